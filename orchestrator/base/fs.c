@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int open_input(const char *path, struct hg_err *err)
+{
+    struct stat st;
+    int fd;
+
+    if (strcmp(path, "-") == 0)
+        return dup(STDIN_FILENO);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        int sys = errno;
+
+        hg_err_set(err, sys == ENOENT || sys == ENOTDIR ? HG_E_INPUT : HG_E_ENV,
+                   "cannot read %s: %s", path, strerror(sys));
+        return -1;
+    }
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        close(fd);
+        hg_err_set(err, HG_E_INPUT, "cannot read %s: it is a directory", path);
+        return -1;
+    }
+    return fd;
+}
+
+int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
+{
+    size_t start = out->len;
+    int rc = -1;
+    int fd = open_input(path, err);
+
+    if (fd < 0)
+        return hg_err_sys(err, "cannot read %s", path);
+    for (;;) {
+        ssize_t n;
+
+        if (hg_buf_reserve(out, 65536) < 0) {
+            hg_err_oom(err);
+            goto out;
+        }
+        n = read(fd, out->data + out->len, 65536);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            hg_err_sys(err, "cannot read %s", path);
+            goto out;
+        }
+        if (n == 0)
+            break;
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+        if (out->len - start > max) {
+            hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
+            goto out;
+        }
+    }
+    rc = 0;
+out:
+    close(fd);
+    return rc;
+}
+
+int hg_fs_write_all(int fd, const void *data, size_t len)
+{
+    const char *p = data;
+
+    while (len) {
+        ssize_t n = write(fd, p, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        p += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err)
+{
+    char *tmp = hg_str_printf("%s.tmp.%ld", path, (long)getpid());
+    char *dir = hg_fs_dirname(path);
+    int rc = -1;
+    int fd = -1;
+
+    if (!tmp || !dir) {
+        hg_err_oom(err);
+        goto out;
+    }
+    unlink(tmp); /* a leftover of a killed process with our pid */
+    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (fd < 0 || hg_fs_write_all(fd, data, len) < 0 || fsync(fd) < 0) {
+        hg_err_sys(err, "cannot write %s", path);
+        goto out;
+    }
+    if (close(fd) < 0) {
+        fd = -1;
+        hg_err_sys(err, "cannot write %s", path);
+        goto out;
+    }
+    fd = -1;
+    if (rename(tmp, path) < 0) {
+        hg_err_sys(err, "cannot replace %s", path);
+        goto out;
+    }
+    rc = hg_fs_sync_dir(dir, err);
+out:
+    if (fd >= 0)
+        close(fd);
+    if (rc < 0 && tmp)
+        unlink(tmp);
+    free(tmp);
+    free(dir);
+    return rc;
+}
+
+int hg_fs_mkdirs(const char *path, mode_t mode, struct hg_err *err)
+{
+    char part[PATH_MAX];
+
+    if (strlen(path) >= sizeof part)
+        return hg_err_set(err, HG_E_INPUT, "path too long: %.60s...", path);
+    for (size_t i = 1;; i++) {
+        bool end = path[i] == '\0';
+
+        if (!end && path[i] != '/')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, mode) < 0 && errno != EEXIST)
+            return hg_err_sys(err, "cannot create folder %s", part);
+        if (end)
+            break;
+    }
+    if (!hg_fs_is_dir(path))
+        return hg_err_set(err, HG_E_ENV, "cannot create folder %s: a file has that name", path);
+    return 0;
+}
+
+static int remove_at(int dirfd, const char *name)
+{
+    DIR *dir = NULL;
+    struct dirent *entry;
+    int rc = -1;
+    int fd;
+
+    if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -1;
+    fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    dir = fdopendir(fd);
+    if (!dir) {
+        close(fd);
+        return -1;
+    }
+    while ((entry = readdir(dir))) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (remove_at(fd, entry->d_name) < 0)
+            goto out;
+    }
+    rc = unlinkat(dirfd, name, AT_REMOVEDIR);
+    if (rc < 0 && errno == ENOENT)
+        rc = 0;
+out:
+    closedir(dir);
+    return rc;
+}
+
+int hg_fs_remove_tree(const char *path, struct hg_err *err)
+{
+    if (remove_at(AT_FDCWD, path) < 0)
+        return hg_err_sys(err, "cannot remove %s", path);
+    return 0;
+}
+
+int hg_fs_sync_dir(const char *path, struct hg_err *err)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int rc = 0;
+
+    if (fd < 0)
+        return hg_err_sys(err, "cannot open folder %s", path);
+    if (fsync(fd) < 0 && errno != EINVAL) /* EINVAL: a file system without it */
+        rc = hg_err_sys(err, "cannot sync folder %s", path);
+    close(fd);
+    return rc;
+}
+
+bool hg_fs_exists(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+bool hg_fs_is_dir(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+/* Resolve "." and ".." by text; the path is absolute. */
+static void squeeze(char *path)
+{
+    char *out = path;
+
+    for (const char *in = path; *in;) {
+        const char *end;
+        size_t n;
+
+        while (*in == '/')
+            in++;
+        end = strchrnul(in, '/');
+        n = (size_t)(end - in);
+        if (n == 2 && in[0] == '.' && in[1] == '.') {
+            while (out > path && *--out != '/')
+                ;
+        } else if (n && !(n == 1 && in[0] == '.')) {
+            *out++ = '/';
+            memmove(out, in, n);
+            out += n;
+        }
+        in = end;
+    }
+    if (out == path)
+        *out++ = '/';
+    *out = '\0';
+}
+
+char *hg_fs_absolute(const char *path, struct hg_err *err)
+{
+    char *real = realpath(path, NULL);
+    char cwd[PATH_MAX];
+
+    if (real)
+        return real;
+    if (path[0] == '/') {
+        real = strdup(path);
+    } else {
+        if (!getcwd(cwd, sizeof cwd)) {
+            hg_err_sys(err, "cannot find the working directory");
+            return NULL;
+        }
+        real = hg_str_printf("%s/%s", cwd, path);
+    }
+    if (!real) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    squeeze(real);
+    return real;
+}
+
+char *hg_fs_join(const char *dir, const char *name)
+{
+    size_t n = strlen(dir);
+
+    if (name[0] == '/')
+        return strdup(name);
+    return hg_str_printf("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+}
+
+char *hg_fs_dirname(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return strdup(".");
+    if (slash == path)
+        return strdup("/");
+    return strndup(path, (size_t)(slash - path));
+}
+
+char *hg_fs_self(struct hg_err *err)
+{
+    char *path = realpath("/proc/self/exe", NULL);
+
+    if (!path)
+        hg_err_sys(err, "cannot find the running program");
+    return path;
+}

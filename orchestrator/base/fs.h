@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_BASE_FS_H
+#define HG_BASE_FS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Append a whole file to out. Fails with INPUT when it is missing, not a regular file (a pipe is
+ * read to its end) or larger than max bytes; "-" reads standard input. */
+int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *err);
+
+/* Replace a file as a whole: write a temporary name beside it, fsync, rename, fsync the folder. A
+ * reader sees the old content or the new, never a part. The mode is 0600 less nothing: pass 0644
+ * for files that colleagues may read. */
+int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err);
+
+/* Write all bytes, however many calls that takes. Returns 0, or -1 with errno. */
+int hg_fs_write_all(int fd, const void *data, size_t len);
+
+/* mkdir -p. */
+int hg_fs_mkdirs(const char *path, mode_t mode, struct hg_err *err);
+
+/* rm -r; a missing path is fine; symbolic links are removed, not followed. */
+int hg_fs_remove_tree(const char *path, struct hg_err *err);
+
+/* fsync of a folder, so that names made or renamed in it survive a crash. */
+int hg_fs_sync_dir(const char *path, struct hg_err *err);
+
+bool hg_fs_exists(const char *path);
+bool hg_fs_is_dir(const char *path);
+
+/* Absolute path of a file that may not exist yet ("." and ".." resolved where they can be). Yours;
+ * NULL with err set when memory is gone or the working directory has vanished. */
+char *hg_fs_absolute(const char *path, struct hg_err *err);
+
+/* dir + "/" + name, yours to free; an absolute name stands alone. NULL when memory is gone. */
+char *hg_fs_join(const char *dir, const char *name);
+
+/* Folder part of a path ("." if none). Yours to free. */
+char *hg_fs_dirname(const char *path);
+
+/* Absolute path of the running program. Yours to free; NULL with err set. */
+char *hg_fs_self(struct hg_err *err);
+
+#endif

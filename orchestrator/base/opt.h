@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_BASE_OPT_H
+#define HG_BASE_OPT_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum hg_opt_kind {
+    HG_OPT_END = 0,
+    HG_OPT_FLAG,   /* bool *: set to true; --no-NAME sets false */
+    HG_OPT_STRING, /* const char **: lent, points into argv */
+    HG_OPT_INT,    /* long *: within min..max */
+    HG_OPT_REAL,   /* double *: within min..max */
+};
+
+/* One option. A table of them gives parsing, help and suggestions; end it with { 0 }. */
+struct hg_opt {
+    enum hg_opt_kind kind;
+    char letter;      /* 0 = no short form */
+    const char *name; /* without the dashes */
+    void *target;     /* of the type the kind says; its value beforehand is the default */
+    const char *arg;  /* name of the value in help; NULL for flags */
+    const char *help; /* one line */
+    double min, max;  /* INT and REAL; both 0 = any */
+};
+
+/* Parse argv[0..*argc). Options and operands may mix; "--" ends the options. On success
+ * argv[0..*argc) holds the operands. Fails with USAGE: unknown option (with the nearest known one),
+ * missing or wrong value. */
+int hg_opt_parse(const struct hg_opt *opts, int *argc, char **argv, struct hg_err *err);
+
+/* Append one line an option: "  -j, --json          print JSON". */
+void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out);
+
+#endif

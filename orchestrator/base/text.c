@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/buf.h"
+
+#define WORD_MAX 64
+
+/* Optimal string alignment distance; words longer than WORD_MAX are never near. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t rows[3][WORD_MAX + 1];
+    size_t na = strlen(a), nb = strlen(b);
+
+    if (na > WORD_MAX || nb > WORD_MAX)
+        return WORD_MAX;
+    for (size_t j = 0; j <= nb; j++)
+        rows[0][j] = j;
+    for (size_t i = 1; i <= na; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *above2 = rows[(i + 1) % 3];
+
+        row[0] = i;
+        for (size_t j = 1; j <= nb; j++) {
+            size_t best = above[j - 1] + (tolower(a[i - 1]) != tolower(b[j - 1]));
+
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                above2[j - 2] + 1 < best)
+                best = above2[j - 2] + 1;
+            row[j] = best;
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+const char *hg_text_nearest(const char *word, const char *const *known, size_t n)
+{
+    size_t limit = strlen(word) / 3;
+    const char *nearest = NULL;
+    size_t best;
+
+    if (limit < 1)
+        limit = 1;
+    best = limit + 1;
+    for (size_t i = 0; i < n; i++) {
+        size_t d = distance(word, known[i]);
+
+        if (d < best) {
+            best = d;
+            nearest = known[i];
+        }
+    }
+    return nearest;
+}
+
+void hg_text_suggest(struct hg_err *err, const char *word, const char *const *known, size_t n)
+{
+    const char *nearest = hg_text_nearest(word, known, n);
+    struct hg_buf b = HG_BUF_INIT;
+
+    if (n) {
+        hg_buf_puts(&b, "known: ");
+        for (size_t i = 0; i < n && b.len < 400; i++)
+            hg_buf_printf(&b, "%s%s", i ? ", " : "", known[i]);
+        if (nearest)
+            hg_buf_printf(&b, " — did you mean \"%s\"?", nearest);
+        if (!b.failed)
+            hg_err_hint(err, "%s", b.data);
+    }
+    hg_buf_done(&b);
+}
+
+/* [D-]HH:MM:SS */
+static int parse_clock(const char *text, double *seconds)
+{
+    unsigned days = 0, h, m, s;
+    int end = 0;
+
+    if (strchr(text, '-')) {
+        if (sscanf(text, "%4u-%2u:%2u:%2u%n", &days, &h, &m, &s, &end) != 4 || text[end] || h > 23)
+            return -1;
+    } else if (sscanf(text, "%5u:%2u:%2u%n", &h, &m, &s, &end) != 3 || text[end]) {
+        return -1;
+    }
+    if (m > 59 || s > 59)
+        return -1;
+    *seconds = days * 86400.0 + h * 3600.0 + m * 60.0 + s;
+    return 0;
+}
+
+static int parse_unit(const char *text, double *seconds)
+{
+    char *end;
+    double v;
+
+    if (!isdigit((unsigned char)text[0]))
+        return -1;
+    v = strtod(text, &end);
+    if (end == text || !end[0] || end[1])
+        return -1;
+    switch (end[0]) {
+    case 's':
+        *seconds = v;
+        return 0;
+    case 'm':
+        *seconds = v * 60;
+        return 0;
+    case 'h':
+        *seconds = v * 3600;
+        return 0;
+    case 'd':
+        *seconds = v * 86400;
+        return 0;
+    default:
+        return -1;
+    }
+}
+
+int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err)
+{
+    double v = 0;
+
+    if ((parse_clock(text, &v) < 0 && parse_unit(text, &v) < 0) || !isfinite(v) || v <= 0) {
+        hg_err_set(err, HG_E_INPUT, "\"%.40s\" is not a wall time", text);
+        return hg_err_hint(
+            err, "write \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), or a number of "
+                 "seconds without quotes");
+    }
+    *seconds = v;
+    return 0;
+}
+
+void hg_text_duration_slurm(double seconds, char out[static 32])
+{
+    unsigned long s = (unsigned long)ceil(seconds);
+    unsigned long days = s / 86400, h = s / 3600 % 24, m = s / 60 % 60;
+
+    if (days)
+        snprintf(out, 32, "%lu-%02lu:%02lu:%02lu", days, h, m, s % 60);
+    else
+        snprintf(out, 32, "%02lu:%02lu:%02lu", h, m, s % 60);
+}
+
+void hg_text_duration_format(double seconds, char out[static 32])
+{
+    unsigned long s = seconds < 0 ? 0 : (unsigned long)(seconds + 0.5);
+
+    if (seconds < 10)
+        snprintf(out, 32, "%.2f s", seconds);
+    else if (seconds < 99.95)
+        snprintf(out, 32, "%.1f s", seconds);
+    else if (s < 3600)
+        snprintf(out, 32, "%lum %02lus", s / 60, s % 60);
+    else if (s < 86400)
+        snprintf(out, 32, "%luh %02lum", s / 3600, s / 60 % 60);
+    else
+        snprintf(out, 32, "%lud %02luh", s / 86400, s / 3600 % 24);
+}
+
+int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err)
+{
+    static const char units[] = "KMGT";
+    char *end;
+    double v = strtod(text, &end);
+    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+
+    if (!isdigit((unsigned char)text[0]) || !unit || end[1] || !(v > 0) || v > 1e9) {
+        hg_err_set(err, HG_E_INPUT, "\"%.40s\" is not an amount of memory", text);
+        return hg_err_hint(err, "write a number and a unit: \"64G\" (K, M, G or T)");
+    }
+    *bytes = (uint64_t)(v * pow(1024, (double)(unit - units + 1)));
+    return 0;
+}
+
+void hg_text_size_format(uint64_t bytes, char out[static 32])
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double v = (double)bytes;
+    size_t u = 0;
+
+    while (v >= 1024 && u < 4) {
+        v /= 1024;
+        u++;
+    }
+    snprintf(out, 32, u && v < 10 ? "%.1f %s" : "%.0f %s", v, units[u]);
+}
+
+bool hg_text_is_name(const char *text)
+{
+    size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return n >= 1 && n <= 64 && text[n] == '\0' && text[0] != '.' && text[0] != '-';
+}
+
+/* Lay the digits of |v| = 0.d1d2...dn x 10^point out as ECMA-262 wants. */
+static size_t layout_digits(const char *digits, int n, int point, char *out)
+{
+    char *p = out;
+
+    if (point > 21 || point <= -6) { /* 1.5e+22, 1e-7 */
+        *p++ = digits[0];
+        if (n > 1) {
+            *p++ = '.';
+            memcpy(p, digits + 1, (size_t)n - 1);
+            p += n - 1;
+        }
+        return (size_t)(p - out) + (size_t)sprintf(p, "e%+d", point - 1);
+    }
+    if (point <= 0) { /* 0.00015 */
+        memcpy(p, "0.0000000", 2 + (size_t)-point);
+        p += 2 - point;
+        memcpy(p, digits, (size_t)n);
+        p += n;
+    } else if (point >= n) { /* 1500 */
+        memcpy(p, digits, (size_t)n);
+        memset(p + n, '0', (size_t)(point - n));
+        p += point;
+    } else { /* 1.5 */
+        memcpy(p, digits, (size_t)point);
+        p[point] = '.';
+        memcpy(p + point + 1, digits + point, (size_t)(n - point));
+        p += n + 1;
+    }
+    *p = '\0';
+    return (size_t)(p - out);
+}
+
+size_t hg_text_number_format(double v, char out[static 32])
+{
+    char sci[40], digits[20];
+    int n = 0, precision = fabs(v) < 1e-290 ? 0 : 14; /* subnormals hold fewer digits */
+    size_t sign = v < 0;
+
+    if (v == floor(v) && fabs(v) < 1e15) /* whole numbers are the common case; -0 prints as 0 */
+        return (size_t)snprintf(out, 32, "%lld", (long long)v);
+    do {
+        snprintf(sci, sizeof sci, "%.*e", precision, fabs(v));
+    } while (strtod(sci, NULL) != fabs(v) && ++precision < 17);
+    for (const char *p = sci; *p != 'e'; p++)
+        if (*p != '.')
+            digits[n++] = *p;
+    while (n > 1 && digits[n - 1] == '0')
+        n--;
+    if (sign)
+        out[0] = '-';
+    return sign + layout_digits(digits, n, atoi(strchr(sci, 'e') + 1) + 1, out + sign);
+}
+
+/* Decode one UTF-8 character; bytes that are none give 1 byte and U+FFFD. */
+static size_t decode_utf8(const unsigned char *s, uint32_t *cp)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
+
+    *cp = n == 1 ? s[0] : s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((s[i] & 0xc0) != 0x80) {
+            *cp = 0xfffd;
+            return 1;
+        }
+        *cp = *cp << 6 | (s[i] & 0x3f);
+    }
+    return n;
+}
+
+static size_t width_of(uint32_t cp)
+{
+    if ((cp >= 0x300 && cp <= 0x36f) || (cp >= 0x200b && cp <= 0x200f) ||
+        (cp >= 0xfe00 && cp <= 0xfe0f))
+        return 0;
+    if ((cp >= 0x1100 && cp <= 0x115f) || (cp >= 0x2e80 && cp <= 0xa4cf) ||
+        (cp >= 0xac00 && cp <= 0xd7a3) || (cp >= 0xf900 && cp <= 0xfaff) ||
+        (cp >= 0xfe30 && cp <= 0xfe6f) || (cp >= 0xff00 && cp <= 0xff60) ||
+        (cp >= 0xffe0 && cp <= 0xffe6) || (cp >= 0x1f300 && cp <= 0x1faff) ||
+        (cp >= 0x20000 && cp <= 0x3fffd))
+        return 2;
+    return 1;
+}
+
+size_t hg_text_width(const char *text)
+{
+    size_t width = 0;
+
+    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+        uint32_t cp;
+
+        s += decode_utf8(s, &cp);
+        width += width_of(cp);
+    }
+    return width;
+}
+
+void hg_text_random_hex(size_t n, char *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char byte = 0;
+
+        while (getrandom(&byte, 1, 0) != 1)
+            ;
+        sprintf(out + 2 * i, "%02x", byte);
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_BASE_TEXT_H
+#define HG_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* The word of a list that a mistyped one most likely meant: smallest edit distance (insert, delete,
+ * replace or swap neighbours), at most a third of the word's length and at least 1. NULL if none is
+ * near. */
+const char *hg_text_nearest(const char *word, const char *const *known, size_t n);
+
+/* Hint for a wrong word: "did you mean \"ddp\"?" or "known: a, b, c"; both when a near one exists.
+ */
+void hg_text_suggest(struct hg_err *err, const char *word, const char *const *known, size_t n);
+
+/* Wall time: "HH:MM:SS", "D-HH:MM:SS", "90m" (s m h d). Anything that could be read two ways
+ * ("01:30", "90") is refused. Seconds into *seconds. */
+int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err);
+
+/* "D-HH:MM:SS" or "HH:MM:SS", whole seconds rounded up: what Slurm reads. */
+void hg_text_duration_slurm(double seconds, char out[static 32]);
+
+/* For people: "0.42 s", "41.3 s", "3m 07s", "2h 05m", "3d 04h". */
+void hg_text_duration_format(double seconds, char out[static 32]);
+
+/* Memory: "64G", "512M", "1T", "300K"; powers of 1024; a bare number is refused. Bytes into *bytes.
+ */
+int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err);
+
+/* "1.5 GiB" */
+void hg_text_size_format(uint64_t bytes, char out[static 32]);
+
+/* Names that become file names, job names and columns: [A-Za-z0-9._-]{1,64}, not starting with "."
+ * or "-". */
+bool hg_text_is_name(const char *text);
+
+/* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
+ * digits that read back the same. v must be finite. Returns the length. */
+size_t hg_text_number_format(double v, char out[static 32]);
+
+/* Columns that a UTF-8 text takes on a terminal (wide characters count 2, combining ones 0). Bytes
+ * that are no UTF-8 count 1 each. */
+size_t hg_text_width(const char *text);
+
+/* n random bytes as 2n lower-case hex digits and a NUL, from getrandom(2). */
+void hg_text_random_hex(size_t n, char *out);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <string.h>
+
+extern const struct hg_cmd hg_cmd_doctor;
+
+const struct hg_cmd *const hg_commands[] = {
+    &hg_cmd_doctor,
+    NULL,
+};
+
+const struct hg_cmd *hg_cmd_find(const char *name)
+{
+    for (const struct hg_cmd *const *c = hg_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+void hg_cmd_help(const struct hg_cmd *cmd, struct hg_buf *out)
+{
+    hg_buf_printf(out, "usage: hpcgrid %s%s%s%s\n\n%s\n", cmd->name, cmd->opts ? " [OPTIONS]" : "",
+                  cmd->args[0] ? " " : "", cmd->args, cmd->summary);
+    if (cmd->details)
+        hg_buf_printf(out, "\n%s\n", cmd->details);
+    if (cmd->opts) {
+        hg_buf_puts(out, "\n");
+        hg_opt_help(cmd->opts, out);
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpcgrid: find the command, run it, print what went wrong, choose the exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+
+#define COMMANDS_MAX 64
+
+static void print_overview(FILE *to)
+{
+    fputs("usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+          "Run a matrix of training experiments on Slurm and tabulate speedup and efficiency.\n\n",
+          to);
+    for (const struct hg_cmd *const *c = hg_commands; *c; c++)
+        if (!(*c)->hidden)
+            fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    fputs(
+        "\n`hpcgrid COMMAND --help` describes one command; `hpcgrid --version` prints the version.\n",
+        to);
+}
+
+static int unknown_command(const char *name, struct hg_errs *errs)
+{
+    const char *names[COMMANDS_MAX];
+    size_t n = 0;
+    struct hg_err *err = hg_errs_next(errs);
+
+    for (const struct hg_cmd *const *c = hg_commands; *c && n < COMMANDS_MAX; c++)
+        if (!(*c)->hidden)
+            names[n++] = (*c)->name;
+    hg_err_set(err, HG_E_USAGE, "unknown command \"%s\"", name);
+    hg_text_suggest(err, name, names, n);
+    return -1;
+}
+
+static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
+{
+    struct hg_err *err = hg_errs_next(errs);
+
+    hg_err_set(err, HG_E_USAGE, "%s: %s", cmd->name,
+               argc < cmd->min_args ? "an argument is missing" : "too many arguments");
+    return hg_err_hint(err, "usage: hpcgrid %s%s%s%s", cmd->name, cmd->opts ? " [OPTIONS]" : "",
+                       cmd->args[0] ? " " : "", cmd->args);
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
+static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct hg_errs *errs)
+{
+    if (!cmd->raw) {
+        if (asks_help(argc, argv)) {
+            struct hg_buf help = HG_BUF_INIT;
+
+            hg_cmd_help(cmd, &help);
+            fputs(hg_buf_str(&help), stdout);
+            hg_buf_done(&help);
+            return 0;
+        }
+        static const struct hg_opt none[] = { { 0 } };
+        struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+
+        if (hg_opt_parse(cmd->opts ? cmd->opts : none, &argc, argv, err) < 0) {
+            hg_err_wrap(err, "%s", cmd->name);
+            return hg_errs_add(errs, err);
+        }
+        if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
+            return wrong_arity(cmd, argc, errs);
+    }
+    return cmd->run(argc, argv, errs);
+}
+
+static int report(struct hg_errs *errs)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
+
+    hg_errs_sort(errs);
+    hg_errs_format(errs, &text);
+    fflush(stdout);
+    for (const char *line = hg_buf_str(&text); *line;) {
+        size_t n = strcspn(line, "\n") + 1;
+
+        if (line[0] != ' ' && strncmp(line, "error: ", 7) == 0)
+            fputs("hpcgrid: ", stderr);
+        fwrite(line, 1, n, stderr);
+        line += n;
+    }
+    hg_buf_done(&text);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static char help_word[] = "--help";
+    struct hg_errs errs = HG_ERRS_INIT;
+    const struct hg_cmd *cmd;
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    hg_log_set_name("hpcgrid");
+    if (argc < 2) {
+        print_overview(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("hpcgrid " HPCGRID_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        if (argc > 2 && (cmd = hg_cmd_find(argv[2])))
+            return run_command(cmd, 1, (char *[]){ help_word, NULL }, &errs);
+        print_overview(stdout);
+        return 0;
+    }
+    cmd = hg_cmd_find(argv[1]);
+    rc = cmd ? run_command(cmd, argc - 2, argv + 2, &errs) : unknown_command(argv[1], &errs);
+    if (fflush(stdout) != 0 && rc >= 0)
+        rc = hg_err_sys(hg_errs_next(&errs), "cannot write the output");
+    if (rc < 0)
+        rc = report(&errs);
+    hg_errs_done(&errs);
+    return rc;
+}

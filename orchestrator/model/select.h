@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_MODEL_SELECT_H
+#define HG_MODEL_SELECT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* A selector picks cells: "hardware=a100,nodes=2..8,strategy!=dp" (all parts must hold; a value
+ * list "a|b" is any of them; "key" alone: the cell has it; "!key": it has not; "id=..." may be a
+ * prefix), or else a jq expression. */
+struct hg_selector;
+
+/* NULL with err set (USAGE) if it is neither. */
+struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err);
+void hg_selector_free(struct hg_selector *s);
+
+/* 1: picked, 0: not, -1: err set (the jq expression failed on this cell). A NULL selector picks
+ * everything. */
+int hg_selector_match(const struct hg_selector *s, const char *id, const json_t *cell,
+                      struct hg_err *err);
+
+#endif

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+hg_add_bats(cli/05-house.bats cli 60)

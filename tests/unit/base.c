@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fs.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/opt.h"
+#include "base/proc.h"
+#include "base/text.h"
+
+static void test_first_error_wins_and_context_goes_in_front(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(hg_err_set(&err, HG_E_INPUT, "nodes must be 1..%d", 4), -1);
+    hg_err_set(&err, HG_E_ENV, "second");
+    hg_err_wrap(&err, "cell %s", "x");
+    assert_string_equal(err.text, "cell x: nodes must be 1..4");
+    assert_int_equal(err.code, HG_E_INPUT);
+}
+
+static void test_numbers_are_written_as_javascript_writes_them(void **state)
+{
+    static const struct {
+        double v;
+        const char *text;
+    } cases[] = {
+        { 0, "0" },
+        { -0.0, "0" },
+        { 1, "1" },
+        { 1.5, "1.5" },
+        { 0.1, "0.1" },
+        { 3e-5, "0.00003" },
+        { 1e-7, "1e-7" },
+        { 1.25e-7, "1.25e-7" },
+        { 1e21, "1e+21" },
+        { 1e20, "100000000000000000000" },
+        { -12.75, "-12.75" },
+        { 5e-324, "5e-324" },
+        { 1.7976931348623157e308, "1.7976931348623157e+308" },
+        { 0.000001, "0.000001" },
+        { 123456789012345680.0, "123456789012345680" },
+        { 1e15, "1000000000000000" },
+    };
+    char out[32];
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        assert_int_equal(hg_text_number_format(cases[i].v, out), strlen(cases[i].text));
+        assert_string_equal(out, cases[i].text);
+    }
+}
+
+static void test_wall_times_that_can_be_read_two_ways_are_refused(void **state)
+{
+    static const struct {
+        const char *text;
+        double seconds; /* 0: refused */
+    } cases[] = {
+        { "01:00:00", 3600 },
+        { "2-00:00:30", 172830 },
+        { "90m", 5400 },
+        { "1.5h", 5400 },
+        { "30s", 30 },
+        { "2d", 172800 },
+        { "01:30", 0 },
+        { "90", 0 },
+        { "", 0 },
+        { "1:61:00", 0 },
+        { "-5m", 0 },
+        { "00:00:00", 0 },
+        { "1w", 0 },
+        { "infm", 0 },
+        { "1-30:00:00", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_err err = HG_ERR_INIT;
+        double seconds = 0;
+
+        hg_text_duration_parse(cases[i].text, &seconds, &err);
+        assert_true(seconds == cases[i].seconds);
+        assert_int_equal(err.code, cases[i].seconds ? HG_E_NONE : HG_E_INPUT);
+    }
+}
+
+static void test_nearest_word_is_found_and_far_ones_are_not(void **state)
+{
+    static const char *const known[] = { "single", "dp", "ddp", "fsdp", "deepspeed" };
+
+    (void)state;
+    assert_string_equal(hg_text_nearest("dpp", known, 5), "dp");
+    assert_string_equal(hg_text_nearest("deepsped", known, 5), "deepspeed");
+    assert_null(hg_text_nearest("horovod", known, 5));
+}
+
+static void test_json_errors_name_line_and_column(void **state)
+{
+    static const char text[] = "{\n  \"a\": [1, {\"b/c\": true}],\n  \"d\": 2\n}";
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(hg_json_parse("x.json", text, strlen(text), &doc, &err), 0);
+    hg_json_error(&doc, "/a/1/b~1c", &errs, "wrong");
+    hg_json_error_key(&doc, "/d", &errs, "wrong");
+    assert_int_equal(errs.items[0].line, 2);
+    assert_int_equal(errs.items[0].column, 20);
+    assert_int_equal(errs.items[1].line, 3);
+    assert_int_equal(errs.items[1].column, 3);
+    hg_errs_done(&errs);
+    hg_json_doc_done(&doc);
+}
+
+static void test_json_that_two_programs_could_read_differently_is_refused(void **state)
+{
+    static const char *const texts[] = {
+        "{\"a\":1,\"a\":2}", "[1,2",       "{} x", "[NaN]", "[1e999]",
+        "\"\\u0000\"",       "[\"\xff\"]", "",     "[1,]",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(texts); i++) {
+        struct hg_json_doc doc = HG_JSON_DOC_INIT;
+        struct hg_err err = HG_ERR_INIT;
+
+        assert_int_equal(hg_json_parse("x", texts[i], strlen(texts[i]), &doc, &err), -1);
+        assert_int_equal(err.code, HG_E_INPUT);
+        assert_true(err.line >= 1);
+    }
+}
+
+static void test_canonical_json_is_rfc_8785(void **state)
+{
+    /* the sorting example of RFC 8785 section 3.2.3, and number and string forms of 3.2.2 */
+    static const char in[] =
+        "{\"\\u20ac\":1.0,\"\\r\":2,\"\\ufb33\":3,\"1\":4,\"\\ud83d\\ude00\":5,\"\\u0080\":6,"
+        "\"\\u00f6\":[1e30,4.50,2e-3,\"\\u000f\\n/\"]}";
+    static const char want[] =
+        "{\"\\r\":2,\"1\":4,\"\xc2\x80\":6,\"\xc3\xb6\":[1e+30,4.5,0.002,\"\\u000f\\n/\"],"
+        "\"\xe2\x82\xac\":1,\"\xf0\x9f\x98\x80\":5,\"\xef\xac\xb3\":3}";
+    struct hg_buf out = HG_BUF_INIT;
+    json_t *value = json_loads(in, 0, NULL);
+
+    (void)state;
+    hg_json_dump(value, HG_JSON_SORT, &out);
+    assert_string_equal(hg_buf_str(&out), want);
+    hg_buf_done(&out);
+    json_decref(value);
+}
+
+struct sample {
+    long long nodes;
+    double lr;
+    char *name;
+    bool on;
+    char **words;
+};
+
+static const struct hg_field sample_fields[] = {
+    { "nodes", HG_J_INT, offsetof(struct sample, nodes), HG_J_REQUIRED, .min = 1, .max = 16,
+      .doc = "how many" },
+    { "lr", HG_J_REAL, offsetof(struct sample, lr), .doc = "rate" },
+    { "name", HG_J_STRING, offsetof(struct sample, name), .doc = "name" },
+    { "on", HG_J_BOOL, offsetof(struct sample, on), .doc = "switch" },
+    { "words", HG_J_STRINGS, offsetof(struct sample, words), .doc = "words" },
+    { "later", HG_J_BOOL, 0, HG_J_NOT_YET, .doc = "not built" },
+    { 0 },
+};
+
+static void test_field_tables_report_every_problem(void **state)
+{
+    static const char text[] =
+        "{\"nodes\": 17, \"lr\": \"x\", \"nmae\": 1, \"on\": 1, \"words\": [1], \"later\": true}";
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_buf out = HG_BUF_INIT;
+    struct sample s = { 0 };
+
+    (void)state;
+    assert_int_equal(hg_json_parse("s.json", text, strlen(text), &doc, NULL), 0);
+    assert_int_equal(hg_json_decode(&doc, doc.root, "", sample_fields, false, &s, &errs), -1);
+    hg_errs_format(&errs, &out);
+    assert_string_equal(hg_buf_str(&out),
+                        "s.json:1:11: error: /nodes: 17 is out of range; 1 to 16\n"
+                        "s.json:1:21: error: /lr: expected a number, found a string\n"
+                        "s.json:1:26: error: /nmae: unknown member \"nmae\"\n"
+                        "  known: nodes, lr, name, on, words, later — did you mean \"name\"?\n"
+                        "s.json:1:43: error: /on: expected true or false, found an integer\n"
+                        "s.json:1:56: error: /words/0: expected a string, found an integer\n"
+                        "s.json:1:60: error: /later: later: not available yet\n");
+    hg_buf_done(&out);
+    hg_errs_done(&errs);
+    hg_json_release(sample_fields, &s);
+    hg_json_doc_done(&doc);
+}
+
+static void test_replace_leaves_no_temporary_file(void **state)
+{
+    char dir[] = "/tmp/hg-test-XXXXXX";
+    struct hg_buf text = HG_BUF_INIT;
+    char *path;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    path = hg_fs_join(dir, "a/b");
+    assert_int_equal(hg_fs_replace(path, "x", 1, 0600, NULL), -1); /* no such folder */
+    free(path);
+    path = hg_fs_join(dir, "f");
+    assert_int_equal(hg_fs_replace(path, "one", 3, 0600, NULL), 0);
+    assert_int_equal(hg_fs_replace(path, "two", 3, 0600, NULL), 0);
+    assert_int_equal(hg_fs_read(path, 10, &text, NULL), 0);
+    assert_string_equal(hg_buf_str(&text), "two");
+    hg_buf_done(&text);
+    unlink(path);
+    free(path);
+    assert_int_equal(rmdir(dir), 0); /* fails if anything else was left */
+}
+
+static void test_options_mix_with_operands(void **state)
+{
+    bool json = false;
+    const char *name = NULL;
+    long n = 1;
+    const struct hg_opt opts[] = {
+        { HG_OPT_FLAG, 'j', "json", &json, NULL, "print JSON", 0, 0 },
+        { HG_OPT_STRING, 'o', "name", &name, "NAME", "a name", 0, 0 },
+        { HG_OPT_INT, 'n', "count", &n, "N", "how many", 1, 9 },
+        { 0 },
+    };
+    char words[][16] = { "a", "-jn3", "--name=x", "--", "-b" };
+    char *argv[] = { words[0], words[1], words[2], words[3], words[4], NULL };
+    char bad[] = "--cuont=3";
+    char *bad_argv[] = { bad, NULL };
+    struct hg_err err = HG_ERR_INIT;
+    int argc = 5;
+
+    (void)state;
+    assert_int_equal(hg_opt_parse(opts, &argc, argv, NULL), 0);
+    assert_int_equal(argc, 2);
+    assert_string_equal(argv[1], "-b");
+    assert_true(json && n == 3 && strcmp(name, "x") == 0);
+    argc = 1;
+    assert_int_equal(hg_opt_parse(opts, &argc, bad_argv, &err), -1);
+    assert_string_equal(err.hint, "did you mean --count?");
+}
+
+static void test_a_program_that_does_not_end_is_killed(void **state)
+{
+    static const char *const sleeper[] = { "sleep", "60", NULL };
+    static const char *const echo[] = { "sh", "-c", "echo out; echo err >&2; exit 3", NULL };
+    static const char *const absent[] = { "/no/such/program", NULL };
+    struct hg_buf out = HG_BUF_INIT, errout = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int status;
+    char text[64];
+
+    (void)state;
+    assert_int_equal(hg_proc_capture(sleeper, 0.1, NULL, NULL, &status, &err), -1);
+    assert_int_equal(hg_proc_capture(echo, 10, &out, &errout, &status, NULL), 0);
+    assert_string_equal(hg_buf_str(&out), "out\n");
+    assert_string_equal(hg_buf_str(&errout), "err\n");
+    hg_proc_status_format(status, text);
+    assert_string_equal(text, "exit code 3");
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_int_equal(hg_proc_capture(absent, 10, NULL, NULL, &status, &err), -1);
+    assert_int_equal(err.code, HG_E_NOTFOUND);
+    hg_buf_done(&out);
+    hg_buf_done(&errout);
+}
+
+static void test_crc32c_has_its_check_value(void **state)
+{
+    (void)state;
+    assert_int_equal(hg_crc32c(0, "123456789", 9), 0xe3069283u);
+    assert_int_equal(hg_crc32c(hg_crc32c(0, "1234", 4), "56789", 5), 0xe3069283u);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_error_wins_and_context_goes_in_front),
+        cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
+        cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
+        cmocka_unit_test(test_nearest_word_is_found_and_far_ones_are_not),
+        cmocka_unit_test(test_json_errors_name_line_and_column),
+        cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
+        cmocka_unit_test(test_canonical_json_is_rfc_8785),
+        cmocka_unit_test(test_field_tables_report_every_problem),
+        cmocka_unit_test(test_replace_leaves_no_temporary_file),
+        cmocka_unit_test(test_options_mix_with_operands),
+        cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
+        cmocka_unit_test(test_crc32c_has_its_check_value),
+    };
+
+    return cmocka_run_group_tests_name("base", tests, NULL, NULL);
+}
