@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 hg_add_unit(base)
+hg_add_unit(rundir)

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUN_COLLECT_H
+#define HG_RUN_COLLECT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "plan/batch.h"
+#include "run/rundir.h"
+
+/* Reading results back. A cell's folder holds one folder per attempt, cells/<id>/<S>.<R>/: S is the
+ * claim number of the submission (decimal, 1, 2, ...; 0: submitted by hand), R Slurm's restart
+ * count. Names are found by listing folders, never by asking for a path, so that a network file
+ * system's memory of absent names does not hide them. */
+
+#define HG_ATTEMPT_NAME_MAX 32
+
+/* One attempt, as far as the folder tells. */
+struct hg_attempt {
+    unsigned submission, restarts; /* the folder's name is "<submission>.<restarts>" */
+    bool claimed;                  /* it began: the folder has a claim */
+    bool done;                     /* a complete, valid result.json is there */
+    char status[16];               /* ok failed timeout oom cancelled node_fail; "" unless done */
+    char error[256];               /* message of the result, or what is wrong with the file */
+    double wall_s;                 /* 0 unless done */
+};
+
+/* The attempt that counts of a cell under one claim number (0: under any): the newest whose result
+ * is ok, else the newest with a result, else the newest claimed. A cell that never began is no
+ * error: claimed is false. run_key: of the plan, results of another run do not count (NULL: not
+ * checked). */
+int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
+                    const char *run_key, struct hg_attempt *a, struct hg_err *err);
+
+/* What the journal knows of one planned cell; asked for cells without a result. */
+struct hg_verdict {
+    char status[16]; /* pending running lost, or how Slurm saw it end: node_fail timeout ... */
+    char reason[256];
+};
+
+/* Fill *v for line `line` (0-based) of batch `batch`. */
+typedef void (*hg_verdict_fn)(void *context, int batch, size_t line, struct hg_verdict *v);
+
+/* What was counted. */
+struct hg_collect_count {
+    size_t cells;    /* planned */
+    size_t ok;       /* with a good result */
+    size_t failed;   /* ended otherwise */
+    size_t open;     /* pending or running */
+    size_t attempts; /* with a valid result */
+    size_t invalid;  /* result files that do not count: cut short, of another run, edited */
+};
+
+/* All results of a run as one document, the form that `hpcgrid report` reads:
+ *
+ *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",
+ *     "baseline": {...}, "report": {...},              as in the matrix; absent if absent there
+ *     "results": [ { "id", "cell": {all members}, "baseline_id": "..." or null, "added": bool,
+ *                    "attempt": "1.0" or null, "status", ...every other key of result.json } ] }
+ *
+ * Every planned cell stands there at least once, in the plan's order; one entry for each attempt
+ * with a result file, oldest first, and one for a cell without: its status is the verdict's word
+ * ("pending" where verdict is NULL). A file that does not count is an entry with status "invalid"
+ * and error {"message"}. NULL with err set when the run's own files cannot be read. A new
+ * reference. */
+json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *context,
+                       struct hg_collect_count *count, struct hg_err *err);
+
+#endif

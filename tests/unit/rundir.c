@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "run/rundir.h"
+
+static char root[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/hg-rundir-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return hg_fs_remove_tree(root, NULL);
+}
+
+static void test_runs_are_numbered_behind_the_newest(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    char path[128];
+
+    (void)state;
+    for (int want = 1; want <= 3; want++) {
+        assert_int_equal(hg_rundir_create(root, "mnist", &rd, &err), 0);
+        assert_int_equal(rd.number, want);
+        hg_rundir_done(&rd);
+    }
+    snprintf(path, sizeof path, "%s/mnist/041", root);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/mnist/99", root); /* too short for a run */
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(hg_rundir_create(root, "mnist", &rd, &err), 0);
+    assert_int_equal(rd.number, 42);
+    hg_rundir_done(&rd);
+    assert_int_equal(hg_rundir_newest(root, "mnist", &rd, &err), 0);
+    assert_int_equal(rd.number, 42);
+    assert_string_equal(rd.name, "mnist");
+    hg_rundir_done(&rd);
+}
+
+static void test_a_run_is_private_whatever_the_umask(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    struct stat st;
+    mode_t old = umask(0);
+
+    (void)state;
+    assert_int_equal(hg_rundir_create(root, "open", &rd, &err), 0);
+    umask(old);
+    assert_int_equal(stat(rd.path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+    hg_rundir_done(&rd);
+}
+
+static void test_many_at_once_get_different_numbers(void **state)
+{
+    enum { PROCESSES = 8, EACH = 10 };
+    struct hg_rundir rd;
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    for (int p = 0; p < PROCESSES; p++) {
+        if (fork() == 0) {
+            for (int i = 0; i < EACH; i++)
+                if (hg_rundir_create(root, "race", &rd, &err) < 0)
+                    _exit(1);
+            _exit(0);
+        }
+    }
+    for (int p = 0; p < PROCESSES; p++) {
+        int status;
+
+        wait(&status);
+        assert_int_equal(status, 0);
+    }
+    assert_int_equal(hg_rundir_newest(root, "race", &rd, &err), 0);
+    assert_int_equal(rd.number, PROCESSES * EACH);
+    hg_rundir_done(&rd);
+}
+
+static void test_a_folder_that_everybody_can_write_is_refused(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    char path[128];
+
+    (void)state;
+    assert_int_equal(hg_rundir_create(root, "loose", &rd, &err), 0);
+    assert_int_equal(chmod(rd.path, 0777), 0);
+    snprintf(path, sizeof path, "%s", rd.path);
+    hg_rundir_done(&rd);
+    assert_int_equal(hg_rundir_find(root, path, &rd, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_non_null(strstr(err.text, "can be written by everybody (mode 0777)"));
+    assert_non_null(strstr(err.hint, "chmod o-w"));
+}
+
+static void test_a_place_that_is_no_folder_names_the_place_and_the_next_step(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    char path[128];
+
+    (void)state;
+    snprintf(path, sizeof path, "%s/file", root);
+    assert_int_equal(hg_fs_replace(path, "x", 1, 0600, NULL), 0);
+    assert_int_equal(hg_rundir_create(path, "x", &rd, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_non_null(strstr(err.text, path));
+    assert_non_null(strstr(err.hint, "--reports DIR"));
+}
+
+static void test_what_the_user_writes_finds_the_run(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd;
+    char folder[128], matrix[128];
+    const char *words[] = { "found", "found/1", "found/001", folder, matrix };
+
+    (void)state;
+    assert_int_equal(hg_rundir_create(root, "found", &rd, &err), 0);
+    snprintf(folder, sizeof folder, "%s", rd.path);
+    hg_rundir_done(&rd);
+    snprintf(matrix, sizeof matrix, "%s/m.json", root);
+    assert_int_equal(hg_fs_replace(matrix, "{\"name\":\"found\"}", 16, 0600, NULL), 0);
+    for (size_t i = 0; i < N_OF(words); i++) {
+        assert_int_equal(hg_rundir_find(root, words[i], &rd, &err), 0);
+        assert_string_equal(rd.path, folder);
+        assert_string_equal(rd.name, "found");
+        assert_int_equal(rd.number, 1);
+        hg_rundir_done(&rd);
+    }
+}
+
+static void test_what_is_not_there_is_not_found(void **state)
+{
+    const char *words[] = { "nothing", "nothing/3", "no such/thing", "../etc" };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(words); i++) {
+        struct hg_err err = HG_ERR_INIT;
+        struct hg_rundir rd;
+
+        assert_int_equal(hg_rundir_find(root, words[i], &rd, &err), -1);
+        assert_int_equal(err.code, HG_E_NOTFOUND);
+    }
+}
+
+static void test_a_path_in_the_run_is_formatted(void **state)
+{
+    char folder[] = "/a/b/001";
+    struct hg_rundir rd = { .path = folder };
+    char *path = hg_rundir_path(&rd, "batches/%d.sh", 7);
+
+    (void)state;
+    assert_string_equal(path, "/a/b/001/batches/7.sh");
+    free(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_runs_are_numbered_behind_the_newest),
+        cmocka_unit_test(test_a_run_is_private_whatever_the_umask),
+        cmocka_unit_test(test_many_at_once_get_different_numbers),
+        cmocka_unit_test(test_a_folder_that_everybody_can_write_is_refused),
+        cmocka_unit_test(test_a_place_that_is_no_folder_names_the_place_and_the_next_step),
+        cmocka_unit_test(test_what_the_user_writes_finds_the_run),
+        cmocka_unit_test(test_what_is_not_there_is_not_found),
+        cmocka_unit_test(test_a_path_in_the_run_is_formatted),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
