@@ -101,11 +101,33 @@ static int report(struct hg_errs *errs)
     return code;
 }
 
-int main(int argc, char **argv)
+/* Everything but the reporting of errors; -1 with errs filled, else the exit code. */
+static int dispatch(int argc, char **argv, struct hg_errs *errs)
 {
     static char help_word[] = "--help";
-    struct hg_errs errs = HG_ERRS_INIT;
     const struct hg_cmd *cmd;
+
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("hpcgrid " HPCGRID_VERSION);
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        if (argc <= 2) {
+            print_overview(stdout);
+            return 0;
+        }
+        cmd = hg_cmd_find(argv[2]);
+        return cmd ? run_command(cmd, 1, (char *[]){ help_word, NULL }, errs)
+                   : unknown_command(argv[2], errs);
+    }
+    cmd = hg_cmd_find(argv[1]);
+    return cmd ? run_command(cmd, argc - 2, argv + 2, errs) : unknown_command(argv[1], errs);
+}
+
+int main(int argc, char **argv)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
     int rc;
 
     signal(SIGPIPE, SIG_IGN);
@@ -114,19 +136,7 @@ int main(int argc, char **argv)
         print_overview(stderr);
         return 2;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        puts("hpcgrid " HPCGRID_VERSION);
-        return 0;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        if (argc > 2 && (cmd = hg_cmd_find(argv[2])))
-            return run_command(cmd, 1, (char *[]){ help_word, NULL }, &errs);
-        print_overview(stdout);
-        return 0;
-    }
-    cmd = hg_cmd_find(argv[1]);
-    rc = cmd ? run_command(cmd, argc - 2, argv + 2, &errs) : unknown_command(argv[1], &errs);
+    rc = dispatch(argc, argv, &errs);
     if (fflush(stdout) != 0 && rc >= 0)
         rc = hg_err_sys(hg_errs_next(&errs), "cannot write the output");
     if (rc < 0)

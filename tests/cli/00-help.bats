@@ -1,0 +1,64 @@
+#!/usr/bin/env bats
+# Help texts are golden: tests/cli/help/COMMAND.txt. HPCGRID_BLESS=1 writes them anew; read the diff.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
+    golden="$HPCGRID_SOURCE/tests/cli/help"
+}
+
+commands() {
+    "$hpcgrid" help | sed -n 's/^  \([a-z]\+\) .*/\1/p'
+}
+
+same_as_golden() { # NAME TEXT
+    if [ -n "${HPCGRID_BLESS:-}" ]; then
+        mkdir -p "$golden"
+        printf '%s\n' "$2" >"$golden/$1.txt"
+    fi
+    diff -u "$golden/$1.txt" <(printf '%s\n' "$2")
+}
+
+@test "the overview and every command's help are as written down" {
+    same_as_golden hpcgrid "$("$hpcgrid" help)"
+    for c in $(commands); do
+        same_as_golden "$c" "$("$hpcgrid" help "$c")"
+        [ "$("$hpcgrid" "$c" --help)" = "$("$hpcgrid" help "$c")" ]
+    done
+}
+
+@test "no golden help is left of a command that is gone" {
+    for f in "$golden"/*.txt; do
+        name=$(basename "$f" .txt)
+        [ "$name" = hpcgrid ] || commands | grep -qx "$name"
+    done
+}
+
+@test "every help fits an 80x24 screen" {
+    bad=""
+    for c in $(commands); do
+        text=$("$hpcgrid" help "$c")
+        [ "$(wc -l <<<"$text")" -le 23 ] || bad+="$c: $(wc -l <<<"$text") lines"$'\n'
+        ! grep -qE '.{81}' <<<"$text" || bad+="$c: a line is wider than 80"$'\n'
+    done
+    echo "$bad"
+    [ -z "$bad" ]
+}
+
+@test "a wrong command or option says what is meant, on stderr, with exit code 2" {
+    run --separate-stderr "$hpcgrid" doctr
+    [ "$status" -eq 2 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *'did you mean "doctor"?'* ]]
+    run "$hpcgrid" doctor --jsno
+    [ "$status" -eq 2 ]
+    run "$hpcgrid"
+    [ "$status" -eq 2 ]
+}
+
+@test "output that cannot be written is an error, not silence" {
+    run bash -c "'$hpcgrid' help >/dev/full"
+    [ "$status" -eq 4 ]
+}
