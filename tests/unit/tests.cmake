@@ -1,3 +1,4 @@
 # SPDX-License-Identifier: Apache-2.0
 hg_add_unit(base)
 hg_add_unit(rundir)
+hg_add_unit(exec)

@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Executor "slurm": the client of hpcgrid-slurm, which speaks JSON lines (agents/README.md).
+ *
+ * The agent is started when the first answer is wanted and again whenever it has died. Each call
+ * has a deadline; an agent that has not answered by then is killed, because its answer would come
+ * between the next question and its own. What a death or a silence means depends on the question
+ * alone: after "submit" nobody knows (AMBIGUOUS), after anything else nothing happened (AGAIN).
+ */
+#include "exec/executor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/vec.h"
+
+#define ANSWER_MAX ((size_t)256 << 20) /* a poll of a million tasks */
+#define STDERR_KEEP 2048
+
+struct hg_exec {
+    char *path; /* of the agent */
+    double deadline_s;
+    struct hg_proc proc; /* pid 0: not running */
+    struct hg_buf in;    /* bytes of the answer read so far */
+    char last_words[STDERR_KEEP];
+    size_t n_last_words;
+    json_int_t next_id;
+    unsigned submits, polls, cancels;
+};
+
+/* ---- The process ---- */
+
+static char *find_agent(struct hg_err *err)
+{
+    static const char *const places[] = { "hpcgrid-slurm", "agents/hpcgrid-slurm",
+                                          "../libexec/hpcgrid/hpcgrid-slurm" };
+    const char *named = getenv("HPCGRID_SLURM_AGENT");
+    char *self = NULL, *dir = NULL, *path = NULL;
+
+    if (named && *named)
+        return strdup(named);
+    self = hg_fs_self(err);
+    dir = self ? hg_fs_dirname(self) : NULL;
+    for (size_t i = 0; dir && i < sizeof places / sizeof *places; i++) {
+        path = hg_fs_join(dir, places[i]);
+        if (path && access(path, X_OK) == 0)
+            break;
+        free(path);
+        path = NULL;
+    }
+    if (!path) {
+        hg_err_set(err, HG_E_ENV, "hpcgrid-slurm is not installed beside %s",
+                   self ? self : "hpcgrid");
+        hg_err_hint(err, "build it with -DHPCGRID_SLURM=ON, or name it in HPCGRID_SLURM_AGENT");
+    }
+    free(self);
+    free(dir);
+    return path;
+}
+
+static void stop_agent(struct hg_exec *x, int signal_number)
+{
+    int status;
+
+    if (x->proc.pid <= 0)
+        return;
+    close(x->proc.in); /* an agent that waits for work ends by itself */
+    if (signal_number)
+        kill(x->proc.pid, signal_number);
+    if (hg_proc_wait(x->proc.pid, 2.0, &status, NULL) == 1) {
+        kill(x->proc.pid, SIGKILL);
+        hg_proc_wait(x->proc.pid, -1, &status, NULL);
+    }
+    close(x->proc.out);
+    close(x->proc.err);
+    x->proc.pid = 0;
+    hg_buf_clear(&x->in);
+}
+
+static int start_agent(struct hg_exec *x, struct hg_err *err)
+{
+    const char *const argv[] = { x->path, NULL };
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+
+    if (x->proc.pid > 0)
+        return 0;
+    spec.argv = argv;
+    spec.in = spec.out = spec.err = HG_PROC_PIPE;
+    spec.new_session = true; /* Ctrl-C is ours: a submission under way is finished first */
+    spec.death_signal = SIGKILL;
+    if (hg_proc_start(&spec, &x->proc, err) < 0) {
+        x->proc.pid = 0;
+        if (err && err->code == HG_E_NOTFOUND)
+            err->code = HG_E_ENV;
+        return -1;
+    }
+    fcntl(x->proc.in, F_SETFL, O_NONBLOCK);
+    fcntl(x->proc.out, F_SETFL, O_NONBLOCK);
+    fcntl(x->proc.err, F_SETFL, O_NONBLOCK);
+    x->n_last_words = 0;
+    hg_buf_clear(&x->in);
+    return 0;
+}
+
+/* Keep the end of what the agent prints on stderr. */
+static void read_stderr(struct hg_exec *x)
+{
+    char chunk[1024];
+    ssize_t n;
+
+    while ((n = read(x->proc.err, chunk, sizeof chunk)) > 0) {
+        size_t len = (size_t)n, over;
+
+        if (len + x->n_last_words >= STDERR_KEEP) {
+            over = len + x->n_last_words - (STDERR_KEEP - 1);
+            memmove(x->last_words, x->last_words + over, x->n_last_words - over);
+            x->n_last_words -= over;
+        }
+        memcpy(x->last_words + x->n_last_words, chunk, len);
+        x->n_last_words += len;
+    }
+    x->last_words[x->n_last_words] = '\0';
+    while (x->n_last_words && x->last_words[x->n_last_words - 1] == '\n')
+        x->last_words[--x->n_last_words] = '\0';
+}
+
+/* ---- One question, one answer ---- */
+
+/* 1: ready, 0: time is up, -1: broken. events: POLLIN of the answer or POLLOUT of the question. */
+static int wait_for(struct hg_exec *x, short events, double end)
+{
+    for (;;) {
+        bool reading = events == POLLIN;
+        struct pollfd fds[2] = { { .fd = reading ? x->proc.out : x->proc.in, .events = events },
+                                 { .fd = x->proc.err, .events = POLLIN } };
+        int left_ms = (int)((end - hg_clock_mono_s()) * 1000);
+
+        if (left_ms <= 0)
+            return 0;
+        if (poll(fds, 2, left_ms) < 0 && errno != EINTR)
+            return -1;
+        if (fds[1].revents & POLLIN)
+            read_stderr(x);
+        else if (fds[1].revents)
+            hg_clock_sleep_s(0.001); /* its stderr is closed: its end shows on stdout, too */
+        if (fds[0].revents & events)
+            return 1;
+        if (fds[0].revents)
+            return -1;
+    }
+}
+
+static int send_line(struct hg_exec *x, const struct hg_buf *line, double end)
+{
+    size_t sent = 0;
+
+    while (sent < line->len) {
+        ssize_t n = write(x->proc.in, line->data + sent, line->len - sent);
+        int rc;
+
+        if (n > 0) {
+            sent += (size_t)n;
+        } else if (errno == EAGAIN) {
+            rc = wait_for(x, POLLOUT, end);
+            if (rc <= 0)
+                return rc;
+        } else if (errno != EINTR) {
+            return -1;
+        }
+    }
+    return 1;
+}
+
+/* Read up to the end of a line; x->in holds it without the newline. */
+static int read_line(struct hg_exec *x, double end)
+{
+    hg_buf_clear(&x->in);
+    for (;;) {
+        ssize_t n;
+        int rc = wait_for(x, POLLIN, end);
+
+        if (rc <= 0)
+            return rc;
+        if (hg_buf_reserve(&x->in, 65536) < 0 || x->in.len > ANSWER_MAX)
+            return -1;
+        n = read(x->proc.out, x->in.data + x->in.len, 65536);
+        if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+            return -1;
+        if (n <= 0)
+            continue;
+        x->in.len += (size_t)n;
+        x->in.data[x->in.len] = '\0';
+        if (x->in.data[x->in.len - 1] == '\n') { /* one question at a time: nothing follows it */
+            x->in.data[--x->in.len] = '\0';
+            return 1;
+        }
+    }
+}
+
+/* No answer: say why, with the code that the question gives it. */
+static int no_answer(struct hg_exec *x, const char *op, bool silent, struct hg_err *err)
+{
+    enum hg_err_code code = strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN;
+
+    read_stderr(x);
+    stop_agent(x, SIGKILL);
+    if (silent)
+        hg_err_set(err, code, "no answer to \"%s\" from hpcgrid-slurm within %g s", op,
+                   x->deadline_s);
+    else
+        hg_err_set(err, code, "hpcgrid-slurm ended without an answer to \"%s\"", op);
+    if (x->n_last_words)
+        hg_err_hint(err, "its last words: %.400s", x->last_words);
+    return -1;
+}
+
+static enum hg_err_code error_code(const char *word, const char *op)
+{
+    static const struct {
+        const char *word;
+        enum hg_err_code code;
+    } codes[] = {
+        { "again", HG_E_AGAIN }, { "ambiguous", HG_E_AMBIGUOUS }, { "refused", HG_E_REFUSED },
+        { "env", HG_E_ENV },     { "notfound", HG_E_NOTFOUND },   { "bug", HG_E_BUG },
+    };
+
+    for (size_t i = 0; word && i < sizeof codes / sizeof *codes; i++)
+        if (strcmp(word, codes[i].word) == 0)
+            return codes[i].code;
+    return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* not a word we know */
+}
+
+static int take_error(const json_t *error, const char *op, struct hg_err *err)
+{
+    const char *message = json_string_value(json_object_get(error, "message"));
+    const char *site = json_string_value(json_object_get(error, "site"));
+    const char *hint = json_string_value(json_object_get(error, "hint"));
+
+    hg_err_set(err, error_code(json_string_value(json_object_get(error, "code")), op), "%s%s%s",
+               message ? message : "unknown error", site && *site ? ": " : "", site ? site : "");
+    if (hint && *hint)
+        hg_err_hint(err, "%s", hint);
+    return -1;
+}
+
+/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. */
+static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
+               struct hg_err *err)
+{
+    double end = hg_clock_mono_s() + x->deadline_s;
+    struct hg_buf line = HG_BUF_INIT;
+    json_t *answer = NULL, *id = json_integer(++x->next_id);
+    int rc = -1, got;
+
+    if (!request || json_object_set_new(request, "id", id) < 0 ||
+        json_object_set_new(request, "op", json_string(op)) < 0) {
+        hg_err_oom(err);
+        goto out;
+    }
+    hg_json_dump(request, HG_JSON_COMPACT, &line);
+    hg_buf_puts(&line, "\n");
+    if (line.failed) {
+        hg_err_oom(err);
+        goto out;
+    }
+    if (start_agent(x, err) < 0)
+        goto out;
+    got = send_line(x, &line, end);
+    if (got == 1)
+        got = read_line(x, end);
+    if (got <= 0) {
+        no_answer(x, op, got == 0, err);
+        goto out;
+    }
+    answer = json_loadb(x->in.data, x->in.len, JSON_REJECT_DUPLICATES, NULL);
+    if (!answer || !json_equal(json_object_get(answer, "id"), json_object_get(request, "id"))) {
+        no_answer(x, op, false, err);
+        goto out;
+    }
+    if (rpcs)
+        *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
+    if (json_object_get(answer, "error")) {
+        take_error(json_object_get(answer, "error"), op, err);
+        goto out;
+    }
+    *ok = json_incref(json_object_get(answer, "ok"));
+    if (!json_is_object(*ok)) {
+        json_decref(*ok);
+        no_answer(x, op, false, err);
+        goto out;
+    }
+    rc = 0;
+out:
+    json_decref(request);
+    json_decref(answer);
+    hg_buf_done(&line);
+    return rc;
+}
+
+/* ---- Methods ---- */
+
+static void agent_close(struct hg_exec *x)
+{
+    if (!x)
+        return;
+    stop_agent(x, 0);
+    hg_buf_done(&x->in);
+    free(x->path);
+    free(x);
+}
+
+static struct hg_exec *agent_open(const json_t *config, double deadline_s, struct hg_err *err)
+{
+    struct hg_exec *x = calloc(1, sizeof *x);
+
+    (void)config;
+    if (!x) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    x->deadline_s = deadline_s;
+    x->path = find_agent(err);
+    if (!x->path) {
+        hg_err_oom(err);
+        agent_close(x);
+        return NULL;
+    }
+    return x;
+}
+
+static uint32_t get_u32(const json_t *object, const char *name)
+{
+    return (uint32_t)json_integer_value(json_object_get(object, name));
+}
+
+static void get_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+static int agent_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
+{
+    json_t *ok;
+
+    if (ask(x, "limits", json_object(), &x->polls, &ok, err) < 0)
+        return -1;
+    *limits = (struct hg_exec_limits){
+        .max_array_size = get_u32(ok, "max_array_size"),
+        .max_jobs = get_u32(ok, "max_jobs"),
+        .ambiguous_s = get_u32(ok, "ambiguous_s"),
+        .min_job_age_s = get_u32(ok, "min_job_age_s"),
+        .accounting = json_is_true(json_object_get(ok, "accounting")),
+    };
+    get_text(ok, "version", limits->version, sizeof limits->version);
+    get_text(ok, "cluster", limits->cluster, sizeof limits->cluster);
+    json_decref(ok);
+    return 0;
+}
+
+static int agent_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err)
+{
+    json_t *ok;
+    const char *site;
+
+    if (ask(x, "submit", json_pack("{s:O}", "job", (json_t *)job), &x->submits, &ok, err) < 0)
+        return -1;
+    *job_id = get_u32(ok, "job_id");
+    site = json_string_value(json_object_get(ok, "site"));
+    if (site && *site)
+        hg_info("the site says: %s", site);
+    json_decref(ok);
+    return 0;
+}
+
+static int agent_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
+{
+    json_t *ok;
+
+    if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0)
+        return -1;
+    json_decref(ok);
+    return 0;
+}
+
+static int decode_job(const json_t *item, struct hg_exec_job *job)
+{
+    const char *tasks = json_string_value(json_object_get(item, "tasks"));
+
+    *job = (struct hg_exec_job){
+        .job_id = get_u32(item, "job_id"),
+        .restarts = get_u32(item, "restarts"),
+        .exit_status = (int)json_integer_value(json_object_get(item, "exit_status")),
+        .submit_s = json_number_value(json_object_get(item, "submit_s")),
+        .start_s = json_number_value(json_object_get(item, "start_s")),
+        .end_s = json_number_value(json_object_get(item, "end_s")),
+    };
+    get_text(item, "key", job->key, sizeof job->key);
+    get_text(item, "state", job->state, sizeof job->state);
+    get_text(item, "reason", job->reason, sizeof job->reason);
+    get_text(item, "nodes", job->nodes, sizeof job->nodes);
+    if (tasks && strlen(tasks) >= sizeof job->tasks) {
+        job->wide_tasks = strdup(tasks);
+        return job->wide_tasks ? 0 : -1;
+    }
+    snprintf(job->tasks, sizeof job->tasks, "%s", tasks ? tasks : "");
+    return 0;
+}
+
+static int decode_jobs(json_t *ok, struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    const json_t *list = json_object_get(ok, "jobs"), *item;
+    size_t i;
+    int rc = 0;
+
+    json_array_foreach(list, i, item)
+    {
+        struct hg_exec_job *job = HG_VEC_PUSH(jobs);
+
+        if (!job || decode_job(item, job) < 0) {
+            hg_exec_jobs_done(jobs);
+            rc = hg_err_oom(err);
+            break;
+        }
+    }
+    json_decref(ok);
+    return rc;
+}
+
+static int agent_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    json_t *ok;
+
+    *jobs = (struct hg_exec_jobs){ 0 };
+    if (ask(x, "poll", json_object(), &x->polls, &ok, err) < 0)
+        return -1;
+    return decode_jobs(ok, jobs, err);
+}
+
+static int agent_history(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
+                         struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    json_t *list = json_array(), *ok;
+
+    *jobs = (struct hg_exec_jobs){ 0 };
+    for (size_t i = 0; i < n_keys; i++)
+        json_array_append_new(list, json_string(keys[i]));
+    if (ask(x, "history", json_pack("{s:o,s:I}", "keys", list, "since_s", (json_int_t)since_s),
+            &x->polls, &ok, err) < 0)
+        return -1;
+    return decode_jobs(ok, jobs, err);
+}
+
+static int agent_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+{
+    json_t *request = json_pack("{s:I,s:s*}", "job_id", (json_int_t)job_id, "tasks", tasks), *ok;
+
+    if (ask(x, "cancel", request, &x->cancels, &ok, err) < 0)
+        return -1;
+    json_decref(ok);
+    return 0;
+}
+
+static void agent_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
+                          unsigned *cancels)
+{
+    *submits = x->submits;
+    *polls = x->polls;
+    *cancels = x->cancels;
+}
+
+const struct hg_executor hg_executor_slurm = {
+    .name = "slurm",
+    .summary = "Slurm through libslurm, in the process hpcgrid-slurm",
+    .open = agent_open,
+    .limits = agent_limits,
+    .submit = agent_submit,
+    .probe = agent_probe,
+    .poll = agent_poll,
+    .history = agent_history,
+    .cancel = agent_cancel,
+    .receipt = agent_receipt,
+    .close = agent_close,
+};

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_EXEC_FAKE_H
+#define HG_EXEC_FAKE_H
+
+#include "exec/executor.h"
+
+/* Executor "fake": a scheduler that exists in memory only, keeps its own time and misbehaves as
+ * told. Nothing sleeps: time stands still until hg_fake_advance moves it. Configuration:
+ *
+ *   max_array_size, max_jobs, ambiguous_s, min_job_age_s, accounting   as in struct hg_exec_limits
+ *   submits   list, what happens to the first submissions; behind its end all are "ok":
+ *             "ok", "again", "env", "refused", "absent" (ambiguous, not there), "created"
+ * (ambiguous, there), "late:S" (ambiguous, there S seconds later), "lost:S" (accepted, forgotten S
+ *             seconds later; its id is given out again)
+ *   polls     list of "ok", "again", "env" for the first polls
+ *   down      list of [from_s, to_s]: the controller does not answer
+ *   default   action of every task; tasks: {"BATCH:LINE": [action of 1st run, of 2nd, ...]}
+ *
+ * Action: start_s (pending so long), run_s, state (how Slurm says it ended: "COMPLETED"), result
+ * (status that the node writes: "ok"; null: none), result_delay_s (seen so much later), requeue
+ * (pending again instead of ending), vanish (gone from the table at its end), reason and held
+ * (pending for ever).
+ *
+ * A started task does what a node does first: it claims its attempt, and leaves when it is taken.
+ */
+
+/* A result as the run's folder would show it. */
+struct hg_fake_attempt {
+    bool claimed;
+    uint32_t restarts;
+    char status[16]; /* "": no result (yet) */
+};
+
+double hg_fake_now(const struct hg_exec *x);
+void hg_fake_advance(struct hg_exec *x, double seconds);
+
+/* Newest attempt of a cell under a claim number. */
+void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
+                     struct hg_fake_attempt *attempt);
+
+/* How often the workload of a cell was started, by whatever job. */
+unsigned hg_fake_runs(const struct hg_exec *x, int batch, uint32_t line);
+
+/* Tasks accepted while the scheduler still had another unfinished one for the same cell. */
+unsigned hg_fake_doubles(const struct hg_exec *x);
+
+/* Most tasks that ever ran at one time. */
+unsigned hg_fake_most_running(const struct hg_exec *x);
+
+#endif

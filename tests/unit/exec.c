@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/ranges.h"
+#include "exec/executor.h"
+#include "exec/fake.h"
+
+static void test_index_sets_read_back_as_they_were_written(void **state)
+{
+    static const struct {
+        const char *in, *out; /* out NULL: refused */
+    } cases[] = {
+        { "", "" },
+        { "0", "0" },
+        { "0-9,12", "0-9,12" },
+        { "0-3,4,5-6", "0-6" },
+        { "0-8:4,9", "0,4,8-9" },
+        { "3-1", NULL },
+        { "1,1", NULL },
+        { "5,1", NULL },
+        { "1,", NULL },
+        { ",1", NULL },
+        { "1001", NULL },
+        { "99999999999999999999", NULL },
+        { "-1", NULL },
+        { "+1", NULL },
+        { " 1", NULL },
+        { "1-", NULL },
+        { "0-8:0", NULL },
+        { "0-9%2", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_ranges set = HG_RANGES_INIT;
+        struct hg_buf text = HG_BUF_INIT;
+        int rc = hg_ranges_parse(cases[i].in, 1000, &set, NULL);
+
+        assert_int_equal(rc, cases[i].out ? 0 : -1);
+        hg_ranges_format(&set, &text);
+        if (cases[i].out)
+            assert_string_equal(hg_buf_str(&text), cases[i].out);
+        assert_true(cases[i].out || !set.n);
+        hg_buf_done(&text);
+        hg_ranges_done(&set);
+    }
+}
+
+/* ---- The agent's client, against agents that are shell scripts ---- */
+
+struct agent_fixture {
+    char dir[32];
+    char *path;
+};
+
+static struct hg_exec *open_agent(struct agent_fixture *f, const char *script, double deadline_s)
+{
+    struct hg_exec *x;
+
+    strcpy(f->dir, "/tmp/hg-exec-XXXXXX");
+    assert_non_null(mkdtemp(f->dir));
+    f->path = hg_fs_join(f->dir, "agent");
+    assert_int_equal(hg_fs_replace(f->path, script, strlen(script), 0700, NULL), 0);
+    setenv("HPCGRID_SLURM_AGENT", f->path, 1);
+    x = hg_executor_find("slurm")->open(NULL, deadline_s, NULL);
+    assert_non_null(x);
+    return x;
+}
+
+static void close_agent(struct agent_fixture *f, struct hg_exec *x)
+{
+    hg_executor_find("slurm")->close(x);
+    hg_fs_remove_tree(f->dir, NULL);
+    free(f->path);
+}
+
+static void test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt(void **state)
+{
+    static const char *const scripts[] = {
+        "#!/bin/sh\nread line; echo 'out of memory' >&2; kill -9 $$\n",
+        "#!/bin/sh\nread line; exec sleep 60\n",
+        "#!/bin/sh\nread line; echo '{\"id\": 99, \"ok\": {\"job_id\": 1}}'; read line\n",
+        "#!/bin/sh\nread line; echo 'Segmentation fault'; read line\n",
+        "#!/bin/sh\nread line; echo '{\"id\": 1, \"ok\": 7}'; read line\n",
+        "#!/bin/sh\nread line; printf '{\"id\": 1, \"ok\": {\"job'\n",
+        "#!/bin/sh\nread line; echo '{\"id\": 1, \"error\": {\"code\": \"new\"}}'; read line\n",
+    };
+    const struct hg_executor *slurm = hg_executor_find("slurm");
+    json_t *job = json_pack("{s:s}", "name", "x");
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(scripts); i++) {
+        struct hg_err submit = HG_ERR_INIT, poll = HG_ERR_INIT;
+        struct hg_exec_jobs jobs;
+        struct agent_fixture f;
+        struct hg_exec *x = open_agent(&f, scripts[i], 0.3);
+        uint32_t id;
+
+        assert_int_equal(slurm->submit(x, job, &id, &submit), -1);
+        assert_int_equal(submit.code, HG_E_AMBIGUOUS);
+        if (i == 0)
+            assert_non_null(strstr(submit.hint, "out of memory"));
+        close_agent(&f, x);
+        x = open_agent(&f, scripts[i], 0.3);
+        assert_int_equal(slurm->poll(x, &jobs, &poll), -1);
+        assert_int_equal(poll.code, HG_E_AGAIN);
+        close_agent(&f, x);
+    }
+    json_decref(job);
+}
+
+static void test_agent_is_started_again_after_its_death(void **state)
+{
+    static const char script[] = "#!/bin/sh\nread line; n=${line##*'\"id\":'}; n=${n%%,*}\n"
+                                 "echo '{\"id\":'$n',\"ok\":{\"jobs\":[]},\"rpcs\":1}'\n";
+    const struct hg_executor *slurm = hg_executor_find("slurm");
+    unsigned submits, polls, cancels;
+    struct hg_exec_jobs jobs;
+    struct agent_fixture f;
+    struct hg_exec *x = open_agent(&f, script, 5);
+    int good = 0;
+
+    (void)state;
+    for (int i = 0; i < 6; i++) /* each answers once and ends: the question after it may be lost */
+        good += slurm->poll(x, &jobs, NULL) == 0;
+    assert_true(good >= 3);
+    slurm->receipt(x, &submits, &polls, &cancels);
+    assert_int_equal(polls, good);
+    close_agent(&f, x);
+}
+
+static void test_answers_of_the_agent_are_decoded(void **state)
+{
+    static const char script[] =
+        "#!/bin/sh\n"
+        "read line; echo '{\"id\":1,\"ok\":{\"max_array_size\":101,\"max_jobs\":2000,"
+        "\"ambiguous_s\":10,\"min_job_age_s\":5,\"accounting\":true,\"version\":\"22.05.8\","
+        "\"cluster\":\"box\"},\"rpcs\":1}'\n"
+        "read line; echo '{\"id\":2,\"error\":{\"code\":\"refused\",\"message\":\"Bad\","
+        "\"site\":\"ask the desk\"},\"rpcs\":1}'\n"
+        "read line; echo '{\"id\":3,\"ok\":{\"jobs\":[{\"key\":\"00\",\"job_id\":7,\"tasks\":\"3-9\","
+        "\"state\":\"PENDING\",\"reason\":\"Resources\",\"nodes\":\"\",\"restarts\":1,"
+        "\"exit_status\":0,\"submit_s\":5,\"start_s\":0,\"end_s\":0}]},\"rpcs\":1}'\n"
+        "read line; echo '{\"id\":4,\"ok\":{\"job_id\":17,\"site\":\"\"},\"rpcs\":1}'\nread line\n";
+    const struct hg_executor *slurm = hg_executor_find("slurm");
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_exec_limits limits;
+    struct hg_exec_jobs jobs;
+    struct agent_fixture f;
+    struct hg_exec *x = open_agent(&f, script, 5);
+    json_t *job = json_pack("{s:s}", "name", "x");
+    uint32_t id;
+
+    (void)state;
+    assert_int_equal(slurm->limits(x, &limits, NULL), 0);
+    assert_int_equal(limits.max_array_size, 101);
+    assert_true(limits.accounting);
+    assert_int_equal(slurm->submit(x, job, &id, &err), -1);
+    assert_int_equal(err.code, HG_E_REFUSED);
+    assert_string_equal(err.text, "Bad: ask the desk");
+    assert_int_equal(slurm->poll(x, &jobs, NULL), 0);
+    assert_int_equal(jobs.n, 1);
+    assert_string_equal(jobs.items[0].tasks, "3-9");
+    assert_int_equal(jobs.items[0].restarts, 1);
+    hg_exec_jobs_done(&jobs);
+    assert_int_equal(slurm->submit(x, job, &id, NULL), 0);
+    assert_int_equal(id, 17);
+    json_decref(job);
+    close_agent(&f, x);
+}
+
+/* ---- The fake ---- */
+
+static json_t *fake_job(const char *key, const char *array, const char *claim)
+{
+    return json_pack("{s:s,s:s,s:s,s:[s,s,s,s]}", "key", key, "array", array, "script",
+                     "/r/batches/1.sh", "args", "--submission", claim, "--offset", "10");
+}
+
+static void test_fake_runs_what_it_is_told(void **state)
+{
+    const struct hg_executor *fake = hg_executor_find("fake");
+    json_t *config = json_loads("{\"submits\":[\"again\",\"created\"],\"default\":{\"run_s\":2},"
+                                "\"tasks\":{\"1:11\":[{\"run_s\":1,\"state\":\"FAILED\","
+                                "\"result\":\"failed\"}]}}",
+                                0, NULL);
+    json_t *job = fake_job("k", "0-1", "1"), *twin = fake_job("l", "1", "1");
+    struct hg_exec *x = fake->open(config, 1, NULL);
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_fake_attempt a;
+    struct hg_exec_jobs jobs;
+    uint32_t id;
+
+    (void)state;
+    assert_int_equal(fake->submit(x, job, &id, &err), -1);
+    assert_int_equal(err.code, HG_E_AGAIN);
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_int_equal(fake->submit(x, job, &id, &err), -1);
+    assert_int_equal(err.code, HG_E_AMBIGUOUS);
+    hg_fake_advance(x, 1.5);
+    assert_int_equal(fake->poll(x, &jobs, NULL), 0);
+    assert_string_equal(jobs.items[1].state, "RUNNING");
+    hg_exec_jobs_done(&jobs);
+    hg_fake_advance(x, 5);
+    hg_fake_attempt(x, 1, 11, 1, &a);
+    assert_string_equal(a.status, "failed");
+    hg_fake_attempt(x, 1, 10, 1, &a);
+    assert_string_equal(a.status, "ok");
+    assert_int_equal(fake->submit(x, twin, &id, NULL), 0); /* its attempt is taken: it leaves */
+    hg_fake_advance(x, 9);
+    assert_int_equal(hg_fake_runs(x, 1, 11), 1);
+    assert_int_equal(hg_fake_doubles(x), 0);
+    fake->close(x);
+    json_decref(config);
+    json_decref(job);
+    json_decref(twin);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_index_sets_read_back_as_they_were_written),
+        cmocka_unit_test(test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt),
+        cmocka_unit_test(test_agent_is_started_again_after_its_death),
+        cmocka_unit_test(test_answers_of_the_agent_are_decoded),
+        cmocka_unit_test(test_fake_runs_what_it_is_told),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests_name("exec", tests, NULL, NULL);
+}
