@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/matrix.h"
 #include "model/select.h"
@@ -11,32 +12,75 @@
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
 struct hg_batch {
     int number;  /* 1, 2, ...: names batches/<n>.sh and batches/<n>.cells.jsonl */
-    json_t *job; /* as exec/executor.h describes it, without array, args, key and output */
+    json_t *job; /* as exec/executor.h describes it, without array, args, key and output; script and
+                    work_dir are there once the plan has a folder */
     char **ids;  /* cell ids, by line of the cells file */
     size_t n, cap;
-    double time_s; /* the limit asked for, 0: none */
+    double time_s;       /* the limit asked for, 0: none */
+    long long devices;   /* GPUs of one cell, or its cores where the hardware has no GPUs */
+    char *hardware;      /* name in the site */
+    char *backend;       /* of the hardware; NULL: not said */
+    bool gpu;            /* the hardware has GPUs */
+    char **modules;      /* to load, NULL-terminated; NULL: none */
+    char *shape;         /* what the cells have in common, as text */
+    struct hg_buf cells; /* text of a cells file not yet saved; empty once it is */
 };
 
 /* Everything that a run will submit. Saved as plan.json (without ids) plus
- * batches/<n>.{sh,cells.jsonl}; a line of a cells file is {"id", "cell", "baseline", "added"}. */
+ * batches/<n>.{sh,cells.jsonl}; a line of a cells file is {"id", "baseline", "added", "cell"}. */
 struct hg_plan {
     char *name;
     char run_key[33];
     struct hg_batch *items;
     size_t n, cap;
+    size_t cells;     /* of all batches */
+    size_t reshaped;  /* known cells whose job would be asked for differently now: they keep their
+                         batch */
+    json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
+                         results, cwd (absolute) */
+    json_t *site;     /* name, launcher (words), env */
 };
 
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
- * batches. cells_out gets the text of each batch's cells file (hg_plan_save writes it). NULL on
- * failure. */
+ * batches. Also checks every placeholder of the workload. NULL on failure. */
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs);
 
-/* Write plan.json and the batches' files below dir, plan.json last. */
+/* Write matrix.json, site.json, the new batches' files and plan.json below dir (which exists), in
+ * this order: a plan.json never names a file that is not there. */
 int hg_plan_save(struct hg_plan *plan, const struct hg_matrix *m, const char *dir,
                  struct hg_err *err);
+/* NOTFOUND if dir has no plan.json. */
 struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err);
 void hg_plan_free(struct hg_plan *plan);
+
+/* ---- Parts, for the node side, `plan` and tests ---- */
+
+/* plan.json as it stands, its schema checked. A new reference; NULL with err set. */
+json_t *hg_plan_read(const char *dir, struct hg_err *err);
+
+/* One line of a cells file as an object, without reading the rest into memory. NOTFOUND behind the
+ * last line. A new reference. */
+json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err);
+
+/* Append a cell's id, which the batch then owns (also on failure). NULL counts as failure: memory
+ * is gone. */
+int hg_batch_push(struct hg_batch *b, char *id);
+
+/* Wall times are rounded up to a coarse ladder, so that a matrix with many of them does not become
+ * many arrays: 1 2 3 5 10 15 20 30 45 minutes; 1 1.5 2 3 4 6 8 12 16 20 24 36 hours; 2 3 4 5 6 7
+ * 10 14 21 28 days; then as asked. Never above `most_s`, the longest time that any cell of the same
+ * hardware asks for: rounding must not pass a partition's limit. */
+double hg_plan_round_time(double time_s, double most_s);
+
+/* The batch script: a #SBATCH header with all that the job asks for, so that `sbatch
+ * batches/<n>.sh` by hand gives the same job, modules, and one exec. Fails with INPUT when a value
+ * cannot stand in a header line. */
+int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const char *dir,
+                   struct hg_buf *out, struct hg_err *err);
+
+/* Append a word so that a shell reads it back byte for byte. */
+void hg_plan_quote(const char *word, struct hg_buf *out);
 
 #endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.json and the batches' files. */
+#include "plan/batch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/vec.h"
+#include "plan/template.h"
+
+#define SCHEMA "hpcgrid-plan/1"
+#define CELLS_FILE_MAX ((size_t)4 << 30)
+
+/* ---- Saving ---- */
+
+static json_t *encode_batch(const struct hg_batch *b)
+{
+    json_t *job = json_copy(b->job);
+    json_t *out = json_object();
+    json_t *modules = json_array();
+
+    /* where the run lies is no part of the plan */
+    json_object_del(job, "script");
+    json_object_del(job, "work_dir");
+    for (char **m = b->modules; m && *m; m++)
+        json_array_append_new(modules, json_string(*m));
+    json_object_set_new(out, "number", json_integer(b->number));
+    json_object_set_new(out, "cells", json_integer((json_int_t)b->n));
+    json_object_set_new(out, "hardware", json_string(b->hardware));
+    json_object_set_new(out, "backend", b->backend ? json_string(b->backend) : json_null());
+    json_object_set_new(out, "gpu", json_boolean(b->gpu));
+    json_object_set_new(out, "devices", json_integer(b->devices));
+    json_object_set_new(out, "modules", modules);
+    json_object_set_new(out, "shape", json_string(b->shape));
+    json_object_set_new(out, "job", job);
+    return out;
+}
+
+static json_t *encode(const struct hg_plan *plan)
+{
+    json_t *out = json_object();
+    json_t *batches = json_array();
+
+    for (size_t i = 0; i < plan->n; i++)
+        json_array_append_new(batches, encode_batch(&plan->items[i]));
+    json_object_set_new(out, "schema", json_string(SCHEMA));
+    json_object_set_new(out, "hpcgrid", json_string(HPCGRID_VERSION));
+    json_object_set_new(out, "name", json_string(plan->name));
+    json_object_set_new(out, "run_key", json_string(plan->run_key));
+    json_object_set(out, "workload", plan->workload);
+    json_object_set(out, "site", plan->site);
+    json_object_set_new(out, "batches", batches);
+    return out;
+}
+
+static int replace_below(const char *dir, const char *name, const struct hg_buf *text, mode_t mode,
+                         struct hg_err *err)
+{
+    char *path = hg_fs_join(dir, name);
+    int rc = path && !text->failed ? hg_fs_replace(path, hg_buf_str(text), text->len, mode, err)
+                                   : hg_err_oom(err);
+
+    free(path);
+    return rc;
+}
+
+static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char *dir,
+                      struct hg_err *err)
+{
+    struct hg_buf script = HG_BUF_INIT;
+    char name[64];
+    int rc = -1;
+
+    if (!b->cells.len)
+        return 0;
+    snprintf(name, sizeof name, "batches/%d.cells.jsonl", b->number);
+    if (replace_below(dir, name, &b->cells, 0600, err) < 0)
+        goto out;
+    snprintf(name, sizeof name, "batches/%d.sh", b->number);
+    if (hg_plan_script(plan, b, dir, &script, err) < 0 ||
+        replace_below(dir, name, &script, 0700, err) < 0)
+        goto out;
+    hg_buf_done(&b->cells);
+    rc = 0;
+out:
+    hg_buf_done(&script);
+    return rc;
+}
+
+/* The job's script and folder, once the plan has a place. */
+static int place_batch(struct hg_batch *b, const char *dir)
+{
+    char *script = hg_str_printf("%s/batches/%d.sh", dir, b->number);
+    int rc = -1;
+
+    if (script && json_object_set_new(b->job, "script", json_string(script)) == 0 &&
+        json_object_set_new(b->job, "work_dir", json_string(dir)) == 0)
+        rc = 0;
+    free(script);
+    return rc;
+}
+
+static int save_sources(const struct hg_matrix *m, const char *dir, struct hg_err *err)
+{
+    struct hg_buf text = { .data = m->doc.text, .len = m->doc.len };
+    struct hg_buf site = HG_BUF_INIT;
+    int rc;
+
+    hg_json_dump(m->site->json, HG_JSON_INDENT, &site);
+    hg_buf_puts(&site, "\n");
+    rc = replace_below(dir, "matrix.json", &text, 0600, err);
+    if (rc == 0)
+        rc = replace_below(dir, "site.json", &site, 0600, err);
+    hg_buf_done(&site);
+    return rc;
+}
+
+static int save_all(struct hg_plan *plan, const struct hg_matrix *m, const char *dir,
+                    struct hg_err *err)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    char *batches = hg_fs_join(dir, "batches");
+    json_t *root = NULL;
+    int rc = -1;
+
+    if (!batches) {
+        hg_err_oom(err);
+        goto out;
+    }
+    if (hg_fs_mkdirs(batches, 0700, err) < 0 || save_sources(m, dir, err) < 0)
+        goto out;
+    for (size_t i = 0; i < plan->n; i++) {
+        if (place_batch(&plan->items[i], dir) < 0) {
+            hg_err_oom(err);
+            goto out;
+        }
+        if (save_batch(plan, &plan->items[i], dir, err) < 0)
+            goto out;
+    }
+    root = encode(plan);
+    hg_json_dump(root, HG_JSON_INDENT, &text);
+    hg_buf_puts(&text, "\n");
+    rc = replace_below(dir, "plan.json", &text, 0600, err);
+out:
+    json_decref(root);
+    hg_buf_done(&text);
+    free(batches);
+    return rc;
+}
+
+int hg_plan_save(struct hg_plan *plan, const struct hg_matrix *m, const char *dir,
+                 struct hg_err *err)
+{
+    char *absolute = hg_fs_absolute(dir, err);
+    int rc = absolute ? save_all(plan, m, absolute, err) : -1;
+
+    free(absolute);
+    return rc;
+}
+
+/* ---- Loading ---- */
+
+json_t *hg_plan_read(const char *dir, struct hg_err *err)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    char *path = hg_fs_join(dir, "plan.json");
+    const char *schema;
+    json_t *root = NULL;
+
+    if (!path) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    if (!hg_fs_exists(path)) {
+        hg_err_set(err, HG_E_NOTFOUND, "%s has no plan.json", dir);
+    } else if (hg_json_load(path, &doc, err) == 0) {
+        schema = json_string_value(json_object_get(doc.root, "schema"));
+        if (!schema || strcmp(schema, SCHEMA) != 0)
+            hg_err_set(err, HG_E_INPUT, "%s has schema \"%s\", wanted \"" SCHEMA "\"", path,
+                       schema ? schema : "");
+        else
+            root = json_incref(doc.root);
+    }
+    hg_json_doc_done(&doc);
+    free(path);
+    return root;
+}
+
+static char *copy_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? strdup(text) : NULL;
+}
+
+static int decode_modules(const json_t *list, struct hg_batch *b)
+{
+    struct hg_words words = HG_WORDS_INIT;
+    size_t i;
+    json_t *item;
+
+    json_array_foreach(list, i, item) if (!json_is_string(item) ||
+                                          hg_words_push(&words, json_string_value(item)) < 0)
+    {
+        hg_words_done(&words);
+        return -1;
+    }
+    b->modules = words.n ? words.items : calloc(1, sizeof *b->modules);
+    return b->modules ? 0 : -1;
+}
+
+static int decode_batch(const json_t *from, size_t index, const char *dir, struct hg_batch *b)
+{
+    *b = (struct hg_batch){ .number = (int)json_integer_value(json_object_get(from, "number")) };
+    b->job = json_incref(json_object_get(from, "job"));
+    b->hardware = copy_text(from, "hardware");
+    b->backend = copy_text(from, "backend");
+    b->shape = copy_text(from, "shape");
+    b->gpu = json_is_true(json_object_get(from, "gpu"));
+    b->devices = json_integer_value(json_object_get(from, "devices"));
+    b->time_s = (double)json_integer_value(json_object_get(b->job, "time_s"));
+    if (b->number != (int)index + 1 || !json_is_object(b->job) || !b->hardware || !b->shape)
+        return -1;
+    return decode_modules(json_object_get(from, "modules"), b) < 0 ? -1 : place_batch(b, dir);
+}
+
+/* The id at the start of a line of a cells file: {"id":"...",  */
+static char *id_of_line(const char *line, size_t n)
+{
+    static const char start[] = "{\"id\":\"";
+    const char *end;
+
+    if (n < sizeof start || memcmp(line, start, sizeof start - 1) != 0)
+        return NULL;
+    line += sizeof start - 1;
+    n -= sizeof start - 1;
+    end = memchr(line, '"', n);
+    return end && end > line ? strndup(line, (size_t)(end - line)) : NULL;
+}
+
+static int load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg_err *err)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
+    int rc = -1;
+
+    if (!path) {
+        hg_err_oom(err);
+        goto out;
+    }
+    if (hg_fs_read(path, CELLS_FILE_MAX, &text, err) < 0)
+        goto out;
+    for (const char *p = hg_buf_str(&text), *end = p + text.len, *nl; p < end; p = nl + 1) {
+        nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl || hg_batch_push(b, id_of_line(p, (size_t)(nl - p))) < 0) {
+            hg_err_set(err, HG_E_INPUT, "%s: line %zu is no cell", path, b->n + 1);
+            goto out;
+        }
+    }
+    rc = b->n == cells ? 0
+                       : hg_err_set(err, HG_E_INPUT, "%s has %zu cells, plan.json says %zu", path,
+                                    b->n, cells);
+out:
+    hg_buf_done(&text);
+    free(path);
+    return rc;
+}
+
+static int decode(const json_t *root, const char *dir, struct hg_plan *plan, struct hg_err *err)
+{
+    const char *key = json_string_value(json_object_get(root, "run_key"));
+    size_t i;
+    json_t *item;
+
+    plan->name = copy_text(root, "name");
+    plan->workload = json_incref(json_object_get(root, "workload"));
+    plan->site = json_incref(json_object_get(root, "site"));
+    if (!plan->name || !key || strlen(key) != 32 || !plan->workload || !plan->site)
+        return hg_err_set(err, HG_E_INPUT, "%s/plan.json is not complete", dir);
+    memcpy(plan->run_key, key, 33);
+    json_array_foreach(json_object_get(root, "batches"), i, item)
+    {
+        struct hg_batch *b = HG_VEC_PUSH(plan);
+        json_int_t cells = json_integer_value(json_object_get(item, "cells"));
+
+        if (!b)
+            return hg_err_oom(err);
+        if (decode_batch(item, i, dir, b) < 0)
+            return hg_err_set(err, HG_E_INPUT, "%s/plan.json: batch %zu is not complete", dir,
+                              i + 1);
+        if (load_ids(b, (size_t)cells, dir, err) < 0)
+            return -1;
+        plan->cells += b->n;
+    }
+    return 0;
+}
+
+struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err)
+{
+    char *absolute = hg_fs_absolute(dir, err);
+    json_t *root = absolute ? hg_plan_read(absolute, err) : NULL;
+    struct hg_plan *plan = root ? calloc(1, sizeof *plan) : NULL;
+
+    if (root && !plan)
+        hg_err_oom(err);
+    if (plan && decode(root, absolute, plan, err) < 0) {
+        hg_plan_free(plan);
+        plan = NULL;
+    }
+    json_decref(root);
+    free(absolute);
+    return plan;
+}
+
+/* ---- One cell ---- */
+
+json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch);
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    FILE *f = path ? fopen(path, "re") : NULL;
+    char *text = NULL;
+    json_t *root = NULL;
+    size_t cap = 0;
+    ssize_t n = 0;
+
+    if (!f) {
+        if (path)
+            hg_err_sys(err, "cannot read %s", path);
+        hg_err_oom(err);
+        goto out;
+    }
+    for (size_t i = 0; i <= line && (n = getline(&text, &cap, f)) > 0; i++)
+        ;
+    if (n <= 0) {
+        hg_err_set(err, HG_E_NOTFOUND, "%s has no line %zu", path, line + 1);
+        goto out;
+    }
+    if (hg_json_parse(path, text, (size_t)n - (text[n - 1] == '\n'), &doc, err) == 0)
+        root = json_incref(doc.root);
+    hg_json_doc_done(&doc);
+out:
+    if (f)
+        fclose(f);
+    free(text);
+    free(path);
+    return root;
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cells into batches. */
+#include "plan/batch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "model/cell.h"
+#include "plan/shape.h"
+#include "plan/template.h"
+
+/* ---- Wall times ---- */
+
+double hg_plan_round_time(double time_s, double most_s)
+{
+    static const double minutes[] = {
+        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
+        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
+        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
+    };
+
+    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
+        if (time_s <= minutes[i] * 60)
+            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
+    return time_s;
+}
+
+/* ---- Making a plan ---- */
+
+struct make {
+    const struct hg_matrix *m;
+    const struct hg_selector *select;
+    struct hg_plan *plan;
+    json_t *known;    /* id: index of its batch among known ones */
+    json_t *by_shape; /* shape: index of its new batch */
+    json_t *keys;     /* every key that some cell has: null */
+    json_t *longest;  /* hardware: longest time asked, in seconds */
+    struct hg_err err;
+};
+
+/* First walk: what keys there are, and the longest time on each hardware. */
+static int survey_cell(const struct hg_cell *cell, void *context)
+{
+    struct make *mk = context;
+    const char *hardware = json_string_value(json_object_get(cell->members, "hardware"));
+    const char *key;
+    json_t *value;
+    double time_s;
+
+    json_object_foreach(cell->members, key, value) if (!json_object_get(mk->keys, key))
+        json_object_set_new(mk->keys, key, json_null());
+    if (hg_shape_time(cell->members, &time_s, &mk->err) < 0)
+        return hg_err_wrap(&mk->err, "cell %s", cell->id);
+    if (hardware && time_s > json_real_value(json_object_get(mk->longest, hardware)))
+        json_object_set_new(mk->longest, hardware, json_real(time_s));
+    return 0;
+}
+
+static char **copy_strings(const struct hg_words *words)
+{
+    char **copy = calloc(words->n + 1, sizeof *copy);
+
+    for (size_t i = 0; copy && i < words->n; i++)
+        copy[i] = strdup(words->items[i]);
+    return copy;
+}
+
+static void batch_done(struct hg_batch *b)
+{
+    json_decref(b->job);
+    for (size_t i = 0; i < b->n; i++)
+        free(b->ids[i]);
+    free(b->ids);
+    for (char **m = b->modules; m && *m; m++)
+        free(*m);
+    free(b->modules);
+    free(b->hardware);
+    free(b->backend);
+    free(b->shape);
+    hg_buf_done(&b->cells);
+}
+
+static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
+{
+    struct hg_batch *b = HG_VEC_PUSH(mk->plan);
+    bool worker = mk->m->workload.program != NULL;
+    char name[128];
+
+    if (!b)
+        return NULL;
+    *b = (struct hg_batch){ .number = (int)mk->plan->n };
+    snprintf(name, sizeof name, "%s-%d", mk->plan->name, b->number);
+    /* USR1 ends a program that does not expect it: only the worker is sent it */
+    b->job = hg_shape_job(shape, mk->m->site, name, worker);
+    b->time_s = shape->time_s;
+    b->gpu = shape->hw->gpus_per_node > 0;
+    b->devices = shape->nodes *
+                 (b->gpu ? shape->gpus_per_node : shape->tasks_per_node * shape->cpus_per_task);
+    b->hardware = strdup(shape->hw->name);
+    b->backend = shape->hw->backend ? strdup(shape->hw->backend) : NULL;
+    b->modules = copy_strings(&shape->modules);
+    b->shape = strdup(key);
+    if (!b->job || !b->hardware || !b->modules || !b->shape ||
+        json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1)) < 0)
+        return NULL;
+    return b;
+}
+
+int hg_batch_push(struct hg_batch *b, char *id)
+{
+    if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {
+        free(id);
+        return -1;
+    }
+    b->ids[b->n++] = id;
+    return 0;
+}
+
+static int add_cell(struct hg_batch *b, const struct hg_cell *cell)
+{
+    if (hg_batch_push(b, strdup(cell->id)) < 0)
+        return -1;
+    hg_buf_printf(&b->cells, "{\"id\":\"%s\",\"baseline\":", cell->id);
+    hg_buf_printf(&b->cells, cell->baseline[0] ? "\"%s\"" : "null", cell->baseline);
+    hg_buf_printf(&b->cells, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
+    hg_json_dump(cell->members, HG_JSON_COMPACT, &b->cells);
+    hg_buf_puts(&b->cells, "}\n");
+    return b->cells.failed ? -1 : 0;
+}
+
+static void round_time(struct make *mk, struct hg_shape *shape)
+{
+    double most = json_real_value(json_object_get(mk->longest, shape->hw->name));
+
+    if (shape->time_s > 0)
+        shape->time_s =
+            hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
+}
+
+/* A cell that the run knows keeps its place, whatever it would ask for today. */
+static void compare_known(struct make *mk, const json_t *at, const char *key)
+{
+    const struct hg_batch *b = &mk->plan->items[json_integer_value(at)];
+
+    if (strcmp(b->shape, key) != 0)
+        mk->plan->reshaped++;
+}
+
+static int place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
+                      const struct hg_shape *shape)
+{
+    const json_t *known = json_object_get(mk->known, cell->id);
+    const json_t *at = json_object_get(mk->by_shape, key);
+    struct hg_batch *b;
+
+    if (known) {
+        compare_known(mk, known, key);
+        return 0;
+    }
+    b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
+    if (!b || add_cell(b, cell) < 0)
+        return hg_err_oom(&mk->err);
+    mk->plan->cells++;
+    return 0;
+}
+
+static int plan_cell(const struct hg_cell *cell, void *context)
+{
+    struct make *mk = context;
+    struct hg_shape shape;
+    struct hg_buf key = HG_BUF_INIT;
+    int picked = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
+    int rc = -1;
+
+    if (picked <= 0)
+        return picked;
+    if (hg_shape_make(mk->m->site, cell->members, &shape, &mk->err) < 0) {
+        hg_err_wrap(&mk->err, "cell %s", cell->id);
+        goto out;
+    }
+    round_time(mk, &shape);
+    hg_shape_key(&shape, &key);
+    rc = place_cell(mk, cell, hg_buf_str(&key), &shape);
+out:
+    hg_shape_done(&shape);
+    hg_buf_done(&key);
+    return rc;
+}
+
+/* ---- What the node side needs ---- */
+
+static json_t *split_words(const char *text)
+{
+    json_t *list = json_array();
+
+    for (const char *p = text + strspn(text, " \t"); *p; p += strspn(p, " \t")) {
+        size_t n = strcspn(p, " \t");
+
+        json_array_append_new(list, json_stringn(p, n));
+        p += n;
+    }
+    return list;
+}
+
+static void set_copy(json_t *object, const char *key, json_t *value)
+{
+    if (value)
+        json_object_set(object, key, value);
+}
+
+static json_t *workload_of(const struct hg_matrix *m)
+{
+    const struct hg_workload *w = &m->workload;
+    json_t *out = json_object();
+    char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
+    char *absolute = cwd ? hg_fs_absolute(cwd, NULL) : NULL;
+
+    if (w->program)
+        json_object_set_new(out, "program", json_string(w->program));
+    set_copy(out, "command", w->words);
+    set_copy(out, "launch", w->launch);
+    set_copy(out, "env", w->env);
+    set_copy(out, "files", w->files);
+    set_copy(out, "results", w->results);
+    json_object_set_new(out, "cwd", json_string(absolute ? absolute : m->dir));
+    free(absolute);
+    free(cwd);
+    return out;
+}
+
+static json_t *site_of(const struct hg_site *site)
+{
+    json_t *out = json_object();
+
+    json_object_set_new(out, "name", json_string(site->name));
+    json_object_set_new(out, "launcher", split_words(site->launcher ? site->launcher : "srun"));
+    set_copy(out, "env", site->env);
+    return out;
+}
+
+static int copy_known(struct make *mk, const struct hg_plan *known)
+{
+    for (size_t i = 0; i < known->n; i++) {
+        const struct hg_batch *from = &known->items[i];
+        struct hg_batch *b = HG_VEC_PUSH(mk->plan);
+        struct hg_words modules = { .items = from->modules };
+
+        if (!b)
+            return -1;
+        while (modules.items && modules.items[modules.n])
+            modules.n++;
+        *b = (struct hg_batch){ .number = from->number,
+                                .job = json_incref(from->job),
+                                .time_s = from->time_s,
+                                .devices = from->devices,
+                                .gpu = from->gpu };
+        b->hardware = strdup(from->hardware);
+        b->backend = from->backend ? strdup(from->backend) : NULL;
+        b->shape = strdup(from->shape);
+        b->modules = copy_strings(&modules);
+        for (size_t j = 0; j < from->n; j++)
+            if (hg_batch_push(b, strdup(from->ids[j])) < 0 ||
+                json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i)) < 0)
+                return -1;
+        if (!b->hardware || !b->shape || !b->modules)
+            return -1;
+    }
+    mk->plan->cells = known->cells;
+    memcpy(mk->plan->run_key, known->run_key, sizeof known->run_key);
+    return 0;
+}
+
+static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_errs *errs)
+{
+    const struct hg_matrix *m = mk->m;
+
+    mk->plan->name = strdup(m->name);
+    mk->plan->workload = workload_of(m);
+    mk->plan->site = site_of(m->site);
+    hg_text_random_hex(16, mk->plan->run_key);
+    if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->keys || !mk->longest ||
+        (known && copy_known(mk, known) < 0))
+        return hg_err_oom(&mk->err);
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0 ||
+        hg_template_check(m, mk->keys, errs) < 0)
+        return -1;
+    return hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, NULL, errs);
+}
+
+struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
+                             const struct hg_plan *known, struct hg_errs *errs)
+{
+    struct make mk = { .m = m,
+                       .select = select,
+                       .plan = calloc(1, sizeof *mk.plan),
+                       .known = json_object(),
+                       .by_shape = json_object(),
+                       .keys = json_object(),
+                       .longest = json_object(),
+                       .err = HG_ERR_INIT };
+    bool failed = !mk.plan || fill_plan(&mk, known, errs) < 0;
+
+    if (!mk.plan)
+        hg_err_oom(&mk.err);
+    hg_errs_add(errs, &mk.err);
+    json_decref(mk.known);
+    json_decref(mk.by_shape);
+    json_decref(mk.keys);
+    json_decref(mk.longest);
+    if (failed || mk.err.code) {
+        hg_plan_free(mk.plan);
+        return NULL;
+    }
+    return mk.plan;
+}
+
+void hg_plan_free(struct hg_plan *plan)
+{
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->n; i++)
+        batch_done(&plan->items[i]);
+    HG_VEC_DONE(plan);
+    json_decref(plan->workload);
+    json_decref(plan->site);
+    free(plan->name);
+    free(plan);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/shape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+#define WORD_SEPARATORS " \t\n"
+
+/* Slurm may send the signal up to 60 s early; a limit shorter than that leaves nothing to warn of.
+ */
+#define SIGNAL_EARLY_S 60
+
+/* ---- sbatch options as typed ---- */
+
+/* Options that hpcgrid sets itself, and what to write instead. */
+static const struct {
+    const char *name;
+    char letter;
+    const char *instead;
+} reserved[] = {
+    { "--nodes", 'N', "the key \"nodes\"" },
+    { "--ntasks", 'n', "the keys \"nodes\" and \"tasks_per_node\"" },
+    { "--ntasks-per-node", 0, "the key \"tasks_per_node\"" },
+    { "--cpus-per-task", 'c', "the key \"cpus_per_task\"" },
+    { "--gres", 0, "the key \"gpus_per_node\" and the site's \"gres\"" },
+    { "--gpus", 'G', "the key \"gpus_per_node\"" },
+    { "--gpus-per-node", 0, "the key \"gpus_per_node\"" },
+    { "--gpus-per-task", 0, "the keys \"gpus_per_node\" and \"tasks_per_node\"" },
+    { "--time", 't', "the key \"time\"" },
+    { "--mem", 0, "the key \"mem\"" },
+    { "--partition", 'p', "the hardware's \"partition\" in the site" },
+    { "--account", 'A', "\"account\" in the site" },
+    { "--qos", 'q', "\"qos\" in the site" },
+    { "--constraint", 'C', "the hardware's \"constraint\" in the site" },
+    { "--reservation", 0, "\"reservation\" in the site" },
+    { "--licenses", 'L', "\"licenses\" in the site" },
+    { "--signal", 0, "\"signal_lead_s\" in the site" },
+    { "--array", 'a', NULL },
+    { "--job-name", 'J', NULL },
+    { "--comment", 0, NULL },
+    { "--output", 'o', NULL },
+    { "--error", 'e', NULL },
+    { "--open-mode", 0, NULL },
+    { "--chdir", 'D', NULL },
+    { "--export", 0, NULL },
+    { "--wrap", 0, NULL },
+    { "--parsable", 0, NULL },
+    { "--wait", 'W', NULL },
+    { "--requeue", 0, NULL },
+    { "--no-requeue", 0, NULL },
+    { "--test-only", 0, NULL },
+};
+
+static int check_option(const char *word, struct hg_err *err)
+{
+    size_t n = strcspn(word, "=");
+
+    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
+        bool is = strlen(reserved[i].name) == n && memcmp(word, reserved[i].name, n) == 0;
+
+        is |= reserved[i].letter && word[0] == '-' && word[1] == reserved[i].letter;
+        if (!is)
+            continue;
+        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is hpcgrid's own", (int)n, word);
+        if (reserved[i].instead)
+            hg_err_hint(err, "use %s", reserved[i].instead);
+        return -1;
+    }
+    return 0;
+}
+
+static int push_option(const char *word, struct hg_words *out, struct hg_err *err)
+{
+    if (check_option(word, err) < 0)
+        return -1;
+    return hg_words_push(out, word) < 0 ? hg_err_oom(err) : 0;
+}
+
+/* A text is split at blanks, a list is taken as it is. */
+static int push_words(const json_t *value, const char *key, bool options, struct hg_words *out,
+                      struct hg_err *err)
+{
+    size_t i;
+    json_t *item;
+
+    if (json_is_string(value)) {
+        const char *p = json_string_value(value);
+
+        for (p += strspn(p, WORD_SEPARATORS); *p; p += strspn(p, WORD_SEPARATORS)) {
+            size_t n = strcspn(p, WORD_SEPARATORS);
+            char *word = strndup(p, n);
+            int rc = !word     ? hg_err_oom(err)
+                     : options ? push_option(word, out, err)
+                               : hg_words_push(out, word);
+
+            free(word);
+            if (rc < 0)
+                return hg_err_oom(err); /* an earlier error stands */
+            p += n;
+        }
+        return 0;
+    }
+    if (value && !json_is_null(value) && !json_is_array(value))
+        return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
+    json_array_foreach(value, i, item)
+    {
+        if (!json_is_string(item))
+            return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
+        if (options ? push_option(json_string_value(item), out, err) < 0
+                    : hg_words_push(out, json_string_value(item)) < 0)
+            return hg_err_oom(err);
+    }
+    return 0;
+}
+
+static int push_strings(char *const *strings, struct hg_words *out, struct hg_err *err)
+{
+    for (; strings && *strings; strings++)
+        if (hg_words_push(out, *strings) < 0)
+            return hg_err_oom(err);
+    return 0;
+}
+
+/* ---- Numbers ---- */
+
+/* A whole number of a cell; absent and null give `otherwise`. */
+static int get_count(const json_t *cell, const char *key, long long least, long long otherwise,
+                     long long *out, struct hg_err *err)
+{
+    const json_t *value = json_object_get(cell, key);
+    double v;
+
+    *out = otherwise;
+    if (!value || json_is_null(value))
+        return 0;
+    v = json_is_number(value) ? json_number_value(value) : -1;
+    if (v < (double)least || v > 1e6 || v != floor(v)) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        hg_json_dump(value, HG_JSON_COMPACT, &text);
+        hg_err_set(err, HG_E_INPUT, "\"%s\" must be a whole number from %lld, got %s", key, least,
+                   hg_buf_str(&text));
+        hg_buf_done(&text);
+        return -1;
+    }
+    *out = (long long)v;
+    return 0;
+}
+
+int hg_shape_time(const json_t *cell, double *time_s, struct hg_err *err)
+{
+    const json_t *value = json_object_get(cell, "time");
+
+    *time_s = 0;
+    if (!value || json_is_null(value))
+        return 0;
+    if (json_is_string(value)) {
+        if (hg_text_duration_parse(json_string_value(value), time_s, err) < 0)
+            return hg_err_wrap(err, "\"time\"");
+    } else if (json_is_number(value)) {
+        *time_s = json_number_value(value);
+    }
+    if (!(*time_s > 0) || *time_s > 366.0 * 86400)
+        return hg_err_set(err, HG_E_INPUT,
+                          "\"time\" must be \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" or a number of "
+                          "seconds, up to a year");
+    return 0;
+}
+
+static int to_mib(const char *text, double times, long long *mib, struct hg_err *err)
+{
+    uint64_t bytes;
+
+    if (hg_text_size_parse(text, &bytes, err) < 0)
+        return hg_err_wrap(err, "\"mem\"");
+    *mib = (long long)ceil((double)bytes * times / (1 << 20));
+    return 0;
+}
+
+static int get_memory(const json_t *cell, struct hg_shape *s, struct hg_err *err)
+{
+    const json_t *mem = json_object_get(cell, "mem");
+
+    if (json_is_string(mem))
+        return to_mib(json_string_value(mem), 1, &s->mem_mib, err);
+    if (mem && !json_is_null(mem))
+        return hg_err_set(err, HG_E_INPUT, "\"mem\" must be a text such as \"64G\"");
+    if (s->hw->mem_per_gpu && s->gpus_per_node)
+        return to_mib(s->hw->mem_per_gpu, (double)s->gpus_per_node, &s->mem_mib, err);
+    return 0;
+}
+
+/* The CPUs of a task: as the cell says, else the share of the node's CPUs that belongs to its GPUs,
+ * else 1. */
+static int get_cpus(const json_t *cell, struct hg_shape *s, struct hg_err *err)
+{
+    long long per_gpu, share = 1;
+
+    if (get_count(cell, "cpus_per_gpu", 1, s->hw->cpus_per_gpu, &per_gpu, err) < 0)
+        return -1;
+    if (per_gpu && s->gpus_per_node)
+        share = (per_gpu * s->gpus_per_node + s->tasks_per_node - 1) / s->tasks_per_node;
+    return get_count(cell, "cpus_per_task", 1, share, &s->cpus_per_task, err);
+}
+
+static int get_hardware(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
+                        struct hg_err *err)
+{
+    const char *name = json_string_value(json_object_get(cell, "hardware"));
+
+    s->hw = hg_site_find_hardware(site, name ? name : site->default_hardware);
+    if (!s->hw)
+        return hg_err_set(err, HG_E_INPUT, "site %s has no hardware \"%s\"", site->name,
+                          name ? name : site->default_hardware);
+    return 0;
+}
+
+int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
+                  struct hg_err *err)
+{
+    const json_t *container = json_object_get(cell, "container");
+
+    *s = (struct hg_shape){ 0 };
+    if (container && !json_is_null(container))
+        return hg_err_set(err, HG_E_INPUT, "\"container\" is not available yet");
+    if (get_hardware(site, cell, s, err) < 0 ||
+        get_count(cell, "nodes", 1, 1, &s->nodes, err) < 0 ||
+        get_count(cell, "gpus_per_node", 0, s->hw->gpus_per_node ? 1 : 0, &s->gpus_per_node, err) <
+            0)
+        return -1;
+    if (!s->hw->gpus_per_node)
+        s->gpus_per_node = 0;
+    if (get_count(cell, "tasks_per_node", 1, s->gpus_per_node ? s->gpus_per_node : 1,
+                  &s->tasks_per_node, err) < 0 ||
+        get_cpus(cell, s, err) < 0 || get_memory(cell, s, err) < 0 ||
+        hg_shape_time(cell, &s->time_s, err) < 0)
+        return -1;
+    if (push_strings(site->extra, &s->extra, err) < 0 ||
+        push_words(json_object_get(cell, "sbatch"), "sbatch", true, &s->extra, err) < 0 ||
+        push_strings(site->modules, &s->modules, err) < 0)
+        return -1;
+    return push_words(json_object_get(cell, "modules"), "modules", false, &s->modules, err);
+}
+
+void hg_shape_done(struct hg_shape *s)
+{
+    hg_words_done(&s->extra);
+    hg_words_done(&s->modules);
+}
+
+static void key_words(const char *name, const struct hg_words *words, struct hg_buf *out)
+{
+    for (size_t i = 0; i < words->n; i++) {
+        hg_buf_printf(out, " %s=", name);
+        hg_json_dump_string(words->items[i], strlen(words->items[i]), out);
+    }
+}
+
+void hg_shape_key(const struct hg_shape *s, struct hg_buf *out)
+{
+    hg_buf_printf(out, "%s %lldx%lld tasks=%lld cpus=%lld mem=%lld time=%.0f", s->hw->name,
+                  s->nodes, s->gpus_per_node, s->tasks_per_node, s->cpus_per_task, s->mem_mib,
+                  s->time_s);
+    key_words("sbatch", &s->extra, out);
+    key_words("module", &s->modules, out);
+}
+
+/* ---- The job object ---- */
+
+static void set_text(json_t *job, const char *key, const char *value)
+{
+    if (value && value[0])
+        json_object_set_new(job, key, json_string(value));
+}
+
+static void set_count(json_t *job, const char *key, long long value)
+{
+    if (value)
+        json_object_set_new(job, key, json_integer(value));
+}
+
+static void set_gres(json_t *job, const struct hg_shape *s)
+{
+    char text[256];
+
+    if (!s->gpus_per_node)
+        return;
+    snprintf(text, sizeof text, "%s:%lld", s->hw->gres ? s->hw->gres : "gpu", s->gpus_per_node);
+    set_text(job, "gres", text);
+}
+
+/* "core:%": as many as the job computes on, at most those that are there. So cells of several
+ * arrays do not share this machine's cores. */
+static void set_licenses(json_t *job, const struct hg_shape *s, const char *pattern)
+{
+    long long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    long long wanted = s->nodes * s->tasks_per_node * s->cpus_per_task;
+    const char *mark = pattern ? strchr(pattern, '%') : NULL;
+    char text[256];
+
+    if (!mark) {
+        set_text(job, "licenses", pattern);
+        return;
+    }
+    snprintf(text, sizeof text, "%.*s%lld%s", (int)(mark - pattern), pattern,
+             wanted < cores ? wanted : cores, mark + 1);
+    set_text(job, "licenses", text);
+}
+
+static json_t *words_json(const struct hg_words *words)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < words->n; i++)
+        json_array_append_new(list, json_string(words->items[i]));
+    return list;
+}
+
+json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const char *name,
+                     bool signal)
+{
+    json_t *job = json_object();
+
+    if (!job)
+        return NULL;
+    set_text(job, "name", name);
+    set_text(job, "partition", s->hw->partition);
+    set_count(job, "nodes", s->nodes);
+    set_count(job, "tasks_per_node", s->tasks_per_node);
+    set_count(job, "cpus_per_task", s->cpus_per_task);
+    set_gres(job, s);
+    set_count(job, "mem_mib", s->mem_mib);
+    set_count(job, "time_s", (long long)ceil(s->time_s));
+    set_text(job, "account", s->hw->account ? s->hw->account : site->account);
+    set_text(job, "qos", s->hw->qos ? s->hw->qos : site->qos);
+    set_text(job, "constraint", s->hw->constraint);
+    set_text(job, "reservation", site->reservation);
+    set_licenses(job, s, site->licenses);
+    if (signal && s->time_s > (double)(site->signal_lead_s + SIGNAL_EARLY_S))
+        set_count(job, "signal_lead_s", site->signal_lead_s);
+    json_object_set_new(job, "requeue", json_true());
+    if (s->extra.n)
+        json_object_set_new(job, "extra", words_json(&s->extra));
+    return job;
+}

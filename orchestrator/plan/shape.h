@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_PLAN_SHAPE_H
+#define HG_PLAN_SHAPE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/site.h"
+#include "plan/template.h"
+
+/* What one cell asks of Slurm, resolved against its site: cells with equal shapes share an array.
+ */
+struct hg_shape {
+    const struct hg_hardware *hw; /* lent by the site */
+    long long nodes, gpus_per_node, tasks_per_node, cpus_per_task;
+    long long mem_mib;       /* per node; 0: the site's default */
+    double time_s;           /* 0: the partition's limit */
+    struct hg_words extra;   /* the site's and the cell's sbatch options */
+    struct hg_words modules; /* the site's, then the cell's */
+};
+
+/* Fails with INPUT; the text says which member and why. Release with hg_shape_done, also after a
+ * failure. */
+int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *shape,
+                  struct hg_err *err);
+void hg_shape_done(struct hg_shape *shape);
+
+/* Seconds that a cell's "time" asks for: 0 if it has none. */
+int hg_shape_time(const json_t *cell, double *time_s, struct hg_err *err);
+
+/* Append a text that is equal exactly for equal shapes. */
+void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
+
+/* The job object of the shape (exec/executor.h), named `name`. signal: USR1 before the limit is
+ * wanted. NULL when memory is gone. */
+json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,
+                     bool signal);
+
+#endif
