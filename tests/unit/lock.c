@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "run/events.h"
+#include "run/lock.h"
+
+static char dir[] = "/tmp/hg-lock-XXXXXX";
+
+static int make_dir(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/hg-lock-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return hg_fs_remove_tree(dir, NULL);
+}
+
+static void test_second_writer_learns_who_holds_it(void **state)
+{
+    struct hg_lock *lock = hg_lock_take(dir, "hpcgrid run x.json", false, 0, NULL);
+    struct hg_lock_owner owner;
+    struct hg_err err = HG_ERR_INIT;
+    char want[64];
+
+    (void)state;
+    assert_non_null(lock);
+    assert_null(hg_lock_take(dir, "second", false, 0, &err));
+    assert_int_equal(err.code, HG_E_ENV);
+    snprintf(want, sizeof want, "by process %ld on ", (long)getpid());
+    assert_non_null(strstr(err.text, want));
+    assert_non_null(strstr(err.text, "(hpcgrid run x.json)"));
+    assert_int_equal(hg_lock_find(dir, &owner, NULL), 1);
+    assert_int_equal(owner.pid, getpid());
+    hg_lock_release(lock);
+    assert_int_equal(hg_lock_find(dir, &owner, NULL), 0);
+    lock = hg_lock_take(dir, "third", false, 7, NULL);
+    assert_int_equal(hg_lock_number(lock), 8);
+    hg_lock_release(lock);
+}
+
+/* Take the lock in a child that dies without releasing it. */
+static void leave_stale_lock(void)
+{
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0)
+        _exit(hg_lock_take(dir, "dies", false, 0, NULL) ? 0 : 1);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+static void test_lock_of_a_dead_process_is_taken_over(void **state)
+{
+    struct hg_lock_owner owner;
+    struct hg_lock *lock;
+
+    (void)state;
+    leave_stale_lock();
+    assert_int_equal(hg_lock_find(dir, &owner, NULL), 0);
+    lock = hg_lock_take(dir, "heir", false, 0, NULL);
+    assert_non_null(lock);
+    assert_int_equal(hg_lock_number(lock), 2);
+    hg_lock_release(lock);
+}
+
+static void test_lock_of_another_machine_is_only_stolen(void **state)
+{
+    static const char *const texts[] = {
+        /* another machine */
+        "{\"number\":1,\"host\":\"elsewhere\",\"pid\":1,\"start\":1,\"machine\":\"m\",\"boot\":\"b\","
+        "\"pid_space\":\"p\",\"nonce\":\"n\",\"since\":1,\"command\":\"c\"}",
+        "{}",
+        "",
+        "not json",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(texts); i++) {
+        char *path = hg_fs_join(dir, "lock.1");
+        struct hg_lock *lock;
+
+        assert_int_equal(hg_fs_replace(path, texts[i], strlen(texts[i]), 0644, NULL), 0);
+        assert_null(hg_lock_take(dir, "honest", false, 0, NULL));
+        lock = hg_lock_take(dir, "thief", true, 0, NULL);
+        assert_non_null(lock);
+        assert_int_equal(hg_lock_number(lock), 2);
+        assert_false(hg_fs_exists(path));
+        hg_lock_release(lock);
+        free(path);
+    }
+}
+
+static void test_a_holder_notices_that_it_was_robbed(void **state)
+{
+    struct hg_lock *old = hg_lock_take(dir, "old", false, 0, NULL), *thief;
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(hg_lock_check(old, NULL), 0);
+    thief = hg_lock_take(dir, "thief", true, 0, NULL);
+    assert_non_null(thief);
+    assert_int_equal(hg_lock_check(old, &err), -1);
+    hg_lock_release(old); /* does not touch the thief's */
+    assert_int_equal(hg_lock_check(thief, NULL), 0);
+    hg_lock_release(thief);
+}
+
+/* One process of the crowd: takes the lock as drivers do, and while it has it, nobody else may. */
+static int crowd_member(const char *marker)
+{
+    int taken = 0;
+
+    for (double end = hg_clock_mono_s() + 1.0; hg_clock_mono_s() < end;) {
+        struct hg_run_state *s = hg_run_state_load(dir, NULL);
+        struct hg_lock *lock = hg_lock_take(dir, "crowd", false, s ? s->fence : 0, NULL);
+        struct hg_journal *j;
+        int fd;
+
+        hg_run_state_free(s);
+        if (!lock)
+            continue;
+        j = hg_journal_open(dir, hg_lock_number(lock), hg_lock_check, lock, NULL);
+        if (j) {
+            fd = open(marker, O_CREAT | O_EXCL | O_WRONLY, 0600);
+            if (fd < 0)
+                return -1; /* two at once */
+            close(fd);
+            if (hg_journal_add(j, 1, "open", json_pack("{s:s}", "schema", "hpcgrid-events/1"),
+                               NULL) < 0 ||
+                hg_journal_commit(j, NULL) < 0)
+                return -1;
+            taken++;
+            unlink(marker);
+            hg_journal_close(j);
+            if (taken % 5 == 0)
+                return taken; /* without releasing it: the others must find out */
+        }
+        hg_lock_release(lock);
+    }
+    return taken;
+}
+
+static void test_of_twenty_processes_one_holds_it(void **state)
+{
+    char *marker = hg_fs_join(dir, "held");
+    struct hg_run_state *s;
+    uint64_t taken = 0;
+    pid_t pids[20];
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(pids); i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            int n = crowd_member(marker);
+
+            _exit(n < 0 || n > 200 ? 255 : n);
+        }
+    }
+    for (size_t i = 0; i < N_OF(pids); i++) {
+        int status;
+
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 255);
+        taken += (uint64_t)WEXITSTATUS(status);
+    }
+    s = hg_run_state_load(dir, NULL);
+    assert_non_null(s);
+    assert_int_equal(s->seq, taken); /* nobody's line was lost, nobody wrote twice */
+    assert_int_equal(s->deposed, 0);
+    print_message("taken %u times\n", (unsigned)taken);
+    assert_true(taken >= 20);
+    hg_run_state_free(s);
+    free(marker);
+}
+
+#define in_dir(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_dir(test_second_writer_learns_who_holds_it),
+        in_dir(test_lock_of_a_dead_process_is_taken_over),
+        in_dir(test_lock_of_another_machine_is_only_stolen),
+        in_dir(test_a_holder_notices_that_it_was_robbed),
+        in_dir(test_of_twenty_processes_one_holds_it),
+    };
+
+    return cmocka_run_group_tests_name("lock", tests, NULL, NULL);
+}
