@@ -20,17 +20,22 @@
  * since the line before that had one. Sets are written "0-9,12". `tasks` are array indices of the
  * submission; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
  *
- *   open       schema, command, host, pid                 a writer begins
+ *   open       schema, command, host, pid                     a writer begins
  *   plan       batches [cells of batch 1, of 2, ...]
- *   intent     submission, claim, key, batch, offset, tasks, running_max, until    before the
- * request submitted  submission, job ambiguous  submission, until, text     nobody knows; "absent"
- * counts only when `until` has passed rejected   submission, again, text     certainly not
- * submitted settled    submission, found, by, job state      submission, tasks, state, restarts,
- * text   as the scheduler says it result     submission, tasks, restarts, status, text  a result
- * file of these cells was read verdict    submission, tasks, status, text            there will be
- * none; the scheduler's word lost       submission, tasks           accepted, never started,
- * forgotten: to be submitted again cancel     batch, lines                asked for by a person
- *   again      batch, lines                to be run again, as if they had never run
+ *   intent     submission, claim, key, batch, offset, tasks,
+ *              running_max, until                             before the request
+ *   submitted  submission, job
+ *   ambiguous  submission, until, text                        nobody knows; "absent" counts only
+ *                                                             when `until` has passed
+ *   rejected   submission, again, text                        certainly not submitted
+ *   settled    submission, found, by, job
+ *   state      submission, tasks, state, restarts, text       as the scheduler says it
+ *   result     submission, tasks, restarts, status, text      a result file of these cells was read
+ *   verdict    submission, tasks, status, text                there will be none; the scheduler's word
+ *   lost       submission, tasks                              accepted, never started, forgotten: to be
+ *                                                             submitted again
+ *   cancel     batch, lines                                   asked for by a person
+ *   again      batch, lines                                   to be run again, as if they had never run
  *
  * `claim` is the number that names a cell's attempt ("<claim>.<restarts>"). A submission that
  * replaces a lost one keeps its claim, so that of two copies only one works.
