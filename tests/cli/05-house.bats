@@ -12,7 +12,7 @@ allowed() {
     model) echo "base model" ;;
     plan | report) echo "base model $1" ;;
     exec) echo "base model exec" ;;
-    agents) echo "base" ;;
+    agents) echo "base agents" ;;
     box) echo "base exec box" ;;
     run) echo "base model plan exec run" ;;
     cmd) echo "base model plan exec report run box cmd" ;;

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpcgrid-slurm: libslurm behind a pipe. agents/README.md has the protocol. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agents/agent.h"
+#include "agents/slurm_jobs.h"
+#include "base/fs.h"
+#include "base/text.h"
+
+#define PROTOCOL 1
+#define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
+#define PROGRAM "hpcgrid-slurm"
+
+struct op {
+    const char *name;
+    int (*run)(struct hg_agent_call *call);
+    bool needs_slurm;
+};
+
+/* ---- what libslurm prints ---- */
+
+static int answers = -1; /* the real stdout; libslurm gets the capture file for both streams */
+static int capture = -1;
+static int real_stderr = -1;
+
+static int redirect(void)
+{
+    answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+    capture = memfd_create("stderr", MFD_CLOEXEC);
+    if (answers < 0 || capture < 0 || fcntl(capture, F_SETFL, O_APPEND) < 0)
+        return -1;
+    return dup2(capture, STDOUT_FILENO) < 0 || dup2(capture, STDERR_FILENO) < 0 ? -1 : 0;
+}
+
+/* "hpcgrid-slurm: error: text" -> "text" */
+static const char *without_prefix(const char *line)
+{
+    static const char *const prefixes[] = { PROGRAM ": ", "error: ", "fatal: " };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
+            line += strlen(prefixes[i]);
+    return line;
+}
+
+void hg_agent_collect(struct hg_buf *site)
+{
+    char text[16384], *save = NULL;
+    ssize_t n;
+
+    fflush(stdout);
+    fflush(stderr);
+    n = pread(capture, text, sizeof text - 1, 0);
+    if (n <= 0 || ftruncate(capture, 0) < 0)
+        return;
+    text[n] = 0;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        line = (char *)without_prefix(line);
+        if (*line)
+            hg_buf_printf(site, "%s%s", site->len ? "\n" : "", line);
+    }
+}
+
+/* ---- slurm.conf ---- */
+
+/* The file that libslurm will read, or NULL: then its first call would hang for a minute looking
+ * for a server of configurations. */
+static char *find_conf(void)
+{
+    static const char *const places[] = { "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf",
+                                          "/etc/slurm-llnl/slurm.conf",
+                                          "/usr/local/etc/slurm.conf" };
+    const char *named = getenv("SLURM_CONF");
+    Dl_info library;
+
+    if (named)
+        return access(named, R_OK) == 0 ? strdup(named) : NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], R_OK) == 0)
+            return strdup(places[i]);
+    /* PREFIX/lib/libslurm.so reads PREFIX/etc/slurm.conf. */
+    if (dladdr((void *)slurm_init_job_desc_msg, &library) && library.dli_fname) {
+        char *lib = hg_fs_dirname(library.dli_fname);
+        char *conf = lib ? hg_fs_join(lib, "../etc/slurm.conf") : NULL;
+
+        free(lib);
+        if (conf && access(conf, R_OK) == 0)
+            return conf;
+        free(conf);
+    }
+    return NULL;
+}
+
+static int need_slurm(struct hg_agent_call *call)
+{
+    static bool ready;
+    const char *named = getenv("SLURM_CONF");
+    char *conf;
+
+    if (ready)
+        return 0;
+    conf = find_conf();
+    if (!conf && !getenv("SLURM_CONF_SERVER")) {
+        if (named)
+            hg_err_set(&call->err, HG_E_ENV, "SLURM_CONF names %s: %s", named, strerror(errno));
+        else
+            hg_err_set(&call->err, HG_E_ENV, "no slurm.conf found: SLURM_CONF is not set");
+        return hg_err_hint(&call->err, "export SLURM_CONF=PATH, or start a private Slurm: hpcgrid "
+                                       "box up");
+    }
+    free(conf);
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0)
+    slurm_init(NULL);
+#endif
+    ready = true;
+    return 0;
+}
+
+/* ---- small operations ---- */
+
+static void add(struct hg_agent_call *call, const char *name, json_t *value)
+{
+    json_object_set_new(call->ok, name, value);
+}
+
+static json_t *text_or_empty(const char *s)
+{
+    json_t *value = json_string(s ? s : "");
+
+    return value ? value : json_string("?");
+}
+
+/* The Slurm that this program was built with: its library goes with no other. */
+static void format_version(char out[static 16])
+{
+    snprintf(out, 16, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+             SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_NUMBER & 0xff);
+}
+
+static int op_hello(struct hg_agent_call *call)
+{
+    char *conf = find_conf();
+    char version[16];
+
+    format_version(version);
+    add(call, "protocol", json_integer(PROTOCOL));
+    add(call, "agent", json_string(PROGRAM " " HPCGRID_VERSION));
+    add(call, "library", json_string(version));
+    add(call, "conf", conf ? text_or_empty(conf) : json_null());
+    free(conf);
+    return 0;
+}
+
+static int load_conf(struct hg_agent_call *call, slurm_conf_t **conf)
+{
+    int rc;
+
+    call->rpcs++;
+    rc = slurm_load_ctl_conf(0, conf);
+    return rc == SLURM_SUCCESS ? 0 : hg_agent_fail(call, rc, "cannot ask for the configuration");
+}
+
+static long credential_life_s(const char *auth_info)
+{
+    const char *ttl = auth_info ? strstr(auth_info, "ttl=") : NULL;
+    long life = ttl ? strtol(ttl + 4, NULL, 10) : 0;
+
+    return life > 0 ? life : CREDENTIAL_LIFE_S;
+}
+
+static bool keeps_accounting(const slurm_conf_t *c)
+{
+    return c->accounting_storage_type && strstr(c->accounting_storage_type, "slurmdbd");
+}
+
+static int op_limits(struct hg_agent_call *call)
+{
+    slurm_conf_t *c = NULL;
+
+    if (load_conf(call, &c) < 0)
+        return -1;
+    add(call, "max_array_size", json_integer(c->max_array_sz));
+    add(call, "max_jobs", json_integer(c->max_job_cnt));
+    add(call, "min_job_age_s", json_integer(c->min_job_age));
+    add(call, "ambiguous_s", json_integer(credential_life_s(c->authinfo)));
+    add(call, "message_timeout_s", json_integer(c->msg_timeout));
+    add(call, "accounting", json_boolean(keeps_accounting(c)));
+    add(call, "version", text_or_empty(c->version));
+    add(call, "cluster", text_or_empty(c->cluster_name));
+    slurm_free_ctl_conf(c);
+    return 0;
+}
+
+static int op_history(struct hg_agent_call *call)
+{
+    static int known = -1; /* a site does not change this under a running agent */
+    slurm_conf_t *c = NULL;
+
+    if (!json_is_array(json_object_get(call->request->root, "keys")) ||
+        !json_is_number(json_object_get(call->request->root, "since_s")))
+        return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
+    if (known < 0) {
+        if (load_conf(call, &c) < 0)
+            return -1;
+        known = keeps_accounting(c);
+        slurm_free_ctl_conf(c);
+    }
+    if (!known)
+        return hg_err_set(&call->err, HG_E_ENV, "this cluster keeps no accounting");
+    return hg_agent_history(call);
+}
+
+/* ---- submit, probe, cancel ---- */
+
+static void name_request(const job_desc_msg_t *d, char out[static 256])
+{
+    snprintf(out, 256, "%s%s%s%s%s%s%s", d->partition ? " partition " : "",
+             d->partition ? d->partition : "", d->account ? " account " : "",
+             d->account ? d->account : "", d->qos ? " qos " : "", d->qos ? d->qos : "",
+             d->tres_per_node ? " with gres" : "");
+}
+
+static uint32_t answered_id(const submit_response_msg_t *answer)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+    return answer->step_id.job_id;
+#else
+    return answer->job_id;
+#endif
+}
+
+static int op_submit(struct hg_agent_call *call)
+{
+    struct hg_agent_job *job = hg_agent_job_create(call, true);
+    submit_response_msg_t *answer = NULL;
+    char request[256];
+    int rc;
+
+    if (!job)
+        return -1;
+    name_request(hg_agent_job_desc(job), request);
+    call->rpcs++;
+    call->submitting = true;
+    rc = slurm_submit_batch_job(hg_agent_job_desc(job), &answer);
+    if (rc != SLURM_SUCCESS) {
+        hg_agent_fail(call, rc, "submit%s%s", request[0] ? " to" : "", request);
+    } else if (!answer || !answered_id(answer)) {
+        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmctld took the job but named no id");
+    } else {
+        hg_agent_collect(&call->site);
+        if (answer->job_submit_user_msg)
+            hg_buf_printf(&call->site, "%s%s", call->site.len ? "\n" : "",
+                          answer->job_submit_user_msg);
+        add(call, "job_id", json_integer(answered_id(answer)));
+        add(call, "site", text_or_empty(hg_buf_str(&call->site)));
+    }
+    if (answer)
+        slurm_free_submit_response_response_msg(answer);
+    call->submitting = false;
+    hg_agent_job_free(job);
+    return rc == SLURM_SUCCESS ? 0 : -1;
+}
+
+/* libslurm exports this but older headers lack it. */
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
+
+static int op_probe(struct hg_agent_call *call)
+{
+    struct hg_agent_job *job = hg_agent_job_create(call, false);
+    will_run_response_msg_t *answer = NULL;
+    char request[256];
+    int rc;
+
+    if (!job)
+        return -1;
+    name_request(hg_agent_job_desc(job), request);
+    call->rpcs++;
+    rc = slurm_job_will_run2(hg_agent_job_desc(job), &answer);
+    if (rc != SLURM_SUCCESS) {
+        hg_agent_fail(call, rc, "test%s%s", request[0] ? " on" : "", request);
+    } else {
+        add(call, "start_s", json_integer(answer ? answer->start_time : 0));
+        add(call, "nodes", text_or_empty(answer ? answer->node_list : NULL));
+    }
+    if (answer)
+        slurm_free_will_run_response_msg(answer);
+    hg_agent_job_free(job);
+    return rc == SLURM_SUCCESS ? 0 : -1;
+}
+
+static int cancel_id(struct hg_agent_call *call, char **id)
+{
+    const json_t *job_id = json_object_get(call->request->root, "job_id");
+    const json_t *tasks = json_object_get(call->request->root, "tasks");
+    const char *set = json_string_value(tasks);
+
+    if (!json_is_integer(job_id) || json_integer_value(job_id) <= 0)
+        return hg_err_set(&call->err, HG_E_BUG, "cancel needs a positive \"job_id\"");
+    if (tasks && !json_is_null(tasks) &&
+        (!set || !*set || strspn(set, "0123456789,-") != strlen(set)))
+        return hg_err_set(&call->err, HG_E_BUG, "cancel: \"tasks\" is no index set");
+    *id = set ? hg_str_printf("%lld_[%s]", (long long)json_integer_value(job_id), set)
+              : hg_str_printf("%lld", (long long)json_integer_value(job_id));
+    return *id ? 0 : hg_err_oom(&call->err);
+}
+
+static int op_cancel(struct hg_agent_call *call)
+{
+    char *id = NULL;
+    int rc, number;
+
+    if (cancel_id(call, &id) < 0)
+        return -1;
+    call->rpcs++;
+    rc = slurm_kill_job2(id, SIGKILL, 0, NULL);
+    free(id);
+    number = rc == SLURM_ERROR ? errno : rc;
+    if (rc == SLURM_SUCCESS || number == ESLURM_ALREADY_DONE || number == ESLURM_INVALID_JOB_ID) {
+        add(call, "gone", json_boolean(rc != SLURM_SUCCESS && number == ESLURM_INVALID_JOB_ID));
+        return 0;
+    }
+    return hg_agent_fail(call, rc, "cancel");
+}
+
+/* ---- partitions and nodes ---- */
+
+static json_t *minutes_to_s(uint32_t minutes)
+{
+    return minutes == INFINITE || minutes == NO_VAL ? json_null()
+                                                    : json_integer((json_int_t)minutes * 60);
+}
+
+static json_t *encode_partition(const partition_info_t *p)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "name", text_or_empty(p->name));
+    json_object_set_new(o, "default", json_boolean(p->flags & PART_FLAG_DEFAULT));
+    json_object_set_new(o, "up", json_boolean(p->state_up == PARTITION_UP));
+    json_object_set_new(o, "max_time_s", minutes_to_s(p->max_time));
+    json_object_set_new(o, "default_time_s", minutes_to_s(p->default_time));
+    json_object_set_new(o, "max_nodes",
+                        p->max_nodes == INFINITE ? json_null() : json_integer(p->max_nodes));
+    json_object_set_new(o, "nodes", text_or_empty(p->nodes));
+    json_object_set_new(o, "total_nodes", json_integer(p->total_nodes));
+    json_object_set_new(o, "total_cpus", json_integer(p->total_cpus));
+    json_object_set_new(o, "allow_accounts", text_or_empty(p->allow_accounts));
+    json_object_set_new(o, "allow_qos", text_or_empty(p->allow_qos));
+    return o;
+}
+
+static int op_partitions(struct hg_agent_call *call)
+{
+    partition_info_msg_t *msg = NULL;
+    json_t *list = json_array();
+    int rc;
+
+    add(call, "partitions", list);
+    call->rpcs++;
+    rc = slurm_load_partitions(0, &msg, SHOW_ALL);
+    if (rc != SLURM_SUCCESS)
+        return hg_agent_fail(call, rc, "cannot ask for partitions");
+    for (uint32_t i = 0; i < msg->record_count; i++)
+        json_array_append_new(list, encode_partition(&msg->partition_array[i]));
+    slurm_free_partition_info_msg(msg);
+    return 0;
+}
+
+static json_t *node_state(uint32_t state)
+{
+    static const char *const base[] = { "UNKNOWN", "DOWN",  "IDLE",  "ALLOCATED",
+                                        "ERROR",   "MIXED", "FUTURE" };
+    static const struct {
+        uint32_t bit;
+        const char *name;
+    } flags[] = {
+        { NODE_STATE_DRAIN, "DRAIN" },
+        { NODE_STATE_COMPLETING, "COMPLETING" },
+        { NODE_STATE_NO_RESPOND, "NOT_RESPONDING" },
+        { NODE_STATE_FAIL, "FAIL" },
+        { NODE_STATE_MAINT, "MAINT" },
+        { NODE_STATE_RES, "RESERVED" },
+        { NODE_STATE_INVALID_REG, "INVALID_REG" },
+    };
+    struct hg_buf text = HG_BUF_INIT;
+    uint32_t b = state & NODE_STATE_BASE;
+    json_t *value;
+
+    hg_buf_puts(&text, b < sizeof base / sizeof *base ? base[b] : "UNKNOWN");
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (state & flags[i].bit)
+            hg_buf_printf(&text, "+%s", flags[i].name);
+    value = json_string(hg_buf_str(&text));
+    hg_buf_done(&text);
+    return value;
+}
+
+static json_t *encode_node(const node_info_t *n)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "name", text_or_empty(n->name));
+    json_object_set_new(o, "state", node_state(n->node_state));
+    json_object_set_new(o, "reason", text_or_empty(n->reason));
+    json_object_set_new(o, "cpus", json_integer(n->cpus));
+    json_object_set_new(o, "mem_mib", json_integer((json_int_t)n->real_memory));
+    json_object_set_new(o, "gres", text_or_empty(n->gres));
+    json_object_set_new(o, "features", text_or_empty(n->features));
+    json_object_set_new(o, "version", text_or_empty(n->version));
+    return o;
+}
+
+static int op_nodes(struct hg_agent_call *call)
+{
+    node_info_msg_t *msg = NULL;
+    json_t *list = json_array();
+    int rc;
+
+    add(call, "nodes", list);
+    call->rpcs++;
+    rc = slurm_load_node(0, &msg, SHOW_ALL);
+    if (rc != SLURM_SUCCESS)
+        return hg_agent_fail(call, rc, "cannot ask for nodes");
+    for (uint32_t i = 0; i < msg->record_count; i++)
+        if (msg->node_array[i].name)
+            json_array_append_new(list, encode_node(&msg->node_array[i]));
+    slurm_free_node_info_msg(msg);
+    return 0;
+}
+
+static int op_quit(struct hg_agent_call *call)
+{
+    (void)call;
+    return 0;
+}
+
+static const struct op ops[] = {
+    { "hello", op_hello, false },    { "limits", op_limits, true },
+    { "submit", op_submit, true },   { "probe", op_probe, true },
+    { "poll", hg_agent_poll, true }, { "history", op_history, true },
+    { "cancel", op_cancel, true },   { "partitions", op_partitions, true },
+    { "nodes", op_nodes, true },     { "quit", op_quit, false },
+};
+#define N_OPS (sizeof ops / sizeof *ops)
+
+/* ---- the pipe ---- */
+
+static const char *code_name(enum hg_err_code code)
+{
+    switch (code) {
+    case HG_E_AGAIN:
+        return "again";
+    case HG_E_AMBIGUOUS:
+        return "ambiguous";
+    case HG_E_REFUSED:
+        return "refused";
+    case HG_E_ENV:
+        return "env";
+    case HG_E_NOTFOUND:
+        return "notfound";
+    default:
+        return "bug";
+    }
+}
+
+static json_t *encode_error(const struct hg_agent_call *call)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "code", json_string(code_name(call->err.code)));
+    json_object_set_new(o, "errno", json_integer(call->number));
+    json_object_set_new(o, "message", text_or_empty(call->err.text));
+    if (call->err.hint[0])
+        json_object_set_new(o, "hint", text_or_empty(call->err.hint));
+    json_object_set_new(o, "site", text_or_empty(hg_buf_str(&call->site)));
+    return o;
+}
+
+static int answer(const struct hg_agent_call *call)
+{
+    json_t *id = call->request ? json_object_get(call->request->root, "id") : NULL;
+    json_t *o = json_object();
+    struct hg_buf line = HG_BUF_INIT;
+    int rc;
+
+    json_object_set(o, "id", id ? id : json_null());
+    if (call->err.code)
+        json_object_set_new(o, "error", encode_error(call));
+    else
+        json_object_set(o, "ok", call->ok);
+    json_object_set_new(o, "rpcs", json_integer(call->rpcs));
+    hg_json_dump(o, HG_JSON_COMPACT, &line);
+    hg_buf_puts(&line, "\n");
+    rc = line.failed ? -1 : hg_fs_write_all(answers, line.data, line.len);
+    hg_buf_done(&line);
+    json_decref(o);
+    return rc;
+}
+
+/* libslurm ends the program where slurm.conf is broken: say so before it is over. */
+static struct hg_agent_call *current;
+
+static void last_words(void)
+{
+    struct hg_agent_call *call = current;
+
+    if (!call)
+        return;
+    current = NULL;
+    hg_agent_collect(&call->site);
+    if (call->submitting)
+        hg_err_set(&call->err, HG_E_AMBIGUOUS, "libslurm ended the program during a submission");
+    else
+        hg_err_set(&call->err, HG_E_ENV, "libslurm cannot work: %.300s", hg_buf_str(&call->site));
+    answer(call);
+}
+
+static int dispatch(struct hg_agent_call *call)
+{
+    const char *name = json_string_value(json_object_get(call->request->root, "op"));
+
+    if (!name)
+        return hg_err_set(&call->err, HG_E_BUG, "the request has no \"op\"");
+    for (size_t i = 0; i < N_OPS; i++)
+        if (strcmp(ops[i].name, name) == 0) {
+            if (ops[i].needs_slurm && need_slurm(call) < 0)
+                return -1;
+            return ops[i].run(call);
+        }
+    return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", name);
+}
+
+static bool is_quit(const struct hg_json_doc *doc)
+{
+    const char *name = json_string_value(json_object_get(doc->root, "op"));
+
+    return name && strcmp(name, "quit") == 0;
+}
+
+/* One line in, one line out. Returns true while there is more to do. */
+static bool serve(const char *line, size_t len)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_agent_call call = { .ok = json_object() };
+    bool more = true;
+
+    if (hg_json_parse("request", line, len, &doc, &call.err) < 0) {
+        call.err.code = HG_E_BUG;
+    } else if (!json_is_object(doc.root)) {
+        hg_err_set(&call.err, HG_E_BUG, "the request is no JSON object");
+    } else {
+        call.request = &doc;
+        current = &call;
+        dispatch(&call);
+        current = NULL;
+        more = !is_quit(&doc);
+    }
+    hg_agent_collect(&call.site);
+    if (answer(&call) < 0)
+        more = false;
+    json_decref(call.ok);
+    hg_buf_done(&call.site);
+    hg_json_doc_done(&doc);
+    return more;
+}
+
+static int usage(const char *word)
+{
+    char version[16];
+
+    if (strcmp(word, "--version") == 0) {
+        format_version(version);
+        printf(PROGRAM " " HPCGRID_VERSION " (libslurm %s)\n", version);
+        return 0;
+    }
+    fputs("usage: " PROGRAM "\n\nAnswers requests of hpcgrid, JSON lines on stdin, about the Slurm "
+          "that slurm.conf names.\n",
+          strcmp(word, "--help") == 0 ? stdout : stderr);
+    return strcmp(word, "--help") == 0 ? 0 : 2;
+}
+
+int main(int argc, char **argv)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    ssize_t len;
+
+    if (argc > 1)
+        return usage(argv[1]);
+    if (redirect() < 0) {
+        fputs(PROGRAM ": cannot redirect its output\n", stderr);
+        return 4;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGINT, SIG_IGN);            /* Ctrl-C is for hpcgrid, which closes the pipe */
+    setenv("SLURM_BITSTR_LEN", "0", 1); /* index sets are never cut short */
+    atexit(last_words);
+    while ((len = getline(&line, &cap, stdin)) > 0)
+        if (!serve(line, (size_t)len))
+            break;
+    free(line);
+    return 0;
+}
