@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+extern const struct hg_cmd hg_cmd_box;
 extern const struct hg_cmd hg_cmd_doctor;
 
 const struct hg_cmd *const hg_commands[] = {
+    &hg_cmd_box,
     &hg_cmd_doctor,
     NULL,
 };

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The files of a box: folders, munge's key, slurm.conf, gres.conf. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "box/internal.h"
+
+#define CPUS_LEAST 64 /* a node claims at least so many: it is virtual */
+#define CPUS_PER_GPU 32
+#define MEMORY_MIB 1000000
+#define PORT_FIRST 20000 /* below the range that the kernel gives to clients */
+#define PORT_LAST 32000
+#define PORT_TRIES 200
+
+size_t hg_box_count_nodes(const struct hg_box_spec *spec)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < spec->n_groups; i++)
+        n += (size_t)spec->groups[i].nodes;
+    return n;
+}
+
+void hg_box_node_name(const struct hg_box_spec *spec, size_t i, char out[static 96])
+{
+    const struct hg_box_group *g = spec->groups;
+
+    while (i >= (size_t)g->nodes)
+        i -= (size_t)g++->nodes;
+    snprintf(out, 96, "%s-%zu", g->hardware, i + 1);
+}
+
+/* ---- ports ---- */
+
+static bool port_is_free(int port)
+{
+    struct sockaddr_in address = { .sin_family = AF_INET,
+                                   .sin_port = htons((uint16_t)port),
+                                   .sin_addr.s_addr = htonl(INADDR_ANY) };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    bool ok;
+
+    if (fd < 0)
+        return false;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* as Slurm does */
+    ok = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0;
+    close(fd);
+    return ok;
+}
+
+int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err)
+{
+    for (int attempt = 0; attempt < PORT_TRIES; attempt++) {
+        unsigned number;
+        int first;
+        size_t i = 0;
+
+        if (getrandom(&number, sizeof number, 0) != sizeof number)
+            return hg_err_sys(err, "cannot get random numbers");
+        first = PORT_FIRST + (int)(number % (PORT_LAST - PORT_FIRST - n));
+        while (i <= n && port_is_free(first + (int)i))
+            i++;
+        if (i > n) {
+            *ports = (struct hg_box_ports){ .ctld = first, .first_node = first + 1 };
+            return 0;
+        }
+    }
+    return hg_err_set(err, HG_E_ENV, "no %zu free ports in a row between %d and %d", n + 1,
+                      PORT_FIRST, PORT_LAST);
+}
+
+/* ---- slurm.conf ---- */
+
+/* Lines KEY=VALUE in order, later ones replacing earlier ones of the same key. */
+struct settings {
+    char keys[96][64];
+    char *values[96];
+    size_t n;
+};
+
+static int set(struct settings *s, const char *key, size_t key_len, char *value, struct hg_err *err)
+{
+    size_t i = 0;
+
+    if (!value)
+        return hg_err_oom(err);
+    while (i < s->n && (strlen(s->keys[i]) != key_len || strncasecmp(s->keys[i], key, key_len)))
+        i++;
+    if (i == sizeof s->values / sizeof *s->values || key_len >= sizeof s->keys[0]) {
+        free(value);
+        return hg_err_set(err, HG_E_USAGE, "too many settings, or a name that is too long");
+    }
+    if (i == s->n)
+        snprintf(s->keys[s->n++], sizeof s->keys[0], "%.*s", (int)key_len, key);
+    else
+        free(s->values[i]);
+    s->values[i] = value;
+    return 0;
+}
+
+static int set_default(struct settings *s, const char *key, char *value, struct hg_err *err)
+{
+    return set(s, key, strlen(key), value, err);
+}
+
+static const char *user_name(void)
+{
+    const struct passwd *pw = getpwuid(geteuid());
+
+    return pw ? pw->pw_name : NULL;
+}
+
+static const struct {
+    const char *key, *value;
+} fixed[] = {
+    { "ClusterName", "box" },
+    { "AuthType", "auth/munge" },
+    { "CredType", "cred/munge" },
+    { "ReturnToService", "2" },
+    { "SlurmdParameters", "config_overrides" },
+    { "ProctrackType", "proctrack/pgid" },
+    { "TaskPlugin", "task/none" },
+    { "SwitchType", "switch/none" },
+    { "JobAcctGatherType", "jobacct_gather/none" },
+    { "CommunicationParameters", "NoCtldInAddrAny,NoInAddrAny" },
+    { "SelectType", "select/cons_tres" },
+    { "SelectTypeParameters", "CR_Core" },
+    { "SchedulerType", "sched/backfill" },
+    { "SchedulerParameters", "sched_interval=1,batch_sched_delay=0,bf_interval=2" },
+    { "PriorityType", "priority/basic" },
+    { "AccountingStorageType", "accounting_storage/none" },
+    { "GresTypes", "gpu" },
+    { "MpiDefault", "pmix" },
+    { "PropagateResourceLimits", "NONE" },
+    { "MailProg", "/bin/true" },
+    { "KillWait", "5" },
+    { "MaxJobCount", "200000" },
+    { "MaxArraySize", "100001" },
+    { "SlurmctldDebug", "info" },
+    { "SlurmdDebug", "info" },
+};
+
+static int set_fixed(struct settings *s, struct hg_err *err)
+{
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (set_default(s, fixed[i].key, strdup(fixed[i].value), err) < 0)
+            return -1;
+    return 0;
+}
+
+static int set_places(struct settings *s, const char *dir, const struct hg_box_ports *ports,
+                      const char *host, const char *user, struct hg_err *err)
+{
+    const struct {
+        const char *key;
+        char *value;
+    } lines[] = {
+        { "SlurmctldHost", hg_str_printf("%s(127.0.0.1)", host) },
+        { "SlurmctldPort", hg_str_printf("%d", ports->ctld) },
+        { "SlurmUser", hg_str_printf("%s", user) },
+        { "SlurmdUser", hg_str_printf("%s", user) },
+        { "AuthInfo", hg_str_printf("socket=%s/munge/sock,ttl=60", dir) },
+        { "StateSaveLocation", hg_str_printf("%s/state", dir) },
+        { "SlurmdSpoolDir", hg_str_printf("%s/spool/%%n", dir) },
+        { "TmpFS", hg_str_printf("%s/tmp/%%n", dir) },
+        { "SlurmctldPidFile", hg_str_printf("%s/slurmctld.pid", dir) },
+        { "SlurmdPidFile", hg_str_printf("%s/spool/%%n.pid", dir) },
+        { "SlurmctldLogFile", hg_str_printf("%s/log/slurmctld.log", dir) },
+        { "SlurmdLogFile", hg_str_printf("%s/log/slurmd-%%n.log", dir) },
+        { "JobCompType", strdup("jobcomp/filetxt") },
+        { "JobCompLoc", hg_str_printf("%s/log/jobs.log", dir) },
+        { "Licenses", hg_str_printf("core:%ld", sysconf(_SC_NPROCESSORS_ONLN)) },
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (set_default(s, lines[i].key, lines[i].value, err) < 0)
+            rc = -1;
+    return rc;
+}
+
+/* Keys that make the box a box: changing them would cut it off, or let it out of its folder. */
+static bool is_ours(const char *key, size_t n)
+{
+    static const char *const ours[] = { "SlurmctldHost",    "SlurmctldPort",     "SlurmUser",
+                                        "SlurmdUser",       "StateSaveLocation", "SlurmdSpoolDir",
+                                        "SlurmctldPidFile", "SlurmdPidFile",     "SlurmctldLogFile",
+                                        "SlurmdLogFile",    "NodeName",          "AuthType" };
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strlen(ours[i]) == n && strncasecmp(ours[i], key, n) == 0)
+            return true;
+    return false;
+}
+
+static int set_wanted(struct settings *s, const char *dir, const char *setting, struct hg_err *err)
+{
+    const char *equals = strchr(setting, '=');
+    size_t n = equals ? (size_t)(equals - setting) : 0;
+
+    if (!n || !equals[1] || strpbrk(setting, "\r\n"))
+        return hg_err_set(err, HG_E_USAGE, "\"%s\" is no KEY=VALUE for slurm.conf", setting);
+    if (is_ours(setting, n))
+        return hg_err_set(err, HG_E_USAGE, "%.*s of a box cannot be changed", (int)n, setting);
+    if (n == 8 && strncasecmp(setting, "AuthInfo", n) == 0)
+        return set(s, setting, n, hg_str_printf("socket=%s/munge/sock,%s", dir, equals + 1), err);
+    if (n == 13 && strncasecmp(setting, "PartitionName", n) == 0)
+        return hg_err_set(err, HG_E_USAGE, "partitions come from the nodes asked for");
+    return set(s, setting, n, strdup(equals + 1), err);
+}
+
+static long claimed_cpus(const struct hg_box_group *g)
+{
+    if (g->cpus)
+        return g->cpus;
+    return g->gpus * CPUS_PER_GPU > CPUS_LEAST ? g->gpus * CPUS_PER_GPU : CPUS_LEAST;
+}
+
+static const char *gres_type(const struct hg_box_group *g)
+{
+    return g->gres_type[0] ? g->gres_type : g->hardware;
+}
+
+/* "a100-1", or "a100-[1-4]" */
+static void node_range(const struct hg_box_group *g, char out[static 96])
+{
+    if (g->nodes == 1)
+        snprintf(out, 96, "%s-1", g->hardware);
+    else
+        snprintf(out, 96, "%s-[1-%ld]", g->hardware, g->nodes);
+}
+
+static void add_nodes(const struct hg_box_group *g, int port, const char *host, struct hg_buf *out)
+{
+    char names[96];
+
+    node_range(g, names);
+    hg_buf_printf(out, "NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=", names, host);
+    hg_buf_printf(out, g->nodes == 1 ? "%d" : "[%d-%ld]", port, port + g->nodes - 1);
+    hg_buf_printf(out, " CPUs=%ld Boards=1 SocketsPerBoard=1 CoresPerSocket=%ld ThreadsPerCore=1",
+                  claimed_cpus(g), claimed_cpus(g));
+    hg_buf_printf(out, " RealMemory=%d Feature=%s%s%s", MEMORY_MIB, g->hardware,
+                  g->constraint[0] ? "," : "", g->constraint);
+    if (g->gpus)
+        hg_buf_printf(out, " Gres=gpu:%s:%ld", gres_type(g), g->gpus);
+    hg_buf_puts(out, " State=UNKNOWN\n");
+}
+
+static const char *partition_of(const struct hg_box_group *g)
+{
+    return g->partition[0] ? g->partition : g->hardware;
+}
+
+/* Groups may share a partition; its line names all their nodes. */
+static void add_partition(const struct hg_box_spec *spec, size_t i, struct hg_buf *out)
+{
+    const char *name = partition_of(&spec->groups[i]);
+    char names[96];
+
+    for (size_t j = 0; j < i; j++)
+        if (strcmp(partition_of(&spec->groups[j]), name) == 0)
+            return;
+    hg_buf_printf(out, "PartitionName=%s MaxTime=INFINITE State=UP Nodes=", name);
+    for (size_t j = i; j < spec->n_groups; j++)
+        if (strcmp(partition_of(&spec->groups[j]), name) == 0) {
+            node_range(&spec->groups[j], names);
+            hg_buf_printf(out, "%s%s", j > i ? "," : "", names);
+        }
+    hg_buf_puts(out, "\n");
+}
+
+static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
+                             const struct hg_box_ports *ports, struct hg_buf *out,
+                             struct hg_err *err)
+{
+    struct settings *s = calloc(1, sizeof *s);
+    const char *user = user_name();
+    char host[256] = "localhost";
+    int rc = -1, port = ports->first_node;
+
+    if (!s)
+        return hg_err_oom(err);
+    gethostname(host, sizeof host - 1);
+    host[strcspn(host, ".")] = 0;
+    if (!user) {
+        hg_err_set(err, HG_E_ENV,
+                   "user %ld has no name in the password database, which Slurm needs",
+                   (long)geteuid());
+        goto out;
+    }
+    if (set_fixed(s, err) < 0 || set_places(s, dir, ports, host, user, err) < 0)
+        goto out;
+    for (const char *const *w = spec->settings; w && *w; w++)
+        if (set_wanted(s, dir, *w, err) < 0)
+            goto out;
+    hg_buf_puts(out, "# Made by `hpcgrid box up`; gone with `hpcgrid box down`.\n");
+    for (size_t i = 0; i < s->n; i++)
+        hg_buf_printf(out, "%s=%s\n", s->keys[i], s->values[i]);
+    for (size_t i = 0; i < spec->n_groups; i++) {
+        add_nodes(&spec->groups[i], port, host, out);
+        port += (int)spec->groups[i].nodes;
+    }
+    hg_buf_puts(out, "PartitionName=box Default=YES MaxTime=INFINITE State=UP Nodes=ALL\n");
+    for (size_t i = 0; i < spec->n_groups; i++)
+        add_partition(spec, i, out);
+    rc = out->failed ? hg_err_oom(err) : 0;
+out:
+    for (size_t i = 0; i < s->n; i++)
+        free(s->values[i]);
+    free(s);
+    return rc;
+}
+
+/* ---- gres.conf ---- */
+
+/* Slurm wants a character device for each GPU: links to /dev/null are some, need no root, and their
+ * names number the GPUs. */
+static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_buf *gres,
+                     struct hg_err *err)
+{
+    long most = 0;
+
+    for (size_t i = 0; i < spec->n_groups; i++) {
+        const struct hg_box_group *g = &spec->groups[i];
+        char names[96];
+
+        if (!g->gpus)
+            continue;
+        most = g->gpus > most ? g->gpus : most;
+        node_range(g, names);
+        hg_buf_printf(gres, "NodeName=%s Name=gpu Type=%s File=%s/dev/gpu", names, gres_type(g),
+                      dir);
+        hg_buf_printf(gres, g->gpus == 1 ? "0\n" : "[0-%ld]\n", g->gpus - 1);
+    }
+    for (long i = 0; i < most; i++) {
+        char *path = hg_str_printf("%s/dev/gpu%ld", dir, i);
+        int rc = path ? symlink("/dev/null", path) : -1;
+
+        free(path);
+        if (rc < 0)
+            return hg_err_sys(err, "cannot make %s/dev/gpu%ld", dir, i);
+    }
+    return gres->failed ? hg_err_oom(err) : 0;
+}
+
+/* ---- all of it ---- */
+
+static int make_folders(const struct hg_box_spec *spec, const char *dir, struct hg_err *err)
+{
+    static const char *const folders[] = { "munge", "state", "spool", "log", "tmp", "dev" };
+    size_t n = hg_box_count_nodes(spec);
+    char *path, node[96];
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++) {
+        path = hg_fs_join(dir, folders[i]);
+        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        free(path);
+    }
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        hg_box_node_name(spec, i, node);
+        path = hg_str_printf("%s/tmp/%s", dir, node);
+        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        free(path);
+        path = hg_str_printf("%s/spool/%s", dir, node);
+        if (rc == 0)
+            rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        free(path);
+    }
+    return rc;
+}
+
+static int save(const char *dir, const char *name, const void *data, size_t len, mode_t mode,
+                struct hg_err *err)
+{
+    char *path = hg_fs_join(dir, name);
+    int rc = path ? hg_fs_replace(path, data, len, mode, err) : hg_err_oom(err);
+
+    free(path);
+    return rc;
+}
+
+int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
+                        const struct hg_box_ports *ports, int version, struct hg_err *err)
+{
+    static const char no_cgroups[] = "CgroupPlugin=disabled\n";
+    struct hg_buf conf = HG_BUF_INIT, gres = HG_BUF_INIT;
+    unsigned char key[128];
+    int rc = -1;
+
+    if (getrandom(key, sizeof key, 0) != sizeof key) {
+        hg_err_sys(err, "cannot make a munge key");
+        goto out;
+    }
+    if (make_folders(spec, dir, err) < 0 ||
+        save(dir, "munge/key", key, sizeof key, 0400, err) < 0 ||
+        format_slurm_conf(spec, dir, ports, &conf, err) < 0 || make_gpus(spec, dir, &gres, err) < 0)
+        goto out;
+    /* 22.05 does not know the word and needs none. */
+    if (version >= 2311 && save(dir, "cgroup.conf", no_cgroups, strlen(no_cgroups), 0644, err) < 0)
+        goto out;
+    if (save(dir, "gres.conf", hg_buf_str(&gres), gres.len, 0644, err) < 0 ||
+        save(dir, "slurm.conf", conf.data, conf.len, 0644, err) < 0)
+        goto out;
+    rc = 0;
+out:
+    hg_buf_done(&conf);
+    hg_buf_done(&gres);
+    return rc;
+}

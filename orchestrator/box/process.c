@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/vec.h"
+#include "box/internal.h"
+
+struct stat_line {
+    pid_t parent;
+    char state;
+    unsigned long long start;
+};
+
+/* /proc/PID/stat: the name in brackets may hold anything, so read from the last bracket on. */
+static bool read_stat(pid_t pid, struct stat_line *s)
+{
+    char path[64], text[1024], *p;
+    size_t n;
+    FILE *f;
+    int parent;
+
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    f = fopen(path, "re");
+    if (!f)
+        return false;
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    p = strrchr(text, ')');
+    if (!p || sscanf(p + 1, " %c %d", &s->state, &parent) != 2)
+        return false;
+    s->parent = parent;
+    p++;
+    for (int field = 2; field < 22 && p; field++) { /* the 22nd is the start time */
+        p = strchr(p + 1, ' ');
+        if (field == 20 && p)
+            s->start = strtoull(p + 1, NULL, 10);
+    }
+    return p != NULL;
+}
+
+unsigned long long hg_box_process_start(pid_t pid)
+{
+    struct stat_line s;
+
+    return pid > 0 && read_stat(pid, &s) && s.state != 'Z' && s.state != 'X' ? s.start : 0;
+}
+
+bool hg_box_process_alive(pid_t pid, unsigned long long start)
+{
+    return start && hg_box_process_start(pid) == start;
+}
+
+/* A pidfd stays with its process, so that nothing can happen between the check and the signal. */
+void hg_box_process_signal(pid_t pid, unsigned long long start, int sig)
+{
+    int fd = pid > 1 ? pidfd_open(pid, 0) : -1;
+
+    if (fd < 0)
+        return;
+    if (hg_box_process_alive(pid, start))
+        pidfd_send_signal(fd, sig, NULL, 0);
+    close(fd);
+}
+
+struct process {
+    pid_t pid, parent;
+    unsigned long long start;
+    bool ours;
+};
+
+struct processes {
+    struct process *items;
+    size_t n, cap;
+};
+
+static void list_processes(struct processes *list)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *e;
+
+    while (proc && (e = readdir(proc))) {
+        struct stat_line s;
+        struct process *p;
+        pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
+
+        if (!pid || !read_stat(pid, &s) || s.state == 'Z' || s.state == 'X')
+            continue;
+        if (!(p = HG_VEC_PUSH(list)))
+            break;
+        *p = (struct process){ .pid = pid, .parent = s.parent, .start = s.start };
+    }
+    if (proc)
+        closedir(proc);
+}
+
+/* Mark the children of marked processes until no more are found. */
+static void mark_descendants(struct processes *list, pid_t root)
+{
+    bool more = true;
+
+    while (more) {
+        more = false;
+        for (size_t i = 0; i < list->n; i++) {
+            struct process *p = &list->items[i];
+            bool child = p->parent == root;
+
+            for (size_t j = 0; j < list->n && !child; j++)
+                child = list->items[j].ours && list->items[j].pid == p->parent;
+            if (child && !p->ours && p->pid != root)
+                p->ours = more = true;
+        }
+    }
+}
+
+size_t hg_box_tree_signal(pid_t root, int sig)
+{
+    struct processes list = { 0 };
+    size_t n = 0;
+
+    list_processes(&list);
+    mark_descendants(&list, root);
+    for (size_t i = 0; i < list.n; i++)
+        if (list.items[i].ours) {
+            hg_box_process_signal(list.items[i].pid, list.items[i].start, sig);
+            n++;
+        }
+    HG_VEC_DONE(&list);
+    return n;
+}
+
+pid_t hg_box_socket_owner(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct ucred peer = { 0 };
+    socklen_t size = sizeof peer;
+    int fd;
+
+    if (strlen(path) >= sizeof address.sun_path)
+        return 0;
+    strcpy(address.sun_path, path);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return 0;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 || peer.uid != geteuid())
+        peer.pid = 0;
+    close(fd);
+    return peer.pid;
+}
+
+void hg_box_boot_id(char out[static 40])
+{
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    out[0] = 0;
+    if (f && fgets(out, 40, f))
+        out[strcspn(out, "\n")] = 0;
+    if (f)
+        fclose(f);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/proc.h"
+#include "box/internal.h"
+
+static const struct {
+    const char *program, *package;
+} needed[] = {
+    { "munged", "munge" },
+    { "slurmctld", "slurmctld" },
+    { "slurmd", "slurmd" },
+    { "sinfo", "slurm-client" },
+};
+#define N_NEEDED (sizeof needed / sizeof *needed)
+
+/* Ordinary users have no sbin in their PATH. */
+static char *find_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    char *all = hg_str_printf("%s:/usr/sbin:/sbin:/usr/local/sbin:/opt/slurm/sbin",
+                              path ? path : "/usr/bin");
+    char *save = NULL, *found = NULL;
+
+    for (char *dir = all ? strtok_r(all, ":", &save) : NULL; dir && !found;
+         dir = strtok_r(NULL, ":", &save)) {
+        found = hg_fs_join(dir, name);
+        if (found && access(found, X_OK) != 0) {
+            free(found);
+            found = NULL;
+        }
+    }
+    free(all);
+    return found;
+}
+
+/* "slurm-wlm 22.05.8" -> 2205 */
+static int ask_version(const char *slurmctld, int *version, struct hg_err *err)
+{
+    const char *const argv[] = { slurmctld, "-V", NULL };
+    struct hg_buf out = HG_BUF_INIT;
+    int status = 0, major, minor, rc = -1;
+    const char *number;
+
+    if (hg_proc_capture(argv, 10, &out, NULL, &status, err) < 0)
+        goto out;
+    number = strpbrk(hg_buf_str(&out), "0123456789");
+    if (!number || sscanf(number, "%d.%d", &major, &minor) != 2) {
+        hg_err_set(err, HG_E_ENV, "%s -V says \"%.80s\", which names no version", slurmctld,
+                   hg_buf_str(&out));
+        goto out;
+    }
+    *version = major * 100 + minor;
+    rc = 0;
+out:
+    hg_buf_done(&out);
+    return rc;
+}
+
+int hg_box_tools_find(struct hg_box_tools *tools, struct hg_err *err)
+{
+    char **slots[N_NEEDED] = { &tools->munged, &tools->slurmctld, &tools->slurmd, &tools->sinfo };
+    struct hg_buf missing = HG_BUF_INIT, packages = HG_BUF_INIT;
+    int rc = -1;
+
+    *tools = (struct hg_box_tools){ 0 };
+    for (size_t i = 0; i < N_NEEDED; i++)
+        if (!(*slots[i] = find_program(needed[i].program))) {
+            hg_buf_printf(&missing, "%s%s", missing.len ? ", " : "", needed[i].program);
+            hg_buf_printf(&packages, " %s", needed[i].package);
+        }
+    if (missing.len) {
+        hg_err_set(err, HG_E_ENV, "a box needs %s: not installed", hg_buf_str(&missing));
+        hg_err_hint(err, "sudo apt-get install --no-install-recommends%s slurm-wlm-basic-plugins",
+                    hg_buf_str(&packages));
+    } else {
+        rc = ask_version(tools->slurmctld, &tools->version, err);
+    }
+    if (rc < 0)
+        hg_box_tools_done(tools);
+    hg_buf_done(&missing);
+    hg_buf_done(&packages);
+    return rc;
+}
+
+void hg_box_tools_done(struct hg_box_tools *tools)
+{
+    free(tools->munged);
+    free(tools->slurmctld);
+    free(tools->slurmd);
+    free(tools->sinfo);
+    *tools = (struct hg_box_tools){ 0 };
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "box/box.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+
+#define SETTINGS_MAX 64
+
+static const char *nodes_text = "a100:2x2,cpu:2x0";
+static const char *name_text = HG_BOX_DEFAULT;
+static const char *one_setting; /* only for the help: --set may be given several times */
+static bool all, as_json;
+static const char *settings[SETTINGS_MAX + 1];
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 'n', "nodes", &nodes_text, "LIST",
+      "up: HARDWARE:NODESxGPUS, separated by commas (a100:2x2,cpu:2x0)", 0, 0 },
+    { HG_OPT_STRING, 0, "name", &name_text, "NAME", "the box; several run side by side (default)",
+      0, 0 },
+    { HG_OPT_STRING, 0, "set", &one_setting, "KEY=VALUE",
+      "up: a line for slurm.conf, as often as needed", 0, 0 },
+    { HG_OPT_FLAG, 'a', "all", &all, NULL, "down: every box of this user", 0, 0 },
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "status, list: print JSON", 0, 0 },
+    { 0 },
+};
+
+/* Take --set KEY=VALUE out of the words; what is left goes to the option parser. */
+static int take_settings(int *argc, char **argv, struct hg_err *err)
+{
+    size_t n = 0;
+    int kept = 0;
+
+    for (int i = 0; i < *argc; i++) {
+        const char *value = NULL;
+
+        if (strncmp(argv[i], "--set=", 6) == 0)
+            value = argv[i] + 6;
+        else if (strcmp(argv[i], "--set") == 0 && i + 1 < *argc)
+            value = argv[++i];
+        if (!value)
+            argv[kept++] = argv[i];
+        else if (n == SETTINGS_MAX)
+            return hg_err_set(err, HG_E_USAGE, "box: more than %d settings", SETTINGS_MAX);
+        else
+            settings[n++] = value;
+    }
+    *argc = kept;
+    return 0;
+}
+
+/* ---- up, down ---- */
+
+static int up(struct hg_err *err)
+{
+    double begin = hg_clock_mono_s();
+    struct hg_box_spec spec = { .name = name_text, .settings = settings };
+    struct hg_box_group *groups = hg_box_nodes_parse(nodes_text, &spec.n_groups, err);
+    struct hg_box box;
+    bool started;
+    int rc = -1;
+
+    spec.groups = groups;
+    if (groups && hg_box_up(&spec, &box, &started, err) == 0) {
+        if (started)
+            hg_info("box \"%s\" is up after %.1f s: %s", box.name, hg_clock_mono_s() - begin,
+                    nodes_text);
+        else
+            hg_info("box \"%s\" was up already", box.name);
+        printf("export SLURM_CONF=%s\n", box.conf);
+        hg_box_done(&box);
+        rc = 0;
+    }
+    free(groups);
+    return rc;
+}
+
+static int down_all(struct hg_err *err)
+{
+    struct hg_boxes boxes;
+    int rc = 0;
+
+    if (hg_box_list(&boxes, err) < 0)
+        return -1;
+    for (size_t i = 0; i < boxes.n && rc == 0; i++)
+        rc = hg_box_down(boxes.items[i].name, err);
+    hg_boxes_done(&boxes);
+    return rc;
+}
+
+static int down(struct hg_err *err)
+{
+    return all ? down_all(err) : hg_box_down(name_text, err);
+}
+
+/* ---- status, list ---- */
+
+static json_t *encode(const struct hg_box *box)
+{
+    json_t *o = json_deep_copy(box->record);
+
+    json_object_set_new(o, "name", json_string(box->name));
+    json_object_set_new(o, "state", json_string(hg_box_state_name(box->state)));
+    json_object_set_new(o, "dir", json_string(box->dir));
+    json_object_set_new(o, "slurm_conf", json_string(box->conf));
+    return o;
+}
+
+static void print_json(json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_json_dump(value, HG_JSON_INDENT, &text);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(value);
+}
+
+/* "a100:2x2,cpu:2x0" */
+static void format_nodes(const json_t *record, struct hg_buf *out)
+{
+    json_t *list = json_object_get(record, "nodes"), *g;
+    size_t i;
+
+    json_array_foreach(list, i, g) hg_buf_printf(
+        out, "%s%s:%lldx%lld", i ? "," : "", json_string_value(json_object_get(g, "hardware")),
+        (long long)json_integer_value(json_object_get(g, "nodes")),
+        (long long)json_integer_value(json_object_get(g, "gpus")));
+}
+
+static int list(struct hg_err *err)
+{
+    struct hg_boxes boxes;
+    json_t *array = json_array();
+
+    if (hg_box_list(&boxes, err) < 0) {
+        json_decref(array);
+        return -1;
+    }
+    for (size_t i = 0; i < boxes.n; i++) {
+        struct hg_buf nodes = HG_BUF_INIT;
+
+        format_nodes(boxes.items[i].record, &nodes);
+        if (!as_json)
+            printf("%-16s %-9s %-24s %s\n", boxes.items[i].name,
+                   hg_box_state_name(boxes.items[i].state), hg_buf_str(&nodes),
+                   boxes.items[i].conf);
+        json_array_append_new(array, encode(&boxes.items[i]));
+        hg_buf_done(&nodes);
+    }
+    hg_boxes_done(&boxes);
+    if (as_json)
+        print_json(array);
+    else
+        json_decref(array);
+    return 0;
+}
+
+static void print_status(const struct hg_box *box)
+{
+    struct hg_buf nodes = HG_BUF_INIT;
+    json_t *daemons = json_object_get(box->record, "daemons"), *d;
+    size_t i;
+
+    format_nodes(box->record, &nodes);
+    printf("box       %s\nstate     %s\nnodes     %s\nfolder    %s\n", box->name,
+           hg_box_state_name(box->state), hg_buf_str(&nodes), box->dir);
+    json_array_foreach(daemons, i, d) printf(
+        "%-9s %s, pid %lld\n", i ? "" : "daemons", json_string_value(json_object_get(d, "name")),
+        (long long)json_integer_value(json_object_get(d, "pid")));
+    if (box->state == HG_BOX_DEGRADED)
+        hg_info("a daemon is gone; `hpcgrid box up` with the same nodes starts it again");
+    if (box->state == HG_BOX_LOST)
+        hg_info("its keeper is gone (killed, or the machine was started anew); `hpcgrid box down "
+                "--name %s` clears it away",
+                box->name);
+    hg_buf_done(&nodes);
+}
+
+static int status(struct hg_err *err)
+{
+    struct hg_box box;
+    int rc;
+
+    if (hg_box_find(name_text, &box, err) < 0)
+        return -1;
+    rc = box.state == HG_BOX_UP ? 0 : 1;
+    if (as_json)
+        print_json(encode(&box));
+    else
+        print_status(&box);
+    hg_box_done(&box);
+    return rc;
+}
+
+/* ---- the command ---- */
+
+extern const struct hg_cmd hg_cmd_box;
+
+static int help(void)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_cmd_help(&hg_cmd_box, &text);
+    fputs(hg_buf_str(&text), stdout);
+    hg_buf_done(&text);
+    return 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    static const struct {
+        const char *name;
+        int (*run)(struct hg_err *err);
+    } verbs[] = { { "up", up }, { "down", down }, { "status", status }, { "list", list } };
+    struct hg_err *err = hg_errs_next(errs);
+
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return help();
+    if (take_settings(&argc, argv, err) < 0)
+        return -1;
+    if (hg_opt_parse(opts, &argc, argv, err) < 0)
+        return hg_err_wrap(err, "box");
+    if (argc == 2)
+        name_text = argv[1];
+    for (size_t i = 0; argc >= 1 && argc <= 2 && i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i].name, argv[0]) == 0)
+            return verbs[i].run(err);
+    hg_err_set(err, HG_E_USAGE, "box: %s",
+               argc ? "unknown word" : "say what: up, down, status or list");
+    return hg_err_hint(err, "usage: hpcgrid box up|down|status|list [NAME] [OPTIONS]");
+}
+
+const struct hg_cmd hg_cmd_box = {
+    .name = "box",
+    .args = "up|down|status|list [NAME]",
+    .summary = "A private Slurm on this machine, for first sweeps, rehearsals and tests.",
+    .details =
+        "`up` starts it and prints the line that makes it your Slurm: eval \"$(hpcgrid box up)\".\n"
+        "It is real (arrays, GPUs, node failures) but virtual nodes share this machine's cores,\n"
+        "so its times are rehearsals. `down` ends its jobs and leaves nothing behind.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 2,
+    .raw = true,
+    .run = run,
+};

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# Helper for bats files that need a Slurm. In the file:
+#
+#     load box
+#     setup_file() { box_up cpu:2x0,a100:1x2 MaxArraySize=101 MessageTimeout=5; }
+#     teardown_file() { box_down; }
+#     setup() { box_setup; }
+#
+# box_up brings up one box for the whole file, named after it, and exports SLURM_CONF, BOX and BOX_DIR. Each test gets
+# an empty folder $T. Daemons are reached by recorded pid only: kill -STOP "$(box_pid slurmctld)".
+
+HPCGRID=${HPCGRID:-$HPCGRID_BUILD/orchestrator/hpcgrid}
+AGENT=${AGENT:-$HPCGRID_BUILD/orchestrator/hpcgrid-slurm}
+
+# box_up NODES [KEY=VALUE...]
+box_up() {
+    local nodes=$1 words=() setting
+    shift
+    box_need
+    for setting in "$@"; do words+=(--set "$setting"); done
+    BOX=t$$-$(basename "$BATS_TEST_FILENAME" .bats | tr -cd 'a-z0-9' | cut -c1-16)
+    eval "$("$HPCGRID" box up --name "$BOX" --nodes "$nodes" "${words[@]}")"
+    BOX_DIR=$(dirname "$SLURM_CONF")
+    export BOX BOX_DIR SLURM_CONF BOX_SPEC_NODES="$nodes" BOX_SPEC_SETTINGS="${words[*]}"
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
+# Start the box's dead daemons again.
+box_heal() {
+    # shellcheck disable=SC2086
+    "$HPCGRID" box up --name "$BOX" --nodes "$BOX_SPEC_NODES" $BOX_SPEC_SETTINGS >/dev/null
+}
+
+box_down() {
+    if [ -n "${BOX:-}" ]; then "$HPCGRID" box down "$BOX"; fi
+}
+
+# Where there is no Slurm to start, the file's tests are skipped, and say so.
+box_need() {
+    local program
+    for program in slurmctld slurmd munged; do
+        PATH=$PATH:/usr/sbin:/sbin command -v $program >/dev/null || skip "$program is not installed"
+    done
+    [ -x "$AGENT" ] || skip "hpcgrid-slurm is not built"
+}
+
+box_setup() {
+    T=$BATS_TEST_TMPDIR
+    cd "$T" || return 1
+}
+
+# box_pid slurmctld | slurmd-a100-1 | munged
+box_pid() {
+    "$HPCGRID" box status "$BOX" --json | jq -r --arg name "$1" '.daemons[] | select(.name == $name) | .pid'
+}
+
+# box_wait SECONDS COMMAND...: until the command succeeds
+box_wait() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ $SECONDS -lt $end ] || return 1
+        sleep 0.1
+    done
+}
+
+# No job of this box left in the queue.
+box_idle() { [ -z "$(squeue -h)" ]; }
+
+# agent JSON...: one request a word; answers on stdout
+agent() { printf '%s\n' "$@" | "$AGENT"; }
