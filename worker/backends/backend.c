@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/backend.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+extern const struct wk_backend wk_backend_cpu;
+
+const struct wk_backend *const wk_backends[] = {
+    &wk_backend_cpu,
+    NULL,
+};
+
+/* Backends that hpcgrid-worker has in other builds. */
+static const char *const absent[] = { "cuda" };
+
+const char *const wk_mem_names[WK_MEM_CLASSES] = { "parameters",  "gradients", "optimizer",
+                                                   "activations", "comm",      "data" };
+
+const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err)
+{
+    const char *names[8];
+    size_t n = 0;
+
+    for (const struct wk_backend *const *b = wk_backends; *b; b++) {
+        if (strcmp((*b)->name, name) == 0)
+            return *b;
+        names[n++] = (*b)->name;
+    }
+    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
+        if (strcmp(absent[i], name) == 0) {
+            hg_err_set(err, HG_E_ENV, "this build of hpcgrid-worker has no %s backend", name);
+            hg_err_hint(err, "use backend \"cpu\", or hardware that computes with it");
+            return NULL;
+        }
+    hg_err_set(err, HG_E_INPUT, "unknown backend \"%s\"", name);
+    hg_text_suggest(err, name, names, n);
+    return NULL;
+}
+
+size_t wk_type_size(enum wk_type type)
+{
+    static const size_t sizes[] = { sizeof(wk_real), 4, 1 };
+
+    return sizes[type];
+}
+
+const char *wk_type_name(enum wk_type type)
+{
+    static const char *const names[] = { WK_PRECISION, "int32", "uint8" };
+
+    return names[type];
+}
+
+struct wk_span wk_span_part(struct wk_span s, size_t first, size_t n)
+{
+    return (struct wk_span){ (char *)s.data + first * wk_type_size(s.type), n, s.type };
+}
+
+int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                 struct wk_span *span, struct hg_err *err)
+{
+    size_t bytes = n * wk_type_size(type);
+    char text[32];
+
+    *span = WK_NONE;
+    span->data = dev->backend->alloc(dev, bytes);
+    if (!span->data) {
+        hg_text_size_format(bytes, text);
+        return hg_err_set(err, HG_E_ENV, "no memory on %s: %s for %s", dev->name, text,
+                          wk_mem_names[mem]);
+    }
+    span->n = n;
+    span->type = type;
+    dev->used_bytes[mem] += bytes;
+    if (dev->used_bytes[mem] > dev->peak_bytes[mem])
+        dev->peak_bytes[mem] = dev->used_bytes[mem];
+    return 0;
+}
+
+void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
+{
+    if (!span->data)
+        return;
+    dev->used_bytes[mem] -= span->n * wk_type_size(span->type);
+    dev->backend->free(dev, span->data);
+    *span = WK_NONE;
+}

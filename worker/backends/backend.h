@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A backend: a device with its memory, and the operations that models are written in. Each op does
+ * one thing to buffers of the device; a model calls nothing else, so it runs on every backend.
+ * `cpu` is the reference: every other backend's op is held against its twin there.
+ *
+ * Rules for all ops
+ *   - Tensors are dense and row-major; shapes stand beside the arguments, the last dimension varies
+ * fastest.
+ *   - Outputs are overwritten, except gradients of parameters (arguments named d_weight, d_bias,
+ * ...), to which an op adds: the strategy clears them once a step.
+ *   - Buffers of one call do not overlap unless the op says that they may be the same one.
+ *   - Ops may run later than the call, in order. They cannot fail by themselves: a device keeps its
+ * first failure, and `sync` hands it out.
+ *   - At a fixed number of threads the same input gives the same bits. */
+#ifndef WK_BACKENDS_BACKEND_H
+#define WK_BACKENDS_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/real.h"
+#include "backends/rng.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+/* Types of elements in device memory. Reduced precisions join here: a span says what it holds, ops
+ * choose by it. */
+enum wk_type { WK_REAL, WK_I32, WK_U8 };
+
+size_t wk_type_size(enum wk_type type);
+/* "fp32", "fp64", "int32", "uint8". */
+const char *wk_type_name(enum wk_type type);
+
+/* n elements in device memory; passed by value, owns nothing. A span whose data is NULL is absent.
+ */
+struct wk_span {
+    void *data;
+    size_t n;
+    enum wk_type type;
+};
+#define WK_NONE      \
+    (struct wk_span) \
+    {                \
+        0            \
+    }
+
+/* A part of a span. */
+struct wk_span wk_span_part(struct wk_span s, size_t first, size_t n);
+
+/* What device memory is used for; peaks are reported per class. */
+enum wk_mem {
+    WK_MEM_PARAMETERS, /* trained values and the model's buffers */
+    WK_MEM_GRADIENTS,
+    WK_MEM_OPTIMIZER,
+    WK_MEM_ACTIVATIONS, /* what a pass keeps, its scratch, and the batch */
+    WK_MEM_COMM,        /* copies made for communication */
+    WK_MEM_DATA,        /* the resident data set */
+    WK_MEM_CLASSES
+};
+extern const char *const wk_mem_names[WK_MEM_CLASSES];
+
+/* An open device. Backends put this first in a struct of their own. */
+struct wk_dev {
+    const struct wk_backend *backend;
+    char name[128]; /* the real device: the CPU's model name, the GPU's product name */
+    int threads;    /* CPU threads that compute */
+    size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
+    struct hg_err error; /* first failure; see sync */
+};
+
+/* An LSTM layer over `steps` inputs of `in` values; gate order i, f, g, o:
+ *   gates = x_t w_ih' + b_ih + h_{t-1} w_hh' + b_hh;  c_t = f c_{t-1} + i g;  h_t = o tanh(c_t);
+ * h_0 = c_0 = 0 with i, f, o through the logistic function and g through tanh. */
+struct wk_lstm {
+    int batch, steps, in, hidden;
+};
+struct wk_lstm_weights {
+    struct wk_span w_ih; /* (4 hidden, in) */
+    struct wk_span w_hh; /* (4 hidden, hidden) */
+    struct wk_span b_ih; /* (4 hidden) */
+    struct wk_span b_hh; /* (4 hidden) */
+};
+
+struct wk_backend {
+    const char *name, *summary;
+
+    /* Open a device with so many CPU threads (at least 1). Fails with ENV where there is none. */
+    struct wk_dev *(*open)(int threads, struct hg_err *err);
+    void (*close)(struct wk_dev *dev);
+    /* Lines about the device and its libraries, "key value\n", for doctor. */
+    void (*describe)(struct wk_dev *dev, struct hg_buf *out);
+
+    /* ---- Memory. Call wk_dev_alloc and wk_dev_free, which keep the books. ---- */
+    void *(*alloc)(struct wk_dev *dev, size_t bytes); /* zeroed; NULL when there is not enough */
+    void (*free)(struct wk_dev *dev, void *data);
+    void (*upload)(struct wk_dev *dev, struct wk_span to, const void *host);
+    void (*download)(struct wk_dev *dev, void *host, struct wk_span from);
+    /* Wait for everything queued. Returns -1 with err set if anything failed since the last time.
+     */
+    int (*sync)(struct wk_dev *dev, struct hg_err *err);
+
+    /* ---- Elementwise ---- */
+    void (*fill)(struct wk_dev *dev, struct wk_span y, double value); /* y = value */
+    void (*scale)(struct wk_dev *dev, struct wk_span y, double a);    /* y *= a */
+
+    /* ---- Batches out of a resident data set; index (n) of int32 says which rows ---- */
+    /* y (n, width) = (rows / 255 - mean) / std, rows of bytes */
+    void (*gather_u8)(struct wk_dev *dev, struct wk_span y, struct wk_span rows,
+                      struct wk_span index, int n, int width, double mean, double std);
+    /* y (n) of int32 = values[index] */
+    void (*gather_i32)(struct wk_dev *dev, struct wk_span y, struct wk_span values,
+                       struct wk_span index, int n);
+
+    /* ---- LSTM ---- */
+    /* Elements of the state that forward leaves for backward. */
+    size_t (*lstm_state)(struct wk_dev *dev, const struct wk_lstm *s);
+    /* h (batch, hidden) = h_T of x (batch, steps, in). state may be absent: then there can be no
+     * backward. */
+    void (*lstm_forward)(struct wk_dev *dev, const struct wk_lstm *s,
+                         const struct wk_lstm_weights *w, struct wk_span h, struct wk_span state,
+                         struct wk_span x);
+    /* From the gradient d_h (batch, hidden) of h_T. Adds to the spans of d_weights; uses state up.
+     * The gradient of x is not made: x is data. */
+    void (*lstm_backward)(struct wk_dev *dev, const struct wk_lstm *s,
+                          const struct wk_lstm_weights *w, const struct wk_lstm_weights *d_weights,
+                          struct wk_span state, struct wk_span x, struct wk_span d_h);
+
+    /* ---- Batch normalisation over the rows of x (rows, cols) ---- */
+    /* y = (x - mean) / sqrt(var + 1e-5) * weight + bias with mean and biased variance of these
+     * rows; saved (2, cols) keeps mean and 1/sqrt. The running statistics move by a tenth towards
+     * mean and unbiased variance. rows >= 2. */
+    void (*batchnorm_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span saved,
+                              struct wk_span running_mean, struct wk_span running_var,
+                              struct wk_span x, struct wk_span weight, struct wk_span bias,
+                              int rows, int cols);
+    /* The same with the running statistics, which stay as they are. */
+    void (*batchnorm_infer)(struct wk_dev *dev, struct wk_span y, struct wk_span running_mean,
+                            struct wk_span running_var, struct wk_span x, struct wk_span weight,
+                            struct wk_span bias, int rows, int cols);
+    void (*batchnorm_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                               struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                               struct wk_span weight, struct wk_span saved, int rows, int cols);
+
+    /* ---- Dropout ---- */
+    /* y = x / (1 - p) where the number for (element, sample[row], rng) keeps it, else 0; y may be
+     * x. sample (rows) of int32. Linear in x: backward is the same call on the gradient. */
+    void (*dropout)(struct wk_dev *dev, struct wk_span y, struct wk_span x, struct wk_span sample,
+                    int rows, int cols, double p, struct wk_rng rng);
+
+    /* ---- Dense layers: y (rows, out) = x (rows, in) weight (out, in)' + bias (out) ---- */
+    void (*linear_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                           struct wk_span weight, struct wk_span bias, int rows, int in, int out);
+    /* d_x may be absent. */
+    void (*linear_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                            struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                            struct wk_span weight, int rows, int in, int out);
+
+    void (*relu_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y may be x */
+    /* From the output y of forward; d_x may be d_y. */
+    void (*relu_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                          struct wk_span y);
+
+    /* ---- Classification: log-softmax and negative log-likelihood of logits (rows, classes),
+     * labels (rows) int32 ---- */
+    /* loss (1) = mean over rows; d_logits = its gradient; d_logits may be logits. */
+    void (*nll)(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
+                struct wk_span logits, struct wk_span labels, int rows, int classes);
+    /* out (2) = sum of the losses, number of rows whose largest logit is the label's (the first of
+     * equal ones). */
+    void (*nll_score)(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
+                      struct wk_span labels, int rows, int classes);
+
+    /* ---- Optimizers: update value from gradient, all of one length ---- */
+    /* square = rho square + (1-rho) g^2;  u = sqrt(delta + eps) / sqrt(square + eps) g;
+     * value -= lr u;  delta = rho delta + (1-rho) u^2 */
+    void (*adadelta)(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
+                     struct wk_span square, struct wk_span delta, double lr, double rho,
+                     double eps);
+};
+
+/* All backends of this build, NULL-terminated. */
+extern const struct wk_backend *const wk_backends[];
+
+/* The backend of that name; NULL with err set: INPUT if the name is unknown, ENV if this build
+ * lacks it. */
+const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err);
+
+/* n zeroed elements in *span. Returns 0, or -1 with err set (ENV) and the span absent. */
+int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                 struct wk_span *span, struct hg_err *err);
+/* Free what wk_dev_alloc gave, of the same class; makes the span absent. */
+void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span);
+
+#endif

@@ -1,0 +1,643 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cpu backend: OpenMP shares the work of an op out over threads, kernels.c does the inner
+ * loops, OpenBLAS the products of dense layers. OpenBLAS stays on one thread per call, because its
+ * own threads and OpenMP's would fight for the cores. */
+#include "backends/backend.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cpu/kernels.h"
+
+extern const struct wk_backend wk_backend_cpu;
+
+#define ALIGNMENT 64
+#define BATCHNORM_EPS 1e-5
+#define BATCHNORM_MOMENTUM 0.1
+#define ROWS_MAX 64 /* rows of a scratch tile without kept state */
+
+struct cpu {
+    struct wk_dev dev; /* first */
+    const struct wk_kernels *k;
+    wk_real *scratch; /* grows to what the largest op needs */
+    size_t scratch_n;
+};
+
+static struct cpu *cpu_of(struct wk_dev *dev)
+{
+    return (struct cpu *)dev;
+}
+
+/* ---- The device ---- */
+
+static void *cpu_alloc(struct wk_dev *dev, size_t bytes)
+{
+    size_t rounded = (bytes / ALIGNMENT + 1) * ALIGNMENT;
+    void *data = aligned_alloc(ALIGNMENT, rounded);
+
+    (void)dev;
+    if (data)
+        memset(data, 0, rounded);
+    return data;
+}
+
+static void cpu_free(struct wk_dev *dev, void *data)
+{
+    (void)dev;
+    free(data);
+}
+
+/* Kernels for this machine: the widest, or those that HPCGRID_ISA names (tests try them all). */
+static const struct wk_kernels *choose_kernels(struct hg_err *err)
+{
+    const struct wk_kernels *const *usable = wk_kernels_usable();
+    const char *wanted = getenv("HPCGRID_ISA");
+
+    if (!wanted)
+        return usable[0];
+    for (; *usable; usable++)
+        if (strcmp((*usable)->isa, wanted) == 0)
+            return *usable;
+    hg_err_set(err, HG_E_ENV, "HPCGRID_ISA is \"%s\", which this machine or build does not have",
+               wanted);
+    hg_err_hint(err, "widest here: %s", wk_kernels_usable()[0]->isa);
+    return NULL;
+}
+
+static void name_device(char out[128])
+{
+    char line[256];
+    FILE *f = fopen("/proc/cpuinfo", "re");
+
+    snprintf(out, 128, "unknown CPU");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "model name", 10) == 0 && strchr(line, ':')) {
+            snprintf(out, 128, "%s", strchr(line, ':') + 2);
+            out[strcspn(out, "\n")] = '\0';
+            break;
+        }
+    if (f)
+        fclose(f);
+}
+
+static struct wk_dev *cpu_open(int threads, struct hg_err *err)
+{
+    struct cpu *c = calloc(1, sizeof *c);
+
+    if (!c) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    c->k = choose_kernels(err);
+    if (!c->k) {
+        free(c);
+        return NULL;
+    }
+    c->dev.backend = &wk_backend_cpu;
+    c->dev.threads = threads > 0 ? threads : 1;
+    name_device(c->dev.name);
+    openblas_set_num_threads(1);
+    return &c->dev;
+}
+
+static void cpu_close(struct wk_dev *dev)
+{
+    if (!dev)
+        return;
+    free(cpu_of(dev)->scratch);
+    free(dev);
+}
+
+static void cpu_describe(struct wk_dev *dev, struct hg_buf *out)
+{
+    hg_buf_printf(out, "device %s\n", dev->name);
+    hg_buf_printf(out, "kernels %s (%d x %s)\n", cpu_of(dev)->k->isa, cpu_of(dev)->k->lanes,
+                  WK_PRECISION);
+    hg_buf_printf(out, "threads %d of %d\n", dev->threads, omp_get_num_procs());
+    hg_buf_printf(out, "blas %s, %s\n", openblas_get_config(), openblas_get_corename());
+}
+
+static void cpu_upload(struct wk_dev *dev, struct wk_span to, const void *host)
+{
+    (void)dev;
+    if (to.n)
+        memcpy(to.data, host, to.n * wk_type_size(to.type));
+}
+
+static void cpu_download(struct wk_dev *dev, void *host, struct wk_span from)
+{
+    (void)dev;
+    if (from.n)
+        memcpy(host, from.data, from.n * wk_type_size(from.type));
+}
+
+static int cpu_sync(struct wk_dev *dev, struct hg_err *err)
+{
+    if (dev->error.code == HG_E_NONE)
+        return 0;
+    if (err && err->code == HG_E_NONE)
+        *err = dev->error;
+    dev->error = (struct hg_err)HG_ERR_INIT;
+    return -1;
+}
+
+/* n reals that live until the next op; NULL with the device failed when memory is gone. */
+static wk_real *scratch_get(struct cpu *c, size_t n)
+{
+    if (n > c->scratch_n) {
+        free(c->scratch);
+        c->scratch = cpu_alloc(&c->dev, n * sizeof *c->scratch);
+        c->scratch_n = c->scratch ? n : 0;
+        if (!c->scratch)
+            hg_err_oom(&c->dev.error);
+    }
+    return c->scratch;
+}
+
+/* ---- Elementwise ---- */
+
+static void cpu_fill(struct wk_dev *dev, struct wk_span y, double value)
+{
+    wk_real *p = y.data;
+
+    (void)dev;
+    for (size_t i = 0; i < y.n; i++)
+        p[i] = (wk_real)value;
+}
+
+static void cpu_scale(struct wk_dev *dev, struct wk_span y, double a)
+{
+    wk_real *p = y.data;
+
+    (void)dev;
+    for (size_t i = 0; i < y.n; i++)
+        p[i] *= (wk_real)a;
+}
+
+static void cpu_gather_u8(struct wk_dev *dev, struct wk_span y, struct wk_span rows,
+                          struct wk_span index, int n, int width, double mean, double std)
+{
+    const struct wk_kernels *k = cpu_of(dev)->k;
+    const uint8_t *from = rows.data;
+    const int32_t *at = index.data;
+    wk_real *to = y.data;
+
+#pragma omp parallel for num_threads(dev->threads) schedule(static)
+    for (int i = 0; i < n; i++)
+        k->convert_u8(to + (size_t)i * width, from + (size_t)at[i] * width, (size_t)width,
+                      (wk_real)(1 / (255 * std)), (wk_real)(-mean / std));
+}
+
+static void cpu_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span values,
+                           struct wk_span index, int n)
+{
+    const int32_t *from = values.data, *at = index.data;
+    int32_t *to = y.data;
+
+    (void)dev;
+    for (int i = 0; i < n; i++)
+        to[i] = from[at[i]];
+}
+
+/* ---- LSTM ---- */
+
+static int groups_of(const struct cpu *c, const struct wk_lstm *s)
+{
+    return (s->hidden + c->k->lanes - 1) / c->k->lanes;
+}
+
+static size_t cpu_lstm_state(struct wk_dev *dev, const struct wk_lstm *s)
+{
+    size_t padded = (size_t)groups_of(cpu_of(dev), s) * cpu_of(dev)->k->lanes;
+
+    return 6 * padded * s->steps * s->batch; /* four gates, c and h */
+}
+
+/* The job of a call, its packed weights at the start of the scratch; `more` reals a thread follow
+ * them at *rest. Returns -1 when memory is gone. */
+static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm_weights *w,
+                    struct wk_span state, size_t more, struct wk_lstm_job *j, wk_real **rest)
+{
+    size_t groups = groups_of(c, s), lanes = c->k->lanes, padded = groups * lanes;
+    size_t n = padded * s->steps * s->batch;
+    size_t packed = groups * (1 + s->in + padded) * 4 * lanes, packed_t = 4 * padded * padded;
+    wk_real *scratch = scratch_get(c, packed + packed_t + more * c->dev.threads);
+
+    if (!scratch)
+        return -1;
+    *j = (struct wk_lstm_job){
+        .batch = s->batch,
+        .steps = s->steps,
+        .in = s->in,
+        .hidden = s->hidden,
+        .groups = (int)groups,
+        .w_ih = w->w_ih.data,
+        .w_hh = w->w_hh.data,
+        .b_ih = w->b_ih.data,
+        .b_hh = w->b_hh.data,
+        .packed = scratch,
+        .packed_t = scratch + packed,
+    };
+    if (state.data) {
+        j->gates = state.data;
+        j->c = j->gates + 4 * n;
+        j->h = j->c + n;
+    }
+    *rest = scratch + packed + packed_t;
+    return 0;
+}
+
+/* A thread's share of the rows: whole tiles, as even as they go. */
+static void share(long rows, long tile, int part, int parts, long *first, long *n)
+{
+    long tiles = (rows + tile - 1) / tile;
+    long from = tiles * part / parts * tile, to = tiles * (part + 1) / parts * tile;
+
+    *first = from;
+    *n = (to < rows ? to : rows) - from;
+}
+
+static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
+                             const struct wk_lstm_weights *w, struct wk_span h,
+                             struct wk_span state, struct wk_span x)
+{
+    struct cpu *c = cpu_of(dev);
+    size_t more = state.data ? 0 : (size_t)4 * ROWS_MAX * groups_of(c, s) * c->k->lanes;
+    struct wk_lstm_job j;
+    wk_real *rest;
+
+    if (lstm_job(c, s, w, state, more, &j, &rest) < 0)
+        return;
+    j.x = x.data;
+    j.h_out = h.data;
+#pragma omp parallel num_threads(dev->threads)
+    {
+        long first, n;
+        int part = omp_get_thread_num();
+
+#pragma omp for schedule(static)
+        for (int group = 0; group < j.groups; group++)
+            c->k->lstm_pack(&j, group);
+        share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
+        for (long at = 0; at < n; at += ROWS_MAX)
+            c->k->lstm_forward(&j, (int)(first + at), (int)(n - at < ROWS_MAX ? n - at : ROWS_MAX),
+                               rest + more * part);
+    }
+}
+
+static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
+                              const struct wk_lstm_weights *w,
+                              const struct wk_lstm_weights *d_weights, struct wk_span state,
+                              struct wk_span x, struct wk_span d_h)
+{
+    struct cpu *c = cpu_of(dev);
+    size_t more = (size_t)2 * ROWS_MAX * groups_of(c, s) * c->k->lanes;
+    struct wk_lstm_job j;
+    wk_real *rest;
+    int tiles;
+
+    if (lstm_job(c, s, w, state, more, &j, &rest) < 0)
+        return;
+    j.x = x.data;
+    j.d_h = d_h.data;
+    j.d_w_ih = d_weights->w_ih.data;
+    j.d_w_hh = d_weights->w_hh.data;
+    j.d_b_ih = d_weights->b_ih.data;
+    j.d_b_hh = d_weights->b_hh.data;
+    tiles = c->k->lstm_tiles(&j);
+#pragma omp parallel num_threads(dev->threads)
+    {
+        long first, n;
+        int part = omp_get_thread_num();
+
+#pragma omp for schedule(static)
+        for (int group = 0; group < j.groups; group++)
+            c->k->lstm_pack(&j, group);
+        share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
+        for (long at = 0; at < n; at += ROWS_MAX)
+            c->k->lstm_backward(&j, (int)(first + at), (int)(n - at < ROWS_MAX ? n - at : ROWS_MAX),
+                                rest + more * part);
+#pragma omp barrier
+#pragma omp for schedule(static)
+        for (int i = 0; i < j.groups * tiles; i++)
+            c->k->lstm_weights(&j, i / tiles, i % tiles);
+    }
+}
+
+/* ---- Batch normalisation ---- */
+
+static void cpu_batchnorm_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span saved,
+                                  struct wk_span running_mean, struct wk_span running_var,
+                                  struct wk_span x_, struct wk_span weight, struct wk_span bias,
+                                  int rows, int cols)
+{
+    const wk_real *x = x_.data, *w = weight.data, *b = bias.data;
+    wk_real *y = y_.data, *mean = saved.data, *inverse = mean + cols;
+    wk_real *run_mean = running_mean.data, *run_var = running_var.data;
+    const wk_real keep = (wk_real)(1 - BATCHNORM_MOMENTUM), take = (wk_real)BATCHNORM_MOMENTUM;
+
+    (void)dev;
+    memset(mean, 0, 2 * (size_t)cols * sizeof *mean);
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < cols; k++)
+            mean[k] += x[(size_t)r * cols + k];
+    for (int k = 0; k < cols; k++)
+        mean[k] /= (wk_real)rows;
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < cols; k++) {
+            wk_real d = x[(size_t)r * cols + k] - mean[k];
+
+            inverse[k] += d * d;
+        }
+    for (int k = 0; k < cols; k++) {
+        wk_real var = inverse[k] / (wk_real)rows, unbiased = inverse[k] / (wk_real)(rows - 1);
+
+        run_mean[k] = keep * run_mean[k] + take * mean[k];
+        run_var[k] = keep * run_var[k] + take * unbiased;
+        inverse[k] = (wk_real)(1 / sqrt((double)var + BATCHNORM_EPS));
+    }
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < cols; k++) {
+            size_t at = (size_t)r * cols + k;
+
+            y[at] = (x[at] - mean[k]) * inverse[k] * w[k] + b[k];
+        }
+}
+
+static void cpu_batchnorm_infer(struct wk_dev *dev, struct wk_span y_, struct wk_span running_mean,
+                                struct wk_span running_var, struct wk_span x_,
+                                struct wk_span weight, struct wk_span bias, int rows, int cols)
+{
+    const wk_real *x = x_.data, *w = weight.data, *b = bias.data;
+    const wk_real *mean = running_mean.data, *var = running_var.data;
+    wk_real *y = y_.data;
+
+    (void)dev;
+    for (int k = 0; k < cols; k++) {
+        wk_real a = (wk_real)(w[k] / sqrt((double)var[k] + BATCHNORM_EPS));
+
+        for (int r = 0; r < rows; r++)
+            y[(size_t)r * cols + k] = (x[(size_t)r * cols + k] - mean[k]) * a + b[k];
+    }
+}
+
+/* With xn = (x - mean) inverse: d_x = weight inverse (d_y - mean(d_y) - xn mean(d_y xn)). */
+static void cpu_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x_, struct wk_span d_weight,
+                                   struct wk_span d_bias, struct wk_span d_y_, struct wk_span x_,
+                                   struct wk_span weight, struct wk_span saved, int rows, int cols)
+{
+    const wk_real *x = x_.data, *d_y = d_y_.data, *w = weight.data;
+    const wk_real *mean = saved.data, *inverse = mean + cols;
+    wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
+    wk_real *sum = scratch_get(cpu_of(dev), 2 * (size_t)cols), *sum_xn;
+
+    if (!sum)
+        return;
+    sum_xn = sum + cols;
+    memset(sum, 0, 2 * (size_t)cols * sizeof *sum);
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < cols; k++) {
+            size_t at = (size_t)r * cols + k;
+
+            sum[k] += d_y[at];
+            sum_xn[k] += d_y[at] * (x[at] - mean[k]) * inverse[k];
+        }
+    for (int r = 0; r < rows; r++)
+        for (int k = 0; k < cols; k++) {
+            size_t at = (size_t)r * cols + k;
+            wk_real xn = (x[at] - mean[k]) * inverse[k];
+
+            d_x[at] = w[k] * inverse[k] *
+                      (d_y[at] - sum[k] / (wk_real)rows - xn * (sum_xn[k] / (wk_real)rows));
+        }
+    for (int k = 0; k < cols; k++) {
+        d_w[k] += sum_xn[k];
+        d_b[k] += sum[k];
+    }
+}
+
+/* ---- Dropout, dense layers ---- */
+
+static void cpu_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                        struct wk_span sample, int rows, int cols, double p, struct wk_rng rng)
+{
+    const struct wk_kernels *k = cpu_of(dev)->k;
+    const wk_real *from = x.data;
+    const int32_t *samples = sample.data;
+    wk_real *to = y.data;
+
+#pragma omp parallel num_threads(dev->threads)
+    {
+        long first, n;
+
+        share(rows, 1, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        k->dropout(to + (size_t)first * cols, from + (size_t)first * cols, samples + first, (int)n,
+                   cols, p, rng);
+    }
+}
+
+#ifdef WK_REAL_F64
+#define gemm cblas_dgemm
+#else
+#define gemm cblas_sgemm
+#endif
+
+/* Below so many multiplications a product is not worth a second thread. */
+#define GEMM_SHARE_MIN (1 << 20)
+
+static int gemm_threads(const struct wk_dev *dev, int m, int n, int k)
+{
+    return (double)m * n * k < GEMM_SHARE_MIN ? 1 : dev->threads;
+}
+
+static void cpu_linear_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span x_,
+                               struct wk_span weight, struct wk_span bias, int rows, int in,
+                               int out)
+{
+    const wk_real *x = x_.data, *b = bias.data;
+    wk_real *y = y_.data;
+
+#pragma omp parallel num_threads(gemm_threads(dev, rows, in, out))
+    {
+        long first, n;
+
+        share(rows, 16, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        for (long r = first; r < first + n; r++)
+            memcpy(y + (size_t)r * out, b, (size_t)out * sizeof *y);
+        if (n > 0)
+            gemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)n, out, in, 1,
+                 x + (size_t)first * in, in, weight.data, in, 1, y + (size_t)first * out, out);
+    }
+}
+
+static void cpu_linear_backward(struct wk_dev *dev, struct wk_span d_x_, struct wk_span d_weight,
+                                struct wk_span d_bias, struct wk_span d_y_, struct wk_span x_,
+                                struct wk_span weight, int rows, int in, int out)
+{
+    const wk_real *d_y = d_y_.data, *x = x_.data;
+    wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
+
+#pragma omp parallel num_threads(gemm_threads(dev, rows, in, out))
+    {
+        long first, n;
+        int part = omp_get_thread_num(), parts = omp_get_num_threads();
+
+        share(rows, 16, part, parts, &first, &n);
+        if (d_x && n > 0)
+            gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, in, out, 1,
+                 d_y + (size_t)first * out, out, weight.data, in, 0, d_x + (size_t)first * in, in);
+        share(out, 16, part, parts, &first, &n); /* now of the rows of the weight */
+        if (n > 0)
+            gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, in, rows, 1, d_y + first, out, x,
+                 in, 1, d_w + (size_t)first * in, in);
+        for (int r = 0; r < rows; r++)
+            for (long k = first; k < first + n; k++)
+                d_b[k] += d_y[(size_t)r * out + k];
+    }
+}
+
+static void cpu_relu_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span x_)
+{
+    const wk_real *x = x_.data;
+    wk_real *y = y_.data;
+
+    (void)dev;
+    for (size_t i = 0; i < y_.n; i++)
+        y[i] = x[i] < 0 ? 0 : x[i]; /* NaN stays */
+}
+
+static void cpu_relu_backward(struct wk_dev *dev, struct wk_span d_x_, struct wk_span d_y_,
+                              struct wk_span y_)
+{
+    const wk_real *d_y = d_y_.data, *y = y_.data;
+    wk_real *d_x = d_x_.data;
+
+    (void)dev;
+    for (size_t i = 0; i < d_x_.n; i++)
+        d_x[i] = y[i] > 0 ? d_y[i] : 0;
+}
+
+/* ---- Classification ---- */
+
+#ifdef WK_REAL_F64
+#define wk_exp exp
+#define wk_log log
+#else
+#define wk_exp expf
+#define wk_log logf
+#endif
+
+static int largest(const wk_real *z, int classes)
+{
+    int best = 0;
+
+    for (int k = 1; k < classes; k++)
+        if (z[k] > z[best])
+            best = k;
+    return best;
+}
+
+/* Loss of one row; probabilities into p unless it is NULL (may be z). */
+static wk_real row_loss(const wk_real *z, int label, int classes, wk_real *p)
+{
+    wk_real top = z[largest(z, classes)], at_label = z[label], sum = 0;
+
+    for (int k = 0; k < classes; k++)
+        sum += wk_exp(z[k] - top);
+    for (int k = 0; p && k < classes; k++)
+        p[k] = wk_exp(z[k] - top) / sum;
+    return wk_log(sum) - (at_label - top);
+}
+
+static void cpu_nll(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
+                    struct wk_span logits, struct wk_span labels, int rows, int classes)
+{
+    const wk_real *z = logits.data;
+    const int32_t *label = labels.data;
+    wk_real *d = d_logits.data, share_of_row = 1 / (wk_real)rows;
+    double sum = 0;
+
+    (void)dev;
+    for (int r = 0; r < rows; r++) {
+        wk_real *p = d + (size_t)r * classes;
+
+        sum += row_loss(z + (size_t)r * classes, label[r], classes, p);
+        p[label[r]] -= 1;
+        for (int k = 0; k < classes; k++)
+            p[k] *= share_of_row;
+    }
+    *(wk_real *)loss.data = (wk_real)(sum / rows);
+}
+
+static void cpu_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
+                          struct wk_span labels, int rows, int classes)
+{
+    const wk_real *z = logits.data;
+    const int32_t *label = labels.data;
+    wk_real *sums = out.data;
+    double loss = 0;
+    int right = 0;
+
+    (void)dev;
+    for (int r = 0; r < rows; r++) {
+        loss += row_loss(z + (size_t)r * classes, label[r], classes, NULL);
+        right += largest(z + (size_t)r * classes, classes) == label[r];
+    }
+    sums[0] = (wk_real)loss;
+    sums[1] = (wk_real)right;
+}
+
+/* ---- Optimizers ---- */
+
+static void cpu_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
+                         struct wk_span square, struct wk_span delta, double lr, double rho,
+                         double eps)
+{
+    const struct wk_kernels *k = cpu_of(dev)->k;
+
+#pragma omp parallel num_threads(dev->threads)
+    {
+        long first, n;
+
+        share((long)value.n, 64, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        if (n > 0)
+            k->adadelta((wk_real *)value.data + first, (const wk_real *)gradient.data + first,
+                        (wk_real *)square.data + first, (wk_real *)delta.data + first, (size_t)n,
+                        lr, rho, eps);
+    }
+}
+
+const struct wk_backend wk_backend_cpu = {
+    .name = "cpu",
+    .summary = "the processor: own kernels, OpenMP and OpenBLAS",
+    .open = cpu_open,
+    .close = cpu_close,
+    .describe = cpu_describe,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .upload = cpu_upload,
+    .download = cpu_download,
+    .sync = cpu_sync,
+    .fill = cpu_fill,
+    .scale = cpu_scale,
+    .gather_u8 = cpu_gather_u8,
+    .gather_i32 = cpu_gather_i32,
+    .lstm_state = cpu_lstm_state,
+    .lstm_forward = cpu_lstm_forward,
+    .lstm_backward = cpu_lstm_backward,
+    .batchnorm_forward = cpu_batchnorm_forward,
+    .batchnorm_infer = cpu_batchnorm_infer,
+    .batchnorm_backward = cpu_batchnorm_backward,
+    .dropout = cpu_dropout,
+    .linear_forward = cpu_linear_forward,
+    .linear_backward = cpu_linear_backward,
+    .relu_forward = cpu_relu_forward,
+    .relu_backward = cpu_relu_backward,
+    .nll = cpu_nll,
+    .nll_score = cpu_nll_score,
+    .adadelta = cpu_adadelta,
+};

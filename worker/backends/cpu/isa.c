@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "backends/cpu/kernels.h"
+
+#include <string.h>
+
+extern const struct wk_kernels wk_kernels_base;
+#ifdef __x86_64__
+extern const struct wk_kernels wk_kernels_avx512, wk_kernels_avx2;
+#endif
+
+const struct wk_kernels *const *wk_kernels_usable(void)
+{
+    static const struct wk_kernels *found[4];
+    size_t n = 0;
+
+#ifdef __x86_64__
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        found[n++] = &wk_kernels_avx512;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        found[n++] = &wk_kernels_avx2;
+#endif
+    found[n++] = &wk_kernels_base;
+    found[n] = NULL;
+    return found;
+}

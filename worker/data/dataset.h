@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets: read once, put on the device as a whole; batches are gathered there. */
+#ifndef WK_DATA_DATASET_H
+#define WK_DATA_DATASET_H
+
+#include "backends/backend.h"
+#include "base/err.h"
+#include "models/model.h"
+
+/* One part of a data set, in host memory. */
+struct wk_part {
+    int n;           /* samples that are used */
+    int n_all;       /* samples in the file */
+    uint8_t *values; /* (n, width) */
+    int32_t *labels; /* (n) */
+};
+
+struct wk_dataset {
+    char name[64];    /* what it really is: "mnist", "mnist-slice", or "mnist-other" when the counts
+                         are neither's */
+    char hash[33];    /* XXH3-128 over the parts that are used */
+    char *folder;     /* where it was found */
+    int width;        /* values of a sample */
+    int classes;      /* labels are below it */
+    double mean, std; /* of values / 255: batches are normalised with them */
+    struct wk_part train, test;
+};
+
+struct wk_dataset_options {
+    const char *name; /* "mnist", "mnist-slice" */
+    const char *data; /* folder; NULL: $HPCGRID_DATA/<name>, else what ships with hpcgrid */
+    long long samples, test_samples; /* use only the first so many; 0: all */
+};
+
+/* Find and read a data set. Fails with INPUT: unknown name, missing or damaged file (named, with
+ * the next step), images and labels that do not belong together, fewer samples than asked for. NULL
+ * on failure. */
+struct wk_dataset *wk_dataset_open(const struct wk_dataset_options *options, struct hg_err *err);
+void wk_dataset_free(struct wk_dataset *set);
+
+/* A part on the device. */
+struct wk_resident {
+    int n, width;
+    double mean, std;
+    struct wk_span values, labels;
+};
+int wk_resident_open(struct wk_resident *r, const struct wk_dataset *set,
+                     const struct wk_part *part, struct wk_dev *dev, struct hg_err *err);
+void wk_resident_close(struct wk_resident *r, struct wk_dev *dev);
+
+/* A batch with room for so many rows; wk_batch_gather fills it with the samples that host array
+ * `ids` names. */
+int wk_batch_open(struct wk_batch *b, int rows, int width, struct wk_dev *dev, struct hg_err *err);
+void wk_batch_close(struct wk_batch *b, struct wk_dev *dev);
+void wk_batch_gather(struct wk_batch *b, const struct wk_resident *r, const int32_t *ids, int rows,
+                     struct wk_dev *dev);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model: parameters declared in units, and a forward and backward pass written once, against the
+ * ops of a device. It knows neither ranks nor optimizers: values and gradients are where the
+ * strategy put them, and the strategy is told when a unit's pass begins and ends. */
+#ifndef WK_MODELS_MODEL_H
+#define WK_MODELS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backends/backend.h"
+#include "base/err.h"
+
+/* One trained tensor. Tensors of a unit stand together, units in the order of the forward pass. */
+struct wk_param {
+    const char *name; /* as PyTorch calls it */
+    int unit;
+    int rows, cols; /* (rows, cols); a vector has cols 1 */
+    enum { WK_INIT_CONSTANT, WK_INIT_UNIFORM } init;
+    double init_value; /* the constant, or u of uniform (-u, u) */
+};
+
+/* A tensor that is not trained but belongs to the model: running statistics. */
+struct wk_buffer {
+    const char *name;
+    int n;
+    double init_value;
+};
+
+/* Where a parameter lives at this moment. Valid between the strategy's before and after calls of
+ * its unit. */
+struct wk_tensor {
+    struct wk_span value, gradient;
+};
+
+/* Samples on the device, as a data set gathers them. */
+struct wk_batch {
+    int rows;
+    struct wk_span x;      /* (rows, width) */
+    struct wk_span labels; /* (rows) int32 */
+    struct wk_span
+        sample; /* (rows) int32: index in the data set, the key of a sample's randomness */
+};
+
+/* What one pass runs with. */
+struct wk_pass {
+    struct wk_dev *dev;
+    const struct wk_tensor *params; /* one per wk_param */
+    const struct wk_span *buffers;  /* one per wk_buffer */
+    bool training;                  /* dropout and batch statistics */
+    uint64_t seed;
+    uint32_t step; /* optimizer steps before this pass */
+    /* The strategy's ends of the seam (strategies/strategy.h); NULL: nobody wants to know. */
+    struct wk_strategy *strategy;
+};
+
+/* What a model is made for. */
+struct wk_model_options {
+    int batch_rows; /* most rows of a training pass */
+    int eval_rows;  /* most rows of an evaluation pass; 0: none */
+    bool dropout;
+};
+
+/* A kind of model: one file, one entry in models.c. All functions may use the device's memory made
+ * in open only. */
+struct wk_model_kind {
+    const char *name, *summary;
+    const struct wk_param *params;
+    int n_params;
+    const char *const *units;
+    int n_units;
+    const struct wk_buffer *buffers;
+    int n_buffers;
+    int sample_width, classes; /* a sample's values, and labels 0 to classes - 1 */
+    int min_rows;              /* fewest rows of a training pass */
+
+    struct wk_model *(*open)(struct wk_dev *dev, const struct wk_model_options *options,
+                             struct hg_err *err);
+    void (*close)(struct wk_model *model);
+    /* Outputs of a batch stay in the model for loss and score. */
+    int (*forward)(struct wk_model *model, const struct wk_pass *pass, const struct wk_batch *batch,
+                   struct hg_err *err);
+    /* Mean loss of the last forward's rows into loss (1), and the gradient of the outputs for
+     * backward. */
+    void (*loss)(struct wk_model *model, const struct wk_pass *pass, const struct wk_batch *batch,
+                 struct wk_span loss);
+    /* Adds to the gradients of all parameters. */
+    int (*backward)(struct wk_model *model, const struct wk_pass *pass,
+                    const struct wk_batch *batch, struct hg_err *err);
+    /* out (2) = sum of the losses and number of right answers of the last forward's rows. */
+    void (*score)(struct wk_model *model, const struct wk_pass *pass, const struct wk_batch *batch,
+                  struct wk_span out);
+    /* Outputs of the last forward, (rows, classes). Lent. */
+    struct wk_span (*outputs)(struct wk_model *model);
+};
+
+struct wk_model {
+    const struct wk_model_kind *kind;
+    struct wk_dev *dev;
+};
+
+extern const struct wk_model_kind *const wk_models[]; /* NULL-terminated */
+
+/* NULL with err set (INPUT) if there is none of that name. */
+const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err);
+
+/* Elements of a parameter, of all parameters, of all buffers. */
+size_t wk_param_n(const struct wk_param *p);
+size_t wk_model_n(const struct wk_model_kind *kind);
+size_t wk_model_buffers_n(const struct wk_model_kind *kind);
+
+/* Fill one parameter's values as its init says; the same for every rank, strategy and place in
+ * memory. `index` is its place in the model's list. */
+void wk_param_init(const struct wk_param *p, int index, uint64_t seed, wk_real *host);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strategies/replica.h"
+
+static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
+{
+    size_t n = wk_model_n(s->model), at = 0;
+
+    if (wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, n, &r->values, err) < 0 ||
+        wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, &r->gradients, err) < 0)
+        return -1;
+    for (int i = s->model->n_params - 1; i >= 0; i--) {
+        size_t n_i = wk_param_n(&s->model->params[i]);
+
+        s->params[i].value = wk_span_part(r->values, at, n_i);
+        s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
+        at += n_i;
+    }
+    for (int k = 0; k < s->optim->kind->slots; k++)
+        if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
+            return -1;
+    return 0;
+}
+
+int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
+{
+    size_t at = 0;
+
+    if (place_params(r, s, err) < 0 ||
+        wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &r->buffers,
+                     err) < 0)
+        return -1;
+    for (int i = 0; i < s->model->n_buffers; i++) {
+        s->buffers[i] = wk_span_part(r->buffers, at, (size_t)s->model->buffers[i].n);
+        at += (size_t)s->model->buffers[i].n;
+    }
+    return 0;
+}
+
+void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
+{
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->values);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->buffers);
+    wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->gradients);
+    for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
+        wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->slots[k]);
+}
+
+void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s)
+{
+    s->dev->backend->fill(s->dev, r->gradients, 0);
+}
+
+void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
+{
+    s->optim->kind->update(s->optim, s->dev, r->values, r->gradients, r->slots, lr);
+}
+
+void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out)
+{
+    double model_bytes = (double)r->values.n * sizeof(wk_real);
+
+    *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
+    out->mem_bytes[WK_MEM_PARAMETERS] = model_bytes + (double)r->buffers.n * sizeof(wk_real);
+    out->mem_bytes[WK_MEM_GRADIENTS] = model_bytes;
+    for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
+        out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->slots[k].n * sizeof(wk_real);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole copy of the model on this rank: what single and ddp share. Values, gradients and
+ * optimizer state are flat, in the order in which gradients become ready (the last parameter
+ * first), so that a bucket is a range of them. */
+#ifndef WK_STRATEGIES_REPLICA_H
+#define WK_STRATEGIES_REPLICA_H
+
+#include "strategies/strategy.h"
+
+struct wk_replica {
+    struct wk_span values, gradients, buffers;
+    struct wk_span slots[WK_OPTIM_SLOTS_MAX];
+};
+
+int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err);
+void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
+
+/* Gradients to zero. */
+void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
+void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
+void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out);
+
+#endif

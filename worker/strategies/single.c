@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One rank has everything and sends nothing. */
+#include <stdlib.h>
+
+#include "strategies/replica.h"
+
+static int single_open(struct wk_strategy *s, struct hg_err *err)
+{
+    s->own = calloc(1, sizeof(struct wk_replica));
+    return s->own ? wk_replica_open(s->own, s, err) : hg_err_oom(err);
+}
+
+static void single_close(struct wk_strategy *s)
+{
+    if (s->own)
+        wk_replica_close(s->own, s);
+    free(s->own);
+}
+
+static int single_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
+{
+    (void)err;
+    if (training)
+        wk_replica_clear(s->own, s);
+    return 0;
+}
+
+static int single_update(struct wk_strategy *s, double lr, struct hg_err *err)
+{
+    (void)err;
+    wk_replica_update(s->own, s, lr);
+    return 0;
+}
+
+static void single_expect(const struct wk_strategy *s, long steps, long evals,
+                          struct wk_expected *out)
+{
+    (void)steps;
+    (void)evals;
+    wk_replica_expect(s->own, out);
+}
+
+const struct wk_strategy_kind wk_strategy_single = {
+    .name = "single",
+    .open = single_open,
+    .close = single_close,
+    .before_step = single_before_step,
+    .update = single_update,
+    .expect = single_expect,
+};

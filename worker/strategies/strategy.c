@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strategies/strategy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp;
+
+static const struct wk_strategy_kind *const kinds[] = { &wk_strategy_single, &wk_strategy_ddp };
+
+const struct wk_strategy_limits wk_strategy_limits[] = {
+#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, built, summary) \
+    { #name, max_nodes, max_tasks, max_devices, built, summary },
+#include "base/strategies.def"
+#undef HG_STRATEGY
+    { 0 },
+};
+
+#define N_LIMITS (sizeof wk_strategy_limits / sizeof *wk_strategy_limits - 1)
+
+static const struct wk_strategy_limits *find_limits(const char *name)
+{
+    for (size_t i = 0; i < N_LIMITS; i++)
+        if (strcmp(wk_strategy_limits[i].name, name) == 0)
+            return &wk_strategy_limits[i];
+    return NULL;
+}
+
+static void unknown_strategy(const char *name, struct hg_err *err)
+{
+    const char *names[N_LIMITS];
+
+    for (size_t i = 0; i < N_LIMITS; i++)
+        names[i] = wk_strategy_limits[i].name;
+    hg_err_set(err, HG_E_INPUT, "unknown strategy \"%s\"", name);
+    hg_text_suggest(err, name, names, N_LIMITS);
+}
+
+const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err)
+{
+    const struct wk_strategy_limits *limits = find_limits(name);
+
+    if (!limits) {
+        unknown_strategy(name, err);
+        return NULL;
+    }
+    if (limits->max_tasks && world > limits->max_tasks) {
+        hg_err_set(err, HG_E_INPUT,
+                   "strategy %s runs as one rank, %d were started: each would train alone", name,
+                   world);
+        hg_err_hint(err, "use strategy \"ddp\", or one task");
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    hg_err_set(err, HG_E_INPUT, "strategy %s: not available yet", name);
+    return NULL;
+}
+
+static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
+{
+    const struct wk_model_kind *m = s->model;
+
+    for (int i = 0; i < m->n_params; i++) {
+        wk_real *host = malloc(wk_param_n(&m->params[i]) * sizeof *host);
+
+        if (!host)
+            return hg_err_oom(err);
+        wk_param_init(&m->params[i], i, seed, host);
+        s->dev->backend->upload(s->dev, s->params[i].value, host);
+        free(host);
+    }
+    for (int i = 0; i < m->n_buffers; i++)
+        s->dev->backend->fill(s->dev, s->buffers[i], m->buffers[i].init_value);
+    return 0;
+}
+
+struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct wk_dev *dev,
+                                     struct wk_comm *comm, const struct wk_model_kind *model,
+                                     const struct wk_optim *optim,
+                                     const struct wk_strategy_options *options, uint64_t seed,
+                                     struct hg_err *err)
+{
+    struct wk_strategy *s = calloc(1, sizeof *s);
+
+    if (!s) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    *s =
+        (struct wk_strategy){ .kind = kind,
+                              .dev = dev,
+                              .comm = comm,
+                              .model = model,
+                              .optim = optim,
+                              .options = *options,
+                              .params = calloc((size_t)model->n_params, sizeof *s->params),
+                              .buffers = calloc((size_t)model->n_buffers + 1, sizeof *s->buffers) };
+    if (!s->params || !s->buffers) {
+        hg_err_oom(err);
+        goto fail;
+    }
+    if (kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
+        goto fail;
+    if (kind->start && kind->start(s, err) < 0)
+        goto fail;
+    return s;
+fail:
+    wk_strategy_close(s);
+    return NULL;
+}
+
+void wk_strategy_close(struct wk_strategy *s)
+{
+    if (!s)
+        return;
+    s->kind->close(s);
+    free(s->params);
+    free(s->buffers);
+    free(s);
+}
+
+typedef int hook(struct wk_strategy *s, int unit, struct hg_err *err);
+
+static int call(hook *const *h, const struct wk_pass *pass, int unit, struct hg_err *err)
+{
+    return *h ? (*h)(pass->strategy, unit, err) : 0;
+}
+
+int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
+{
+    return pass->strategy ? call(&pass->strategy->kind->before_forward, pass, unit, err) : 0;
+}
+
+int wk_after_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
+{
+    return pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
+}
+
+int wk_before_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
+{
+    return pass->strategy ? call(&pass->strategy->kind->before_backward, pass, unit, err) : 0;
+}
+
+int wk_after_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
+{
+    return pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a cell asks for, decoded from its JSON by the table base/worker_params.def. */
+#ifndef WK_TRAIN_CONFIG_H
+#define WK_TRAIN_CONFIG_H
+
+#include <stdbool.h>
+
+#include "base/json.h"
+
+/* One field per parameter that is built; the file says what each is. Strings are owned. */
+struct wk_config {
+    char *model, *dataset, *data, *strategy, *backend, *precision, *optimizer;
+    long long batch_size, epochs, steps, samples, test_samples, seed, test_batch;
+    double lr, gamma, rho, eps;
+    bool dropout, eval;
+    double bucket_cap_mb, first_bucket_mb;
+    /* Where the cell runs: 0 if it does not say. Held against what was really started. */
+    long long nodes, tasks_per_node, cpus_per_task;
+    json_t *given; /* the document, for the result */
+};
+
+/* Decode a cell file ("-": standard input). Every problem is added to errs with its place. Returns
+ * 0 or -1; the config must be released with wk_config_done either way. */
+int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *errs);
+void wk_config_done(struct wk_config *config);
+
+/* Append the parameters as a table for `hpcgrid-worker help`: name, meaning. */
+void wk_config_help(struct hg_buf *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Optimizers: an update of any range of parameters, so that a strategy can apply one to all of them
+ * or to its shard. */
+#ifndef WK_TRAIN_OPTIM_H
+#define WK_TRAIN_OPTIM_H
+
+#include "backends/backend.h"
+
+#define WK_OPTIM_SLOTS_MAX 4
+
+struct wk_optim {
+    const struct wk_optim_kind *kind;
+    double rho, eps;
+};
+
+/* One file or function, one entry in optim.c. */
+struct wk_optim_kind {
+    const char *name;
+    int slots; /* values of state for every parameter, 0 at the start */
+    void (*update)(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
+                   struct wk_span gradient, const struct wk_span *slots, double lr);
+};
+
+/* NULL with err set (INPUT) if there is none of that name. */
+const struct wk_optim_kind *wk_optim_get(const char *name, struct hg_err *err);
+
+#endif

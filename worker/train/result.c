@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "train/result.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "train/revision.h"
+
+#define CURVE_MAX 200 /* points of the loss curve, besides one an epoch */
+
+void wk_result_done(struct wk_result *r)
+{
+    HG_VEC_DONE(&r->epoch_s);
+    HG_VEC_DONE(&r->epoch_loss);
+    HG_VEC_DONE(&r->step_s);
+    HG_VEC_DONE(&r->step_loss);
+    free(r->ranks);
+    r->ranks = NULL;
+}
+
+static const char *error_kind(enum hg_err_code code)
+{
+    static const char *const names[] = { "none",        "usage",       "input",
+                                         "environment", "environment", "ambiguous",
+                                         "refused",     "notfound",    "bug" };
+
+    return names[code];
+}
+
+static json_t *encode_error(const struct wk_result *r)
+{
+    json_t *e = json_object();
+
+    json_object_set_new(e, "message", json_string(r->error.text));
+    json_object_set_new(e, "kind", json_string(error_kind(r->error.code)));
+    if (r->error.hint[0])
+        json_object_set_new(e, "hint", json_string(r->error.hint));
+    if (r->error.file[0])
+        json_object_set_new(e, "file", json_string(r->error.file));
+    if (r->error.line)
+        json_object_set_new(e, "line", json_integer(r->error.line));
+    if (r->error.pointer[0])
+        json_object_set_new(e, "pointer", json_string(r->error.pointer));
+    json_object_set_new(e, "rank", json_integer(r->error_rank));
+    json_object_set_new(e, "host", json_string(r->error_host));
+    return e;
+}
+
+static json_t *encode_numbers(const double *items, size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, hg_json_number(items[i]));
+    return list;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The value below which a part q of the sorted values lies, interpolated. */
+static double quantile(const double *sorted, size_t n, double q)
+{
+    double at = q * (double)(n - 1);
+    size_t i = (size_t)at;
+
+    return i + 1 < n ? sorted[i] + (at - (double)i) * (sorted[i + 1] - sorted[i]) : sorted[n - 1];
+}
+
+static json_t *encode_steps(const struct wk_result *r)
+{
+    size_t n = r->step_s.n;
+    double *sorted = malloc((n + 1) * sizeof *sorted);
+    json_t *o = json_object();
+
+    if (sorted && n) {
+        memcpy(sorted, r->step_s.items, n * sizeof *sorted);
+        qsort(sorted, n, sizeof *sorted, compare_doubles);
+        json_object_set_new(o, "median", hg_json_number(quantile(sorted, n, 0.5)));
+        json_object_set_new(o, "p95", hg_json_number(quantile(sorted, n, 0.95)));
+    }
+    free(sorted);
+    return o;
+}
+
+/* Every step while there are few, else evenly spaced ones; the last is always there. */
+static json_t *encode_curve(const struct wk_result *r)
+{
+    size_t n = r->step_loss.n, stride = (n + CURVE_MAX - 1) / CURVE_MAX;
+    json_t *curve = json_object(), *steps = json_array(), *losses = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        if (i % stride == 0 || i == n - 1) {
+            json_array_append_new(steps, json_integer((json_int_t)i + 1));
+            json_array_append_new(losses, hg_json_number(r->step_loss.items[i]));
+        }
+    json_object_set_new(curve, "epoch", encode_numbers(r->epoch_loss.items, r->epoch_loss.n));
+    json_object_set_new(curve, "step", steps);
+    json_object_set_new(curve, "loss", losses);
+    return curve;
+}
+
+static json_t *encode_count(const struct wk_comm_count *c)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "calls", json_integer((json_int_t)c->calls));
+    json_object_set_new(o, "payload_bytes", json_integer((json_int_t)c->payload_bytes));
+    json_object_set_new(o, "ring_bytes", hg_json_number(c->ring_bytes));
+    json_object_set_new(o, "seconds", hg_json_number(c->seconds));
+    return o;
+}
+
+static json_t *encode_comm(const struct wk_result *r, enum wk_plane plane)
+{
+    json_t *o = json_object();
+
+    for (int coll = 0; coll < WK_COLLS; coll++) {
+        const struct wk_comm_count *count = &r->counts[plane][coll];
+        double expected = plane == WK_PLANE_TRAIN ? r->expected.ring_bytes[coll] : 0;
+        json_t *entry;
+
+        if (!count->calls && expected <= 0)
+            continue;
+        entry = encode_count(count);
+        if (plane == WK_PLANE_TRAIN) {
+            json_object_set_new(entry, "exposed_s", hg_json_number(count->seconds));
+            json_object_set_new(entry, "expected_bytes", hg_json_number(expected));
+        }
+        json_object_set_new(o, wk_coll_names[coll], entry);
+    }
+    return o;
+}
+
+static json_t *encode_mem(const uint64_t *bytes)
+{
+    json_t *o = json_object();
+
+    for (int i = 0; i < WK_MEM_CLASSES; i++)
+        json_object_set_new(o, wk_mem_names[i], json_integer((json_int_t)bytes[i]));
+    return o;
+}
+
+/* The largest of all ranks, class by class. */
+static json_t *encode_memory(const struct wk_result *r)
+{
+    uint64_t most[WK_MEM_CLASSES] = { 0 };
+
+    for (int rank = 0; rank < r->world; rank++)
+        for (int i = 0; i < WK_MEM_CLASSES; i++)
+            if (r->ranks[rank].mem_bytes[i] > most[i])
+                most[i] = r->ranks[rank].mem_bytes[i];
+    return encode_mem(most);
+}
+
+static json_t *encode_expected_memory(const struct wk_result *r)
+{
+    json_t *o = json_object();
+
+    for (int i = 0; i < WK_MEM_CLASSES; i++)
+        if (r->expected.mem_bytes[i] >= 0)
+            json_object_set_new(o, wk_mem_names[i], hg_json_number(r->expected.mem_bytes[i]));
+    return o;
+}
+
+static json_t *encode_ranks(const struct wk_result *r)
+{
+    json_t *list = json_array();
+
+    for (int rank = 0; rank < r->world; rank++) {
+        const struct wk_rank_info *info = &r->ranks[rank];
+        json_t *o = json_object();
+
+        json_object_set_new(o, "rank", json_integer(info->rank));
+        json_object_set_new(o, "host", json_string(info->host));
+        json_object_set_new(o, "device", json_string(info->device));
+        json_object_set_new(o, "pid", json_integer(info->pid));
+        json_object_set_new(o, "threads", json_integer(info->threads));
+        json_object_set_new(o, "comm_s", hg_json_number(info->comm_s));
+        json_object_set_new(o, "memory", encode_mem(info->mem_bytes));
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* Two results whose numbers may stand beside each other agree here. */
+static json_t *encode_comparable(const struct wk_result *r)
+{
+    json_t *o = json_object();
+
+    json_object_set_new(o, "model", json_string(r->model));
+    json_object_set_new(o, "precision", json_string(WK_PRECISION));
+    json_object_set_new(o, "tf32", json_false());
+    json_object_set_new(o, "backend", json_string(r->backend));
+    json_object_set_new(o, "global_batch", json_integer((json_int_t)r->batch_rows * r->world));
+    json_object_set_new(o, "epochs", json_integer(r->epochs));
+    json_object_set_new(o, "dropout", json_boolean(r->dropout));
+    json_object_set_new(o, "dataset", json_string(r->dataset));
+    json_object_set_new(o, "dataset_hash", json_string(r->dataset_hash));
+    json_object_set_new(o, "samples", json_integer(r->train_samples));
+    json_object_set_new(o, "revision", json_string(WK_REVISION));
+    return o;
+}
+
+static void encode_times(const struct wk_result *r, json_t *o)
+{
+    size_t steps = r->step_loss.n;
+
+    json_object_set_new(o, "init_s", hg_json_number(r->init_s));
+    json_object_set_new(o, "train_s", hg_json_number(r->train_s));
+    json_object_set_new(o, "epoch_s", encode_numbers(r->epoch_s.items, r->epoch_s.n));
+    json_object_set_new(o, "step_s", encode_steps(r));
+    json_object_set_new(o, "steps", json_integer((json_int_t)steps));
+    if (r->train_s > 0) {
+        json_object_set_new(o, "samples_per_s", hg_json_number(r->trained_samples / r->train_s));
+        json_object_set_new(o, "steps_per_s", hg_json_number((double)steps / r->train_s));
+    }
+}
+
+static void encode_losses(const struct wk_result *r, json_t *o)
+{
+    size_t n = r->epoch_loss.n;
+
+    json_object_set_new(o, "final_loss",
+                        n ? hg_json_number(r->epoch_loss.items[n - 1]) : json_null());
+    json_object_set_new(o, "loss", encode_curve(r));
+    json_object_set_new(o, "diverged", json_boolean(r->diverged));
+    if (r->evaluated) {
+        json_t *eval = json_object();
+
+        json_object_set_new(eval, "accuracy", hg_json_number(r->accuracy));
+        json_object_set_new(eval, "loss", hg_json_number(r->eval_loss));
+        json_object_set_new(eval, "samples", json_integer(r->test_samples));
+        json_object_set_new(o, "eval", eval);
+        json_object_set_new(o, "eval_s", hg_json_number(r->eval_s));
+    }
+}
+
+static void encode_work(const struct wk_result *r, json_t *o)
+{
+    json_object_set_new(o, "strategy", json_string(r->strategy));
+    json_object_set_new(o, "world", json_integer(r->world));
+    json_object_set_new(o, "threads", json_integer(r->threads));
+    json_object_set_new(o, "communication", json_string(r->comm_name));
+    json_object_set_new(o, "seed", json_integer(r->seed));
+    json_object_set_new(o, "parameters", json_integer((json_int_t)r->params));
+    json_object_set_new(o, "samples_padded", json_integer(r->padded_samples));
+    encode_times(r, o);
+    encode_losses(r, o);
+    json_object_set_new(o, "comm", encode_comm(r, WK_PLANE_TRAIN));
+    json_object_set_new(o, "comm_control", encode_comm(r, WK_PLANE_CONTROL));
+    if (r->has_expected)
+        json_object_set_new(o, "memory_expected", encode_expected_memory(r));
+    if (r->ranks) {
+        json_object_set_new(o, "memory", encode_memory(r));
+        json_object_set_new(o, "ranks", encode_ranks(r));
+    }
+    json_object_set_new(o, "comparable", encode_comparable(r));
+}
+
+json_t *wk_result_encode(const struct wk_result *r)
+{
+    json_t *o = json_object();
+
+    if (!o)
+        return NULL;
+    json_object_set_new(o, "schema", json_string("hpcgrid-workload/1"));
+    json_object_set_new(o, "program", json_string("hpcgrid-worker"));
+    json_object_set_new(o, "status", json_string(r->error.code ? "failed" : "ok"));
+    if (r->error.code)
+        json_object_set_new(o, "error", encode_error(r));
+    if (r->model[0]) /* the cell was understood */
+        encode_work(r, o);
+    return o;
+}
+
+int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err)
+{
+    json_t *o;
+    int rc;
+
+    if (rank != 0 && hg_fs_exists(path))
+        return 0;
+    o = wk_result_encode(r);
+    rc = o ? hg_json_save(path, o, err) : hg_err_oom(err);
+    json_decref(o);
+    return rc;
+}
+
+void wk_result_format(const struct wk_result *r, struct hg_buf *out)
+{
+    char text[32];
+
+    hg_text_duration_format(r->train_s, text);
+    hg_buf_printf(out, "%s %s on %s: %d rank%s x %d thread%s, batch %d\n", r->model, r->strategy,
+                  r->dataset, r->world, r->world == 1 ? "" : "s", r->threads,
+                  r->threads == 1 ? "" : "s", r->batch_rows);
+    hg_buf_printf(out, "trained   %s, %zu steps, %.0f samples/s\n", text, r->step_loss.n,
+                  r->train_s > 0 ? r->trained_samples / r->train_s : 0);
+    if (r->epoch_loss.n)
+        hg_buf_printf(out, "loss      %.4f\n", r->epoch_loss.items[r->epoch_loss.n - 1]);
+    if (r->evaluated)
+        hg_buf_printf(out, "accuracy  %.2f %% of %d test samples\n", 100 * r->accuracy,
+                      r->test_samples);
+    if (r->diverged)
+        hg_buf_puts(out, "diverged  a loss was not a number\n");
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a training gives back, and its JSON: the part of a result that only the workload knows. */
+#ifndef WK_TRAIN_RESULT_H
+#define WK_TRAIN_RESULT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "comm/comm.h"
+#include "strategies/strategy.h"
+
+/* One rank, as gathered to all: no pointers. */
+struct wk_rank_info {
+    char host[64], device[128];
+    int rank, pid, threads;
+    uint64_t mem_bytes[WK_MEM_CLASSES]; /* peaks */
+    double comm_s;                      /* training plane */
+};
+
+struct wk_result {
+    /* How it went. */
+    struct hg_err error; /* set: failed */
+    int error_rank;
+    char error_host[64];
+
+    /* What ran; empty until it is known. */
+    int world, threads, batch_rows;
+    char strategy[32], model[32], backend[16], comm_name[16];
+    char dataset[64], dataset_hash[33];
+    long long epochs, seed;
+    int train_samples, test_samples,
+        padded_samples; /* a rank repeats samples so that all have equally many */
+    size_t params;
+    bool dropout;
+
+    /* Times in seconds; losses are means over the global batch. */
+    double start_mono_s, init_s, train_s, eval_s;
+    struct {
+        double *items;
+        size_t n, cap;
+    } epoch_s, epoch_loss, step_s, step_loss;
+    double trained_samples; /* real ones: repetitions are not counted */
+    bool diverged;          /* a loss was not a number */
+
+    bool evaluated;
+    double accuracy, eval_loss;
+
+    struct wk_comm_count counts[WK_PLANES][WK_COLLS];
+    struct wk_expected expected;
+    bool has_expected;
+    struct wk_rank_info *ranks; /* world of them */
+};
+
+void wk_result_done(struct wk_result *r);
+
+/* A new reference; NULL when memory is gone. */
+json_t *wk_result_encode(const struct wk_result *r);
+
+/* Write it to path as a whole. A rank other than 0 gives way to a result that is there already. */
+int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err);
+
+/* Append a summary for people, a few lines. */
+void wk_result_format(const struct wk_result *r, struct hg_buf *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One training from configuration to result. */
+#ifndef WK_TRAIN_TRAIN_H
+#define WK_TRAIN_TRAIN_H
+
+#include "comm/comm.h"
+#include "data/dataset.h"
+#include "data/sampler.h"
+#include "models/model.h"
+#include "strategies/strategy.h"
+#include "train/config.h"
+#include "train/optim.h"
+#include "train/result.h"
+
+/* Everything that a training holds; also the test's way in. */
+struct wk_train {
+    const struct wk_config *config;
+    struct wk_comm *comm; /* borrowed */
+    struct wk_result *result;
+    struct wk_dev *dev;
+    struct wk_dataset *set;
+    const struct wk_model_kind *kind;
+    struct wk_model *model;
+    struct wk_optim optim;
+    struct wk_strategy *strategy;
+    struct wk_sampler sampler;
+    struct wk_resident train, test;
+    struct wk_batch batch, eval_batch;
+    struct wk_span losses; /* one an optimizer step of an epoch */
+    long steps_done, evals_done;
+};
+
+/* Read the data, open device, model and strategy. The others must outlive it. Returns 0, or -1 with
+ * err set; end it with wk_train_close either way. */
+int wk_train_open(struct wk_train *t, const struct wk_config *config, struct wk_comm *comm,
+                  int threads, struct wk_result *result, struct hg_err *err);
+void wk_train_close(struct wk_train *t);
+
+/* All epochs; times and losses go to the result. Stops with an error when a signal asked for it
+ * (wk_train_signal). */
+int wk_train_run(struct wk_train *t, struct hg_err *err);
+
+/* Loss and accuracy on the test set, shared out over the ranks. */
+int wk_train_eval(struct wk_train *t, struct hg_err *err);
+
+/* What the ranks are and sent, into the result. Every rank calls it. */
+int wk_train_account(struct wk_train *t, struct hg_err *err);
+
+/* From a signal handler: the number of the signal that ends the training after the step it is in; 0
+ * to go on. */
+void wk_train_signal(int number);
+
+/* The whole way; a failure is in err and not yet in the result. */
+int wk_train_all(const struct wk_config *config, struct wk_comm *comm, int threads,
+                 struct wk_result *result, struct hg_err *err);
+
+#endif
