@@ -291,10 +291,9 @@ void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out)
 
 /* UTF-16 order of two UTF-8 strings: as bytes, but that U+E000..U+FFFF (lead bytes EE, EF) sort
  * behind the supplementary planes (lead bytes F0..F4), whose surrogates begin with D8. */
-static int compare_utf16(const void *pa, const void *pb)
+int hg_json_compare_keys(const char *ka, const char *kb)
 {
-    const unsigned char *a = *(const unsigned char *const *)pa,
-                        *b = *(const unsigned char *const *)pb;
+    const unsigned char *a = (const unsigned char *)ka, *b = (const unsigned char *)kb;
 
     while (*a && *a == *b) {
         a++;
@@ -303,6 +302,11 @@ static int compare_utf16(const void *pa, const void *pb)
     if ((*a >= 0xee && *b >= 0xee) && ((*a >= 0xf0) != (*b >= 0xf0)))
         return *a >= 0xf0 ? -1 : 1;
     return *a - *b;
+}
+
+static int compare_utf16(const void *a, const void *b)
+{
+    return hg_json_compare_keys(*(const char *const *)a, *(const char *const *)b);
 }
 
 struct dump {

@@ -60,6 +60,9 @@ enum {
 /* Append the text. Numbers have the shortest digits that read back the same; 1.0 is written 1. */
 void hg_json_dump(const json_t *value, unsigned flags, struct hg_buf *out);
 
+/* Order of two member names in the canonical form: below, at or above 0. */
+int hg_json_compare_keys(const char *a, const char *b);
+
 /* Append a JSON string with its quotes. */
 void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out);
 

@@ -35,7 +35,8 @@ struct hg_matrix {
     long long repeats;
     bool has_shuffle;
     long long shuffle;
-    long long running; /* limits.running; 0: no limit */
+    long long running;    /* limits.running; 0: no limit */
+    struct hg_grid *grid; /* the matrix made ready for walking; the model's own */
 };
 
 /* Load and check a matrix: syntax, members, types, hardware, strategies, jq expressions. Every

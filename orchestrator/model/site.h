@@ -21,6 +21,7 @@ struct hg_hardware {
     char *backend;            /* "cuda" or "cpu": what hpcgrid-worker computes with */
     char *account;            /* overrides the site's */
     char *qos;
+    json_t *json; /* the entry as written, with its name and gpus_per_node: what $hw is */
 };
 
 /* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
@@ -50,8 +51,17 @@ const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, cons
  * on failure; free with hg_site_free. */
 struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
                                    const char *pointer, const char *dir, struct hg_errs *errs);
-/* The site.json of a run. */
+/* The site.json of a run, or any site file; its name is its "name" member, else the file's. */
 struct hg_site *hg_site_load(const char *path, struct hg_errs *errs);
+/* A name or a path, as --site takes it; relative paths start at the working directory. */
+struct hg_site *hg_site_find(const char *word, struct hg_errs *errs);
 void hg_site_free(struct hg_site *site);
+
+/* JSON Schema of a site object; a new reference. */
+json_t *hg_site_schema(void);
+
+/* Markdown tables for templates/README.md: the members of a site and of a hardware entry. */
+void hg_site_reference(struct hg_buf *out);
+void hg_hardware_reference(struct hg_buf *out);
 
 #endif
