@@ -4,12 +4,15 @@
 #include <string.h>
 
 extern const struct hg_cmd hg_cmd_box;
+extern const struct hg_cmd hg_cmd_check;
 extern const struct hg_cmd hg_cmd_doctor;
+extern const struct hg_cmd hg_cmd_expand;
+extern const struct hg_cmd hg_cmd_explain;
+extern const struct hg_cmd hg_cmd_schema;
 
 const struct hg_cmd *const hg_commands[] = {
-    &hg_cmd_box,
-    &hg_cmd_doctor,
-    NULL,
+    &hg_cmd_check,  &hg_cmd_expand, &hg_cmd_explain, &hg_cmd_box, &hg_cmd_doctor,
+    &hg_cmd_schema, NULL,
 };
 
 const struct hg_cmd *hg_cmd_find(const char *name)

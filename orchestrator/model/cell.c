@@ -38,6 +38,7 @@ struct walk {
     struct made cell, base;
     bool base_known; /* base is that of the base.start that stands there */
     struct hg_buf canonical;
+    char why[256];         /* of the cell at hand, while its baseline is made */
     char *base_why;        /* why the first lost baseline is lost */
     struct hg_seen ids;    /* of the matrix's own cells */
     struct hg_seen bases;  /* of baselines that can run */
@@ -188,10 +189,18 @@ static const char *origin_of(const struct walk *w, const struct made *made, size
     return "/workload";
 }
 
-static json_t *make_origins(const struct walk *w, const struct made *made, bool added)
+static json_t *make_origins(struct walk *w, const struct made *made, bool added)
 {
+    struct hg_outcome outcome;
+    hg_value *again = w->placed + w->g->columns.n; /* scratch */
     json_t *origins = json_object();
 
+    /* the formulas of the last cell finished may have been its baseline's */
+    memcpy(again, made->start, w->g->columns.n * sizeof *again);
+    if (origins && hg_finish(w->finisher, again, &outcome, w->errs) < 0) {
+        json_decref(origins);
+        return NULL;
+    }
     for (size_t i = 0; origins && i < w->g->columns.n; i++)
         if (!hg_value_is_absent(made->values[i]))
             json_object_set_new(origins, w->g->columns.items[i].name,
@@ -371,6 +380,16 @@ static int add_id(struct walk *w, struct hg_seen *set, const struct made *made, 
     }
 }
 
+static void price_base(struct walk *w)
+{
+    json_t *members = make_members(w, w->base.values);
+    double time_s = hg_cell_time_s(members);
+
+    w->count->added_device_s += time_s * (double)hg_cell_devices(members);
+    w->count->added_unpriced += time_s <= 0;
+    json_decref(members);
+}
+
 /* First pass: remember the baseline; second pass: hand it out if the matrix lacks it. Writes its id
  * into id, "" if the cell has none. */
 static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_ID_MAX])
@@ -393,6 +412,7 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
     if (hg_seen_has(&w->ids, w->base.fingerprint) || !hg_seen_mark(&w->bases, w->base.fingerprint))
         return 0;
     note_kept(w);
+    price_base(w);
     w->count->added++;
     w->count->unavailable += w->base.outcome.fate == HG_CELL_UNAVAILABLE;
     return hand_out(w, &w->base, w->base.outcome.fate, true, id);
@@ -413,8 +433,9 @@ static void count_members(struct walk *w, const hg_value *values)
 static int treat_standing(struct walk *w, struct made *cell)
 {
     enum hg_cell_fate fate = cell->outcome.fate;
-    char base[HG_CELL_ID_MAX] = "", why[256] = "";
+    char base[HG_CELL_ID_MAX] = "";
     bool first = true;
+    int rc;
 
     if (w->collect && add_id(w, &w->ids, cell, &first) < 0)
         return -1;
@@ -429,11 +450,12 @@ static int treat_standing(struct walk *w, struct made *cell)
     if (!first)
         return w->emit ? hand_out(w, cell, HG_CELL_MERGED, false, "") : 0;
     if (cell->outcome.why) { /* the baseline's outcome will overwrite it */
-        snprintf(why, sizeof why, "%s", cell->outcome.why);
-        cell->outcome.why = why;
+        snprintf(w->why, sizeof w->why, "%s", cell->outcome.why);
+        cell->outcome.why = w->why;
     }
-    if (treat_base(w, cell, base) != 0)
-        return -1;
+    rc = treat_base(w, cell, base);
+    if (rc != 0)
+        return rc;
     return w->emit ? hand_out(w, cell, fate, false, base) : 0;
 }
 
@@ -492,7 +514,7 @@ static uint64_t shuffled(uint64_t i, uint64_t n, uint64_t key)
         uint64_t left = i >> half, right = i & low;
 
         for (unsigned r = 0; r < 4; r++) {
-            uint64_t next = left ^ (mix(right ^ key + r * UINT64_C(0x9e3779b97f4a7c15)) & low);
+            uint64_t next = left ^ (mix(right ^ (key + r * UINT64_C(0x9e3779b97f4a7c15))) & low);
 
             left = right;
             right = next;
@@ -530,8 +552,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
 static int walk_rounds(struct walk *w)
 {
-    unsigned long long rounds =
-        w->flags & HG_CELLS_ROUND_1 ? 1 : (unsigned long long)w->m->repeats;
+    unsigned long long rounds = w->flags & HG_CELLS_ROUND_1 ? 1 : (unsigned long long)w->m->repeats;
 
     for (unsigned long long round = 1; round <= rounds; round++) {
         int rc = walk_round(w, round);
@@ -707,8 +728,7 @@ double hg_cell_time_s(const json_t *members)
     const json_t *time = json_object_get(members, "time");
     double seconds = json_number_value(time);
 
-    if (json_is_string(time) &&
-        hg_text_duration_parse(json_string_value(time), &seconds, NULL) < 0)
+    if (json_is_string(time) && hg_text_duration_parse(json_string_value(time), &seconds, NULL) < 0)
         return 0;
     return seconds;
 }

@@ -38,13 +38,15 @@ struct hg_cell {
 struct hg_cells_count {
     uint64_t made; /* products of axes, include and repeats */
     uint64_t excluded;
-    uint64_t skipped;     /* can never run */
-    uint64_t merged;      /* same id as an earlier one */
-    uint64_t added;       /* baselines */
-    uint64_t cells;       /* made - excluded - skipped - merged + added */
-    uint64_t unavailable; /* of these, cells that wait for a newer hpcgrid-worker */
-    uint64_t unbased;     /* cells whose baseline is excluded or cannot run */
-    uint64_t *by_rule;    /* per exclude rule: cells it removed */
+    uint64_t skipped;        /* can never run */
+    uint64_t merged;         /* same id as an earlier one */
+    uint64_t added;          /* baselines */
+    uint64_t cells;          /* made - excluded - skipped - merged + added */
+    uint64_t unavailable;    /* of these, cells that wait for a newer hpcgrid-worker */
+    uint64_t unbased;        /* cells whose baseline is excluded or cannot run */
+    double added_device_s;   /* added baselines: devices x time limit, summed */
+    uint64_t added_unpriced; /* added baselines without a time limit */
+    uint64_t *by_rule;       /* per exclude rule: cells it removed */
     size_t n_rules;
     uint64_t *by_source; /* axes (if any) and the entries of include: cells they made */
     size_t n_sources;
@@ -55,10 +57,10 @@ struct hg_cells_count {
 enum {
     HG_CELLS_MEMBERS =
         1, /* fill members; without it a visit sees id, baseline and flags only, and is faster */
-    HG_CELLS_SKIPPED = 2,  /* visit the skipped and the unavailable ones too, and do not fail when
+    HG_CELLS_SKIPPED = 2, /* visit the skipped and the unavailable ones too, and do not fail when
                               nothing can run (but there are cells) */
-    HG_CELLS_ALL = 4,      /* visit the excluded and merged ones too, never fail for want of cells */
-    HG_CELLS_ORIGINS = 8,  /* fill origins */
+    HG_CELLS_ALL = 4,     /* visit the excluded and merged ones too, never fail for want of cells */
+    HG_CELLS_ORIGINS = 8, /* fill origins */
     HG_CELLS_ROUND_1 = 16, /* only the first round of the repeats */
 };
 

@@ -16,8 +16,8 @@ struct expr {
     char *text;
     char *endless, *memory; /* what the process says when it must give up on this expression */
     struct hg_expr_uses uses;
-    bool closed;  /* brackets and strings end where they began: it can stand beside others */
-    bool dropped; /* did not compile */
+    bool closed;   /* brackets and strings end where they began: it can stand beside others */
+    bool dropped;  /* did not compile */
     jq_state *own; /* compiled alone; NULL: part of the joint program */
 };
 
@@ -197,30 +197,43 @@ static int scan_variable(struct scan *s)
 static int scan_word(struct scan *s)
 {
     static const char *const forbidden[] = {
-        "now",       "env",           "input",           "inputs",          "debug",
-        "stderr",    "halt",          "halt_error",      "input_filename",  "input_line_number",
-        "localtime", "strflocaltime", "get_search_list", "modulemeta",      "import",
-        "include",   "$__prog_args",  NULL,
+        "now",
+        "env",
+        "input",
+        "inputs",
+        "debug",
+        "stderr",
+        "halt",
+        "halt_error",
+        "input_filename",
+        "input_line_number",
+        "localtime",
+        "strflocaltime",
+        "get_search_list",
+        "modulemeta",
+        "import",
+        "include",
+        "$__prog_args",
+        NULL,
     };
-    static const char *const keywords[] = { "and", "or",   "if",  "then", "elif", "else",
+    static const char *const keywords[] = { "and", "or",   "if",  "then", "elif",  "else",
                                             "end", "true", "not", "null", "false", NULL };
     static const char *const values[] = { "end", "true", "false", "null", "not", NULL };
-    static const char *const anywhere[] = { "pow",  "range", "infinite", "nan", "empty",
-                                            "fmin", "fmax",  NULL };
+    static const char *const anywhere[] = { "pow",   "range", "infinite", "nan",
+                                            "empty", "fmin",  "fmax",     NULL };
     static const char *const piped[] = {
-        "floor", "ceil",     "round",      "sqrt",         "fabs",           "log",
-        "log2",  "log10",    "exp",        "exp2",         "exp10",          "tostring",
-        "min",   "max",      "add",        "any",          "all",            "tonumber",
-        "sort",  "unique",   "first",      "last",         "reverse",        "length",
-        "test",  "contains", "startswith", "endswith",     "ltrimstr",       "rtrimstr",
-        "join",  "split",    "inside",     "ascii_upcase", "ascii_downcase", "IN",
-        "index", NULL,
+        "floor",    "ceil",     "round",  "sqrt",     "fabs",     "log",          "log2",
+        "log10",    "exp",      "exp2",   "exp10",    "tostring", "min",          "max",
+        "add",      "any",      "all",    "tonumber", "sort",     "unique",       "first",
+        "last",     "reverse",  "length", "test",     "contains", "startswith",   "endswith",
+        "ltrimstr", "rtrimstr", "join",   "split",    "inside",   "ascii_upcase", "ascii_downcase",
+        "IN",       "index",    NULL,
     };
     size_t n = name_length(s->p);
     const char *after = s->p + n + strspn(s->p + n, " \t\r\n");
     bool key = s->depth && s->open[s->depth - 1] == '{' &&
-               (s->last == T_OPEN || s->last == T_COMMA) && (*after == ':' || *after == ',' ||
-                                                             *after == '}');
+               (s->last == T_OPEN || s->last == T_COMMA) &&
+               (*after == ':' || *after == ',' || *after == '}');
     const char *word = s->p;
 
     s->p += n;

@@ -26,11 +26,11 @@ struct hg_finisher {
     struct hg_judge judge;
     struct memo *memos; /* per expression */
     size_t n_memos;
-    jv *names;             /* per column, for cells as jq sees them */
-    hg_value *judged;      /* per column: the derived value found right last */
-    bool *derived;         /* per column, of the last cell */
-    uint64_t *uses;        /* per derive rule */
-    bool *not_yet;         /* per column: a parameter the worker cannot do yet */
+    jv *names;        /* per column, for cells as jq sees them */
+    hg_value *judged; /* per column: the derived value found right last */
+    bool *derived;    /* per column, of the last cell */
+    uint64_t *uses;   /* per derive rule */
+    bool *not_yet;    /* per column: a parameter the worker cannot do yet */
     bool any_not_yet;
     hg_value site, single; /* defaults */
     hg_value hardware;     /* name of the hardware looked up last */

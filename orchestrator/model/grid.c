@@ -61,8 +61,7 @@ static int add_column(struct parse *p, const char *name)
 
 static bool is_always_there(const struct hg_grid *g, int column)
 {
-    return column < HG_KEY_COUNT &&
-           (column != HG_KEY_STRATEGY || g->columns.items[column].given);
+    return column < HG_KEY_COUNT && (column != HG_KEY_STRATEGY || g->columns.items[column].given);
 }
 
 bool hg_grid_has_key(const struct hg_grid *g, const char *name)
@@ -201,8 +200,9 @@ static int fill_generator(const json_t *list, struct hg_alt *alt, struct hg_err 
 
     if (n > 3 || n < (alt->kind == HG_ALT_RANGE ? 2 : 3))
         return hg_err_set(err, HG_E_INPUT,
-                          alt->kind == HG_ALT_RANGE ? "a range is [first, last] or [first, last, step]"
-                                                    : "a geometric series is [first, last, factor]");
+                          alt->kind == HG_ALT_RANGE
+                              ? "a range is [first, last] or [first, last, step]"
+                              : "a geometric series is [first, last, factor]");
     json_array_foreach((json_t *)list, i, number)
     {
         if (!json_is_number(number))
@@ -296,8 +296,8 @@ static int use_own_key(struct parse *p, struct hg_axis *axis, const char *key_po
     return axis->column < 0 ? -1 : axis_sets(p, axis, axis->column);
 }
 
-static int parse_alt(struct parse *p, struct hg_axis *axis, const json_t *json,
-                     const char *pointer, const char *key_pointer)
+static int parse_alt(struct parse *p, struct hg_axis *axis, const json_t *json, const char *pointer,
+                     const char *key_pointer)
 {
     struct hg_alt *alt = HG_VEC_PUSH(axis);
     enum hg_alt_kind kind = HG_ALT_VALUE;
@@ -330,8 +330,8 @@ static int parse_axis(struct parse *p, const char *name, const json_t *json, con
     if (!json_is_array(json))
         rc = parse_alt(p, axis, json, pointer, pointer);
     if (json_is_array(json) && json_array_size(json) == 0) {
-        hg_json_error(&p->m->doc, pointer, p->errs, "an empty list: \"%s\" has no values, so there are no cells",
-                      name);
+        hg_json_error(&p->m->doc, pointer, p->errs,
+                      "an empty list: \"%s\" has no values, so there are no cells", name);
         rc = -1;
     }
     json_array_foreach((json_t *)json, i, item)
@@ -465,8 +465,7 @@ static char *place_of(struct parse *p, const char *pointer)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_err *e = hg_json_error(&p->m->doc, pointer, &errs, "x");
-    char *place =
-        hg_str_printf("%s:%d:%d: error: %s", p->m->doc.file, e->line, e->column, pointer);
+    char *place = hg_str_printf("%s:%d:%d: error: %s", p->m->doc.file, e->line, e->column, pointer);
 
     hg_errs_done(&errs);
     return place;
@@ -476,8 +475,8 @@ static int add_expr(struct parse *p, const json_t *json, const char *pointer)
 {
     struct hg_err err = HG_ERR_INIT;
     char *place = place_of(p, pointer);
-    int i = place ? hg_exprs_add(p->g->exprs, json_string_value(json), place, &err)
-                  : hg_err_oom(&err);
+    int i =
+        place ? hg_exprs_add(p->g->exprs, json_string_value(json), place, &err) : hg_err_oom(&err);
 
     free(place);
     return i < 0 ? report(p, pointer, false, &err) : i;
@@ -815,7 +814,8 @@ struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs)
         if (errs->n + errs->dropped == before)
             check_size(&p);
     }
-    if (errs->n + errs->dropped == before && (sort_columns(g) < 0 || make_identity(g, &m->workload)))
+    if (errs->n + errs->dropped == before &&
+        (sort_columns(g) < 0 || make_identity(g, &m->workload)))
         out_of_memory(&p);
     if (errs->n + errs->dropped == before)
         return g;

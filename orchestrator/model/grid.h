@@ -111,10 +111,10 @@ struct hg_grid {
         size_t n, cap;
     } baseline;
     bool has_baseline;
-    double size;       /* cells of one round */
-    int *sorted;       /* identity columns in canonical order */
+    double size; /* cells of one round */
+    int *sorted; /* identity columns in canonical order */
     size_t n_sorted;
-    char *identity;    /* canonical text of what the id holds of the workload: {"program":...} */
+    char *identity; /* canonical text of what the id holds of the workload: {"program":...} */
     size_t identity_len;
 };
 

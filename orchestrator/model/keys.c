@@ -37,8 +37,9 @@ const struct hg_key hg_keys[HG_KEY_COUNT] = {
     [HG_KEY_REPEAT] = { "repeat", HG_KEY_WHOLE, 1, 1000000, .identity = true,
                         .doc = "number of the repetition; made by `repeats`, default 1" },
     [HG_KEY_STRATEGY] = { "strategy", HG_KEY_WORD, .identity = true,
-                          .doc = "how ranks share the work; for hpcgrid-worker one of its strategies "
-                                 "(default single), for a command any text" },
+                          .doc =
+                              "how ranks share the work; for hpcgrid-worker one of its strategies "
+                              "(default single), for a command any text" },
 };
 
 const struct hg_strategy hg_strategies[] = {
@@ -104,8 +105,7 @@ static bool is_reserved(const char *key)
 /* What can stand behind "--" and in HPCGRID_<KEY>. */
 static bool is_key(const char *key)
 {
-    size_t n =
-        strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
+    size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
 
     return n >= 1 && n <= 64 && !key[n] && key[0] != '-' && key[0] != '.';
 }

@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "model/grid.h"
 #include "model/select.h"
+#include "model/tables.h"
 
 #define PROGRAM "hpcgrid-worker"
 
@@ -118,13 +119,14 @@ static const char *const programs[] = { PROGRAM, NULL };
     "\"array\", \"items\": {\"type\": \"string\"}}]}}"
 #define TEXTS_SCHEMA "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}"
 
-static const struct hg_field workload_fields[] = {
+const struct hg_field hg_workload_fields[] = {
     { "program", HG_J_STRING, offsetof(struct hg_workload, program), .words = programs,
       .doc = "the program that comes with hpcgrid: `hpcgrid-worker`" },
     { "command", HG_J_JSON, offsetof(struct hg_workload, words), .check = check_command,
       .schema = WORDS_SCHEMA,
-      .doc = "any other program: a list of words that no shell reads; a list inside the list is left "
-             "out as a whole when a placeholder in it has no value" },
+      .doc =
+          "any other program: a list of words that no shell reads; a list inside the list is left "
+          "out as a whole when a placeholder in it has no value" },
     { "launch", HG_J_JSON, offsetof(struct hg_workload, launch), .check = check_words,
       .schema = WORDS_SCHEMA,
       .doc = "words instead of the site's launcher; `[]`: once, on the first node" },
@@ -149,14 +151,13 @@ struct report {
     char *metric, *where, *better;
 };
 
-static const struct hg_field report_fields[] = {
+const struct hg_field hg_report_fields[] = {
     { "rows", HG_J_STRINGS, offsetof(struct report, rows), .doc = "keys that make the rows" },
     { "columns", HG_J_STRINGS, offsetof(struct report, columns),
       .doc = "keys that make the columns" },
     { "metric", HG_J_STRING, offsetof(struct report, metric),
       .doc = "result key to tabulate; one ending in `_per_s` is a rate, the higher the better" },
-    { "where", HG_J_STRING, offsetof(struct report, where),
-      .doc = "a selector: only these cells" },
+    { "where", HG_J_STRING, offsetof(struct report, where), .doc = "a selector: only these cells" },
     { "better", HG_J_STRING, offsetof(struct report, better), .words = better_words,
       .doc = "`higher` makes the metric a rate" },
     { 0 },
@@ -166,7 +167,7 @@ struct limits {
     long long running;
 };
 
-static const struct hg_field limits_fields[] = {
+const struct hg_field hg_limits_fields[] = {
     { "running", HG_J_INT, offsetof(struct limits, running), .min = 1, .max = 1000000,
       .doc = "cells that may run at the same time" },
     { "gpu_hours", HG_J_REAL, 0, HG_J_NOT_YET, .doc = "most GPU-hours the run may cost" },
@@ -183,7 +184,7 @@ struct top {
 #define ANY_OBJECT "{\"type\": \"object\"}"
 #define ANY_OBJECTS "{\"type\": \"array\", \"items\": {\"type\": \"object\"}}"
 
-static const struct hg_field matrix_fields[] = {
+const struct hg_field hg_matrix_fields[] = {
     { "$schema", HG_J_JSON, 0, HG_J_IGNORED, .schema = "{\"type\": \"string\"}",
       .doc = "for editors; ignored" },
     { "hpcgrid", HG_J_INT, offsetof(struct top, format), HG_J_REQUIRED, .min = 1, .max = 1,
@@ -225,7 +226,7 @@ static const struct hg_field matrix_fields[] = {
 
 static bool is_own_word(const char *name)
 {
-    for (const struct hg_field *f = workload_fields; f->kind != HG_J_END; f++)
+    for (const struct hg_field *f = hg_workload_fields; f->kind != HG_J_END; f++)
         if (strcmp(f->name, name) == 0)
             return true;
     return false;
@@ -283,7 +284,7 @@ static void decode_workload(struct hg_matrix *m, const json_t *object, struct hg
 
     if (split_workload(object, &own, &m->workload.start) < 0) {
         hg_err_oom(hg_errs_next(errs));
-    } else if (hg_json_decode(&m->doc, own, "/workload", workload_fields, false, &m->workload,
+    } else if (hg_json_decode(&m->doc, own, "/workload", hg_workload_fields, false, &m->workload,
                               errs) == 0) {
         if (m->workload.program && m->workload.words)
             hg_json_error(&m->doc, "/workload", errs,
@@ -302,7 +303,7 @@ static void free_workload(struct hg_workload *w)
     for (char **word = w->command; word && *word; word++)
         free(*word);
     free(w->command);
-    hg_json_release(workload_fields, w);
+    hg_json_release(hg_workload_fields, w);
     json_decref(w->start);
 }
 
@@ -332,7 +333,7 @@ static void check_report(const struct hg_matrix *m, struct hg_errs *errs)
 
     if (!m->report)
         return;
-    if (hg_json_decode(&m->doc, m->report, "/report", report_fields, true, &r, errs) == 0) {
+    if (hg_json_decode(&m->doc, m->report, "/report", hg_report_fields, true, &r, errs) == 0) {
         struct hg_err err = HG_ERR_INIT;
         struct hg_selector *where = r.where ? hg_selector_parse(r.where, &err) : NULL;
 
@@ -343,7 +344,7 @@ static void check_report(const struct hg_matrix *m, struct hg_errs *errs)
         check_report_keys(m, "rows", errs);
         check_report_keys(m, "columns", errs);
     }
-    hg_json_release(report_fields, &r);
+    hg_json_release(hg_report_fields, &r);
 }
 
 static bool is_special(const char *name, size_t n)
@@ -450,7 +451,8 @@ static void decode_limits(struct hg_matrix *m, const json_t *object, struct hg_e
 {
     struct limits limits = { 0 };
 
-    if (object && hg_json_decode(&m->doc, object, "/limits", limits_fields, true, &limits, errs) == 0)
+    if (object &&
+        hg_json_decode(&m->doc, object, "/limits", hg_limits_fields, true, &limits, errs) == 0)
         m->running = limits.running;
 }
 
@@ -468,8 +470,7 @@ static char *folder_of(const char *path, struct hg_err *err)
 static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
 {
     struct top top = { .repeats = 1 };
-    bool right =
-        hg_json_decode(&m->doc, m->doc.root, "", matrix_fields, true, &top, errs) == 0;
+    bool right = hg_json_decode(&m->doc, m->doc.root, "", hg_matrix_fields, true, &top, errs) == 0;
 
     take(m, &top);
     m->site = site ? hg_site_find(site, errs)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "model/matrix.h"
 
 /* A selector picks cells: "hardware=a100,nodes=2..8,strategy!=dp" (all parts must hold; a value
  * list "a|b" is any of them; "key" alone: the cell has it; "!key": it has not; "id=..." may be a
@@ -20,5 +21,9 @@ void hg_selector_free(struct hg_selector *s);
  * everything. */
 int hg_selector_match(const struct hg_selector *s, const char *id, const json_t *cell,
                       struct hg_err *err);
+
+/* Does a cell of this matrix have every key that the selector names? 0, or -1 with err set (USAGE,
+ * with a suggestion): a slip of the pen would pick nothing, or everything. */
+int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err);
 
 #endif

@@ -44,7 +44,8 @@ static const struct hg_field hardware_fields[] = {
     { "partition", HG_J_STRING, offsetof(struct hg_hardware, partition),
       .doc = "partition to ask for; absent: Slurm's default" },
     { "gres", HG_J_STRING, offsetof(struct hg_hardware, gres),
-      .doc = "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
+      .doc =
+          "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
     { "constraint", HG_J_STRING, offsetof(struct hg_hardware, constraint),
       .doc = "node feature to ask for" },
     { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
@@ -56,7 +57,8 @@ static const struct hg_field hardware_fields[] = {
     { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
       .doc = "memory to ask for with each GPU: `48G`; absent: Slurm's default" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
-      .doc = "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },
+      .doc =
+          "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },
     { "account", HG_J_STRING, offsetof(struct hg_hardware, account),
       .doc = "account to charge, instead of the site's" },
     { "qos", HG_J_STRING, offsetof(struct hg_hardware, qos),

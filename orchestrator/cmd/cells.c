@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cells.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+#include "model/grid.h"
+
+void hg_cmd_warn(const struct hg_cells_count *count)
+{
+    for (size_t i = 0; i < count->n_warnings; i++)
+        fprintf(stderr, "%s\n", count->warnings[i]);
+}
+
+const char *hg_cmd_fate_word(enum hg_cell_fate fate)
+{
+    static const char *const words[] = {
+        [HG_CELL_RUNS] = "runs",       [HG_CELL_UNAVAILABLE] = "unavailable",
+        [HG_CELL_SKIPPED] = "skipped", [HG_CELL_EXCLUDED] = "excluded",
+        [HG_CELL_MERGED] = "merged",
+    };
+
+    return words[fate];
+}
+
+void hg_cmd_show_value(const json_t *value, struct hg_buf *out)
+{
+    size_t start = out->len;
+
+    if (json_is_string(value))
+        hg_buf_puts(out, json_string_value(value));
+    else if (value)
+        hg_json_dump(value, HG_JSON_COMPACT, out);
+    else
+        hg_buf_puts(out, "-");
+    for (size_t i = start; i < out->len && !out->failed; i++)
+        if (iscntrl((unsigned char)out->data[i]))
+            out->data[i] = '?'; /* no escape sequence reaches a terminal */
+}
+
+/* ---- Counts ---- */
+
+static void line(const char *word, uint64_t n)
+{
+    printf("%-11s %8llu", word, (unsigned long long)n);
+}
+
+static const char *source_name(const struct hg_matrix *m, size_t i)
+{
+    const char *pointer = m->grid->sources.items[i].pointer;
+
+    return *pointer ? pointer : "/workload";
+}
+
+static void print_made(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    line("made", count->made);
+    for (size_t i = 0; i < count->n_sources; i++)
+        printf("%s%s %llu", i ? ", " : "   ", source_name(m, i),
+               (unsigned long long)count->by_source[i]);
+    putchar('\n');
+}
+
+static void print_excluded(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    line("excluded", count->excluded);
+    for (size_t i = 0; i < count->n_rules; i++)
+        printf("%s%s %llu", i ? ", " : "   ", m->grid->rules.items[i].pointer,
+               (unsigned long long)count->by_rule[i]);
+    putchar('\n');
+}
+
+static void print_added(const struct hg_cells_count *count)
+{
+    line("added", count->added);
+    printf("   baselines");
+    if (count->added && count->added_unpriced < count->added)
+        printf(", at most %.3g device-hours", count->added_device_s / 3600);
+    if (count->added_unpriced)
+        printf(", %llu without a time limit", (unsigned long long)count->added_unpriced);
+    putchar('\n');
+}
+
+void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    print_made(m, count);
+    print_excluded(m, count);
+    line("skipped", count->skipped);
+    puts("   cannot run");
+    line("merged", count->merged);
+    puts("   equal to an earlier one");
+    print_added(count);
+    line("cells", count->cells - count->added);
+    printf("   and %llu added baseline%s\n", (unsigned long long)count->added,
+           count->added == 1 ? "" : "s");
+    if (count->unavailable) {
+        line("unavailable", count->unavailable);
+        puts("   of these: not available yet in hpcgrid-worker");
+    }
+}
+
+json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    json_t *o =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "made",
+                  (json_int_t)count->made, "excluded", (json_int_t)count->excluded, "skipped",
+                  (json_int_t)count->skipped, "merged", (json_int_t)count->merged, "added",
+                  (json_int_t)count->added, "cells", (json_int_t)(count->cells - count->added),
+                  "total", (json_int_t)count->cells, "unavailable", (json_int_t)count->unavailable,
+                  "without_baseline", (json_int_t)count->unbased, "added_device_s",
+                  count->added_device_s, "added_unpriced", (json_int_t)count->added_unpriced);
+    json_t *rules = json_object(), *sources = json_object(), *warnings = json_array();
+
+    for (size_t i = 0; i < count->n_rules; i++)
+        json_object_set_new(rules, m->grid->rules.items[i].pointer,
+                            json_integer((json_int_t)count->by_rule[i]));
+    for (size_t i = 0; i < count->n_sources; i++)
+        json_object_set_new(sources, source_name(m, i),
+                            json_integer((json_int_t)count->by_source[i]));
+    for (size_t i = 0; i < count->n_warnings; i++)
+        json_array_append_new(warnings, json_string(count->warnings[i]));
+    json_object_set_new(o, "made_by", sources);
+    json_object_set_new(o, "excluded_by", rules);
+    json_object_set_new(o, "warnings", warnings);
+    return o;
+}

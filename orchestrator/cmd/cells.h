@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_CMD_CELLS_H
+#define HG_CMD_CELLS_H
+
+#include "model/cell.h"
+
+/* What the commands that read a matrix have in common. */
+
+/* Print the warnings of a walk, one a line, to stderr. */
+void hg_cmd_warn(const struct hg_cells_count *count);
+
+/* What happened to the cells, as lines "made 36  /axes 33, /include/0 3" on stdout. */
+void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *count);
+
+/* The same as a JSON object; a new reference. */
+json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count);
+
+/* "runs", "unavailable", "skipped", "excluded", "merged" */
+const char *hg_cmd_fate_word(enum hg_cell_fate fate);
+
+/* A value as a table shows it: strings bare, the rest as JSON. Appends. */
+void hg_cmd_show_value(const json_t *value, struct hg_buf *out);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+
+#include "cmd/cells.h"
+
+static const char *site;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
+      0 },
+    { 0 },
+};
+
+static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    uint64_t own = count->cells - count->added;
+
+    printf("%s: %llu cell%s", m->name, (unsigned long long)own, own == 1 ? "" : "s");
+    if (count->added)
+        printf(" and %llu added baseline%s", (unsigned long long)count->added,
+               count->added == 1 ? "" : "s");
+    if (count->excluded)
+        printf("; %llu excluded", (unsigned long long)count->excluded);
+    if (count->skipped)
+        printf("; %llu cannot run", (unsigned long long)count->skipped);
+    if (count->unavailable)
+        printf("; %llu not available yet in hpcgrid-worker",
+               (unsigned long long)count->unavailable);
+    putchar('\n');
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
+    struct hg_cells_count count;
+    int rc = -1;
+
+    (void)argc;
+    if (!m)
+        return -1;
+    if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
+        hg_cmd_warn(&count);
+        print_verdict(m, &count);
+        rc = 0;
+    }
+    hg_cells_count_done(&count);
+    hg_matrix_free(m);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_check = {
+    .name = "check",
+    .args = "MATRIX",
+    .summary = "Read a matrix, report every mistake in it, count its cells.",
+    .details = "Nothing is submitted and Slurm is not asked. MATRIX is a file, or - for standard\n"
+               "input. The format: matrices/README.md; for editors: hpcgrid schema.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "cmd/cells.h"
+#include "model/select.h"
+
+static bool count_only, as_json;
+static const char *select_text, *site;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
+      "only these cells: nodes=2..8,strategy!=dp or a jq expression", 0, 0 },
+    { HG_OPT_FLAG, 'c', "count", &count_only, NULL, "only the counts", 0, 0 },
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
+      0 },
+    { 0 },
+};
+
+/* A member that is not the same in all cells shown, and the width of its column. */
+struct key {
+    char *name;
+    json_t *first; /* in the first cell; NULL: absent there */
+    bool varies;
+    size_t width;
+};
+
+struct expand {
+    const struct hg_selector *select;
+    struct hg_errs *errs;
+    struct {
+        struct key *items;
+        size_t n, cap;
+    } keys;
+    size_t id_width;
+    size_t shown;
+};
+
+static int picked(struct expand *x, const struct hg_cell *cell)
+{
+    struct hg_err err = HG_ERR_INIT;
+    int rc = hg_selector_match(x->select, cell->id, cell->members, &err);
+
+    hg_errs_add(x->errs, &err);
+    return rc;
+}
+
+/* ---- First walk: which members vary, how wide they are ---- */
+
+static struct key *find_key(struct expand *x, const char *name)
+{
+    for (size_t i = 0; i < x->keys.n; i++)
+        if (strcmp(x->keys.items[i].name, name) == 0)
+            return &x->keys.items[i];
+    return NULL;
+}
+
+static struct key *add_key(struct expand *x, const char *name)
+{
+    struct key *key = HG_VEC_PUSH(&x->keys);
+
+    if (!key)
+        return NULL;
+    *key =
+        (struct key){ .name = strdup(name), .width = hg_text_width(name), .varies = x->shown > 0 };
+    return key->name ? key : NULL;
+}
+
+static void measure(struct key *key, const json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    size_t width;
+
+    hg_cmd_show_value(value, &text);
+    width = hg_text_width(hg_buf_str(&text));
+    if (width > key->width)
+        key->width = width;
+    hg_buf_done(&text);
+}
+
+static int study(const struct hg_cell *cell, void *context)
+{
+    struct expand *x = context;
+    const char *name;
+    json_t *value;
+    int rc = picked(x, cell);
+
+    if (rc <= 0)
+        return rc;
+    if (strlen(cell->id) > x->id_width)
+        x->id_width = strlen(cell->id);
+    json_object_foreach(cell->members, name, value)
+    {
+        struct key *key = find_key(x, name);
+
+        if (!key) {
+            key = add_key(x, name);
+            if (!key)
+                return hg_err_oom(hg_errs_next(x->errs));
+            if (!key->varies)
+                key->first = json_incref(value);
+        }
+        measure(key, value);
+    }
+    for (size_t i = 0; i < x->keys.n; i++) {
+        struct key *key = &x->keys.items[i];
+
+        if (!key->varies)
+            key->varies = !hg_json_equal(key->first, json_object_get(cell->members, key->name));
+    }
+    x->shown++;
+    return 0;
+}
+
+/* ---- Second walk: print ---- */
+
+static void print_head(const struct expand *x)
+{
+    printf("%-*s", (int)x->id_width, "id");
+    for (size_t i = 0; i < x->keys.n; i++)
+        if (x->keys.items[i].varies)
+            printf("  %-*s", (int)x->keys.items[i].width, x->keys.items[i].name);
+    putchar('\n');
+}
+
+static void print_padded(const char *text, size_t width)
+{
+    size_t used = hg_text_width(text);
+
+    printf("  %s%*s", text, (int)(used < width ? width - used : 0), "");
+}
+
+static int print_row(const struct hg_cell *cell, void *context)
+{
+    struct expand *x = context;
+    struct hg_buf line = HG_BUF_INIT;
+    int rc = picked(x, cell);
+
+    if (rc <= 0)
+        return rc;
+    printf("%-*s", (int)x->id_width, cell->id);
+    for (size_t i = 0; i < x->keys.n; i++) {
+        const struct key *key = &x->keys.items[i];
+
+        if (!key->varies)
+            continue;
+        hg_buf_clear(&line);
+        hg_cmd_show_value(json_object_get(cell->members, key->name), &line);
+        print_padded(hg_buf_str(&line), key->width);
+    }
+    if (cell->added)
+        printf("  (added baseline)");
+    if (cell->skip)
+        printf("  (%s%s)", cell->fate == HG_CELL_SKIPPED ? "cannot run: " : "", cell->skip);
+    putchar('\n');
+    hg_buf_done(&line);
+    return 0;
+}
+
+static int print_json_cell(const struct hg_cell *cell, void *context)
+{
+    struct expand *x = context;
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *o;
+    int rc = picked(x, cell);
+
+    if (rc <= 0)
+        return rc;
+    o = json_pack("{s:s, s:O, s:s, s:b}", "id", cell->id, "cell", cell->members, "fate",
+                  hg_cmd_fate_word(cell->fate), "added", cell->added);
+    if (cell->baseline[0])
+        json_object_set_new(o, "baseline", json_string(cell->baseline));
+    if (cell->skip)
+        json_object_set_new(o, "reason", json_string(cell->skip));
+    hg_json_dump(o, HG_JSON_COMPACT, &text);
+    printf("%s\n%s", x->shown++ ? "," : "", hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(o);
+    return 0;
+}
+
+/* ---- The command ---- */
+
+static void print_json_count(const struct hg_matrix *m, const struct hg_cells_count *count)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *o = hg_cmd_count_json(m, count);
+
+    hg_json_dump(o, HG_JSON_COMPACT, &text);
+    fputs(hg_buf_str(&text), stdout);
+    json_decref(o);
+    hg_buf_done(&text);
+}
+
+static int list_json(const struct hg_matrix *m, struct expand *x, struct hg_cells_count *count)
+{
+    int rc;
+
+    printf("{\"name\":\"%s\",\"site\":\"%s\",\"cells\":[", m->name, m->site->name);
+    rc = hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, print_json_cell, x, count, x->errs);
+    printf("],\n\"count\":");
+    print_json_count(m, count);
+    puts("}");
+    return rc;
+}
+
+static int list_table(const struct hg_matrix *m, struct expand *x, struct hg_cells_count *count)
+{
+    unsigned flags = HG_CELLS_MEMBERS | HG_CELLS_SKIPPED;
+    int rc;
+
+    if (hg_cells_walk(m, flags, study, x, count, x->errs) != 0)
+        return -1;
+    hg_cells_count_done(count);
+    if (x->shown)
+        print_head(x);
+    rc = hg_cells_walk(m, flags, print_row, x, count, x->errs);
+    putchar('\n');
+    hg_cmd_print_count(m, count);
+    return rc;
+}
+
+static int count_cells(const struct hg_matrix *m, struct expand *x, struct hg_cells_count *count)
+{
+    int rc = hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, count, x->errs);
+
+    if (rc == 0 && as_json) {
+        print_json_count(m, count);
+        putchar('\n');
+    } else if (rc == 0) {
+        hg_cmd_print_count(m, count);
+    }
+    return rc;
+}
+
+static int count_picked(const struct hg_cell *cell, void *context)
+{
+    struct expand *x = context;
+    int rc = picked(x, cell);
+
+    x->shown += rc > 0 && cell->fate == HG_CELL_RUNS;
+    return rc < 0 ? rc : 0;
+}
+
+static int count_selection(const struct hg_matrix *m, struct expand *x,
+                           struct hg_cells_count *count)
+{
+    int rc = hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, count_picked, x, count, x->errs);
+
+    if (rc == 0)
+        printf(as_json ? "{\"cells\":%zu}\n" : "cells       %8zu\n", x->shown);
+    return rc;
+}
+
+static int expand(const struct hg_matrix *m, struct expand *x)
+{
+    struct hg_cells_count count = { 0 };
+    int rc;
+
+    if (count_only)
+        rc = x->select ? count_selection(m, x, &count) : count_cells(m, x, &count);
+    else
+        rc = as_json ? list_json(m, x, &count) : list_table(m, x, &count);
+    if (rc == 0)
+        hg_cmd_warn(&count);
+    hg_cells_count_done(&count);
+    return rc == 0 ? 0 : -1;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct expand x = { .errs = errs, .id_width = 2 };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_selector *select = NULL;
+    struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
+    int rc = -1;
+
+    (void)argc;
+    if (m && select_text)
+        select = hg_selector_parse(select_text, &err);
+    x.select = select;
+    if (m && !err.code && hg_selector_check(select, m, &err) == 0)
+        rc = expand(m, &x);
+    hg_errs_add(errs, &err);
+    for (size_t i = 0; i < x.keys.n; i++) {
+        free(x.keys.items[i].name);
+        json_decref(x.keys.items[i].first);
+    }
+    HG_VEC_DONE(&x.keys);
+    hg_selector_free(select);
+    hg_matrix_free(m);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_expand = {
+    .name = "expand",
+    .args = "MATRIX",
+    .summary = "List the cells of a matrix and what each of its rules added and removed.",
+    .details = "A cell is shown with its id and the members that differ between cells. Those that\n"
+               "cannot run are listed with the reason; they are never submitted.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

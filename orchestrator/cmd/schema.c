@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+#include "model/matrix.h"
+#include "model/site.h"
+
+static const char *const kinds[] = { "matrix", "site" };
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    const char *kind = argc ? argv[0] : "matrix";
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *schema;
+
+    if (strcmp(kind, "matrix") == 0) {
+        schema = hg_matrix_schema();
+    } else if (strcmp(kind, "site") == 0) {
+        schema = hg_site_schema();
+    } else {
+        struct hg_err *err = hg_errs_next(errs);
+
+        hg_err_set(err, HG_E_USAGE, "schema: unknown kind \"%s\"", kind);
+        hg_text_suggest(err, kind, kinds, 2);
+        return -1;
+    }
+    if (schema)
+        hg_json_dump(schema, HG_JSON_INDENT, &text);
+    json_decref(schema);
+    if (!schema || text.failed) {
+        hg_buf_done(&text);
+        return hg_err_oom(hg_errs_next(errs));
+    }
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    return 0;
+}
+
+const struct hg_cmd hg_cmd_schema = {
+    .name = "schema",
+    .args = "[matrix|site]",
+    .summary = "Print the JSON Schema of the files that people write.",
+    .details = "Editors use it to complete and check while you type: put\n"
+               "\"$schema\": \"./matrix.schema.json\" into a matrix that lies beside that file.",
+    .max_args = 1,
+    .run = run,
+};
