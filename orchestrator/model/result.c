@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "model/result.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "model/frame.h"
+#include "model/stats.h"
+
+/* ---- Metrics ---- */
+
+static bool has_suffix(const char *text, size_t len, const char *suffix)
+{
+    size_t n = strlen(suffix);
+
+    return len > n && memcmp(text + len - n, suffix, n) == 0;
+}
+
+/* "step_s.median" is named by what stands before the dot. */
+static size_t head_length(const char *metric)
+{
+    return strcspn(metric, ".");
+}
+
+bool hg_metric_is_rate(const char *metric)
+{
+    return has_suffix(metric, head_length(metric), "_per_s");
+}
+
+bool hg_metric_is_time(const char *metric)
+{
+    return has_suffix(metric, head_length(metric), "_s") && !hg_metric_is_rate(metric);
+}
+
+static double median_of_list(const json_t *list)
+{
+    size_t n = json_array_size(list), i;
+    double *v = n ? malloc(n * sizeof *v) : NULL, median = NAN;
+    json_t *item;
+
+    if (!v)
+        return NAN;
+    json_array_foreach(list, i, item)
+    {
+        if (!json_is_number(item))
+            goto out;
+        v[i] = json_number_value(item);
+    }
+    median = hg_stats_median(v, n);
+out:
+    free(v);
+    return median;
+}
+
+double hg_result_number(const json_t *entry, const char *path)
+{
+    const json_t *value = json_object_get(entry, path);
+
+    while (!value && json_is_object(entry) && strchr(path, '.')) {
+        char name[128];
+        size_t n = strcspn(path, ".");
+
+        if (n >= sizeof name)
+            return NAN;
+        memcpy(name, path, n);
+        name[n] = '\0';
+        entry = json_object_get(entry, name);
+        path += n + 1;
+        value = json_object_get(entry, path);
+    }
+    if (json_is_array(value))
+        return median_of_list(value);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* ---- Decoding, strictly ---- */
+
+/* The place being checked, and where problems go. */
+struct check {
+    const struct hg_json_doc *doc;
+    struct hg_errs *errs;
+    struct hg_buf pointer;
+};
+
+/* A value in a message: as written when it is short, else its type. */
+static void show_value(const json_t *value, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_json_dump(value, HG_JSON_COMPACT, &text);
+    hg_buf_puts(out, text.len <= 60 && !json_is_object(value) && !json_is_array(value)
+                         ? hg_buf_str(&text)
+                         : hg_json_type_name(value));
+    hg_buf_done(&text);
+}
+
+static void pointer_cut(struct check *c, size_t len)
+{
+    c->pointer.len = len;
+    c->pointer.data[len] = '\0';
+}
+
+/* The value at the pointer, or at a member below it, is not what it should be. */
+static struct hg_err *wrong(struct check *c, const char *member, const char *wanted,
+                            const json_t *found)
+{
+    size_t keep = c->pointer.len;
+    struct hg_buf shown = HG_BUF_INIT;
+    struct hg_err *err;
+
+    if (member)
+        hg_json_pointer_push(&c->pointer, member);
+    show_value(found, &shown);
+    err = hg_json_error(c->doc, hg_buf_str(&c->pointer), c->errs, "expected %s, found %s", wanted,
+                        hg_buf_str(&shown));
+    hg_buf_done(&shown);
+    pointer_cut(c, keep);
+    return err;
+}
+
+static bool want_bool(struct check *c, const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    if (value && !json_is_boolean(value) && !json_is_null(value))
+        wrong(c, member, "true or false", value);
+    return json_is_true(value);
+}
+
+static const char *want_string(struct check *c, const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    if (value && !json_is_string(value) && !json_is_null(value))
+        wrong(c, member, "a string", value);
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+/* A member whose name promises a unit holds a number that can be one. */
+static void check_quantity(struct check *c, const char *name, const json_t *value)
+{
+    static const char *const units[] = { "_s", "_j", "_bytes", "_loss" };
+    bool quantity = false, negative_ok = has_suffix(name, strlen(name), "_loss");
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        quantity = quantity || has_suffix(name, strlen(name), units[i]);
+    if (!quantity || json_is_null(value) || json_is_object(value) || json_is_array(value))
+        return;
+    if (!json_is_number(value))
+        hg_err_hint(wrong(c, name, "a number", value),
+                    "the unit is in the name: write \"%s\": 12.5", name);
+    else if (json_number_value(value) < 0 && !negative_ok)
+        wrong(c, name, "a number that is not negative", value);
+}
+
+static void check_whole(struct check *c, const json_t *cell, const char *member, double min)
+{
+    const json_t *value = json_object_get(cell, member);
+    double v = json_number_value(value);
+    char wanted[48];
+
+    if (!value || json_is_null(value))
+        return;
+    snprintf(wanted, sizeof wanted, "a whole number from %.0f", min);
+    if (!json_is_number(value) || v != floor(v) || v < min || v > 1e9)
+        wrong(c, member, wanted, value);
+}
+
+static void check_cell(struct check *c, const json_t *cell)
+{
+    size_t keep = c->pointer.len;
+
+    hg_json_pointer_push(&c->pointer, "cell");
+    if (!json_is_object(cell)) {
+        wrong(c, NULL, "an object", cell);
+    } else {
+        check_whole(c, cell, "nodes", 1);
+        check_whole(c, cell, "gpus_per_node", 0);
+        check_whole(c, cell, "tasks_per_node", 1);
+        check_whole(c, cell, "cpus_per_task", 1);
+        check_whole(c, cell, "repeat", 1);
+    }
+    pointer_cut(c, keep);
+}
+
+/* A member of the cell as a number, or what stands for its absence. */
+static double cell_number(const json_t *cell, const char *member, double absent)
+{
+    const json_t *value = json_object_get(cell, member);
+
+    return json_is_number(value) ? json_number_value(value) : absent;
+}
+
+static void count_devices(struct hg_result *r)
+{
+    double nodes = cell_number(r->cell, "nodes", NAN);
+    double gpus = cell_number(r->cell, "gpus_per_node", NAN);
+    double tasks = cell_number(r->cell, "tasks_per_node", NAN);
+    double cpus = cell_number(r->cell, "cpus_per_task", NAN);
+
+    r->on_cores = gpus == 0 || (isnan(gpus) && !(isnan(tasks) && isnan(cpus)));
+    if (isnan(nodes) && isnan(gpus) && isnan(tasks) && isnan(cpus))
+        r->devices = NAN;
+    else if (r->on_cores)
+        r->devices =
+            (isnan(nodes) ? 1 : nodes) * (isnan(tasks) ? 1 : tasks) * (isnan(cpus) ? 1 : cpus);
+    else
+        r->devices = (isnan(nodes) ? 1 : nodes) * (isnan(gpus) ? 1 : gpus);
+}
+
+static void read_entry(struct check *c, const json_t *entry, struct hg_result *r)
+{
+    const json_t *error = json_object_get(entry, "error");
+    const char *name;
+    json_t *value;
+
+    r->entry = entry;
+    r->cell = json_object_get(entry, "cell");
+    if (!r->cell)
+        hg_err_hint(
+            hg_json_error(c->doc, hg_buf_str(&c->pointer), c->errs,
+                          "\"cell\" is missing: the members that say what was run"),
+            "for example {\"cell\": {\"nodes\": 1, \"gpus_per_node\": 2}, \"train_s\": 101.7}");
+    else
+        check_cell(c, r->cell);
+    r->id = want_string(c, entry, "id");
+    r->baseline_id = want_string(c, entry, "baseline_id");
+    r->attempt = want_string(c, entry, "attempt");
+    r->status = want_string(c, entry, "status");
+    if (!*r->status)
+        r->status = "ok";
+    r->added = want_bool(c, entry, "added");
+    r->rehearsal = want_bool(c, entry, "rehearsal");
+    r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
+    r->oversubscribed = want_bool(c, entry, "oversubscribed");
+    r->diverged = want_bool(c, entry, "diverged");
+    value = json_object_get(entry, "comparable");
+    if (value && !json_is_object(value) && !json_is_null(value))
+        wrong(c, "comparable", "an object", value);
+    json_object_foreach((json_t *)entry, name, value) check_quantity(c, name, value);
+    r->ok = strcmp(r->status, "ok") == 0;
+    r->problem = json_is_string(error) ? json_string_value(error)
+                                       : json_string_value(json_object_get(error, "message"));
+    if (json_is_object(r->cell))
+        count_devices(r);
+}
+
+/* Remember what is wrong with an entry of a tolerant set; the entry stays, as "invalid". */
+static int keep_problem(struct hg_results *set, struct hg_result *r, const struct hg_err *found)
+{
+    char **problems = realloc(set->problems, (set->n_problems + 1) * sizeof *problems);
+
+    if (!problems)
+        return -1;
+    set->problems = problems;
+    problems[set->n_problems] = hg_str_printf("%s: %s", found->pointer, found->text);
+    r->problem = problems[set->n_problems];
+    if (!r->problem)
+        return -1;
+    set->n_problems++;
+    r->ok = false;
+    r->status = "invalid";
+    if (!json_is_object(r->cell)) {
+        if (!set->no_cell)
+            set->no_cell = json_object();
+        r->cell = set->no_cell;
+        r->devices = NAN;
+    }
+    return 0;
+}
+
+static int read_entries(struct hg_results *set, unsigned flags, struct hg_errs *errs)
+{
+    const json_t *list = json_object_get(set->doc.root, "results");
+    struct check c = { .doc = &set->doc, .errs = errs };
+    size_t before = errs->n + errs->dropped, i;
+    json_t *entry;
+
+    json_array_foreach(list, i, entry)
+    {
+        struct hg_errs found = HG_ERRS_INIT;
+        struct hg_result *r = HG_VEC_PUSH(set);
+
+        if (!r)
+            return hg_err_oom(hg_errs_next(errs));
+        if (errs->dropped) /* fifty messages are enough */
+            break;
+        *r = (struct hg_result){ .id = "", .baseline_id = "", .attempt = "", .status = "" };
+        hg_buf_clear(&c.pointer);
+        hg_buf_printf(&c.pointer, "/results/%zu", i);
+        c.errs = flags & HG_RESULTS_TOLERANT ? &found : errs;
+        if (json_is_object(entry))
+            read_entry(&c, entry, r);
+        else
+            wrong(&c, NULL, "an object", entry);
+        if (found.n && keep_problem(set, r, &found.items[0]) < 0)
+            hg_err_oom(hg_errs_next(errs));
+        hg_errs_done(&found);
+    }
+    hg_buf_done(&c.pointer);
+    return errs->n + errs->dropped == before ? 0 : -1;
+}
+
+/* ---- Which attempt counts ---- */
+
+/* "2.10" is newer than "2.9": <submission>.<restart>, both numbers. */
+static int compare_attempts(const char *a, const char *b)
+{
+    char *enda, *endb;
+    long na = strtol(a, &enda, 10), nb = strtol(b, &endb, 10);
+
+    if (na != nb)
+        return na < nb ? -1 : 1;
+    na = *enda == '.' ? strtol(enda + 1, NULL, 10) : 0;
+    nb = *endb == '.' ? strtol(endb + 1, NULL, 10) : 0;
+    return (na > nb) - (na < nb);
+}
+
+/* What tells cells apart, as bytes: the id, or all members but notes and the way of asking. */
+static const void *identity(const struct hg_frame *f, const struct hg_result *r, uint32_t *row,
+                            size_t *len)
+{
+    if (*r->id) {
+        *len = strlen(r->id);
+        return r->id;
+    }
+    for (size_t k = 0; k < f->keys.n; k++)
+        if (f->keys.items[k].flags & (HG_KEY_NOTE | HG_KEY_LOOSE))
+            row[k] = 0;
+    *len = f->keys.n * sizeof *row;
+    return row;
+}
+
+static bool counts_more(const struct hg_result *a, const struct hg_result *b)
+{
+    return a->ok != b->ok ? a->ok : compare_attempts(a->attempt, b->attempt) >= 0;
+}
+
+static void duplicate(struct hg_results *set, size_t i, size_t earlier, struct hg_errs *errs)
+{
+    char *pointer = hg_str_printf("/results/%zu", i);
+    struct hg_err *err = hg_json_error(&set->doc, pointer ? pointer : "", errs,
+                                       "the same cell as /results/%zu", earlier);
+
+    hg_err_hint(err,
+                "several runs of one case are told apart by \"repeat\": 1, 2, ... in the cell");
+    free(pointer);
+}
+
+static int choose_attempts(struct hg_results *set, unsigned flags, struct hg_frame *f,
+                           struct hg_errs *errs)
+{
+    struct hg_map cells = HG_MAP_INIT, attempts = HG_MAP_INIT;
+    struct hg_buf name = HG_BUF_INIT;
+    int rc = 0;
+
+    for (size_t i = 0; i < set->n && !errs->dropped; i++) {
+        struct hg_result *r = &set->items[i];
+        size_t len, cell, first;
+        const void *bytes = identity(f, r, hg_frame_row(f, i), &len);
+
+        cell = hg_map_put(&cells, bytes, len, i);
+        hg_buf_clear(&name);
+        hg_buf_printf(&name, "%zu %s", cell, r->attempt);
+        first = name.failed ? HG_MAP_NONE : hg_map_put(&attempts, name.data, name.len, i);
+        if (cell == HG_MAP_NONE || first == HG_MAP_NONE) {
+            rc = hg_err_oom(hg_errs_next(errs));
+            break;
+        }
+        r->first = cell;
+        if (first != i && !(flags & HG_RESULTS_TOLERANT)) {
+            duplicate(set, i, first, errs);
+            rc = -1;
+        }
+        if (cell == i || counts_more(r, &set->items[set->items[cell].best]))
+            set->items[cell].best = i;
+    }
+    for (size_t i = 0; i < set->n; i++)
+        set->items[i].used = set->items[set->items[i].first].best == i;
+    hg_buf_done(&name);
+    hg_map_done(&attempts);
+    hg_map_done(&cells);
+    return rc;
+}
+
+static int settle_attempts(struct hg_results *set, unsigned flags, struct hg_errs *errs)
+{
+    const json_t **cells = malloc((set->n + 1) * sizeof *cells);
+    struct hg_frame frame = HG_FRAME_INIT;
+    int rc = -1;
+
+    for (size_t i = 0; cells && i < set->n; i++)
+        cells[i] = set->items[i].cell;
+    if (!cells || hg_frame_build(&frame, cells, set->n, NULL) < 0)
+        hg_err_oom(hg_errs_next(errs));
+    else
+        rc = choose_attempts(set, flags, &frame, errs);
+    hg_frame_done(&frame);
+    free(cells);
+    return rc;
+}
+
+/* ---- The set ---- */
+
+static const char *const better_words[] = { "lower", "higher", NULL };
+
+static const struct hg_field report_fields[] = {
+    { "rows", HG_J_STRINGS, offsetof(struct hg_results, rows),
+      .doc = "keys whose values are rows" },
+    { "columns", HG_J_STRINGS, offsetof(struct hg_results, columns),
+      .doc = "keys whose values are columns" },
+    { "metric", HG_J_STRING, offsetof(struct hg_results, metric), .doc = "result key to tabulate" },
+    { "where", HG_J_STRING, offsetof(struct hg_results, where),
+      .doc = "selector: only these cells" },
+    { "better", HG_J_STRING, offsetof(struct hg_results, better), .words = better_words,
+      .doc = "which values are good" },
+    { 0 },
+};
+
+static void check_schema(struct hg_results *set, struct hg_errs *errs)
+{
+    const json_t *schema = json_object_get(set->doc.root, "schema");
+    const char *word = json_string_value(schema);
+
+    if (!schema) {
+        hg_err_hint(hg_json_error(&set->doc, "", errs, "no result set: \"schema\" is missing"),
+                    "a result set begins with \"schema\": \"" HG_RESULTS_SCHEMA "\"");
+    } else if (!word || strcmp(word, HG_RESULTS_SCHEMA) != 0) {
+        struct hg_err *err = hg_json_error(&set->doc, "/schema", errs, "unknown schema \"%.60s\"",
+                                           word ? word : hg_json_type_name(schema));
+
+        if (word && strncmp(word, "hpcgrid-result/", 15) == 0)
+            hg_err_hint(err, "this is one result; name its run's folder instead");
+        else
+            hg_err_hint(err, "this hpcgrid reads \"" HG_RESULTS_SCHEMA "\"");
+    }
+}
+
+/* Members that describe the set are free; one that looks like a misspelt known one is an error. */
+static void check_members(struct hg_results *set, struct hg_errs *errs)
+{
+    static const char *const known[] = { "schema", "name", "run", "baseline", "report", "results" };
+    static const char *const free_words[] = { "source", "note", "notes" };
+    const size_t n = sizeof known / sizeof *known;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach(set->doc.root, name, value)
+    {
+        const char *near = hg_text_nearest(name, known, n);
+        bool fine = !near || name[0] == '_' || name[0] == '$' || strcmp(near, name) == 0;
+        struct hg_buf pointer = HG_BUF_INIT;
+
+        for (size_t i = 0; i < sizeof free_words / sizeof *free_words; i++)
+            fine = fine || strcmp(name, free_words[i]) == 0;
+        if (fine)
+            continue;
+        hg_json_pointer_push(&pointer, name);
+        hg_err_hint(
+            hg_json_error_key(&set->doc, hg_buf_str(&pointer), errs, "unknown member \"%s\"", name),
+            "did you mean \"%s\"?", near);
+        hg_buf_done(&pointer);
+    }
+}
+
+static void read_head(struct hg_results *set, struct hg_errs *errs)
+{
+    const json_t *root = set->doc.root;
+    struct check c = { .doc = &set->doc, .errs = errs };
+    const json_t *list = json_object_get(root, "results"),
+                 *report = json_object_get(root, "report");
+
+    check_schema(set, errs);
+    check_members(set, errs);
+    hg_buf_puts(&c.pointer, "");
+    hg_buf_reserve(&c.pointer, 1);
+    set->name = want_string(&c, root, "name");
+    set->run = want_string(&c, root, "run");
+    set->baseline = json_object_get(root, "baseline");
+    if (json_is_null(set->baseline))
+        set->baseline = NULL;
+    if (set->baseline && !json_is_object(set->baseline))
+        wrong(&c, "baseline", "an object of members put over a cell", set->baseline);
+    if (report && !json_is_null(report))
+        hg_json_decode(&set->doc, report, "/report", report_fields, true, set, errs);
+    if (!json_is_array(list))
+        hg_json_error(&set->doc, list ? "/results" : "", errs, "\"results\" %s",
+                      list ? "is not a list" : "is missing: the list of results");
+    else if (json_array_size(list) == 0)
+        hg_json_error(&set->doc, "/results", errs, "no results in it");
+    hg_buf_done(&c.pointer);
+}
+
+int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                      struct hg_errs *errs)
+{
+    size_t before = errs->n + errs->dropped;
+
+    set->doc = *doc;
+    *doc = (struct hg_json_doc)HG_JSON_DOC_INIT;
+    if (!json_is_object(set->doc.root)) {
+        hg_json_error(&set->doc, "", errs, "no result set: expected an object, found %s",
+                      hg_json_type_name(set->doc.root));
+        return -1;
+    }
+    read_head(set, errs);
+    if (errs->n + errs->dropped != before || read_entries(set, flags, errs) < 0)
+        return -1;
+    return settle_attempts(set, flags, errs);
+}
+
+int hg_results_load(const char *path, struct hg_results *set, struct hg_errs *errs)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc = -1;
+
+    if (hg_fs_read(path, HG_RESULTS_FILE_MAX, &text, &err) == 0 &&
+        hg_json_parse(path, hg_buf_str(&text), text.len, &doc, &err) == 0)
+        rc = 0;
+    hg_buf_done(&text);
+    if (rc < 0)
+        return hg_errs_add(errs, &err);
+    return hg_results_decode(&doc, 0, set, errs);
+}
+
+void hg_results_done(struct hg_results *set)
+{
+    hg_json_release(report_fields, set);
+    HG_VEC_DONE(set);
+    for (size_t i = 0; i < set->n_problems; i++)
+        free(set->problems[i]);
+    free(set->problems);
+    json_decref(set->no_cell);
+    hg_json_doc_done(&set->doc);
+    *set = (struct hg_results)HG_RESULTS_INIT;
+}

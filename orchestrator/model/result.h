@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_MODEL_RESULT_H
+#define HG_MODEL_RESULT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/json.h"
+
+/* A result set, "schema": "hpcgrid-results/1": published numbers, another tool's runs, or what was
+ * collected from a run of ours. Members and rules: reports/README.md. */
+
+#define HG_RESULTS_SCHEMA "hpcgrid-results/1"
+
+/* Larger files are refused: about 400,000 results. */
+#define HG_RESULTS_FILE_MAX ((size_t)256 << 20)
+
+/* One attempt at one cell. Everything is lent by the set. */
+struct hg_result {
+    const json_t *entry;     /* as written */
+    const json_t *cell;      /* its "cell" */
+    const char *id;          /* "" in sets without ids */
+    const char *baseline_id; /* "" if none is named */
+    const char *attempt;     /* "" if none began, or if the set does not say */
+    const char *status;      /* "ok", or why there is no result */
+    const char *problem;     /* the error's message, or what is wrong with the entry; NULL */
+    bool ok;                 /* status "ok" and nothing wrong with the entry */
+    bool added;              /* not in the matrix: run because it is somebody's baseline */
+    bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
+                  newest */
+    bool has_rehearsal, rehearsal;
+    bool oversubscribed, diverged;
+    double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
+    bool on_cores;  /* devices are cores */
+    size_t first;   /* index of the first attempt at the same cell */
+    size_t best;    /* only there: index of the attempt that counts */
+};
+
+struct hg_results {
+    struct hg_json_doc doc;
+    const char *name, *run; /* run: "" in sets that are no run of ours */
+    const json_t *baseline; /* members put over a cell; NULL: none */
+    /* How the set wants to be shown; NULL where it does not say. */
+    char **rows, **columns; /* NULL-terminated */
+    char *metric, *where, *better;
+    struct hg_result *items;
+    size_t n, cap;
+    char **problems; /* owned texts behind result.problem */
+    size_t n_problems;
+    json_t *no_cell; /* stands in where an entry of a tolerant set has none */
+};
+#define HG_RESULTS_INIT \
+    {                   \
+        0               \
+    }
+
+enum {
+    /* An entry with something wrong in it is kept with status "invalid" and its problem, and only
+     * the set's own members are errors: for runs, where one damaged file must not hide the others.
+     */
+    HG_RESULTS_TOLERANT = 1,
+};
+
+/* Read a set from a file ("-": standard input). Every problem is added to errs with its place, the
+ * first HG_ERRS_MAX of them. Returns 0 or -1; hg_results_done either way. */
+int hg_results_load(const char *path, struct hg_results *set, struct hg_errs *errs);
+
+/* The same from a document that is read already; the set takes it over (also on failure). */
+int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                      struct hg_errs *errs);
+
+void hg_results_done(struct hg_results *set);
+
+/* The number at a dotted path of an entry ("train_s", "eval.accuracy"); a list gives its median. NaN
+ * if there is none. */
+double hg_result_number(const json_t *entry, const char *path);
+
+/* Seconds and rates must be above zero to stand in a ratio; this tells them by their names. */
+bool hg_metric_is_time(const char *metric); /* "..._s", "..._s.median" */
+bool hg_metric_is_rate(const char *metric); /* "..._per_s" */
+
+#endif

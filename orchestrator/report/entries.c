@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* First step of a report: which results there are, which of them are shown, what they measured. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "model/select.h"
+#include "report/build.h"
+
+/* ---- Names ---- */
+
+static void set_label(const struct hg_results *set, struct hg_buf *out)
+{
+    const char *slash = set->doc.file ? strrchr(set->doc.file, '/') : NULL;
+
+    hg_buf_puts(out, *set->name      ? set->name
+                     : slash         ? slash + 1
+                     : set->doc.file ? set->doc.file
+                                     : "results");
+    if (*set->run)
+        hg_buf_printf(out, "/%s", set->run);
+}
+
+/* Sets that are called the same are told apart by their files. */
+static json_t *source_value(const struct hg_report *r, size_t set)
+{
+    struct hg_buf label = HG_BUF_INIT, other = HG_BUF_INIT;
+    bool same = false;
+    json_t *value;
+
+    set_label(&r->sets[set], &label);
+    for (size_t i = 0; i < r->n_sets && !same; i++) {
+        hg_buf_clear(&other);
+        set_label(&r->sets[i], &other);
+        same = i != set && strcmp(hg_buf_str(&label), hg_buf_str(&other)) == 0;
+    }
+    value = json_string(same && r->sets[set].doc.file ? r->sets[set].doc.file : hg_buf_str(&label));
+    hg_buf_done(&other);
+    hg_buf_done(&label);
+    return value;
+}
+
+static int make_title(struct hg_report *r)
+{
+    struct hg_buf title = HG_BUF_INIT;
+
+    for (size_t i = 0; i < r->n_sets; i++) {
+        if (i)
+            hg_buf_puts(&title, ", ");
+        set_label(&r->sets[i], &title);
+    }
+    r->title = hg_buf_detach(&title);
+    return r->title ? 0 : -1;
+}
+
+/* ---- Entries ---- */
+
+/* The used result of every cell; added baselines first, so that they head the tables. */
+static int list_entries(struct hg_report *r)
+{
+    size_t n = 0;
+
+    for (size_t s = 0; s < r->n_sets; s++)
+        n += r->sets[s].n;
+    r->entries = calloc(n + 1, sizeof *r->entries);
+    if (!r->entries)
+        return -1;
+    for (int added = 1; added >= 0; added--)
+        for (size_t s = 0; s < r->n_sets; s++)
+            for (size_t i = 0; i < r->sets[s].n; i++) {
+                const struct hg_result *result = &r->sets[s].items[i];
+
+                if (result->used && result->added == (added == 1))
+                    r->entries[r->n_entries++] =
+                        (struct hg_report_entry){ .result = result, .set = s };
+            }
+    return 0;
+}
+
+static int build_frame(struct hg_report *r)
+{
+    const json_t **cells = malloc((r->n_entries + 1) * sizeof *cells);
+    const char *extra = r->n_sets > 1 ? "source" : NULL;
+    int rc = -1;
+
+    for (size_t i = 0; cells && i < r->n_entries; i++)
+        cells[i] = r->entries[i].result->cell;
+    if (!cells || hg_frame_build(&r->frame, cells, r->n_entries, extra) < 0)
+        goto out;
+    for (size_t s = 0; extra && s < r->n_sets; s++) {
+        json_t *source = source_value(r, s);
+        size_t key = hg_frame_find_key(&r->frame, extra),
+               value = source ? hg_frame_value(&r->frame, source) : HG_MAP_NONE;
+
+        json_decref(source);
+        if (value == HG_MAP_NONE)
+            goto out;
+        for (size_t i = 0; i < r->n_entries; i++)
+            if (r->entries[i].set == s)
+                hg_frame_row(&r->frame, i)[key] = (uint32_t)value;
+    }
+    rc = 0;
+out:
+    free(cells);
+    return rc;
+}
+
+/* A run that failed does not say on what it computed: it belongs to the others on its hardware. */
+static int settle_rehearsals(struct hg_report *r)
+{
+    size_t hardware = hg_frame_find_key(&r->frame, "hardware");
+    bool *seen = calloc(r->n_sets * r->frame.values.n + 1, sizeof *seen);
+
+    if (!seen)
+        return -1;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < r->n_entries; i++) {
+            struct hg_report_entry *e = &r->entries[i];
+            size_t kind = hardware == HG_MAP_NONE ? 0 : hg_frame_row(&r->frame, i)[hardware];
+            bool *slot = &seen[e->set * r->frame.values.n + kind];
+
+            if (pass == 0)
+                *slot = *slot || e->result->rehearsal;
+            else
+                e->rehearsal = e->result->has_rehearsal ? e->result->rehearsal
+                               : e->result->ok          ? false
+                                                        : *slot;
+        }
+    free(seen);
+    return 0;
+}
+
+/* ---- Where ---- */
+
+static int mark_shown(struct hg_build *b)
+{
+    const char *where = b->options->where;
+    struct hg_selector *selector = NULL;
+    struct hg_err err = HG_ERR_INIT;
+    size_t shown = 0;
+
+    for (size_t s = 0; s < b->r->n_sets && !where; s++)
+        where = b->r->sets[s].where;
+    if (where && !(selector = hg_selector_parse(where, &err))) {
+        hg_err_wrap(&err, "where");
+        return hg_errs_add(b->errs, &err);
+    }
+    for (size_t i = 0; i < b->r->n_entries; i++) {
+        struct hg_report_entry *e = &b->r->entries[i];
+        int match = hg_selector_match(selector, e->result->id, e->result->cell, &err);
+
+        if (match < 0)
+            break;
+        e->shown = match == 1;
+        shown += e->shown;
+    }
+    hg_selector_free(selector);
+    if (hg_errs_add(b->errs, &err) < 0)
+        return -1;
+    if (shown == 0)
+        return hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
+                          where ? where : "");
+    return 0;
+}
+
+/* ---- Metric ---- */
+
+static void count_metric(const struct hg_report *r, const char *metric, size_t *have, size_t *ok)
+{
+    *have = *ok = 0;
+    for (size_t i = 0; i < r->n_entries; i++) {
+        const struct hg_report_entry *e = &r->entries[i];
+
+        if (!e->shown || !e->result->ok)
+            continue;
+        ++*ok;
+        *have += !isnan(hg_result_number(e->result->entry, metric));
+    }
+}
+
+/* train_s where every good result has it, else wall_s; a set with neither: what else it measured. */
+static const char *choose_metric(const struct hg_report *r)
+{
+    static const char *const others[] = { "samples_per_s", "steps_per_s", "real_s" };
+    size_t train, wall, have, ok;
+
+    count_metric(r, "train_s", &train, &ok);
+    count_metric(r, "wall_s", &wall, &ok);
+    if (train == ok || wall < train)
+        return "train_s";
+    if (wall > 0)
+        return "wall_s";
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        count_metric(r, others[i], &have, &ok);
+        if (have)
+            return others[i];
+    }
+    return "train_s";
+}
+
+static int unknown_metric(struct hg_build *b, const char *metric)
+{
+    const char *names[64];
+    size_t n = 0;
+    struct hg_err *err = hg_errs_next(b->errs);
+    const char *name;
+    json_t *value;
+
+    for (size_t i = 0; i < b->r->n_entries && n == 0; i++) {
+        if (!b->r->entries[i].result->ok)
+            continue;
+        json_object_foreach((json_t *)b->r->entries[i].result->entry, name, value)
+        {
+            if (n < sizeof names / sizeof *names && json_is_number(value))
+                names[n++] = name;
+        }
+    }
+    hg_err_set(err, HG_E_INPUT, "metric: no result has \"%s\"", metric);
+    if (n)
+        hg_text_suggest(err, metric, names, n);
+    return -1;
+}
+
+static int settle_metric(struct hg_build *b)
+{
+    struct hg_report *r = b->r;
+    const char *metric = b->options->metric, *better = b->options->better;
+    size_t have, ok;
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        metric = metric ? metric : r->sets[s].metric;
+        better = better ? better : r->sets[s].better;
+    }
+    if (!metric)
+        metric = choose_metric(r);
+    count_metric(r, metric, &have, &ok);
+    if (ok && !have)
+        return unknown_metric(b, metric);
+    if (better)
+        r->kind = strcmp(better, "higher") == 0 ? HG_METRIC_RATE : HG_METRIC_TIME;
+    else
+        r->kind = hg_metric_is_rate(metric)   ? HG_METRIC_RATE
+                  : hg_metric_is_time(metric) ? HG_METRIC_TIME
+                                              : HG_METRIC_OTHER;
+    r->higher_is_better = r->kind == HG_METRIC_RATE;
+    r->metric = strdup(metric);
+    return r->metric ? 0 : hg_err_oom(hg_errs_next(b->errs));
+}
+
+/* ---- What counts ---- */
+
+static void measure(struct hg_report *r, struct hg_report_entry *e)
+{
+    e->value = hg_result_number(e->result->entry, r->metric);
+    if (!e->result->ok)
+        e->state = strcmp(e->result->status, "ok") == 0 ? "invalid" : e->result->status;
+    else if (isnan(e->value))
+        e->state = "not measured";
+    else if (r->kind != HG_METRIC_OTHER && !(e->value > 0))
+        e->state = e->value < 0 ? "below zero" : "zero";
+}
+
+static int compare_states(const void *pa, const void *pb)
+{
+    const struct hg_report_state *a = pa, *b = pb;
+
+    return a->n != b->n ? (a->n < b->n ? 1 : -1) : strcmp(a->word, b->word);
+}
+
+static int count_state(struct hg_report *r, const char *word)
+{
+    struct hg_report_state *s = NULL;
+
+    for (size_t i = 0; i < r->states.n && !s; i++)
+        if (strcmp(r->states.items[i].word, word) == 0)
+            s = &r->states.items[i];
+    if (!s) {
+        s = HG_VEC_PUSH(&r->states);
+        if (!s)
+            return -1;
+        *s = (struct hg_report_state){ .word = word };
+    }
+    s->n++;
+    return 0;
+}
+
+static int measure_entries(struct hg_report *r)
+{
+    for (size_t i = 0; i < r->n_entries; i++) {
+        struct hg_report_entry *e = &r->entries[i];
+
+        measure(r, e);
+        if (!e->shown)
+            continue;
+        r->cells++;
+        r->complete += !e->state;
+        if (e->state && count_state(r, e->state) < 0)
+            return -1;
+    }
+    if (r->states.n)
+        qsort(r->states.items, r->states.n, sizeof *r->states.items, compare_states);
+    return 0;
+}
+
+int hg_build_entries(struct hg_build *b)
+{
+    struct hg_report *r = b->r;
+
+    if (make_title(r) < 0 || list_entries(r) < 0 || build_frame(r) < 0 || settle_rehearsals(r) < 0)
+        return hg_err_oom(hg_errs_next(b->errs));
+    if (mark_shown(b) < 0 || settle_metric(b) < 0)
+        return -1;
+    return measure_entries(r) < 0 ? hg_err_oom(hg_errs_next(b->errs)) : 0;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/figures.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/text.h"
+
+#define STATE_MAX 9 /* longer words stand in a note */
+
+bool hg_section_exists(const struct hg_table *t, enum hg_section section)
+{
+    return section == HG_SECTION_VALUE || (section == HG_SECTION_SPEEDUP && t->has_speedup) ||
+           (section == HG_SECTION_EFFICIENCY && t->has_efficiency);
+}
+
+static const char *unit_of(const char *metric)
+{
+    static const struct {
+        const char *ending, *unit;
+    } units[] = {
+        { "_per_s", "per second" }, { "_s", "seconds" }, { "_j", "joules" }, { "_bytes", "bytes" }
+    };
+    size_t len = strcspn(metric, ".");
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t n = strlen(units[i].ending);
+
+        if (len > n && memcmp(metric + len - n, units[i].ending, n) == 0)
+            return units[i].unit;
+    }
+    return NULL;
+}
+
+void hg_section_title(const struct hg_report *r, enum hg_section section, struct hg_buf *out)
+{
+    const char *unit = unit_of(r->metric);
+
+    if (section == HG_SECTION_SPEEDUP) {
+        hg_buf_puts(out, "speedup");
+    } else if (section == HG_SECTION_EFFICIENCY) {
+        hg_buf_puts(out, "efficiency");
+    } else {
+        hg_clean_append(r->metric, 0, out);
+        if (unit)
+            hg_buf_printf(out, ", %s", unit);
+    }
+}
+
+static int value_decimals(const struct hg_table *t)
+{
+    double smallest = INFINITY, largest = 0, narrowest = INFINITY;
+    int digits, decimals;
+
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        const struct hg_point *p = &t->points[i];
+        double v = fabs(p->value.value);
+
+        if (p->n == 0)
+            continue;
+        if (v > 0)
+            smallest = fmin(smallest, v);
+        largest = fmax(largest, v);
+        if (p->value.has_interval)
+            narrowest = fmin(narrowest, hg_stats_spread(&p->value));
+    }
+    if (!isfinite(smallest) || largest == 0)
+        return 0;
+    digits = isfinite(narrowest) && narrowest >= 0.01 ? 3 : 4;
+    decimals = digits - 1 - (int)floor(log10(smallest));
+    if (decimals > 6 - (int)floor(log10(largest))) /* seven digits in all */
+        decimals = 6 - (int)floor(log10(largest));
+    return decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
+}
+
+int hg_section_decimals(const struct hg_table *t, enum hg_section section)
+{
+    return section == HG_SECTION_SPEEDUP      ? 2
+           : section == HG_SECTION_EFFICIENCY ? 3
+                                              : value_decimals(t);
+}
+
+static void format_spread(const struct hg_estimate *e, char out[static 16])
+{
+    double percent = hg_stats_spread(e) * 100;
+
+    out[0] = '\0';
+    if (!e->has_interval)
+        return;
+    if (percent > 0 && percent < 0.05)
+        snprintf(out, 16, "±<0.1 %%");
+    else if (percent > 0 && percent < 0.95)
+        snprintf(out, 16, "±%.1f %%", percent);
+    else if (percent > 999)
+        snprintf(out, 16, "±>999 %%");
+    else
+        snprintf(out, 16, "±%.0f %%", percent);
+}
+
+void hg_figure_format(const struct hg_point *p, enum hg_section section, int decimals,
+                      struct hg_figure *figure)
+{
+    const struct hg_estimate *e = section == HG_SECTION_VALUE ? &p->value : &p->speedup;
+    double v = section == HG_SECTION_EFFICIENCY ? p->efficiency : e->value;
+
+    *figure = (struct hg_figure){ .number = "" };
+    if (p->of == 0)
+        return;
+    if (p->n == 0 && section == HG_SECTION_VALUE && strlen(p->state) <= STATE_MAX) {
+        struct hg_buf word = HG_BUF_INIT;
+
+        hg_clean_append(p->state, 0, &word);
+        snprintf(figure->number, sizeof figure->number, "%s", hg_buf_str(&word));
+        hg_buf_done(&word);
+    } else if (p->n == 0 || isnan(v)) {
+        snprintf(figure->number, sizeof figure->number, "–");
+    } else if (v != 0 && (fabs(v) >= 1e15 || fabs(v) < 1e-9)) {
+        snprintf(figure->number, sizeof figure->number, "%.3e", v);
+    } else {
+        snprintf(figure->number, sizeof figure->number, "%.*f", decimals, v);
+    }
+    if (p->n && !isnan(v) && section != HG_SECTION_EFFICIENCY)
+        format_spread(e, figure->spread);
+}
+
+void hg_mark_format(size_t number, struct hg_buf *out)
+{
+    static const char *const digits[] = { "⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹" };
+    char text[24];
+
+    snprintf(text, sizeof text, "%zu", number + 1);
+    for (const char *p = text; *p; p++)
+        hg_buf_puts(out, digits[*p - '0']);
+}
+
+void hg_marks_format(const struct hg_point *p, struct hg_buf *out)
+{
+    for (size_t i = 0; i < p->n_notes; i++) {
+        hg_buf_puts(out, " ");
+        hg_mark_format(p->notes[i], out);
+    }
+}
+
+/* ---- Sentences ---- */
+
+void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
+{
+    if (hg_report_is_complete(r)) {
+        hg_buf_printf(out, "%zu of %zu cells complete", r->complete, r->cells);
+        return;
+    }
+    hg_buf_printf(out, "partial: %zu of %zu cells complete (", r->complete, r->cells);
+    for (size_t i = 0; i < r->states.n; i++) {
+        hg_buf_printf(out, "%s%zu ", i ? ", " : "", r->states.items[i].n);
+        hg_clean_append(r->states.items[i].word, 40, out);
+    }
+    hg_buf_puts(out, ")");
+}
+
+static void append_member(const char *name, const char *value, struct hg_buf *out)
+{
+    if (*value)
+        hg_clean_append(name, 40, out);
+    else
+        hg_buf_puts(out, "no ");
+    hg_buf_puts(out, *value ? "=" : "");
+    hg_clean_append(*value ? value : name, 40, out);
+}
+
+static void append_json_member(const char *name, const json_t *value, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (json_is_string(value))
+        hg_buf_puts(&text, json_string_value(value));
+    else if (!json_is_null(value))
+        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    append_member(name, hg_buf_str(&text), out);
+    hg_buf_done(&text);
+}
+
+static bool any_interval(const struct hg_report *r)
+{
+    for (size_t t = 0; t < r->tables.n; t++)
+        for (size_t i = 0; i < r->tables.items[t].n_rows * r->tables.items[t].n_columns; i++)
+            if (r->tables.items[t].points[i].value.has_interval)
+                return true;
+    return false;
+}
+
+static bool any_speedup(const struct hg_report *r)
+{
+    for (size_t t = 0; t < r->tables.n; t++)
+        if (r->tables.items[t].has_speedup)
+            return true;
+    return false;
+}
+
+void hg_method_format(const struct hg_report *r, struct hg_buf *out)
+{
+    hg_clean_append(r->metric, 0, out);
+    if (r->repeats > 1)
+        hg_buf_printf(out, ": median of %zu of %zu runs%s", r->repeats, r->repeats,
+                      any_interval(r) ? ", ± is the 95 % interval" : "");
+    else
+        hg_buf_puts(out, ": one run each");
+    if (r->kind != HG_METRIC_OTHER)
+        hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
+}
+
+void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
+{
+    const char *name;
+    json_t *value;
+
+    if (!any_speedup(r))
+        return;
+    hg_buf_puts(out, "speedup and efficiency against");
+    if (!r->baseline)
+        hg_buf_puts(out, " each cell's baseline");
+    json_object_foreach(r->baseline, name, value)
+    {
+        hg_buf_puts(out, " ");
+        append_json_member(name, value, out);
+    }
+}
+
+void hg_common_format(const struct hg_report *r, struct hg_buf *out)
+{
+    bool first = true;
+
+    for (size_t i = 0; i < r->n_same_keys; i++) {
+        uint32_t value = r->n_entries ? hg_frame_row(&r->frame, 0)[r->same_keys[i]] : 0;
+
+        for (size_t e = 0; e < r->n_entries; e++)
+            if (r->entries[e].shown) {
+                value = hg_frame_row(&r->frame, e)[r->same_keys[i]];
+                break;
+            }
+        if (value == 0)
+            continue;
+        hg_buf_puts(out, first ? "" : " ");
+        append_member(r->frame.keys.items[r->same_keys[i]].name, hg_report_text(r, value), out);
+        first = false;
+    }
+}
+
+void hg_table_title(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
+{
+    for (size_t i = 0; i < r->n_split_keys; i++) {
+        hg_buf_puts(out, i ? " " : "");
+        append_member(r->frame.keys.items[r->split_keys[i]].name, hg_report_text(r, t->split[i]),
+                      out);
+    }
+    if (!t->rehearsal)
+        return;
+    hg_buf_puts(out, r->n_split_keys ? " · " : "");
+    hg_buf_puts(out, "rehearsal");
+    if (t->device) {
+        hg_buf_puts(out, " on ");
+        hg_clean_append(t->device, 40, out);
+    }
+    hg_buf_puts(out, ": not the hardware it names");
+}
+
+void hg_clean_append(const char *text, size_t columns, struct hg_buf *out)
+{
+    size_t width = 0;
+    bool cut = columns && hg_text_width(text) > columns;
+
+    while (*text) {
+        size_t n = 1;
+        char one[8];
+
+        while (((unsigned char)text[n] & 0xc0) == 0x80 && n < 4)
+            n++;
+        memcpy(one, text, n);
+        one[n] = '\0';
+        if ((unsigned char)one[0] < 0x20 || one[0] == 0x7f ||
+            ((unsigned char)one[0] == 0xc2 && (unsigned char)one[1] < 0xa0))
+            strcpy(one, "?");
+        width += hg_text_width(one);
+        if (cut && width > columns - 1) {
+            hg_buf_puts(out, "…");
+            return;
+        }
+        hg_buf_puts(out, one);
+        text += n;
+    }
+}
+
+void hg_number_append(double v, int decimals, struct hg_buf *out)
+{
+    if (isnan(v))
+        hg_buf_puts(out, "–");
+    else if (isinf(v))
+        hg_buf_puts(out, v > 0 ? "∞" : "-∞");
+    else
+        hg_buf_printf(out, "%.*f", decimals, v);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_REPORT_TABLE_H
+#define HG_REPORT_TABLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "model/frame.h"
+#include "model/result.h"
+#include "model/scaling.h"
+#include "model/stats.h"
+
+/* Results arranged as tables: rows and columns are keys of the cells, keys that vary besides give a
+ * table each, and every place holds the median of its runs, speedup and efficiency. All figures are
+ * computed here, once; renderers only write them down. */
+
+enum hg_metric_kind {
+    HG_METRIC_TIME,  /* less is faster: speedup = T_base / T */
+    HG_METRIC_RATE,  /* more is faster: speedup = value / value_base */
+    HG_METRIC_OTHER, /* neither: no speedup */
+};
+
+/* A result of a set as the report sees it: one for each cell. */
+struct hg_report_entry {
+    const struct hg_result *result;
+    size_t set;        /* index of its set */
+    bool shown;        /* picked by `where` */
+    bool rehearsal;    /* of the result, or of its hardware's other results if it has none */
+    double value;      /* of the metric; only if state is NULL */
+    const char *state; /* why it does not count: "failed", "pending", ...; NULL: it counts */
+    size_t config;     /* cells that differ in `repeat` only share one */
+};
+
+#define HG_POINT_NOTES_MAX 12
+
+/* One place of a table. */
+struct hg_point {
+    size_t of, n;      /* cells here (0: no such cell), and how many of them count */
+    const char *state; /* why n is 0; NULL */
+    struct hg_estimate value, speedup;
+    double efficiency;   /* NaN: none */
+    double devices;      /* NaN: not known */
+    double p;            /* devices / devices of the baseline; NaN: none */
+    double karp_flatt;   /* NaN: none */
+    size_t base_n;       /* runs behind the baseline's median */
+    bool is_baseline;    /* other places are compared with this one */
+    bool oversubscribed; /* more ranks than cores: no point of a scaling curve */
+    size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
+};
+
+/* Points that differ only in how many devices they use. */
+struct hg_series {
+    char *label;
+    size_t n_points; /* with a speedup and p > 1 */
+    double first_p, first_karp_flatt, last_p, last_karp_flatt;
+    bool has_amdahl, has_usl;
+    struct hg_amdahl amdahl;
+    struct hg_usl usl;
+};
+
+struct hg_table {
+    uint32_t *split;          /* values of the report's split keys */
+    bool rehearsal;           /* computed on other hardware than the cells name */
+    const char *device;       /* the one it was computed on; NULL: not known */
+    uint32_t *rows, *columns; /* values: n_rows times n_row_keys, n_columns times n_column_keys */
+    size_t n_rows, n_columns;
+    struct hg_point *points; /* n_rows times n_columns */
+    struct {
+        char **items;
+        size_t n, cap;
+    } notes;
+    struct {
+        struct hg_series *items;
+        size_t n, cap;
+    } series; /* only those with a fit */
+    bool has_speedup, has_efficiency;
+    const char *no_speedup; /* why there is none though a baseline is named; NULL */
+};
+
+struct hg_report_state {
+    const char *word;
+    size_t n;
+};
+
+struct hg_report {
+    char *title;
+    char *metric;
+    enum hg_metric_kind kind;
+    bool higher_is_better;
+    json_t *baseline;       /* members, own reference; NULL: none */
+    size_t cells, complete; /* shown cells, and those that count */
+    struct {
+        struct hg_report_state *items;
+        size_t n, cap;
+    } states;       /* of the others, most frequent first */
+    size_t repeats; /* runs in most places */
+    struct hg_frame frame;
+    size_t *row_keys, *column_keys, *split_keys, *same_keys; /* columns of frame */
+    size_t n_row_keys, n_column_keys, n_split_keys, n_same_keys;
+    struct {
+        struct hg_table *items;
+        size_t n, cap;
+    } tables;
+    struct hg_report_entry *entries;
+    size_t n_entries;
+    const struct hg_results *sets; /* lent */
+    size_t n_sets;
+};
+
+/* What to show; NULL members: as the first set says that says it, else chosen from the cells. */
+struct hg_report_options {
+    char **rows, **columns; /* NULL-terminated */
+    const char *metric;
+    const char *better;     /* "lower" or "higher" */
+    const char *where;      /* selector */
+    const json_t *baseline; /* members put over a cell to find its baseline */
+};
+
+/* Arrange result sets. They are borrowed until hg_report_free. NULL with errs filled: a key or metric
+ * that no cell has (INPUT), a selector that is none (USAGE). */
+struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
+                                  const struct hg_report_options *options, struct hg_errs *errs);
+void hg_report_free(struct hg_report *r);
+
+/* All cells shown have a complete, valid result. */
+bool hg_report_is_complete(const struct hg_report *r);
+
+static inline struct hg_point *hg_table_point(const struct hg_table *t, size_t row, size_t column)
+{
+    return &t->points[row * t->n_columns + column];
+}
+
+/* The text of a value of the report's cells; "" for absence. */
+static inline const char *hg_report_text(const struct hg_report *r, uint32_t value)
+{
+    return r->frame.values.items[value].text;
+}
+
+#endif

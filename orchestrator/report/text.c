@@ -1,0 +1,629 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables for a terminal. Times, speedup and efficiency stand below each other in one grid: the same
+ * rows and columns three times, so that an eye finds a place again. What does not fit the width is
+ * wrapped (headers) or continued below (columns). */
+#include "report/renderer.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "report/figures.h"
+
+#define WIDTH_DEFAULT 80
+#define WIDTH_MIN 40
+#define GAP 2
+#define LABEL_MAX 32
+#define HEADER_LINES 3
+
+/* One column of the grid. Figures are set in three parts that align on their own. */
+struct column {
+    char *label;                 /* header, clean and cut */
+    size_t label_width;          /* columns its lines may take */
+    size_t number, spread, mark; /* widest of each part; a row key has a number only */
+    bool right;                  /* numbers to the right, words to the left */
+};
+
+struct grid {
+    const struct hg_report *r;
+    const struct hg_table *t;
+    struct column *keys, *values; /* n_row_keys, n_columns */
+    int decimals[HG_SECTIONS];
+    size_t width;
+    struct hg_buf *out;
+    bool failed;
+};
+
+static void pad(struct hg_buf *out, size_t n)
+{
+    hg_buf_printf(out, "%*s", (int)n, "");
+}
+
+/* A line across, with a title in it: "── speedup ─────". */
+static void rule(struct hg_buf *out, const char *title, size_t n)
+{
+    size_t used = *title ? 4 + hg_text_width(title) : 0;
+
+    if (used)
+        hg_buf_printf(out, "── %s ", title);
+    for (; used < n; used++)
+        hg_buf_puts(out, "─");
+    hg_buf_puts(out, "\n");
+}
+
+/* Blanks at the end of a line are invisible and differ: take them away. */
+static void end_line(struct hg_buf *out)
+{
+    while (out->len && out->data[out->len - 1] == ' ')
+        out->len--;
+    if (out->data)
+        out->data[out->len] = '\0';
+    hg_buf_puts(out, "\n");
+}
+
+/* Append words of a text, broken at blanks to fit the width; later lines are indented. */
+static void append_wrapped(const char *text, size_t width, size_t indent, size_t at,
+                           struct hg_buf *out)
+{
+    bool first = true;
+
+    while (*text) {
+        size_t n = strcspn(text, " ");
+        char *word = strndup(text, n);
+        size_t w = word ? hg_text_width(word) : n;
+
+        if (!first && at + 1 + w > width) {
+            hg_buf_puts(out, "\n");
+            pad(out, indent);
+            at = indent;
+        } else if (!first) {
+            hg_buf_puts(out, " ");
+            at++;
+        }
+        hg_buf_append(out, text, n);
+        at += w;
+        first = false;
+        text += n + strspn(text + n, " ");
+        free(word);
+    }
+    hg_buf_puts(out, "\n");
+}
+
+/* ---- Measuring ---- */
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static char *clean_label(const char *text)
+{
+    struct hg_buf label = HG_BUF_INIT;
+
+    hg_clean_append(text, LABEL_MAX, &label);
+    return hg_buf_detach(&label);
+}
+
+static void measure_keys(struct grid *g)
+{
+    for (size_t k = 0; k < g->r->n_row_keys; k++) {
+        struct column *c = &g->keys[k];
+
+        c->label = clean_label(g->r->frame.keys.items[g->r->row_keys[k]].name);
+        c->right = true;
+        for (size_t row = 0; row < g->t->n_rows; row++) {
+            uint32_t value = g->t->rows[row * g->r->n_row_keys + k];
+            char *text = clean_label(hg_report_text(g->r, value));
+
+            c->number = larger(c->number, text ? hg_text_width(text) : 0);
+            c->right = c->right && (!value || g->r->frame.values.items[value].is_number);
+            free(text);
+        }
+        c->label_width = c->label ? hg_text_width(c->label) : 0;
+    }
+}
+
+static void measure_values(struct grid *g)
+{
+    for (size_t column = 0; column < g->t->n_columns; column++) {
+        struct column *c = &g->values[column];
+
+        c->right = true;
+        for (size_t row = 0; row < g->t->n_rows; row++) {
+            const struct hg_point *p = hg_table_point(g->t, row, column);
+            struct hg_buf marks = HG_BUF_INIT;
+
+            hg_marks_format(p, &marks);
+            c->mark = larger(c->mark, hg_text_width(hg_buf_str(&marks)));
+            hg_buf_done(&marks);
+            for (int s = 0; s < HG_SECTIONS; s++) {
+                struct hg_figure figure;
+
+                if (!hg_section_exists(g->t, (enum hg_section)s))
+                    continue;
+                hg_figure_format(p, (enum hg_section)s, g->decimals[s], &figure);
+                c->number = larger(c->number, hg_text_width(figure.number));
+                if (*figure.spread)
+                    c->spread = larger(c->spread, 1 + hg_text_width(figure.spread));
+            }
+        }
+    }
+}
+
+/* The header of a column of values: one label for each column key. */
+static const char *column_text(const struct grid *g, size_t column, size_t key)
+{
+    uint32_t value = g->t->columns[column * g->r->n_column_keys + key];
+
+    return value ? hg_report_text(g->r, value) : "–";
+}
+
+static void label_values(struct grid *g)
+{
+    for (size_t column = 0; column < g->t->n_columns; column++) {
+        struct column *c = &g->values[column];
+
+        for (size_t k = 0; k < g->r->n_column_keys; k++) {
+            char *text = clean_label(column_text(g, column, k));
+
+            c->label_width = larger(c->label_width, text ? hg_text_width(text) : 0);
+            free(text);
+        }
+    }
+}
+
+/* Room of a column, without the gap before it. A label stands above the numbers. */
+static size_t column_width(const struct column *c)
+{
+    return larger(c->number, c->label_width) + c->spread + c->mark;
+}
+
+/* A column key named on the left needs no guessing what 1 and 2 mean; words speak for themselves. */
+static bool names_key(const struct grid *g, size_t key)
+{
+    for (size_t i = 0; i < g->t->n_columns; i++) {
+        uint32_t value = g->t->columns[i * g->r->n_column_keys + key];
+
+        if (value && (g->r->frame.values.items[value].is_number || g->r->n_column_keys > 1))
+            return true;
+    }
+    return false;
+}
+
+/* Room of the row keys themselves. */
+static size_t row_keys_width(const struct grid *g)
+{
+    size_t width = 0;
+
+    for (size_t k = 0; k < g->r->n_row_keys; k++)
+        width += (k ? GAP : 0) + column_width(&g->keys[k]);
+    return width;
+}
+
+/* Room left of the values: the names of column keys stand there, too. */
+static size_t keys_width(const struct grid *g)
+{
+    size_t width = row_keys_width(g);
+
+    for (size_t k = 0; k < g->r->n_column_keys; k++) {
+        char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[k]].name);
+
+        if (names_key(g, k))
+            width = larger(width, name ? hg_text_width(name) : 0);
+        free(name);
+    }
+    return width;
+}
+
+static size_t grid_width(const struct grid *g, size_t from, size_t to)
+{
+    size_t width = keys_width(g);
+
+    for (size_t i = from; i < to; i++)
+        width += (width ? GAP : 0) + column_width(&g->values[i]);
+    return width;
+}
+
+/* ---- Headers ---- */
+
+/* Length of the part of a label that goes on a line `width` wide: broken before "_" and "-", behind
+ * a blank, else anywhere. */
+static size_t label_part(const char *label, size_t width)
+{
+    size_t fits = 0, nice = 0;
+
+    if (hg_text_width(label) <= width)
+        return strlen(label);
+    for (size_t n = 1; label[n - 1]; n++) {
+        char *head;
+
+        if (((unsigned char)label[n] & 0xc0) == 0x80)
+            continue;
+        head = strndup(label, n);
+        if (!head || hg_text_width(head) > width) {
+            free(head);
+            break;
+        }
+        free(head);
+        fits = n;
+        if (label[n] == '_' || label[n] == '-' || label[n - 1] == ' ')
+            nice = n;
+    }
+    return nice ? nice : fits ? fits : strlen(label);
+}
+
+static size_t label_lines(const char *label, size_t width)
+{
+    size_t lines = 0;
+
+    for (; *label; label += label_part(label, width))
+        lines++;
+    return lines;
+}
+
+/* Line `line` of `of` of a label, set to the bottom. Lent text of *n bytes. */
+static const char *label_line(const char *label, size_t width, size_t line, size_t of, size_t *n)
+{
+    size_t lines = label_lines(label, width), skip = of - lines;
+
+    *n = 0;
+    if (lines > of || line < skip)
+        return "";
+    for (size_t i = skip; i < line; i++)
+        label += label_part(label, width);
+    *n = label_part(label, width);
+    return label;
+}
+
+/* Make labels narrower until the columns fit, as long as they need no more than HEADER_LINES. */
+static void narrow_labels(struct grid *g)
+{
+    while (grid_width(g, 0, g->t->n_columns) > g->width) {
+        struct column *widest = NULL;
+
+        for (size_t i = 0; i < g->r->n_row_keys + g->t->n_columns; i++) {
+            struct column *c =
+                i < g->r->n_row_keys ? &g->keys[i] : &g->values[i - g->r->n_row_keys];
+            bool fits = c->label_width > c->number && c->label_width > 4;
+
+            if (i < g->r->n_row_keys)
+                fits =
+                    fits && c->label && label_lines(c->label, c->label_width - 1) <= HEADER_LINES;
+            for (size_t k = 0; i >= g->r->n_row_keys && k < g->r->n_column_keys && fits; k++)
+                fits = label_lines(column_text(g, i - g->r->n_row_keys, k), c->label_width - 1) <=
+                       HEADER_LINES;
+            if (fits && (!widest || c->label_width > widest->label_width))
+                widest = c;
+        }
+        if (!widest)
+            return;
+        widest->label_width--;
+    }
+}
+
+static void append_label(const struct column *c, const char *text, size_t n, struct hg_buf *out)
+{
+    size_t room = larger(c->number, c->label_width);
+    char *part = strndup(text, n);
+    size_t width = part ? hg_text_width(part) : 0;
+
+    if (c->right)
+        pad(out, room > width ? room - width : 0);
+    hg_buf_append(out, text, n);
+    if (!c->right)
+        pad(out, room > width ? room - width : 0);
+    pad(out, c->spread + c->mark);
+    free(part);
+}
+
+static void append_key_name(const struct grid *g, size_t key, size_t line, size_t lines)
+{
+    size_t room = keys_width(g);
+    char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[key]].name);
+    size_t width = name ? hg_text_width(name) : 0;
+
+    if (line + 1 < lines || !name || !names_key(g, key) || width > room) {
+        pad(g->out, room);
+    } else {
+        pad(g->out, room - width);
+        hg_buf_puts(g->out, name);
+    }
+    free(name);
+}
+
+static size_t key_header_lines(const struct grid *g)
+{
+    size_t lines = 0;
+
+    for (size_t k = 0; k < g->r->n_row_keys; k++)
+        if (g->keys[k].label)
+            lines = larger(lines, label_lines(g->keys[k].label, g->keys[k].label_width));
+    return lines;
+}
+
+static void append_row_key_names(const struct grid *g, size_t line, size_t lines)
+{
+    for (size_t k = 0; k < g->r->n_row_keys; k++) {
+        size_t n = 0;
+        const char *part =
+            g->keys[k].label ? label_line(g->keys[k].label, g->keys[k].label_width, line, lines, &n)
+                             : "";
+
+        pad(g->out, k ? GAP : 0);
+        append_label(&g->keys[k], part, n, g->out);
+    }
+    pad(g->out, keys_width(g) - row_keys_width(g));
+}
+
+static size_t column_header_lines(const struct grid *g, size_t key, size_t from, size_t to)
+{
+    size_t lines = 0;
+
+    for (size_t i = from; i < to; i++)
+        lines = larger(lines, label_lines(column_text(g, i, key),
+                                          larger(g->values[i].label_width, g->values[i].number)));
+    return lines;
+}
+
+/* Column keys line by line; a single one shares its lines with the names of the row keys. */
+static void append_header(const struct grid *g, size_t from, size_t to)
+{
+    size_t n_keys = g->r->n_column_keys;
+    bool shared = n_keys == 0 || (n_keys == 1 && !names_key(g, 0)) || g->r->n_row_keys == 0;
+
+    for (size_t key = 0; key < (n_keys ? n_keys : 1); key++) {
+        size_t lines = n_keys ? column_header_lines(g, key, from, to) : 0;
+
+        if (shared)
+            lines = larger(lines, key_header_lines(g));
+        for (size_t line = 0; line < lines; line++) {
+            if (shared)
+                append_row_key_names(g, line, lines);
+            else
+                append_key_name(g, key, line, lines);
+            for (size_t i = from; i < to && n_keys; i++) {
+                size_t n = 0, room = larger(g->values[i].label_width, g->values[i].number);
+                const char *part = label_line(column_text(g, i, key), room, line, lines, &n);
+
+                pad(g->out, grid_width(g, from, i) ? GAP : 0);
+                append_label(&g->values[i], part, n, g->out);
+            }
+            end_line(g->out);
+        }
+    }
+    for (size_t line = 0; !shared && line < key_header_lines(g); line++) {
+        append_row_key_names(g, line, key_header_lines(g));
+        end_line(g->out);
+    }
+}
+
+/* ---- Rows ---- */
+
+static void append_row_keys(const struct grid *g, size_t row)
+{
+    for (size_t k = 0; k < g->r->n_row_keys; k++) {
+        uint32_t value = g->t->rows[row * g->r->n_row_keys + k];
+        char *text = clean_label(value ? hg_report_text(g->r, value) : "–");
+
+        pad(g->out, k ? GAP : 0);
+        if (text)
+            append_label(&g->keys[k], text, strlen(text), g->out);
+        free(text);
+    }
+    pad(g->out, keys_width(g) - row_keys_width(g));
+}
+
+static void append_figure(const struct grid *g, const struct column *c, const struct hg_point *p,
+                          enum hg_section section)
+{
+    size_t room = larger(c->number, c->label_width);
+    struct hg_figure figure;
+    struct hg_buf tail = HG_BUF_INIT;
+
+    hg_figure_format(p, section, g->decimals[section], &figure);
+    pad(g->out, room - hg_text_width(figure.number));
+    hg_buf_puts(g->out, figure.number);
+    if (*figure.spread)
+        hg_buf_printf(&tail, " %s", figure.spread);
+    if (*figure.number)
+        hg_marks_format(p, &tail);
+    hg_buf_puts(g->out, hg_buf_str(&tail));
+    pad(g->out, c->spread + c->mark - hg_text_width(hg_buf_str(&tail)));
+    hg_buf_done(&tail);
+}
+
+static void append_section(const struct grid *g, enum hg_section section, size_t from, size_t to)
+{
+    struct hg_buf title = HG_BUF_INIT;
+
+    hg_section_title(g->r, section, &title);
+    rule(g->out, hg_buf_str(&title), grid_width(g, from, to));
+    hg_buf_done(&title);
+    for (size_t row = 0; row < g->t->n_rows; row++) {
+        append_row_keys(g, row);
+        for (size_t i = from; i < to; i++) {
+            pad(g->out, grid_width(g, from, i) ? GAP : 0);
+            append_figure(g, &g->values[i], hg_table_point(g->t, row, i), section);
+        }
+        end_line(g->out);
+    }
+}
+
+/* As many columns as fit, then the next ones below. */
+static void append_grid(struct grid *g)
+{
+    size_t from = 0;
+
+    while (from < g->t->n_columns) {
+        size_t to = from + 1;
+
+        while (to < g->t->n_columns && grid_width(g, from, to + 1) <= g->width)
+            to++;
+        if (from)
+            hg_buf_puts(g->out, "\n");
+        append_header(g, from, to);
+        for (int s = 0; s < HG_SECTIONS; s++)
+            if (hg_section_exists(g->t, (enum hg_section)s))
+                append_section(g, (enum hg_section)s, from, to);
+        from = to;
+    }
+}
+
+/* ---- Below the grid ---- */
+
+static void append_right(const char *text, size_t room, struct hg_buf *out)
+{
+    size_t width = hg_text_width(text);
+
+    pad(out, room > width ? room - width : 0);
+    hg_buf_puts(out, text);
+}
+
+enum { SCALING_COLUMNS = 7 };
+static const size_t scaling_rooms[SCALING_COLUMNS] = { 9, 18, 9, 8, 9, 8, 8 };
+
+static void append_scaling_line(const char *label, size_t room, const char *const *texts,
+                                struct hg_buf *out)
+{
+    char *name = clean_label(label);
+
+    hg_buf_puts(out, name ? name : "");
+    pad(out, room - (name ? hg_text_width(name) : 0));
+    for (size_t i = 0; i < SCALING_COLUMNS; i++)
+        append_right(texts[i], scaling_rooms[i], out);
+    end_line(out);
+    free(name);
+}
+
+static void append_series(const struct hg_series *s, size_t label, struct hg_buf *out)
+{
+    struct hg_buf texts[SCALING_COLUMNS] = { { 0 } };
+    const char *list[SCALING_COLUMNS];
+
+    hg_buf_printf(&texts[0], "%.4g – %.4g", s->first_p, s->last_p);
+    hg_buf_printf(&texts[1], "%.3f → %.3f", s->first_karp_flatt, s->last_karp_flatt);
+    hg_number_append(s->has_amdahl ? s->amdahl.serial : NAN, 3, &texts[2]);
+    hg_number_append(s->has_amdahl ? s->amdahl.limit : NAN, 1, &texts[3]);
+    hg_number_append(s->has_usl ? s->usl.contention : NAN, 3, &texts[4]);
+    hg_number_append(s->has_usl ? s->usl.coherency : NAN, 4, &texts[5]);
+    hg_number_append(s->has_usl ? s->usl.peak_p : NAN, 0, &texts[6]);
+    for (size_t i = 0; i < SCALING_COLUMNS; i++)
+        list[i] = hg_buf_str(&texts[i]);
+    append_scaling_line(s->label, label, list, out);
+    for (size_t i = 0; i < SCALING_COLUMNS; i++)
+        hg_buf_done(&texts[i]);
+}
+
+static void append_scaling(const struct grid *g)
+{
+    static const char *const first[] = { "", "Karp-Flatt", "Amdahl", "", "USL", "", "" };
+    static const char *const second[] = { "devices", "serial fraction", "serial", "limit",
+                                          "sigma",   "kappa",           "peak" };
+    size_t label = strlen("scaling"), width = 0;
+
+    for (size_t i = 0; i < g->t->series.n; i++) {
+        char *name = clean_label(g->t->series.items[i].label);
+
+        label = larger(label, name ? hg_text_width(name) : 0);
+        free(name);
+    }
+    for (size_t i = 0; i < SCALING_COLUMNS; i++)
+        width += scaling_rooms[i];
+    hg_buf_puts(g->out, "\n");
+    append_scaling_line("", label, first, g->out);
+    append_scaling_line("scaling", label, second, g->out);
+    rule(g->out, "", label + width);
+    for (size_t i = 0; i < g->t->series.n; i++)
+        append_series(&g->t->series.items[i], label, g->out);
+}
+
+static void append_notes(const struct grid *g)
+{
+    if (g->t->no_speedup) {
+        hg_buf_puts(g->out, "\n");
+        append_wrapped(g->t->no_speedup, g->width, 2, 0, g->out);
+    }
+    if (g->t->notes.n)
+        hg_buf_puts(g->out, "\n");
+    for (size_t i = 0; i < g->t->notes.n; i++) {
+        struct hg_buf mark = HG_BUF_INIT, text = HG_BUF_INIT;
+
+        hg_mark_format(i, &mark);
+        hg_clean_append(g->t->notes.items[i], 0, &text);
+        hg_buf_printf(g->out, "%s ", hg_buf_str(&mark));
+        append_wrapped(hg_buf_str(&text), g->width, 2, hg_text_width(hg_buf_str(&mark)) + 1,
+                       g->out);
+        hg_buf_done(&mark);
+        hg_buf_done(&text);
+    }
+}
+
+static void append_table(const struct hg_report *r, const struct hg_table *t, size_t width,
+                         struct hg_buf *out)
+{
+    struct grid g = { .r = r, .t = t, .width = width, .out = out };
+    struct hg_buf title = HG_BUF_INIT;
+
+    g.keys = calloc(r->n_row_keys + 1, sizeof *g.keys);
+    g.values = calloc(t->n_columns + 1, sizeof *g.values);
+    if (!g.keys || !g.values) {
+        out->failed = true;
+        goto out;
+    }
+    for (int s = 0; s < HG_SECTIONS; s++)
+        g.decimals[s] = hg_section_decimals(t, (enum hg_section)s);
+    measure_keys(&g);
+    measure_values(&g);
+    label_values(&g);
+    narrow_labels(&g);
+    hg_buf_puts(out, "\n");
+    hg_table_title(r, t, &title);
+    if (title.len) {
+        append_wrapped(hg_buf_str(&title), width, 2, 0, out);
+        hg_buf_puts(out, "\n");
+    }
+    append_grid(&g);
+    if (t->series.n)
+        append_scaling(&g);
+    append_notes(&g);
+out:
+    for (size_t k = 0; g.keys && k < r->n_row_keys; k++)
+        free(g.keys[k].label);
+    free(g.keys);
+    free(g.values);
+    hg_buf_done(&title);
+}
+
+static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
+{
+    size_t width = o->width == 0 ? WIDTH_DEFAULT : o->width < WIDTH_MIN ? WIDTH_MIN : o->width;
+    struct hg_buf line = HG_BUF_INIT;
+
+    hg_clean_append(r->title, 0, &line);
+    hg_buf_puts(&line, " · ");
+    hg_completeness_format(r, &line);
+    append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+    hg_buf_clear(&line);
+    hg_method_format(r, &line);
+    append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+    hg_buf_clear(&line);
+    hg_baseline_format(r, &line);
+    if (line.len)
+        append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+    for (size_t i = 0; i < r->tables.n; i++)
+        append_table(r, &r->tables.items[i], width, out);
+    hg_buf_clear(&line);
+    hg_common_format(r, &line);
+    if (line.len) {
+        hg_buf_puts(out, "\nall cells: ");
+        append_wrapped(hg_buf_str(&line), width, 2, 11, out);
+    }
+    hg_buf_done(&line);
+}
+
+const struct hg_renderer hg_renderer_text = {
+    .name = "text",
+    .summary = "for a terminal",
+    .render = render,
+};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/stats and model/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
+ * (scipy's last digits are wrong), the beta function by scipy.special.betainc, fits by
+ * scipy.optimize.nnls and numpy on the formulas of reports/README.md. */
+#include "test.h"
+
+#include <math.h>
+
+#include "model/scaling.h"
+#include "model/stats.h"
+
+static void assert_near(double found, double wanted, double relative)
+{
+    if (!(fabs(found - wanted) <= relative * fmax(fabs(wanted), 1e-300)))
+        fail_msg("found %.17g, wanted %.17g", found, wanted);
+}
+
+static void test_the_median_is_the_middle(void **state)
+{
+    double odd[] = { 3, 1, 2 }, even[] = { 4, 1, 3, 2 }, huge[] = { 1.5e308, 1.7e308 };
+
+    (void)state;
+    assert_near(hg_stats_median(odd, 3), 2, 0);
+    assert_near(hg_stats_median(even, 4), 2.5, 0);
+    assert_near(hg_stats_median(huge, 2), 1.6e308, 1e-15);
+    assert_true(isnan(hg_stats_median(NULL, 0)));
+}
+
+static void test_the_incomplete_beta_function(void **state)
+{
+    static const struct {
+        double a, b, x, value;
+    } cases[] = {
+        { 0.5, 0.5, 0.3, 0.36901011956554541 },
+        { 1, 3, 0.25, 0.578125 },
+        { 2, 5, 0.5, 0.890625 },
+        { 10, 0.5, 0.99, 0.65792817515678426 },
+        { 50.5, 20.25, 0.7, 0.38564925527244309 },
+        { 0.5, 500, 0.001, 0.6826895526900576 },
+        { 0.1, 2, 0.001, 0.55125583826663693 },
+        { 300, 300, 0.52, 0.83640260798475319 },
+        { 2, 3, 0, 0 },
+        { 2, 3, 1, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_near(hg_stats_beta(cases[i].a, cases[i].b, cases[i].x), cases[i].value, 1e-12);
+}
+
+static void test_quantiles_of_students_t(void **state)
+{
+    static const struct {
+        double p, df, t;
+    } cases[] = {
+        { 0.975, 1, 12.7062047361747046 },
+        { 0.975, 2, 4.30265272974946385 },
+        { 0.975, 3, 3.18244630528370959 },
+        { 0.975, 4, 2.77644510519779436 },
+        { 0.975, 9, 2.26215716279820554 },
+        { 0.975, 19, 2.09302405440830977 },
+        { 0.975, 30, 2.04227245630123831 },
+        { 0.975, 120, 1.97993040508244085 },
+        { 0.975, 1000000, 1.95996635681410704 },
+        { 0.95, 5, 2.01504837333302424 },
+        { 0.995, 7, 3.49948329735049392 },
+        { 0.9, 1.5, 2.19639841756553737 },
+        { 0.975, 2.37, 3.71892083979745842 },
+        { 0.975, 17.776, 2.10282131038022169 },
+        { 0.025, 1, -12.7062047361747046 },
+        { 0.999999, 2, 707.10572051576833 },
+        { 0.5, 3, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        assert_near(hg_stats_t_quantile(cases[i].p, cases[i].df), cases[i].t, 1e-9);
+        assert_near(hg_stats_t_cdf(cases[i].t, cases[i].df), cases[i].p, 1e-10);
+    }
+}
+
+static void test_intervals_of_medians_and_ratios(void **state)
+{
+    double a[] = { 12.1, 12.4, 12.2 }, b[] = { 101.7, 98.2, 103.9, 100.4, 99.9 };
+    double base[] = { 12.1, 12.4, 12.2, 12.9 }, mine[] = { 6.6, 6.9, 6.3 };
+    double same[] = { 10, 10, 10 }, other[] = { 10, 11, 12 };
+    struct hg_estimate e = hg_stats_center(a, 3);
+
+    (void)state;
+    assert_true(e.has_interval);
+    assert_near(e.value, 12.2, 1e-15);
+    assert_near(e.low, 11.8597801801408191, 1e-12);
+    assert_near(e.high, 12.6173442155905954, 1e-12);
+    e = hg_stats_center(b, 5);
+    assert_near(e.low, 98.1991789650943394, 1e-12);
+    assert_near(e.high, 103.473947836046089, 1e-12);
+    e = hg_stats_ratio(base, 4, mine, 3);
+    assert_near(e.value, 12.3 / 6.6, 1e-15);
+    assert_near(e.low, 1.71374258591366546, 1e-12);
+    assert_near(e.high, 2.06131165482753391, 1e-12);
+    e = hg_stats_ratio(other, 3, same, 3); /* no spread on one side */
+    assert_near(e.low, 0.874598637159558542, 1e-12);
+    e = hg_stats_ratio(same, 3, same, 3);
+    assert_near(e.low, 1, 1e-15);
+    assert_near(hg_stats_spread(&e), 0, 0);
+}
+
+static void test_no_interval_below_three_or_without_logarithms(void **state)
+{
+    double two[] = { 1, 2 }, zero[] = { 0, 1, 2 }, three[] = { 1, 2, 3 };
+
+    (void)state;
+    assert_false(hg_stats_center(two, 2).has_interval);
+    assert_false(hg_stats_center(zero, 3).has_interval);
+    assert_false(hg_stats_ratio(two, 2, three, 3).has_interval);
+    assert_false(hg_stats_ratio(three, 3, two, 2).has_interval);
+    assert_true(hg_stats_ratio(three, 3, three, 3).has_interval);
+}
+
+/* Normal deviates from a fixed sequence (Box and Muller over a 64-bit congruence). */
+static double normal(uint64_t *seed)
+{
+    double u[2];
+
+    for (int i = 0; i < 2; i++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
+    }
+    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
+}
+
+/* The interval holds the true median of log-normal draws 95 times in a hundred. */
+static void test_intervals_cover_what_they_promise(void **state)
+{
+    static const size_t sizes[] = { 3, 5, 10, 20 };
+    const int draws = 20000;
+    uint64_t seed = 42;
+
+    (void)state;
+    for (size_t s = 0; s < N_OF(sizes); s++) {
+        int center = 0, ratio = 0;
+
+        for (int i = 0; i < draws; i++) {
+            double a[20], b[20];
+            struct hg_estimate e;
+
+            for (size_t k = 0; k < sizes[s]; k++) {
+                a[k] = 100 * exp(0.05 * normal(&seed));
+                b[k] = 25 * exp(0.10 * normal(&seed));
+            }
+            e = hg_stats_center(a, sizes[s]);
+            center += e.low <= 100 && 100 <= e.high;
+            e = hg_stats_ratio(a, sizes[s], b, sizes[s]);
+            ratio += e.low <= 4 && 4 <= e.high;
+        }
+        assert_near((double)center / draws, 0.95, 0.006);
+        assert_near((double)ratio / draws, 0.95, 0.011); /* Welch is a little careful at n = 3 */
+    }
+}
+
+static void test_karp_flatt_and_efficiency(void **state)
+{
+    (void)state;
+    assert_near(hg_scaling_efficiency(3.26, 4), 0.815, 1e-12);
+    assert_near(hg_scaling_karp_flatt(1 / (0.1 + 0.9 / 8), 8), 0.1, 1e-12);
+    assert_near(hg_scaling_karp_flatt(8, 8), 0, 1e-12);
+    assert_true(hg_scaling_karp_flatt(8.5, 8) < 0);
+    assert_true(isnan(hg_scaling_karp_flatt(1, 1)));
+    assert_true(isnan(hg_scaling_karp_flatt(1, 0.5)));
+}
+
+static void test_amdahl_and_usl_fits(void **state)
+{
+    static const struct hg_scaling_point lab[] = {
+        { 1, 1 }, { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 }
+    };
+    static const struct hg_scaling_point good[] = {
+        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
+    };
+    static const struct hg_scaling_point bad[] = {
+        { 2, 1.8 }, { 4, 2.9 }, { 8, 3.2 }, { 16, 2.6 }
+    };
+    struct hg_amdahl a;
+    struct hg_usl u;
+
+    (void)state;
+    assert_true(hg_scaling_amdahl(lab, 4, &a) && hg_scaling_usl(lab, 4, &u));
+    assert_near(a.serial, 0.0837110278968554, 1e-12);
+    assert_near(a.limit, 1 / 0.0837110278968554, 1e-12);
+    assert_near(a.error, 0.0053003086797609, 1e-9);
+    assert_near(u.contention, 0.0786964975434053, 1e-12);
+    assert_near(u.coherency, 0, 0); /* free, it would be negative */
+    assert_near(u.error, 0.0130546956705587, 1e-9);
+    assert_true(isinf(u.peak_p));
+    assert_true(hg_scaling_amdahl(good, 4, &a) && hg_scaling_usl(good, 4, &u));
+    assert_near(a.serial, 0.062350963630157, 1e-12);
+    assert_near(u.contention, 0.0543778535201977, 1e-11);
+    assert_near(u.coherency, 0.00087307190554842, 1e-11);
+    assert_near(u.peak_p, 32.9104492496574, 1e-9);
+    assert_true(hg_scaling_usl(bad, 4, &u));
+    assert_near(u.contention, 0.0757708536850316, 1e-11);
+    assert_near(u.peak_p, 7.42623793388191, 1e-9);
+}
+
+static void test_fits_need_points_and_refuse_nonsense(void **state)
+{
+    static const struct hg_scaling_point few[] = { { 1, 1 }, { 2, 1.9 }, { 4, 3.5 } };
+    static const struct hg_scaling_point one_p[] = { { 2, 1.9 }, { 2, 1.8 }, { 2, 1.7 } };
+    static const struct hg_scaling_point above[] = { { 2, 2.2 }, { 4, 4.5 }, { 8, 9 } };
+    static const struct hg_scaling_point slower[] = { { 2, 0.2 }, { 4, 0.3 }, { 8, 0.5 } };
+    struct hg_amdahl a;
+    struct hg_usl u;
+
+    (void)state;
+    assert_false(hg_scaling_amdahl(few, 3, &a));
+    assert_false(hg_scaling_usl(few, 3, &u));
+    assert_true(hg_scaling_amdahl(one_p, 3, &a));
+    assert_false(hg_scaling_usl(one_p, 3, &u)); /* two unknowns, one p */
+    assert_false(hg_scaling_amdahl(above, 3, &a));
+    assert_true(hg_scaling_usl(above, 3, &u)); /* neither contention nor coherency: ideal */
+    assert_near(u.contention + u.coherency, 0, 0);
+    assert_false(hg_scaling_amdahl(slower, 3, &a));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_median_is_the_middle),
+        cmocka_unit_test(test_the_incomplete_beta_function),
+        cmocka_unit_test(test_quantiles_of_students_t),
+        cmocka_unit_test(test_intervals_of_medians_and_ratios),
+        cmocka_unit_test(test_no_interval_below_three_or_without_logarithms),
+        cmocka_unit_test(test_intervals_cover_what_they_promise),
+        cmocka_unit_test(test_karp_flatt_and_efficiency),
+        cmocka_unit_test(test_amdahl_and_usl_fits),
+        cmocka_unit_test(test_fits_need_points_and_refuse_nonsense),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
