@@ -6,14 +6,23 @@
 extern const struct hg_cmd hg_cmd_box;
 extern const struct hg_cmd hg_cmd_check;
 extern const struct hg_cmd hg_cmd_doctor;
+extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
 extern const struct hg_cmd hg_cmd_schema;
 
+/* clang-format off */
 const struct hg_cmd *const hg_commands[] = {
-    &hg_cmd_check,  &hg_cmd_expand, &hg_cmd_explain, &hg_cmd_box, &hg_cmd_doctor,
-    &hg_cmd_schema, NULL,
+    &hg_cmd_check,
+    &hg_cmd_expand,
+    &hg_cmd_explain,
+    &hg_cmd_box,
+    &hg_cmd_exec,
+    &hg_cmd_doctor,
+    &hg_cmd_schema,
+    NULL,
 };
+/* clang-format on */
 
 const struct hg_cmd *hg_cmd_find(const char *name)
 {

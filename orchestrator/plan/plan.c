@@ -13,22 +13,6 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 
-/* ---- Wall times ---- */
-
-double hg_plan_round_time(double time_s, double most_s)
-{
-    static const double minutes[] = {
-        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
-        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
-        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
-    };
-
-    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
-        if (time_s <= minutes[i] * 60)
-            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
-    return time_s;
-}
-
 /* ---- Making a plan ---- */
 
 struct make {
@@ -69,21 +53,6 @@ static char **copy_strings(const struct hg_words *words)
     return copy;
 }
 
-static void batch_done(struct hg_batch *b)
-{
-    json_decref(b->job);
-    for (size_t i = 0; i < b->n; i++)
-        free(b->ids[i]);
-    free(b->ids);
-    for (char **m = b->modules; m && *m; m++)
-        free(*m);
-    free(b->modules);
-    free(b->hardware);
-    free(b->backend);
-    free(b->shape);
-    hg_buf_done(&b->cells);
-}
-
 static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
 {
     struct hg_batch *b = HG_VEC_PUSH(mk->plan);
@@ -108,16 +77,6 @@ static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape,
         json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1)) < 0)
         return NULL;
     return b;
-}
-
-int hg_batch_push(struct hg_batch *b, char *id)
-{
-    if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {
-        free(id);
-        return -1;
-    }
-    b->ids[b->n++] = id;
-    return 0;
 }
 
 static int add_cell(struct hg_batch *b, const struct hg_cell *cell)
@@ -316,17 +275,4 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
         return NULL;
     }
     return mk.plan;
-}
-
-void hg_plan_free(struct hg_plan *plan)
-{
-    if (!plan)
-        return;
-    for (size_t i = 0; i < plan->n; i++)
-        batch_done(&plan->items[i]);
-    HG_VEC_DONE(plan);
-    json_decref(plan->workload);
-    json_decref(plan->site);
-    free(plan->name);
-    free(plan);
 }

@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 hg_add_bats(cli/05-house.bats cli 60)
+hg_add_bats(cli/40-node.bats cli 120)

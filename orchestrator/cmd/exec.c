@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "run/node.h"
+#include "run/rank.h"
+
+static struct {
+    const char *run, *attempt;
+    long batch, offset, submission;
+    bool rank;
+} o;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 0, "run", &o.run, "DIR", "the run's folder", 0, 0 },
+    { HG_OPT_INT, 0, "batch", &o.batch, "N", "number of the batch", 1, 1e6 },
+    { HG_OPT_INT, 0, "offset", &o.offset, "N", "line of array index 0 in the cells file", 0, 1e9 },
+    { HG_OPT_INT, 0, "submission", &o.submission, "N", "claim number; 0: by hand", 0, 1e9 },
+    { HG_OPT_FLAG, 0, "rank", &o.rank, NULL, "be one rank: run the words behind --", 0, 0 },
+    { HG_OPT_STRING, 0, "attempt", &o.attempt, "DIR", "with --rank: the attempt's folder", 0, 0 },
+    { 0 },
+};
+
+static int run_rank(char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    int code = hg_rank_run(o.attempt, argv, &err);
+
+    if (code == 0 && err.code)
+        return hg_errs_add(errs, &err);
+    if (err.code)
+        hg_log(HG_LOG_ERROR, "%s", err.text);
+    return code;
+}
+
+static int run_cell(struct hg_errs *errs)
+{
+    struct hg_node_args args = {
+        .run = o.run, .batch = (int)o.batch, .offset = o.offset, .submission = o.submission
+    };
+    struct hg_err err = HG_ERR_INIT;
+    bool claimed = false;
+    int code = 0;
+
+    if (hg_node_run(&args, &code, &claimed, &err) < 0)
+        return hg_errs_add(errs, &err);
+    if (!claimed)
+        hg_info("another copy of this job has claimed the cell; nothing to do");
+    return code;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    if (o.rank && o.attempt && argc > 0) {
+        argv[argc] = NULL; /* the options that stood there are gone */
+        return run_rank(argv, errs);
+    }
+    if (!o.rank && o.run && o.batch && argc == 0)
+        return run_cell(errs);
+    hg_err_set(hg_errs_next(errs), HG_E_USAGE,
+               "exec: wanted --run DIR --batch N, or --rank --attempt DIR -- COMMAND");
+    return -1;
+}
+
+const struct hg_cmd hg_cmd_exec = {
+    .name = "exec",
+    .args = "[-- COMMAND]",
+    .summary = "Run one cell on the node: what batch scripts call.",
+    .details = "Claims the attempt, starts the workload under the site's launcher, and writes "
+               "result.json\nwhatever happens. Exits with the workload's code.",
+    .opts = opts,
+    .max_args = -1,
+    .hidden = true,
+    .run = run,
+};

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/batch.h"
+
+#include <stdlib.h>
+
+#include "base/vec.h"
+
+double hg_plan_round_time(double time_s, double most_s)
+{
+    static const double minutes[] = {
+        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
+        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
+        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
+    };
+
+    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
+        if (time_s <= minutes[i] * 60)
+            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
+    return time_s;
+}
+
+int hg_batch_push(struct hg_batch *b, char *id)
+{
+    if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {
+        free(id);
+        return -1;
+    }
+    b->ids[b->n++] = id;
+    return 0;
+}
+
+static void batch_done(struct hg_batch *b)
+{
+    json_decref(b->job);
+    for (size_t i = 0; i < b->n; i++)
+        free(b->ids[i]);
+    free(b->ids);
+    for (char **m = b->modules; m && *m; m++)
+        free(*m);
+    free(b->modules);
+    free(b->hardware);
+    free(b->backend);
+    free(b->shape);
+    hg_buf_done(&b->cells);
+}
+
+void hg_plan_free(struct hg_plan *plan)
+{
+    if (!plan)
+        return;
+    for (size_t i = 0; i < plan->n; i++)
+        batch_done(&plan->items[i]);
+    HG_VEC_DONE(plan);
+    json_decref(plan->workload);
+    json_decref(plan->site);
+    free(plan->name);
+    free(plan);
+}

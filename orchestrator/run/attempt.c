@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/attempt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+
+void hg_attempt_name(unsigned submission, unsigned restarts, char out[static HG_ATTEMPT_NAME_MAX])
+{
+    snprintf(out, HG_ATTEMPT_NAME_MAX, "%u.%u", submission, restarts);
+}
+
+bool hg_attempt_parse(const char *name, unsigned *submission, unsigned *restarts)
+{
+    char again[HG_ATTEMPT_NAME_MAX];
+
+    if (sscanf(name, "%9u.%9u", submission, restarts) != 2)
+        return false;
+    hg_attempt_name(*submission, *restarts, again);
+    return strcmp(name, again) == 0;
+}
+
+bool hg_attempt_is_file_name(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return n >= 1 && n < 128 && name[n] == '\0' && name[0] != '.' && name[0] != '-';
+}
+
+static int write_new(const char *path, const struct hg_buf *text)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int rc = fd < 0 || text->failed ? -1 : 0;
+
+    if (rc == 0 && (hg_fs_write_all(fd, text->data, text->len) < 0 || fsync(fd) < 0))
+        rc = -1;
+    if (fd >= 0 && close(fd) < 0)
+        rc = -1;
+    return rc;
+}
+
+/* 0: the claim is ours, 1: somebody else's. */
+static int link_claim(const char *mine, const char *claim, struct hg_err *err)
+{
+    struct stat st;
+    int sys = link(mine, claim) < 0 ? errno : 0;
+
+    if (stat(mine, &st) == 0 && st.st_nlink == 2)
+        return 0;
+    if (sys == EEXIST)
+        return 1;
+    errno = sys;
+    return hg_err_sys(err, "cannot claim %s", claim);
+}
+
+int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    char nonce[17];
+    char *mine = NULL, *claim = NULL;
+    int rc = -1;
+
+    if (hg_fs_mkdirs(dir, 0700, err) < 0)
+        return -1;
+    hg_text_random_hex(8, nonce);
+    mine = hg_str_printf("%s/.claim.%s", dir, nonce);
+    claim = hg_fs_join(dir, "claim.json");
+    hg_json_dump(who, HG_JSON_INDENT, &text);
+    hg_buf_puts(&text, "\n");
+    if (!mine || !claim || text.failed) {
+        hg_err_oom(err);
+        goto out;
+    }
+    if (write_new(mine, &text) < 0) {
+        hg_err_sys(err, "cannot write %s", mine);
+        goto out;
+    }
+    rc = link_claim(mine, claim, err);
+    unlink(mine);
+    if (rc == 0)
+        rc = hg_fs_sync_dir(dir, err);
+out:
+    hg_buf_done(&text);
+    free(mine);
+    free(claim);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUN_ATTEMPT_H
+#define HG_RUN_ATTEMPT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* One try at a cell: cells/<id>/<S>.<R>/, S the claim number of the submission, R Slurm's restart
+ * count. Only the node side writes here:
+ *
+ *   claim.json      who runs it; made by link(), so that of two copies one goes on
+ *   cell.json       the cell's members, notes left out: what the workload reads
+ *   env.json        what every rank gets in its environment, and its working directory
+ *   out.log err.log what the workload printed, all ranks
+ *   ranks/<r>.json  times, memory, host and device of each rank
+ *   workload.json   what the workload said of itself ($HPCGRID_RESULT)
+ *   result.json     all of it, merged; there exactly when the attempt has ended
+ *
+ * and the workload's own files. */
+#define HG_ATTEMPT_NAME_MAX 32
+
+void hg_attempt_name(unsigned submission, unsigned restarts, char out[static HG_ATTEMPT_NAME_MAX]);
+
+/* False if this is no attempt's name. */
+bool hg_attempt_parse(const char *name, unsigned *submission, unsigned *restarts);
+
+/* Is this fit to be a file name made from a cell id or a template's name? As hg_text_is_name, up to
+ * 127 characters. */
+bool hg_attempt_is_file_name(const char *name);
+
+/* Make the attempt's folder dir and claim it for the process that `who` (an object) describes.
+ * Returns 0: ours; 1: another copy has it; -1 with err set. A claim is decided by the link count of
+ * our own file, so an answer lost on a network file system is no doubt. */
+int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err);
+
+#endif

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/node.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "plan/batch.h"
+#include "plan/template.h"
+#include "run/attempt.h"
+#include "run/outcome.h"
+#include "run/rundir.h"
+#include "run/where.h"
+
+/* Slurm tells the steps to end at the same time as us; only where the launcher does not end by that
+ * is it told, too. */
+#define FORWARD_AFTER_S 2
+
+/* Values longer than this are not set as HPCGRID_<KEY>: the kernel takes 128 KiB a variable. They
+ * stand in the cell's file. */
+#define VARIABLE_MAX (100 * 1024)
+
+struct node {
+    const struct hg_node_args *args;
+    struct hg_rundir rd;
+    json_t *plan, *line; /* plan.json; the cell's line */
+    const json_t *batch; /* in plan */
+    const json_t *cell;  /* in line */
+    const char *id;      /* in line */
+    char name[HG_ATTEMPT_NAME_MAX];
+    char *dir; /* of the attempt */
+    char head[256];
+    long long tasks, tasks_per_node, nodes, cpus_per_task;
+    double time_s; /* limit; 0: unknown */
+    double start_s, start_mono_s;
+    bool direct; /* no launcher: once, here */
+    struct hg_words words;
+    struct hg_outcome outcome;
+};
+
+/* ---- Which cell ---- */
+
+static long long job_count(const struct node *n, const char *key)
+{
+    json_int_t v = json_integer_value(json_object_get(json_object_get(n->batch, "job"), key));
+
+    return v > 0 ? v : 1;
+}
+
+static unsigned variable(const char *name)
+{
+    const char *value = getenv(name);
+
+    return value ? (unsigned)strtoul(value, NULL, 10) : 0;
+}
+
+static int find_cell(struct node *n, struct hg_err *err)
+{
+    size_t line = (size_t)n->args->offset + variable("SLURM_ARRAY_TASK_ID");
+    const json_t *job;
+
+    n->plan = hg_plan_read(n->rd.path, err);
+    if (!n->plan)
+        return -1;
+    n->batch = json_array_get(json_object_get(n->plan, "batches"), (size_t)n->args->batch - 1);
+    job = json_object_get(n->batch, "job");
+    if (!job)
+        return hg_err_set(err, HG_E_INPUT, "%s has no batch %d", n->rd.path, n->args->batch);
+    n->line = hg_plan_read_cell(n->rd.path, n->args->batch, line, err);
+    n->cell = json_object_get(n->line, "cell");
+    n->id = json_string_value(json_object_get(n->line, "id"));
+    if (!n->line)
+        return -1;
+    if (!n->id || !json_is_object(n->cell) || !hg_attempt_is_file_name(n->id))
+        return hg_err_set(err, HG_E_INPUT, "%s: line %zu of batch %d is no cell", n->rd.path,
+                          line + 1, n->args->batch);
+    n->nodes = job_count(n, "nodes");
+    n->tasks_per_node = job_count(n, "tasks_per_node");
+    n->tasks = n->nodes * n->tasks_per_node;
+    n->cpus_per_task = job_count(n, "cpus_per_task");
+    n->time_s = json_number_value(json_object_get(job, "time_s"));
+    return 0;
+}
+
+static int claim(struct node *n, struct hg_err *err)
+{
+    json_t *who = hg_where_slurm(NULL);
+    char host[256] = "";
+    int rc;
+
+    gethostname(host, sizeof host - 1);
+    hg_attempt_name((unsigned)n->args->submission, variable("SLURM_RESTART_COUNT"), n->name);
+    n->dir = hg_rundir_path(&n->rd, "cells/%s/%s", n->id, n->name);
+    json_object_set_new(who, "host", json_string(host));
+    json_object_set_new(who, "pid", json_integer(getpid()));
+    json_object_set_new(who, "claimed_s", hg_json_number(n->start_s));
+    rc = n->dir ? hg_attempt_claim(n->dir, who, err) : hg_err_oom(err);
+    json_decref(who);
+    return rc;
+}
+
+/* ---- The attempt's files ---- */
+
+static int save_json(const struct node *n, const char *name, const json_t *value,
+                     struct hg_err *err)
+{
+    char *path = hg_fs_join(n->dir, name);
+    int rc = path ? hg_json_save(path, value, err) : hg_err_oom(err);
+
+    free(path);
+    return rc;
+}
+
+/* cell.json: the members as the workload may see them. The worker computes with what the site says
+ * of the hardware unless the cell says more. */
+static int write_cell(const struct node *n, struct hg_err *err)
+{
+    const json_t *backend = json_object_get(n->batch, "backend");
+    json_t *cell = json_object();
+    const char *key;
+    json_t *value;
+    int rc;
+
+    json_object_foreach((json_t *)n->cell, key, value) if (key[0] != '_')
+        json_object_set(cell, key, value);
+    if (json_object_get(n->outcome.workload, "program") && json_is_string(backend) &&
+        !json_object_get(cell, "backend"))
+        json_object_set(cell, "backend", (json_t *)backend);
+    rc = save_json(n, "cell.json", cell, err);
+    json_decref(cell);
+    return rc;
+}
+
+static bool is_taken(const char *name)
+{
+    static const char *const ours[] = { "claim.json", "cell.json",     "env.json", "out.log",
+                                        "err.log",    "workload.json", "ranks",    "result.json" };
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return true;
+    return false;
+}
+
+static int write_files(const struct node *n, const struct hg_template_vars *vars,
+                       struct hg_err *err)
+{
+    const char *name;
+    json_t *text;
+    int rc = 0;
+
+    json_object_foreach(json_object_get(n->outcome.workload, "files"), name, text)
+    {
+        struct hg_buf out = HG_BUF_INIT;
+        char *path = hg_fs_join(n->dir, name);
+
+        if (!hg_attempt_is_file_name(name) || is_taken(name))
+            rc = hg_err_set(err, HG_E_INPUT, "workload/files: \"%s\" cannot be a file's name here",
+                            name);
+        else if (!path)
+            rc = hg_err_oom(err);
+        else if ((rc = hg_template_lines(json_string_value(text), vars, &out, err)) == 0)
+            rc = hg_fs_replace(path, hg_buf_str(&out), out.len, 0600, err);
+        hg_buf_done(&out);
+        free(path);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- The ranks' environment ---- */
+
+/* "batch_size" -> "HPCGRID_BATCH_SIZE" */
+static void variable_name(const char *key, char *out, size_t size)
+{
+    size_t used = (size_t)snprintf(out, size, "HPCGRID_");
+
+    for (; *key && used + 1 < size; key++)
+        out[used++] = isalnum((unsigned char)*key) ? (char)toupper((unsigned char)*key) : '_';
+    out[used] = '\0';
+}
+
+static void add_members(const struct node *n, json_t *env)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)n->cell, key, value)
+    {
+        struct hg_buf text = HG_BUF_INIT;
+        char name[256];
+
+        if (key[0] == '_' || json_is_null(value))
+            continue;
+        variable_name(key, name, sizeof name);
+        hg_template_value(value, &text);
+        if (text.len <= VARIABLE_MAX)
+            json_object_set_new(env, name, json_string(hg_buf_str(&text)));
+        hg_buf_done(&text);
+    }
+}
+
+static int add_templates(const json_t *from, const struct hg_template_vars *vars, json_t *env,
+                         struct hg_err *err)
+{
+    const char *name;
+    json_t *text;
+
+    json_object_foreach((json_t *)from, name, text)
+    {
+        struct hg_buf value = HG_BUF_INIT;
+        bool absent = false;
+        int rc = hg_template_text(json_string_value(text), vars, &value, &absent, err);
+
+        if (rc == 0 && !absent)
+            json_object_set_new(env, name, json_string(hg_buf_str(&value)));
+        hg_buf_done(&value);
+        if (rc < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void set_path(const struct node *n, json_t *env, const char *name, const char *file)
+{
+    char *path = hg_fs_join(n->dir, file);
+
+    if (path)
+        json_object_set_new(env, name, json_string(path));
+    free(path);
+}
+
+/* What hpcgrid promises to every rank; a site or workload may have set threads and port itself. */
+static void add_promises(const struct node *n, json_t *env)
+{
+    char number[24];
+
+    set_path(n, env, "HPCGRID_CELL", "cell.json");
+    set_path(n, env, "HPCGRID_RESULT", "workload.json");
+    json_object_set_new(env, "HPCGRID_RUN", json_string(n->rd.path));
+    json_object_set_new(env, "HPCGRID_ATTEMPT", json_string(n->dir));
+    if (!json_object_get(env, "MASTER_ADDR"))
+        json_object_set_new(env, "MASTER_ADDR", json_string(n->head));
+    snprintf(number, sizeof number, "%d", hg_where_port());
+    if (!json_object_get(env, "MASTER_PORT"))
+        json_object_set_new(env, "MASTER_PORT", json_string(number));
+    snprintf(number, sizeof number, "%lld", n->cpus_per_task);
+    if (!json_object_get(env, "OMP_NUM_THREADS"))
+        json_object_set_new(env, "OMP_NUM_THREADS", json_string(number));
+}
+
+static int write_env(const struct node *n, const struct hg_template_vars *vars, struct hg_err *err)
+{
+    json_t *root = json_object(), *env = json_object();
+    int rc = -1;
+
+    if (add_templates(json_object_get(json_object_get(n->plan, "site"), "env"), vars, env, err) < 0)
+        goto out;
+    add_members(n, env);
+    if (add_templates(json_object_get(n->outcome.workload, "env"), vars, env, err) < 0)
+        goto out;
+    add_promises(n, env);
+    json_object_set(root, "cwd", json_object_get(n->outcome.workload, "cwd"));
+    json_object_set_new(root, "tasks", json_integer(n->tasks));
+    json_object_set_new(root, "tasks_per_node", json_integer(n->tasks_per_node));
+    json_object_set_new(root, "direct", json_boolean(n->direct));
+    json_object_set_new(root, "gpu", json_boolean(n->outcome.gpu));
+    json_object_set(root, "env", env);
+    rc = save_json(n, "env.json", root, err);
+out:
+    json_decref(env);
+    json_decref(root);
+    return rc;
+}
+
+/* ---- The words that start it all ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int push_format(struct hg_words *words, const char *fmt, long long value, struct hg_err *err)
+{
+    char text[64];
+
+    snprintf(text, sizeof text, "%s%lld", fmt, value);
+    return hg_words_push(words, text) < 0 ? hg_err_oom(err) : 0;
+}
+
+/* srun since 22.05 does not take the job's CPUs per task over: everything is said. What the site or
+ * the matrix says stands behind and wins. */
+static int push_srun_options(const struct node *n, struct hg_words *words, struct hg_err *err)
+{
+    if (push_format(words, "--nodes=", n->nodes, err) < 0 ||
+        push_format(words, "--ntasks=", n->tasks, err) < 0 ||
+        push_format(words, "--ntasks-per-node=", n->tasks_per_node, err) < 0 ||
+        push_format(words, "--cpus-per-task=", n->cpus_per_task, err) < 0)
+        return -1;
+    if (hg_words_push(words, "--kill-on-bad-exit=1") < 0 ||
+        hg_words_push(words, "--export=ALL") < 0 || hg_words_push(words, "--input=none") < 0)
+        return hg_err_oom(err);
+    return 0;
+}
+
+static int push_launcher(const struct node *n, const struct hg_template_vars *vars,
+                         struct hg_words *words, struct hg_err *err)
+{
+    const json_t *launch = json_object_get(n->outcome.workload, "launch");
+    const json_t *site = json_object_get(json_object_get(n->plan, "site"), "launcher");
+    struct hg_words given = HG_WORDS_INIT;
+    int rc = hg_template_words(launch ? launch : site, vars, &given, err);
+
+    for (size_t i = 0; rc == 0 && i < given.n; i++) {
+        if (hg_words_push(words, given.items[i]) < 0)
+            rc = hg_err_oom(err);
+        if (rc == 0 && i == 0 && strcmp(base_name(given.items[0]), "srun") == 0)
+            rc = push_srun_options(n, words, err);
+        if (rc == 0 && i == 0 && strncmp(base_name(given.items[0]), "mpi", 3) == 0) {
+            rc = hg_words_push(words, "-n") < 0 ? hg_err_oom(err)
+                                                : push_format(words, "", n->tasks, err);
+        }
+    }
+    hg_words_done(&given);
+    return rc;
+}
+
+/* hpcgrid-worker: named by the environment, beside this program (installed or in the build tree),
+ * else on the PATH. Yours. */
+static char *find_worker(const char *self)
+{
+    const char *named = getenv("HPCGRID_WORKER");
+    char *dir = hg_fs_dirname(self);
+    char *beside = dir ? hg_fs_join(dir, "hpcgrid-worker") : NULL;
+    char *built = dir ? hg_fs_join(dir, "../worker/hpcgrid-worker") : NULL;
+    char *found = strdup(named && named[0]                ? named
+                         : beside && hg_fs_exists(beside) ? beside
+                         : built && hg_fs_exists(built)   ? built
+                                                          : "hpcgrid-worker");
+
+    free(dir);
+    free(beside);
+    free(built);
+    return found;
+}
+
+static int push_argv(const struct node *n, const char *self, const struct hg_template_vars *vars,
+                     struct hg_words *words, struct hg_err *err)
+{
+    const json_t *command = json_object_get(n->outcome.workload, "command");
+    size_t before = words->n;
+    char *worker, *cell;
+    int rc;
+
+    if (command) {
+        if (hg_template_words(command, vars, words, err) < 0)
+            return -1;
+        if (words->n == before)
+            return hg_err_set(err, HG_E_INPUT, "the command has no words left for this cell");
+        return 0;
+    }
+    worker = find_worker(self);
+    cell = hg_fs_join(n->dir, "cell.json");
+    rc = worker && cell && hg_words_push(words, worker) == 0 &&
+                 hg_words_push(words, "train") == 0 && hg_words_push(words, "--cell") == 0 &&
+                 hg_words_push(words, cell) == 0
+             ? 0
+             : hg_err_oom(err);
+    free(worker);
+    free(cell);
+    return rc;
+}
+
+static int make_words(struct node *n, const struct hg_template_vars *vars, struct hg_err *err)
+{
+    char *self = hg_fs_self(err);
+    int rc = -1;
+
+    if (!self)
+        return -1;
+    if (push_launcher(n, vars, &n->words, err) < 0)
+        goto out;
+    n->direct = n->words.n == 0;
+    if (hg_words_push(&n->words, self) < 0 || hg_words_push(&n->words, "exec") < 0 ||
+        hg_words_push(&n->words, "--rank") < 0 || hg_words_push(&n->words, "--attempt") < 0 ||
+        hg_words_push(&n->words, n->dir) < 0 || hg_words_push(&n->words, "--") < 0) {
+        hg_err_oom(err);
+        goto out;
+    }
+    rc = push_argv(n, self, vars, &n->words, err);
+out:
+    free(self);
+    return rc;
+}
+
+static int prepare(struct node *n, struct hg_err *err)
+{
+    struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head };
+    const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
+    char *ranks = hg_fs_join(n->dir, "ranks");
+    int rc = -1;
+
+    if (!ranks)
+        return hg_err_oom(err);
+    if (problem && problem[0])
+        hg_err_set(err, HG_E_ENV, "%s", problem);
+    else if (hg_fs_mkdirs(ranks, 0700, err) == 0 && write_cell(n, err) == 0 &&
+             write_files(n, &vars, err) == 0 && make_words(n, &vars, err) == 0)
+        rc = write_env(n, &vars, err);
+    free(ranks);
+    return rc;
+}
+
+/* ---- Running ---- */
+
+static int open_log(const struct node *n, const char *name, struct hg_err *err)
+{
+    char *path = hg_fs_join(n->dir, name);
+    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+
+    if (fd < 0)
+        hg_err_sys(err, "cannot write %s/%s", n->dir, name);
+    free(path);
+    return fd;
+}
+
+static int start(struct node *n, struct hg_proc *proc, struct hg_err *err)
+{
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    char cpus[24];
+    int rc = -1;
+
+    spec.argv = (const char *const *)n->words.items;
+    spec.in = HG_PROC_NULL;
+    spec.out = open_log(n, "out.log", err);
+    spec.err = open_log(n, "err.log", err);
+    /* out of reach of what Slurm sends to the batch script's group: exec decides what gets through */
+    spec.new_session = true;
+    spec.death_signal = n->direct ? SIGTERM : SIGKILL;
+    snprintf(cpus, sizeof cpus, "%lld", n->cpus_per_task);
+    setenv("SRUN_CPUS_PER_TASK", cpus, 1);
+    if (spec.out >= 0 && spec.err >= 0)
+        rc = hg_proc_start(&spec, proc, err);
+    if (rc < 0)
+        hg_err_wrap(err, "%s", n->direct ? "rank" : "launcher");
+    if (spec.out >= 0)
+        close(spec.out);
+    if (spec.err >= 0)
+        close(spec.err);
+    return rc;
+}
+
+static double deadline_s(const struct node *n)
+{
+    const char *end = getenv("SLURM_JOB_END_TIME");
+
+    if (end)
+        return strtod(end, NULL);
+    return n->time_s > 0 ? n->start_s + n->time_s : 0;
+}
+
+/* TERM: is it the time limit? Slurm counts from a little before we began. */
+static enum hg_stop why_stopped(const struct node *n)
+{
+    double end = deadline_s(n);
+    double slack = n->time_s > 120 ? 30 : n->time_s / 4;
+
+    return end > 0 && hg_clock_wall_s() >= end - slack ? HG_STOP_TIMEOUT : HG_STOP_CANCELLED;
+}
+
+static int save_result(struct node *n, struct hg_err *err, json_t **out)
+{
+    json_t *result;
+    int rc;
+
+    n->outcome.wall_s = hg_clock_mono_s() - n->start_mono_s;
+    n->outcome.end_s = hg_clock_wall_s();
+    result = hg_outcome_result(&n->outcome);
+    rc = save_json(n, "result.json", result, err);
+    if (out)
+        *out = result;
+    else
+        json_decref(result);
+    return rc;
+}
+
+/* TERM has come. A result is written at once: if the workload takes longer than Slurm waits before
+ * it kills, this is what stays. */
+static void stop(struct node *n, pid_t pid)
+{
+    if (n->outcome.stop != HG_STOP_NONE)
+        return;
+    n->outcome.stop = why_stopped(n);
+    if (n->direct)
+        kill(-pid, SIGTERM);
+    save_result(n, NULL, NULL);
+}
+
+/* Wait for the launcher, with the signals that may come before it ends. */
+static void wait_end(struct node *n, pid_t pid, const sigset_t *signals)
+{
+    double stop_s = 0;
+
+    for (;;) {
+        struct timespec tick = { .tv_sec = 1 };
+        pid_t got = waitpid(pid, &n->outcome.status, WNOHANG);
+        int signal;
+
+        if (got == pid || (got < 0 && errno == ECHILD))
+            break;
+        signal = sigtimedwait(signals, NULL, &tick);
+        if (signal == SIGTERM || signal == SIGINT) {
+            stop(n, pid);
+            if (stop_s <= 0 && !n->direct)
+                stop_s = hg_clock_mono_s() + FORWARD_AFTER_S;
+        } else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) {
+            kill(n->direct ? -pid : pid, signal);
+        }
+        if (stop_s > 0 && hg_clock_mono_s() >= stop_s) {
+            kill(pid, SIGTERM);
+            stop_s = -1;
+        }
+    }
+    n->outcome.ended = true;
+}
+
+static void block_signals(sigset_t *signals)
+{
+    static const int wanted[] = { SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGCHLD };
+
+    sigemptyset(signals);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(signals, wanted[i]);
+    sigprocmask(SIG_BLOCK, signals, NULL);
+}
+
+static void find_out(struct node *n)
+{
+    const json_t *launcher = json_object_get(json_object_get(n->plan, "site"), "launcher");
+    const char *srun = json_string_value(json_array_get(launcher, 0));
+
+    n->outcome.env =
+        hg_where_env(json_string_value(json_object_get(n->outcome.workload, "cwd"))
+                         ? json_string_value(json_object_get(n->outcome.workload, "cwd"))
+                         : n->rd.path);
+    n->outcome.slurm = hg_where_slurm(srun && strcmp(base_name(srun), "srun") == 0 ? srun : NULL);
+    hg_where_head(n->head, sizeof n->head);
+}
+
+static int run_claimed(struct node *n, int *code, struct hg_err *err)
+{
+    struct hg_err problem = HG_ERR_INIT;
+    struct hg_proc proc;
+    sigset_t signals;
+    json_t *result = NULL;
+    int rc;
+
+    n->outcome = (struct hg_outcome){
+        .dir = n->dir,
+        .name = n->name,
+        .run_key = json_string_value(json_object_get(n->plan, "run_key")),
+        .line = n->line,
+        .workload = json_object_get(n->plan, "workload"),
+        .gpu = json_is_true(json_object_get(n->batch, "gpu")),
+        .cpus_per_task = n->cpus_per_task,
+        .start_s = n->start_s,
+    };
+    block_signals(&signals);
+    find_out(n);
+    rc = prepare(n, &problem);
+    n->start_mono_s = hg_clock_mono_s();
+    if (rc == 0 && start(n, &proc, &problem) == 0)
+        wait_end(n, proc.pid, &signals);
+    else
+        n->outcome.problem = &problem;
+    rc = save_result(n, err, &result);
+    *code = hg_outcome_exit_code(&n->outcome, result);
+    json_decref(result);
+    return rc;
+}
+
+static void node_done(struct node *n)
+{
+    json_decref(n->outcome.env);
+    json_decref(n->outcome.slurm);
+    json_decref(n->plan);
+    json_decref(n->line);
+    hg_words_done(&n->words);
+    free(n->dir);
+    hg_rundir_done(&n->rd);
+}
+
+int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struct hg_err *err)
+{
+    struct node n = { .args = args, .start_s = hg_clock_wall_s() };
+    int rc = hg_rundir_find("", args->run, &n.rd, err);
+
+    if (rc == 0)
+        rc = find_cell(&n, err);
+    if (rc == 0)
+        rc = claim(&n, err);
+    *claimed = rc == 0;
+    *code = 0;
+    if (rc == 0)
+        rc = run_claimed(&n, code, err);
+    node_done(&n);
+    return rc < 0 ? -1 : 0;
+}

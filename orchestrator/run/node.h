@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUN_NODE_H
+#define HG_RUN_NODE_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* The node side: what a job's batch script ends in. */
+struct hg_node_args {
+    const char *run; /* folder */
+    int batch;       /* number */
+    long offset;     /* of the array's index 0 in the cells file */
+    long submission; /* claim number; 0: by hand */
+};
+
+/* Run one cell, the one of this array task, from claim to result.json. *code is the exit code: the
+ * workload's, 128 + n for a signal, 1 where it ended well but left no valid result, 4 when it could
+ * not be started, 0 when another copy holds the attempt (*claimed is false then). Returns -1 with
+ * err set when there is no attempt's folder to write a result into. */
+int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struct hg_err *err);
+
+#endif

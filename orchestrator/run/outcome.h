@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUN_OUTCOME_H
+#define HG_RUN_OUTCOME_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+#define HG_RESULT_SCHEMA "hpcgrid-result/1"
+#define HG_RESULT_MAX ((size_t)16 << 20) /* bytes of a workload's result file */
+#define HG_RESULT_DEPTH 64
+#define HG_RESULT_VALUES 1000000 /* a parsed value takes some 200 bytes, whatever its text */
+
+enum hg_stop { HG_STOP_NONE, HG_STOP_TIMEOUT, HG_STOP_CANCELLED };
+
+/* All that is known of an attempt when it ends (or is about to be killed); lent. */
+struct hg_outcome {
+    const char *dir;  /* its folder */
+    const char *name; /* "1.0" */
+    const char *run_key;
+    const json_t *line;     /* of the cells file: id, cell */
+    const json_t *workload; /* of plan.json: program, results */
+    bool gpu;               /* the cell's hardware has GPUs */
+    long long cpus_per_task;
+    const struct hg_err *problem; /* why the launcher was not started; NULL: it was */
+    bool ended;                   /* status is the launcher's wait status */
+    int status;
+    enum hg_stop stop;     /* TERM came */
+    double wall_s;         /* from before the launcher's start to its end, monotonic */
+    double start_s, end_s; /* since 1970 */
+    json_t *env, *slurm;   /* run/where.h; NULL: left out */
+};
+
+/* The result of an attempt, whatever happened: what exec knows, merged with what the workload and
+ * its ranks wrote (untrusted: size, depth, types, duplicate members and NaN are dealt with). A new
+ * reference, NULL only when memory is gone. */
+json_t *hg_outcome_result(const struct hg_outcome *o);
+
+/* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is
+ * not ok. */
+int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result);
+
+/* Parse JSON that a foreign program wrote: at most HG_RESULT_DEPTH levels, HG_RESULT_VALUES values,
+ * no member twice; NaN and infinities become null and set *diverged. NULL with err set. */
+json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *diverged,
+                         struct hg_err *err);
+
+#endif

@@ -1,0 +1,379 @@
+#!/usr/bin/env bats
+# The node side without Slurm: a plan written by hand, SLURM_* set by hand, commands that misbehave.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    run_dir=$BATS_TEST_TMPDIR/reports/x/001
+    mkdir -p -m 0700 "$run_dir/batches"
+    unset "${!SLURM_@}"
+    export SLURM_ARRAY_TASK_ID=0
+}
+
+# plan WORKLOAD [CELL]: a run of one batch with three cells, all like CELL.
+plan() {
+    local cell=${2:-'{"hardware":"cpu","nodes":1,"tasks_per_node":1,"size":3,"_note":"n"}'}
+    cat >"$run_dir/plan.json" <<END
+{"schema": "hpcgrid-plan/1", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
+ "workload": $1,
+ "site": {"name": "here", "launcher": [], "env": {"SITE_SAYS": "hello"}},
+ "batches": [{"number": 1, "cells": 3, "hardware": "cpu", "gpu": ${gpu:-false}, "job": {"nodes": 1, "tasks_per_node": ${tasks:-1}, "cpus_per_task": ${cpus:-1}, "time_s": ${time_s:-0}}}]}
+END
+    for id in c-0 c-1 c-2; do
+        printf '{"id":"%s","baseline":null,"added":false,"cell":%s}\n' $id "$cell"
+    done >"$run_dir/batches/1.cells.jsonl"
+}
+
+node() {
+    "$hpcgrid" exec --run "$run_dir" --batch 1 "$@"
+}
+
+# The same in the background; $pid is the program's own.
+start_node() {
+    "$hpcgrid" exec --run "$run_dir" --batch 1 3>&- &
+    pid=$!
+}
+
+# The value of a member at the top level of a JSON file of ours, as it stands.
+member() {
+    sed -n "s/^  \"$2\": \(.*[^,]\),\{0,1\}$/\1/p" "$1"
+}
+
+result() {
+    member "$run_dir/cells/c-0/0.0/result.json" "$1"
+}
+
+sh_workload() { # a shell script as workload; no quotes or backslashes inside
+    printf '{"command": ["sh", "-c", "%s"], "launch": [], "cwd": "/"}' "$1"
+}
+
+@test "a command without a result file is ok with its wall time" {
+    plan "$(sh_workload 'echo out; echo err >&2')"
+    node
+    [ "$(result status)" = '"ok"' ]
+    [ "$(result exit_code)" = 0 ]
+    [ "$(result attempt)" = '"0.0"' ]
+    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = out ]
+    [ "$(cat "$run_dir/cells/c-0/0.0/err.log")" = err ]
+    grep -q '"wall_s": [0-9]' "$run_dir/cells/c-0/0.0/result.json"
+    [ "$(stat -c %a "$run_dir/cells/c-0/0.0")" = 700 ]
+}
+
+@test "offset and task id choose the line" {
+    plan "$(sh_workload 'exit 0')"
+    SLURM_ARRAY_TASK_ID=1 node --offset 1
+    [ -e "$run_dir/cells/c-2/0.0/result.json" ]
+    [ ! -e "$run_dir/cells/c-0" ]
+    SLURM_ARRAY_TASK_ID=3 run node
+    [ "$status" -eq 4 ] || [ "$status" -eq 3 ]
+    [[ "$output" == *"has no line 4"* ]]
+}
+
+@test "of two copies one runs, the other leaves at once with 0" {
+    plan "$(sh_workload 'echo ran')"
+    node --submission 7
+    run node --submission 7
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"another copy"* ]]
+    [ "$(cat "$run_dir/cells/c-0/7.0/out.log")" = ran ]
+    ls -A "$run_dir/cells/c-0/7.0" | grep '^\.claim' && return 1
+    grep -q '"pid"' "$run_dir/cells/c-0/7.0/claim.json"
+}
+
+@test "twenty copies at once run the workload once" {
+    plan "$(sh_workload "echo ran >>$BATS_TEST_TMPDIR/count")"
+    for i in $(seq 20); do node --submission 1 2>/dev/null & done
+    wait
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/count")" -eq 1 ]
+    [ "$(member "$run_dir/cells/c-0/1.0/result.json" status)" = '"ok"' ]
+}
+
+@test "a higher restart count is a new attempt" {
+    plan "$(sh_workload 'exit 0')"
+    node --submission 1
+    SLURM_RESTART_COUNT=1 node --submission 1
+    [ -e "$run_dir/cells/c-0/1.0/result.json" ]
+    [ "$(member "$run_dir/cells/c-0/1.1/result.json" attempt)" = '"1.1"' ]
+}
+
+@test "a failure passes its exit code on and keeps the last words" {
+    plan "$(sh_workload 'echo it broke >&2; exit 42')"
+    run node
+    [ "$status" -eq 42 ]
+    [ "$(result status)" = '"failed"' ]
+    [ "$(result exit_code)" = 42 ]
+    grep -q '"message": "exit code 42"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"tail": "it broke"' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "a workload that is killed gives 128 + n and the signal's name" {
+    plan "$(sh_workload 'kill -9 $$')"
+    run node
+    [ "$status" -eq 137 ]
+    [ "$(result status)" = '"failed"' ]
+    grep -q '"message": "signal 9 (Killed)"' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "a missing command, no permission and a missing folder say so" {
+    plan '{"command": ["no-such-program-here"], "launch": [], "cwd": "/"}'
+    run -127 node
+    grep -q '"message": "cannot start no-such-program-here: No such file or directory"' "$run_dir/cells/c-0/0.0/result.json"
+
+    plan '{"command": ["/etc/passwd"], "launch": [], "cwd": "/"}'
+    run node --submission 1
+    [ "$status" -eq 126 ]
+    grep -q 'cannot start /etc/passwd: Permission denied' "$run_dir/cells/c-0/1.0/result.json"
+
+    plan '{"command": ["true"], "launch": [], "cwd": "/no/such/folder"}'
+    run node --submission 2
+    [ "$status" -eq 126 ]
+    grep -q 'cannot go to folder /no/such/folder' "$run_dir/cells/c-0/2.0/result.json"
+}
+
+@test "a launcher that is not there is an error in the result" {
+    plan '{"command": ["true"], "launch": ["no-such-launcher", "-x"], "cwd": "/"}'
+    run node
+    [ "$status" -eq 4 ]
+    [ "$(result status)" = '"failed"' ]
+    grep -q '"message": "launcher: cannot start no-such-launcher: No such file or directory"' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "a launcher of one's own gets the rank's words and numbers the ranks" {
+    cat >"$BATS_TEST_TMPDIR/launch" <<'END'
+#!/bin/sh
+# two ranks, numbered as mpirun does
+shift 2
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$@" || exit
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_LOCAL_RANK=1 OMPI_COMM_WORLD_SIZE=2 exec "$@"
+END
+    chmod +x "$BATS_TEST_TMPDIR/launch"
+    tasks=2 cpus=3 plan "{\"command\": [\"sh\", \"-c\", \"echo \$RANK/\$WORLD_SIZE/\$LOCAL_RANK \$OMP_NUM_THREADS \$SITE_SAYS\"], \"launch\": [\"$BATS_TEST_TMPDIR/launch\", \"a\", \"{{size}}\"], \"cwd\": \"/\"}"
+    node
+    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "0/2/0 3 hello
+1/2/1 3 hello" ]
+    [ "$(member "$run_dir/cells/c-0/0.0/ranks/1.json" rank)" = 1 ]
+    grep -q '"user_s"' "$run_dir/cells/c-0/0.0/ranks/0.json"
+    grep -q '"max_rss_bytes"' "$run_dir/cells/c-0/0.0/ranks/0.json"
+}
+
+@test "the first rank to fail is named, not those that were ended for its sake" {
+    cat >"$BATS_TEST_TMPDIR/launch" <<'END'
+#!/bin/sh
+OMPI_COMM_WORLD_RANK=1 OMPI_COMM_WORLD_SIZE=2 "$@"
+OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 "$@"
+exit 9
+END
+    chmod +x "$BATS_TEST_TMPDIR/launch"
+    tasks=2 plan "{\"command\": [\"sh\", \"-c\", \"[ \$RANK = 1 ] && exit 5; kill -9 \$\$\"], \"launch\": [\"$BATS_TEST_TMPDIR/launch\"], \"cwd\": \"/\"}"
+    run node
+    [ "$status" -eq 9 ]
+    grep -q '"message": "exit code 5"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"rank": 1' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "what the workload writes is merged; exec's own keys cannot be forged" {
+    plan "$(sh_workload 'cp /dev/stdin $HPCGRID_RESULT <'"$BATS_TEST_TMPDIR"'/w')"
+    echo '{"train_s": 12.5, "eval": {"f1": 88.5}, "status": "ok", "id": "forged", "wall_s": 1e9, "attempt": "9.9",
+           "ranks": [{"rank": 0, "peak": 7, "user_s": -1}], "env": {"host": "forged", "cudnn": "9"}, "comparable": {"seq_len": 384}}' >"$BATS_TEST_TMPDIR/w"
+    node
+    file=$run_dir/cells/c-0/0.0/result.json
+    [ "$(result train_s)" = 12.5 ]
+    [ "$(result id)" = '"c-0"' ]
+    [ "$(result attempt)" = '"0.0"' ]
+    grep -q '"f1": 88.5' "$file"
+    grep -q '"peak": 7' "$file"
+    grep -q '"cudnn": "9"' "$file"
+    grep -q '"seq_len": 384' "$file"
+    ! grep -q forged "$file"
+    ! grep -q '"user_s": -1' "$file"
+    [[ "$(result wall_s)" != 1e9 ]]
+}
+
+# bad TEXT MESSAGE: a result file with this text must fail the cell with this message.
+bad() {
+    rm -rf "$run_dir/cells"
+    printf '%s' "$1" >"$BATS_TEST_TMPDIR/w"
+    run node
+    [ "$status" -eq 1 ]
+    [ "$(result status)" = '"failed"' ]
+    grep -qF "$2" "$run_dir/cells/c-0/0.0/result.json" || { cat "$run_dir/cells/c-0/0.0/result.json"; return 1; }
+}
+
+@test "result files that are broken fail the cell and say where" {
+    plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
+    bad '{"train_s": 1' 'line 1, column'
+    bad '' 'result'
+    bad '[1]' 'is no object'
+    bad '{"train_s": 1, "train_s": 2}' 'given twice'
+    bad '{"train_s": 1e999}' 'a number too large'
+    bad '{"train_s": "12"}' '\"train_s\" must be a number, it is a string'
+    bad '{"train_s": -1}' '\"train_s\" must be above 0'
+    bad '{"epoch_s": [1, "x"]}' '\"epoch_s\" must be a list of numbers'
+    bad "$(printf '[%.0s' $(seq 100))" 'nested more than 64 levels deep'
+    bad "$(printf '{"a":"\377"}')" 'not valid UTF-8'
+}
+
+@test "result files that are too large are not read into memory" {
+    plan "$(sh_workload 'head -c 17000000 /dev/zero >$HPCGRID_RESULT')"
+    run node
+    [ "$status" -eq 1 ]
+    grep -q 'is larger than 16777216 bytes' "$run_dir/cells/c-0/0.0/result.json"
+
+    rm -rf "$run_dir/cells"
+    { printf '{"a":['; yes '{},' | head -n 1100000 | tr -d '\n'; printf '{}]}'; } >"$BATS_TEST_TMPDIR/w"
+    plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
+    run bash -c 'ulimit -v 400000; exec "$@"' - "$hpcgrid" exec --run "$run_dir" --batch 1
+    [ "$status" -eq 1 ]
+    grep -q 'holds more than 1000000 values' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "NaN becomes null and diverged" {
+    plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
+    echo '{"final_loss": NaN, "train_s": 3, "epoch_s": [1, -Infinity], "note": "NaN stays \" NaN here"}' >"$BATS_TEST_TMPDIR/w"
+    node
+    [ "$(result status)" = '"ok"' ]
+    [ "$(result final_loss)" = null ]
+    [ "$(result diverged)" = true ]
+    grep -qF '"NaN stays \" NaN here"' "$run_dir/cells/c-0/0.0/result.json"
+}
+
+@test "numbers are read from the output: the last match counts" {
+    plan '{"command": ["sh", "-c", "echo loss=3; echo loss=0.5; echo took 12.25 s >&2"], "launch": [], "cwd": "/",
+           "results": {"final_loss": "loss=([0-9.]+)", "train_s": "took ([\\d.]+) s"}}'
+    node
+    [ "$(result final_loss)" = 0.5 ]
+    [ "$(result train_s)" = 12.25 ]
+}
+
+@test "an expression that matches nothing, or no number, fails the cell" {
+    plan '{"command": ["sh", "-c", "echo loss=x"], "launch": [], "cwd": "/", "results": {"train_s": "took ([0-9]+)"}}'
+    run node
+    [ "$status" -eq 1 ]
+    grep -q 'nothing in the output matches results/train_s' "$run_dir/cells/c-0/0.0/result.json"
+    plan '{"command": ["sh", "-c", "echo loss=x"], "launch": [], "cwd": "/", "results": {"train_s": "loss=(.)"}}'
+    run node --submission 1
+    grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/c-0/1.0/result.json"
+}
+
+@test "TERM is passed on and the result says why" {
+    plan '{"command": ["bash", "-c", "trap '"'echo told; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
+    start_node
+    until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+    kill -TERM $pid
+    code=0
+    wait $pid || code=$?
+    [ "$code" -eq 3 ]
+    [ "$(result status)" = '"cancelled"' ]
+    grep -q told "$run_dir/cells/c-0/0.0/out.log"
+}
+
+@test "TERM at the time limit is a timeout, and a workload that ignores it leaves a result before KILL" {
+    time_s=1 plan '{"command": ["bash", "-c", "trap : TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
+    start_node
+    sleep 1
+    until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+    kill -TERM $pid
+    until [ -e "$run_dir/cells/c-0/0.0/result.json" ]; do sleep 0.02; done
+    [ "$(result status)" = '"timeout"' ]
+    kill -KILL $pid
+    wait $pid || true
+    [ "$(result status)" = '"timeout"' ]
+}
+
+@test "when exec is killed, rank and workload and its children are gone" {
+    plan '{"command": ["sh", "-c", "echo $$; sleep 1000 & echo $!; wait"], "launch": [], "cwd": "/"}'
+    start_node
+    until [ "$(wc -l <"$run_dir/cells/c-0/0.0/out.log" 2>/dev/null || echo 0)" -eq 2 ]; do sleep 0.02; done
+    kill -KILL $pid
+    wait $pid || true
+    for p in $(cat "$run_dir/cells/c-0/0.0/out.log"); do
+        for i in $(seq 100); do
+            kill -0 "$p" 2>/dev/null || continue 2
+            sleep 0.05
+        done
+        return 1
+    done
+}
+
+@test "checkpoint written, run me again: 75 is a timeout that can go on" {
+    plan "$(sh_workload 'exit 75')"
+    run node
+    [ "$status" -eq 75 ]
+    [ "$(result status)" = '"timeout"' ]
+    [ "$(result checkpoint)" = true ]
+}
+
+@test "values reach the workload byte for byte" {
+    nasty='a\"b\u0027$(touch '$BATS_TEST_TMPDIR'/canary)`touch '$BATS_TEST_TMPDIR'/canary`\\\\ \n\t -x ; | ~ ~ \u2212 \ud83d\ude00 %s {{size}}'
+    plan '{"command": ["sh", "-c", "printf %s \"$1\" >\"$HPCGRID_ATTEMPT/a\"; printf %s \"$HPCGRID_V\" >\"$HPCGRID_ATTEMPT/b\"; printf %s \"$E\" >\"$HPCGRID_ATTEMPT/c\"; cat \"$HPCGRID_CELL\" >\"$HPCGRID_ATTEMPT/d\"", "-", "{{v}}"],
+           "launch": [], "cwd": "/", "env": {"E": "{{v}}"}, "files": {"f": "{{v}}"}}' '{"hardware":"cpu","v":"'"$nasty"'"}'
+    node
+    dir=$run_dir/cells/c-0/0.0
+    want=$(printf 'a"b'\''$(touch %s/canary)`touch %s/canary`\\\\ \n\t -x ; | ~ ~ \xe2\x88\x92 \xf0\x9f\x98\x80 %%s {{size}}' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR")
+    for f in a b c f; do
+        [ "$(cat "$dir/$f")" = "$want" ] || { od -c "$dir/$f"; return 1; }
+    done
+    [ ! -e "$BATS_TEST_TMPDIR/canary" ]
+}
+
+@test "the workload finds its cell, without notes" {
+    plan "$(sh_workload 'cat $HPCGRID_CELL; echo $HPCGRID_SIZE $HPCGRID__NOTE. $HPCGRID_RUN $RANK/$WORLD_SIZE $MASTER_ADDR')"
+    node
+    out=$(cat "$run_dir/cells/c-0/0.0/out.log")
+    [[ "$out" == *'"size": 3'* ]]
+    [[ "$out" != *note* ]]
+    [[ "$out" == *"3 . $run_dir 0/1 127.0.0.1"* ]]
+}
+
+@test "a command that starts ranks of its own does not find itself one" {
+    tasks=4 plan "$(sh_workload 'echo [$RANK$WORLD_SIZE]')"
+    node
+    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "[]" ]
+}
+
+@test "a GPU's cell on a machine without is a rehearsal; too many threads are oversubscribed" {
+    [ ! -e /proc/driver/nvidia/gpus ] || skip "there is a GPU here"
+    gpu=true cpus=100000 plan "$(sh_workload 'exit 0')"
+    node
+    [ "$(result rehearsal)" = true ]
+    [ "$(result oversubscribed)" = true ]
+    plan "$(sh_workload 'exit 0')"
+    node --submission 1
+    [ "$(member "$run_dir/cells/c-0/1.0/result.json" rehearsal)" = false ]
+    [ "$(member "$run_dir/cells/c-0/1.0/result.json" oversubscribed)" = false ]
+}
+
+@test "a batch script's own failure stands in the result" {
+    plan "$(sh_workload 'echo must not run')"
+    HPCGRID_ERROR='module load failed: cuda/99' run node
+    [ "$status" -eq 4 ]
+    grep -q '"message": "module load failed: cuda/99"' "$run_dir/cells/c-0/0.0/result.json"
+    [ ! -s "$run_dir/cells/c-0/0.0/out.log" ]
+}
+
+@test "a run folder that everybody can write is refused" {
+    plan "$(sh_workload 'exit 0')"
+    chmod 0777 "$run_dir"
+    run node
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"can be written by everybody"* ]]
+}
+
+@test "killed at any system call, exec leaves no result or a whole one" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    plan "$(sh_workload 'exit 0')"
+    strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+    for call in write rename fsync openat link; do
+        for n in $(seq 1 400); do
+            rm -rf "$run_dir/cells"
+            run strace -qq -o /dev/null -e trace=$call -e inject=$call:signal=KILL:when=$n "$hpcgrid" exec --run "$run_dir" --batch 1
+            [ "$status" -ne 0 ] || break
+            file=$run_dir/cells/c-0/0.0/result.json
+            [ ! -e "$file" ] || [ "$(tail -c 2 "$file")" = "}" ]
+        done
+        [ "$n" -gt 1 ] && [ "$n" -lt 400 ]
+        echo "$call: $((n - 1)) points"
+        [ "$(result status)" = '"ok"' ]
+    done
+}
