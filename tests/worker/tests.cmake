@@ -1,1 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
+# The worker's tests; each program is built with the fp32 library and with the fp64 one, where rounding hides nothing.
+# hg_add_worker_test(NAME PRECISION...): tests/worker/NAME.c as worker.NAME.fp32 and worker.NAME.fp64.
+function(hg_add_worker_program name precision)
+    set(library hpcgrid_worker)
+    if(precision STREQUAL "fp64")
+        set(library hpcgrid_worker_f64)
+    endif()
+    add_executable(test_worker_${name}_${precision} worker/${name}.c)
+    target_link_libraries(test_worker_${name}_${precision} PRIVATE ${library} PkgConfig::CMOCKA m)
+    target_compile_definitions(test_worker_${name}_${precision} PRIVATE HPCGRID_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+endfunction()
+
+function(hg_add_worker_test name)
+    foreach(precision ${ARGN})
+        hg_add_worker_program(${name} ${precision})
+        add_test(NAME worker.${name}.${precision} COMMAND test_worker_${name}_${precision})
+        set_tests_properties(worker.${name}.${precision} PROPERTIES LABELS worker TIMEOUT 120)
+    endforeach()
+endfunction()
+
+hg_add_worker_test(golden fp32 fp64)
+hg_add_worker_test(ops fp32 fp64)
+hg_add_worker_test(gradients fp64)
