@@ -203,7 +203,7 @@ static bool may_move(const struct hg_exec *x, const struct job *job, const struc
         return false;
     if (t->phase == TASK_RUNNING)
         return true;
-    if (t->next_s >= job->lost_s)
+    if (fmax(t->next_s, x->now_s) >= job->lost_s)
         return false;
     return !job->running_max || count_running(job) < job->running_max;
 }

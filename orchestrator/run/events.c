@@ -486,6 +486,11 @@ static void cell_again(const struct fold *f, struct hg_run_cell *cell, struct hg
     (void)text;
     if (!hg_cell_is_over(cell))
         return;
+    if (cell->state == HG_CELL_REFUSED) { /* an earlier copy of it may still come */
+        cell->cancel = false;
+        set_state(f->state, cell, HG_CELL_WAITING);
+        return;
+    }
     set_state(f->state, cell, HG_CELL_WAITING);
     *cell = (struct hg_run_cell){ .state = HG_CELL_WAITING };
 }
@@ -505,6 +510,12 @@ static int fold_again(const struct fold *f)
     return fold_lines(f, cell_again);
 }
 
+static int fold_nothing(const struct fold *f)
+{
+    (void)f;
+    return 0;
+}
+
 static const struct {
     const char *kind;
     int (*fold)(const struct fold *f);
@@ -513,15 +524,32 @@ static const struct {
     { "intent", fold_intent },     { "submitted", fold_submitted }, { "ambiguous", fold_ambiguous },
     { "rejected", fold_rejected }, { "settled", fold_settled },     { "lost", fold_lost },
     { "cancel", fold_cancel },     { "again", fold_again },         { "plan", fold_plan },
-    { "open", fold_open },
+    { "open", fold_open },         { "receipt", fold_nothing },
 };
+
+static int fold_kind(const struct fold *f, const char *kind)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i].kind) == 0)
+            return kinds[i].fold(f);
+    return hg_err_set(f->err, HG_E_INPUT, "unknown kind \"%.40s\"", kind);
+}
+
+int hg_run_state_apply(struct hg_run_state *state, const char *kind, json_t *members,
+                       struct hg_err *err)
+{
+    struct fold f = { .state = state, .record = members, .t = state->last_t, .err = err };
+    int rc = members ? fold_kind(&f, kind) : hg_err_oom(err);
+
+    json_decref(members);
+    return rc;
+}
 
 static int fold_record(struct hg_run_state *state, const json_t *record, struct hg_err *err)
 {
     struct fold f = { .state = state, .record = record, .err = err };
     uint64_t seq = get_number(&f, "seq"), fence = get_number(&f, "fence");
     const json_t *rpc = json_object_get(record, "rpc");
-    const char *kind = get_text(&f, "kind");
 
     if (fence < state->fence) { /* its writer had been deposed and did not know it yet */
         state->deposed++;
@@ -539,10 +567,7 @@ static int fold_record(struct hg_run_state *state, const json_t *record, struct 
     state->submits += (unsigned)json_integer_value(json_array_get(rpc, 0));
     state->polls += (unsigned)json_integer_value(json_array_get(rpc, 1));
     state->cancels += (unsigned)json_integer_value(json_array_get(rpc, 2));
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (strcmp(kind, kinds[i].kind) == 0)
-            return kinds[i].fold(&f);
-    return hg_err_set(err, HG_E_INPUT, "unknown kind \"%.40s\"", kind);
+    return fold_kind(&f, get_text(&f, "kind"));
 }
 
 /* ---- Lines ---- */

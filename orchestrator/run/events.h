@@ -36,6 +36,7 @@
  *                                                             submitted again
  *   cancel     batch, lines                                   asked for by a person
  *   again      batch, lines                                   to be run again, as if they had never run
+ *   receipt                                                   a writer ends
  *
  * `claim` is the number that names a cell's attempt ("<claim>.<restarts>"). A submission that
  * replaces a lost one keeps its claim, so that of two copies only one works.
@@ -65,7 +66,6 @@ struct hg_run_cell {
     uint8_t state;       /* enum hg_cell_state */
     uint8_t losses;      /* how often it was accepted and forgotten */
     bool cancel;         /* a person asked to cancel it */
-    bool suspect;        /* for the driver: missing from the last poll */
     uint32_t restarts;   /* of its job */
     uint32_t submission; /* the last one that carried it; 0: none */
     uint32_t claim;      /* names its attempt; 0: none yet */
@@ -133,6 +133,11 @@ void hg_run_state_free(struct hg_run_state *state);
 int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *text, size_t len,
                       size_t *used, struct hg_err *err);
 struct hg_run_state *hg_run_state_create(struct hg_err *err);
+
+/* Fold a record that stands in no journal, for a look at what would be; the reference is taken (NULL:
+ * memory was gone). */
+int hg_run_state_apply(struct hg_run_state *state, const char *kind, json_t *members,
+                       struct hg_err *err);
 
 /* The cell, or NULL when the journal does not know it (it waits). Lines count from 0, batches
  * from 1. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the loop share: drive.c (the pass), table.c (what the scheduler says), settle.c (how
+ * jobs ended), window.c (what is sent next), requests.c (what people ask for). */
+#ifndef HG_RUN_DRIVE_PARTS_H
+#define HG_RUN_DRIVE_PARTS_H
+
+#include "run/drive.h"
+#include "run/lock.h"
+
+/* What this process remembers of a cell beyond the journal. */
+struct hg_drive_task {
+    uint32_t seen;   /* the last poll that showed its job; 0: none since we started */
+    uint32_t missed; /* polls since then that did not */
+    double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
+    double asked_s;  /* monotonic; when its job was last told to end; 0: never */
+};
+
+/* One cell's news; equal ones become one line of the journal. */
+struct hg_drive_news {
+    const char *kind; /* "state", "result", ... */
+    char word[24];    /* the state or status */
+    char *text;       /* NULL: none; owned */
+    uint32_t submission, restarts, index;
+};
+
+/* A task that has to be told to end, and what becomes of its cell then. */
+struct hg_drive_stop {
+    uint32_t job_id, submission, index;
+    enum { HG_STOP_CANCEL, HG_STOP_NEVER, HG_STOP_REDO } why;
+    const char *text;
+};
+
+struct hg_drive {
+    struct hg_rundir rd; /* borrowed members */
+    const struct hg_plan *plan;
+    struct hg_drive_options o;
+    struct hg_lock *lock;
+    struct hg_journal *journal;
+    struct hg_exec_limits limits;
+    bool has_limits;
+    struct hg_drive_task **tasks; /* by batch - 1, line */
+    char **refusals;              /* by batch - 1; NULL: it is submitted */
+
+    uint32_t polls;     /* successful ones */
+    double poll_wall_s; /* when the last of them was begun */
+    bool fresh;         /* it was in this pass */
+    bool looked_back;   /* results of cells given up earlier were looked for */
+    size_t table_tasks; /* ours that it showed */
+    double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s;
+    size_t awaited; /* cells whose job is gone and whose end is not known yet */
+
+    double away_since_s, retry_due_s; /* the scheduler does not answer; 0: it does */
+    unsigned failures;
+    bool said_away;
+
+    double send_due_s; /* after "try again later" */
+    unsigned send_failures;
+    uint32_t chunk_max;      /* cells a submission, halved while the scheduler has no room */
+    double tokens, tokens_s; /* requests that may be made at once */
+    bool sending;            /* more could go out, but for the tokens */
+    bool crowded;            /* more could go out, but for the room in the table */
+
+    unsigned counted[3]; /* requests that are in the journal already */
+    struct {
+        struct hg_drive_news *items;
+        size_t n, cap;
+    } news;
+    struct {
+        struct hg_drive_stop *items;
+        size_t n, cap;
+    } stops;
+};
+
+double hg_drive_now(const struct hg_drive *d);  /* wall */
+double hg_drive_mono(const struct hg_drive *d); /* monotonic */
+bool hg_drive_stopped(const struct hg_drive *d);
+const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number);
+
+/* Queue a line; commit what is queued. */
+int hg_drive_say(struct hg_drive *d, const char *kind, json_t *members, struct hg_err *err);
+int hg_drive_commit(struct hg_drive *d, struct hg_err *err);
+
+/* Queue one cell's news. text may be NULL or "". */
+int hg_drive_tell(struct hg_drive *d, const char *kind, const struct hg_submission *sub,
+                  uint32_t index, const char *word, uint32_t restarts, const char *text,
+                  struct hg_err *err);
+/* Journal the news, alike ones together. */
+int hg_drive_flush(struct hg_drive *d, struct hg_err *err);
+
+/* The scheduler did not answer: ask again later, and later each time. */
+void hg_drive_away(struct hg_drive *d, const struct hg_err *why);
+
+/* table.c: fold a poll into the journal; collects what has to be stopped. */
+int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err);
+int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err);
+/* PENDING, RUNNING, or ENDED for every other word; what is still completing counts as running. */
+enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
+/* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
+void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
+const struct hg_submission *hg_drive_find_key(const struct hg_run_state *state, const char *key);
+
+/* settle.c */
+int hg_drive_settle(struct hg_drive *d, struct hg_err *err);
+
+/* window.c */
+int hg_drive_send(struct hg_drive *d, struct hg_err *err);
+json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub,
+                          struct hg_err *err);
+
+/* requests.c */
+int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How it ended: results of jobs that are gone, and submissions that nobody has seen. */
+#include "run/drive_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/ranges.h"
+
+#define LOSSES_MAX 3
+#define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
+#define MARGIN_S 2.0    /* clocks of two machines */
+
+static int find_attempt(const struct hg_drive *d, const struct hg_submission *sub, uint32_t line,
+                        struct hg_attempt *a, struct hg_err *err)
+{
+    *a = (struct hg_attempt){ 0 };
+    if (d->o.io.attempt)
+        return d->o.io.attempt(d->o.io.context, sub->batch, line, sub->claim, a, err);
+    if (line >= d->plan->items[sub->batch - 1].n)
+        return 0;
+    return hg_attempt_find(&d->rd, d->plan->items[sub->batch - 1].ids[line], sub->claim,
+                           d->plan->run_key, a, err);
+}
+
+/* ---- Verdicts ---- */
+
+static const struct {
+    const char *word, *status, *text;
+} verdicts[] = {
+    { "COMPLETED", "failed", "the job ended well but left no result" },
+    { "TIMEOUT", "timeout", "killed at the time limit before it could write a result" },
+    { "DEADLINE", "timeout", "killed at its deadline" },
+    { "OUT_OF_MEMORY", "oom", "killed: out of memory" },
+    { "NODE_FAIL", "node_fail", "its node failed" },
+    { "BOOT_FAIL", "node_fail", "its node did not boot" },
+    { "CANCELLED", "cancelled", "cancelled" },
+    { "PREEMPTED", "cancelled", "preempted by another job" },
+    { "REVOKED", "cancelled", "revoked" },
+};
+
+/* ended: "WORD" or "WORD: detail", the text of an ended cell. */
+static int give_verdict(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                        const char *ended, struct hg_err *err)
+{
+    size_t n = strcspn(ended, ":");
+    char text[256];
+
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        if (strlen(verdicts[i].word) == n && memcmp(verdicts[i].word, ended, n) == 0)
+            return hg_drive_tell(d, "verdict", sub, index, verdicts[i].status, 0, verdicts[i].text,
+                                 err);
+    snprintf(text, sizeof text, "the job ended without a result (%s)", ended);
+    return hg_drive_tell(d, "verdict", sub, index, "failed", 0, text, err);
+}
+
+/* The job has ended, and there is no result yet. */
+static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                       const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
+                       struct hg_err *err)
+{
+    const char *ended = hg_run_text(hg_journal_state(d->journal), cell);
+    bool replaced = sub->claim != sub->number;
+    double time_s = d->plan->items[sub->batch - 1].time_s;
+
+    if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
+        return give_verdict(d, sub, index, ended, err);
+    /* It left because an older copy of it, which Slurm has forgotten, is at work. */
+    if (replaced && a->claimed && !a->done && gone_s < (time_s > 0 ? time_s + 60 : ORPHAN_S)) {
+        d->awaited++;
+        return 0;
+    }
+    if (gone_s < d->o.visible_s) {
+        d->awaited++;
+        return 0;
+    }
+    return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
+}
+
+/* The job is not in the table any more, and was not seen to end. */
+static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                         const struct hg_run_cell *cell, const struct hg_drive_task *task,
+                         const struct hg_attempt *a, double gone_s, struct hg_err *err)
+{
+    double time_s = d->plan->items[sub->batch - 1].time_s;
+
+    if (task->missed < 2 || gone_s < d->o.visible_s || !d->fresh) {
+        d->awaited++;
+        return 0;
+    }
+    if (!a->claimed && cell->losses < LOSSES_MAX)
+        return hg_drive_tell(d, "lost", sub, index, "", 0, "accepted, then forgotten by Slurm",
+                             err);
+    /* Slurm forgot it, for it cannot have purged it yet: its node may still be at work. */
+    if (a->claimed && (task->seen || hg_drive_now(d) - sub->t < d->limits.min_job_age_s) &&
+        gone_s < (time_s > 0 ? time_s + 60 : ORPHAN_S)) {
+        d->awaited++;
+        return 0;
+    }
+    return hg_drive_tell(d, "verdict", sub, index, "lost", 0,
+                         a->claimed ? "it began; its job left the queue without a result"
+                                    : "accepted and forgotten by Slurm several times",
+                         err);
+}
+
+static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const struct hg_run_cell *cell = hg_run_cell_find(state, batch, line);
+    const struct hg_drive_task *task = &d->tasks[batch - 1][line];
+    const struct hg_submission *sub = hg_drive_submission(d, cell->submission);
+    double gone_s = hg_drive_mono(d) - task->gone_s;
+    uint32_t index = line - sub->offset;
+    struct hg_attempt a;
+
+    if (find_attempt(d, sub, line, &a, err) < 0)
+        return -1;
+    /* A failed first run says nothing of the second. */
+    if (a.done && (strcmp(a.status, "ok") == 0 || a.restarts >= cell->restarts))
+        return hg_drive_tell(d, "result", sub, index, a.status, a.restarts, a.error, err);
+    if (cell->state == HG_CELL_ENDED)
+        return judge_ended(d, sub, index, cell, &a, gone_s, err);
+    return judge_missing(d, sub, index, cell, task, &a, gone_s, err);
+}
+
+/* ---- Accounting, for jobs that have left the table ---- */
+
+/* Keys of the submissions with cells that are missing. */
+static size_t missing_keys(const struct hg_drive *d, const char **keys, double *since_s)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    size_t n = 0;
+
+    for (size_t s = 0; s < state->submissions.n; s++) {
+        const struct hg_submission *sub = &state->submissions.items[s];
+        const struct hg_run_batch *batch = &state->batches.items[sub->batch - 1];
+
+        for (size_t i = sub->offset; i < batch->n && sub->state == HG_SUB_SUBMITTED; i++) {
+            const struct hg_drive_task *task = &d->tasks[sub->batch - 1][i];
+
+            if (batch->cells[i].submission != sub->number ||
+                batch->cells[i].state < HG_CELL_PENDING ||
+                batch->cells[i].state > HG_CELL_RUNNING || task->missed < 2)
+                continue;
+            keys[n++] = sub->key;
+            if (*since_s == 0 || sub->t < *since_s)
+                *since_s = sub->t;
+            break;
+        }
+    }
+    return n;
+}
+
+static int read_history(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct hg_exec_job *job = &jobs->items[i];
+        const struct hg_submission *sub = hg_drive_find_key(state, job->key);
+        const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
+        struct hg_ranges set = HG_RANGES_INIT;
+        char ended[128];
+
+        if (!sub || hg_drive_state_of(job) != HG_CELL_ENDED ||
+            hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, NULL) < 0)
+            continue;
+        hg_drive_end_text(job, ended);
+        for (size_t r = 0; r < set.n; r++)
+            for (uint32_t k = set.items[r].first; k <= set.items[r].last; k++) {
+                const struct hg_run_cell *cell =
+                    hg_run_cell_find(state, sub->batch, sub->offset + k);
+
+                if (!cell || cell->submission != sub->number || cell->state < HG_CELL_PENDING ||
+                    cell->state > HG_CELL_RUNNING ||
+                    !d->tasks[sub->batch - 1][sub->offset + k].missed)
+                    continue;
+                d->tasks[sub->batch - 1][sub->offset + k].gone_s = hg_drive_mono(d);
+                if (hg_drive_tell(d, "state", sub, k, job->state, job->restarts, ended, err) < 0) {
+                    hg_ranges_done(&set);
+                    return -1;
+                }
+            }
+        hg_ranges_done(&set);
+    }
+    return hg_drive_flush(d, err);
+}
+
+static int ask_history(struct hg_drive *d, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const char **keys = NULL;
+    struct hg_exec_jobs jobs = { 0 };
+    struct hg_err why = HG_ERR_INIT;
+    double since_s = 0, mono = hg_drive_mono(d);
+    size_t n;
+    int rc = 0;
+
+    if (!d->limits.accounting || !d->o.executor->history || mono < d->history_due_s)
+        return 0;
+    keys = calloc(state->submissions.n + 1, sizeof *keys);
+    if (!keys)
+        return hg_err_oom(err);
+    n = missing_keys(d, keys, &since_s);
+    if (n) {
+        d->history_due_s = mono + (d->o.near ? 2 : 20);
+        if (d->o.executor->history(d->o.exec, keys, n, since_s - 60, &jobs, &why) == 0)
+            rc = read_history(d, &jobs, err);
+        else
+            hg_debug("accounting does not answer: %s", why.text);
+    }
+    hg_exec_jobs_done(&jobs);
+    free(keys);
+    return rc;
+}
+
+/* ---- Submissions in doubt ---- */
+
+/* Did any cell of it begin? */
+static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool *found,
+                      struct hg_err *err)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    int rc = 0;
+
+    *found = false;
+    if (sub->claim != sub->number) /* an older copy's claims say nothing of this one */
+        return 0;
+    if (hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &set, err) < 0)
+        return -1;
+    for (size_t i = 0; i < set.n && rc == 0 && !*found; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0 && !*found; k++) {
+            struct hg_attempt a;
+
+            rc = find_attempt(d, sub, sub->offset + k, &a, err);
+            *found = rc == 0 && a.claimed;
+        }
+    hg_ranges_done(&set);
+    return rc;
+}
+
+static int find_history(struct hg_drive *d, const struct hg_submission *sub, bool *found,
+                        bool *answered)
+{
+    const char *key = sub->key;
+    struct hg_exec_jobs jobs = { 0 };
+    struct hg_err why = HG_ERR_INIT;
+
+    *found = false;
+    *answered = true;
+    if (!d->limits.accounting || !d->o.executor->history)
+        return 0;
+    *answered = d->o.executor->history(d->o.exec, &key, 1, sub->t - 60, &jobs, &why) == 0;
+    if (!*answered)
+        hg_debug("accounting does not answer: %s", why.text);
+    *found = jobs.n > 0;
+    hg_exec_jobs_done(&jobs);
+    return 0;
+}
+
+/* The controller has just answered, does not know the key, and a request that was under way has
+ * expired: what is left are traces of a job that came, worked and was purged. */
+static int settle_doubt(struct hg_drive *d, const struct hg_submission *sub, struct hg_err *err)
+{
+    bool claimed, recorded = false, answered = true;
+
+    if (find_claim(d, sub, &claimed, err) < 0)
+        return -1;
+    if (!claimed)
+        find_history(d, sub, &recorded, &answered);
+    if (!answered)
+        return 0;
+    if (claimed || recorded)
+        hg_info("submission %u (%u cells) was accepted", sub->number, sub->n_tasks);
+    else
+        hg_info("submission %u (%u cells) did not arrive; its cells are submitted anew",
+                sub->number, sub->n_tasks);
+    return hg_drive_say(d, "settled",
+                        json_pack("{s:I,s:b,s:s}", "submission", (json_int_t)sub->number, "found",
+                                  claimed || recorded, "by",
+                                  claimed    ? "claim"
+                                  : recorded ? "history"
+                                             : "time"),
+                        err);
+}
+
+static int settle_doubts(struct hg_drive *d, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    for (size_t i = 0; i < state->submissions.n; i++) {
+        const struct hg_submission *sub = &state->submissions.items[i];
+
+        if ((sub->state != HG_SUB_INTENDED && sub->state != HG_SUB_AMBIGUOUS) ||
+            d->poll_wall_s < sub->until_s + MARGIN_S)
+            continue;
+        if (settle_doubt(d, sub, err) < 0 || hg_drive_commit(d, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Cells that an earlier driver gave up may have come to an end since. */
+static int look_back(struct hg_drive *d, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    for (size_t b = 0; b < state->batches.n && !d->looked_back && state->counts[HG_CELL_LOST]; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            const struct hg_submission *sub;
+            struct hg_attempt a;
+
+            if (cell->state != HG_CELL_LOST)
+                continue;
+            sub = hg_drive_submission(d, cell->submission);
+            if (find_attempt(d, sub, (uint32_t)i, &a, err) < 0 ||
+                (a.done && hg_drive_tell(d, "result", sub, (uint32_t)i - sub->offset, a.status,
+                                         a.restarts, a.error, err) < 0))
+                return -1;
+        }
+    d->looked_back = true;
+    return hg_drive_flush(d, err);
+}
+
+int hg_drive_settle(struct hg_drive *d, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    double mono = hg_drive_mono(d);
+    size_t before;
+
+    if (look_back(d, err) < 0)
+        return -1;
+    if (d->fresh && (settle_doubts(d, err) < 0 || ask_history(d, err) < 0))
+        return -1;
+    if (!d->fresh && (!d->awaited || mono < d->look_due_s))
+        return 0;
+    before = d->awaited;
+    d->awaited = 0;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->state >= HG_CELL_PENDING && !hg_cell_is_over(cell) && d->tasks[b][i].gone_s &&
+                settle_cell(d, (int)b + 1, (uint32_t)i, err) < 0)
+                return -1;
+        }
+    if (d->awaited != before || d->look_step_s <= 0)
+        d->look_step_s = d->o.near ? 0.2 : 1;
+    else if (d->look_step_s < 15)
+        d->look_step_s *= 2;
+    d->look_due_s = mono + d->look_step_s;
+    return hg_drive_flush(d, err);
+}

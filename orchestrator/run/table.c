@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the scheduler's job table says, against what the journal knows. */
+#include "run/drive_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/ranges.h"
+#include "base/proc.h"
+#include "base/vec.h"
+#include "run/reasons.h"
+
+#define STOP_AGAIN_S 30.0 /* a task that was told to end and has not */
+
+enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
+{
+    if (strcmp(job->state, "PENDING") == 0)
+        return HG_CELL_PENDING;
+    if (strcmp(job->state, "RUNNING") == 0 || strcmp(job->state, "SUSPENDED") == 0 ||
+        strstr(job->reason, "COMPLETING")) /* the node has not written its last word yet */
+        return HG_CELL_RUNNING;
+    return HG_CELL_ENDED;
+}
+
+void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
+{
+    char status[64] = "";
+
+    if (job->exit_status && strcmp(job->state, "FAILED") == 0)
+        hg_proc_status_format(job->exit_status, status);
+    else if (strcmp(job->reason, "None") != 0)
+        snprintf(status, sizeof status, "%.63s", job->reason);
+    snprintf(out, 128, "%.23s%s%s", job->state, *status ? ": " : "", status);
+}
+
+const struct hg_submission *hg_drive_find_key(const struct hg_run_state *state, const char *key)
+{
+    for (size_t i = state->submissions.n; i > 0; i--) /* the newest are asked for most */
+        if (strcmp(state->submissions.items[i - 1].key, key) == 0)
+            return &state->submissions.items[i - 1];
+    return NULL;
+}
+
+/* Submissions in doubt, or given up, that are there after all. */
+static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    uint32_t last = 0;
+
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct hg_submission *sub = hg_drive_find_key(state, jobs->items[i].key);
+
+        if (!sub || sub->number == last ||
+            (sub->state != HG_SUB_INTENDED && sub->state != HG_SUB_AMBIGUOUS &&
+             sub->state != HG_SUB_ABSENT))
+            continue;
+        last = sub->number;
+        hg_info("submission %u (%u cells) was accepted: job %u", sub->number, sub->n_tasks,
+                jobs->items[i].job_id);
+        if (hg_drive_say(d, "settled",
+                         json_pack("{s:I,s:b,s:s,s:I}", "submission", (json_int_t)sub->number,
+                                   "found", 1, "by", "table", "job",
+                                   (json_int_t)jobs->items[i].job_id),
+                         err) < 0 ||
+            hg_drive_commit(d, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_stop(struct hg_drive *d, const struct hg_exec_job *job,
+                    const struct hg_submission *sub, uint32_t index, int why, const char *text,
+                    struct hg_err *err)
+{
+    struct hg_drive_stop *stop = HG_VEC_PUSH(&d->stops);
+
+    if (!stop)
+        return hg_err_oom(err);
+    *stop = (struct hg_drive_stop){
+        .job_id = job->job_id, .submission = sub->number, .index = index, .text = text
+    };
+    stop->why = why;
+    return 0;
+}
+
+/* A waiting task that somebody gave up, or that will wait for ever. */
+static int judge_waiting(struct hg_drive *d, const struct hg_exec_job *job,
+                         const struct hg_submission *sub, uint32_t index,
+                         const struct hg_run_cell *cell, struct hg_drive_task *task,
+                         struct hg_err *err)
+{
+    const struct hg_reason *reason = hg_reason_find(job->reason);
+    double mono = hg_drive_mono(d);
+
+    if (task->asked_s && mono - task->asked_s < STOP_AGAIN_S)
+        return 0;
+    if (cell->cancel) {
+        task->asked_s = mono;
+        return add_stop(d, job, sub, index, HG_STOP_CANCEL, NULL, err);
+    }
+    if (strcmp(job->state, "PENDING") != 0 ||
+        (reason->class != HG_REASON_NEVER && reason->class != HG_REASON_REDO))
+        return 0;
+    task->asked_s = mono;
+    return add_stop(d, job, sub, index,
+                    reason->class == HG_REASON_NEVER ? HG_STOP_NEVER : HG_STOP_REDO, reason->text,
+                    err);
+}
+
+/* Of pending reasons only those that ask something of a person are worth a line: the others change
+ * all the time. */
+static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state next,
+                           char ended[static 128])
+{
+    if (next == HG_CELL_PENDING)
+        return hg_reason_find(job->reason)->class == HG_REASON_WAIT ? "" : job->reason;
+    if (next == HG_CELL_RUNNING)
+        return "";
+    hg_drive_end_text(job, ended);
+    return ended;
+}
+
+static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
+                     const struct hg_submission *sub, uint32_t index, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    uint32_t line = sub->offset + index;
+    const struct hg_run_cell *cell = hg_run_cell_find(state, sub->batch, line);
+    enum hg_cell_state next = hg_drive_state_of(job);
+    struct hg_drive_task *task;
+    char ended[128];
+    const char *text;
+
+    if (!cell)
+        return 0;
+    task = &d->tasks[sub->batch - 1][line];
+    if (next != HG_CELL_ENDED && judge_waiting(d, job, sub, index, cell, task, err) < 0)
+        return -1;
+    if (cell->submission != sub->number || hg_cell_is_over(cell))
+        return 0;
+    task->seen = d->polls;
+    task->missed = 0;
+    if (next != HG_CELL_ENDED)
+        task->gone_s = 0;
+    else if (!task->gone_s || cell->state != HG_CELL_ENDED) /* the wait for its result begins */
+        task->gone_s = hg_drive_mono(d);
+    text = text_of(job, next, ended);
+    if (cell->state == next && cell->restarts == job->restarts &&
+        strcmp(hg_run_text(state, cell), text) == 0)
+        return 0;
+    return hg_drive_tell(d, "state", sub, index, job->state, job->restarts, text, err);
+}
+
+static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
+                    const struct hg_submission *sub, struct hg_err *err)
+{
+    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
+    struct hg_ranges set = HG_RANGES_INIT;
+    int rc = 0;
+
+    if (hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, err) < 0)
+        return hg_err_wrap(err, "job %u", job->job_id);
+    d->table_tasks += hg_ranges_count(&set);
+    for (size_t i = 0; i < set.n && rc == 0; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++)
+            rc = read_task(d, job, sub, k, err);
+    hg_ranges_done(&set);
+    return rc;
+}
+
+/* Cells whose job should be in the table and is not. */
+static void mark_missing(struct hg_drive *d)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    for (size_t b = 0; b < state->batches.n; b++) {
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            struct hg_drive_task *task = &d->tasks[b][i];
+
+            if (cell->state < HG_CELL_PENDING || hg_cell_is_over(cell) || task->seen == d->polls)
+                continue;
+            task->missed++;
+            if (!task->gone_s)
+                task->gone_s = hg_drive_mono(d);
+        }
+    }
+}
+
+int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    d->table_tasks = 0;
+    d->stops.n = 0;
+    if (settle_found(d, jobs, err) < 0)
+        return -1;
+    for (size_t i = 0; i < jobs->n; i++) {
+        const struct hg_submission *sub = hg_drive_find_key(state, jobs->items[i].key);
+
+        /* A refused submission may leave a failed record behind. */
+        if (sub && sub->state != HG_SUB_REJECTED && read_job(d, &jobs->items[i], sub, err) < 0)
+            return -1;
+    }
+    mark_missing(d);
+    return hg_drive_flush(d, err);
+}
+
+/* ---- Telling jobs to end ---- */
+
+static int compare_stops(const void *pa, const void *pb)
+{
+    const struct hg_drive_stop *a = pa, *b = pb;
+
+    if (a->job_id != b->job_id)
+        return a->job_id < b->job_id ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* What becomes of the cells once their job will not start any more. */
+static int after_stop(struct hg_drive *d, const struct hg_drive_stop *stop, struct hg_err *err)
+{
+    const struct hg_submission *sub = hg_drive_submission(d, stop->submission);
+    const struct hg_run_cell *cell =
+        hg_run_cell_find(hg_journal_state(d->journal), sub->batch, sub->offset + stop->index);
+
+    if (stop->why == HG_STOP_CANCEL || cell->submission != sub->number || hg_cell_is_over(cell))
+        return 0;
+    if (stop->why == HG_STOP_REDO && cell->losses < 3)
+        return hg_drive_tell(d, "lost", sub, stop->index, "", 0, stop->text, err);
+    return hg_drive_tell(d, "verdict", sub, stop->index, "failed", 0, stop->text, err);
+}
+
+/* Cancel tasks of one job. A scheduler that does not answer is asked again by a later pass. */
+static int stop_job(struct hg_drive *d, const struct hg_drive_stop *stops, size_t n,
+                    struct hg_err *err)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err why = HG_ERR_INIT;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = hg_ranges_add(&set, stops[i].index);
+    hg_ranges_format(&set, &text);
+    if (rc < 0 || text.failed) {
+        rc = hg_err_oom(err);
+    } else if (d->o.executor->cancel(d->o.exec, stops[0].job_id, hg_buf_str(&text), &why) == 0) {
+        for (size_t i = 0; i < n && rc == 0; i++)
+            rc = after_stop(d, &stops[i], err);
+    } else if (why.code == HG_E_ENV || why.code == HG_E_AGAIN) {
+        hg_drive_away(d, &why);
+    } else {
+        hg_warn("cannot cancel job %u: %s", stops[0].job_id, why.text);
+    }
+    hg_ranges_done(&set);
+    hg_buf_done(&text);
+    return rc;
+}
+
+int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err)
+{
+    int rc = 0;
+
+    if (d->stops.n)
+        qsort(d->stops.items, d->stops.n, sizeof *d->stops.items, compare_stops);
+    for (size_t i = 0, n; i < d->stops.n && rc == 0 && !d->away_since_s; i += n) {
+        for (n = 1; i + n < d->stops.n && d->stops.items[i + n].job_id == d->stops.items[i].job_id;)
+            n++;
+        rc = stop_job(d, &d->stops.items[i], n, err);
+    }
+    d->stops.n = 0;
+    return rc < 0 ? -1 : hg_drive_flush(d, err);
+}

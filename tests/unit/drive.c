@@ -1,0 +1,690 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop against a scheduler in memory (exec/fake.h): scripted troubles, then random ones with a crash
+ * at random moments. */
+#include "test.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "exec/fake.h"
+#include "run/drive.h"
+
+#define DAY_S 86400.0
+
+#ifdef __SANITIZE_ADDRESS__
+/* A simulated crash leaves by longjmp; what was on its way is not freed. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+#endif
+
+/* No test here reads a result from a folder. */
+int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
+                    const char *run_key, struct hg_attempt *a, struct hg_err *err)
+{
+    (void)rd;
+    (void)submission;
+    (void)run_key;
+    (void)a;
+    return hg_err_set(err, HG_E_BUG, "asked the disk for %s", cell_id);
+}
+
+/* ---- A world: plan, folder, scheduler ---- */
+
+struct world {
+    char dir[32];
+    struct hg_rundir rd;
+    struct hg_plan plan;
+    struct hg_batch batches[4];
+    struct hg_exec *exec;
+    struct hg_drive_options options;
+    struct hg_drive *drive;
+};
+
+static const struct hg_executor *fake;
+
+static double fake_time(void *context)
+{
+    return hg_fake_now(((struct world *)context)->exec);
+}
+
+static int fake_attempt(void *context, int batch, uint32_t line, uint32_t claim,
+                        struct hg_attempt *a, struct hg_err *err)
+{
+    struct world *w = context;
+    struct hg_fake_attempt found;
+
+    (void)err;
+    hg_fake_attempt(w->exec, batch, line, claim, &found);
+    *a = (struct hg_attempt){ .submission = claim,
+                              .restarts = found.restarts,
+                              .claimed = found.claimed,
+                              .done = found.status[0] != '\0' };
+    memcpy(a->status, found.status, sizeof a->status);
+    return 0;
+}
+
+static void make_world(struct world *w, const char *config, const size_t *sizes, size_t n)
+{
+    json_error_t where;
+    json_t *json = json_loads(config, 0, &where);
+
+    if (!json)
+        fail_msg("%s in %s", where.text, config);
+    *w = (struct world){ .dir = "/tmp/hg-drive-XXXXXX" };
+    assert_non_null(mkdtemp(w->dir));
+    w->rd = (struct hg_rundir){ .path = w->dir, .number = 1 };
+    w->plan = (struct hg_plan){ .items = w->batches, .n = n };
+    for (size_t i = 0; i < n; i++) {
+        char script[40];
+
+        snprintf(script, sizeof script, "/r/batches/%zu.sh", i + 1);
+        w->batches[i] =
+            (struct hg_batch){ .number = (int)i + 1,
+                               .n = sizes[i],
+                               .job = json_pack("{s:s,s:s}", "name", "x", "script", script) };
+    }
+    w->exec = fake->open(json, 1, NULL);
+    w->options = (struct hg_drive_options){
+        .executor = fake,
+        .exec = w->exec,
+        .deadline_s = 5,
+        .visible_s = 3,
+        .io = { fake_time, fake_time, fake_attempt, w },
+    };
+    json_decref(json);
+}
+
+static void end_world(struct world *w)
+{
+    hg_drive_close(w->drive);
+    fake->close(w->exec);
+    for (size_t i = 0; i < w->plan.n; i++)
+        json_decref(w->batches[i].job);
+    hg_fs_remove_tree(w->dir, NULL);
+}
+
+static void open_drive(struct world *w)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    w->drive = hg_drive_open(&w->rd, &w->plan, &w->options, &err);
+    if (!w->drive)
+        fail_msg("cannot open: %s", err.text);
+}
+
+/* Passes until it is over. Returns virtual seconds, -1 if it is not over after a day. */
+static double drive_to_end(struct world *w, struct hg_err *err)
+{
+    double start = hg_fake_now(w->exec);
+    struct hg_drive_pass pass;
+
+    for (;;) {
+        if (hg_drive_pass(w->drive, &pass, err) < 0)
+            return -1;
+        if (pass.over)
+            return hg_fake_now(w->exec) - start;
+        if (hg_fake_now(w->exec) - start > DAY_S)
+            return -1;
+        hg_fake_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
+    }
+}
+
+/* "ok 3, failed 1" */
+static void format_counts(const struct hg_run_state *state, char *out, size_t size)
+{
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (int s = 0; s < HG_CELL_STATES; s++)
+        if (state->counts[s])
+            used += (size_t)snprintf(out + used, size - used, "%s%s %zu", used ? ", " : "",
+                                     hg_cell_state_names[s], state->counts[s]);
+}
+
+/* ---- Scenarios ---- */
+
+#define NONE "{\"default\":{\"run_s\":2}"
+
+static const struct scenario {
+    const char *name, *config;
+    size_t cells;
+    long long running, max_queued;
+    const char *counts;
+    unsigned submits; /* requests; 0: any */
+    double least_s, most_s;
+} scenarios[] = {
+    { "nothing goes wrong", NONE "}", 100, 0, 0, "ok 100", 1, 3, 20 },
+    { "busy controller is asked again", NONE ",\"submits\":[\"again\",\"again\"]}", 10, 0, 0,
+      "ok 10", 0, 8, 60 },
+    { "controller that is down is waited for", NONE ",\"down\":[[0.5,300]]}", 10, 0, 0, "ok 10", 1,
+      300, 420 },
+    { "job that was created is found", NONE ",\"submits\":[\"created\"]}", 10, 0, 0, "ok 10", 1, 3,
+      20 },
+    { "job that was not created is sent again when it cannot come any more",
+      NONE ",\"submits\":[\"absent\"]}", 10, 0, 0, "ok 10", 2, 12, 60 },
+    { "job that comes late is found", NONE ",\"submits\":[\"late:9\"]}", 10, 0, 0, "ok 10", 1, 12,
+      60 },
+    { "refusal ends the batch, not the run", NONE ",\"submits\":[\"refused\"]}", 10, 0, 0,
+      "refused 10", 1, 0, 1 },
+    { "two ambiguous ones in a row", NONE ",\"submits\":[\"absent\",\"created\"]}", 10, 0, 0,
+      "ok 10", 2, 12, 60 },
+    { "ambiguous while the controller goes down",
+      NONE ",\"submits\":[\"absent\"],\"down\":[[0.5,100]]}", 10, 0, 0, "ok 10", 2, 100, 200 },
+    { "accepted job that is forgotten is sent again",
+      "{\"default\":{\"start_s\":3},\"submits\":[\"lost:1\"]}", 10, 0, 0, "ok 10", 2, 8, 60 },
+    { "forgotten job that runs on is not run twice",
+      "{\"default\":{\"start_s\":0,\"run_s\":30},\"submits\":[\"lost:1\"]}", 10, 0, 0, "ok 10", 1,
+      30, 120 },
+    { "job forgotten every time is given up",
+      "{\"default\":{\"start_s\":9},\"submits\":[\"lost:1\",\"lost:1\",\"lost:1\",\"lost:1\",\"lost:1\"]}",
+      2, 0, 0, "lost 2", 4, 10, 120 },
+    { "arrays end at MaxArraySize", NONE ",\"max_array_size\":101}", 1000, 0, 0, "ok 1000", 10, 3,
+      40 },
+    { "a full job table is waited for", NONE ",\"max_jobs\":40,\"min_job_age_s\":5}", 200, 0, 0,
+      "ok 200", 0, 20, 600 },
+    { "a full table that others fill too", NONE ",\"submits\":[\"again\",\"again\",\"again\"]}", 64,
+      0, 0, "ok 64", 0, 10, 300 },
+    { "no more are queued than the site lets in", NONE "}", 50, 0, 10, "ok 50", 0, 10, 300 },
+    { "no more run than limits.running", NONE "}", 50, 4, 0, "ok 50", 1, 25, 120 },
+    { "limits.running over several arrays", NONE ",\"max_array_size\":10}", 50, 3, 0, "ok 50", 0,
+      33, 300 },
+    { "requeued job is one job",
+      "{\"default\":{\"run_s\":2},\"tasks\":{\"1:0\":[{\"run_s\":1,\"requeue\":true},{}]}}", 3, 0,
+      0, "ok 3", 1, 3, 60 },
+    { "failed first run of a requeued job does not count",
+      "{\"tasks\":{\"1:0\":[{\"requeue\":true},{\"requeue\":true},{\"state\":\"TIMEOUT\",\"result\":null}]}}",
+      1, 0, 0, "timeout 1", 1, 3, 60 },
+    { "Slurm's verdict where the node wrote none",
+      "{\"default\":{\"result\":null},\"tasks\":{\"1:0\":[{\"state\":\"TIMEOUT\",\"result\":null}],"
+      "\"1:1\":[{\"state\":\"OUT_OF_MEMORY\",\"result\":null}],\"1:2\":[{\"state\":\"NODE_FAIL\","
+      "\"result\":null}],\"1:3\":[{\"state\":\"FAILED\",\"result\":null}]}}",
+      5, 0, 0, "failed 2, timeout 1, oom 1, node_fail 1", 1, 3, 60 },
+    { "the node's word before Slurm's",
+      "{\"default\":{\"state\":\"FAILED\",\"result\":\"oom\"},\"tasks\":{\"1:0\":[{\"state\":\"FAILED\","
+      "\"result\":\"ok\"}]}}",
+      2, 0, 0, "ok 1, oom 1", 1, 3, 60 },
+    { "result that is seen late is waited for", "{\"default\":{\"result_delay_s\":2.5}}", 5, 0, 0,
+      "ok 5", 1, 5, 30 },
+    { "task that leaves the table at once", "{\"default\":{\"vanish\":true,\"run_s\":20}}", 5, 0, 0,
+      "ok 5", 1, 20, 60 },
+    { "task that leaves the table and nothing behind: accounting knows",
+      "{\"accounting\":true,\"default\":{\"vanish\":true,\"result\":null,\"state\":\"NODE_FAIL\"}}",
+      2, 0, 0, "node_fail 2", 1, 5, 200 },
+    { "task that leaves the table and nothing behind: nobody knows",
+      "{\"default\":{\"vanish\":true,\"result\":null,\"run_s\":20}}", 2, 0, 0, "lost 2", 1, 3600,
+      4200 },
+    { "job that can never start is cancelled",
+      "{\"default\":{\"held\":true,\"reason\":\"BadConstraints\"}}", 3, 0, 0, "failed 3", 1, 0,
+      30 },
+    { "launch failure is tried anew",
+      "{\"tasks\":{\"1:0\":[{}]},\"default\":{\"held\":true,\"reason\":\"launch failed requeued held\"}}",
+      2, 0, 0, "ok 1, failed 1", 4, 3, 120 },
+    { "polls that fail in between",
+      NONE ",\"polls\":[\"again\",\"env\",\"ok\",\"again\",\"again\",\"ok\"]}", 10, 0, 0, "ok 10",
+      1, 3, 60 },
+};
+
+static void test_every_trouble_has_its_way_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(scenarios); i++) {
+        const struct scenario *s = &scenarios[i];
+        struct hg_err err = HG_ERR_INIT;
+        unsigned submits, polls, cancels;
+        char counts[200];
+        struct world w;
+        double took;
+
+        make_world(&w, s->config, &s->cells, 1);
+        w.options.running = s->running;
+        w.options.max_queued = s->max_queued;
+        open_drive(&w);
+        took = drive_to_end(&w, &err);
+        format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+        fake->receipt(w.exec, &submits, &polls, &cancels);
+        if (err.code)
+            fail_msg("%s: %s", s->name, err.text);
+        if (strcmp(counts, s->counts) != 0)
+            fail_msg("%s: %s, wanted %s", s->name, counts, s->counts);
+        if (s->submits && submits != s->submits)
+            fail_msg("%s: %u submissions, wanted %u", s->name, submits, s->submits);
+        if (took < s->least_s || took > s->most_s)
+            fail_msg("%s: took %g s, wanted %g to %g", s->name, took, s->least_s, s->most_s);
+        if (hg_fake_doubles(w.exec))
+            fail_msg("%s: %u doubled", s->name, hg_fake_doubles(w.exec));
+        if (s->running && hg_fake_most_running(w.exec) > (unsigned)s->running)
+            fail_msg("%s: %u ran at a time", s->name, hg_fake_most_running(w.exec));
+        assert_int_equal(hg_drive_finish(w.drive, NULL), 0);
+        assert_int_equal(hg_drive_state(w.drive)->submits, submits);
+        assert_int_equal(hg_drive_state(w.drive)->polls, polls);
+        assert_int_equal(hg_drive_state(w.drive)->cancels, cancels);
+        end_world(&w);
+    }
+}
+
+static void test_nothing_is_submitted_when_the_controller_never_answers(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass;
+    size_t cells = 3;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"down\":[[0,1e9]]}", &cells, 1);
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    assert_int_equal(hg_drive_state(w.drive)->submissions.n, 0);
+    end_world(&w);
+}
+
+static void test_every_bad_batch_is_found_before_the_first_submission(void **state)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    size_t sizes[] = { 2, 2, 2 };
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{}", sizes, 3);
+    for (int i = 0; i < 2; i++)
+        json_object_set_new(w.batches[i * 2].job, "partition", json_string("nowhere"));
+    open_drive(&w);
+    assert_int_equal(hg_drive_check(w.drive, &errs), -1);
+    assert_int_equal(errs.n, 2);
+    assert_string_equal(errs.items[1].text,
+                        "batch 3 (2 cells) would be refused: Invalid partition name specified");
+    assert_int_equal(hg_drive_state(w.drive)->submits, 0);
+    hg_errs_done(&errs);
+    end_world(&w);
+}
+
+static bool pick_even(void *context, int batch, uint32_t line)
+{
+    (void)context;
+    (void)batch;
+    return line % 2 == 0;
+}
+
+static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
+{
+    struct hg_run_state *reader;
+    struct hg_drive_pass pass;
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 10;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"run_s\":50}}", &cells, 1);
+    w.options.max_queued = 5;
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    reader = hg_run_state_load(w.dir, NULL); /* somebody else, without the lock */
+    assert_int_equal(hg_drive_request_cancel(&w.rd, reader, pick_even, NULL, NULL), 0);
+    assert_int_equal(hg_drive_fold_requests(w.dir, reader, NULL), 0);
+    assert_int_equal(reader->counts[HG_CELL_CANCELLED], 2); /* cells 6 and 8 waited */
+    hg_run_state_free(reader);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 5, cancelled 5");
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(hg_fake_runs(w.exec, 1, i), i % 2);
+    end_world(&w);
+}
+
+static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t sizes[] = { 5, 4 };
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"tasks\":{\"1:3\":[{\"result\":\"failed\"},{}]}}", sizes, 2);
+    w.plan.n = 1;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    hg_drive_close(w.drive);
+    w.plan.n = 2;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 8);
+    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT, NULL),
+                     1);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 9);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_int_equal(hg_fake_runs(w.exec, 1, i), i == 3 ? 2 : 1);
+    end_world(&w);
+}
+
+static void test_a_reader_sees_what_the_table_says(void **state)
+{
+    struct hg_drive_pass pass;
+    struct hg_run_state *reader;
+    struct hg_exec_jobs jobs;
+    size_t cells = 4;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"run_s\":50,\"start_s\":2},\"tasks\":{\"1:0\":[{\"run_s\":1}]}}",
+               &cells, 1);
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    hg_fake_advance(w.exec, 10);
+    reader = hg_run_state_load(w.dir, NULL);
+    assert_int_equal(fake->poll(w.exec, &jobs, NULL), 0);
+    assert_int_equal(hg_drive_overlay(reader, &jobs, NULL), 0);
+    format_counts(reader, counts, sizeof counts);
+    assert_string_equal(counts, "running 3, ended 1");
+    hg_exec_jobs_done(&jobs);
+    hg_run_state_free(reader);
+    end_world(&w);
+}
+
+static void test_a_full_disk_stops_it_before_the_request(void **state)
+{
+    struct hg_drive_pass pass;
+    struct hg_err err = HG_ERR_INIT;
+    unsigned submits, polls, cancels;
+    size_t cells = 4;
+    struct world w;
+    int fd;
+    char *path;
+
+    (void)state;
+    make_world(&w, "{}", &cells, 1);
+    open_drive(&w);
+    path = hg_fs_join(w.dir, "events.jsonl");
+    fd = open(path,
+              O_WRONLY | O_APPEND); /* somebody else's byte: the journal is not ours any more */
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+    free(path);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, &err), -1);
+    assert_int_equal(err.code, HG_E_ENV);
+    fake->receipt(w.exec, &submits, &polls, &cancels);
+    assert_int_equal(submits, 0);
+    end_world(&w);
+}
+
+/* ---- Random troubles, and crashes at random moments ---- */
+
+static jmp_buf crash;
+static int crash_in = -1; /* calls of the world until the crash; -1: none */
+static uint64_t seed;
+
+static uint32_t rnd(uint32_t below)
+{
+    seed ^= seed << 13; /* xorshift64 */
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return (uint32_t)(seed >> 20) % below;
+}
+
+static void maybe_crash(void)
+{
+    if (crash_in > 0 && --crash_in == 0) {
+        crash_in = -1;
+        longjmp(crash, 1);
+    }
+}
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+static off_t durable; /* bytes of the journal that have been synced */
+
+/* The disk: a crash here may leave any part of what was not synced yet. */
+int __wrap_fsync(int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && fcntl(fd, F_GETFL) & O_APPEND) {
+        off_t kept = durable < st.st_size ? durable : st.st_size;
+
+        if (crash_in == 1 && ftruncate(fd, kept + rnd((uint32_t)(st.st_size - kept) + 1)) < 0)
+            abort();
+        durable = crash_in == 1 ? kept : st.st_size;
+    }
+    maybe_crash();
+    return 0; /* the test need not survive a power failure itself */
+}
+
+static int crashing_submit(struct hg_exec *x, const json_t *job, uint32_t *id, struct hg_err *err)
+{
+    int rc;
+
+    maybe_crash();
+    rc = fake->submit(x, job, id, err);
+    maybe_crash();
+    return rc;
+}
+
+static int crashing_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+{
+    maybe_crash();
+    return fake->poll(x, jobs, err);
+}
+
+static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks,
+                           struct hg_err *err)
+{
+    int rc;
+
+    maybe_crash();
+    rc = fake->cancel(x, job_id, tasks, err);
+    maybe_crash();
+    return rc;
+}
+
+static json_t *random_config(const size_t *sizes, size_t n)
+{
+    static const char *const words[] = { "ok",     "ok",      "again",   "env",    "absent",
+                                         "absent", "created", "created", "late:1", "late:9",
+                                         "lost:0", "lost:2",  "lost:5" };
+    static const int array_sizes[] = { 5, 17, 1001 }, job_counts[] = { 20, 60, 10000 };
+    json_t *config = json_pack("{s:i,s:i,s:i,s:i,s:b,s:{s:f,s:f}}", "max_array_size",
+                               array_sizes[rnd(3)], "max_jobs", job_counts[rnd(3)], "min_job_age_s",
+                               rnd(2) ? 300 : 8, "ambiguous_s", 10, "accounting", (int)rnd(2),
+                               "default", "start_s", rnd(40) / 10.0, "run_s", rnd(60) / 10.0);
+    json_t *submits = json_array(), *polls = json_array(), *tasks = json_object();
+    int losses = 0;
+
+    for (uint32_t i = rnd(6); i > 0; i--) {
+        uint32_t word = rnd(N_OF(words));
+
+        if (strncmp(words[word], "lost", 4) == 0 && ++losses > 3) /* a fourth is given up */
+            word = 0;
+        json_array_append_new(submits, json_string(words[word]));
+    }
+    for (uint32_t i = rnd(8); i > 0; i--)
+        json_array_append_new(polls, json_string(rnd(3) ? "ok" : rnd(2) ? "env" : "again"));
+    for (uint32_t i = rnd(5); i > 0; i--) {
+        static const char *const actions[] = {
+            "[{\"result\":\"failed\",\"state\":\"FAILED\"}]",
+            "[{\"requeue\":true},{\"run_s\":1}]",
+            "[{\"result\":null,\"state\":\"NODE_FAIL\"}]",
+            "[{\"result_delay_s\":2}]",
+            "[{\"vanish\":true}]",
+        };
+        uint32_t b = rnd((uint32_t)n);
+        char name[24];
+
+        snprintf(name, sizeof name, "%u:%u", b + 1, rnd((uint32_t)sizes[b]));
+        json_object_set_new(tasks, name, json_loads(actions[rnd(N_OF(actions))], 0, NULL));
+    }
+    json_object_set_new(config, "submits", submits);
+    json_object_set_new(config, "polls", polls);
+    json_object_set_new(config, "tasks", tasks);
+    if (rnd(4) == 0)
+        json_object_set_new(config, "down",
+                            json_pack("[[i,i]]", (int)rnd(20) + 1, (int)rnd(200) + 20));
+    return config;
+}
+
+/* The process is not really dead: what it held while it opened the run is let go here. */
+static void bury(const char *dir)
+{
+    for (int i = 1; i < 20; i++) {
+        char path[64];
+
+        snprintf(path, sizeof path, "%s/lock.%d", dir, i);
+        unlink(path);
+    }
+}
+
+/* Run until it is over, through crashes. Static, because longjmp comes back here. */
+static struct world w_random;
+
+static int run_through_crashes(unsigned *crashes)
+{
+    static volatile unsigned left;
+    volatile double end = hg_fake_now(w_random.exec) + 20 * DAY_S;
+    struct hg_err err = HG_ERR_INIT;
+    char counts[200];
+
+    left = rnd(5);
+    *crashes = 0;
+    if (setjmp(crash)) {
+        ++*crashes;
+        left--;
+        hg_drive_close(w_random.drive); /* frees, writes nothing */
+        w_random.drive = NULL;
+        bury(w_random.dir);
+        hg_fake_advance(w_random.exec, rnd(2) ? rnd(30) / 10.0 : rnd(400));
+    }
+    crash_in = left ? (int)rnd(60) + 1 : -1;
+    while (!w_random.drive) { /* the crash may come while it opens, too */
+        w_random.drive = hg_drive_open(&w_random.rd, &w_random.plan, &w_random.options, &err);
+        if (!w_random.drive) {
+            print_error("cannot open: %s\n", err.text);
+            return -1;
+        }
+    }
+    while (hg_fake_now(w_random.exec) < end) {
+        double took;
+
+        err = (struct hg_err)HG_ERR_INIT;
+        took = drive_to_end(&w_random, &err);
+        if (took >= 0) {
+            crash_in = -1;
+            return 0;
+        }
+        if (err.code != HG_E_ENV) /* the first contact may find it down */
+            break;
+        hg_fake_advance(w_random.exec, 30);
+    }
+    crash_in = -1;
+    format_counts(hg_drive_state(w_random.drive), counts, sizeof counts);
+    print_error("not over: %s; %s\n", counts, err.text);
+    return -1;
+}
+
+static const json_t *last_action(const json_t *config, size_t batch, uint32_t line, unsigned *runs)
+{
+    char name[24];
+    const json_t *list;
+
+    snprintf(name, sizeof name, "%zu:%u", batch + 1, line);
+    list = json_object_get(json_object_get(config, "tasks"), name);
+    *runs = list ? (unsigned)json_array_size(list) : 1;
+    return list ? json_array_get(list, *runs - 1) : NULL;
+}
+
+/* Every cell came to the end its script has, and its workload was started no more often than that. */
+static int audit(const json_t *config, bool lossy)
+{
+    const struct hg_run_state *state = hg_drive_state(w_random.drive);
+    int bad = hg_fake_doubles(w_random.exec) ? 1 : 0;
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (uint32_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = hg_run_cell_find(state, (int)b + 1, i);
+            unsigned want, runs = hg_fake_runs(w_random.exec, (int)b + 1, i);
+            const json_t *action = last_action(config, b, i, &want);
+            const json_t *result = json_object_get(action, "result");
+            bool good = !result; /* scripted to end well */
+            bool fine = runs == want && (cell->state == HG_CELL_OK) == good;
+
+            /* A job that was requeued or still ran when Slurm forgot it and hpcgrid died is given up;
+             * its result counts when it comes. */
+            if (lossy && !fine && hg_cell_is_over(cell) &&
+                (want > 1 ? runs <= want : runs == 1 && cell->state == HG_CELL_LOST))
+                continue;
+            if (!fine) {
+                print_error("cell %zu:%u: %s, started %u times, wanted %u\n", b + 1, i,
+                            hg_cell_state_names[cell->state], runs, want);
+                bad++;
+            }
+        }
+    return bad;
+}
+
+static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
+{
+    struct hg_executor crashing = *fake;
+    const char *word = getenv("HPCGRID_ROUNDS");
+    long rounds = word ? atol(word) : 1000, first = 0;
+    unsigned crashes = 0, cells = 0;
+
+    (void)state;
+    if (getenv("HPCGRID_SEED")) {
+        first = atol(getenv("HPCGRID_SEED"));
+        rounds = 1;
+    }
+    crashing.submit = crashing_submit;
+    crashing.poll = crashing_poll;
+    crashing.cancel = crashing_cancel;
+    for (long round = first; round < first + rounds; round++) {
+        size_t sizes[3], n;
+        unsigned more;
+        json_t *config;
+        char *text;
+        int bad;
+
+        seed = 0x9e3779b97f4a7c15u * (uint64_t)(round + 1);
+        n = rnd(3) + 1;
+        for (size_t i = 0; i < n; i++)
+            cells += (unsigned)(sizes[i] = rnd(rnd(4) ? 12 : 40) + 1);
+        config = random_config(sizes, n);
+        text = json_dumps(config, 0);
+        make_world(&w_random, text, sizes, n);
+        durable = 0;
+        w_random.options.executor = &crashing;
+        w_random.options.near = rnd(2);
+        w_random.options.running = rnd(3) ? 0 : rnd(6) + 1;
+        bad = run_through_crashes(&more);
+        bad = bad ? bad : audit(config, strstr(text, "lost") != NULL);
+        if (bad)
+            fail_msg("round %ld: %s", round, text);
+        crashes += more;
+        free(text);
+        json_decref(config);
+        end_world(&w_random);
+    }
+    print_message("%ld rounds, %u cells, %u crashes: 0 lost, 0 doubled\n", rounds, cells, crashes);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_trouble_has_its_way_out),
+        cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
+        cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
+        cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
+        cmocka_unit_test(test_a_plan_that_grew_runs_only_what_is_new),
+        cmocka_unit_test(test_a_reader_sees_what_the_table_says),
+        cmocka_unit_test(test_a_full_disk_stops_it_before_the_request),
+        cmocka_unit_test(test_random_crashes_lose_nothing_and_double_nothing),
+    };
+
+    setenv("HPCGRID_LOG", "error", 0);
+    fake = hg_executor_find("fake");
+    return cmocka_run_group_tests_name("drive", tests, NULL, NULL);
+}
