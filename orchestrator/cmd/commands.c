@@ -5,10 +5,12 @@
 
 extern const struct hg_cmd hg_cmd_box;
 extern const struct hg_cmd hg_cmd_check;
+extern const struct hg_cmd hg_cmd_collect;
 extern const struct hg_cmd hg_cmd_doctor;
 extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
+extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_schema;
 
 /* clang-format off */
@@ -16,6 +18,8 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_check,
     &hg_cmd_expand,
     &hg_cmd_explain,
+    &hg_cmd_plan,
+    &hg_cmd_collect,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

@@ -51,6 +51,7 @@ void hg_plan_free(struct hg_plan *plan)
     for (size_t i = 0; i < plan->n; i++)
         batch_done(&plan->items[i]);
     HG_VEC_DONE(plan);
+    hg_cells_count_done(&plan->count);
     json_decref(plan->workload);
     json_decref(plan->site);
     free(plan->name);

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "model/cell.h"
 #include "model/matrix.h"
 #include "model/select.h"
 
@@ -33,7 +34,8 @@ struct hg_plan {
     char run_key[33];
     struct hg_batch *items;
     size_t n, cap;
-    size_t cells;     /* of all batches */
+    struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
+    size_t cells;                /* of all batches */
     size_t reshaped;  /* known cells whose job would be asked for differently now: they keep their
                          batch */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
@@ -63,6 +65,12 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err);
 /* One line of a cells file as an object, without reading the rest into memory. NOTFOUND behind the
  * last line. A new reference. */
 json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err);
+
+/* Call visit for each line of a batch's cells file, in order: an object with id, baseline, added,
+ * cell, lent. visit returns 0 to go on. Returns what it returned, or -1 with err set. */
+int hg_plan_each_cell(const char *dir, int batch,
+                      int (*visit)(size_t line, const json_t *cell, void *context), void *context,
+                      struct hg_err *err);
 
 /* Append a cell's id, which the batch then owns (also on failure). NULL counts as failure: memory
  * is gone. */

@@ -349,3 +349,29 @@ out:
     free(path);
     return root;
 }
+
+int hg_plan_each_cell(const char *dir, int batch,
+                      int (*visit)(size_t line, const json_t *cell, void *context), void *context,
+                      struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch);
+    FILE *f = path ? fopen(path, "re") : NULL;
+    char *text = NULL;
+    size_t cap = 0;
+    ssize_t n;
+    int rc = f ? 0 : path ? hg_err_sys(err, "cannot read %s", path) : hg_err_oom(err);
+
+    for (size_t line = 0; rc == 0 && (n = getline(&text, &cap, f)) > 0; line++) {
+        struct hg_json_doc doc = HG_JSON_DOC_INIT;
+
+        rc = hg_json_parse(path, text, (size_t)n - (text[n - 1] == '\n'), &doc, err);
+        if (rc == 0)
+            rc = visit(line, doc.root, context);
+        hg_json_doc_done(&doc);
+    }
+    if (f)
+        fclose(f);
+    free(text);
+    free(path);
+    return rc;
+}

@@ -247,7 +247,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0 ||
         hg_template_check(m, mk->keys, errs) < 0)
         return -1;
-    return hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, NULL, errs);
+    return hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs);
 }
 
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "model/keys.h"
 
 #define KEY_MAX 64
 
@@ -48,18 +49,9 @@ void hg_words_done(struct hg_words *words)
 
 bool hg_template_is_parameter(const char *key)
 {
-    static const char *const others[] = {
-        "site",         "hardware",      "nodes",     "gpus_per_node", "tasks_per_node",
-        "cpus_per_gpu", "cpus_per_task", "container", "modules",       "time",
-        "mem",          "sbatch",        "repeat",
-    };
+    int known = hg_key_find(key);
 
-    if (key[0] == '_')
-        return false;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (strcmp(key, others[i]) == 0)
-            return false;
-    return true;
+    return key[0] != '_' && (known < 0 || known == HG_KEY_STRATEGY);
 }
 
 void hg_template_value(const json_t *value, struct hg_buf *out)

@@ -14,8 +14,6 @@
  * count. Names are found by listing folders, never by asking for a path, so that a network file
  * system's memory of absent names does not hide them. */
 
-#define HG_ATTEMPT_NAME_MAX 32
-
 /* One attempt, as far as the folder tells. */
 struct hg_attempt {
     unsigned submission, restarts; /* the folder's name is "<submission>.<restarts>" */

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/pattern.h"
 #include "base/proc.h"
@@ -618,6 +619,7 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     json_t *result = json_object(), *theirs = NULL;
     json_t *ranks = read_ranks(o->dir);
     struct verdict v;
+    char sum[9];
 
     set_head(o, result);
     set_end(o, result);
@@ -637,8 +639,29 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     if (o->slurm)
         json_object_set(result, "slurm", o->slurm);
     json_object_set(result, "cell", json_object_get(o->line, "cell"));
+    if (hg_outcome_checksum(result, sum) == 0)
+        json_object_set_new(result, "crc32c", json_string(sum));
     json_decref(theirs);
     return result;
+}
+
+int hg_outcome_checksum(const json_t *result, char out[static 9])
+{
+    json_t *rest = json_copy((json_t *)result);
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = -1;
+
+    if (rest) {
+        json_object_del(rest, "crc32c");
+        hg_json_dump(rest, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    }
+    if (rest && !text.failed) {
+        snprintf(out, 9, "%08x", hg_crc32c(0, text.data, text.len));
+        rc = 0;
+    }
+    hg_buf_done(&text);
+    json_decref(rest);
+    return rc;
 }
 
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result)

@@ -37,6 +37,10 @@ struct hg_outcome {
  * reference, NULL only when memory is gone. */
 json_t *hg_outcome_result(const struct hg_outcome *o);
 
+/* What stands in a result's "crc32c": CRC-32C over the canonical JSON of its other members, as 8 hex
+ * digits. An edited or damaged file no longer has it. -1 when memory is gone. */
+int hg_outcome_checksum(const json_t *result, char out[static 9]);
+
 /* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is
  * not ok. */
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result);

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "run/collect.h"
+
+static bool as_json;
+static const char *reports;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print the results as JSON", 0, 0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR",
+      "where runs are kept; default: $HPCGRID_REPORTS or reports", 0, 0 },
+    { 0 },
+};
+
+static const char *reports_root(void)
+{
+    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
+
+    return root && root[0] ? root : "reports";
+}
+
+static int save(const struct hg_rundir *rd, const json_t *doc, struct hg_err *err)
+{
+    char *tables = hg_rundir_path(rd, "tables");
+    char *path = hg_rundir_path(rd, "tables/results.json");
+    int rc = !tables || !path ? hg_err_oom(err) : hg_fs_mkdirs(tables, 0700, err);
+
+    if (rc == 0)
+        rc = hg_json_save(path, doc, err);
+    free(tables);
+    free(path);
+    return rc;
+}
+
+/* Files that do not count, with the reason, on stderr. */
+static void print_invalid(const json_t *doc)
+{
+    size_t i;
+    json_t *entry;
+
+    json_array_foreach(json_object_get(doc, "results"), i, entry)
+    {
+        const char *status = json_string_value(json_object_get(entry, "status"));
+        const json_t *error = json_object_get(entry, "error");
+
+        if (strcmp(status, "invalid") == 0)
+            fprintf(stderr, "hpcgrid: warning: %s\n",
+                    json_string_value(json_object_get(error, "message")));
+    }
+}
+
+static void print_counts(const struct hg_rundir *rd, const struct hg_collect_count *n)
+{
+    printf("%s/%03d: %zu of %zu cells have a good result", rd->name, rd->number, n->ok, n->cells);
+    if (n->failed)
+        printf(", %zu failed", n->failed);
+    if (n->open)
+        printf(", %zu not ended", n->open);
+    putchar('\n');
+    if (n->invalid)
+        printf("%zu result files do not count\n", n->invalid);
+    printf("saved in %s/tables/results.json\n", rd->path);
+}
+
+static void print_json(const json_t *doc)
+{
+    struct hg_buf out = HG_BUF_INIT;
+
+    hg_json_dump(doc, HG_JSON_INDENT, &out);
+    puts(hg_buf_str(&out));
+    hg_buf_done(&out);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_collect_count count;
+    struct hg_rundir rd = { 0 };
+    json_t *doc = NULL;
+    int rc = -1;
+
+    (void)argc;
+    if (hg_rundir_find(reports_root(), argv[0], &rd, &err) < 0)
+        goto out;
+    doc = hg_collect_run(&rd, NULL, NULL, &count, &err);
+    if (!doc || save(&rd, doc, &err) < 0)
+        goto out;
+    print_invalid(doc);
+    if (as_json)
+        print_json(doc);
+    else
+        print_counts(&rd, &count);
+    rc = count.ok == count.cells ? 0 : 1;
+out:
+    hg_errs_add(errs, &err);
+    json_decref(doc);
+    hg_rundir_done(&rd);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_collect = {
+    .name = "collect",
+    .args = "RUN",
+    .summary = "Read a run's results back and save them as one file.",
+    .details =
+        "RUN is a run's folder, a matrix file (its newest run), NAME or NAME/002. Results that are\n"
+        "cut short, changed or of another run are reported and never counted. Exits with 1\n"
+        "while cells lack a good result.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

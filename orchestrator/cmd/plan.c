@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "cmd/cells.h"
+#include "plan/batch.h"
+
+/* What an array can hold where the site has not changed Slurm's MaxArraySize. */
+#define DEFAULT_ARRAY 1000
+
+static const char *select_text, *site, *out_dir;
+static bool scripts, as_json;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
+      "only these cells: nodes=2..8,strategy!=dp or a jq expression", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
+      0 },
+    { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "print the batch scripts, too", 0, 0 },
+    { HG_OPT_STRING, 'o', "out", &out_dir, "DIR",
+      "write plan and scripts there, for sbatch by hand", 0, 0 },
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { 0 },
+};
+
+/* ---- What it costs ---- */
+
+static size_t submissions(const struct hg_plan *plan, size_t array_max)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        n += (plan->items[i].n + array_max - 1) / array_max;
+    return n;
+}
+
+static double device_hours(const struct hg_batch *b)
+{
+    return (double)b->n * (double)b->devices * b->time_s / 3600;
+}
+
+/* Total of the batches with a time limit; *unpriced: cells without. */
+static double total_hours(const struct hg_plan *plan, size_t *unpriced)
+{
+    double hours = 0;
+
+    *unpriced = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        hours += device_hours(&plan->items[i]);
+        *unpriced += plan->items[i].time_s > 0 ? 0 : plan->items[i].n;
+    }
+    return hours;
+}
+
+/* ---- Text ---- */
+
+static long long number(const struct hg_batch *b, const char *key)
+{
+    return json_integer_value(json_object_get(b->job, key));
+}
+
+static const char *text(const struct hg_batch *b, const char *key)
+{
+    const char *value = json_string_value(json_object_get(b->job, key));
+
+    return value ? value : "-";
+}
+
+static void print_batch(const struct hg_batch *b)
+{
+    char time[32] = "-", memory[32] = "-";
+
+    if (b->time_s > 0)
+        hg_text_duration_slurm(b->time_s, time);
+    if (number(b, "mem_mib"))
+        snprintf(memory, sizeof memory, "%lldM", number(b, "mem_mib"));
+    printf("%5d %6zu  %-10s %5lld %5lld %5lld  %-14s %9s %12s", b->number, b->n, b->hardware,
+           number(b, "nodes"), number(b, "tasks_per_node"), number(b, "cpus_per_task"),
+           text(b, "gres"), memory, time);
+    if (b->time_s > 0)
+        printf(" %9.4g\n", device_hours(b));
+    else
+        printf(" %9s\n", "-");
+}
+
+static void print_table(const struct hg_plan *plan, const char *site_name)
+{
+    size_t unpriced, least = submissions(plan, SIZE_MAX / 2),
+                     usual = submissions(plan, DEFAULT_ARRAY);
+    double hours = total_hours(plan, &unpriced);
+
+    printf("%s on %s: %zu cells in %zu batches\n\n", plan->name, site_name, plan->cells, plan->n);
+    printf("batch  cells  hardware   nodes tasks  cpus  gres             mem/node         time  "
+           "device-h\n");
+    for (size_t i = 0; i < plan->n; i++)
+        print_batch(&plan->items[i]);
+    printf("\nsubmissions  %zu", least);
+    if (usual > least)
+        printf("  (%zu where an array holds %d)", usual, DEFAULT_ARRAY);
+    printf("\nat most      %.4g device-hours", hours);
+    if (unpriced)
+        printf(", and %zu cells without a time limit", unpriced);
+    putchar('\n');
+}
+
+/* Where a run of this name would lie: what the scripts would say. Yours. */
+static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
+{
+    const char *root = getenv("HPCGRID_REPORTS");
+    char *relative = hg_str_printf("%s/%s/NEW", root && root[0] ? root : "reports", plan->name);
+    char *dir = out_dir    ? hg_fs_absolute(out_dir, err)
+                : relative ? hg_fs_absolute(relative, err)
+                           : NULL;
+
+    free(relative);
+    return dir;
+}
+
+static int print_scripts(const struct hg_plan *plan, struct hg_err *err)
+{
+    char *dir = script_folder(plan, err);
+    int rc = dir ? 0 : -1;
+
+    for (size_t i = 0; rc == 0 && i < plan->n; i++) {
+        struct hg_buf script = HG_BUF_INIT;
+
+        rc = hg_plan_script(plan, &plan->items[i], dir, &script, err);
+        if (rc == 0)
+            printf("\n==> batches/%d.sh <==\n%s", plan->items[i].number, hg_buf_str(&script));
+        hg_buf_done(&script);
+    }
+    free(dir);
+    return rc;
+}
+
+/* ---- JSON ---- */
+
+static json_t *batch_json(const struct hg_batch *b)
+{
+    json_t *o =
+        json_pack("{s:i, s:I, s:s, s:I, s:O}", "number", b->number, "cells", (json_int_t)b->n,
+                  "hardware", b->hardware, "devices", (json_int_t)b->devices, "job", b->job);
+    json_t *ids = json_array();
+
+    if (b->time_s > 0)
+        json_object_set_new(o, "device_hours", hg_json_number(device_hours(b)));
+    for (size_t i = 0; i < b->n; i++)
+        json_array_append_new(ids, json_string(b->ids[i]));
+    json_object_set_new(o, "ids", ids);
+    return o;
+}
+
+static void print_json(const struct hg_plan *plan, const char *site_name)
+{
+    size_t unpriced;
+    double hours = total_hours(plan, &unpriced);
+    json_t *batches = json_array();
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site", site_name,
+                          "cells", (json_int_t)plan->cells, "submissions",
+                          (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
+                          "cells_without_limit", (json_int_t)unpriced);
+    struct hg_buf out = HG_BUF_INIT;
+
+    for (size_t i = 0; i < plan->n; i++)
+        json_array_append_new(batches, batch_json(&plan->items[i]));
+    json_object_set_new(o, "batches", batches);
+    hg_json_dump(o, HG_JSON_INDENT, &out);
+    puts(hg_buf_str(&out));
+    hg_buf_done(&out);
+    json_decref(o);
+}
+
+/* ---- The command ---- */
+
+static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
+{
+    char *existing = hg_fs_join(out_dir, "plan.json");
+    int rc = -1;
+
+    if (!existing) {
+        hg_err_oom(err);
+    } else if (hg_fs_exists(existing)) {
+        hg_err_set(err, HG_E_USAGE, "%s already holds a plan", out_dir);
+        hg_err_hint(err, "name a new folder");
+    } else if (hg_fs_mkdirs(out_dir, 0700, err) == 0) {
+        rc = hg_plan_save(plan, m, out_dir, err);
+    }
+    free(existing);
+    return rc;
+}
+
+static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
+{
+    hg_cmd_warn(&plan->count);
+    if (out_dir && save(plan, m, err) < 0)
+        return -1;
+    if (as_json) {
+        print_json(plan, m->site->name);
+        return 0;
+    }
+    print_table(plan, m->site->name);
+    return scripts ? print_scripts(plan, err) : 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_selector *select = select_text ? hg_selector_parse(select_text, &err) : NULL;
+    struct hg_matrix *m = err.code ? NULL : hg_matrix_load(argv[0], site, errs);
+    struct hg_plan *plan = m ? hg_plan_make(m, select, NULL, errs) : NULL;
+    int rc = plan ? show(plan, m, &err) : -1;
+
+    (void)argc;
+    hg_errs_add(errs, &err);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+    hg_selector_free(select);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_plan = {
+    .name = "plan",
+    .args = "MATRIX",
+    .summary = "Show what would be submitted: batches, resources, cost. Submits nothing.",
+    .details =
+        "Cells that ask for the same resources share a batch, which is one job array. Wall times\n"
+        "are rounded up to a few steps for that, never above the longest one asked for.\n"
+        "Slurm is not contacted.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
