@@ -24,6 +24,14 @@ struct made {
     size_t source;
 };
 
+/* Canonical text of the last value of a column: most columns stand still from cell to cell. */
+struct text {
+    hg_value value;
+    const char *text; /* the pool's, or scratch */
+    size_t len;
+    char scratch[32];
+};
+
 struct walk {
     const struct hg_matrix *m;
     const struct hg_grid *g;
@@ -38,6 +46,7 @@ struct walk {
     struct made cell, base;
     bool base_known; /* base is that of the base.start that stands there */
     struct hg_buf canonical;
+    struct text *texts;    /* per identity column, in canonical order */
     char why[256];         /* of the cell at hand, while its baseline is made */
     char *base_why;        /* why the first lost baseline is lost */
     struct hg_seen ids;    /* of the matrix's own cells */
@@ -49,34 +58,55 @@ struct walk {
 
 /* ---- Ids ---- */
 
+/* Texts of the values that changed since the last cell; the room that the canonical text takes. */
+static size_t refresh_texts(struct walk *w, const hg_value *values)
+{
+    size_t room = 64 + w->g->identity_len;
+
+    for (size_t i = 0; i < w->g->n_sorted; i++) {
+        struct text *t = &w->texts[i];
+        hg_value v = values[w->g->sorted[i]];
+
+        if (v != t->value && !hg_value_is_absent(v))
+            t->text = hg_pool_text(w->g->pool, v, t->scratch, &t->len);
+        t->value = v;
+        room += w->g->columns.items[w->g->sorted[i]].prefix_len + t->len + 1;
+    }
+    return room;
+}
+
+static char *put(char *to, const char *text, size_t n)
+{
+    memcpy(to, text, n);
+    return to + n;
+}
+
 /* {"cell":{...},"workload":{...}}, canonical. */
 static void write_canonical(struct walk *w, const hg_value *values)
 {
     const struct hg_grid *g = w->g;
     struct hg_buf *out = &w->canonical;
-    bool first = true;
-    char scratch[32];
+    char *p, *first;
 
     hg_buf_clear(out);
-    hg_buf_append(out, "{\"cell\":{", 9);
+    if (hg_buf_reserve(out, refresh_texts(w, values)) < 0)
+        return;
+    p = first = put(out->data, "{\"cell\":{", 9);
     for (size_t i = 0; i < g->n_sorted; i++) {
         const struct hg_column *c = &g->columns.items[g->sorted[i]];
-        hg_value v = values[g->sorted[i]];
-        size_t len;
-        const char *text;
 
-        if (hg_value_is_absent(v))
+        if (hg_value_is_absent(w->texts[i].value))
             continue;
-        if (!first)
-            hg_buf_append(out, ",", 1);
-        first = false;
-        text = hg_pool_text(g->pool, v, scratch, &len);
-        hg_buf_append(out, c->prefix, c->prefix_len);
-        hg_buf_append(out, text, len);
+        if (p != first)
+            *p++ = ',';
+        p = put(p, c->prefix, c->prefix_len);
+        p = put(p, w->texts[i].text, w->texts[i].len);
     }
-    hg_buf_append(out, "},\"workload\":", 13);
-    hg_buf_append(out, g->identity, g->identity_len);
-    hg_buf_append(out, "}", 1);
+    p = put(p, "},\"workload\":", 13);
+    p = put(p, g->identity, g->identity_len);
+    *p++ = '}';
+    *p = '\0';
+    out->len = (size_t)(p - out->data);
 }
 
 static int fingerprint(struct walk *w, struct made *made)
@@ -571,6 +601,7 @@ static int prepare(struct walk *w)
     double cells = w->g->size * (double)w->m->repeats;
 
     w->finisher = hg_finisher_create(w->m);
+    w->texts = calloc(w->g->n_sorted + 1, sizeof *w->texts);
     w->placed = calloc(2 * n, sizeof *w->placed);
     w->cell.start = calloc(n, sizeof *w->cell.start);
     w->cell.values = calloc(n, sizeof *w->cell.values);
@@ -583,9 +614,12 @@ static int prepare(struct walk *w)
     w->count->n_rules = w->g->rules.n;
     w->count->by_source = calloc(w->g->sources.n + 1, sizeof *w->count->by_source);
     w->count->n_sources = w->g->sources.n;
-    if (!w->finisher || !w->placed || !w->cell.start || !w->cell.values || !w->base.start ||
-        !w->base.values || !w->has || !w->lacks || !w->kept || !w->count->by_rule ||
-        !w->count->by_source || hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6)) < 0)
+    for (size_t i = 0; w->texts && i < w->g->n_sorted; i++)
+        w->texts[i].value = HG_VALUE_ABSENT;
+    if (!w->finisher || !w->texts || !w->placed || !w->cell.start || !w->cell.values ||
+        !w->base.start || !w->base.values || !w->has || !w->lacks || !w->kept ||
+        !w->count->by_rule || !w->count->by_source ||
+        hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6)) < 0)
         return hg_err_oom(hg_errs_next(w->errs));
     return 0;
 }
@@ -595,6 +629,7 @@ static void finish_walk(struct walk *w)
     hg_finisher_free(w->finisher);
     hg_cursor_done(&w->cursor);
     free(w->placed);
+    free(w->texts);
     free(w->cell.start);
     free(w->cell.values);
     free(w->base.start);
