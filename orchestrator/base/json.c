@@ -29,7 +29,7 @@ static const char *syntax_problem(enum json_error_code code)
     case json_error_duplicate_key:
         return "this member is given twice in one object";
     case json_error_numeric_overflow:
-        return "a number too large";
+        return "a number too large to hold (write it as a string)";
     case json_error_out_of_memory:
         return "out of memory";
     default:

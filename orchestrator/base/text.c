@@ -54,7 +54,9 @@ const char *hg_text_nearest(const char *word, const char *const *known, size_t n
     for (size_t i = 0; i < n; i++) {
         size_t d = distance(word, known[i]);
 
-        if (d < best) {
+        /* a slip changes a letter more often than it adds one: "dpp" is "ddp" rather than "dp" */
+        if (d < best || (d == best && nearest && strlen(known[i]) == strlen(word) &&
+                         strlen(nearest) != strlen(word))) {
             best = d;
             nearest = known[i];
         }

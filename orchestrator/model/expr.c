@@ -507,27 +507,31 @@ static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_e
         hg_err_hint(err, "in: %.200s", e->text);
 }
 
+/* Compile one expression. In brackets, as it will stand beside others; bare, for the message that
+ * belongs to the text as written. */
 static int compile_alone(struct hg_exprs *x, struct expr *e, struct hg_err *err)
 {
-    char *program = hg_str_printf("%s(%s\n)", program_head, e->text);
+    char *bare = hg_str_printf("%s%s", program_head, e->text);
+    char *closed = hg_str_printf("%s(%s\n)", program_head, e->text);
+    jq_state *jq;
 
-    if (!program)
-        return hg_err_oom(err);
-    /* first bare, so that "1) | (2" is not taken for an expression */
-    if (!e->closed)
-        e->own = compile(x, e->text);
-    else
-        e->own = compile(x, program);
-    free(program);
-    if (e->own && e->closed)
-        return 0;
-    if (e->own) {
-        hg_err_set(err, HG_E_INPUT, "the expression does not compile: a bracket or string is open");
-        jq_teardown(&e->own);
-        return -1;
+    if (bare && closed) {
+        jq = compile(x, bare);
+        if (!jq) {
+            describe(x, e, err);
+        } else {
+            jq_teardown(&jq);
+            e->own = e->closed ? compile(x, closed) : NULL;
+            if (!e->own)
+                hg_err_set(err, HG_E_INPUT,
+                           "the expression does not compile: a bracket or string is open");
+        }
+    } else {
+        hg_err_oom(err);
     }
-    describe(x, e, err);
-    return -1;
+    free(bare);
+    free(closed);
+    return e->own ? 0 : -1;
 }
 
 static jq_state *compile_joint(struct hg_exprs *x)

@@ -26,6 +26,14 @@ static void check_name(const struct hg_json_doc *doc, const json_t *value, const
                     "with . or -");
 }
 
+static void check_format(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                         struct hg_errs *errs)
+{
+    if (json_is_number(value) && json_number_value(value) != 1)
+        hg_json_error(doc, pointer, errs, "format %.15g is not known; this hpcgrid reads format 1",
+                      json_number_value(value));
+}
+
 static void check_object(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                          struct hg_errs *errs)
 {
@@ -188,7 +196,7 @@ const struct hg_field hg_matrix_fields[] = {
     { "$schema", HG_J_JSON, 0, HG_J_IGNORED, .schema = "{\"type\": \"string\"}",
       .doc = "for editors; ignored" },
     { "hpcgrid", HG_J_INT, offsetof(struct top, format), HG_J_REQUIRED, .min = 1, .max = 1,
-      .doc = "number of the format: 1" },
+      .check = check_format, .doc = "number of the format: 1" },
     { "name", HG_J_STRING, offsetof(struct top, name), HG_J_REQUIRED, .check = check_name,
       .schema = "{\"pattern\": \"^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$\"}",
       .doc = "name of the experiment; runs are kept in `reports/NAME`" },

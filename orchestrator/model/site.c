@@ -398,7 +398,9 @@ struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *
         return NULL;
     }
     path = resolve(json_string_value(value), dir, &err);
-    if (path)
+    if (path && !hg_fs_exists(path))
+        hg_json_error(doc, pointer, errs, "there is no site file \"%s\"", json_string_value(value));
+    else if (path)
         site = hg_site_load(path, errs);
     else
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);

@@ -96,7 +96,7 @@ static void test_nearest_word_is_found_and_far_ones_are_not(void **state)
     static const char *const known[] = { "single", "dp", "ddp", "fsdp", "deepspeed" };
 
     (void)state;
-    assert_string_equal(hg_text_nearest("dpp", known, 5), "dp");
+    assert_string_equal(hg_text_nearest("dpp", known, 5), "ddp");
     assert_string_equal(hg_text_nearest("deepsped", known, 5), "deepspeed");
     assert_null(hg_text_nearest("horovod", known, 5));
 }

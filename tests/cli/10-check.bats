@@ -1,0 +1,50 @@
+#!/usr/bin/env bats
+# Matrices that are wrong: bad/NAME/matrix.json must give exactly the text in bad/NAME/expect, and exit code 3.
+# HPCGRID_BLESS=1 writes the expect files anew: read the diff.
+
+setup() {
+    hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    export HPCGRID_SITES=$HPCGRID_SOURCE/tests/data/sites
+}
+
+@test "every mistake is reported with place, reason and next step" {
+    wrong=""
+    for dir in "$HPCGRID_SOURCE"/tests/cli/bad/*/; do
+        cd "$dir"
+        code=0
+        $hpcgrid check matrix.json >"$BATS_TEST_TMPDIR/out" 2>&1 || code=$?
+        if [ -n "${HPCGRID_BLESS:-}" ]; then
+            cp "$BATS_TEST_TMPDIR/out" expect
+        fi
+        diff -u expect "$BATS_TEST_TMPDIR/out" || wrong+="$dir "
+        [ "$code" = 3 ] || wrong+="$dir (exit code $code) "
+    done
+    echo "$wrong"
+    [ -z "$wrong" ]
+}
+
+@test "a right matrix says how many cells it has" {
+    run "$hpcgrid" check "$HPCGRID_SOURCE/matrices/quickstart.json"
+    [ "$status" = 0 ]
+    [ "$output" = "quickstart: 15 cells" ]
+}
+
+@test "a matrix comes from standard input, too" {
+    run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
+    [ "$status" = 0 ]
+    [ "$output" = "quickstart: 15 cells" ]
+}
+
+@test "a file that is not there is an input error" {
+    run "$hpcgrid" check /no/such/matrix.json
+    [ "$status" = 3 ]
+    [[ "$output" == *"/no/such/matrix.json"* ]]
+}
+
+@test "checking needs no Slurm and no network" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    PATH= SLURM_CONF=/nonexistent "$(command -v strace)" -f -e trace=network,execve -o "$BATS_TEST_TMPDIR/trace" \
+        "$hpcgrid" check "$HPCGRID_SOURCE/matrices/quickstart.json"
+    [ "$(grep -c execve "$BATS_TEST_TMPDIR/trace")" = 1 ]
+    ! grep -q socket "$BATS_TEST_TMPDIR/trace"
+}
