@@ -120,46 +120,62 @@ static int study(const struct hg_cell *cell, void *context)
 
 /* ---- Second walk: print ---- */
 
-static void print_head(const struct expand *x)
+/* Append a field of a table; the spaces that fill it come with the next one. */
+static void add_field(struct hg_buf *line, size_t *end, const char *text, size_t width)
 {
-    printf("%-*s", (int)x->id_width, "id");
-    for (size_t i = 0; i < x->keys.n; i++)
-        if (x->keys.items[i].varies)
-            printf("  %-*s", (int)x->keys.items[i].width, x->keys.items[i].name);
-    putchar('\n');
+    size_t now = hg_text_width(hg_buf_str(line));
+
+    hg_buf_printf(line, "%*s%s", (int)(*end > now ? *end - now : 0), "", text);
+    *end += width + 2;
 }
 
-static void print_padded(const char *text, size_t width)
+static void print_line(struct hg_buf *line)
 {
-    size_t used = hg_text_width(text);
+    puts(hg_buf_str(line));
+    hg_buf_done(line);
+}
 
-    printf("  %s%*s", text, (int)(used < width ? width - used : 0), "");
+static void print_head(const struct expand *x)
+{
+    struct hg_buf line = HG_BUF_INIT;
+    size_t end = 0;
+
+    add_field(&line, &end, "id", x->id_width);
+    for (size_t i = 0; i < x->keys.n; i++)
+        if (x->keys.items[i].varies)
+            add_field(&line, &end, x->keys.items[i].name, x->keys.items[i].width);
+    print_line(&line);
 }
 
 static int print_row(const struct hg_cell *cell, void *context)
 {
     struct expand *x = context;
-    struct hg_buf line = HG_BUF_INIT;
+    struct hg_buf line = HG_BUF_INIT, value = HG_BUF_INIT;
+    size_t end = 0;
     int rc = picked(x, cell);
 
     if (rc <= 0)
         return rc;
-    printf("%-*s", (int)x->id_width, cell->id);
+    add_field(&line, &end, cell->id, x->id_width);
     for (size_t i = 0; i < x->keys.n; i++) {
         const struct key *key = &x->keys.items[i];
 
         if (!key->varies)
             continue;
-        hg_buf_clear(&line);
-        hg_cmd_show_value(json_object_get(cell->members, key->name), &line);
-        print_padded(hg_buf_str(&line), key->width);
+        hg_buf_clear(&value);
+        hg_cmd_show_value(json_object_get(cell->members, key->name), &value);
+        add_field(&line, &end, hg_buf_str(&value), key->width);
     }
     if (cell->added)
-        printf("  (added baseline)");
-    if (cell->skip)
-        printf("  (%s%s)", cell->fate == HG_CELL_SKIPPED ? "cannot run: " : "", cell->skip);
-    putchar('\n');
-    hg_buf_done(&line);
+        add_field(&line, &end, "(added baseline)", 16);
+    hg_buf_clear(&value);
+    if (cell->skip) {
+        hg_buf_printf(&value, "(%s%s)", cell->fate == HG_CELL_SKIPPED ? "cannot run: " : "",
+                      cell->skip);
+        add_field(&line, &end, hg_buf_str(&value), 0);
+    }
+    hg_buf_done(&value);
+    print_line(&line);
     return 0;
 }
 

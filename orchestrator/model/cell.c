@@ -52,6 +52,7 @@ struct walk {
     struct hg_seen ids;    /* of the matrix's own cells */
     struct hg_seen bases;  /* of baselines that can run */
     uint64_t *has, *lacks; /* per column: own cells with and without it */
+    bool *busy;            /* per exclude rule: it removed a baseline */
     bool *kept;            /* per column: an added baseline keeps it from its cell */
     bool collect, emit;    /* what this pass does */
 };
@@ -313,7 +314,7 @@ static void warn_idle_rules(struct walk *w)
     const uint64_t *uses = hg_finish_uses(w->finisher);
 
     for (size_t i = 0; i < w->g->rules.n; i++)
-        if (!w->count->by_rule[i])
+        if (!w->count->by_rule[i] && !w->busy[i])
             warn(w, w->g->rules.items[i].pointer, "this rule removes no cell");
     for (size_t i = 0; i < w->g->derives.n; i++)
         if (!uses[i])
@@ -370,6 +371,8 @@ static bool base_runs(const struct walk *w)
 
 static void keep_reason(struct walk *w)
 {
+    if (w->base.outcome.fate == HG_CELL_EXCLUDED)
+        w->busy[w->base.outcome.rule] = true;
     if (w->base_why)
         return;
     if (w->base.outcome.fate == HG_CELL_EXCLUDED)
@@ -610,6 +613,7 @@ static int prepare(struct walk *w)
     w->has = calloc(n, sizeof *w->has);
     w->lacks = calloc(n, sizeof *w->lacks);
     w->kept = calloc(n, sizeof *w->kept);
+    w->busy = calloc(w->g->rules.n + 1, sizeof *w->busy);
     w->count->by_rule = calloc(w->g->rules.n + 1, sizeof *w->count->by_rule);
     w->count->n_rules = w->g->rules.n;
     w->count->by_source = calloc(w->g->sources.n + 1, sizeof *w->count->by_source);
@@ -637,6 +641,7 @@ static void finish_walk(struct walk *w)
     free(w->has);
     free(w->lacks);
     free(w->kept);
+    free(w->busy);
     free(w->base_why);
     hg_buf_done(&w->canonical);
     hg_seen_done(&w->ids);
