@@ -11,6 +11,7 @@ extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
 extern const struct hg_cmd hg_cmd_plan;
+extern const struct hg_cmd hg_cmd_report;
 extern const struct hg_cmd hg_cmd_schema;
 
 /* clang-format off */
@@ -20,6 +21,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_explain,
     &hg_cmd_plan,
     &hg_cmd_collect,
+    &hg_cmd_report,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

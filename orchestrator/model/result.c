@@ -423,7 +423,8 @@ static const struct hg_field report_fields[] = {
     { 0 },
 };
 
-static void check_schema(struct hg_results *set, struct hg_errs *errs)
+/* Of another schema nothing else is read. */
+static bool check_schema(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *schema = json_object_get(set->doc.root, "schema");
     const char *word = json_string_value(schema);
@@ -431,7 +432,9 @@ static void check_schema(struct hg_results *set, struct hg_errs *errs)
     if (!schema) {
         hg_err_hint(hg_json_error(&set->doc, "", errs, "no result set: \"schema\" is missing"),
                     "a result set begins with \"schema\": \"" HG_RESULTS_SCHEMA "\"");
-    } else if (!word || strcmp(word, HG_RESULTS_SCHEMA) != 0) {
+        return false;
+    }
+    if (!word || strcmp(word, HG_RESULTS_SCHEMA) != 0) {
         struct hg_err *err = hg_json_error(&set->doc, "/schema", errs, "unknown schema \"%.60s\"",
                                            word ? word : hg_json_type_name(schema));
 
@@ -439,7 +442,9 @@ static void check_schema(struct hg_results *set, struct hg_errs *errs)
             hg_err_hint(err, "this is one result; name its run's folder instead");
         else
             hg_err_hint(err, "this hpcgrid reads \"" HG_RESULTS_SCHEMA "\"");
+        return false;
     }
+    return true;
 }
 
 /* Members that describe the set are free; one that looks like a misspelt known one is an error. */
@@ -476,7 +481,8 @@ static void read_head(struct hg_results *set, struct hg_errs *errs)
     const json_t *list = json_object_get(root, "results"),
                  *report = json_object_get(root, "report");
 
-    check_schema(set, errs);
+    if (!check_schema(set, errs))
+        return;
     check_members(set, errs);
     hg_buf_puts(&c.pointer, "");
     hg_buf_reserve(&c.pointer, 1);

@@ -46,7 +46,9 @@ int hg_build_tables(struct hg_build *b);
 /* notes.c: footnotes of a table and of the report. */
 int hg_build_notes(struct hg_build *b, struct hg_table *t, const size_t *point_config);
 
-/* Key of a name, or HG_MAP_NONE with an error that suggests one. `what`: "rows", "--baseline". */
-size_t hg_build_key(struct hg_build *b, const char *what, const char *name);
+/* Key of a name, or HG_MAP_NONE with an error that suggests one. The name was asked for by `what`
+ * ("rows", "--baseline"), or by the set (NULL: by an option) whose document has it at the pointer. */
+size_t hg_build_key(struct hg_build *b, const char *what, const char *name,
+                    const struct hg_results *set, const char *pointer);
 
 #endif

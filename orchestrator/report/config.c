@@ -262,18 +262,26 @@ static int find_base(struct hg_build *b, struct lookup *l, struct hg_config *c)
 
 /* ---- All of it ---- */
 
-/* Every member of a baseline must be a key of some cell, unless it takes one away. */
-static int check_members(struct hg_build *b, const char *what, const json_t *members)
+/* Every member of a baseline must be a key of some cell, unless it takes one away. set: whose
+ * baseline it is; NULL: an option's. */
+static int check_members(struct hg_build *b, const struct hg_results *set, const json_t *members)
 {
+    struct hg_buf pointer = HG_BUF_INIT;
     const char *name;
     json_t *value;
     int rc = 0;
 
     json_object_foreach((json_t *)members, name, value)
     {
-        if (!json_is_null(value) && name[0] != '_' && hg_build_key(b, what, name) == HG_MAP_NONE)
+        if (json_is_null(value) || name[0] == '_')
+            continue;
+        hg_buf_clear(&pointer);
+        hg_buf_puts(&pointer, "/baseline");
+        hg_json_pointer_push(&pointer, name);
+        if (hg_build_key(b, "--baseline", name, set, hg_buf_str(&pointer)) == HG_MAP_NONE)
             rc = -1;
     }
+    hg_buf_done(&pointer);
     return rc;
 }
 
@@ -281,13 +289,13 @@ static int check_baselines(struct hg_build *b)
 {
     struct hg_report *r = b->r;
     const json_t *shown = b->options->baseline;
-    int rc = shown ? check_members(b, "--baseline", shown) : 0;
+    int rc = shown ? check_members(b, NULL, shown) : 0;
 
     b->wants_speedup = shown != NULL;
     for (size_t s = 0; s < r->n_sets && !b->options->baseline; s++) {
         const struct hg_results *set = &r->sets[s];
 
-        if (set->baseline && !*set->run && check_members(b, "baseline", set->baseline) < 0)
+        if (set->baseline && !*set->run && check_members(b, set, set->baseline) < 0)
             rc = -1;
         b->wants_speedup = b->wants_speedup || set->baseline;
         shown = shown ? shown : set->baseline;

@@ -201,7 +201,8 @@ static const char *choose_metric(const struct hg_report *r)
     return "train_s";
 }
 
-static int unknown_metric(struct hg_build *b, const char *metric)
+/* chosen: nobody asked for it, it is only what is usual. */
+static int unknown_metric(struct hg_build *b, const char *metric, bool chosen)
 {
     const char *names[64];
     size_t n = 0;
@@ -218,7 +219,12 @@ static int unknown_metric(struct hg_build *b, const char *metric)
                 names[n++] = name;
         }
     }
-    hg_err_set(err, HG_E_INPUT, "metric: no result has \"%s\"", metric);
+    if (chosen)
+        hg_err_set(err, HG_E_INPUT,
+                   "no result has \"train_s\" or \"wall_s\": say with --metric "
+                   "what to tabulate");
+    else
+        hg_err_set(err, HG_E_INPUT, "metric: no result has \"%s\"", metric);
     if (n)
         hg_text_suggest(err, metric, names, n);
     return -1;
@@ -229,16 +235,17 @@ static int settle_metric(struct hg_build *b)
     struct hg_report *r = b->r;
     const char *metric = b->options->metric, *better = b->options->better;
     size_t have, ok;
+    bool chosen;
 
     for (size_t s = 0; s < r->n_sets; s++) {
         metric = metric ? metric : r->sets[s].metric;
         better = better ? better : r->sets[s].better;
     }
-    if (!metric)
+    if ((chosen = !metric))
         metric = choose_metric(r);
     count_metric(r, metric, &have, &ok);
     if (ok && !have)
-        return unknown_metric(b, metric);
+        return unknown_metric(b, metric, chosen);
     if (better)
         r->kind = strcmp(better, "higher") == 0 ? HG_METRIC_RATE : HG_METRIC_TIME;
     else

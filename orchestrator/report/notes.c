@@ -136,7 +136,7 @@ static void note_completeness(struct notes *notes, const struct hg_config *c, st
         }
     }
     if (problem && p->n < p->of)
-        hg_buf_printf(&text, "; %.*s%s", MESSAGE_MAX, problem,
+        hg_buf_printf(&text, " (%.*s%s)", MESSAGE_MAX, problem,
                       strlen(problem) > MESSAGE_MAX ? "..." : "");
     add_note(notes, p, hg_buf_str(&text), "", "");
     hg_buf_done(&text);

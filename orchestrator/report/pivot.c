@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Third step of a report: keys of rows and columns, tables, and the figures in their places. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,8 @@
 
 /* ---- Which keys are rows and columns ---- */
 
-size_t hg_build_key(struct hg_build *b, const char *what, const char *name)
+size_t hg_build_key(struct hg_build *b, const char *what, const char *name,
+                    const struct hg_results *set, const char *pointer)
 {
     const struct hg_frame *f = &b->r->frame;
     size_t key = hg_frame_find_key(f, name);
@@ -20,8 +22,12 @@ size_t hg_build_key(struct hg_build *b, const char *what, const char *name)
 
     if (key != HG_MAP_NONE)
         return key;
-    err = hg_errs_next(b->errs);
-    hg_err_set(err, HG_E_INPUT, "%s: no cell has \"%s\"", what, name);
+    if (set) {
+        err = hg_json_error(&set->doc, pointer, b->errs, "no cell has \"%s\"", name);
+    } else {
+        err = hg_errs_next(b->errs);
+        hg_err_set(err, HG_E_INPUT, "%s: no cell has \"%s\"", what, name);
+    }
     names = malloc((f->keys.n + 1) * sizeof *names);
     for (size_t k = 0; names && k < f->keys.n; k++)
         names[k] = f->keys.items[k].name;
@@ -62,19 +68,24 @@ static bool has_key(const struct keys *keys, size_t key)
     return false;
 }
 
-static int read_keys(struct hg_build *b, const char *what, char **names, struct keys *keys)
+/* set: whose report asks for them; NULL: an option does. */
+static int read_keys(struct hg_build *b, const char *what, char **names,
+                     const struct hg_results *set, struct keys *keys)
 {
     int rc = 0;
 
     keys->given = names != NULL;
-    for (; names && *names; names++) {
-        size_t key = hg_build_key(b, what, *names);
+    for (size_t i = 0; names && names[i]; i++) {
+        char pointer[64];
+        size_t key;
 
+        snprintf(pointer, sizeof pointer, "/report/%s/%zu", what, i);
+        key = hg_build_key(b, what, names[i], set, pointer);
         if (key == HG_MAP_NONE)
             rc = -1;
         else if (has_key(keys, key))
             rc = hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "%s: \"%s\" is given twice", what,
-                            *names);
+                            names[i]);
         else
             keys->items[keys->n++] = key;
     }
@@ -127,18 +138,19 @@ static int settle_keys(struct hg_build *b, struct keys *rows, struct keys *colum
 {
     struct hg_report *r = b->r;
     char **row_names = b->options->rows, **column_names = b->options->columns;
+    const struct hg_results *row_set = NULL, *column_set = NULL;
 
-    for (size_t s = 0; s < r->n_sets; s++) {
-        row_names = row_names ? row_names : r->sets[s].rows;
-        column_names = column_names ? column_names : r->sets[s].columns;
+    /* What was asked for on the command line pushes a set's own choice of both aside. */
+    for (size_t s = 0; s < r->n_sets && !b->options->rows && !b->options->columns; s++) {
+        const struct hg_results *set = &r->sets[s];
+
+        row_set = row_names || !set->rows ? row_set : set;
+        row_names = row_names ? row_names : set->rows;
+        column_set = column_names || !set->columns ? column_set : set;
+        column_names = column_names ? column_names : set->columns;
     }
-    /* What was asked for on the command line pushes a set's own choice aside. */
-    if (b->options->rows && !b->options->columns && column_names)
-        column_names = NULL;
-    if (b->options->columns && !b->options->rows && row_names)
-        row_names = NULL;
-    if (read_keys(b, "rows", row_names, rows) < 0 ||
-        read_keys(b, "columns", column_names, columns) < 0)
+    if (read_keys(b, "rows", row_names, row_set, rows) < 0 ||
+        read_keys(b, "columns", column_names, column_set, columns) < 0)
         return -1;
     for (size_t i = 0; i < rows->n; i++)
         if (has_key(columns, rows->items[i]))

@@ -29,11 +29,17 @@ struct grid {
     const struct hg_report *r;
     const struct hg_table *t;
     struct column *keys, *values; /* n_row_keys, n_columns */
+    char **labels;                /* of the values: n_columns times n_column_keys, clean */
     int decimals[HG_SECTIONS];
     size_t width;
     struct hg_buf *out;
     bool failed;
 };
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
 
 static void pad(struct hg_buf *out, size_t n)
 {
@@ -47,6 +53,7 @@ static void rule(struct hg_buf *out, const char *title, size_t n)
 
     if (used)
         hg_buf_printf(out, "── %s ", title);
+    n = used ? larger(n, used + 2) : n;
     for (; used < n; used++)
         hg_buf_puts(out, "─");
     hg_buf_puts(out, "\n");
@@ -91,11 +98,6 @@ static void append_wrapped(const char *text, size_t width, size_t indent, size_t
 }
 
 /* ---- Measuring ---- */
-
-static size_t larger(size_t a, size_t b)
-{
-    return a > b ? a : b;
-}
 
 static char *clean_label(const char *text)
 {
@@ -154,23 +156,22 @@ static void measure_values(struct grid *g)
 /* The header of a column of values: one label for each column key. */
 static const char *column_text(const struct grid *g, size_t column, size_t key)
 {
-    uint32_t value = g->t->columns[column * g->r->n_column_keys + key];
+    const char *label = g->labels[column * g->r->n_column_keys + key];
 
-    return value ? hg_report_text(g->r, value) : "–";
+    return label ? label : "";
 }
 
 static void label_values(struct grid *g)
 {
-    for (size_t column = 0; column < g->t->n_columns; column++) {
-        struct column *c = &g->values[column];
-
+    for (size_t column = 0; column < g->t->n_columns; column++)
         for (size_t k = 0; k < g->r->n_column_keys; k++) {
-            char *text = clean_label(column_text(g, column, k));
+            size_t at = column * g->r->n_column_keys + k;
+            struct column *c = &g->values[column];
 
-            c->label_width = larger(c->label_width, text ? hg_text_width(text) : 0);
-            free(text);
+            g->labels[at] =
+                clean_label(g->t->columns[at] ? hg_report_text(g->r, g->t->columns[at]) : "–");
+            c->label_width = larger(c->label_width, hg_text_width(column_text(g, column, k)));
         }
-    }
 }
 
 /* Room of a column, without the gap before it. A label stands above the numbers. */
@@ -276,26 +277,55 @@ static const char *label_line(const char *label, size_t width, size_t line, size
     return label;
 }
 
-/* Make labels narrower until the columns fit, as long as they need no more than HEADER_LINES. */
+/* The narrowest a label can get without breaking a word. */
+static size_t label_floor(const char *label)
+{
+    size_t floor = 0;
+
+    while (*label) {
+        size_t n = 1 + strcspn(label + 1, "_- ");
+        char *word = strndup(label, n + (label[n] == ' '));
+
+        floor = larger(floor, word ? hg_text_width(word) : 0);
+        free(word);
+        label += n + (label[n] == ' ');
+    }
+    return floor;
+}
+
+/* May the label be one column narrower: no broken word, no more than HEADER_LINES? */
+static bool can_narrow(const struct column *c, const char *label)
+{
+    return c->label_width > label_floor(label) &&
+           label_lines(label, c->label_width - 1) <= HEADER_LINES;
+}
+
+/* The widest label that stands out over its numbers and can be narrower; NULL if there is none. */
+static struct column *find_narrowable(struct grid *g)
+{
+    struct column *widest = NULL;
+
+    for (size_t i = 0; i < g->r->n_row_keys + g->t->n_columns; i++) {
+        bool key = i < g->r->n_row_keys;
+        struct column *c = key ? &g->keys[i] : &g->values[i - g->r->n_row_keys];
+        bool fits = c->label_width > c->number;
+
+        if (key)
+            fits = fits && c->label && can_narrow(c, c->label);
+        for (size_t k = 0; !key && k < g->r->n_column_keys && fits; k++)
+            fits = can_narrow(c, column_text(g, i - g->r->n_row_keys, k));
+        if (fits && (!widest || c->label_width > widest->label_width))
+            widest = c;
+    }
+    return widest;
+}
+
+/* Make labels narrower until the columns fit, as long as that helps. */
 static void narrow_labels(struct grid *g)
 {
     while (grid_width(g, 0, g->t->n_columns) > g->width) {
-        struct column *widest = NULL;
+        struct column *widest = find_narrowable(g);
 
-        for (size_t i = 0; i < g->r->n_row_keys + g->t->n_columns; i++) {
-            struct column *c =
-                i < g->r->n_row_keys ? &g->keys[i] : &g->values[i - g->r->n_row_keys];
-            bool fits = c->label_width > c->number && c->label_width > 4;
-
-            if (i < g->r->n_row_keys)
-                fits =
-                    fits && c->label && label_lines(c->label, c->label_width - 1) <= HEADER_LINES;
-            for (size_t k = 0; i >= g->r->n_row_keys && k < g->r->n_column_keys && fits; k++)
-                fits = label_lines(column_text(g, i - g->r->n_row_keys, k), c->label_width - 1) <=
-                       HEADER_LINES;
-            if (fits && (!widest || c->label_width > widest->label_width))
-                widest = c;
-        }
         if (!widest)
             return;
         widest->label_width--;
@@ -483,20 +513,22 @@ static void append_right(const char *text, size_t room, struct hg_buf *out)
 enum { SCALING_COLUMNS = 7 };
 static const size_t scaling_rooms[SCALING_COLUMNS] = { 9, 18, 9, 8, 9, 8, 8 };
 
+/* Columns from..to of a line of the scaling table. */
 static void append_scaling_line(const char *label, size_t room, const char *const *texts,
-                                struct hg_buf *out)
+                                size_t from, size_t to, struct hg_buf *out)
 {
     char *name = clean_label(label);
 
     hg_buf_puts(out, name ? name : "");
     pad(out, room - (name ? hg_text_width(name) : 0));
-    for (size_t i = 0; i < SCALING_COLUMNS; i++)
+    for (size_t i = from; i < to; i++)
         append_right(texts[i], scaling_rooms[i], out);
     end_line(out);
     free(name);
 }
 
-static void append_series(const struct hg_series *s, size_t label, struct hg_buf *out)
+static void append_series(const struct hg_series *s, size_t label, size_t from, size_t to,
+                          struct hg_buf *out)
 {
     struct hg_buf texts[SCALING_COLUMNS] = { { 0 } };
     const char *list[SCALING_COLUMNS];
@@ -510,17 +542,25 @@ static void append_series(const struct hg_series *s, size_t label, struct hg_buf
     hg_number_append(s->has_usl ? s->usl.peak_p : NAN, 0, &texts[6]);
     for (size_t i = 0; i < SCALING_COLUMNS; i++)
         list[i] = hg_buf_str(&texts[i]);
-    append_scaling_line(s->label, label, list, out);
+    append_scaling_line(s->label, label, list, from, to, out);
     for (size_t i = 0; i < SCALING_COLUMNS; i++)
         hg_buf_done(&texts[i]);
 }
 
+static size_t scaling_width(size_t label, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        label += scaling_rooms[i];
+    return label;
+}
+
+/* Like the grid: what does not fit is continued below. */
 static void append_scaling(const struct grid *g)
 {
     static const char *const first[] = { "", "Karp-Flatt", "Amdahl", "", "USL", "", "" };
     static const char *const second[] = { "devices", "serial fraction", "serial", "limit",
                                           "sigma",   "kappa",           "peak" };
-    size_t label = strlen("scaling"), width = 0;
+    size_t label = strlen("scaling"), from = 0;
 
     for (size_t i = 0; i < g->t->series.n; i++) {
         char *name = clean_label(g->t->series.items[i].label);
@@ -528,14 +568,19 @@ static void append_scaling(const struct grid *g)
         label = larger(label, name ? hg_text_width(name) : 0);
         free(name);
     }
-    for (size_t i = 0; i < SCALING_COLUMNS; i++)
-        width += scaling_rooms[i];
-    hg_buf_puts(g->out, "\n");
-    append_scaling_line("", label, first, g->out);
-    append_scaling_line("scaling", label, second, g->out);
-    rule(g->out, "", label + width);
-    for (size_t i = 0; i < g->t->series.n; i++)
-        append_series(&g->t->series.items[i], label, g->out);
+    while (from < SCALING_COLUMNS) {
+        size_t to = from + 1;
+
+        while (to < SCALING_COLUMNS && scaling_width(label, from, to + 1) <= g->width)
+            to++;
+        hg_buf_puts(g->out, "\n");
+        append_scaling_line("", label, first, from, to, g->out);
+        append_scaling_line("scaling", label, second, from, to, g->out);
+        rule(g->out, "", scaling_width(label, from, to));
+        for (size_t i = 0; i < g->t->series.n; i++)
+            append_series(&g->t->series.items[i], label, from, to, g->out);
+        from = to;
+    }
 }
 
 static void append_notes(const struct grid *g)
@@ -567,7 +612,8 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
 
     g.keys = calloc(r->n_row_keys + 1, sizeof *g.keys);
     g.values = calloc(t->n_columns + 1, sizeof *g.values);
-    if (!g.keys || !g.values) {
+    g.labels = calloc(t->n_columns * r->n_column_keys + 1, sizeof *g.labels);
+    if (!g.keys || !g.values || !g.labels) {
         out->failed = true;
         goto out;
     }
@@ -590,6 +636,9 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
 out:
     for (size_t k = 0; g.keys && k < r->n_row_keys; k++)
         free(g.keys[k].label);
+    for (size_t i = 0; g.labels && i < t->n_columns * r->n_column_keys; i++)
+        free(g.labels[i]);
+    free(g.labels);
     free(g.keys);
     free(g.values);
     hg_buf_done(&title);

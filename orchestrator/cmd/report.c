@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "report/renderer.h"
+#include "report/save.h"
+#include "run/collect.h"
+#include "run/rundir.h"
+
+static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
+                  *reports;
+static bool pivot;
+static long width;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv or json", 0, 0 },
+    { HG_OPT_STRING, 0, "rows", &rows, "KEYS", "keys whose values are rows: nodes,gpus_per_node", 0,
+      0 },
+    { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
+    { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to tabulate: train_s, eval.accuracy", 0,
+      0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "higher: the metric is a rate; lower: a time", 0,
+      0 },
+    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
+      0, 0 },
+    { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
+      "put over a cell they name its baseline", 0, 0 },
+    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
+    { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write there instead of standard output", 0,
+      0 },
+    { HG_OPT_INT, 0, "width", &width, "COLUMNS", "of the text table (the terminal's, else 80)", 40,
+      10000 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
+      0 },
+    { 0 },
+};
+
+/* ---- What the options say ---- */
+
+/* "a,b" as a list that ends with NULL; one block, freed with its first pointer's list. */
+struct words {
+    char *text;
+    char **items;
+};
+
+static int split_words(const char *text, struct words *words)
+{
+    size_t n = 0;
+    char *p;
+
+    words->text = strdup(text);
+    words->items = calloc(strlen(text) + 2, sizeof *words->items);
+    if (!words->text || !words->items)
+        return -1;
+    for (p = strtok(words->text, ","); p; p = strtok(NULL, ","))
+        words->items[n++] = p;
+    return 0;
+}
+
+static void words_done(struct words *words)
+{
+    free(words->text);
+    free(words->items);
+}
+
+/* "nodes=1,strategy=single,wrap=null" as an object; values that are JSON mean it, others are text. */
+static json_t *parse_pairs(const char *text, struct hg_err *err)
+{
+    json_t *object = json_object();
+    struct words words = { 0 };
+
+    if (!object || split_words(text, &words) < 0) {
+        hg_err_oom(err);
+        goto fail;
+    }
+    for (char **word = words.items; *word; word++) {
+        char *value = strchr(*word, '=');
+        json_t *parsed;
+
+        if (!value || value == *word || value[-1] == '!') {
+            hg_err_set(err, HG_E_USAGE, "--baseline: \"%s\" is not KEY=VALUE", *word);
+            hg_err_hint(err, "for example --baseline nodes=1,gpus_per_node=1,strategy=single");
+            goto fail;
+        }
+        *value++ = '\0';
+        parsed = json_loads(value, JSON_DECODE_ANY, NULL);
+        json_object_set_new(object, *word, parsed ? parsed : json_string(value));
+    }
+    words_done(&words);
+    return object;
+fail:
+    words_done(&words);
+    json_decref(object);
+    return NULL;
+}
+
+static json_t *parse_baseline(const char *text, struct hg_err *err)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    json_t *object;
+
+    if (text[0] != '{')
+        return parse_pairs(text, err);
+    if (hg_json_parse("--baseline", text, strlen(text), &doc, err) < 0)
+        return NULL;
+    object = json_incref(doc.root);
+    hg_json_doc_done(&doc);
+    return object;
+}
+
+static int check_words(struct hg_errs *errs)
+{
+    static const char *const ways[] = { "lower", "higher" };
+    const char *names[16];
+    size_t n = 0;
+
+    for (const struct hg_renderer *const *r = hg_renderers; *r && n < 16; r++)
+        names[n++] = (*r)->name;
+    if (!hg_renderer_find(format)) {
+        struct hg_err *err = hg_errs_next(errs);
+
+        hg_err_set(err, HG_E_USAGE, "--format: unknown format \"%s\"", format);
+        hg_text_suggest(err, format, names, n);
+    }
+    if (better && strcmp(better, ways[0]) != 0 && strcmp(better, ways[1]) != 0) {
+        struct hg_err *err = hg_errs_next(errs);
+
+        hg_err_set(err, HG_E_USAGE, "--better: \"%s\" is neither lower nor higher", better);
+        hg_text_suggest(err, better, ways, 2);
+    }
+    if (pivot && strcmp(format, "csv") != 0)
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot goes with --format csv");
+    return errs->n ? -1 : 0;
+}
+
+/* ---- Reading ---- */
+
+struct input {
+    struct hg_results *items; /* one for each operand */
+    size_t n, cap;
+    char *tables; /* folder for the saved forms, if the only operand is a run */
+};
+
+/* A run's results, collected from its folder. */
+static int read_run(const char *word, struct input *in, struct hg_results *set,
+                    struct hg_errs *errs)
+{
+    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
+    struct hg_rundir rd = { 0 };
+    struct hg_collect_count count;
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc = -1;
+
+    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, &err) < 0)
+        return hg_errs_add(errs, &err);
+    doc.root = hg_collect_run(&rd, NULL, NULL, &count, &err);
+    doc.file = strdup(rd.path);
+    if (doc.root && doc.file)
+        rc = hg_results_decode(&doc, HG_RESULTS_TOLERANT, set, errs);
+    else
+        hg_errs_add(errs, &err);
+    free(in->tables);
+    in->tables = hg_rundir_path(&rd, "tables");
+    hg_json_doc_done(&doc);
+    hg_rundir_done(&rd);
+    return rc;
+}
+
+/* A matrix names its newest run. */
+static bool is_matrix(const struct hg_json_doc *doc)
+{
+    return json_object_get(doc->root, "hpcgrid") && !json_object_get(doc->root, "schema");
+}
+
+static int read_operand(const char *word, struct input *in, struct hg_errs *errs)
+{
+    struct hg_results *set = HG_VEC_PUSH(in);
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc;
+
+    if (!set)
+        return hg_err_oom(hg_errs_next(errs));
+    *set = (struct hg_results)HG_RESULTS_INIT;
+    if (strcmp(word, "-") != 0 && (!hg_fs_exists(word) || hg_fs_is_dir(word)))
+        return read_run(word, in, set, errs);
+    rc = hg_fs_read(word, HG_RESULTS_FILE_MAX, &text, &err);
+    if (rc == 0)
+        rc = hg_json_parse(word, hg_buf_str(&text), text.len, &doc, &err);
+    hg_buf_done(&text);
+    if (rc < 0)
+        return hg_errs_add(errs, &err);
+    if (!is_matrix(&doc))
+        return hg_results_decode(&doc, 0, set, errs);
+    hg_json_doc_done(&doc);
+    return read_run(word, in, set, errs);
+}
+
+static int read_all(int argc, char **argv, struct input *in, struct hg_errs *errs)
+{
+    int rc = 0;
+
+    for (int i = 0; i < argc; i++)
+        if (read_operand(argv[i], in, errs) < 0)
+            rc = -1;
+    if (in->n != 1 || rows || columns || metric || better || where || baseline) {
+        free(in->tables); /* saved forms are those that the matrix asks for */
+        in->tables = NULL;
+    }
+    return rc;
+}
+
+/* ---- Writing ---- */
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+
+    if (width)
+        return (size_t)width;
+    if (!out_path && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+        return size.ws_col;
+    return 0;
+}
+
+static int write_report(const struct hg_report *r, const char *tables, struct hg_errs *errs)
+{
+    const struct hg_render_options o = { .width = terminal_width(), .pivot = pivot };
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    hg_renderer_find(format)->render(r, &o, &text);
+    if (text.failed)
+        hg_err_oom(&err);
+    else if (out_path)
+        hg_fs_replace(out_path, text.data, text.len, 0644, &err);
+    else
+        fwrite(text.data, 1, text.len, stdout);
+    hg_buf_done(&text);
+    if (tables && hg_report_save(r, tables, &(struct hg_err)HG_ERR_INIT) < 0)
+        hg_warn("cannot write to %s: the report is not saved there", tables);
+    return hg_errs_add(errs, &err);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct words row_words = { 0 }, column_words = { 0 };
+    struct input in = { 0 };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_report *r = NULL;
+    json_t *members = NULL;
+    int rc = -1;
+
+    if (check_words(errs) < 0)
+        return -1;
+    if ((rows && split_words(rows, &row_words) < 0) ||
+        (columns && split_words(columns, &column_words) < 0)) {
+        hg_err_oom(hg_errs_next(errs));
+        goto out;
+    }
+    if (baseline && !(members = parse_baseline(baseline, &err))) {
+        hg_errs_add(errs, &err);
+        goto out;
+    }
+    o.rows = row_words.items;
+    o.columns = column_words.items;
+    o.baseline = members;
+    if (read_all(argc, argv, &in, errs) < 0 || !(r = hg_report_build(in.items, in.n, &o, errs)))
+        goto out;
+    rc = write_report(r, in.tables, errs) < 0 ? -1 : !hg_report_is_complete(r);
+out:
+    hg_report_free(r);
+    for (size_t i = 0; i < in.n; i++)
+        hg_results_done(&in.items[i]);
+    HG_VEC_DONE(&in);
+    free(in.tables);
+    json_decref(members);
+    words_done(&row_words);
+    words_done(&column_words);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_report = {
+    .name = "report",
+    .args = "RUN|FILE...",
+    .summary = "Tabulate times, speedup and efficiency of runs and result sets.",
+    .details =
+        "RUN is a run's folder, NAME, NAME/002 or a matrix (its newest run); FILE a set\n"
+        "of results (\"schema\": \"hpcgrid-results/1\"; - is standard input). Keys that vary\n"
+        "besides rows and columns give a table each. Exit code 1: some cells have no good\n"
+        "result. Columns, formulas and footnotes: reports/README.md.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

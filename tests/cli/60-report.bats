@@ -1,0 +1,296 @@
+#!/usr/bin/env bats
+# hpcgrid report: from result sets to tables. Golden files are tests/cli/report/*; HPCGRID_BLESS=1
+# writes them anew; read the diff.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    golden="$HPCGRID_SOURCE/tests/cli/report"
+    data="$HPCGRID_SOURCE/tests/data/results"
+    labs="$HPCGRID_SOURCE/reports/reference"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+same_as_golden() { # NAME ARGUMENT...
+    local name=$1 status=0
+    shift
+    "$hpcgrid" report "$@" >out || status=$?
+    [ "$status" -le 1 ] || return 1
+    if [ -n "${HPCGRID_BLESS:-}" ]; then
+        mkdir -p "$golden"
+        cp out "$golden/$name"
+    fi
+    diff -u "$golden/$name" out
+}
+
+set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
+    printf '{"schema": "hpcgrid-results/1", "name": "x", %s"results": [%s]}\n' "${2:-}" "$1"
+}
+
+@test "every form of every set is as written down" {
+    for set in "$data/quickstart" "$data/footnotes" "$labs"/lab-strategies "$labs"/lab-mnist-rnn "$labs"/lab-bert-a100; do
+        for form in text md csv json; do
+            same_as_golden "$(basename "$set").$form" "$set.json" --format $form
+        done
+    done
+    same_as_golden lab-strategies.pivot.csv "$labs/lab-strategies.json" --format csv --pivot
+    same_as_golden lab-strategies.narrow.text "$labs/lab-strategies.json" --width 60
+    same_as_golden lab-mnist-rnn.rows.text "$labs/lab-mnist-rnn.json" --rows nodes,gpus_per_node
+    same_as_golden two-sets.text "$labs/lab-strategies.json" "$labs/lab-bert-a100.json" --rows source,nodes
+}
+
+@test "the table in reports/README.md is the one that comes out" {
+    "$hpcgrid" report "$labs/lab-strategies.json" | head -20 >out || true
+    sed -n '/^    lab-strategies · /,/^    \.\.\.$/s/^    //p; /^$/p' "$HPCGRID_SOURCE/reports/README.md" >readme
+    grep -vxFf readme out && return 1
+    [ "$(wc -l <out)" -eq 20 ]
+}
+
+@test "no line is wider than the width asked for" {
+    for width in 60 80 120; do
+        for set in "$data"/*.json "$labs"/*.json; do
+            "$hpcgrid" report "$set" --width $width >out || true
+            [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le $width ]
+        done
+    done
+}
+
+@test "the same results give the same bytes" {
+    for form in text md csv json; do
+        "$hpcgrid" report "$data/quickstart.json" --format $form >a || true
+        "$hpcgrid" report - --format $form <"$data/quickstart.json" >b || true
+        LC_ALL=de_DE.UTF-8 TZ=Asia/Tokyo COLUMNS=200 "$hpcgrid" report "$data/quickstart.json" --format $form --out c || true
+        cmp a b
+        cmp a c
+    done
+}
+
+@test "times, speedups and efficiencies are those an independent program computes" {
+    "$hpcgrid" report "$data/quickstart.json" --format csv >tidy.csv || true
+    "$hpcgrid" report "$data/quickstart.json" --format csv --pivot >pivot.csv || true
+    cat >check.awk <<'AWK'
+    function median(key,    n, i, j, t, v) {
+        n = split(values[key], v, " ")
+        for (i = 1; i <= n; i++)
+            for (j = i + 1; j <= n; j++)
+                if (v[j] + 0 < v[i] + 0) { t = v[i]; v[i] = v[j]; v[j] = t }
+        return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
+    }
+    function near(name, found, wanted) {
+        if (found - wanted > 1e-9 || wanted - found > 1e-9) { print name, found, wanted; bad = 1 }
+        checked++
+    }
+    { sub(/\r$/, "") }
+    FNR == 1 { for (i = 1; i <= NF; i++) column[FILENAME, $i] = i; next }
+    FILENAME == "tidy.csv" && $column[FILENAME, "counts"] == "true" {
+        key = $column[FILENAME, "nodes"] "x" $column[FILENAME, "tasks_per_node"] $column[FILENAME, "strategy"]
+        values[key] = values[key] " " $column[FILENAME, "train_s"]
+        devices[key] = $column[FILENAME, "nodes"] * $column[FILENAME, "tasks_per_node"]
+    }
+    FILENAME == "pivot.csv" {
+        key = $column[FILENAME, "nodes"] "x" $column[FILENAME, "tasks_per_node"] "ddp"
+        base = median("1x1single")
+        near(key " time", $column[FILENAME, "strategy=ddp train_s"], median(key))
+        near(key " speedup", $column[FILENAME, "strategy=ddp speedup"], base / median(key))
+        near(key " efficiency", $column[FILENAME, "strategy=ddp efficiency"], base / median(key) / devices[key])
+    }
+    END { exit bad || checked != 12 }
+AWK
+    awk -F, -f check.awk tidy.csv pivot.csv
+}
+
+@test "the printed tables of the lab come out, but for the three efficiencies that were mistyped" {
+    "$hpcgrid" report "$labs/lab-strategies.json" --format json >out.json || true
+    jq -r '.tables[0].points[] | select(.efficiency and .devices > 1)
+        | "\(.row.nodes)x\(.row.gpus_per_node) \(.column.strategy) \(.speedup) \(.efficiency)"' out.json >computed
+    jq -r '.as_printed | .speedup as $s | .efficiency | to_entries[] | .key as $k | .value | to_entries[]
+        | "\($k) \(.key) \($s[$k][.key]) \(.value)"' "$labs/lab-strategies.json" >printed
+    awk 'NR == FNR { s[$1 $2] = $3; e[$1 $2] = $4; next }
+         { ds = s[$1 $2] - $3; de = e[$1 $2] - $4
+           if (ds * ds > 0.0051 ^ 2) { print "speedup", $0; bad = 1 }
+           if (de * de > 0.0011 ^ 2) print $1, $2 > "differ" }
+         END { exit bad }' computed printed
+    printf '1x2 deepspeed\n1x2 fsdp\n2x1 deepspeed\n' | diff - <(sort differ)
+}
+
+@test "exit code 1 and the header say that cells are missing" {
+    run --separate-stderr "$hpcgrid" report "$data/quickstart.json"
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == *"partial: 13 of 15 cells complete (1 oom, 1 pending)"* ]]
+    run --separate-stderr "$hpcgrid" report "$labs/lab-mnist-rnn.json"
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" == *"3 of 3 cells complete"* ]]
+    run "$hpcgrid" report "$data/quickstart.json" --where strategy=single
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" == *"3 of 3 cells complete"* ]]
+}
+
+@test "a result that is not ok never enters a number" {
+    set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2, "repeat": 1}, "train_s": 5},
+            {"cell": {"nodes": 2, "repeat": 2}, "train_s": 0.001, "status": "failed"},
+            {"cell": {"nodes": 4, "repeat": 1}, "train_s": null, "diverged": true}' '"baseline": {"nodes": 1, "repeat": null}, ' >set.json
+    run "$hpcgrid" report set.json --format json
+    [ "$status" -eq 1 ]
+    jq -e '.cells == 4 and .cells_complete == 2' <<<"$output"
+    jq -e '.tables[0].points[] | select(.row.nodes == 2) | .value == 5 and .n == 1 and .of == 2 and .speedup == 2' <<<"$output"
+    jq -e '.tables[0].points[] | select(.row.nodes == 4) | .state == "not measured"' <<<"$output"
+}
+
+@test "rehearsals never stand in a table with real results" {
+    "$hpcgrid" report "$data/footnotes.json" --rows nodes --columns hardware,strategy,gpus_per_node,tasks_per_node --format json >out.json || true
+    jq -e '[.tables[].rehearsal] | sort == [false, true]' out.json
+    jq -e '[.tables[] | select(.rehearsal) | .points[].column.hardware] | unique == ["rtx5070"]' out.json
+    jq -e '[.tables[] | select(.rehearsal | not) | .points[].column.hardware] | unique | index("rtx5070") | not' out.json
+}
+
+@test "a table never mixes metrics" {
+    set_of '{"cell": {"nodes": 1}, "train_s": 10, "wall_s": 12}, {"cell": {"nodes": 2}, "wall_s": 7}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '.metric == "wall_s" and [.tables[0].points[].value] == [12, 7]'
+    set_of '{"cell": {"nodes": 1}, "train_s": 10, "wall_s": 12}, {"cell": {"nodes": 2}, "train_s": 6, "wall_s": 7}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '.metric == "train_s" and [.tables[0].points[].value] == [10, 6]'
+    set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "wall_s": 7}' >set.json
+    run "$hpcgrid" report set.json --format json
+    [ "$status" -eq 1 ]
+    jq -e '.cells_complete == 1 and .metric == "wall_s"' <<<"$output"
+}
+
+@test "a rate is better the higher it is" {
+    set_of '{"cell": {"nodes": 1}, "samples_per_s": 100}, {"cell": {"nodes": 2}, "samples_per_s": 190}' '"baseline": {"nodes": 1}, ' >set.json
+    "$hpcgrid" report set.json --format json |
+        jq -e '.kind == "rate" and (.tables[0].points[1] | .speedup == 1.9 and .efficiency == 0.95)'
+    set_of '{"cell": {"nodes": 1}, "score": 100}, {"cell": {"nodes": 2}, "score": 190}' '"baseline": {"nodes": 1}, ' >set.json
+    "$hpcgrid" report set.json --metric score --format json | jq -e '.kind == "other" and .tables[0].no_speedup'
+    "$hpcgrid" report set.json --metric score --better higher --format json | jq -e '.tables[0].points[1].speedup == 1.9'
+}
+
+@test "of several attempts the newest good one counts" {
+    set_of '{"id": "c", "cell": {"nodes": 1}, "attempt": "1.9", "train_s": 9},
+            {"id": "c", "cell": {"nodes": 1}, "attempt": "1.10", "train_s": 10},
+            {"id": "c", "cell": {"nodes": 1}, "attempt": "2.0", "status": "failed"}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '.cells == 1 and .tables[0].points[0].value == 10'
+    "$hpcgrid" report set.json --format csv | tr -d '\r' | cut -d, -f3,4,5 | diff - <(printf 'attempt,counts,status\n1.9,false,ok\n1.10,true,ok\n2.0,false,failed\n')
+}
+
+@test "a seed made from repeat does not tear repeats apart" {
+    set_of '{"cell": {"nodes": 1, "seed": 7, "repeat": 1}, "train_s": 10}, {"cell": {"nodes": 1, "seed": 8, "repeat": 2}, "train_s": 12},
+            {"cell": {"nodes": 2, "seed": 7, "repeat": 1}, "train_s": 5}, {"cell": {"nodes": 2, "seed": 8, "repeat": 2}, "train_s": 7}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.n, .value]] == [[2, 11], [2, 6]]'
+}
+
+@test "keys that vary besides give a table each" {
+    set_of '{"cell": {"nodes": 1, "strategy": "ddp", "epochs": 1}, "train_s": 1}, {"cell": {"nodes": 1, "strategy": "ddp", "epochs": 2}, "train_s": 2}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[] | [.where.epochs, .points[0].value]] == [[1, 1], [2, 2]]'
+    "$hpcgrid" report set.json --columns strategy,epochs --rows nodes --format json | jq -e '.tables | length == 1'
+}
+
+@test "baselines: put over the cell, null takes away, defaults need not be said" {
+    set_of '{"cell": {"nodes": 1, "gpus_per_node": 1, "strategy": "single", "epochs": 3}, "train_s": 90},
+            {"cell": {"nodes": 1, "gpus_per_node": 2, "tasks_per_node": 2, "strategy": "fsdp", "wrap": "layer", "epochs": 3}, "train_s": 50},
+            {"cell": {"nodes": 1, "gpus_per_node": 2, "strategy": "ddp", "epochs": 6}, "train_s": 99}' \
+        '"baseline": {"nodes": 1, "gpus_per_node": 1, "strategy": "single", "wrap": null}, ' >set.json
+    "$hpcgrid" report set.json --rows strategy --columns epochs --format json >out.json
+    jq -e '[.tables[].points[] | select(.row.strategy == "fsdp")] == [.tables[].points[] | select(.speedup == 1.8)]' out.json
+    jq -e '.tables[].points[] | select(.row.strategy == "ddp") | (has("speedup") | not) and (.notes[0] | startswith("no speedup"))' out.json
+    "$hpcgrid" report set.json -b 'gpus_per_node=1,strategy=single,wrap=null,epochs=3' --rows strategy --columns epochs --format json |
+        jq -e '[.tables[].points[] | .speedup] | length == 3 and all'
+}
+
+@test "what is wrong in a set is said with place and next step" {
+    while IFS='|' read -r name text wanted; do
+        printf '%s' "$text" >"$name.json"
+        run --separate-stderr "$hpcgrid" report "$name.json"
+        echo "$name: $status: $stderr"
+        [ "$status" -eq 3 ]
+        [ -z "$output" ]
+        [[ "$stderr" == *"$wanted"* ]]
+    done <<'EOT'
+truncated|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1}, "train_s": 1|truncated.json:1:79: error: the file ends in the middle of a value
+alien|[1, 2]|alien.json:1:1: error: no result set: expected an object, found a list
+empty||empty.json:1:1: error: the file ends in the middle of a value
+no-schema|{"results": []}|"schema" is missing
+newer|{"schema": "hpcgrid-results/2", "results": []}|newer.json:1:12: error: /schema: unknown schema "hpcgrid-results/2"
+one-result|{"schema": "hpcgrid-result/1", "cell": {}}|name its run's folder instead
+nothing|{"schema": "hpcgrid-results/1", "results": []}|/results: no results in it
+nan|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": NaN}]}|nan.json:1:71: error: not valid JSON near 'NaN'
+infinity|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": 1e999}]}|infinity.json:1:73: error: a number too large
+negative|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": -5}]}|/results/0/train_s: expected a number that is not negative, found -5
+unit|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": "12.3 s"}]}|unit.json:1:69: error: /results/0/train_s: expected a number, found "12.3 s"
+no-cell|{"schema": "hpcgrid-results/1", "results": [{"train_s": 3}]}|/results/0: "cell" is missing
+half-a-node|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 0.5}, "train_s": 3}]}|/results/0/cell/nodes: expected a whole number from 1, found 0.5
+twice|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1}, "train_s": 3}, {"cell": {"nodes": 1.0, "_label": "b"}, "train_s": 4}]}|/results/1: the same cell as /results/0
+flag|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "rehearsal": "no", "train_s": 3}]}|/results/0/rehearsal: expected true or false, found "no"
+baselin|{"schema": "hpcgrid-results/1", "baselin": {}, "results": [{"cell": {}, "train_s": 3}]}|did you mean "baseline"?
+base-key|{"schema": "hpcgrid-results/1", "baseline": {"nodez": 1}, "results": [{"cell": {"nodes": 1}, "train_s": 3}]}|base-key.json:1:55: error: /baseline/nodez: no cell has "nodez"
+row-key|{"schema": "hpcgrid-results/1", "report": {"rows": ["nods"]}, "results": [{"cell": {"nodes": 1}, "train_s": 3}]}|row-key.json:1:53: error: /report/rows/0: no cell has "nods"
+report|{"schema": "hpcgrid-results/1", "report": {"row": ["nodes"]}, "results": [{"cell": {"nodes": 1}, "train_s": 3}]}|unknown member "row"
+both|{"schema": "hpcgrid-results/1", "report": {"rows": ["nodes"], "columns": ["nodes"]}, "results": [{"cell": {"nodes": 1}, "train_s": 3}]}|"nodes" is both row and column
+EOT
+}
+
+@test "what is wrong in an option is said with the words that are known" {
+    set="$labs/lab-strategies.json"
+    while IFS='|' read -r code options wanted; do
+        run --separate-stderr "$hpcgrid" report "$set" $options
+        echo "$options: $status: $stderr"
+        [ "$status" -eq "$code" ]
+        [ -z "$output" ]
+        [[ "$stderr" == *"$wanted"* ]]
+    done <<'EOT'
+3|--rows nods|rows: no cell has "nods"
+3|--columns strategie|did you mean "strategy"?
+3|--metric trian_s|did you mean "train_s"?
+3|--where nodes=7|no cell matches "nodes=7"
+3|--baseline nodez=1|--baseline: no cell has "nodez"
+2|--baseline nodes|--baseline: "nodes" is not KEY=VALUE
+3|--baseline {"nodes":}|--baseline:1:10: error
+2|--format yaml|known: text, md, csv, json
+2|--better bigger|--better: "bigger" is neither lower nor higher
+2|--pivot|--pivot goes with --format csv
+2|--width 3|width
+EOT
+    run "$hpcgrid" report no-such-run
+    [ "$status" -ge 3 ]
+    run bash -c "'$hpcgrid' report '$set' >/dev/full"
+    [ "$status" -eq 4 ]
+    run "$hpcgrid" report "$set" --out /nowhere/x
+    [ "$status" -eq 4 ]
+}
+
+@test "two problems in one set are both reported" {
+    set_of '{"cell": {"nodes": 1}, "train_s": "1"}, {"cell": {"nodes": 2}, "wall_s": -1}' >set.json
+    run --separate-stderr "$hpcgrid" report set.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == */results/0/train_s*/results/1/wall_s* ]]
+}
+
+@test "names full of markup, formulas and escape sequences stay names" {
+    set_of '{"cell": {"nodes": 1, "strategy": "=1+1,\"a\"\n<b>|\u001b[31m"}, "train_s": 3}, {"cell": {"nodes": 2, "strategy": "ddp"}, "train_s": 2}' >set.json
+    "$hpcgrid" report set.json >text
+    "$hpcgrid" report set.json -f md >md
+    "$hpcgrid" report set.json -f csv >csv
+    ! grep -q $'\033' text md
+    [ "$(grep -c '^| 1 |' md)" -eq 1 ]
+    grep -qF '&lt;b>\|' md
+    grep -qF "\"'=1+1,\"\"a\"\"" csv
+    python3 - <<'PY'
+import csv
+rows = list(csv.DictReader(open("csv", newline="")))
+assert len(rows) == 2 and rows[0]["strategy"].startswith("'=1+1,\"a\"\n<b>|"), rows
+PY
+}
+
+@test "ten thousand results are read, checked and tabulated in a second" {
+    jq -n '{schema: "hpcgrid-results/1", name: "many", baseline: {nodes: 1, gpus_per_node: 1, strategy: "single"},
+        results: [range(10) as $lr | ("single", "ddp", "fsdp", "deepspeed") as $s | (1, 2, 4, 8, 16) as $n | (1, 2, 4, 8, 16) as $g
+        | range(10) as $r | {id: "\($lr) \($s) \($n) \($g) \($r)", attempt: "1.0", status: "ok",
+           cell: {hardware: "a100", nodes: $n, gpus_per_node: $g, strategy: $s, lr: $lr, epochs: 3, batch_size: 8, model: "bert-base", repeat: ($r + 1)},
+           train_s: (1000 / ($n * $g) + $r), wall_s: (1000 / ($n * $g) + $r + 3), comparable: {precision: "bf16", global_batch: ($n * $g * 8)}}]}' >many.json
+    [ "$(jq '.results | length' many.json)" -eq 10000 ]
+    start=$(date +%s%N)
+    "$hpcgrid" report many.json >out
+    ms=$((($(date +%s%N) - start) / 1000000))
+    echo "$ms ms"
+    [ "$(grep -c '^lr=' out)" -eq 10 ]
+    [ "$ms" -lt 3000 ] # a second on an idle machine; this one may be busy
+}
