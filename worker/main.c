@@ -42,9 +42,12 @@ static void print_errors(struct hg_errs *errs, int rank, int world)
 
 /* ---- train ---- */
 
+#define STOP_LIMIT_S 10 /* a step that waits for a rank which is gone never ends */
+
 static void on_stop(int number)
 {
     wk_train_signal(number);
+    alarm(STOP_LIMIT_S);
 }
 
 static void on_usr1(int number)
@@ -56,6 +59,13 @@ static void on_usr1(int number)
     (void)number;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
         return;
+}
+
+/* The signal's default action again: it ended the training, now it ends the process. */
+static void pass_signal_on(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
 }
 
 static void catch_signals(void)
@@ -227,6 +237,8 @@ static int train(int argc, char **argv, struct hg_errs *errs)
     wk_comm_close(j.comm);
     wk_result_done(&j.result);
     wk_config_done(&j.config);
+    if (wk_train_stopped())
+        pass_signal_on(wk_train_stopped());
     return code;
 }
 

@@ -6,7 +6,7 @@
 
 #define STEP 1e-5
 #define BOUND 1e-6
-#define SAMPLES 120 /* elements of a tensor that are tried */
+#define SAMPLES 40 /* elements of a tensor that are tried */
 
 /* A scalar function of tensors: forward, then the sum of outputs times fixed weights. */
 struct probe {

@@ -22,3 +22,20 @@ endfunction()
 hg_add_worker_test(golden fp32 fp64)
 hg_add_worker_test(ops fp32 fp64)
 hg_add_worker_test(gradients fp64)
+hg_add_worker_test(data fp32)
+hg_add_worker_test(train fp32)
+
+# ddp.c runs under mpirun, on more ranks than there may be cores. Ranks talk over loopback or shared memory only.
+find_program(MPIRUN mpirun REQUIRED)
+foreach(precision fp32 fp64)
+    hg_add_worker_program(ddp ${precision})
+    foreach(ranks 1 2 3 4)
+        set(name worker.ddp.${precision}.${ranks})
+        add_test(NAME ${name} COMMAND ${MPIRUN} --oversubscribe --allow-run-as-root -n ${ranks}
+            $<TARGET_FILE:test_worker_ddp_${precision}>)
+        set_tests_properties(${name} PROPERTIES LABELS worker TIMEOUT 120
+            ENVIRONMENT "OMPI_MCA_btl=self,vader;OMPI_MCA_mpi_yield_when_idle=1;OMP_NUM_THREADS=1")
+    endforeach()
+endforeach()
+
+hg_add_bats(worker/train.bats worker 300)

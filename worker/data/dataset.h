@@ -32,6 +32,9 @@ struct wk_dataset_options {
     long long samples, test_samples; /* use only the first so many; 0: all */
 };
 
+/* True if there is a data set of that name; else err is set (INPUT). */
+bool wk_dataset_known(const char *name, struct hg_err *err);
+
 /* Find and read a data set. Fails with INPUT: unknown name, missing or damaged file (named, with
  * the next step), images and labels that do not belong together, fewer samples than asked for. NULL
  * on failure. */

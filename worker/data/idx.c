@@ -39,17 +39,18 @@ static long long read_bytes(struct reader *r, void *to, size_t n)
 
     while (have < n) {
         unsigned want = n - have < (1u << 30) ? (unsigned)(n - have) : 1u << 30;
-        int got = gzread(r->file, (char *)to + have, want), code;
+        int got = gzread(r->file, (char *)to + have, want), code = Z_OK;
 
-        if (got < 0) {
+        if (got <= 0) {
             const char *what = gzerror(r->file, &code);
 
-            if (code == Z_ERRNO)
+            if (got < 0 && code == Z_ERRNO)
                 return hg_err_sys(r->err, "cannot read %s", r->path);
-            return wrong(r, "damaged gzip data after %zu bytes (%s)", have, what);
-        }
-        if (got == 0)
+            if (got < 0 || code == Z_BUF_ERROR) /* a stream without its end is no error of read */
+                return wrong(r, "damaged gzip data (%s)",
+                             got < 0 ? what : "unexpected end of file");
             break;
+        }
         have += (size_t)got;
     }
     return (long long)have;

@@ -217,18 +217,23 @@ static struct wk_dataset *mnist_open(const struct wk_dataset_options *o, struct 
     return set;
 }
 
-struct wk_dataset *wk_dataset_open(const struct wk_dataset_options *o, struct hg_err *err)
+bool wk_dataset_known(const char *name, struct hg_err *err)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], o->name) == 0)
-            return mnist_open(o, err);
-    if (strncmp(o->name, "squad", 5) == 0) {
-        hg_err_set(err, HG_E_INPUT, "dataset \"%s\": not available yet", o->name);
-        return NULL;
+        if (strcmp(names[i], name) == 0)
+            return true;
+    if (strncmp(name, "squad", 5) == 0) {
+        hg_err_set(err, HG_E_INPUT, "dataset \"%s\": not available yet", name);
+        return false;
     }
-    hg_err_set(err, HG_E_INPUT, "unknown dataset \"%s\"", o->name);
-    hg_text_suggest(err, o->name, names, sizeof names / sizeof *names);
-    return NULL;
+    hg_err_set(err, HG_E_INPUT, "unknown dataset \"%s\"", name);
+    hg_text_suggest(err, name, names, sizeof names / sizeof *names);
+    return false;
+}
+
+struct wk_dataset *wk_dataset_open(const struct wk_dataset_options *o, struct hg_err *err)
+{
+    return wk_dataset_known(o->name, err) ? mnist_open(o, err) : NULL;
 }
 
 void wk_dataset_free(struct wk_dataset *set)

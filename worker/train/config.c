@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/real.h"
+#include "backends/backend.h"
+#include "base/text.h"
+#include "data/dataset.h"
+#include "models/model.h"
+#include "strategies/strategy.h"
 
 /* `built` is 1 or 0 in the table: a parameter that is not built has no field to go to. */
 #define OFFSET_1(name) offsetof(struct wk_config, name)
@@ -74,31 +79,72 @@ static void drop_nulls(json_t *object)
     }
 }
 
-static void check_precision(const struct wk_config *c, const struct hg_json_doc *doc,
-                            struct hg_errs *errs)
+/* A finder of names sets err when there is no such thing, or not here. */
+static void check_name(const struct hg_json_doc *doc, const char *key, const char *name,
+                       bool (*has)(const char *name, struct hg_err *err), struct hg_errs *errs)
 {
-    static const char *const planned[] = { "fp64", "fp32", "bf16", "fp16" };
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT, *placed;
+    char pointer[64];
 
-    if (strcmp(c->precision, WK_PRECISION) == 0)
+    if (has(name, err))
         return;
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
-        if (strcmp(planned[i], c->precision) == 0) {
-            hg_err_hint(hg_json_error(doc, "/precision", errs,
-                                      "%s: not available in this build of "
-                                      "hpcgrid-worker",
-                                      c->precision),
-                        "this one computes in %s", WK_PRECISION);
-            return;
+    snprintf(pointer, sizeof pointer, "/%s", key);
+    placed = hg_json_error(doc, pointer, errs, "%s", err->text);
+    placed->code = err->code;
+    hg_err_hint(placed, "%s", err->hint);
+}
+
+static bool has_model(const char *name, struct hg_err *err)
+{
+    return wk_model_get(name, err);
+}
+
+static bool has_strategy(const char *name, struct hg_err *err)
+{
+    return wk_strategy_get(name, 1, err);
+}
+
+static bool has_backend(const char *name, struct hg_err *err)
+{
+    return wk_backend_get(name, err);
+}
+
+static bool has_optimizer(const char *name, struct hg_err *err)
+{
+    return wk_optim_get(name, err);
+}
+
+static bool has_precision(const char *name, struct hg_err *err)
+{
+    static const char *const known[] = { "fp32", "fp64", "bf16", "fp16" };
+
+    if (strcmp(name, WK_PRECISION) == 0)
+        return true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(name, known[i]) == 0) {
+            hg_err_set(err, HG_E_INPUT, "precision \"%s\": not available yet", name);
+            return false;
         }
-    hg_err_hint(hg_json_error(doc, "/precision", errs, "unknown precision \"%s\"", c->precision),
-                "known: %s", WK_PRECISION);
+    hg_err_set(err, HG_E_INPUT, "unknown precision \"%s\"", name);
+    hg_text_suggest(err, name, known, 1);
+    return false;
+}
+
+static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
+                        struct hg_errs *errs)
+{
+    check_name(doc, "model", c->model, has_model, errs);
+    check_name(doc, "dataset", c->dataset, wk_dataset_known, errs);
+    check_name(doc, "strategy", c->strategy, has_strategy, errs);
+    check_name(doc, "backend", c->backend, has_backend, errs);
+    check_name(doc, "precision", c->precision, has_precision, errs);
+    check_name(doc, "optimizer", c->optimizer, has_optimizer, errs);
 }
 
 int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-    int rc = -1;
 
     if (set_defaults(c) < 0) {
         hg_err_oom(hg_errs_next(errs));
@@ -109,15 +155,10 @@ int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
     if (json_is_object(doc.root))
         drop_nulls(doc.root);
     c->given = json_incref(doc.root);
-    rc = hg_json_decode(&doc, doc.root, "", fields, true, c, errs);
-    if (rc == 0) {
-        size_t before = errs->n;
-
-        check_precision(c, &doc, errs);
-        rc = errs->n == before ? 0 : -1;
-    }
+    hg_json_decode(&doc, doc.root, "", fields, true, c, errs);
+    check_names(c, &doc, errs);
     hg_json_doc_done(&doc);
-    return rc;
+    return errs->n ? -1 : 0;
 }
 
 void wk_config_done(struct wk_config *c)

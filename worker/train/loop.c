@@ -18,6 +18,11 @@ void wk_train_signal(int number)
     stop_signal = number;
 }
 
+int wk_train_stopped(void)
+{
+    return stop_signal;
+}
+
 static int push(void *vec, double value, struct hg_err *err)
 {
     struct {

@@ -4,8 +4,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
-#include "base/fs.h"
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -283,12 +285,21 @@ json_t *wk_result_encode(const struct wk_result *r)
     return o;
 }
 
+/* Another rank of this training wrote there: the file is no older than this process. */
+static bool is_taken(const struct wk_result *r, const char *path)
+{
+    double age_s = hg_clock_mono_s() - r->start_mono_s;
+    struct stat st;
+
+    return stat(path, &st) == 0 && (double)st.st_mtime >= floor((double)time(NULL) - age_s) - 1;
+}
+
 int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err)
 {
     json_t *o;
     int rc;
 
-    if (rank != 0 && hg_fs_exists(path))
+    if (rank != 0 && is_taken(r, path))
         return 0;
     o = wk_result_encode(r);
     rc = o ? hg_json_save(path, o, err) : hg_err_oom(err);

@@ -56,7 +56,8 @@ void wk_result_done(struct wk_result *r);
 /* A new reference; NULL when memory is gone. */
 json_t *wk_result_encode(const struct wk_result *r);
 
-/* Write it to path as a whole. A rank other than 0 gives way to a result that is there already. */
+/* Write it to path as a whole. A rank other than 0 gives way to what another rank of this
+ * training wrote before it. */
 int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err);
 
 /* Append a summary for people, a few lines. */

@@ -49,6 +49,8 @@ int wk_train_account(struct wk_train *t, struct hg_err *err);
 /* From a signal handler: the number of the signal that ends the training after the step it is in; 0
  * to go on. */
 void wk_train_signal(int number);
+/* That number. */
+int wk_train_stopped(void);
 
 /* The whole way; a failure is in err and not yet in the result. */
 int wk_train_all(const struct wk_config *config, struct wk_comm *comm, int threads,

@@ -1,0 +1,237 @@
+#!/usr/bin/env bats
+# hpcgrid-worker from outside: configurations right and wrong, the result file, ranks under mpirun, failures, signals.
+
+setup() {
+    worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
+    cd "$BATS_TEST_TMPDIR"
+    export HPCGRID_LOG=warn OMP_NUM_THREADS=1
+    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+    unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS
+}
+
+ranks() {
+    n=$1
+    shift
+    mpirun --oversubscribe --allow-run-as-root -n "$n" "$@"
+}
+
+# A process that ended, even if nobody has asked for its status yet.
+gone() {
+    [ ! -e "/proc/$1" ] || grep -q '^State:.[ZX]' "/proc/$1/status" 2>/dev/null || [ ! -e "/proc/$1" ]
+}
+
+# train CONFIG [WORDS]: stdout and stderr in $output, exit code in $status, result in r.json
+train() {
+    echo "$1" >c.json
+    shift
+    run "$@" "$worker" train --config c.json --result r.json
+}
+
+@test "a training writes its result" {
+    train '{"epochs": 2, "samples": 640, "test_samples": 100, "lr": 1, "_note": "x", "hardware": "cpu", "nodes": 1, "time": 60, "repeat": 1, "gamma": null}'
+    [ "$status" -eq 0 ]
+    [[ "$output" == "rnn single on mnist-slice: 1 rank x 1 thread, batch 64"*"accuracy "* ]]
+    jq -e '.schema == "hpcgrid-workload/1" and .status == "ok" and .diverged == false and .steps == 20 and (.epoch_s | length) == 2' r.json
+    jq -e '.train_s > 0 and .init_s > 0 and .step_s.median > 0 and .step_s.p95 >= .step_s.median' r.json
+    jq -e '(.samples_per_s * .train_s - 1280 | fabs) < 1e-6 and (.steps_per_s * .train_s - 20 | fabs) < 1e-6' r.json
+    jq -e '.final_loss == .loss.epoch[1] and (.loss.loss | length) == 20 and .loss.step[19] == 20' r.json
+    jq -e '.eval.accuracy >= 0 and .eval.samples == 100 and .eval.loss > 0' r.json
+    jq -e '.comm == {} and .parameters == 26602 and (.ranks | length) == 1 and .ranks[0].device != ""' r.json
+    jq -e '.memory.parameters == 26730 * 4 and .memory.optimizer == 2 * 26602 * 4' r.json
+    jq -e '.memory as $m | .memory_expected | to_entries | all(.value == $m[.key])' r.json
+    jq -e '.comparable | .precision == "fp32" and .tf32 == false and .global_batch == 64 and .epochs == 2
+        and .dataset == "mnist-slice" and (.dataset_hash | length) == 32 and .revision != ""' r.json
+}
+
+@test "the cell and the result come from the environment too" {
+    echo '{"steps": 2, "eval": false}' >cell.json
+    HPCGRID_CELL=cell.json HPCGRID_RESULT=out.json run "$worker" train
+    [ "$status" -eq 0 ]
+    jq -e '.status == "ok" and .steps == 2 and (has("eval") | not)' out.json
+    run bash -c "echo '{\"steps\": 1, \"eval\": false}' | '$worker' train --config - --json"
+    [ "$status" -eq 0 ]
+    jq -e '.steps == 1' <<<"$output"
+}
+
+@test "wrong configurations are refused with place and reason" {
+    check() { # CONFIG, then lines that must be in the output
+        train "$1"
+        echo "$1 -> $status: $output"
+        [ "$status" -eq 3 ]
+        shift
+        for line in "$@"; do
+            grep -qF -- "$line" <<<"$output" || {
+                echo "missing: $line"
+                return 1
+            }
+        done
+        jq -e '.status == "failed" and .error.kind == "input" and .error.rank == 0 and .error.host != ""' r.json
+        rm r.json
+    }
+    check '{"batchsize": 3}' 'c.json:1:2: error: /batchsize: unknown member "batchsize"' 'did you mean "batch_size"?'
+    check '{"epochs": 0, "lr": "x"}' '1:12: error: /epochs: 0 is out of range' '1:21: error: /lr: expected a number, found'
+    check '{"strategy": "dpp"}' '/strategy: unknown strategy "dpp"' 'did you mean "dp"?'
+    check '{"strategy": "fsdp"}' '/strategy: strategy fsdp: not available yet'
+    check '{"model": "rn"}' '/model: unknown model "rn"' 'did you mean "rnn"?'
+    check '{"model": "bert-base"}' '/model: model "bert-base": not available yet'
+    check '{"dataset": "minst"}' '/dataset: unknown dataset "minst"' 'did you mean "mnist"?'
+    check '{"precision": "bf16"}' '/precision: precision "bf16": not available yet'
+    check '{"precision": "fp23"}' '/precision: unknown precision "fp23"'
+    check '{"optimizer": "adam", "backend": "gpu"}' '/optimizer: unknown optimizer "adam"' '/backend: unknown backend "gpu"'
+    check '{"checkpoint": "x"}' '/checkpoint: checkpoint: not available yet'
+    check '{"fsdp_wrap": "layer"}' '/fsdp_wrap: fsdp_wrap: not available yet'
+    check '{"epochs": 1, "epochs": 2}' 'given twice'
+    check '{"epochs": 1' 'c.json:2:1: error: the file ends in the middle of a value'
+    check '[]' 'expected an object'
+    check '{"batch_size": 2.5}' '/batch_size: expected an integer'
+    check '{"samples": 5000}' '5000 samples asked, the file holds 4000'
+    check '{"samples": 65}' 'the last batch of an epoch would hold 1 sample a rank (65 samples, 1 rank, batch 64); model rnn needs 2'
+    check '{"data": "/nowhere"}' 'no folder /nowhere, where "data" says the data set is' 'leave "data" out'
+}
+
+@test "what this machine or build lacks is exit code 4, a wrong command line 2" {
+    train '{"backend": "cuda"}'
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"this build of hpcgrid-worker has no cuda backend"* ]]
+    run "$worker" train
+    [ "$status" -eq 2 ]
+    run "$worker" train --config c.json extra
+    [ "$status" -eq 2 ]
+    run "$worker" train --confg c.json
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--config"* ]]
+    run "$worker" tarin
+    [ "$status" -eq 2 ]
+    [[ "$output" == *'did you mean "train"?'* ]]
+    run "$worker" train --config absent.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *absent.json* ]]
+    train '{"steps": 1}'
+    run "$worker" train --config c.json --result /nowhere/r.json
+    [ "$status" -eq 4 ]
+    [[ "$output" == */nowhere/* ]]
+}
+
+@test "doctor, describe, version and help answer" {
+    run "$worker" doctor
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"kernels "*"OpenBLAS"*"mpi Open MPI"* ]]
+    run "$worker" describe
+    jq -e '.models[0].parameters == 26602 and (.strategies | map(select(.available).name)) == ["single", "ddp"]' <<<"$output"
+    run "$worker" --version
+    [[ "$output" == "hpcgrid-worker "[0-9]* ]]
+    run "$worker" train --help
+    [[ "$output" == *"batch_size"* ]]
+}
+
+@test "the same seed gives the same bits, another seed others" {
+    config='{"steps": 40, "lr": 1, "test_samples": 200}'
+    train "$config"
+    jq '[.loss, .eval]' r.json >one
+    train "$config"
+    jq '[.loss, .eval]' r.json >two
+    cmp one two
+    train '{"steps": 40, "lr": 1, "test_samples": 200, "seed": 2}'
+    jq '[.loss, .eval]' r.json >other
+    cmp -s one other && return 1
+    true
+}
+
+@test "the slice is learned: 90 % of its test images after ten epochs" {
+    train '{"epochs": 10, "lr": 1, "gamma": 0.9}'
+    [ "$status" -eq 0 ]
+    jq .eval r.json
+    jq -e '.eval.accuracy >= 0.9 and .loss.epoch[9] < 0.4 and .loss.epoch[0] > 1.2' r.json
+}
+
+@test "without dropout the loss falls faster" {
+    train '{"epochs": 2, "lr": 1, "eval": false}'
+    with=$(jq .final_loss r.json)
+    train '{"epochs": 2, "lr": 1, "eval": false, "dropout": false}'
+    jq -e --argjson with "$with" '.final_loss < $with and .comparable.dropout == false' r.json
+}
+
+@test "ddp on two ranks sends what its formulas say" {
+    train '{"strategy": "ddp", "epochs": 2, "samples": 333, "test_samples": 99, "batch_size": 16, "nodes": 1, "tasks_per_node": 2}' ranks 2
+    [ "$status" -eq 0 ]
+    jq -e '.world == 2 and .communication == "mpi" and .steps == 22 and .samples_padded == 334' r.json
+    jq -e '(.samples_per_s * .train_s - 666 | fabs) < 1e-6 and .comparable.global_batch == 32' r.json
+    jq -e '.comm.all_reduce | .calls == 22 and .payload_bytes == 22 * 106408 and .ring_bytes == .expected_bytes' r.json
+    jq -e '.comm.broadcast | .calls == 25 and .payload_bytes == 106408 + 24 * 512 and .ring_bytes == .expected_bytes' r.json
+    jq -e '(.ranks | map(.rank)) == [0, 1] and (.ranks | map(.pid) | unique | length) == 2' r.json
+}
+
+@test "ranks that know nothing of each other are refused" {
+    echo '{"strategy": "ddp", "steps": 1}' >c.json
+    SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=0 run "$worker" train --config c.json --result r.json
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"4 processes were started, but MPI sees a world of 1: each would train alone"*"srun --mpi=pmix"* ]]
+    jq -e '.status == "failed" and .error.kind == "environment" and (.error.hint | contains("pmix"))' r.json
+    WORLD_SIZE=2 RANK=0 run "$worker" train --config c.json
+    [ "$status" -eq 4 ]
+    train '{"strategy": "ddp", "nodes": 2, "tasks_per_node": 2}'
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"the cell is 2 nodes with 2 ranks each, but a world of 1 was started"* ]]
+}
+
+@test "single with two ranks is refused" {
+    train '{"steps": 1}' ranks 2
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"strategy single runs as one rank, 2 were started: each would train alone"* ]]
+}
+
+@test "one rank that fails ends all, and the result says which and why" {
+    echo '{"strategy": "ddp", "epochs": 1000}' >c.json
+    start=$SECONDS
+    run mpirun --oversubscribe --allow-run-as-root -n 1 "$worker" train --config c.json --result r.json : \
+        -n 1 -x HPCGRID_DATA=/nowhere "$worker" train --config c.json --result r.json
+    echo "$output"
+    [ "$status" -ne 0 ]
+    [ $((SECONDS - start)) -lt 20 ]
+    [[ "$output" == *"rank 1: error: no folder /nowhere/mnist, where HPCGRID_DATA says the data set is"* ]]
+    jq -e '.status == "failed" and .error.rank == 1 and (.error.message | contains("/nowhere/mnist"))' r.json
+}
+
+@test "a killed rank ends all" {
+    echo '{"strategy": "ddp", "epochs": 100000}' >c.json
+    cat >rank.sh <<'END'
+#!/bin/sh
+echo $$ >pid.$OMPI_COMM_WORLD_RANK
+exec "$@"
+END
+    chmod +x rank.sh
+    ranks 3 ./rank.sh "$worker" train --config c.json --result r.json >log 2>&1 3>&- &
+    job=$!
+    for _ in $(seq 100); do
+        [ -s pid.1 ] && [ "$(cat /proc/"$(cat pid.1)"/comm)" = hpcgrid-worker ] && break
+        sleep 0.1
+    done
+    sleep 1
+    kill -9 "$(cat pid.1)"
+    start=$SECONDS
+    wait "$job" && return 1
+    [ $((SECONDS - start)) -lt 20 ]
+    for rank in 0 2; do
+        for _ in $(seq 150); do
+            gone "$(cat pid.$rank)" && break
+            sleep 0.1
+        done
+        gone "$(cat pid.$rank)"
+    done
+}
+
+@test "a signal ends the training after its step, with a result" {
+    echo '{"epochs": 100000}' >c.json
+    "$worker" train --config c.json --result r.json 2>err 3>&- &
+    job=$!
+    sleep 1
+    kill -USR1 "$job"
+    sleep 0.5
+    kill -TERM "$job"
+    status=0
+    wait "$job" || status=$?
+    [ "$status" -eq 143 ]
+    grep -q "the time limit is near" err
+    jq -e '.status == "failed" and (.error.message | test("stopped by signal 15 .Terminated. after step [0-9]+"))' r.json
+    jq -e '.steps > 0 or (.epoch_s | length) == 0' r.json
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The training loop from inside. */
+#include "worker.h"
+
+#include "base/fs.h"
+#include "train/train.h"
+
+static char path[] = "/tmp/hpcgrid-test-XXXXXX";
+
+static void load(struct wk_config *c, const char *text)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+
+    assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
+    if (wk_config_load(path, c, &errs) < 0)
+        fail_msg("%s", errs.items[0].text);
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    return mkstemp(path) < 0 ? -1 : 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
+static void test_a_loss_that_is_no_number_is_null_and_diverged(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct wk_comm *comm = wk_comm_self.open(&err);
+    struct wk_config config;
+    struct wk_result result = { 0 };
+    struct wk_train t;
+    json_t *o;
+
+    (void)state;
+    load(&config, "{\"samples\": 128, \"epochs\": 2, \"eval\": false}");
+    assert_int_equal(wk_train_open(&t, &config, comm, 1, &result, &err), 0);
+    ((wk_real *)t.strategy->params[0].value.data)[0] = (wk_real)NAN;
+    assert_int_equal(wk_train_run(&t, &err), 0);
+    assert_int_equal(wk_train_account(&t, &err), 0);
+    o = wk_result_encode(&result);
+    assert_true(json_is_true(json_object_get(o, "diverged")));
+    assert_true(json_is_null(json_object_get(o, "final_loss")));
+    assert_true(
+        json_is_null(json_array_get(json_object_get(json_object_get(o, "loss"), "loss"), 0)));
+    assert_string_equal(json_string_value(json_object_get(o, "status")), "ok");
+    json_decref(o);
+    wk_train_close(&t);
+    wk_result_done(&result);
+    wk_config_done(&config);
+    wk_comm_close(comm);
+}
+
+/* The rate of an epoch shows in how far its steps go: with gamma 0 the second epoch moves nothing. */
+static void test_the_rate_falls_by_gamma_each_epoch(void **state)
+{
+    static const struct {
+        const char *gamma;
+        bool moves;
+    } cases[] = { { "0", false }, { "0.5", true } };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_err err = HG_ERR_INIT;
+        struct wk_comm *comm = wk_comm_self.open(&err);
+        struct wk_config config;
+        struct wk_result result = { 0 };
+        struct wk_train t;
+        char text[128];
+        double first, second;
+
+        snprintf(
+            text, sizeof text,
+            "{\"samples\": 64, \"epochs\": 3, \"eval\": false, \"dropout\": false, \"lr\": 1, \"gamma\": %s}",
+            cases[i].gamma);
+        load(&config, text);
+        assert_int_equal(wk_train_open(&t, &config, comm, 1, &result, &err), 0);
+        assert_int_equal(wk_train_run(&t, &err), 0);
+        first = result.epoch_loss.items[1];
+        second = result.epoch_loss.items[2];
+        /* One batch of the same samples an epoch: equal losses up to the order of sums. */
+        assert_int_equal(fabs(first - second) > 1e-4, cases[i].moves);
+        wk_train_close(&t);
+        wk_result_done(&result);
+        wk_config_done(&config);
+        wk_comm_close(comm);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_loss_that_is_no_number_is_null_and_diverged),
+        cmocka_unit_test(test_the_rate_falls_by_gamma_each_epoch),
+    };
+
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}
