@@ -8,10 +8,11 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "report/build.h"
+#include "report/figures.h"
 
 /* Error messages are quoted while a table has fewer notes than this; then states only. */
 #define QUOTED_MAX 24
-#define MESSAGE_MAX 100
+#define MESSAGE_MAX 160 /* columns */
 
 /* A note being made. Places that say the same about different values share one: their values are
  * listed between head and tail. */
@@ -106,13 +107,21 @@ static void append_states(const struct hg_build *b, const struct hg_config *c, s
     }
 }
 
+/* A message about a file of the run, from the run's folder on. */
+static const char *inside(const char *message, const char *dir)
+{
+    size_t n = dir ? strlen(dir) : 0;
+
+    return n && strncmp(message, dir, n) == 0 && message[n] == '/' ? message + n + 1 : message;
+}
+
 static const char *first_problem(const struct hg_build *b, const struct hg_config *c)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = &b->r->entries[b->config_entries[c->begin + i]];
 
         if (e->shown && e->state && e->result->problem && *e->result->problem)
-            return e->result->problem;
+            return inside(e->result->problem, b->r->sets[e->set].doc.file);
     }
     return NULL;
 }
@@ -135,9 +144,11 @@ static void note_completeness(struct notes *notes, const struct hg_config *c, st
             append_states(notes->b, c, &text);
         }
     }
-    if (problem && p->n < p->of)
-        hg_buf_printf(&text, " (%.*s%s)", MESSAGE_MAX, problem,
-                      strlen(problem) > MESSAGE_MAX ? "..." : "");
+    if (problem && p->n < p->of) {
+        hg_buf_puts(&text, " (");
+        hg_clean_append(problem, MESSAGE_MAX, &text);
+        hg_buf_puts(&text, ")");
+    }
     add_note(notes, p, hg_buf_str(&text), "", "");
     hg_buf_done(&text);
 }

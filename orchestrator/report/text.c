@@ -69,30 +69,63 @@ static void end_line(struct hg_buf *out)
     hg_buf_puts(out, "\n");
 }
 
-/* Append words of a text, broken at blanks to fit the width; later lines are indented. */
+/* Bytes of the text that fit into so many columns; at least one character. */
+static size_t fitting(const char *text, size_t n, size_t columns)
+{
+    size_t fits = 0, width = 0;
+
+    while (fits < n) {
+        char one[8] = { text[fits] };
+        size_t len = 1;
+
+        while (fits + len < n && len < 4 && ((unsigned char)text[fits + len] & 0xc0) == 0x80) {
+            one[len] = text[fits + len];
+            len++;
+        }
+        width += hg_text_width(one);
+        if (fits && width > columns)
+            break;
+        fits += len;
+    }
+    return fits;
+}
+
+static size_t fitted_width(const char *text, size_t n)
+{
+    char *part = strndup(text, n);
+    size_t width = part ? hg_text_width(part) : n;
+
+    free(part);
+    return width;
+}
+
+/* Append words of a text, broken at blanks to fit the width (longer words anywhere); later lines are
+ * indented. `at`: columns of the first line that are taken already. */
 static void append_wrapped(const char *text, size_t width, size_t indent, size_t at,
                            struct hg_buf *out)
 {
     bool first = true;
 
     while (*text) {
-        size_t n = strcspn(text, " ");
-        char *word = strndup(text, n);
-        size_t w = word ? hg_text_width(word) : n;
+        size_t n = strcspn(text, " "), room = width > at + !first ? width - at - !first : 0;
+        bool fits = room && fitting(text, n, room) == n;
 
-        if (!first && at + 1 + w > width) {
-            hg_buf_puts(out, "\n");
+        if (!fits && at > indent) {
+            end_line(out);
             pad(out, indent);
             at = indent;
-        } else if (!first) {
+            first = true;
+            continue;
+        }
+        if (!first) {
             hg_buf_puts(out, " ");
             at++;
         }
+        n = fits ? n : fitting(text, n, room);
         hg_buf_append(out, text, n);
-        at += w;
-        first = false;
-        text += n + strspn(text + n, " ");
-        free(word);
+        at = fits ? at + fitted_width(text, n) : width;
+        first = !fits;
+        text += n + (fits ? strspn(text + n, " ") : 0);
     }
     hg_buf_puts(out, "\n");
 }

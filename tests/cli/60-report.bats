@@ -280,6 +280,62 @@ assert len(rows) == 2 and rows[0]["strategy"].startswith("'=1+1,\"a\"\n<b>|"), r
 PY
 }
 
+# A run without Slurm: a plan written by hand, its cells run by the node side; the third fails, the
+# fourth never starts.
+make_run() {
+    export HPCGRID_REPORTS=$BATS_TEST_TMPDIR/reports
+    run_dir=$HPCGRID_REPORTS/hand/001
+    mkdir -p -m 0700 "$run_dir/batches"
+    cat >"$run_dir/plan.json" <<END
+{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+ "workload": {"command": ["sh", "-c", "exec sh $run_dir/work.sh"], "launch": [], "cwd": "/"},
+ "site": {"name": "here", "launcher": []},
+ "batches": [{"number": 1, "cells": 4, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
+END
+    cat >"$run_dir/matrix.json" <<'END'
+{"hpcgrid": 1, "name": "hand", "workload": {"command": ["x"]}, "baseline": {"nodes": 1}, "report": {"rows": ["nodes"], "columns": ["algo"]}}
+END
+    cat >"$run_dir/work.sh" <<'END'
+case $HPCGRID_NODES$HPCGRID_ALGO in 1ring) t=8.5 ;; 2ring) t=5.0 ;; *) exit 9 ;; esac
+printf '{"train_s": %s}' $t >"$HPCGRID_RESULT"
+END
+    for cell in '1 ring' '2 ring' '1 tree' '2 tree'; do
+        set -- $cell
+        printf '{"id":"x-%s-%s","baseline":"x-1-%s","added":false,"cell":{"hardware":"cpu","nodes":%s,"gpus_per_node":0,"tasks_per_node":1,"algo":"%s"}}\n' $1 $2 $2 $1 $2
+    done >"$run_dir/batches/1.cells.jsonl"
+    for task in 0 1 2; do
+        SLURM_ARRAY_TASK_ID=$task "$hpcgrid" exec --run "$run_dir" --batch 1 >>log 2>&1 || true
+    done
+}
+
+@test "a run is found by name, folder or matrix, tabulated, and its tables kept" {
+    make_run
+    cat log
+    run --separate-stderr "$hpcgrid" report hand
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == "hand/001 · partial: 2 of 4 cells complete (1 failed, 1 pending)" ]]
+    [[ "$output" == *"nodes   ring     tree"* ]]
+    [[ "$output" == *"    2   1.70"* ]]
+    [[ "$output" == *"    2  0.850"* ]]
+    diff <("$hpcgrid" report "$run_dir") <(printf '%s\n' "$output")
+    diff <("$hpcgrid" report "$run_dir/matrix.json") <(printf '%s\n' "$output")
+    diff "$run_dir/tables/report.txt" <(printf '%s\n' "$output")
+    cmp "$run_dir/tables/results.csv" <("$hpcgrid" report hand -f csv)
+    cmp "$run_dir/tables/report.json" <("$hpcgrid" report hand -f json)
+    cmp "$run_dir/tables/report.md" <("$hpcgrid" report hand -f md)
+}
+
+@test "a damaged result file does not hide the others" {
+    make_run
+    truncate -s 100 "$run_dir/cells/x-2-ring/0.0/result.json"
+    run --separate-stderr "$hpcgrid" report hand
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == *"1 of 4 cells complete (1 failed, 1 invalid, 1 pending)"* ]]
+    [[ "$output" == *"invalid (cells/x-2-ring/0.0/result.json: "* ]]
+}
+
 @test "ten thousand results are read, checked and tabulated in a second" {
     jq -n '{schema: "hpcgrid-results/1", name: "many", baseline: {nodes: 1, gpus_per_node: 1, strategy: "single"},
         results: [range(10) as $lr | ("single", "ddp", "fsdp", "deepspeed") as $s | (1, 2, 4, 8, 16) as $n | (1, 2, 4, 8, 16) as $g
