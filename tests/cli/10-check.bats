@@ -48,3 +48,10 @@ setup() {
     [ "$(grep -c execve "$BATS_TEST_TMPDIR/trace")" = 1 ]
     ! grep -q socket "$BATS_TEST_TMPDIR/trace"
 }
+
+@test "the example of matrices/README.md gives what the page says" {
+    sed -n '/^```json/,/^```/p' "$HPCGRID_SOURCE/matrices/README.md" | sed '/^```/d' >"$BATS_TEST_TMPDIR/example.json"
+    run "$hpcgrid" check "$BATS_TEST_TMPDIR/example.json"
+    [ "$status" = 0 ]
+    [[ "$output" == *"squad-strategies: 18 cells and 3 added baselines; 12 excluded"* ]]
+}
