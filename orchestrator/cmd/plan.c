@@ -96,7 +96,8 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
                      usual = submissions(plan, DEFAULT_ARRAY);
     double hours = total_hours(plan, &unpriced);
 
-    printf("%s on %s: %zu cells in %zu batches\n\n", plan->name, site_name, plan->cells, plan->n);
+    printf("%s on %s: %zu cell%s in %zu batch%s\n\n", plan->name, site_name, plan->cells,
+           plan->cells == 1 ? "" : "s", plan->n, plan->n == 1 ? "" : "es");
     printf("batch  cells  hardware   nodes tasks  cpus  gres             mem/node         time  "
            "device-h\n");
     for (size_t i = 0; i < plan->n; i++)

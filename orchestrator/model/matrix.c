@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/pattern.h"
 #include "base/text.h"
 #include "model/grid.h"
 #include "model/select.h"
@@ -120,6 +121,31 @@ static void check_command(const struct hg_json_doc *doc, const json_t *value, co
         hg_json_error(doc, pointer, errs, "an empty command");
 }
 
+static void check_results(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                          struct hg_errs *errs)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *key;
+    json_t *text;
+
+    check_texts(doc, value, pointer, errs);
+    json_object_foreach((json_t *)value, key, text)
+    {
+        struct hg_err err = HG_ERR_INIT;
+        struct hg_pattern *p =
+            json_is_string(text) ? hg_pattern_compile(json_string_value(text), &err) : NULL;
+
+        hg_buf_clear(&path);
+        hg_buf_puts(&path, pointer);
+        hg_json_pointer_push(&path, key);
+        if (err.code)
+            hg_err_hint(hg_json_error(doc, hg_buf_str(&path), errs, "%s", err.text), "%s",
+                        err.hint);
+        hg_pattern_free(p);
+    }
+    hg_buf_done(&path);
+}
+
 static const char *const programs[] = { PROGRAM, NULL };
 
 #define WORDS_SCHEMA                                                                    \
@@ -145,7 +171,7 @@ const struct hg_field hg_workload_fields[] = {
       .doc = "files to write before the start: name and text, with placeholders" },
     { "cwd", HG_J_STRING, offsetof(struct hg_workload, cwd),
       .doc = "folder to run in; absent: the matrix's own folder" },
-    { "results", HG_J_JSON, offsetof(struct hg_workload, results), .check = check_texts,
+    { "results", HG_J_JSON, offsetof(struct hg_workload, results), .check = check_results,
       .schema = TEXTS_SCHEMA,
       .doc = "result key and regular expression: group 1 of the last match in the output is the "
              "number" },

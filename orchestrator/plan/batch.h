@@ -45,7 +45,7 @@ struct hg_plan {
 
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
- * batches. Also checks every placeholder of the workload. NULL on failure. */
+ * batches. NULL on failure. */
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs);
 

@@ -21,24 +21,34 @@ struct make {
     struct hg_plan *plan;
     json_t *known;    /* id: index of its batch among known ones */
     json_t *by_shape; /* shape: index of its new batch */
-    json_t *keys;     /* every key that some cell has: null */
     json_t *longest;  /* hardware: longest time asked, in seconds */
+    bool tried;       /* the words */
     struct hg_err err;
 };
 
-/* First walk: what keys there are, and the longest time on each hardware. */
+/* Can the words be made from a cell? */
+static int try_words(struct make *mk, const struct hg_cell *cell)
+{
+    struct hg_template_vars vars = { .cell = cell->members, .dir = "", .head = "", .id = cell->id };
+    struct hg_words words = HG_WORDS_INIT;
+    int rc = hg_template_words(mk->m->workload.words, &vars, &words, &mk->err);
+
+    if (rc == 0)
+        rc = hg_template_words(mk->m->workload.launch, &vars, &words, &mk->err);
+    hg_words_done(&words);
+    return rc;
+}
+
+/* First walk: the longest time on each hardware. */
 static int survey_cell(const struct hg_cell *cell, void *context)
 {
     struct make *mk = context;
     const char *hardware = json_string_value(json_object_get(cell->members, "hardware"));
-    const char *key;
-    json_t *value;
-    double time_s;
+    double time_s = hg_cell_time_s(cell->members);
 
-    json_object_foreach(cell->members, key, value) if (!json_object_get(mk->keys, key))
-        json_object_set_new(mk->keys, key, json_null());
-    if (hg_shape_time(cell->members, &time_s, &mk->err) < 0)
-        return hg_err_wrap(&mk->err, "cell %s", cell->id);
+    if (!mk->tried && try_words(mk, cell) < 0)
+        return -1;
+    mk->tried = true;
     if (hardware && time_s > json_real_value(json_object_get(mk->longest, hardware)))
         json_object_set_new(mk->longest, hardware, json_real(time_s));
     return 0;
@@ -241,11 +251,10 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     mk->plan->workload = workload_of(m);
     mk->plan->site = site_of(m->site);
     hg_text_random_hex(16, mk->plan->run_key);
-    if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->keys || !mk->longest ||
+    if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->longest ||
         (known && copy_known(mk, known) < 0))
         return hg_err_oom(&mk->err);
-    if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0 ||
-        hg_template_check(m, mk->keys, errs) < 0)
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
     return hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs);
 }
@@ -258,7 +267,6 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
                        .plan = calloc(1, sizeof *mk.plan),
                        .known = json_object(),
                        .by_shape = json_object(),
-                       .keys = json_object(),
                        .longest = json_object(),
                        .err = HG_ERR_INIT };
     bool failed = !mk.plan || fill_plan(&mk, known, errs) < 0;
@@ -268,7 +276,6 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     hg_errs_add(errs, &mk.err);
     json_decref(mk.known);
     json_decref(mk.by_shape);
-    json_decref(mk.keys);
     json_decref(mk.longest);
     if (failed || mk.err.code) {
         hg_plan_free(mk.plan);

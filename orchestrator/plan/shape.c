@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "model/cell.h"
 
 #define WORD_SEPARATORS " \t\n"
 
@@ -153,26 +154,6 @@ static int get_count(const json_t *cell, const char *key, long long least, long 
     return 0;
 }
 
-int hg_shape_time(const json_t *cell, double *time_s, struct hg_err *err)
-{
-    const json_t *value = json_object_get(cell, "time");
-
-    *time_s = 0;
-    if (!value || json_is_null(value))
-        return 0;
-    if (json_is_string(value)) {
-        if (hg_text_duration_parse(json_string_value(value), time_s, err) < 0)
-            return hg_err_wrap(err, "\"time\"");
-    } else if (json_is_number(value)) {
-        *time_s = json_number_value(value);
-    }
-    if (!(*time_s > 0) || *time_s > 366.0 * 86400)
-        return hg_err_set(err, HG_E_INPUT,
-                          "\"time\" must be \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" or a number of "
-                          "seconds, up to a year");
-    return 0;
-}
-
 static int to_mib(const char *text, double times, long long *mib, struct hg_err *err)
 {
     uint64_t bytes;
@@ -238,9 +219,9 @@ int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shap
         s->gpus_per_node = 0;
     if (get_count(cell, "tasks_per_node", 1, s->gpus_per_node ? s->gpus_per_node : 1,
                   &s->tasks_per_node, err) < 0 ||
-        get_cpus(cell, s, err) < 0 || get_memory(cell, s, err) < 0 ||
-        hg_shape_time(cell, &s->time_s, err) < 0)
+        get_cpus(cell, s, err) < 0 || get_memory(cell, s, err) < 0)
         return -1;
+    s->time_s = hg_cell_time_s(cell);
     if (push_strings(site->extra, &s->extra, err) < 0 ||
         push_words(json_object_get(cell, "sbatch"), "sbatch", true, &s->extra, err) < 0 ||
         push_strings(site->modules, &s->modules, err) < 0)

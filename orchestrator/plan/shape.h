@@ -27,9 +27,6 @@ int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shap
                   struct hg_err *err);
 void hg_shape_done(struct hg_shape *shape);
 
-/* Seconds that a cell's "time" asks for: 0 if it has none. */
-int hg_shape_time(const json_t *cell, double *time_s, struct hg_err *err);
-
 /* Append a text that is equal exactly for equal shapes. */
 void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
 

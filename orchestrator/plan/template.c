@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "model/keys.h"
 
@@ -123,6 +122,24 @@ static int append_args(const json_t *cell, struct hg_buf *out, struct hg_err *er
     return rc;
 }
 
+/* What is no member of a cell. False if the key is none of these. */
+static bool append_special(const char *key, const struct hg_template_vars *vars, struct hg_buf *out)
+{
+    if (strcmp(key, "dir") == 0)
+        hg_buf_puts(out, vars->dir);
+    else if (strcmp(key, "head") == 0)
+        hg_buf_puts(out, vars->head);
+    else if (strcmp(key, "id") == 0)
+        hg_buf_puts(out, vars->id);
+    else if (strcmp(key, "cell") == 0)
+        hg_buf_printf(out, "%s/cell.json", vars->dir);
+    else if (strcmp(key, "result") == 0)
+        hg_buf_printf(out, "%s/workload.json", vars->dir);
+    else
+        return false;
+    return true;
+}
+
 /* One placeholder's text. */
 static int append_value(const char *key, const struct hg_template_vars *vars, struct hg_buf *out,
                         bool *absent, struct hg_err *err)
@@ -131,10 +148,8 @@ static int append_value(const char *key, const struct hg_template_vars *vars, st
 
     if (strcmp(key, "args") == 0)
         return append_args(vars->cell, out, err);
-    if (strcmp(key, "dir") == 0 || strcmp(key, "head") == 0) {
-        hg_buf_puts(out, key[0] == 'd' ? vars->dir : vars->head);
+    if (append_special(key, vars, out))
         return 0;
-    }
     value = key[0] == '_' ? NULL : json_object_get(vars->cell, key);
     if (!value || json_is_null(value))
         *absent = true;
@@ -184,13 +199,21 @@ int hg_template_lines(const char *text, const struct hg_template_vars *vars, str
     return rc;
 }
 
-static bool is_args(const char *word)
+/* 1: the word is {{args}} and nothing else; 0: it has none; -1: it has one among other text. */
+static int has_args(const char *word, struct hg_err *err)
 {
     char key[KEY_MAX + 1];
-    const char *start, *end;
+    const char *start, *end, *rest = word;
 
-    return next_placeholder(word, &start, &end, key) && strcmp(key, "args") == 0 && start == word &&
-           *end == '\0';
+    for (; next_placeholder(rest, &start, &end, key); rest = end) {
+        if (strcmp(key, "args") != 0)
+            continue;
+        if (start == word && *end == '\0')
+            return 1;
+        hg_err_set(err, HG_E_INPUT, "\"%s\": {{args}} stands for several words", word);
+        return hg_err_hint(err, "give it a word of its own");
+    }
+    return 0;
 }
 
 static int push_word(const char *word, const struct hg_template_vars *vars, struct hg_words *words,
@@ -198,10 +221,10 @@ static int push_word(const char *word, const struct hg_template_vars *vars, stru
 {
     struct hg_buf text = HG_BUF_INIT;
     bool missing = false;
-    int rc;
+    int rc = has_args(word, err);
 
-    if (is_args(word))
-        return push_args(vars->cell, words, err);
+    if (rc)
+        return rc < 0 ? -1 : push_args(vars->cell, words, err);
     rc = hg_template_text(word, vars, &text, &missing, err);
     if (rc == 0 && !missing && hg_words_push(words, hg_buf_str(&text)) < 0)
         rc = hg_err_oom(err);
@@ -232,112 +255,4 @@ int hg_template_words(const json_t *list, const struct hg_template_vars *vars,
             words_cut(words, before);
     }
     return 0;
-}
-
-/* ---- Checking ---- */
-
-struct check {
-    const struct hg_matrix *m;
-    const json_t *keys;
-    struct hg_errs *errs;
-    int rc;
-};
-
-static void suggest_key(struct hg_err *err, const char *key, const json_t *keys)
-{
-    const char **known = calloc(json_object_size(keys) + 3, sizeof *known);
-    const char *name;
-    json_t *value;
-    size_t n = 0;
-
-    if (!known)
-        return;
-    json_object_foreach((json_t *)keys, name, value)
-    {
-        (void)value;
-        if (name[0] != '_')
-            known[n++] = name;
-    }
-    known[n++] = "args";
-    known[n++] = "dir";
-    known[n++] = "head";
-    hg_text_suggest(err, key, known, n);
-    free(known);
-}
-
-static void check_text(struct check *c, const char *text, const char *pointer, bool word)
-{
-    char key[KEY_MAX + 1];
-    const char *start, *end, *rest = text;
-
-    for (; next_placeholder(rest, &start, &end, key); rest = end) {
-        if (strcmp(key, "dir") == 0 || strcmp(key, "head") == 0)
-            continue;
-        if (strcmp(key, "args") == 0) {
-            if (!word || is_args(text))
-                continue;
-            hg_err_hint(
-                hg_json_error(&c->m->doc, pointer, c->errs, "{{args}} stands for several words"),
-                "give it a word of its own");
-        } else if (key[0] == '_') {
-            hg_json_error(&c->m->doc, pointer, c->errs,
-                          "{{%s}} is a note, which the workload does not see", key);
-        } else if (!json_object_get(c->keys, key)) {
-            suggest_key(
-                hg_json_error(&c->m->doc, pointer, c->errs, "no cell has a member \"%s\"", key),
-                key, c->keys);
-        } else {
-            continue;
-        }
-        c->rc = -1;
-    }
-}
-
-static void check_words(struct check *c, const json_t *list, const char *at)
-{
-    size_t i, j;
-    json_t *item, *inner;
-
-    json_array_foreach((json_t *)list, i, item)
-    {
-        char pointer[64];
-
-        snprintf(pointer, sizeof pointer, "%s/%zu", at, i);
-        if (json_is_string(item))
-            check_text(c, json_string_value(item), pointer, true);
-        json_array_foreach(item, j, inner)
-        {
-            snprintf(pointer, sizeof pointer, "%s/%zu/%zu", at, i, j);
-            if (json_is_string(inner))
-                check_text(c, json_string_value(inner), pointer, true);
-        }
-    }
-}
-
-static void check_members(struct check *c, const json_t *object, const char *at)
-{
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)object, name, value)
-    {
-        struct hg_buf pointer = HG_BUF_INIT;
-
-        hg_buf_puts(&pointer, at);
-        hg_json_pointer_push(&pointer, name);
-        if (json_is_string(value))
-            check_text(c, json_string_value(value), hg_buf_str(&pointer), false);
-        hg_buf_done(&pointer);
-    }
-}
-
-int hg_template_check(const struct hg_matrix *m, const json_t *keys, struct hg_errs *errs)
-{
-    struct check c = { .m = m, .keys = keys, .errs = errs };
-
-    check_words(&c, m->workload.words, "/workload/command");
-    check_words(&c, m->workload.launch, "/workload/launch");
-    check_members(&c, m->workload.env, "/workload/env");
-    check_members(&c, m->workload.files, "/workload/files");
-    return c.rc;
 }

@@ -7,21 +7,22 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/matrix.h"
 
 /* {{key}} in a workload's command, launch, env and files:
  *
  *   {{key}}    the cell's member: strings as they are, numbers and true/false as in JSON, lists and
  *              objects as JSON text
  *   {{args}}   every parameter as --key=value, one word each; stands alone in its word
- *   {{dir}}    the attempt's folder        {{head}}   the first host of the job
+ *   {{dir}}    the attempt's folder        {{head}}     the first host of the job
+ *   {{cell}}   file with the cell's JSON   {{result}}   file for the workload's own result
+ *   {{id}}     the cell's id
  *
  * A word that names an absent member (or one that is null) is left out, and so is a list of words
  * as a whole. Braces around anything that is no name stay as they are. Nothing is ever given to a
- * shell. */
+ * shell. (That each placeholder is some cell's key is checked when the matrix is loaded.) */
 struct hg_template_vars {
     const json_t *cell; /* its members; lent, as are the others */
-    const char *dir, *head;
+    const char *dir, *head, *id;
 };
 
 /* A list of words that ends with NULL, so that it serves as argv. */
@@ -56,10 +57,5 @@ int hg_template_text(const char *text, const struct hg_template_vars *vars, stru
 /* The same for a file: a line that names an absent member is left out. */
 int hg_template_lines(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
                       struct hg_err *err);
-
-/* Check the placeholders of a matrix's workload against the keys that its cells have (an object,
- * the values do not matter). Each that no cell has is added to errs with its place and a
- * suggestion. Returns 0, or -1 if anything was added. */
-int hg_template_check(const struct hg_matrix *m, const json_t *keys, struct hg_errs *errs);
 
 #endif

@@ -409,7 +409,7 @@ out:
 
 static int prepare(struct node *n, struct hg_err *err)
 {
-    struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head };
+    struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head, .id = n->id };
     const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
     char *ranks = hg_fs_join(n->dir, "ranks");
     int rc = -1;

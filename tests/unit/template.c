@@ -16,7 +16,9 @@ static json_t *parse(const char *text)
 /* Render a list of words and join them with "|". */
 static char *joined(const char *list, const char *cell)
 {
-    struct hg_template_vars vars = { .cell = parse(cell), .dir = "/run/a", .head = "n1" };
+    struct hg_template_vars vars = {
+        .cell = parse(cell), .dir = "/run/a", .head = "n1", .id = "c-1"
+    };
     struct hg_words words = HG_WORDS_INIT;
     struct hg_err err = HG_ERR_INIT;
     struct hg_buf out = HG_BUF_INIT;
@@ -54,6 +56,7 @@ static void test_words(void **state)
           "p|--lr=0.00003|--name=a b|--wrap=[\"layer\",1]|--on=true|q" },
         { "[\"{{\",\"}}\",\"{{}}\",\"{{a b}}\",\"{{1}}\",\"{a}\",\"{{{nodes}}}\"]",
           "{{|}}|{{}}|{{a b}}|{{1}}|{a}|{2}" },
+        { "[\"{{cell}}\",\"{{result}}\",\"{{id}}\"]", "/run/a/cell.json|/run/a/workload.json|c-1" },
         { "[\"{{_note}}\"]", "" },
         { "[\"$(x) `y` 'z'\"]", "$(x) `y` 'z'" },
     };

@@ -1,0 +1,174 @@
+#!/usr/bin/env bats
+# plan, exec and collect together, without Slurm: what was planned is run by hand and read back.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    cd "$BATS_TEST_TMPDIR"
+    unset "${!SLURM_@}"
+    export HPCGRID_REPORTS=$BATS_TEST_TMPDIR/reports
+    cat >m.json <<'END'
+{"hpcgrid": 1, "name": "collect-me",
+ "site": {"name": "here", "launcher": "", "default": "cpu", "hardware": {"cpu": {"gpus_per_node": 0}}},
+ "workload": {"command": ["sh", "-c", "printf '{\"train_s\": %d}' {{size}} >$HPCGRID_RESULT; exit {{code}}"], "launch": [], "code": 0},
+ "axes": {"size": [2, 4, 8]},
+ "baseline": {"size": 2}, "report": {"metric": "train_s"}}
+END
+    run_dir=$HPCGRID_REPORTS/collect-me/001
+    "$hpcgrid" plan m.json --out "$run_dir" >plan.txt
+    chmod 700 "$run_dir"
+}
+
+# one LINE [OPTIONS]: run that cell as a job would.
+one() {
+    local line=$1
+    shift
+    SLURM_ARRAY_TASK_ID=$line "$run_dir/batches/1.sh" "$@"
+}
+
+results() { # FILTER
+    jq -c "$1" "$run_dir/tables/results.json"
+}
+
+@test "plan shows what would be submitted and writes only where it is told" {
+    cat >want <<'END'
+collect-me on here: 3 cells in 1 batch
+
+batch  cells  hardware   nodes tasks  cpus  gres             mem/node         time  device-h
+    1      3  cpu            1     1     1  -                      -            -         -
+
+submissions  1
+at most      0 device-hours, and 3 cells without a time limit
+END
+    diff want plan.txt
+    mkdir elsewhere
+    cd elsewhere
+    "$hpcgrid" plan ../m.json --scripts >../out
+    [ -z "$(ls -A)" ]
+    grep -q '^==> batches/1.sh <==$' ../out
+    run -2 "$hpcgrid" plan ../m.json --out "$run_dir"
+    [[ "$output" == *"already holds a plan"* ]]
+}
+
+@test "plan --json is one object with every id" {
+    "$hpcgrid" plan m.json --json >out
+    [ "$(jq -c '[.cells, .submissions, (.batches | length), (.batches[0].ids | length)]' out)" = "[3,1,1,3]" ]
+}
+
+@test "the scripts pass shellcheck" {
+    command -v shellcheck >/dev/null || skip "shellcheck is not installed"
+    shellcheck "$run_dir/batches/1.sh"
+}
+
+@test "cells without a result stand there as pending" {
+    run -1 "$hpcgrid" collect m.json
+    [[ "$output" == *"collect-me/001: 0 of 3 cells have a good result, 3 not ended"* ]]
+    [ "$(results '[.schema, .name, .run, .baseline.size, .report.metric, (.results | length)]')" = '["hpcgrid-results/1","collect-me","001",2,"train_s",3]' ]
+    [ "$(results '.results[0] | [.status, .attempt, .cell.size, .added]')" = '["pending",null,2,false]' ]
+}
+
+@test "good results are collected in the order of the plan" {
+    one 2
+    one 0
+    one 1
+    run -0 "$hpcgrid" collect "$run_dir"
+    [[ "$output" == *"3 of 3 cells have a good result"* ]]
+    [ "$(results '[.results[].train_s]')" = "[2,4,8]" ]
+    [ "$(results '[.results[] | .baseline_id] | unique | length')" = 1 ]
+    [ "$(results '.results[0] | [.id == .baseline_id, has("schema"), has("crc32c")]')" = "[true,false,false]" ]
+}
+
+@test "every attempt is kept, oldest first; a good one counts whatever came after" {
+    id=$(jq -r .id <(head -1 "$run_dir/batches/1.cells.jsonl"))
+    one 0 --submission 2
+    SLURM_RESTART_COUNT=1 one 0 --submission 2
+    HPCGRID_ERROR=broken run -4 one 0 --submission 10
+    one 1
+    run -1 "$hpcgrid" collect "$run_dir"
+    [[ "$output" == *"2 of 3 cells have a good result, 1 not ended"* ]]
+    [ "$(results "[.results[] | select(.id == \"$id\") | [.attempt, .status]]")" = '[["2.0","ok"],["2.1","ok"],["10.0","failed"]]' ]
+}
+
+@test "a failed cell is counted as failed" {
+    HPCGRID_ERROR=broken run -4 one 0
+    run -1 "$hpcgrid" collect "$run_dir"
+    [[ "$output" == *"0 of 3 cells have a good result, 1 failed, 2 not ended"* ]]
+    [ "$(results '.results[0].error.message')" = '"broken"' ]
+}
+
+# spoil: run cell 0, change its result.json by the function given, expect it not to count.
+spoil() {
+    rm -rf "$run_dir/cells"
+    one 0
+    file=$(echo "$run_dir"/cells/*/0.0/result.json)
+    "$1" "$file"
+    run -1 "$hpcgrid" collect "$run_dir"
+    [[ "$output" == *"0 of 3 cells"* ]]
+    [[ "$output" == *"1 result files do not count"* ]]
+    [[ "$output" == *"$2"* ]] || { echo "$output"; return 1; }
+    [ "$(results '[.results[] | select(.status == "invalid")] | length')" = 1 ]
+    [ "$(results '[.results[] | select(.train_s)] | length')" = 0 ]
+}
+
+cut_short() { truncate -s -20 "$1"; }
+empty() { : >"$1"; }
+edit() { sed -i 's/"train_s": 2/"train_s": 1/' "$1"; }
+flip() { printf '\377' | dd of="$1" bs=1 seek=100 conv=notrunc status=none; }
+other_run() { sed -i 's/"run_key": "./"run_key": "x/' "$1"; }
+other_schema() { sed -i 's|hpcgrid-result/1|hpcgrid-result/9|' "$1"; }
+twice() { sed -i 's/"train_s": 2,/"train_s": 2, "train_s": 3,/' "$1"; }
+
+@test "results that are cut short, changed or foreign are reported and never counted" {
+    spoil cut_short 'result.json:'
+    spoil empty 'result.json'
+    spoil edit 'it was changed after it was written'
+    spoil flip 'result.json'
+    spoil other_run '"run_key"'
+    spoil other_schema '"schema" is "hpcgrid-result/9", wanted "hpcgrid-result/1"'
+    spoil twice 'given twice'
+}
+
+@test "the result of another cell does not count here" {
+    one 0
+    one 1
+    a=$(jq -r .id <(sed -n 1p "$run_dir/batches/1.cells.jsonl"))
+    b=$(jq -r .id <(sed -n 2p "$run_dir/batches/1.cells.jsonl"))
+    cp "$run_dir/cells/$a/0.0/result.json" "$run_dir/cells/$b/0.0/result.json"
+    run -1 "$hpcgrid" collect "$run_dir"
+    [[ "$output" == *"1 of 3 cells"* ]]
+    [[ "$output" == *"its \"id\" is \"$a\", wanted \"$b\""* ]]
+}
+
+@test "a result at every length it could be cut to never counts" {
+    one 0
+    file=$(echo "$run_dir"/cells/*/0.0/result.json)
+    cp "$file" whole
+    size=$(stat -c %s whole)
+    for n in $(seq 0 97 $((size - 3))) $((size - 2)); do
+        head -c "$n" whole >"$file"
+        run -1 "$hpcgrid" collect "$run_dir"
+        [[ "$output" == *"0 of 3 cells"* ]] || { echo "$n of $size bytes counted"; return 1; }
+    done
+}
+
+@test "a claim without a result is running as far as the folder tells" {
+    id=$(jq -r .id <(head -1 "$run_dir/batches/1.cells.jsonl"))
+    mkdir -p "$run_dir/cells/$id/3.0"
+    echo '{}' >"$run_dir/cells/$id/3.0/claim.json"
+    run -1 "$hpcgrid" collect "$run_dir"
+    [ "$(results '.results[0] | [.status, .attempt]')" = '["running","3.0"]' ]
+}
+
+@test "a run that is not there is named" {
+    run -4 "$hpcgrid" collect nothing-here
+    [[ "$output" == *'"nothing-here" has no run yet'* ]]
+}
+
+@test "a report of the collected results is made" {
+    "$hpcgrid" help 2>&1 | grep -q '^  report' || skip "no report command yet"
+    one 0; one 1; one 2
+    "$hpcgrid" collect "$run_dir" >/dev/null
+    run -0 "$hpcgrid" report "$run_dir/tables/results.json"
+    [[ "$output" == *speedup* ]]
+}

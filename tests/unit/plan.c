@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "plan/batch.h"
+
+#define SITE                                                                                         \
+    "{\"name\":\"here\",\"launcher\":\"srun --mpi=pmix\",\"default\":\"a100\",\"account\":\"acc\","  \
+    "\"signal_lead_s\":120,\"extra\":[\"--exclusive\"],\"hardware\":{"                               \
+    "\"a100\":{\"partition\":\"gpu\",\"gres\":\"gpu:a100\",\"gpus_per_node\":2,\"cpus_per_gpu\":32," \
+    "\"mem_per_gpu\":\"48G\",\"constraint\":\"x&y\",\"backend\":\"cuda\"},"                          \
+    "\"cpu\":{\"gpus_per_node\":0,\"qos\":\"low\",\"backend\":\"cpu\"}}}"
+
+static char root[64];
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(root, sizeof root, "/tmp/hg-plan-XXXXXX");
+    return mkdtemp(root) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return hg_fs_remove_tree(root, NULL);
+}
+
+static void print_errs(const struct hg_errs *errs)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_errs_format(errs, &text);
+    print_message("%s", hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
+/* A matrix of a command with these members besides name, site and command. */
+static struct hg_matrix *load(const char *members)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    char *text = hg_str_printf("{\"hpcgrid\":1,\"name\":\"t\",\"site\":" SITE ",%s}", members);
+    char *path = hg_fs_join(root, "m.json");
+    struct hg_matrix *m;
+
+    assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
+    m = hg_matrix_load(path, NULL, &errs);
+    print_errs(&errs);
+    assert_non_null(m);
+    hg_errs_done(&errs);
+    free(text);
+    free(path);
+    return m;
+}
+
+#define COMMAND "\"workload\":{\"command\":[\"true\"]},"
+
+static struct hg_plan *make(const struct hg_matrix *m, const struct hg_plan *known)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_plan *plan = hg_plan_make(m, NULL, known, &errs);
+
+    print_errs(&errs);
+    assert_non_null(plan);
+    hg_errs_done(&errs);
+    return plan;
+}
+
+static struct hg_plan *plan_of(const char *members)
+{
+    struct hg_matrix *m = load(members);
+    struct hg_plan *plan = make(m, NULL);
+
+    hg_matrix_free(m);
+    return plan;
+}
+
+static char *job_text(const struct hg_batch *b)
+{
+    struct hg_buf out = HG_BUF_INIT;
+
+    hg_json_dump(b->job, HG_JSON_COMPACT, &out);
+    return hg_buf_detach(&out);
+}
+
+static void test_times_are_rounded_up_the_ladder_but_never_above_the_longest(void **state)
+{
+    static const struct {
+        double time, most, want;
+    } cases[] = { { 1, 86400, 60 },          { 60, 86400, 60 },        { 61, 86400, 120 },
+                  { 3601, 86400, 5400 },     { 82800, 86400, 86400 },  { 86400, 86400, 86400 },
+                  { 82800, 84600, 84600 },   { 430, 430, 430 },        { 86401, 200000, 129600 },
+                  { 2419200, 9e9, 2419200 }, { 2419201, 9e9, 2419201 } };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_true(hg_plan_round_time(cases[i].time, cases[i].most) == cases[i].want);
+}
+
+static void test_a_job_asks_for_what_cell_and_site_say(void **state)
+{
+    static const struct {
+        const char *members, *want;
+    } cases[] = {
+        { COMMAND "\"axes\":{\"gpus_per_node\":2,\"nodes\":2,\"time\":\"01:00:00\"}",
+          "{\"name\":\"t-1\",\"partition\":\"gpu\",\"nodes\":2,\"tasks_per_node\":2,\"cpus_per_task\":32,"
+          "\"gres\":\"gpu:a100:2\",\"mem_mib\":98304,\"time_s\":3600,\"account\":\"acc\","
+          "\"constraint\":\"x&y\",\"requeue\":true,\"extra\":[\"--exclusive\"]}" },
+        { COMMAND
+          "\"axes\":{\"gpus_per_node\":2,\"tasks_per_node\":1,\"mem\":\"1G\",\"sbatch\":\"-x n1 --nice=5\"}",
+          "{\"name\":\"t-1\",\"partition\":\"gpu\",\"nodes\":1,\"tasks_per_node\":1,\"cpus_per_task\":64,"
+          "\"gres\":\"gpu:a100:2\",\"mem_mib\":1024,\"account\":\"acc\",\"constraint\":\"x&y\",\"requeue\":true,"
+          "\"extra\":[\"--exclusive\",\"-x\",\"n1\",\"--nice=5\"]}" },
+        { COMMAND
+          "\"axes\":{\"hardware\":\"cpu\",\"tasks_per_node\":4,\"cpus_per_task\":3,\"time\":90}",
+          "{\"name\":\"t-1\",\"nodes\":1,\"tasks_per_node\":4,\"cpus_per_task\":3,\"time_s\":90,\"account\":\"acc\","
+          "\"qos\":\"low\",\"requeue\":true,\"extra\":[\"--exclusive\"]}" },
+        { "\"workload\":{\"program\":\"hpcgrid-worker\"},\"axes\":{\"hardware\":\"cpu\",\"time\":600}",
+          "{\"name\":\"t-1\",\"nodes\":1,\"tasks_per_node\":1,\"cpus_per_task\":1,\"time_s\":600,\"account\":\"acc\","
+          "\"qos\":\"low\",\"signal_lead_s\":120,\"requeue\":true,\"extra\":[\"--exclusive\"]}" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_plan *plan = plan_of(cases[i].members);
+        char *job;
+
+        assert_int_equal(plan->n, 1);
+        job = job_text(&plan->items[0]);
+        assert_string_equal(job, cases[i].want);
+        free(job);
+        hg_plan_free(plan);
+    }
+}
+
+static void test_cells_that_ask_for_the_same_share_a_batch(void **state)
+{
+    /* 2 shapes x 2 rungs; epochs and the size of a model are no resources */
+    struct hg_plan *plan =
+        plan_of(COMMAND "\"axes\":{\"epochs\":[1,2,3],\"size\":[1,2],\"nodes\":[1,2]},"
+                        "\"derive\":{\"time\":\"500 * .epochs\"}");
+    size_t cells = 0;
+
+    (void)state;
+    assert_int_equal(plan->n, 6);
+    for (size_t i = 0; i < plan->n; i++) {
+        assert_int_equal(plan->items[i].n, 2);
+        assert_int_equal(plan->items[i].number, i + 1);
+        cells += plan->items[i].n;
+    }
+    assert_int_equal(cells, plan->cells);
+    assert_true(plan->items[0].time_s == 600);
+    assert_true(plan->items[2].time_s == 1200);
+    assert_true(plan->items[4].time_s == 1500); /* the longest asked for, not 30 minutes */
+    assert_int_equal(plan->items[1].devices, 2);
+    hg_plan_free(plan);
+}
+
+static void expect_refusal(const char *members, const char *text)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_matrix *m = load(members);
+    struct hg_buf all = HG_BUF_INIT;
+
+    assert_null(hg_plan_make(m, NULL, NULL, &errs));
+    hg_errs_format(&errs, &all);
+    if (!strstr(hg_buf_str(&all), text))
+        fail_msg("wanted \"%s\" in \"%s\"", text, hg_buf_str(&all));
+    hg_buf_done(&all);
+    hg_errs_done(&errs);
+    hg_matrix_free(m);
+}
+
+static void test_what_cannot_be_asked_for_is_refused_with_the_reason(void **state)
+{
+    (void)state;
+    expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--time=5\"}",
+                   "the sbatch option --time is hpcgrid's own\n  use the key \"time\"");
+    expect_refusal(COMMAND "\"axes\":{\"sbatch\":[\"-N4\"]}",
+                   "the sbatch option -N4 is hpcgrid's own");
+    expect_refusal("\"workload\":{\"command\":[\"a\",\"x{{args}}\"]},\"axes\":{\"n\":[1]}",
+                   "\"x{{args}}\": {{args}} stands for several words");
+}
+
+/* ---- Saved plans ---- */
+
+static struct hg_plan *save_and_load(struct hg_plan *plan, const struct hg_matrix *m,
+                                     const char *dir)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_plan *loaded;
+
+    mkdir(dir, 0700);
+    assert_int_equal(hg_plan_save(plan, m, dir, &err), 0);
+    loaded = hg_plan_load(dir, &err);
+    if (!loaded)
+        fail_msg("%s", err.text);
+    return loaded;
+}
+
+static void expect_same(const struct hg_batch *a, const struct hg_batch *b)
+{
+    assert_int_equal(a->number, b->number);
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++)
+        assert_string_equal(a->ids[i], b->ids[i]);
+    assert_true(json_equal(a->job, b->job));
+    assert_true(a->time_s == b->time_s);
+    assert_int_equal(a->devices, b->devices);
+    assert_string_equal(a->hardware, b->hardware);
+    assert_string_equal(a->shape, b->shape);
+}
+
+static void test_a_plan_that_was_saved_is_loaded_as_it_was(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":100}");
+    struct hg_plan *plan = make(m, NULL), *loaded;
+    char dir[128], script[160];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/saved", root);
+    loaded = save_and_load(plan, m, dir);
+    assert_string_equal(loaded->name, plan->name);
+    assert_string_equal(loaded->run_key, plan->run_key);
+    assert_int_equal(loaded->cells, 4);
+    assert_int_equal(loaded->n, plan->n);
+    for (size_t i = 0; i < plan->n; i++)
+        expect_same(&loaded->items[i], &plan->items[i]);
+    snprintf(script, sizeof script, "%s/batches/2.sh", dir);
+    assert_string_equal(json_string_value(json_object_get(loaded->items[1].job, "script")), script);
+    assert_int_equal(access(script, X_OK), 0);
+    hg_plan_free(loaded);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+static void test_a_matrix_that_grew_keeps_known_cells_where_they_are(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":100}");
+    struct hg_plan *plan = make(m, NULL), *loaded, *grown, *again;
+    char dir[128];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/grown", root);
+    loaded = save_and_load(plan, m, dir);
+    hg_matrix_free(m);
+    /* another order, new epochs and another time for all */
+    m = load(COMMAND "\"axes\":{\"epochs\":[3,2,1],\"nodes\":[2,1],\"time\":200}");
+    grown = make(m, loaded);
+    assert_string_equal(grown->run_key, plan->run_key);
+    assert_int_equal(grown->n, 4);
+    assert_int_equal(grown->cells, 6);
+    assert_int_equal(grown->reshaped, 4);
+    for (size_t i = 0; i < 2; i++)
+        expect_same(&grown->items[i], &loaded->items[i]);
+    assert_int_equal(grown->items[2].n, 1);
+    assert_int_equal(grown->items[3].number, 4);
+    again = save_and_load(grown, m, dir);
+    assert_int_equal(again->cells, 6);
+    hg_plan_free(again);
+    again = make(m, grown); /* nothing new */
+    assert_int_equal(again->n, 4);
+    hg_plan_free(again);
+    hg_plan_free(grown);
+    hg_plan_free(loaded);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+static void test_a_line_of_the_cells_file_is_read_without_the_others(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":{\"range\":[1,500]}}");
+    struct hg_plan *plan = make(m, NULL);
+    struct hg_err err = HG_ERR_INIT;
+    char dir[128];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/lines", root);
+    hg_plan_free(save_and_load(plan, m, dir));
+    for (size_t i = 0; i < 500; i += 499) {
+        json_t *line = hg_plan_read_cell(dir, 1, i, &err);
+
+        assert_string_equal(json_string_value(json_object_get(line, "id")), plan->items[0].ids[i]);
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(line, "cell"), "epochs")), i + 1);
+        json_decref(line);
+    }
+    assert_null(hg_plan_read_cell(dir, 1, 500, &err));
+    assert_int_equal(err.code, HG_E_NOTFOUND);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+static void test_a_plan_that_was_damaged_is_refused(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
+    struct hg_plan *plan = make(m, NULL);
+    struct hg_err err = HG_ERR_INIT;
+    char dir[128], path[200];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/damaged", root);
+    hg_plan_free(save_and_load(plan, m, dir));
+    snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", dir);
+    assert_int_equal(truncate(path, 20), 0);
+    assert_null(hg_plan_load(dir, &err));
+    assert_non_null(strstr(err.text, "line 1 is no cell"));
+    assert_int_equal(truncate(path, 0), 0);
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_null(hg_plan_load(dir, &err));
+    assert_non_null(strstr(err.text, "has 0 cells, plan.json says 2"));
+    err = (struct hg_err)HG_ERR_INIT;
+    assert_null(hg_plan_load(root, &err));
+    assert_int_equal(err.code, HG_E_NOTFOUND);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+/* ---- Scripts ---- */
+
+static void test_words_are_quoted_so_that_a_shell_reads_them_back(void **state)
+{
+    static const char *const parts[] = { "'",    "\"",
+                                         "\\",   "$(touch /tmp/hg-canary)",
+                                         "`id`", "\n",
+                                         " ",    "\t",
+                                         ";",    "&",
+                                         "*",    "!",
+                                         "~",    "\xe2\x88\x92",
+                                         "-n",   "\x01" };
+    struct hg_buf script = HG_BUF_INIT, want = HG_BUF_INIT, got = HG_BUF_INIT;
+    char *path = hg_fs_join(root, "quote.sh"), *out = hg_fs_join(root, "quote.out"), *command;
+    uint64_t seed = 7;
+
+    (void)state;
+    for (int i = 0; i < 2000; i++) { /* one shell for all of them */
+        struct hg_buf word = HG_BUF_INIT;
+
+        for (int j = 0; j <= i % 9; j++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            hg_buf_puts(&word, parts[(seed >> 33) % N_OF(parts)]);
+        }
+        hg_buf_puts(&script, "printf '%s\\0' ");
+        hg_plan_quote(hg_buf_str(&word), &script);
+        hg_buf_puts(&script, "\n");
+        hg_buf_append(&want, hg_buf_str(&word), word.len + 1);
+        hg_buf_done(&word);
+    }
+    assert_int_equal(hg_fs_replace(path, script.data, script.len, 0600, NULL), 0);
+    command = hg_str_printf("sh %s >%s", path, out);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(hg_fs_read(out, 1 << 20, &got, NULL), 0);
+    assert_int_equal(got.len, want.len);
+    assert_memory_equal(got.data, want.data, want.len);
+    hg_buf_done(&script);
+    hg_buf_done(&want);
+    hg_buf_done(&got);
+    free(command);
+    free(path);
+    free(out);
+}
+
+static void test_a_script_carries_the_whole_job_in_its_header(void **state)
+{
+    struct hg_plan *plan =
+        plan_of(COMMAND "\"axes\":{\"gpus_per_node\":2,\"time\":\"1-02:00:00\",\"repeat\":[1,2],"
+                        "\"sbatch\":[[\"-x\",\"n1\",\"--mail-user=a b\"]],\"modules\":\"a/1 b\"}");
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf script = HG_BUF_INIT;
+    char *self = hg_fs_self(NULL);
+    char *want = hg_str_printf(
+        "#!/bin/bash\n#SBATCH --job-name=t-1\n#SBATCH --partition=gpu\n#SBATCH --nodes=1\n"
+        "#SBATCH --ntasks-per-node=2\n#SBATCH --cpus-per-task=32\n#SBATCH --gres=gpu:a100:2\n"
+        "#SBATCH --account=acc\n#SBATCH --constraint=x&y\n#SBATCH --mem=98304M\n#SBATCH --time=1-02:00:00\n"
+        "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --exclusive\n#SBATCH -x n1\n"
+        "#SBATCH --mail-user=\"a b\"\n#SBATCH --array=0-1\n#SBATCH --chdir=\"/r/it's\"\n"
+        "#SBATCH --output=\"/r/it's/batches/1-%%A_%%a.out\"\n# t, batch 1: 2 cells, one per array index\n"
+        "if ! command -v module >/dev/null; then\n    for f in /etc/profile.d/lmod.sh "
+        "/etc/profile.d/modules.sh /usr/share/lmod/lmod/init/bash /usr/share/modules/init/bash; do\n"
+        "        [ -r \"$f\" ] && . \"$f\" && break\n    done\nfi\n"
+        "module load 'a/1' || export HPCGRID_ERROR='module load failed: ''a/1'\n"
+        "module load 'b' || export HPCGRID_ERROR='module load failed: ''b'\n"
+        "exec '%s' exec --run '/r/it'\\''s' --batch 1 \"$@\"\n",
+        self);
+
+    (void)state;
+    assert_int_equal(hg_plan_script(plan, &plan->items[0], "/r/it's", &script, &err), 0);
+    assert_string_equal(hg_buf_str(&script), want);
+    hg_buf_clear(&script);
+    assert_int_equal(hg_plan_script(plan, &plan->items[0], "/r/a\nb", &script, &err), -1);
+    assert_non_null(strstr(err.text, "a control character in the value of --chdir"));
+    hg_buf_done(&script);
+    free(want);
+    free(self);
+    hg_plan_free(plan);
+}
+
+static void test_ten_thousand_cells_are_planned_at_once(void **state)
+{
+    struct hg_matrix *m = load(
+        COMMAND
+        "\"axes\":{\"nodes\":[1,2,4,8],\"epochs\":{\"range\":[1,25]},\"lr\":{\"range\":[1,100]}},"
+        "\"derive\":{\"time\":\"60 * .epochs\"}");
+    clock_t start = clock();
+    struct hg_plan *plan = make(m, NULL);
+    double cpu_s = (double)(clock() - start) / CLOCKS_PER_SEC;
+
+    (void)state;
+    assert_int_equal(plan->cells, 10000);
+    assert_int_equal(plan->n, 4 * 8); /* 1 2 3 5 10 15 20 25 minutes */
+    print_message("10,000 cells in %zu batches: %.3f s\n", plan->n, cpu_s);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_times_are_rounded_up_the_ladder_but_never_above_the_longest),
+        cmocka_unit_test(test_a_job_asks_for_what_cell_and_site_say),
+        cmocka_unit_test(test_cells_that_ask_for_the_same_share_a_batch),
+        cmocka_unit_test(test_what_cannot_be_asked_for_is_refused_with_the_reason),
+        cmocka_unit_test(test_a_plan_that_was_saved_is_loaded_as_it_was),
+        cmocka_unit_test(test_a_matrix_that_grew_keeps_known_cells_where_they_are),
+        cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),
+        cmocka_unit_test(test_a_plan_that_was_damaged_is_refused),
+        cmocka_unit_test(test_words_are_quoted_so_that_a_shell_reads_them_back),
+        cmocka_unit_test(test_a_script_carries_the_whole_job_in_its_header),
+        cmocka_unit_test(test_ten_thousand_cells_are_planned_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
