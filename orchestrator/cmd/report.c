@@ -14,6 +14,8 @@
 #include "report/renderer.h"
 #include "report/save.h"
 #include "run/collect.h"
+#include "run/drive.h"
+#include "run/events.h"
 #include "run/rundir.h"
 
 static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
@@ -158,12 +160,18 @@ static int read_run(const char *word, struct input *in, struct hg_results *set,
     struct hg_rundir rd = { 0 };
     struct hg_collect_count count;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_err err = HG_ERR_INIT;
+    struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
+    struct hg_run_state *state = NULL;
     int rc = -1;
 
     if (hg_rundir_find(root && *root ? root : "reports", word, &rd, &err) < 0)
         return hg_errs_add(errs, &err);
-    doc.root = hg_collect_run(&rd, NULL, NULL, &count, &err);
+    /* Without its journal a run still has its results; only what became of the rest is not known. */
+    state = hg_run_state_load(rd.path, &why);
+    if (!state && why.code != HG_E_NOTFOUND)
+        hg_warn("%s: %s", rd.path, why.text);
+    doc.root = hg_collect_run(&rd, state ? hg_drive_verdict : NULL, state, &count, &err);
+    hg_run_state_free(state);
     doc.file = strdup(rd.path);
     if (doc.root && doc.file)
         rc = hg_results_decode(&doc, HG_RESULTS_TOLERANT, set, errs);
