@@ -15,7 +15,7 @@ endif()
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Slurm REQUIRED_VARS SLURM_LIBRARY SLURM_INCLUDE_DIR VERSION_VAR Slurm_VERSION)
 if(Slurm_FOUND AND NOT TARGET Slurm::Slurm)
-    add_library(Slurm::Slurm UNKNOWN IMPORTED)
+    add_library(Slurm::Slurm UNKNOWN IMPORTED GLOBAL)
     set_target_properties(Slurm::Slurm PROPERTIES IMPORTED_LOCATION "${SLURM_LIBRARY}"
         INTERFACE_INCLUDE_DIRECTORIES "${SLURM_INCLUDE_DIR}")
 endif()

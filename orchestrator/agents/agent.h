@@ -23,7 +23,7 @@ struct hg_agent_call {
     bool submitting;    /* the job may be on its way: dying now is ambiguous */
 };
 
-/* ---- slurm_errors.c ---- */
+/* ---- slurm_codes.c ---- */
 
 /* What an error number says about a submission (AGAIN, AMBIGUOUS, REFUSED, ENV, NOTFOUND): Slurm's
  * codes by table, the system's by rule, -1 (a site plugin said no) is REFUSED. `site` is what
@@ -41,7 +41,13 @@ bool hg_agent_knows(int number);
 int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- slurm.c ---- */
+/* ---- slurm_capture.c ---- */
+
+#define HG_AGENT_PROGRAM "hpcgrid-slurm"
+
+/* Send stdout and stderr to a file in memory from now on. Returns a descriptor for the real stdout,
+ * or -1. */
+int hg_agent_capture(void);
 
 /* Append what was printed on stderr since the last time, without "PROGRAM: error: ", to site. */
 void hg_agent_collect(struct hg_buf *site);

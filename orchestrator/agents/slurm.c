@@ -2,24 +2,22 @@
 /* hpcgrid-slurm: libslurm behind a pipe. agents/README.md has the protocol. */
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "agents/agent.h"
 #include "agents/slurm_jobs.h"
 #include "base/fs.h"
-#include "base/text.h"
 
 #define PROTOCOL 1
 #define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
-#define PROGRAM "hpcgrid-slurm"
 
 struct op {
     const char *name;
@@ -27,50 +25,7 @@ struct op {
     bool needs_slurm;
 };
 
-/* ---- what libslurm prints ---- */
-
-static int answers = -1; /* the real stdout; libslurm gets the capture file for both streams */
-static int capture = -1;
-static int real_stderr = -1;
-
-static int redirect(void)
-{
-    answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    real_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    capture = memfd_create("stderr", MFD_CLOEXEC);
-    if (answers < 0 || capture < 0 || fcntl(capture, F_SETFL, O_APPEND) < 0)
-        return -1;
-    return dup2(capture, STDOUT_FILENO) < 0 || dup2(capture, STDERR_FILENO) < 0 ? -1 : 0;
-}
-
-/* "hpcgrid-slurm: error: text" -> "text" */
-static const char *without_prefix(const char *line)
-{
-    static const char *const prefixes[] = { PROGRAM ": ", "error: ", "fatal: " };
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
-            line += strlen(prefixes[i]);
-    return line;
-}
-
-void hg_agent_collect(struct hg_buf *site)
-{
-    char text[16384], *save = NULL;
-    ssize_t n;
-
-    fflush(stdout);
-    fflush(stderr);
-    n = pread(capture, text, sizeof text - 1, 0);
-    if (n <= 0 || ftruncate(capture, 0) < 0)
-        return;
-    text[n] = 0;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        line = (char *)without_prefix(line);
-        if (*line)
-            hg_buf_printf(site, "%s%s", site->len ? "\n" : "", line);
-    }
-}
+static int answers = -1; /* the real stdout */
 
 /* ---- slurm.conf ---- */
 
@@ -102,6 +57,58 @@ static char *find_conf(void)
     return NULL;
 }
 
+/* ---- munge ---- */
+
+static char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; /* "": not known */
+
+/* Where slurm.conf puts munge's socket: "AuthInfo=...socket=PATH", else munge's own place if it is
+ * there. Other kinds of authentication have none. */
+static void find_munge(const char *conf)
+{
+    static const char usual[] = "/run/munge/munge.socket.2";
+    FILE *f = conf ? fopen(conf, "re") : NULL;
+    char line[4096], *at;
+
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncasecmp(line, "AuthInfo", 8) == 0 && (at = strstr(line, "socket="))) {
+            at += strlen("socket=");
+            at[strcspn(at, ", \t\r\n")] = 0;
+            snprintf(munge_socket, sizeof munge_socket, "%.*s", (int)sizeof munge_socket - 1, at);
+        } else if (strncasecmp(line, "AuthType", 8) == 0 && !strstr(line, "munge")) {
+            munge_socket[0] = 0;
+            fclose(f);
+            return;
+        }
+    }
+    if (f)
+        fclose(f);
+    if (!munge_socket[0] && access(usual, F_OK) == 0)
+        snprintf(munge_socket, sizeof munge_socket, "%s", usual);
+}
+
+/* Where munged is gone, libslurm tries for up to 50 s before it says so. */
+static int check_munge(struct hg_agent_call *call)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd, rc;
+
+    if (!munge_socket[0])
+        return 0;
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", munge_socket);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    rc = fd < 0 ? 0 : connect(fd, (struct sockaddr *)&address, sizeof address);
+    if (rc < 0 && (errno == ECONNREFUSED || errno == ENOENT)) {
+        hg_err_set(&call->err, HG_E_ENV, "munge does not answer at %s: %s", munge_socket,
+                   strerror(errno));
+        hg_err_hint(&call->err, "is munged running?");
+    } else {
+        rc = 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return rc;
+}
+
 static int need_slurm(struct hg_agent_call *call)
 {
     static bool ready;
@@ -109,7 +116,7 @@ static int need_slurm(struct hg_agent_call *call)
     char *conf;
 
     if (ready)
-        return 0;
+        return check_munge(call);
     conf = find_conf();
     if (!conf && !getenv("SLURM_CONF_SERVER")) {
         if (named)
@@ -119,7 +126,10 @@ static int need_slurm(struct hg_agent_call *call)
         return hg_err_hint(&call->err, "export SLURM_CONF=PATH, or start a private Slurm: hpcgrid "
                                        "box up");
     }
+    find_munge(conf);
     free(conf);
+    if (check_munge(call) < 0)
+        return -1;
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0)
     slurm_init(NULL);
 #endif
@@ -155,7 +165,7 @@ static int op_hello(struct hg_agent_call *call)
 
     format_version(version);
     add(call, "protocol", json_integer(PROTOCOL));
-    add(call, "agent", json_string(PROGRAM " " HPCGRID_VERSION));
+    add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));
     add(call, "library", json_string(version));
     add(call, "conf", conf ? text_or_empty(conf) : json_null());
     free(conf);
@@ -223,12 +233,29 @@ static int op_history(struct hg_agent_call *call)
 
 /* ---- submit, probe, cancel ---- */
 
+/* What a controller's refusal is most likely about; its own words do not say. */
 static void name_request(const job_desc_msg_t *d, char out[static 256])
 {
-    snprintf(out, 256, "%s%s%s%s%s%s%s", d->partition ? " partition " : "",
-             d->partition ? d->partition : "", d->account ? " account " : "",
-             d->account ? d->account : "", d->qos ? " qos " : "", d->qos ? d->qos : "",
-             d->tres_per_node ? " with gres" : "");
+    const struct {
+        const char *what, *value;
+    } parts[] = {
+        { "partition", d->partition },
+        { "account", d->account },
+        { "qos", d->qos },
+        { "gres", d->tres_per_node },
+        { "constraint", d->features },
+        { "licenses", d->licenses },
+        { "reservation", d->reservation },
+    };
+    int n = 0;
+
+    out[0] = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].value && n < 255)
+            n += snprintf(out + n, (size_t)(256 - n), "%s%s %s", n ? ", " : " (", parts[i].what,
+                          parts[i].value);
+    if (n && n < 255)
+        snprintf(out + n, (size_t)(256 - n), ")");
 }
 
 static uint32_t answered_id(const submit_response_msg_t *answer)
@@ -254,7 +281,7 @@ static int op_submit(struct hg_agent_call *call)
     call->submitting = true;
     rc = slurm_submit_batch_job(hg_agent_job_desc(job), &answer);
     if (rc != SLURM_SUCCESS) {
-        hg_agent_fail(call, rc, "submit%s%s", request[0] ? " to" : "", request);
+        hg_agent_fail(call, rc, "submit%s", request);
     } else if (!answer || !answered_id(answer)) {
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmctld took the job but named no id");
     } else {
@@ -288,7 +315,7 @@ static int op_probe(struct hg_agent_call *call)
     call->rpcs++;
     rc = slurm_job_will_run2(hg_agent_job_desc(job), &answer);
     if (rc != SLURM_SUCCESS) {
-        hg_agent_fail(call, rc, "test%s%s", request[0] ? " on" : "", request);
+        hg_agent_fail(call, rc, "probe%s", request);
     } else {
         add(call, "start_s", json_integer(answer ? answer->start_time : 0));
         add(call, "nodes", text_or_empty(answer ? answer->node_list : NULL));
@@ -581,10 +608,11 @@ static int usage(const char *word)
 
     if (strcmp(word, "--version") == 0) {
         format_version(version);
-        printf(PROGRAM " " HPCGRID_VERSION " (libslurm %s)\n", version);
+        printf(HG_AGENT_PROGRAM " " HPCGRID_VERSION " (libslurm %s)\n", version);
         return 0;
     }
-    fputs("usage: " PROGRAM "\n\nAnswers requests of hpcgrid, JSON lines on stdin, about the Slurm "
+    fputs("usage: " HG_AGENT_PROGRAM
+          "\n\nAnswers requests of hpcgrid, JSON lines on stdin, about the Slurm "
           "that slurm.conf names.\n",
           strcmp(word, "--help") == 0 ? stdout : stderr);
     return strcmp(word, "--help") == 0 ? 0 : 2;
@@ -598,8 +626,8 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         return usage(argv[1]);
-    if (redirect() < 0) {
-        fputs(PROGRAM ": cannot redirect its output\n", stderr);
+    if ((answers = hg_agent_capture()) < 0) {
+        fputs(HG_AGENT_PROGRAM ": cannot redirect its output\n", stderr);
         return 4;
     }
     signal(SIGPIPE, SIG_IGN);

@@ -9,6 +9,7 @@
 # box_up brings up one box for the whole file, named after it, and exports SLURM_CONF, BOX and BOX_DIR. Each test gets
 # an empty folder $T. Daemons are reached by recorded pid only: kill -STOP "$(box_pid slurmctld)".
 
+HPCGRID_BUILD=${HPCGRID_BUILD:?must name the build folder}
 HPCGRID=${HPCGRID:-$HPCGRID_BUILD/orchestrator/hpcgrid}
 AGENT=${AGENT:-$HPCGRID_BUILD/orchestrator/hpcgrid-slurm}
 

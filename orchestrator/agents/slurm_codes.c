@@ -12,7 +12,7 @@ static const struct {
     enum hg_err_code code;
 } table[] = {
 #define E(n, class, name) { n, HG_E_##class },
-#include "agents/slurm_errors.def"
+#include "agents/slurm_codes.def"
 #undef E
 };
 

@@ -1,0 +1,245 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpcgrid box: a private Slurm comes up, runs jobs, and goes away without a trace.
+
+load box
+
+setup() {
+    box_need
+    box_setup
+    BOX=b$$
+    OTHER=b$$-other
+}
+
+teardown() {
+    "$HPCGRID" box down "$BOX" 2>/dev/null || true
+    "$HPCGRID" box down "$OTHER" 2>/dev/null || true
+}
+
+# Every process whose command line or open folder is in the box's folder.
+processes_of() {
+    local pid
+    for pid in /proc/[0-9]*; do
+        if tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -qF -- "$1/" || [[ $(readlink "$pid/cwd" 2>/dev/null) == $1* ]]; then
+            echo "${pid#/proc/}"
+        fi
+    done
+}
+
+up() { eval "$("$HPCGRID" box up --name "$BOX" "$@")"; }
+
+@test "a box comes up with the nodes and GPUs asked for, and runs a job on them" {
+    up --nodes a100:2x3,cpu:1x0
+    run sinfo -h -N -p box -o '%N %G %T'
+    [ "$output" = "a100-1 gpu:a100:3 idle
+a100-2 gpu:a100:3 idle
+cpu-1 (null) idle" ]
+    run srun -p a100 -N 2 --ntasks-per-node=1 --gres=gpu:a100:3 -c 32 bash -c 'echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES'
+    [ "$status" -eq 0 ]
+    [ "$(sort <<<"$output")" = "a100-1 0,1,2
+a100-2 0,1,2" ]
+}
+
+@test "it listens on the loopback only" {
+    up --nodes cpu:2x0
+    ports=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" { print $2 }')
+    port=$("$HPCGRID" box status "$BOX" --json | jq .port)
+    for p in $port $((port + 1)) $((port + 2)); do
+        grep -q "^0100007F:$(printf %04X "$p")$" <<<"$ports"
+        run grep "^00000000:$(printf %04X "$p")$" <<<"$ports"
+        [ "$status" -eq 1 ]
+    done
+}
+
+@test "up again is fine, other nodes are refused" {
+    up --nodes cpu:2x0
+    before=$("$HPCGRID" box status "$BOX" --json | jq .daemons)
+    run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"was up already"* ]]
+    [ "$("$HPCGRID" box status "$BOX" --json | jq .daemons)" = "$before" ]
+    run "$HPCGRID" box up --name "$BOX" --nodes cpu:3x0
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"is up with other nodes or settings"* ]]
+}
+
+@test "two boxes run side by side and do not see each other" {
+    up --nodes cpu:1x0
+    first=$SLURM_CONF
+    eval "$("$HPCGRID" box up --name "$OTHER" --nodes t4:1x1)"
+    [ "$SLURM_CONF" != "$first" ]
+    [ "$(sinfo -h -N -p box -o %N)" = t4-1 ]
+    [ "$(SLURM_CONF=$first sinfo -h -N -p box -o %N)" = cpu-1 ]
+    run "$HPCGRID" box list
+    [[ "$output" == *"$BOX "* && "$output" == *"$OTHER "* ]]
+    "$HPCGRID" box down "$OTHER"
+    [ "$(SLURM_CONF=$first sinfo -h -N -p box -o %T)" = idle ]
+}
+
+@test "settings reach slurm.conf; those that would break the box out are refused" {
+    up --nodes cpu:1x0 --set MaxArraySize=101 --set MessageTimeout=7 --set AuthInfo=ttl=9
+    run scontrol show config
+    grep -qE '^MaxArraySize += 101$' <<<"$output"
+    grep -qE '^MessageTimeout += 7 ' <<<"$output"
+    grep -qE '^AuthInfo += socket=.*,ttl=9$' <<<"$output"
+    run "$HPCGRID" box up --name "$OTHER" --set StateSaveLocation=/
+    [ "$status" -eq 2 ]
+    run "$HPCGRID" box up --name "$OTHER" --set SlurmctldParameters=
+    [ "$status" -eq 2 ]
+}
+
+@test "down ends running jobs, those that left their session too, and leaves neither process nor folder" {
+    up --nodes cpu:2x0
+    dir=$(dirname "$SLURM_CONF")
+    sbatch -D "$dir" -o /dev/null --array=0-3 --wrap 'setsid sleep 7654 & trap "" TERM; while :; do sleep 0.1; done' >/dev/null
+    box_wait 20 eval '[ "$(squeue -h -t R | wc -l)" -eq 4 ]'
+    box_wait 20 eval '[ "$(processes_of "$dir" | wc -l)" -gt 8 ]'
+    jobs=$(processes_of "$dir")
+    "$HPCGRID" box down "$BOX"
+    [ ! -e "$dir" ]
+    for pid in $jobs; do
+        # Not merely deleted: gone (a number may be somebody else's by now).
+        run bash -c "tr '\\0' ' ' <'/proc/$pid/cmdline' 2>/dev/null | grep -E '$dir|sleep 7654'"
+        [ "$status" -eq 1 ]
+    done
+    [ -z "$(processes_of "$dir")" ]
+}
+
+@test "the folder of all boxes goes with the last box" {
+    root=$(dirname "$(dirname "$(up --nodes cpu:1x0; echo "$SLURM_CONF")")")
+    "$HPCGRID" box down "$BOX"
+    [ -z "$("$HPCGRID" box list)" ] || skip "other boxes are up"
+    [ ! -e "$root" ]
+}
+
+@test "a box of a killed keeper is listed as lost, and can be taken down with its jobs" {
+    up --nodes cpu:1x0
+    dir=$(dirname "$SLURM_CONF")
+    sbatch -D "$dir" -o /dev/null --wrap 'sleep 7655' >/dev/null
+    box_wait 20 eval '[ "$(squeue -h -t R | wc -l)" -eq 1 ]'
+    kill -KILL "$("$HPCGRID" box status "$BOX" --json | jq .keeper.pid)"
+    run "$HPCGRID" box list
+    grep -qE "^$BOX +lost" <<<"$output"
+    run "$HPCGRID" box status "$BOX"
+    [ "$status" -eq 1 ]
+    "$HPCGRID" box down "$BOX"
+    [ ! -e "$dir" ]
+    [ -z "$(processes_of "$dir")" ]
+}
+
+@test "after a restart of the machine a box is cleared away, and no pid of that time is touched" {
+    up --nodes cpu:1x0
+    dir=$(dirname "$SLURM_CONF")
+    cp "$dir/box.json" saved
+    "$HPCGRID" box down "$BOX"
+    # The same record, of another boot, with pids that now are others': this shell's.
+    mkdir -p "$dir"
+    chmod 755 "$(dirname "$dir")"
+    start=$(awk '{ print $22 }' /proc/$$/stat)
+    jq --argjson pid $$ --argjson start "$start" '.boot_id = "00000000-0000-0000-0000-000000000000" |
+        .keeper = {pid: $pid, start: $start} | .daemons[] |= (.pid = $pid | .start = $start)' saved >"$dir/box.json"
+    run "$HPCGRID" box list
+    grep -qE "^$BOX +lost" <<<"$output"
+    up --nodes cpu:1x0
+    [ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = up ]
+    kill -0 $$
+}
+
+@test "a reused pid is not hit" {
+    up --nodes cpu:1x0
+    dir=$(dirname "$SLURM_CONF")
+    cp "$dir/box.json" saved
+    "$HPCGRID" box down "$BOX"
+    sleep 7656 &
+    innocent=$!
+    mkdir -p "$dir"
+    # This boot, the pid of an innocent process, the start time of somebody else.
+    jq --argjson pid $innocent '.keeper = {pid: $pid, start: 1} | .daemons[] |= (.pid = $pid | .start = 1)' saved >"$dir/box.json"
+    "$HPCGRID" box down "$BOX"
+    kill -0 $innocent
+    kill $innocent
+    [ ! -e "$dir" ]
+}
+
+@test "a dead daemon shows as degraded, and up starts it again" {
+    up --nodes cpu:2x0
+    kill -KILL "$(box_pid slurmd-cpu-2)"
+    box_wait 5 eval '[ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = degraded ]'
+    run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
+    [ "$status" -eq 0 ]
+    [ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = up ]
+    srun -N 2 true
+}
+
+@test "a missing program is named with the package that has it" {
+    mkdir bin
+    for program in env bash; do ln -s "$(command -v $program)" bin/; done
+    # An empty root for the sbin folders is not to be had without root; a user namespace has one.
+    unshare -rm true 2>/dev/null || skip "no mount namespaces here"
+    mkdir empty
+    run unshare -rm bash -c "for d in /usr/sbin /sbin; do mount --bind empty \$d; done; PATH=$PWD/bin exec '$HPCGRID' box up --name '$OTHER' --nodes cpu:1x0"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"a box needs munged, slurmctld, slurmd"* ]]
+    [[ "$output" == *"sudo apt-get install --no-install-recommends munge slurmctld slurmd"* ]]
+}
+
+@test "a daemon that fails is shown with the end of its log, and nothing is left" {
+    run "$HPCGRID" box up --name "$BOX" --nodes cpu:1x0 --set SelectType=select/none-such
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"slurmctld ended at once"* ]]
+    [[ "$output" == *"select/none-such"* ]]
+    run "$HPCGRID" box down "$BOX"
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"there is no box"* ]]
+}
+
+@test "MPI ranks on two virtual nodes find each other" {
+    command -v mpicc >/dev/null || skip "mpicc is not installed"
+    cat >sum.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank, world, sum;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &world);
+    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    printf("%d of %d: %d\n", rank, world, sum);
+    MPI_Finalize();
+    return 0;
+}
+END
+    mpicc sum.c -o sum
+    up --nodes cpu:2x0
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
+    srun -N 2 --ntasks-per-node=2 ./sum | sort >got
+    diff got - <<'END'
+0 of 4: 6
+1 of 4: 6
+2 of 4: 6
+3 of 4: 6
+END
+}
+
+@test "as an ordinary user: up, a job on two nodes' GPUs, down" {
+    [ "$(id -u)" -eq 0 ] || skip "this is an ordinary user already"
+    install -m 755 "$HPCGRID" "$T/hpcgrid"
+    chmod 755 "$T"
+    name=$BOX
+    as() { runuser -u nobody -- env -i PATH="$PATH" "$@"; }
+    # The test's folder may be closed to others, the program need not be.
+    cp "$T/hpcgrid" "/tmp/hpcgrid-$$"
+    line=$(as "/tmp/hpcgrid-$$" box up --name "$name" --nodes a100:2x4)
+    dir=${line#export SLURM_CONF=}
+    dir=${dir%/slurm.conf}
+    [ "$(stat -c %u "$dir")" = "$(id -u nobody)" ]
+    cd /
+    run as SLURM_CONF="$dir/slurm.conf" srun -N 2 --gres=gpu:a100:4 bash -c 'echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $(id -un)'
+    [ "$(sort <<<"$output")" = "a100-1 0,1,2,3 nobody
+a100-2 0,1,2,3 nobody" ]
+    as "/tmp/hpcgrid-$$" box down "$name"
+    rm -f "/tmp/hpcgrid-$$"
+    [ ! -e "$dir" ]
+    [ -z "$(processes_of "$dir")" ]
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpcgrid-slurm against a real slurmctld: agents/README.md is the contract.
+
+load box
+
+setup_file() {
+    box_need
+    box_up a100:2x2 MaxArraySize=1001 MaxJobCount=5000 MessageTimeout=3 AuthInfo=ttl=8
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+    KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
+    printf '#!/bin/bash\nexec "$@"\n' >run.sh
+    chmod 755 .
+}
+
+teardown() {
+    local id
+    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
+    box_wait 20 box_idle
+}
+
+# job [JQ]: the job object, altered by a jq expression
+job() {
+    jq -nc --arg key "$KEY" --arg dir "$PWD" '{key: $key, name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
+        output: ($dir + "/hg-" + $key + "_%a.out"), args: ["true"]} | '"${1:-.}"
+}
+
+submit() { agent "{\"id\":1,\"op\":\"submit\",\"job\":$(job "${1:-.}")}"; }
+poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | select(.key == $key)]'; }
+all_ended() { [ "$(poll | jq '[.[] | select(.state == "PENDING" or .state == "RUNNING")] | length')" = 0 ]; }
+
+@test "every answer has the id of its request, and bad requests are answered" {
+    agent '{"id":"a","op":"hello"}' 'nonsense' '[1]' '{"id":7,"op":"dance"}' '{"id":8}' '{"id":9,"op":"quit"}' '{"id":10,"op":"hello"}' >got
+    [ "$(jq -c .id got | tr '\n' ' ')" = '"a" null null 7 8 9 ' ]
+    [ "$(jq -r '.error.code // "ok"' got | tr '\n' ' ')" = "ok bug bug bug bug ok " ]
+    [ "$(head -1 got | jq .ok.protocol)" = 1 ]
+}
+
+@test "limits are the controller's" {
+    agent '{"id":1,"op":"limits"}' | jq -c '.ok | del(.version)' >got
+    diff got - <<'END'
+{"max_array_size":1001,"max_jobs":5000,"min_job_age_s":300,"ambiguous_s":8,"message_timeout_s":3,"accounting":false,"cluster":"box"}
+END
+}
+
+@test "an array of 1,000 is one message, and its tasks run" {
+    run submit '.array = "0-999" | .running_max = 20'
+    [ "$(jq .rpcs <<<"$output")" = 1 ]
+    id=$(jq .ok.job_id <<<"$output")
+    [ "$id" -gt 0 ]
+    box_wait 10 eval '[ "$(poll | jq "[.[] | select(.state != \"PENDING\")] | length")" -ge 20 ]'
+    poll >got
+    # One record for the rest, one for each task that has started; together every index once.
+    [ "$(jq '[.[] | select(.state == "PENDING")] | length <= 2' got)" = true ]
+    [ "$(jq '[.[].tasks | split(",")[] | split("-") | if length == 2 then [range(.[0] | tonumber; (.[1] | tonumber) + 1)][] else .[0] | tonumber end] | sort == [range(1000)]' got)" = true ]
+    [ "$(jq -c '[.[].job_id] | unique' got)" = "[$id]" ]
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+}
+
+@test "a scattered rest of 500 tasks is told in full" {
+    id=$(submit '.array = "0-999" | .args = ["sleep", "1000"] | .licenses = "core:1" | .extra = ["--hold"]' | jq .ok.job_id)
+    odd=$(seq -s, 1 2 999)
+    run agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"$odd\"}"
+    echo "$output"
+    [ "$(jq -c '[.ok.gone, .rpcs]' <<<"$output")" = "[false,1]" ]
+    [ "$(poll | jq -r '.[] | select(.state == "PENDING") | .tasks')" = "$(seq -s, 0 2 998)" ]
+}
+
+@test "states, exit codes and times of tasks come back" {
+    printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
+    submit '.array = "0-1"' | jq -e .ok
+    box_wait 20 all_ended
+    poll | jq -c 'sort_by(.tasks)[] | [.tasks, .state, .exit_status / 256, .restarts, .start_s >= .submit_s, .end_s >= .start_s]' >got
+    diff got - <<'END'
+["0","COMPLETED",0,0,true,true]
+["1","FAILED",3,0,true,true]
+END
+}
+
+@test "the key travels in comment, name and output" {
+    id=$(submit '.extra = ["--hold"]' | jq .ok.job_id)
+    scontrol show job "$id" >got
+    grep -q "JobName=cell.hg-$KEY\$" got
+    grep -q "Comment=hg-$KEY *\$" got
+    grep -q "StdOut=.*/hg-${KEY}_" got
+    # A site may rewrite two of them.
+    scontrol update "jobid=$id" comment=x name=y
+    [ "$(poll | jq length)" = 1 ]
+}
+
+@test "jobs without a key are nobody's business" {
+    sbatch -H -D "$PWD" -o /dev/null --wrap true >/dev/null
+    [ "$(agent '{"id":2,"op":"poll"}' | jq -c '[.ok.jobs[] | select(.state == "PENDING")]')" = "[]" ]
+}
+
+@test "fields reach the job as sbatch would send them" {
+    id=$(submit '. + {nodes: 2, tasks_per_node: 2, cpus_per_task: 32, gres: "gpu:a100:2", mem_mib: 4096, time_s: 3600,
+        partition: "a100", constraint: "a100", licenses: "core:2", requeue: true, extra: ["--hold", "--exclude=a100-9", "--nice=7"]}
+        | del(.extra[1])' | jq .ok.job_id)
+    other=$(sbatch --parsable -H -N 2 --ntasks-per-node=2 -c 32 --gres=gpu:a100:2 --mem=4096 -t 60 -p a100 -C a100 -L core:2 \
+        --requeue --nice=7 -o "$PWD/hg-${KEY}_%a.out" -D "$PWD" -J "cell.hg-$KEY" --comment "hg-$KEY" run.sh true)
+    # What differs by nature: the id, when it was looked at, the path of the script as typed.
+    clean() { scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=' | sed 's/JobId=[0-9]*//'; }
+    diff <(clean "$id") <(clean "$other")
+}
+
+@test "the job's environment holds no secret of the caller" {
+    export MY_API_KEY=canary WANDB_API_KEY=canary LC_TIME=C
+    printf '#!/bin/bash\nenv >env.txt\n' >run.sh
+    submit '. + {nodes: 1, tasks_per_node: 2, cpus_per_task: 3}' | jq -e .ok
+    box_wait 20 all_ended
+    run grep -c canary env.txt
+    [ "$output" = 0 ]
+    for line in SLURM_NTASKS=2 SLURM_NTASKS_PER_NODE=2 SLURM_CPUS_PER_TASK=3 "SLURM_SUBMIT_DIR=$PWD" "SLURM_CONF=$SLURM_CONF" LC_TIME=C; do
+        grep -qx "$line" env.txt
+    done
+}
+
+@test "USR1 comes to the steps before the time limit" {
+    # Slurm counts in minutes and may be early: with a lead of 50 s of 60 the signal comes within seconds.
+    printf '#!/bin/bash\nsrun --signal=0 bash -c '\''trap "echo told; exit 0" USR1; echo ready; for i in $(seq 300); do sleep 0.1; done'\''\n' >run.sh
+    sed -i 's/ --signal=0//' run.sh
+    submit '. + {time_s: 60, signal_lead_s: 58}' | jq -e .ok
+    box_wait 60 all_ended
+    grep -qx told hg-"${KEY}"_*.out
+}
+
+@test "refusals are for good and name what was asked" {
+    cases() {
+        echo '2000|.partition = "nope"|partition nope'
+        echo '2014|.gres = "gpu:a100:9"|gres'
+        echo '2072|.gres = "tpu:1"|gres'
+        echo '2081|.array = "0-5000"|'
+        echo '2048|.licenses = "gold:1"|'
+        echo '0|.extra = ["--export=ALL"]|--export: use'
+        echo '0|.work_dir = "/nonexistent"|work_dir "/nonexistent": is no folder'
+        echo '0|.output = "/nonexistent/hg-" + .key|folder of the output "/nonexistent": is no folder'
+        echo '0|.script = "/nonexistent"|script: cannot read /nonexistent'
+        echo '0|.name = "a\nb"|control character'
+    }
+    while IFS='|' read -r number change text; do
+        run submit "$change"
+        echo "$change: $output"
+        [ "$(jq -r .error.code <<<"$output")" = refused ]
+        [ "$(jq -r .error.errno <<<"$output")" = "$number" ]
+        [[ "$(jq -r .error.message <<<"$output")" == *"$text"* ]]
+    done < <(cases)
+}
+
+@test "a job object that breaks the protocol is told so" {
+    for change in 'del(.key)' '.key = "12"' '.output = "/tmp/x"' '.nodes = "2"' '.partitoin = "x"' '.array = "0-3%2"'; do
+        run submit "$change"
+        echo "$change: $output"
+        [ "$(jq -r .error.code <<<"$output")" = bug ]
+        [ "$(jq -r .rpcs <<<"$output")" = 0 ]
+    done
+}
+
+@test "probe says whether a job could run, and submits nothing" {
+    run agent "{\"id\":1,\"op\":\"probe\",\"job\":$(job '.nodes = 2 | .gres = "gpu:a100:2"')}"
+    [ "$(jq -r .ok.nodes <<<"$output")" = "a100-[1-2]" ]
+    run agent "{\"id\":1,\"op\":\"probe\",\"job\":$(job '.nodes = 3 | .partition = "a100"')}"
+    [ "$(jq -r .error.code <<<"$output")" = refused ]
+    [ "$(poll)" = "[]" ]
+}
+
+@test "a full job table is: again" {
+    for i in 1 2 3 4 5 6; do
+        KEY=$i${KEY:1}
+        run submit '.array = "0-999" | .extra = ["--hold"]'
+        [ "$(jq .ok <<<"$output")" != null ] || break
+    done
+    echo "$output"
+    [ "$(jq -r .error.code <<<"$output")" = again ]
+    [[ "$(jq -r .error.message <<<"$output")" == *MaxJobCount* ]]
+}
+
+@test "cancel: what has ended is fine, what is unknown is gone" {
+    id=$(submit '.array = "0-3"' | jq .ok.job_id)
+    box_wait 20 all_ended
+    [ "$(agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -c .ok)" = '{"gone":false}' ]
+    [ "$(agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"0-1\"}" | jq -c .ok)" = '{"gone":false}' ]
+    [ "$(agent '{"id":1,"op":"cancel","job_id":999999}' | jq -c .ok)" = '{"gone":true}' ]
+}
+
+@test "history is refused where nothing is accounted" {
+    run agent '{"id":1,"op":"history","keys":["x"],"since_s":0}'
+    [ "$(jq -r .error.code <<<"$output")" = env ]
+    [ "$(jq -r .error.message <<<"$output")" = "this cluster keeps no accounting" ]
+}
+
+@test "partitions and nodes" {
+    [ "$(agent '{"id":1,"op":"partitions"}' | jq -c '[.ok.partitions[] | [.name, .default, .up, .nodes]]')" = \
+        '[["box",true,true,"a100-[1-2]"],["a100",false,true,"a100-[1-2]"]]' ]
+    [ "$(agent '{"id":1,"op":"nodes"}' | jq -c '[.ok.nodes[] | [.name, .cpus, .gres]]')" = \
+        '[["a100-1",64,"gpu:a100:2"],["a100-2",64,"gpu:a100:2"]]' ]
+}
+
+@test "a frozen slurmctld: the submission is ambiguous, and may appear later under its key" {
+    pid=$(box_pid slurmctld)
+    kill -STOP "$pid"
+    run submit '.extra = ["--hold"]'
+    kill -CONT "$pid"
+    [ "$(jq -r .error.code <<<"$output")" = ambiguous ]
+    box_wait 10 eval '[ "$(poll | jq length)" = 1 ]'
+}
+
+@test "a slurmctld that wakes up after the credential's life takes the submission no more" {
+    pid=$(box_pid slurmctld)
+    kill -STOP "$pid"
+    run submit '.extra = ["--hold"]'
+    answer=$output
+    run agent '{"id":2,"op":"poll"}' # another 6 s
+    kill -CONT "$pid"
+    [ "$(jq -r .error.code <<<"$answer")" = ambiguous ]
+    [ "$(jq -r .error.code <<<"$output")" = again ]
+    box_wait 10 eval 'agent "{\"id\":2,\"op\":\"poll\"}" | jq -e .ok'
+    [ "$(poll)" = "[]" ]
+}
+
+@test "no slurmctld: env, in a few seconds, and it works again afterwards" {
+    kill -KILL "$(box_pid slurmctld)"
+    SECONDS=0
+    run submit
+    waited=$SECONDS
+    box_heal
+    [ "$(jq -r .error.code <<<"$output")" = env ]
+    [[ "$(jq -r .error.hint <<<"$output")" == *"is slurmctld running"* ]]
+    [ $waited -lt 10 ]
+    submit '.extra = ["--hold"]' | jq -e .ok
+}
+
+@test "no munged: env, and the message names munge" {
+    kill -KILL "$(box_pid munged)"
+    SECONDS=0
+    run submit
+    waited=$SECONDS
+    box_heal
+    [ $waited -lt 3 ]
+    [ "$(jq -r .error.code <<<"$output")" = env ]
+    [[ "$(jq -r .error.message <<<"$output")" == "munge does not answer at $BOX_DIR/munge/sock"* ]]
+    [[ "$(jq -r .error.hint <<<"$output")" == *"is munged running"* ]]
+}
+
+@test "no slurm.conf: env in less than a second" {
+    request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
+    for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do
+        if [ "$conf" = -uSLURM_CONF ] && [ -e /etc/slurm/slurm.conf ]; then continue; fi
+        begin=$(date +%s%N)
+        run env "$conf" "$AGENT" <<<"$request"
+        [ $((($(date +%s%N) - begin) / 1000000)) -lt 1000 ]
+        [ "$(jq -r .error.code <<<"$output")" = env ]
+        [[ "$(jq -r .error.message <<<"$output")" == *SLURM_CONF* ]]
+    done
+}
+
+@test "a slurm.conf that libslurm cannot live with is told before it ends the program" {
+    echo 'ClusterName=' >bad.conf
+    SLURM_CONF=$PWD/bad.conf run agent '{"id":5,"op":"limits"}'
+    echo "$output"
+    [ "$(jq -c .id <<<"$output")" = 5 ]
+    [ "$(jq -r .error.code <<<"$output")" = env ]
+}
