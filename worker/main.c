@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/text.h"
+#include "cmd/cmd.h"
 #include "train/revision.h"
 #include "train/train.h"
 
@@ -317,22 +318,24 @@ static int describe(int argc, char **argv, struct hg_errs *errs)
 
 /* ---- The table ---- */
 
-static const struct command {
-    const char *name, *summary;
-    int (*run)(int argc, char **argv, struct hg_errs *errs);
-    void (*help)(struct hg_buf *out);
-} commands[] = {
-    { "train", "train as a cell says and write its result", train, help_train },
-    { "describe", "models, strategies and backends of this build, as JSON", describe, NULL },
-    { "doctor", "versions, device, threads and libraries", doctor, NULL },
+static const struct wk_cmd cmd_train = { "train", "train as a cell says and write its result",
+                                         train, help_train };
+static const struct wk_cmd cmd_describe = {
+    "describe", "models, strategies and backends of this build, as JSON", describe, NULL
+};
+static const struct wk_cmd cmd_doctor = { "doctor", "versions, device, threads and libraries",
+                                          doctor, NULL };
+
+static const struct wk_cmd *const commands[] = {
+    &cmd_train, &wk_cmd_tokenize, &wk_cmd_features, &wk_cmd_eval_squad, &cmd_describe, &cmd_doctor,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
-static const struct command *find_command(const char *name)
+static const struct wk_cmd *find_command(const char *name)
 {
     for (size_t i = 0; i < N_COMMANDS; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return &commands[i];
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
     return NULL;
 }
 
@@ -341,11 +344,11 @@ static void print_overview(FILE *to)
     fputs("usage: hpcgrid-worker COMMAND [OPTIONS]\n\nTrain one cell of an experiment matrix.\n\n",
           to);
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].summary);
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\n`hpcgrid-worker train --help` lists the parameters.\n", to);
 }
 
-static int print_help(const struct command *c)
+static int print_help(const struct wk_cmd *c)
 {
     struct hg_buf text = HG_BUF_INIT;
 
@@ -364,7 +367,7 @@ static int unknown_command(const char *name, struct hg_errs *errs)
     struct hg_err *err = hg_errs_next(errs);
 
     for (size_t i = 0; i < N_COMMANDS; i++)
-        names[i] = commands[i].name;
+        names[i] = commands[i]->name;
     hg_err_set(err, HG_E_USAGE, "unknown command \"%s\"", name);
     hg_text_suggest(err, name, names, N_COMMANDS);
     return -1;
@@ -372,7 +375,7 @@ static int unknown_command(const char *name, struct hg_errs *errs)
 
 int main(int argc, char **argv)
 {
-    const struct command *c;
+    const struct wk_cmd *c;
     struct hg_errs errs = HG_ERRS_INIT;
     int rc;
 

@@ -34,7 +34,7 @@ allowed() {
     done
     for file in $(git ls-files 'worker/*.[ch]' 'worker/*.cu'); do
         for include in $(sed -n 's/^#include "\([a-z]*\)\/.*"/\1/p' "$file" | sort -u); do
-            case " base backends comm models strategies data train profile " in
+            case " base backends comm models strategies data train profile cmd " in
             *" $include "*) ;;
             *) bad+="$file includes $include/"$'\n' ;;
             esac

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WK_CMD_CMD_H
+#define WK_CMD_CMD_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+/* A subcommand of hpcgrid-worker: one file in cmd/, one line in main.c's table.
+ *
+ * run() gets the words behind the command's name. It returns the exit code, or -1 with at least one
+ * error in errs; main prints the errors and exits with the first one's code. stdout is the answer,
+ * stderr is talk. */
+struct wk_cmd {
+    const char *name, *summary;
+    int (*run)(int argc, char **argv, struct hg_errs *errs);
+    void (*help)(struct hg_buf *out); /* append the help screen; NULL: the summary says it all */
+};
+
+extern const struct wk_cmd wk_cmd_tokenize, wk_cmd_features, wk_cmd_eval_squad;
+
+#endif
