@@ -4,6 +4,7 @@
 #include <string.h>
 
 extern const struct hg_cmd hg_cmd_box;
+extern const struct hg_cmd hg_cmd_cancel;
 extern const struct hg_cmd hg_cmd_check;
 extern const struct hg_cmd hg_cmd_collect;
 extern const struct hg_cmd hg_cmd_doctor;
@@ -12,7 +13,12 @@ extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
 extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_report;
+extern const struct hg_cmd hg_cmd_resume;
+extern const struct hg_cmd hg_cmd_run;
 extern const struct hg_cmd hg_cmd_schema;
+extern const struct hg_cmd hg_cmd_status;
+extern const struct hg_cmd hg_cmd_submit;
+extern const struct hg_cmd hg_cmd_watch;
 
 /* clang-format off */
 const struct hg_cmd *const hg_commands[] = {
@@ -20,6 +26,12 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_expand,
     &hg_cmd_explain,
     &hg_cmd_plan,
+    &hg_cmd_submit,
+    &hg_cmd_run,
+    &hg_cmd_status,
+    &hg_cmd_watch,
+    &hg_cmd_cancel,
+    &hg_cmd_resume,
     &hg_cmd_collect,
     &hg_cmd_report,
     &hg_cmd_box,

@@ -362,6 +362,7 @@ static int agent_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct
         .max_jobs = get_u32(ok, "max_jobs"),
         .ambiguous_s = get_u32(ok, "ambiguous_s"),
         .min_job_age_s = get_u32(ok, "min_job_age_s"),
+        .call_s = 2 * get_u32(ok, "message_timeout_s"), /* two controllers */
         .accounting = json_is_true(json_object_get(ok, "accounting")),
     };
     get_text(ok, "version", limits->version, sizeof limits->version);

@@ -37,6 +37,7 @@ struct hg_exec_limits {
     uint32_t max_jobs;       /* of the whole controller */
     uint32_t ambiguous_s;    /* how long a lost submission may still appear: munge's ttl */
     uint32_t min_job_age_s;  /* how long finished jobs stay visible */
+    uint32_t call_s;         /* how long one call may be under way; 0: the deadline */
     bool accounting;         /* finished jobs can be asked for after that */
     char version[32];        /* of the scheduler; "" if none */
     char cluster[64];

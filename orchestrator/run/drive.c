@@ -192,36 +192,54 @@ static double default_visible_s(const char *path)
     return 2;
 }
 
+static int read_fence(const struct hg_rundir *rd, uint32_t *fence, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *seen = hg_run_state_load(rd->path, &why);
+
+    *fence = seen ? seen->fence : 0;
+    if (!seen && why.code != HG_E_NOTFOUND) {
+        *err = why;
+        return -1;
+    }
+    hg_run_state_free(seen);
+    return 0;
+}
+
+struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, bool steal,
+                              struct hg_err *err)
+{
+    uint32_t fence;
+
+    if (read_fence(rd, &fence, err) < 0)
+        return NULL;
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        struct hg_lock *lock = hg_lock_take(rd->path, command, steal, fence, err);
+
+        if (!lock)
+            return NULL;
+        /* Between the look and the lock another holder may have come and gone. */
+        if (read_fence(rd, &fence, err) < 0) {
+            hg_lock_release(lock);
+            return NULL;
+        }
+        if (fence < hg_lock_number(lock))
+            return lock;
+        hg_lock_release(lock);
+    }
+    hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", rd->path);
+    return NULL;
+}
+
 static int open_journal(struct hg_drive *d, struct hg_err *err)
 {
-    const char *command = d->o.command ? d->o.command : "hpcgrid";
-
-    for (int i = 0; i < LOCK_TRIES; i++) {
-        struct hg_err why = HG_ERR_INIT;
-        struct hg_run_state *seen = hg_run_state_load(d->rd.path, &why);
-        uint32_t fence = seen ? seen->fence : 0;
-
-        hg_run_state_free(seen);
-        if (!seen && why.code != HG_E_NOTFOUND) {
-            *err = why;
-            return -1;
-        }
-        d->lock = hg_lock_take(d->rd.path, command, d->o.steal, fence, err);
-        if (!d->lock)
-            return -1;
-        why = (struct hg_err)HG_ERR_INIT;
-        d->journal =
-            hg_journal_open(d->rd.path, hg_lock_number(d->lock), hg_lock_check, d->lock, &why);
-        if (d->journal)
-            return 0;
-        hg_lock_release(d->lock);
-        d->lock = NULL;
-        if (why.code != HG_E_AGAIN) {
-            *err = why;
-            return -1;
-        }
-    }
-    return hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", d->rd.path);
+    d->lock = d->o.lock
+                  ? d->o.lock
+                  : hg_drive_lock(&d->rd, d->o.command ? d->o.command : "hpcgrid", d->o.steal, err);
+    if (!d->lock)
+        return -1;
+    d->journal = hg_journal_open(d->rd.path, hg_lock_number(d->lock), hg_lock_check, d->lock, err);
+    return d->journal ? 0 : -1;
 }
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
@@ -284,12 +302,14 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     struct hg_drive *d = calloc(1, sizeof *d);
 
     if (!d) {
+        hg_lock_release(options->lock);
         hg_err_oom(err);
         return NULL;
     }
     d->rd = *rd;
     d->plan = plan;
     d->o = *options;
+    d->lock = options->lock;
     d->chunk_max = UINT32_MAX;
     d->tokens = 20;
     d->started_s = d->changed_s = d->tokens_s = hg_drive_mono(d);
@@ -581,7 +601,7 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
         return -1;
     if (!hg_drive_stopped(d) && hg_drive_stop_tasks(d, err) < 0)
         return -1;
-    if (!hg_drive_stopped(d) && hg_drive_send(d, err) < 0)
+    if (!hg_drive_stopped(d) && !d->o.hold && hg_drive_send(d, err) < 0)
         return -1;
     pass->news = hg_drive_state(d)->seq != seq;
     plan_next(d, pass);

@@ -18,6 +18,7 @@
  * A pass: read what people ask for, ask the scheduler (one request, however many cells), settle what
  * was in doubt, read results, cancel, submit what the limits let in. */
 struct hg_drive;
+struct hg_lock;
 
 /* The world as the loop sees it. NULL members: the real one. */
 struct hg_drive_io {
@@ -38,11 +39,19 @@ struct hg_drive_options {
         max_queued;      /* most cells in the queue at a time; 0: as the scheduler's limits allow */
     double visible_s;    /* how long a result may take to be seen here; negative: by file system */
     bool near;           /* the scheduler is ours alone (a box): ask it often */
+    bool hold;           /* submit nothing */
     bool steal;          /* take the lock from a holder on another machine */
     const char *command; /* for whoever finds the run locked */
+    struct hg_lock
+        *lock; /* of hg_drive_lock: taken over, whatever comes of it; NULL: it is taken here */
     const volatile sig_atomic_t *stop; /* stop between two requests when it is set; may be NULL */
     struct hg_drive_io io;
 };
+
+/* Take a run's lock before its plan is changed. The folder exists. ENV with a text that says who holds
+ * it. */
+struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, bool steal,
+                              struct hg_err *err);
 
 /* Take the run's lock, open its journal and record the plan's size. The plan is borrowed. Fails with
  * ENV: the run is held, cannot be written. */

@@ -97,7 +97,6 @@ int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err);
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
 /* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
 void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
-const struct hg_submission *hg_drive_find_key(const struct hg_run_state *state, const char *key);
 
 /* settle.c */
 int hg_drive_settle(struct hg_drive *d, struct hg_err *err);

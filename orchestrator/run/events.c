@@ -82,6 +82,15 @@ struct hg_run_cell *hg_run_cell_find(const struct hg_run_state *state, int batch
     return &state->batches.items[batch - 1].cells[line];
 }
 
+const struct hg_submission *hg_run_submission_find(const struct hg_run_state *state,
+                                                   const char *key)
+{
+    for (size_t i = state->submissions.n; i > 0; i--) /* the newest are asked for most */
+        if (strcmp(state->submissions.items[i - 1].key, key) == 0)
+            return &state->submissions.items[i - 1];
+    return NULL;
+}
+
 const char *hg_run_text(const struct hg_run_state *state, const struct hg_run_cell *cell)
 {
     return cell->text < state->texts.n ? state->texts.items[cell->text] : "";

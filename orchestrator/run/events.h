@@ -142,6 +142,9 @@ int hg_run_state_apply(struct hg_run_state *state, const char *kind, json_t *mem
 /* The cell, or NULL when the journal does not know it (it waits). Lines count from 0, batches
  * from 1. */
 struct hg_run_cell *hg_run_cell_find(const struct hg_run_state *state, int batch, uint32_t line);
+/* NULL if no submission has this key. */
+const struct hg_submission *hg_run_submission_find(const struct hg_run_state *state,
+                                                   const char *key);
 const char *hg_run_text(const struct hg_run_state *state, const struct hg_run_cell *cell);
 bool hg_cell_is_over(const struct hg_run_cell *cell); /* nothing more will come without a person */
 

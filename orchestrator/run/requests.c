@@ -158,7 +158,7 @@ int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs
                 json_pack("{s:I,s:s}", "submission", (json_int_t)s + 1, "state", "GONE"), err) < 0)
             return -1;
     for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_drive_find_key(state, jobs->items[i].key);
+        const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
 
         if (sub && sub->state != HG_SUB_REJECTED &&
             overlay_job(state, sub, &jobs->items[i], err) < 0)

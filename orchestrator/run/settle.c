@@ -159,7 +159,7 @@ static int read_history(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
 
     for (size_t i = 0; i < jobs->n; i++) {
         const struct hg_exec_job *job = &jobs->items[i];
-        const struct hg_submission *sub = hg_drive_find_key(state, job->key);
+        const struct hg_submission *sub = hg_run_submission_find(state, job->key);
         const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
         struct hg_ranges set = HG_RANGES_INIT;
         char ended[128];

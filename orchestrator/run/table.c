@@ -35,14 +35,6 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
     snprintf(out, 128, "%.23s%s%s", job->state, *status ? ": " : "", status);
 }
 
-const struct hg_submission *hg_drive_find_key(const struct hg_run_state *state, const char *key)
-{
-    for (size_t i = state->submissions.n; i > 0; i--) /* the newest are asked for most */
-        if (strcmp(state->submissions.items[i - 1].key, key) == 0)
-            return &state->submissions.items[i - 1];
-    return NULL;
-}
-
 /* Submissions in doubt, or given up, that are there after all. */
 static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
@@ -50,7 +42,7 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     uint32_t last = 0;
 
     for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_drive_find_key(state, jobs->items[i].key);
+        const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
 
         if (!sub || sub->number == last ||
             (sub->state != HG_SUB_INTENDED && sub->state != HG_SUB_AMBIGUOUS &&
@@ -198,7 +190,7 @@ int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     if (settle_found(d, jobs, err) < 0)
         return -1;
     for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_drive_find_key(state, jobs->items[i].key);
+        const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
 
         /* A refused submission may leave a failed record behind. */
         if (sub && sub->state != HG_SUB_REJECTED && read_job(d, &jobs->items[i], sub, err) < 0)

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/ranges.h"
+#include "cmd/cmd.h"
+#include "cmd/picks.h"
+#include "cmd/session.h"
+
+#define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */
+
+static const char *reports, *select_text;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { 0 },
+};
+
+static size_t count_picked(const struct hg_run_state *state, const struct hg_picks *picks,
+                           size_t *waiting)
+{
+    size_t live = 0;
+
+    *waiting = 0;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (hg_cell_is_over(cell) || !hg_picks_has(picks, (int)b + 1, (uint32_t)i))
+                continue;
+            if (cell->state == HG_CELL_WAITING)
+                ++*waiting;
+            else
+                live++;
+        }
+    return live;
+}
+
+/* Tasks of a job whose cells are picked and not over. */
+static int cancel_job(const struct hg_session *s, const struct hg_run_state *state,
+                      const struct hg_picks *picks, const struct hg_exec_job *job,
+                      const struct hg_submission *sub, struct hg_err *err)
+{
+    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
+    struct hg_ranges set = HG_RANGES_INIT, hit = HG_RANGES_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, err);
+
+    for (size_t i = 0; i < set.n; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
+            if (hg_run_cell_find(state, sub->batch, sub->offset + k) &&
+                hg_picks_has(picks, sub->batch, sub->offset + k))
+                hg_ranges_add(&hit, k);
+    hg_ranges_format(&hit, &text);
+    if (rc == 0 && text.len)
+        rc = s->executor->cancel(s->exec, job->job_id, hg_buf_str(&text), err);
+    hg_ranges_done(&set);
+    hg_ranges_done(&hit);
+    hg_buf_done(&text);
+    return rc;
+}
+
+/* Straight to Slurm, by key: whoever drives the run, and if nobody does. */
+static int cancel_jobs(const struct hg_session *s, const struct hg_run_state *state,
+                       const struct hg_picks *picks, struct hg_err *err)
+{
+    struct hg_exec_jobs jobs;
+    int rc = s->executor->poll(s->exec, &jobs, err);
+
+    for (size_t i = 0; rc == 0 && i < jobs.n; i++) {
+        const struct hg_exec_job *job = &jobs.items[i];
+        const struct hg_submission *sub = hg_run_submission_find(state, job->key);
+
+        if (sub && (strcmp(job->state, "PENDING") == 0 || strcmp(job->state, "RUNNING") == 0 ||
+                    strcmp(job->state, "SUSPENDED") == 0))
+            rc = cancel_job(s, state, picks, job, sub, err);
+    }
+    if (rc == 0 || jobs.n)
+        hg_exec_jobs_done(&jobs);
+    return rc;
+}
+
+static bool is_settled(const struct hg_run_state *state)
+{
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->cancel && !hg_cell_is_over(cell))
+                return false;
+        }
+    return true;
+}
+
+/* If nobody drives the run, write down how it ended. Whoever does, does it himself. */
+static void settle(const char *run)
+{
+    struct hg_session_back back = {
+        .reports = reports, .run = run, .command = "cancel", .hold = true
+    };
+    double end = hg_clock_mono_s() + SETTLE_S;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass;
+    struct hg_session s;
+
+    if (hg_session_resume(&s, &back, &errs) == 0) {
+        while (!hg_cmd_stop && hg_clock_mono_s() < end &&
+               hg_drive_pass(s.drive, &pass, &err) == 0 && !is_settled(hg_drive_state(s.drive)))
+            hg_clock_sleep_s(pass.wait_s < 1 ? pass.wait_s : 1);
+        hg_drive_finish(s.drive, &err);
+        hg_session_done(&s);
+    }
+    hg_errs_done(&errs);
+}
+
+static int cancel(struct hg_session *s, const struct hg_run_state *state,
+                  const struct hg_picks *picks, struct hg_err *err)
+{
+    size_t waiting, live = count_picked(state, picks, &waiting);
+
+    if (!live && !waiting) {
+        hg_info("nothing to cancel");
+        return 0;
+    }
+    if (hg_drive_request_cancel(&s->rd, state, hg_picks_fits, (void *)(uintptr_t)picks, err) < 0)
+        return -1;
+    if (live && cancel_jobs(s, state, picks, err) < 0)
+        return hg_err_hint(err, "the request is noted in the run; the next `hpcgrid resume` or the "
+                                "one at work carries it out");
+    hg_info("%zu waiting cells will not be submitted, %zu told to end", waiting, live);
+    return 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_run_state *state = NULL;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_picks picks = { 0 };
+    struct hg_session s;
+    int rc = -1;
+
+    (void)argc;
+    if (hg_session_reach(&s, reports, argv[0], &err) < 0)
+        return hg_errs_add(errs, &err);
+    state = hg_run_state_load(s.rd.path, &err);
+    if (state && hg_picks_make(&picks, s.rd.path, state, select_text, &err) == 0 &&
+        cancel(&s, state, &picks, &err) == 0)
+        rc = 0;
+    hg_picks_done(&picks);
+    hg_run_state_free(state);
+    hg_session_done(&s);
+    if (rc < 0)
+        return hg_errs_add(errs, &err);
+    settle(argv[0]);
+    return 0;
+}
+
+const struct hg_cmd hg_cmd_cancel = {
+    .name = "cancel",
+    .args = "RUN",
+    .summary = "End jobs of a run and submit no more of it.",
+    .details = "Works whoever drives the run. Cells that wait are not submitted any more; `run\n"
+               "--rerun-failed` takes them up again. RUN is a run's folder, NAME, NAME/002 or a\n"
+               "matrix file.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/picks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "model/select.h"
+
+#define CELLS_FILE_MAX ((size_t)1 << 30)
+
+static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const char *text,
+                     size_t len, const struct hg_selector *select, struct hg_err *err)
+{
+    json_t *record = json_loadb(text, len, 0, NULL);
+    const char *id = json_string_value(json_object_get(record, "id"));
+    int match = -1;
+
+    if (!id) {
+        hg_err_set(err, HG_E_INPUT, "batches/%zu.cells.jsonl: line %zu is damaged", batch + 1,
+                   line + 1);
+    } else {
+        match = hg_selector_match(select, id, json_object_get(record, "cell"), err);
+        picks->batches[batch].picked[line] = match == 1;
+        picks->batches[batch].ids[line] = strdup(id);
+        if (!picks->batches[batch].ids[line])
+            match = hg_err_oom(err);
+    }
+    json_decref(record);
+    return match < 0 ? -1 : 0;
+}
+
+static int read_batch(struct hg_picks *picks, const char *run_dir, size_t batch,
+                      const struct hg_selector *select, struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%zu.cells.jsonl", run_dir, batch + 1);
+    struct hg_buf text = HG_BUF_INIT;
+    size_t line = 0;
+    int rc = path ? hg_fs_read(path, CELLS_FILE_MAX, &text, err) : hg_err_oom(err);
+
+    for (const char *p = hg_buf_str(&text); rc == 0 && *p && line < picks->batches[batch].n;
+         line++) {
+        size_t len = strcspn(p, "\n");
+
+        rc = pick_line(picks, batch, line, p, len, select, err);
+        p += len + (p[len] == '\n');
+    }
+    hg_buf_done(&text);
+    free(path);
+    return rc;
+}
+
+int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                  const char *text, struct hg_err *err)
+{
+    struct hg_selector *select = text ? hg_selector_parse(text, err) : NULL;
+    int rc = -1;
+
+    *picks = (struct hg_picks){ .n = state->batches.n };
+    if (text && !select)
+        return -1;
+    picks->batches = calloc(picks->n + 1, sizeof *picks->batches);
+    if (!picks->batches)
+        goto out;
+    for (size_t b = 0; b < picks->n; b++) {
+        size_t n = picks->batches[b].n = state->batches.items[b].n;
+
+        picks->batches[b].picked = calloc(n + 1, sizeof(bool));
+        picks->batches[b].ids = calloc(n + 1, sizeof(char *));
+        if (!picks->batches[b].picked || !picks->batches[b].ids ||
+            read_batch(picks, run_dir, b, select, err) < 0)
+            goto out;
+    }
+    rc = 0;
+out:
+    hg_selector_free(select);
+    return rc < 0 ? hg_err_oom(err) : 0;
+}
+
+int hg_picks_make(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                  const char *text, struct hg_err *err)
+{
+    *picks = (struct hg_picks){ .all = true };
+    return text ? hg_picks_name(picks, run_dir, state, text, err) : 0;
+}
+
+bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line)
+{
+    return picks->all ||
+           (batch >= 1 && (size_t)batch <= picks->n && line < picks->batches[batch - 1].n &&
+            picks->batches[batch - 1].picked[line]);
+}
+
+bool hg_picks_fits(void *picks, int batch, uint32_t line)
+{
+    return hg_picks_has(picks, batch, line);
+}
+
+const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line)
+{
+    if (picks->all || batch < 1 || (size_t)batch > picks->n ||
+        line >= picks->batches[batch - 1].n || !picks->batches[batch - 1].ids[line])
+        return "";
+    return picks->batches[batch - 1].ids[line];
+}
+
+void hg_picks_done(struct hg_picks *picks)
+{
+    for (size_t b = 0; b < picks->n && picks->batches; b++) {
+        for (size_t i = 0; i < picks->batches[b].n && picks->batches[b].ids; i++)
+            free(picks->batches[b].ids[i]);
+        free(picks->batches[b].ids);
+        free(picks->batches[b].picked);
+    }
+    free(picks->batches);
+    *picks = (struct hg_picks){ 0 };
+}

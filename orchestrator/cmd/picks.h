@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_CMD_PICKS_H
+#define HG_CMD_PICKS_H
+
+#include "run/events.h"
+
+/* The planned cells of a run that a selector picks. */
+struct hg_picks {
+    bool all;
+    struct {
+        bool *picked; /* by line */
+        char **ids;   /* by line; NULL unless asked for */
+        size_t n;
+    } * batches; /* by number - 1 */
+    size_t n;
+};
+
+/* Read the cells files of the run. text NULL: all cells, and nothing is read. */
+int hg_picks_make(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                  const char *text, struct hg_err *err);
+bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line);
+bool hg_picks_fits(void *picks, int batch, uint32_t line); /* the same, as a callback */
+
+/* Also keep the cells' ids (text may be NULL here, too). */
+int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                  const char *text, struct hg_err *err);
+const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line); /* "" if unknown */
+
+void hg_picks_done(struct hg_picks *picks);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Driving a run to its end, and telling a person about it: one moving line on a terminal, a line for each
+ * change elsewhere. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/session.h"
+#include "report/save.h"
+#include "run/collect.h"
+
+#define LINE_EVERY_S 2.0 /* where lines stay on the screen */
+#define FAILURES_SHOWN 20
+
+struct progress {
+    bool terminal;
+    double started_s, said_s;
+    char last[256];
+    size_t failures;
+};
+
+void hg_cmd_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
+{
+    static const enum hg_cell_state order[] = {
+        HG_CELL_OK,        HG_CELL_RUNNING,   HG_CELL_ENDED,  HG_CELL_PENDING, HG_CELL_INTENDED,
+        HG_CELL_AMBIGUOUS, HG_CELL_WAITING,   HG_CELL_FAILED, HG_CELL_TIMEOUT, HG_CELL_OOM,
+        HG_CELL_NODE_FAIL, HG_CELL_CANCELLED, HG_CELL_LOST,   HG_CELL_REFUSED,
+    };
+    bool first = true;
+
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        if (!counts[order[i]])
+            continue;
+        hg_buf_printf(out, "%s%s %zu", first ? "" : " · ", hg_cell_state_names[order[i]],
+                      counts[order[i]]);
+        first = false;
+    }
+}
+
+static void clear_line(const struct progress *p)
+{
+    if (p->terminal && p->last[0])
+        fputs("\r\033[K", stderr);
+}
+
+/* Cells that came to a bad end since the last look, with their reason. */
+static void tell_failures(struct hg_session *s, struct progress *p)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    size_t at = 0;
+
+    if (!s->told) {
+        s->told_n = state->cells;
+        s->told = calloc(state->cells + 1, sizeof *s->told);
+    }
+    for (size_t b = 0; b < state->batches.n && s->told; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++, at++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            const char *text = hg_run_text(state, cell);
+
+            if (at >= s->told_n || s->told[at] || cell->state <= HG_CELL_OK ||
+                cell->state == HG_CELL_REFUSED)
+                continue;
+            s->told[at] = true;
+            if (++p->failures > FAILURES_SHOWN)
+                continue;
+            clear_line(p);
+            hg_info("%s: %s%s%s", s->plan->items[b].ids[i], hg_cell_state_names[cell->state],
+                    *text ? ": " : "", text);
+            if (p->failures == FAILURES_SHOWN)
+                hg_info("further ones are not listed here: hpcgrid status --cells");
+        }
+}
+
+static void tell_progress(struct hg_session *s, struct progress *p,
+                          const struct hg_drive_pass *pass, bool now)
+{
+    double mono = hg_clock_mono_s();
+    struct hg_buf line = HG_BUF_INIT;
+    char elapsed[32];
+
+    hg_cmd_counts(hg_drive_state(s->drive)->counts, &line);
+    if (pass->away_s > 5)
+        hg_buf_printf(&line, " · no answer from Slurm for %.0f s", pass->away_s);
+    hg_text_duration_format(mono - p->started_s, elapsed);
+    if (p->terminal) {
+        fprintf(stderr, "\r\033[K%s  %s", elapsed, hg_buf_str(&line));
+        fflush(stderr);
+        snprintf(p->last, sizeof p->last, "%s", hg_buf_str(&line));
+    } else if (strncmp(p->last, hg_buf_str(&line), sizeof p->last - 1) != 0 &&
+               (now || mono - p->said_s >= LINE_EVERY_S)) {
+        hg_info("%s  %s", elapsed, hg_buf_str(&line));
+        snprintf(p->last, sizeof p->last, "%s", hg_buf_str(&line));
+        p->said_s = mono;
+    }
+    hg_buf_done(&line);
+}
+
+static void tell_way_back(const struct hg_session *s)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    size_t open = 0;
+
+    for (int c = HG_CELL_WAITING; c < HG_CELL_OK; c++)
+        open += state->counts[c];
+    hg_info("stopped; %zu cells are not over, jobs in the queue go on", open);
+    hg_info("come back with: hpcgrid resume %s", s->rd.path);
+    if (s->box)
+        hg_info("their box stays up: hpcgrid box down %s ends it, and them", s->box);
+}
+
+int hg_session_drive(struct hg_session *s, struct hg_errs *errs)
+{
+    struct progress p = { .terminal = isatty(STDERR_FILENO) && getenv("TERM") &&
+                                      strcmp(getenv("TERM"), "dumb") != 0,
+                          .started_s = hg_clock_mono_s() };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass = { 0 };
+    int rc = 1;
+
+    while (!hg_cmd_stop) {
+        rc = hg_drive_pass(s->drive, &pass, &err);
+        if (hg_drive_state(s->drive)->submits)
+            s->box_is_new = false; /* jobs are in it: it stays until they are over */
+        if (rc < 0 || pass.over)
+            break;
+        rc = 1;
+        tell_failures(s, &p);
+        tell_progress(s, &p, &pass, false);
+        if (!hg_cmd_stop)
+            hg_clock_sleep_s(pass.wait_s > 0.02 ? pass.wait_s : 0.02);
+    }
+    tell_failures(s, &p);
+    tell_progress(s, &p, &pass, true);
+    if (p.terminal && p.last[0])
+        fputc('\n', stderr);
+    if (rc < 0) {
+        hg_err_hint(&err, "jobs in the queue go on; `hpcgrid resume %s` comes back to them",
+                    s->rd.path);
+        hg_errs_add(errs, &err);
+        return -1;
+    }
+    if (hg_drive_finish(s->drive, &err) < 0)
+        return hg_errs_add(errs, &err);
+    if (rc == 1)
+        tell_way_back(s);
+    else
+        s->box_is_over = true;
+    return rc;
+}
+
+static size_t terminal_width(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
+        return size.ws_col;
+    return 0;
+}
+
+int hg_session_report(struct hg_session *s, struct hg_errs *errs)
+{
+    union {
+        const struct hg_run_state *in;
+        void *out; /* hg_drive_verdict only reads it */
+    } state = { .in = hg_drive_state(s->drive) };
+    struct hg_collect_count count;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    char *tables = hg_rundir_path(&s->rd, "tables");
+    json_t *collected = hg_collect_run(&s->rd, hg_drive_verdict, state.out, &count, &err);
+    bool complete = false;
+    int rc = -1;
+
+    if (!collected || !tables) {
+        hg_err_oom(&err);
+        json_decref(collected);
+        hg_errs_add(errs, &err);
+    } else {
+        rc = hg_report_run(collected, tables, terminal_width(), &text, &complete, errs);
+    }
+    if (rc == 0)
+        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+    hg_buf_done(&text);
+    free(tables);
+    return rc < 0 ? -1 : !complete;
+}
+
+static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
+{
+    size_t before = errs->n;
+
+    for (size_t b = 0; b < s->plan->n; b++) {
+        struct hg_err err = HG_ERR_INIT;
+
+        if (!*hg_drive_refusal(s->drive, (int)b + 1))
+            continue;
+        hg_err_set(&err, HG_E_REFUSED, "batch %zu (%zu cells) was refused: %s", b + 1,
+                   s->plan->items[b].n, hg_drive_refusal(s->drive, (int)b + 1));
+        hg_errs_add(errs, &err);
+    }
+    return errs->n > before ? -1 : 0;
+}
+
+int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
+{
+    int rc = hg_session_drive(s, errs);
+
+    if (rc < 0)
+        return -1;
+    if (rc == 1)
+        return 128 + (hg_cmd_stop ? hg_cmd_stop : SIGINT);
+    rc = hg_session_report(s, errs);
+    if (rc >= 0 && add_refusals(s, errs) < 0)
+        return -1;
+    return rc;
+}

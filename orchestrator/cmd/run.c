@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+
+static struct hg_session_wish wish;
+static bool again;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'b', "box", &wish.box, NULL,
+      "in a private Slurm on this machine, removed at the end", 0, 0 },
+    { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
+      0, 0 },
+    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_FLAG, 0, "rerun-failed", &again, NULL,
+      "also run again what ended without a good result", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",
+      0, 0 },
+    { HG_OPT_STRING, 0, "reports", &wish.reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { HG_OPT_FLAG, 0, "steal", &wish.steal, NULL, "take the run from a process on another machine",
+      0, 0 },
+    { 0 },
+};
+
+static int rerun(struct hg_session *s, struct hg_errs *errs)
+{
+    unsigned bad = 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT | 1u << HG_CELL_OOM |
+                   1u << HG_CELL_NODE_FAIL | 1u << HG_CELL_CANCELLED | 1u << HG_CELL_LOST;
+    struct hg_err err = HG_ERR_INIT;
+    long n = hg_drive_again(s->drive, bad, &err);
+
+    if (n < 0)
+        return hg_errs_add(errs, &err);
+    if (n > 0)
+        hg_info("%ld cells run again", n);
+    return 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_session s;
+    int rc = -1;
+
+    wish.matrix = argv[0];
+    if (hg_session_begin(&s, &wish, argc, argv, errs) < 0)
+        return -1;
+    hg_info("%s", s.rd.path);
+    if ((!again || rerun(&s, errs) == 0) && hg_session_check(&s, errs) == 0)
+        rc = hg_session_finish(&s, errs);
+    hg_session_done(&s);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_run = {
+    .name = "run",
+    .args = "MATRIX",
+    .summary = "Submit a matrix, follow it to its end, collect the results, print the tables.",
+    .details =
+        "Continues the newest run of the matrix: cells with a good result do not run twice,\n"
+        "cells that are new in the matrix are added. Ctrl-C leaves the jobs running and says\n"
+        "how to come back. Exit code: 0 all cells have a good result, 1 some have not.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

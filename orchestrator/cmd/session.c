@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "box/box.h"
+#include "cmd/cells.h"
+#include "cmd/runbox.h"
+#include "run/lock.h"
+
+#define DEADLINE_S 60.0 /* of one call to the scheduler: far above what libslurm itself waits */
+
+volatile sig_atomic_t hg_cmd_stop;
+
+static void on_signal(int number)
+{
+    hg_cmd_stop = number;
+}
+
+void hg_cmd_catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+
+    hg_cmd_stop = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+const char *hg_cmd_reports(const char *option)
+{
+    const char *set = getenv("HPCGRID_REPORTS");
+
+    if (option)
+        return option;
+    return set && *set ? set : "reports";
+}
+
+static int add(struct hg_errs *errs, const struct hg_err *err)
+{
+    hg_errs_add(errs, err);
+    return -1;
+}
+
+static char *join_words(int argc, char **argv, const char *name)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_buf_printf(&text, "hpcgrid %s", name);
+    for (int i = 0; i < argc; i++)
+        hg_buf_printf(&text, " %.80s", argv[i]);
+    return hg_buf_detach(&text);
+}
+
+/* ---- The scheduler ---- */
+
+static int open_executor(struct hg_session *s, struct hg_err *err)
+{
+    s->executor = hg_executor_find("slurm");
+    s->exec = s->executor->open(NULL, DEADLINE_S, err);
+    return s->exec ? 0 : -1;
+}
+
+/* Is it there at all? Asked before a folder is made. */
+static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
+{
+    struct hg_exec_limits limits;
+
+    if (open_executor(s, err) < 0)
+        return -1;
+    if (s->executor->limits(s->exec, &limits, err) == 0)
+        return 0;
+    if (m && strcmp(m->site->name, "box") == 0 && !getenv("SLURM_CONF"))
+        hg_err_hint(err,
+                    "this matrix is for a box: `hpcgrid run --box` starts one on this machine");
+    return -1;
+}
+
+/* Is the scheduler one that nobody else uses? */
+static bool is_near(const struct hg_session *s)
+{
+    const char *conf = getenv("SLURM_CONF");
+    struct hg_boxes boxes = { 0 };
+    bool near = s->box != NULL;
+
+    if (!near && conf && hg_box_list(&boxes, NULL) == 0)
+        for (size_t i = 0; i < boxes.n; i++)
+            near = near || (boxes.items[i].conf && strcmp(boxes.items[i].conf, conf) == 0);
+    hg_boxes_done(&boxes);
+    return near;
+}
+
+static int open_drive(struct hg_session *s, bool steal, struct hg_err *err)
+{
+    struct hg_drive_options options = {
+        .executor = s->executor,
+        .exec = s->exec,
+        .deadline_s = DEADLINE_S,
+        .running = s->running,
+        .max_queued = s->max_queued,
+        .visible_s = -1,
+        .near = is_near(s),
+        .hold = s->hold,
+        .steal = steal,
+        .command = s->command,
+        .lock = s->lock,
+        .stop = &hg_cmd_stop,
+    };
+
+    s->lock = NULL;
+    s->drive = hg_drive_open(&s->rd, s->plan, &options, err);
+    return s->drive ? 0 : -1;
+}
+
+/* ---- From a matrix ---- */
+
+/* A matrix of another site that runs in a box is a rehearsal: a run of its own, with the box's words. */
+static struct hg_matrix *load_matrix(const struct hg_session_wish *wish, struct hg_errs *errs)
+{
+    struct hg_matrix *m = hg_matrix_load(wish->matrix, wish->site, errs);
+    char *name;
+
+    if (!m || !wish->box || strcmp(m->site->name, "box") == 0)
+        return m;
+    hg_matrix_free(m);
+    m = hg_matrix_load(wish->matrix, "box", errs);
+    if (!m)
+        return NULL;
+    name = hg_str_printf("%.58s-box", m->name);
+    if (name) {
+        free(m->name);
+        m->name = name;
+    }
+    return m;
+}
+
+static int warn_cells(const struct hg_matrix *m, struct hg_errs *errs)
+{
+    struct hg_cells_count count;
+    int rc = hg_cells_walk(m, 0, NULL, NULL, &count, errs);
+
+    if (rc == 0)
+        hg_cmd_warn(&count);
+    hg_cells_count_done(&count);
+    return rc;
+}
+
+static int find_run(struct hg_session *s, const struct hg_session_wish *wish, const char *name,
+                    struct hg_err *err)
+{
+    const char *root = hg_cmd_reports(wish->reports);
+    struct hg_err why = HG_ERR_INIT;
+
+    if (!wish->fresh) {
+        if (hg_rundir_newest(root, name, &s->rd, &why) == 0)
+            return 0;
+        if (why.code != HG_E_NOTFOUND) {
+            *err = why;
+            return -1;
+        }
+    }
+    return hg_rundir_create(root, name, &s->rd, err);
+}
+
+/* Bring the run's plan up to the matrix, under the lock. */
+static int make_plan(struct hg_session *s, const struct hg_matrix *m,
+                     const struct hg_selector *select, bool steal, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_plan *known;
+    size_t before;
+
+    s->lock = hg_drive_lock(&s->rd, s->command, steal, &err);
+    if (!s->lock)
+        return add(errs, &err);
+    known = hg_plan_load(s->rd.path, &err);
+    if (!known && err.code != HG_E_NOTFOUND)
+        return add(errs, &err);
+    before = known ? known->cells : 0;
+    s->plan = hg_plan_make(m, select, known, errs);
+    hg_plan_free(known);
+    err = (struct hg_err)HG_ERR_INIT;
+    if (!s->plan)
+        return -1;
+    if (s->plan->reshaped)
+        hg_warn("%zu cells of this run ask for other resources now; they keep what they had "
+                "(--new begins a new run)",
+                s->plan->reshaped);
+    if (hg_plan_save(s->plan, m, s->rd.path, &err) < 0)
+        return add(errs, &err);
+    if (before && s->plan->cells > before)
+        hg_info("%s: %zu new cells", s->rd.path, s->plan->cells - before);
+    return 0;
+}
+
+/* A plan that cannot be made is found before anything is written. */
+static int try_plan(const struct hg_matrix *m, const struct hg_selector *select,
+                    struct hg_errs *errs)
+{
+    struct hg_plan *plan = hg_plan_make(m, select, NULL, errs);
+
+    hg_plan_free(plan);
+    return plan ? 0 : -1;
+}
+
+static int begin(struct hg_session *s, const struct hg_session_wish *wish,
+                 const struct hg_matrix *m, const struct hg_selector *select, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    s->running = m->running;
+    s->max_queued = m->site->max_queued;
+    if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0)
+        return -1;
+    if (!wish->box && reach(s, m, &err) < 0)
+        return add(errs, &err);
+    if (find_run(s, wish, m->name, &err) < 0)
+        return add(errs, &err);
+    if (make_plan(s, m, select, wish->steal, errs) < 0)
+        return -1;
+    if (wish->box && (hg_cmd_start_box(s, m->site, &err) < 0 || reach(s, m, &err) < 0))
+        return add(errs, &err);
+    if (open_drive(s, wish->steal, &err) < 0)
+        return add(errs, &err);
+    return 0;
+}
+
+int hg_session_begin(struct hg_session *s, const struct hg_session_wish *wish, int argc,
+                     char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_selector *select = NULL;
+    struct hg_matrix *m = NULL;
+    int rc = -1;
+
+    *s = (struct hg_session){ .command = join_words(argc, argv, "run") };
+    if (wish->select && !(select = hg_selector_parse(wish->select, &err))) {
+        add(errs, &err);
+        goto out;
+    }
+    m = load_matrix(wish, errs);
+    if (!m)
+        goto out;
+    if (select && hg_selector_check(select, m, &err) < 0) {
+        add(errs, &err);
+        goto out;
+    }
+    hg_cmd_catch_signals();
+    rc = begin(s, wish, m, select, errs);
+out:
+    hg_selector_free(select);
+    hg_matrix_free(m);
+    if (rc < 0)
+        hg_session_done(s);
+    return rc;
+}
+
+/* ---- From a run ---- */
+
+static long long read_number(const struct hg_rundir *rd, const char *file, const char *outer,
+                             const char *name)
+{
+    char *path = hg_rundir_path(rd, "%s", file);
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    const json_t *object;
+    long long v = 0;
+
+    if (path && hg_json_load(path, &doc, NULL) == 0) {
+        object = outer ? json_object_get(doc.root, outer) : doc.root;
+        v = json_integer_value(json_object_get(object, name));
+    }
+    hg_json_doc_done(&doc);
+    free(path);
+    return v;
+}
+
+int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
+                      struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    *s = (struct hg_session){ .hold = back->hold,
+                              .command =
+                                  hg_str_printf("hpcgrid %s %.120s", back->command, back->run) };
+    if (hg_rundir_find(hg_cmd_reports(back->reports), back->run, &s->rd, &err) < 0)
+        goto fail;
+    s->running = read_number(&s->rd, "matrix.json", "limits", "running");
+    s->max_queued = read_number(&s->rd, "site.json", NULL, "max_queued");
+    s->lock = hg_drive_lock(&s->rd, s->command, back->steal, &err);
+    if (!s->lock)
+        goto fail;
+    s->plan = hg_plan_load(s->rd.path, &err);
+    if (!s->plan || hg_cmd_use_box(&s->rd, &s->box, &err) < 0 || reach(s, NULL, &err) < 0)
+        goto fail;
+    hg_cmd_catch_signals();
+    if (open_drive(s, back->steal, &err) < 0)
+        goto fail;
+    return 0;
+fail:
+    hg_session_done(s);
+    return add(errs, &err);
+}
+
+int hg_session_reach(struct hg_session *s, const char *reports, const char *word,
+                     struct hg_err *err)
+{
+    *s = (struct hg_session){ 0 };
+    if (hg_rundir_find(hg_cmd_reports(reports), word, &s->rd, err) == 0 &&
+        hg_cmd_use_box(&s->rd, &s->box, err) == 0 && open_executor(s, err) == 0)
+        return 0;
+    hg_session_done(s);
+    return -1;
+}
+
+void hg_session_done(struct hg_session *s)
+{
+    hg_drive_close(s->drive);
+    if (s->exec)
+        s->executor->close(s->exec);
+    hg_lock_release(s->lock);
+    hg_cmd_end_box(s);
+    hg_plan_free(s->plan);
+    hg_rundir_done(&s->rd);
+    free(s->box);
+    free(s->told);
+    free(s->command);
+    *s = (struct hg_session){ 0 };
+}
+
+int hg_session_check(struct hg_session *s, struct hg_errs *errs)
+{
+    return hg_drive_check(s->drive, errs);
+}

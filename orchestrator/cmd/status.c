@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/picks.h"
+#include "cmd/session.h"
+#include "run/lock.h"
+#include "run/reasons.h"
+
+#define REASONS_MAX 32
+
+static const char *reports, *select_text;
+static bool as_json, list_cells, poll = true;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "list the cells, too", 0, 0 },
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "ask Slurm, one request (--no-poll: do not)", 0, 0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { 0 },
+};
+
+/* Cells that wait for one reason. */
+struct why {
+    const char *text;
+    size_t n;
+};
+
+struct view {
+    struct hg_rundir rd;
+    struct hg_run_state *state;
+    struct hg_picks picks;
+    struct hg_lock_owner owner;
+    bool held, polled;
+    char unreachable[256]; /* why Slurm was not asked; "" */
+    size_t counts[HG_CELL_STATES], cells;
+    struct why why[REASONS_MAX];
+    size_t n_why;
+};
+
+/* ---- What there is to see ---- */
+
+/* Nothing was submitted yet: everything waits. */
+static struct hg_run_state *state_of_plan(const char *run_dir, struct hg_err *err)
+{
+    json_t *plan = hg_plan_read(run_dir, err), *sizes = json_array();
+    struct hg_run_state *state = plan ? hg_run_state_create(err) : NULL;
+    const json_t *list = json_object_get(plan, "batches"), *batch;
+    size_t i;
+
+    json_array_foreach(list, i, batch) json_array_append(sizes, json_object_get(batch, "cells"));
+    if (state && hg_run_state_apply(state, "plan", json_pack("{s:O}", "batches", sizes), err) < 0) {
+        hg_run_state_free(state);
+        state = NULL;
+    }
+    json_decref(sizes);
+    json_decref(plan);
+    return state;
+}
+
+static int load_state(struct view *v, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+
+    v->state = hg_run_state_load(v->rd.path, &why);
+    if (!v->state && why.code == HG_E_NOTFOUND)
+        v->state = state_of_plan(v->rd.path, err);
+    else if (!v->state)
+        *err = why;
+    if (!v->state || hg_drive_fold_requests(v->rd.path, v->state, err) < 0)
+        return -1;
+    v->held = hg_lock_find(v->rd.path, &v->owner, NULL) == 1;
+    return 0;
+}
+
+static bool is_live(const struct hg_run_state *state)
+{
+    for (int s = HG_CELL_INTENDED; s <= HG_CELL_ENDED; s++)
+        if (state->counts[s])
+            return true;
+    return false;
+}
+
+/* One request; a scheduler that is away only costs the news. */
+static int ask_slurm(struct view *v, const char *word, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_exec_jobs jobs = { 0 };
+    struct hg_session s;
+    int rc = 0;
+
+    if (!poll || !is_live(v->state))
+        return 0;
+    if (hg_session_reach(&s, reports, word, &why) < 0) {
+        snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
+        return 0;
+    }
+    v->polled = s.executor->poll(s.exec, &jobs, &why) == 0;
+    if (v->polled)
+        rc = hg_drive_overlay(v->state, &jobs, err);
+    else
+        snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
+    hg_exec_jobs_done(&jobs);
+    hg_session_done(&s);
+    return rc;
+}
+
+static void count_why(struct view *v, const char *text)
+{
+    for (size_t i = 0; i < v->n_why; i++)
+        if (strcmp(v->why[i].text, text) == 0) {
+            v->why[i].n++;
+            return;
+        }
+    if (v->n_why < REASONS_MAX)
+        v->why[v->n_why++] = (struct why){ text, 1 };
+}
+
+static void count_cells(struct view *v)
+{
+    for (size_t b = 0; b < v->state->batches.n; b++)
+        for (size_t i = 0; i < v->state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &v->state->batches.items[b].cells[i];
+
+            if (!hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
+                continue;
+            v->cells++;
+            v->counts[cell->state]++;
+            if ((cell->state == HG_CELL_PENDING || cell->state == HG_CELL_REFUSED) && cell->text)
+                count_why(v, hg_run_text(v->state, cell));
+        }
+}
+
+/* ---- As text ---- */
+
+static void print_batches(const struct view *v)
+{
+    if (v->state->batches.n < 2)
+        return;
+    for (size_t b = 0; b < v->state->batches.n; b++) {
+        size_t counts[HG_CELL_STATES] = { 0 }, n = 0;
+        struct hg_buf text = HG_BUF_INIT;
+
+        for (size_t i = 0; i < v->state->batches.items[b].n; i++)
+            if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i)) {
+                counts[v->state->batches.items[b].cells[i].state]++;
+                n++;
+            }
+        hg_cmd_counts(counts, &text);
+        if (n)
+            printf("  batch %-3zu %6zu  %s\n", b + 1, n, hg_buf_str(&text));
+        hg_buf_done(&text);
+    }
+}
+
+static void print_why(const struct view *v)
+{
+    for (size_t i = 0; i < v->n_why; i++) {
+        const struct hg_reason *reason = hg_reason_find(v->why[i].text);
+
+        printf("  %zu wait: %s%s%s%s\n", v->why[i].n, v->why[i].text, *reason->name ? " (" : "",
+               *reason->name ? reason->text : "", *reason->name ? ")" : "");
+    }
+}
+
+static void print_doubts(const struct view *v)
+{
+    for (size_t i = 0; i < v->state->submissions.n; i++) {
+        const struct hg_submission *sub = &v->state->submissions.items[i];
+
+        if (sub->state == HG_SUB_AMBIGUOUS || (sub->state == HG_SUB_INTENDED && !v->held))
+            printf("  submission %u: no certain answer, %u cells are being looked up\n",
+                   sub->number, sub->n_tasks);
+    }
+}
+
+static void print_cells(const struct view *v)
+{
+    for (size_t b = 0; b < v->state->batches.n; b++)
+        for (size_t i = 0; i < v->state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &v->state->batches.items[b].cells[i];
+            const char *text = hg_run_text(v->state, cell);
+
+            if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
+                printf("%-48s %-9s%s%s\n", hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
+                       hg_cell_state_names[cell->state], *text ? " " : "", text);
+        }
+}
+
+static void print_text(const struct view *v)
+{
+    struct hg_buf counts = HG_BUF_INIT;
+
+    hg_cmd_counts(v->counts, &counts);
+    printf("%s\n  %zu cells: %s\n", v->rd.path, v->cells, hg_buf_str(&counts));
+    hg_buf_done(&counts);
+    print_batches(v);
+    print_why(v);
+    print_doubts(v);
+    if (v->held)
+        printf("  driven by process %ld on %s (%s)\n", v->owner.pid, v->owner.host,
+               v->owner.command);
+    else if (is_live(v->state) || v->state->counts[HG_CELL_WAITING])
+        printf("  nobody drives it: hpcgrid resume %s\n", v->rd.path);
+    if (*v->unreachable)
+        printf("  Slurm was not asked: %s\n", v->unreachable);
+    printf("  receipt: submit %u · poll %u · cancel %u\n", v->state->submits, v->state->polls,
+           v->state->cancels);
+    if (list_cells)
+        print_cells(v);
+}
+
+/* ---- As JSON ---- */
+
+static json_t *counts_json(const size_t counts[HG_CELL_STATES])
+{
+    json_t *object = json_object();
+
+    for (int s = 0; s < HG_CELL_STATES; s++)
+        if (counts[s])
+            json_object_set_new(object, hg_cell_state_names[s],
+                                json_integer((json_int_t)counts[s]));
+    return object;
+}
+
+static json_t *cells_json(const struct view *v)
+{
+    json_t *list = json_array();
+
+    for (size_t b = 0; b < v->state->batches.n; b++)
+        for (size_t i = 0; i < v->state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &v->state->batches.items[b].cells[i];
+
+            if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
+                json_array_append_new(list,
+                                      json_pack("{s:s,s:i,s:I,s:s,s:I,s:s}", "id",
+                                                hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
+                                                "batch", (int)b + 1, "line", (json_int_t)i, "state",
+                                                hg_cell_state_names[cell->state], "restarts",
+                                                (json_int_t)cell->restarts, "text",
+                                                hg_run_text(v->state, cell)));
+        }
+    return list;
+}
+
+static json_t *reasons_json(const struct view *v)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < v->n_why; i++)
+        json_object_set_new(object, v->why[i].text, json_integer((json_int_t)v->why[i].n));
+    return object;
+}
+
+static void print_json(const struct view *v)
+{
+    json_t *answer = json_pack("{s:s,s:I,s:o,s:o,s:b,s:{s:I,s:I,s:I}}", "run", v->rd.path, "cells",
+                               (json_int_t)v->cells, "counts", counts_json(v->counts), "reasons",
+                               reasons_json(v), "polled", v->polled, "receipt", "submit",
+                               (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
+                               "cancel", (json_int_t)v->state->cancels);
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (v->held)
+        json_object_set_new(answer, "driver",
+                            json_pack("{s:s,s:I,s:s}", "host", v->owner.host, "pid",
+                                      (json_int_t)v->owner.pid, "command", v->owner.command));
+    if (*v->unreachable)
+        json_object_set_new(answer, "unreachable", json_string(v->unreachable));
+    if (list_cells)
+        json_object_set_new(answer, "list", cells_json(v));
+    hg_json_dump(answer, HG_JSON_INDENT, &text);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(answer);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct view v = { 0 };
+    int rc = -1;
+
+    (void)argc;
+    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &v.rd, &err) < 0 ||
+        load_state(&v, &err) < 0 || ask_slurm(&v, argv[0], &err) < 0)
+        goto out;
+    if ((list_cells ? hg_picks_name : hg_picks_make)(&v.picks, v.rd.path, v.state, select_text,
+                                                     &err) < 0)
+        goto out;
+    count_cells(&v);
+    (as_json ? print_json : print_text)(&v);
+    rc = 0;
+out:
+    hg_picks_done(&v.picks);
+    hg_run_state_free(v.state);
+    hg_rundir_done(&v.rd);
+    return rc < 0 ? hg_errs_add(errs, &err) : 0;
+}
+
+const struct hg_cmd hg_cmd_status = {
+    .name = "status",
+    .args = "RUN",
+    .summary = "Say how far a run is, from its journal and one question to Slurm.",
+    .details =
+        "Needs no lock and changes nothing. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
+        "file. \"ended\" cells have left the queue; `hpcgrid resume` reads their results.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

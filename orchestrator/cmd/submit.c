@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+
+static struct hg_session_wish wish;
+static bool as_json;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
+      0, 0 },
+    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",
+      0, 0 },
+    { HG_OPT_STRING, 0, "reports", &wish.reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { HG_OPT_FLAG, 0, "steal", &wish.steal, NULL, "take the run from a process on another machine",
+      0, 0 },
+    { 0 },
+};
+
+/* Passes until everything that fits has been sent. */
+static int send_all(struct hg_session *s, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass;
+
+    do {
+        if (hg_drive_pass(s->drive, &pass, &err) < 0)
+            return hg_errs_add(errs, &err);
+        if (pass.sending)
+            hg_clock_sleep_s(pass.wait_s);
+    } while (pass.sending && !hg_cmd_stop);
+    if (hg_drive_finish(s->drive, &err) < 0)
+        return hg_errs_add(errs, &err);
+    return 0;
+}
+
+static void print_json(const struct hg_session *s, size_t from)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    json_t *list = json_array();
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *answer;
+
+    for (size_t i = from; i < state->submissions.n; i++) {
+        const struct hg_submission *sub = &state->submissions.items[i];
+
+        json_array_append_new(list, json_pack("{s:i,s:I,s:s,s:I,s:b}", "batch", sub->batch, "job",
+                                              (json_int_t)sub->job_id, "key", sub->key, "cells",
+                                              (json_int_t)sub->n_tasks, "certain",
+                                              sub->state == HG_SUB_SUBMITTED));
+    }
+    answer = json_pack("{s:s,s:I,s:I,s:o}", "run", s->rd.path, "cells", (json_int_t)state->cells,
+                       "waiting", (json_int_t)state->counts[HG_CELL_WAITING], "submissions", list);
+    hg_json_dump(answer, HG_JSON_INDENT, &text);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(answer);
+}
+
+static void print_text(const struct hg_session *s)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    struct hg_buf counts = HG_BUF_INIT;
+
+    hg_cmd_counts(state->counts, &counts);
+    hg_info("%s", hg_buf_str(&counts));
+    hg_buf_done(&counts);
+    if (state->counts[HG_CELL_WAITING])
+        hg_info("%zu cells wait for room: `hpcgrid resume`, `run` or `watch` sends them",
+                state->counts[HG_CELL_WAITING]);
+    if (state->counts[HG_CELL_AMBIGUOUS])
+        hg_info("%zu cells: no certain answer; `hpcgrid resume` looks them up",
+                state->counts[HG_CELL_AMBIGUOUS]);
+    puts(s->rd.path);
+}
+
+static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
+{
+    for (size_t b = 0; b < s->plan->n; b++)
+        if (*hg_drive_refusal(s->drive, (int)b + 1))
+            hg_err_set(hg_errs_next(errs), HG_E_REFUSED, "batch %zu was refused: %s", b + 1,
+                       hg_drive_refusal(s->drive, (int)b + 1));
+    return errs->n ? -1 : 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_session s;
+    int rc = -1;
+
+    wish.matrix = argv[0];
+    if (hg_session_begin(&s, &wish, argc, argv, errs) < 0)
+        return -1;
+    if (hg_session_check(&s, errs) == 0) {
+        size_t before = hg_drive_state(s.drive)->submissions.n;
+
+        rc = send_all(&s, errs);
+        if (rc == 0 && as_json)
+            print_json(&s, before);
+        else if (rc == 0)
+            print_text(&s);
+        if (rc == 0)
+            rc = add_refusals(&s, errs);
+    }
+    hg_session_done(&s);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_submit = {
+    .name = "submit",
+    .args = "MATRIX",
+    .summary = "Submit what Slurm's limits let in, and print the run's folder.",
+    .details =
+        "Continues the newest run of the matrix: cells with a good result do not run twice.\n"
+        "What does not fit waits for `run`, `watch` or `resume`. Nothing is submitted when\n"
+        "Slurm would refuse any batch.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

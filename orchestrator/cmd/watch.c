@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+#include "run/lock.h"
+
+static const char *reports;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { 0 },
+};
+
+/* Is anything left that the driver has to do or to wait for? */
+static bool is_over(const struct hg_run_state *state)
+{
+    for (int s = HG_CELL_WAITING; s < HG_CELL_OK; s++)
+        if (state->counts[s])
+            return false;
+    return true;
+}
+
+/* Somebody else drives: read his journal as it grows. 0: over, 1: he is gone, -1: err set. */
+static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
+{
+    struct hg_buf last = HG_BUF_INIT;
+    struct hg_lock_owner owner;
+    int rc = 1;
+
+    while (!hg_cmd_stop) {
+        struct hg_run_state *state = hg_run_state_load(rd->path, err);
+        struct hg_buf line = HG_BUF_INIT;
+        bool over;
+
+        if (!state) {
+            rc = -1;
+            break;
+        }
+        hg_cmd_counts(state->counts, &line);
+        if (strcmp(hg_buf_str(&line), hg_buf_str(&last)) != 0)
+            hg_info("%s", hg_buf_str(&line));
+        hg_buf_done(&last);
+        last = line;
+        over = is_over(state);
+        *bad = state->cells - state->counts[HG_CELL_OK];
+        hg_run_state_free(state);
+        if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
+            rc = over ? 0 : 1;
+            break;
+        }
+        hg_clock_sleep_s(1);
+    }
+    hg_buf_done(&last);
+    return rc;
+}
+
+static int drive(const char *run, struct hg_errs *errs)
+{
+    struct hg_session_back back = { .reports = reports, .run = run, .command = "watch" };
+    struct hg_session s;
+    size_t bad;
+    int rc;
+
+    if (hg_session_resume(&s, &back, errs) < 0)
+        return -1;
+    rc = hg_session_drive(&s, errs);
+    bad = hg_drive_state(s.drive)->cells - hg_drive_state(s.drive)->counts[HG_CELL_OK];
+    hg_session_done(&s);
+    if (rc == 1)
+        return 128 + hg_cmd_stop;
+    return rc < 0 ? -1 : bad > 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd = { 0 };
+    struct hg_lock_owner owner;
+    size_t bad = 0;
+    int rc = 1;
+
+    (void)argc;
+    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
+        return hg_errs_add(errs, &err);
+    if (hg_lock_find(rd.path, &owner, NULL) == 1) {
+        hg_cmd_catch_signals();
+        hg_info("driven by process %ld on %s (%s)", owner.pid, owner.host, owner.command);
+        rc = follow(&rd, &bad, &err);
+    }
+    hg_rundir_done(&rd);
+    if (rc < 0)
+        return hg_errs_add(errs, &err);
+    if (hg_cmd_stop)
+        return 128 + hg_cmd_stop;
+    return rc == 0 ? bad > 0 : drive(argv[0], errs);
+}
+
+const struct hg_cmd hg_cmd_watch = {
+    .name = "watch",
+    .args = "RUN",
+    .summary = "Follow a run to its end; drive it if nobody else does.",
+    .details =
+        "One line for each change; a moving line on a terminal. Exit code: 0 all cells have a\n"
+        "good result, 1 some have not. RUN is a run's folder, NAME, NAME/002 or a matrix file.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
