@@ -165,8 +165,8 @@ const struct hg_cmd hg_cmd_cancel = {
     .args = "RUN",
     .summary = "End jobs of a run and submit no more of it.",
     .details = "Works whoever drives the run. Cells that wait are not submitted any more; `run\n"
-               "--rerun-failed` takes them up again. RUN is a run's folder, NAME, NAME/002 or a\n"
-               "matrix file.",
+               "--rerun-failed` takes them up again. RUN is a run's folder, NAME, NAME/002 or\n"
+               "a matrix file.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

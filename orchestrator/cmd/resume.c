@@ -32,10 +32,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_resume = {
     .name = "resume",
     .args = "RUN",
-    .summary = "Go on with a run where it stopped: submit what waits, follow, collect, report.",
-    .details =
-        "RUN is a run's folder, NAME, NAME/002, or a matrix file (its newest run). Submissions\n"
-        "that an earlier hpcgrid left in doubt are looked up, never sent twice.",
+    .summary = "Go on with a run where it stopped, to its end.",
+    .details = "RUN is a run's folder, NAME, NAME/002, or a matrix file (its newest run).\n"
+               "Submissions that an earlier hpcgrid left in doubt are looked up, never sent\n"
+               "twice.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

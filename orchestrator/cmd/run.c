@@ -7,8 +7,7 @@ static struct hg_session_wish wish;
 static bool again;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'b', "box", &wish.box, NULL,
-      "in a private Slurm on this machine, removed at the end", 0, 0 },
+    { HG_OPT_FLAG, 'b', "box", &wish.box, NULL, "in a private Slurm on this machine", 0, 0 },
     { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
       0, 0 },
     { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "only these cells", 0, 0 },
@@ -55,10 +54,10 @@ const struct hg_cmd hg_cmd_run = {
     .name = "run",
     .args = "MATRIX",
     .summary = "Submit a matrix, follow it to its end, collect the results, print the tables.",
-    .details =
-        "Continues the newest run of the matrix: cells with a good result do not run twice,\n"
-        "cells that are new in the matrix are added. Ctrl-C leaves the jobs running and says\n"
-        "how to come back. Exit code: 0 all cells have a good result, 1 some have not.",
+    .details = "Continues the newest run of the matrix: cells with a good result do not run\n"
+               "twice, cells that are new in the matrix are added. Ctrl-C leaves the jobs\n"
+               "running and says how to come back. Exit code: 0 all cells have a good result,\n"
+               "1 some have not.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -307,9 +307,9 @@ const struct hg_cmd hg_cmd_status = {
     .name = "status",
     .args = "RUN",
     .summary = "Say how far a run is, from its journal and one question to Slurm.",
-    .details =
-        "Needs no lock and changes nothing. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
-        "file. \"ended\" cells have left the queue; `hpcgrid resume` reads their results.",
+    .details = "Needs no lock and changes nothing. RUN is a run's folder, NAME, NAME/002 or a\n"
+               "matrix file. \"ended\" cells have left the queue; `hpcgrid resume` reads their\n"
+               "results.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

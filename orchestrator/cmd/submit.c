@@ -116,10 +116,9 @@ const struct hg_cmd hg_cmd_submit = {
     .name = "submit",
     .args = "MATRIX",
     .summary = "Submit what Slurm's limits let in, and print the run's folder.",
-    .details =
-        "Continues the newest run of the matrix: cells with a good result do not run twice.\n"
-        "What does not fit waits for `run`, `watch` or `resume`. Nothing is submitted when\n"
-        "Slurm would refuse any batch.",
+    .details = "Continues the newest run of the matrix: cells with a good result do not run\n"
+               "twice. What does not fit waits for `run`, `watch` or `resume`. Nothing is\n"
+               "submitted when Slurm would refuse any batch.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -102,9 +102,9 @@ const struct hg_cmd hg_cmd_watch = {
     .name = "watch",
     .args = "RUN",
     .summary = "Follow a run to its end; drive it if nobody else does.",
-    .details =
-        "One line for each change; a moving line on a terminal. Exit code: 0 all cells have a\n"
-        "good result, 1 some have not. RUN is a run's folder, NAME, NAME/002 or a matrix file.",
+    .details = "One line for each change; a moving line on a terminal. Exit code: 0 all cells\n"
+               "have a good result, 1 some have not. RUN is a run's folder, NAME, NAME/002 or\n"
+               "a matrix file.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,
