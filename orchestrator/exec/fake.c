@@ -556,6 +556,7 @@ static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, st
 
                 if (t->index < range->first || t->index > range->last || t->phase == TASK_ENDED)
                     continue;
+                t->hidden = tasks && t->phase == TASK_PENDING; /* as Slurm does */
                 t->phase = TASK_ENDED;
                 t->state = "CANCELLED";
                 t->end_s = x->now_s;

@@ -335,6 +335,7 @@ void hg_drive_close(struct hg_drive *d)
     }
     free(d->tasks);
     free(d->refusals);
+    free(d->shown);
     drop_news(d);
     HG_VEC_DONE(&d->news);
     HG_VEC_DONE(&d->stops);

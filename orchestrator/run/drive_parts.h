@@ -46,6 +46,8 @@ struct hg_drive {
     bool fresh;         /* it was in this pass */
     bool looked_back;   /* results of cells given up earlier were looked for */
     size_t table_tasks; /* ours that it showed */
+    uint32_t *shown;    /* by submission - 1: the last poll that showed any job of it */
+    size_t n_shown;
     double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s;
     size_t awaited; /* cells whose job is gone and whose end is not known yet */
 

@@ -85,7 +85,12 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
                          const struct hg_attempt *a, double gone_s, struct hg_err *err)
 {
     double time_s = d->plan->items[sub->batch - 1].time_s;
+    bool shown = sub->number <= d->n_shown && d->shown[sub->number - 1] == d->polls;
 
+    /* A waiting part of an array leaves no trace when it is cancelled. A job that Slurm forgot is
+     * gone as a whole. */
+    if (d->fresh && !a->claimed && (cell->cancel || (shown && task->missed >= 2)))
+        return give_verdict(d, sub, index, "CANCELLED", err);
     if (task->missed < 2 || gone_s < d->o.visible_s || !d->fresh) {
         d->awaited++;
         return 0;

@@ -162,6 +162,22 @@ static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
     return rc;
 }
 
+/* Remember that a submission has jobs in the table. */
+static int mark_shown(struct hg_drive *d, const struct hg_submission *sub, struct hg_err *err)
+{
+    if (sub->number > d->n_shown) {
+        uint32_t *grown = realloc(d->shown, sub->number * 2 * sizeof *grown);
+
+        if (!grown)
+            return hg_err_oom(err);
+        memset(grown + d->n_shown, 0, (sub->number * 2 - d->n_shown) * sizeof *grown);
+        d->shown = grown;
+        d->n_shown = sub->number * 2;
+    }
+    d->shown[sub->number - 1] = d->polls;
+    return 0;
+}
+
 /* Cells whose job should be in the table and is not. */
 static void mark_missing(struct hg_drive *d)
 {
@@ -193,7 +209,8 @@ int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
         const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
 
         /* A refused submission may leave a failed record behind. */
-        if (sub && sub->state != HG_SUB_REJECTED && read_job(d, &jobs->items[i], sub, err) < 0)
+        if (sub && sub->state != HG_SUB_REJECTED &&
+            (mark_shown(d, sub, err) < 0 || read_job(d, &jobs->items[i], sub, err) < 0))
             return -1;
     }
     mark_missing(d);

@@ -337,6 +337,26 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     end_world(&w);
 }
 
+static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **state)
+{
+    struct hg_drive_pass pass;
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 6;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"start_s\":5,\"run_s\":20}}", &cells, 1);
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    assert_int_equal(fake->cancel(w.exec, 1, "2-3", NULL), 0); /* scancel, behind our back */
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 4, cancelled 2");
+    assert_int_equal(hg_drive_state(w.drive)->submissions.n, 1);
+    end_world(&w);
+}
+
 static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -678,6 +698,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
+        cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
         cmocka_unit_test(test_a_plan_that_grew_runs_only_what_is_new),
         cmocka_unit_test(test_a_reader_sees_what_the_table_says),
         cmocka_unit_test(test_a_full_disk_stops_it_before_the_request),
