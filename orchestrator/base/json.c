@@ -799,6 +799,34 @@ json_t *hg_json_schema(const struct hg_field *fields, bool notes)
     return s;
 }
 
+static void reference_type(const json_t *schema, struct hg_buf *out)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    const json_t *any = json_object_get(schema, "anyOf");
+    json_t *one;
+    size_t i;
+
+    if (type)
+        hg_buf_puts(out, strcmp(type, "array") == 0 ? "list" : type);
+    json_array_foreach((json_t *)any, i, one)
+    {
+        hg_buf_puts(out, i ? " or " : "");
+        reference_type(one, out);
+    }
+}
+
+/* What a JSON member may be, in a word, from its schema. */
+static void reference_json(const struct hg_field *f, struct hg_buf *out)
+{
+    json_t *schema = f->schema ? json_loads(f->schema, JSON_DECODE_ANY, NULL) : NULL;
+
+    if (schema)
+        reference_type(schema, out);
+    else
+        hg_buf_puts(out, "any value");
+    json_decref(schema);
+}
+
 void hg_json_reference(const struct hg_field *fields, struct hg_buf *out)
 {
     static const char *const kinds[] = {
@@ -808,7 +836,7 @@ void hg_json_reference(const struct hg_field *fields, struct hg_buf *out)
         [HG_J_STRING] = "string",
         [HG_J_STRINGS] = "list of strings",
         [HG_J_OBJECT] = "object",
-        [HG_J_JSON] = "see below",
+        [HG_J_JSON] = "",
     };
 
     hg_buf_puts(out, "| member | type | meaning |\n| --- | --- | --- |\n");
@@ -817,6 +845,8 @@ void hg_json_reference(const struct hg_field *fields, struct hg_buf *out)
             continue;
         hg_buf_printf(out, "| `%s`%s | %s", fields->name,
                       fields->flags & HG_J_REQUIRED ? " (required)" : "", kinds[fields->kind]);
+        if (fields->kind == HG_J_JSON)
+            reference_json(fields, out);
         if ((fields->kind == HG_J_INT || fields->kind == HG_J_REAL) &&
             (fields->min != 0 || fields->max != 0)) {
             if (fields->max >= 1e15)

@@ -150,7 +150,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = m ? explain(&x) : -1;
 
     (void)argc;
-    if (rc == 0 && !x.found && strpbrk(argv[1], "=.!<>, "))
+    if (rc == 0 && !x.found && (strpbrk(argv[1], "=.!<>, ") || hg_grid_has_key(m->grid, argv[1])))
         rc = explain_selected(&x, argv[1]);
     if (rc == 0 && !x.found) {
         struct hg_err *err = hg_errs_next(errs);

@@ -507,28 +507,24 @@ static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_e
         hg_err_hint(err, "in: %.200s", e->text);
 }
 
-/* Compile one expression. In brackets, as it will stand beside others; bare, for the message that
- * belongs to the text as written. */
+/* Compile one expression: bare first, for the message that belongs to the text as written, then in
+ * brackets, as it would stand beside others. */
 static int compile_alone(struct hg_exprs *x, struct expr *e, struct hg_err *err)
 {
     char *bare = hg_str_printf("%s%s", program_head, e->text);
     char *closed = hg_str_printf("%s(%s\n)", program_head, e->text);
-    jq_state *jq;
+    jq_state *jq = NULL;
 
-    if (bare && closed) {
-        jq = compile(x, bare);
-        if (!jq) {
-            describe(x, e, err);
-        } else {
-            jq_teardown(&jq);
-            e->own = e->closed ? compile(x, closed) : NULL;
-            if (!e->own)
-                hg_err_set(err, HG_E_INPUT,
-                           "the expression does not compile: a bracket or string is open");
-        }
-    } else {
+    if (!bare || !closed)
         hg_err_oom(err);
-    }
+    else if (!e->closed)
+        hg_err_set(err, HG_E_INPUT,
+                   "the expression does not compile: a bracket or a string is open at its end, or "
+                   "closed once too often");
+    else if (!(jq = compile(x, bare)) || !(e->own = compile(x, closed)))
+        describe(x, e, err);
+    if (jq)
+        jq_teardown(&jq);
     free(bare);
     free(closed);
     return e->own ? 0 : -1;

@@ -242,7 +242,7 @@ const struct hg_field hg_matrix_fields[] = {
       .schema = TEXTS_SCHEMA, .doc = "jq expressions for members that a cell lacks, in order" },
     { "repeats", HG_J_INT, offsetof(struct top, repeats), .min = 1, .max = 100000,
       .doc = "how many times every cell is run; absent: 1" },
-    { "shuffle", HG_J_INT, offsetof(struct top, shuffle), .min = -9e15, .max = 9e14,
+    { "shuffle", HG_J_INT, offsetof(struct top, shuffle), .min = 0, .max = 999999999999999,
       .doc = "a seed: the cells of each round are mixed" },
     { "together", HG_J_STRINGS, 0, HG_J_NOT_YET, .doc = "cells that run in one job" },
     { "baseline", HG_J_JSON, offsetof(struct top, baseline), .check = check_object,
