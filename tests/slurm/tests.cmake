@@ -2,6 +2,7 @@
 # These start a Slurm of their own (hpcgrid box) and take it down again; they skip where slurmd is not installed.
 hg_add_bats(slurm/10-box.bats slurm 120)
 hg_add_bats(slurm/20-agent.bats slurm 180)
+hg_add_bats(slurm/30-node.bats slurm 300)
 
 if(TARGET hpcgrid_agent)
     # Every error number of the Slurm that is installed, by name: the agent's table must know them all.
