@@ -73,7 +73,6 @@ static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape,
         return NULL;
     *b = (struct hg_batch){ .number = (int)mk->plan->n };
     snprintf(name, sizeof name, "%s-%d", mk->plan->name, b->number);
-    /* USR1 ends a program that does not expect it: only the worker is sent it */
     b->job = hg_shape_job(shape, mk->m->site, name, worker);
     b->time_s = shape->time_s;
     b->gpu = shape->hw->gpus_per_node > 0;

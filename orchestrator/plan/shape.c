@@ -41,7 +41,7 @@ static const struct {
     { "--constraint", 'C', "the hardware's \"constraint\" in the site" },
     { "--reservation", 0, "\"reservation\" in the site" },
     { "--licenses", 'L', "\"licenses\" in the site" },
-    { "--signal", 0, "\"signal_lead_s\" in the site" },
+    { "--signal", 0, "\"signal_lead_s\" in the site, or --signal=USR1@SECONDS" },
     { "--array", 'a', NULL },
     { "--job-name", 'J', NULL },
     { "--comment", 0, NULL },
@@ -76,46 +76,52 @@ static int check_option(const char *word, struct hg_err *err)
     return 0;
 }
 
-static int push_option(const char *word, struct hg_words *out, struct hg_err *err)
+static int push_option(const char *word, struct hg_shape *s, struct hg_err *err)
 {
+    unsigned lead;
+    int end = 0;
+
+    if (sscanf(word, "--signal=USR1@%5u%n", &lead, &end) == 1 && word[end] == '\0') {
+        s->signal_lead_s = lead;
+        return 0;
+    }
     if (check_option(word, err) < 0)
         return -1;
-    return hg_words_push(out, word) < 0 ? hg_err_oom(err) : 0;
+    return hg_words_push(&s->extra, word) < 0 ? hg_err_oom(err) : 0;
+}
+
+static int push_module(const char *word, struct hg_shape *s, struct hg_err *err)
+{
+    return hg_words_push(&s->modules, word) < 0 ? hg_err_oom(err) : 0;
 }
 
 /* A text is split at blanks, a list is taken as it is. */
-static int push_words(const json_t *value, const char *key, bool options, struct hg_words *out,
-                      struct hg_err *err)
+static int push_words(const json_t *value, const char *key,
+                      int (*push)(const char *word, struct hg_shape *s, struct hg_err *err),
+                      struct hg_shape *s, struct hg_err *err)
 {
+    const char *p = json_string_value(value);
     size_t i;
     json_t *item;
 
-    if (json_is_string(value)) {
-        const char *p = json_string_value(value);
-
-        for (p += strspn(p, WORD_SEPARATORS); *p; p += strspn(p, WORD_SEPARATORS)) {
-            size_t n = strcspn(p, WORD_SEPARATORS);
-            char *word = strndup(p, n);
-            int rc = !word     ? hg_err_oom(err)
-                     : options ? push_option(word, out, err)
-                               : hg_words_push(out, word);
-
-            free(word);
-            if (rc < 0)
-                return hg_err_oom(err); /* an earlier error stands */
-            p += n;
-        }
-        return 0;
-    }
-    if (value && !json_is_null(value) && !json_is_array(value))
+    if (value && !json_is_null(value) && !json_is_array(value) && !p)
         return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
+    while (p && *(p += strspn(p, WORD_SEPARATORS))) {
+        size_t n = strcspn(p, WORD_SEPARATORS);
+        char *word = strndup(p, n);
+        int rc = word ? push(word, s, err) : hg_err_oom(err);
+
+        free(word);
+        if (rc < 0)
+            return -1;
+        p += n;
+    }
     json_array_foreach(value, i, item)
     {
         if (!json_is_string(item))
             return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
-        if (options ? push_option(json_string_value(item), out, err) < 0
-                    : hg_words_push(out, json_string_value(item)) < 0)
-            return hg_err_oom(err);
+        if (push(json_string_value(item), s, err) < 0)
+            return -1;
     }
     return 0;
 }
@@ -223,10 +229,10 @@ int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shap
         return -1;
     s->time_s = hg_cell_time_s(cell);
     if (push_strings(site->extra, &s->extra, err) < 0 ||
-        push_words(json_object_get(cell, "sbatch"), "sbatch", true, &s->extra, err) < 0 ||
+        push_words(json_object_get(cell, "sbatch"), "sbatch", push_option, s, err) < 0 ||
         push_strings(site->modules, &s->modules, err) < 0)
         return -1;
-    return push_words(json_object_get(cell, "modules"), "modules", false, &s->modules, err);
+    return push_words(json_object_get(cell, "modules"), "modules", push_module, s, err);
 }
 
 void hg_shape_done(struct hg_shape *s)
@@ -248,6 +254,8 @@ void hg_shape_key(const struct hg_shape *s, struct hg_buf *out)
     hg_buf_printf(out, "%s %lldx%lld tasks=%lld cpus=%lld mem=%lld time=%.0f", s->hw->name,
                   s->nodes, s->gpus_per_node, s->tasks_per_node, s->cpus_per_task, s->mem_mib,
                   s->time_s);
+    if (s->signal_lead_s)
+        hg_buf_printf(out, " signal=%lld", s->signal_lead_s);
     key_words("sbatch", &s->extra, out);
     key_words("module", &s->modules, out);
 }
@@ -304,8 +312,9 @@ static json_t *words_json(const struct hg_words *words)
 }
 
 json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const char *name,
-                     bool signal)
+                     bool worker)
 {
+    long long lead_s = s->signal_lead_s ? s->signal_lead_s : worker ? site->signal_lead_s : 0;
     json_t *job = json_object();
 
     if (!job)
@@ -323,8 +332,8 @@ json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const
     set_text(job, "constraint", s->hw->constraint);
     set_text(job, "reservation", site->reservation);
     set_licenses(job, s, site->licenses);
-    if (signal && s->time_s > (double)(site->signal_lead_s + SIGNAL_EARLY_S))
-        set_count(job, "signal_lead_s", site->signal_lead_s);
+    if (s->time_s > (double)(lead_s + SIGNAL_EARLY_S))
+        set_count(job, "signal_lead_s", lead_s);
     json_object_set_new(job, "requeue", json_true());
     if (s->extra.n)
         json_object_set_new(job, "extra", words_json(&s->extra));

@@ -17,6 +17,7 @@ struct hg_shape {
     long long nodes, gpus_per_node, tasks_per_node, cpus_per_task;
     long long mem_mib;       /* per node; 0: the site's default */
     double time_s;           /* 0: the partition's limit */
+    long long signal_lead_s; /* "--signal=USR1@N" among the cell's options; 0: none */
     struct hg_words extra;   /* the site's and the cell's sbatch options */
     struct hg_words modules; /* the site's, then the cell's */
 };
@@ -30,9 +31,10 @@ void hg_shape_done(struct hg_shape *shape);
 /* Append a text that is equal exactly for equal shapes. */
 void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
 
-/* The job object of the shape (exec/executor.h), named `name`. signal: USR1 before the limit is
- * wanted. NULL when memory is gone. */
+/* The job object of the shape (exec/executor.h), named `name`. worker: hpcgrid-worker runs, which
+ * expects USR1 before the time limit; it would end any other program, so that gets it only when the
+ * cell asks for it. NULL when memory is gone. */
 json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,
-                     bool signal);
+                     bool worker);
 
 #endif

@@ -123,6 +123,9 @@ static void test_a_job_asks_for_what_cell_and_site_say(void **state)
         { "\"workload\":{\"program\":\"hpcgrid-worker\"},\"axes\":{\"hardware\":\"cpu\",\"time\":600}",
           "{\"name\":\"t-1\",\"nodes\":1,\"tasks_per_node\":1,\"cpus_per_task\":1,\"time_s\":600,\"account\":\"acc\","
           "\"qos\":\"low\",\"signal_lead_s\":120,\"requeue\":true,\"extra\":[\"--exclusive\"]}" },
+        { COMMAND "\"axes\":{\"hardware\":\"cpu\",\"time\":600,\"sbatch\":\"--signal=USR1@90\"}",
+          "{\"name\":\"t-1\",\"nodes\":1,\"tasks_per_node\":1,\"cpus_per_task\":1,\"time_s\":600,\"account\":\"acc\","
+          "\"qos\":\"low\",\"signal_lead_s\":90,\"requeue\":true,\"extra\":[\"--exclusive\"]}" },
     };
 
     (void)state;
@@ -183,6 +186,8 @@ static void test_what_cannot_be_asked_for_is_refused_with_the_reason(void **stat
                    "the sbatch option --time is hpcgrid's own\n  use the key \"time\"");
     expect_refusal(COMMAND "\"axes\":{\"sbatch\":[\"-N4\"]}",
                    "the sbatch option -N4 is hpcgrid's own");
+    expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--signal=B:TERM@5\"}",
+                   "or --signal=USR1@SECONDS");
     expect_refusal("\"workload\":{\"command\":[\"a\",\"x{{args}}\"]},\"axes\":{\"n\":[1]}",
                    "\"x{{args}}\": {{args}} stands for several words");
 }
