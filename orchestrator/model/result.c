@@ -13,6 +13,9 @@
 #include "model/frame.h"
 #include "model/stats.h"
 
+/* The text of a larger set is not kept for the places of later errors. */
+#define TEXT_KEPT_MAX ((size_t)16 << 20)
+
 /* ---- Metrics ---- */
 
 static bool has_suffix(const char *text, size_t len, const char *suffix)
@@ -518,7 +521,13 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
     read_head(set, errs);
     if (errs->n + errs->dropped != before || read_entries(set, flags, errs) < 0)
         return -1;
-    return settle_attempts(set, flags, errs);
+    if (settle_attempts(set, flags, errs) < 0)
+        return -1;
+    if (set->doc.len > TEXT_KEPT_MAX) {
+        free(set->doc.text);
+        set->doc.text = NULL;
+    }
+    return 0;
 }
 
 int hg_results_load(const char *path, struct hg_results *set, struct hg_errs *errs)
