@@ -7,6 +7,7 @@ extern const struct hg_cmd hg_cmd_box;
 extern const struct hg_cmd hg_cmd_cancel;
 extern const struct hg_cmd hg_cmd_check;
 extern const struct hg_cmd hg_cmd_collect;
+extern const struct hg_cmd hg_cmd_compare;
 extern const struct hg_cmd hg_cmd_doctor;
 extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
@@ -34,6 +35,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_resume,
     &hg_cmd_collect,
     &hg_cmd_report,
+    &hg_cmd_compare,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

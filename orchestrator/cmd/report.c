@@ -11,12 +11,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cmd/results.h"
 #include "report/renderer.h"
 #include "report/save.h"
-#include "run/collect.h"
-#include "run/drive.h"
-#include "run/events.h"
-#include "run/rundir.h"
 
 static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
                   *reports;
@@ -152,76 +149,21 @@ struct input {
     char *tables; /* folder for the saved forms, if the only operand is a run */
 };
 
-/* A run's results, collected from its folder. */
-static int read_run(const char *word, struct input *in, struct hg_results *set,
-                    struct hg_errs *errs)
-{
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
-    struct hg_rundir rd = { 0 };
-    struct hg_collect_count count;
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
-    struct hg_run_state *state = NULL;
-    int rc = -1;
-
-    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, &err) < 0)
-        return hg_errs_add(errs, &err);
-    /* Without its journal a run still has its results; only what became of the rest is not known. */
-    state = hg_run_state_load(rd.path, &why);
-    if (!state && why.code != HG_E_NOTFOUND)
-        hg_warn("%s: %s", rd.path, why.text);
-    doc.root = hg_collect_run(&rd, state ? hg_drive_verdict : NULL, state, &count, &err);
-    hg_run_state_free(state);
-    doc.file = strdup(rd.path);
-    if (doc.root && doc.file)
-        rc = hg_results_decode(&doc, HG_RESULTS_TOLERANT, set, errs);
-    else
-        hg_errs_add(errs, &err);
-    free(in->tables);
-    in->tables = hg_rundir_path(&rd, "tables");
-    hg_json_doc_done(&doc);
-    hg_rundir_done(&rd);
-    return rc;
-}
-
-/* A matrix names its newest run. */
-static bool is_matrix(const struct hg_json_doc *doc)
-{
-    return json_object_get(doc->root, "hpcgrid") && !json_object_get(doc->root, "schema");
-}
-
-static int read_operand(const char *word, struct input *in, struct hg_errs *errs)
-{
-    struct hg_results *set = HG_VEC_PUSH(in);
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    int rc;
-
-    if (!set)
-        return hg_err_oom(hg_errs_next(errs));
-    *set = (struct hg_results)HG_RESULTS_INIT;
-    if (strcmp(word, "-") != 0 && (!hg_fs_exists(word) || hg_fs_is_dir(word)))
-        return read_run(word, in, set, errs);
-    rc = hg_fs_read(word, HG_RESULTS_FILE_MAX, &text, &err);
-    if (rc == 0)
-        rc = hg_json_parse(word, hg_buf_str(&text), text.len, &doc, &err);
-    hg_buf_done(&text);
-    if (rc < 0)
-        return hg_errs_add(errs, &err);
-    if (!is_matrix(&doc))
-        return hg_results_decode(&doc, 0, set, errs);
-    hg_json_doc_done(&doc);
-    return read_run(word, in, set, errs);
-}
-
 static int read_all(int argc, char **argv, struct input *in, struct hg_errs *errs)
 {
     int rc = 0;
 
-    for (int i = 0; i < argc; i++)
-        if (read_operand(argv[i], in, errs) < 0)
+    for (int i = 0; i < argc; i++) {
+        struct hg_results *set = HG_VEC_PUSH(in);
+
+        if (!set)
+            return hg_err_oom(hg_errs_next(errs));
+        *set = (struct hg_results)HG_RESULTS_INIT;
+        free(in->tables);
+        in->tables = NULL;
+        if (hg_cmd_results(argv[i], reports, set, &in->tables, errs) < 0)
             rc = -1;
+    }
     if (in->n != 1 || rows || columns || metric || better || where || baseline) {
         free(in->tables); /* saved forms are those that the matrix asks for */
         in->tables = NULL;

@@ -244,8 +244,10 @@ static int index_stripped(struct hg_build *b, struct lookup *l)
 
 static int find_base(struct hg_build *b, struct lookup *l, struct hg_config *c)
 {
-    const json_t *members = b->options->baseline;
+    const json_t *members = b->r->baseline;
 
+    if (!b->options->baseline && !b->options->against_first)
+        members = NULL;
     for (size_t i = 0; i < c->n_entries && !members && c->base == HG_MAP_NONE; i++) {
         const struct hg_report_entry *e = &b->r->entries[b->config_entries[c->begin + i]];
 
@@ -285,6 +287,18 @@ static int check_members(struct hg_build *b, const struct hg_results *set, const
     return rc;
 }
 
+/* { "source": the first set }: put over a cell, this is the same cell there. */
+static json_t *first_set(const struct hg_report *r)
+{
+    size_t key = hg_frame_find_key(&r->frame, r->source_key);
+
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].set == 0)
+            return json_pack("{s:O}", r->source_key,
+                             r->frame.values.items[hg_frame_row(&r->frame, i)[key]].json);
+    return NULL;
+}
+
 static int check_baselines(struct hg_build *b)
 {
     struct hg_report *r = b->r;
@@ -292,6 +306,11 @@ static int check_baselines(struct hg_build *b)
     int rc = shown ? check_members(b, NULL, shown) : 0;
 
     b->wants_speedup = shown != NULL;
+    if (b->options->against_first) {
+        r->baseline = first_set(r);
+        b->wants_speedup = true;
+        return r->baseline ? 0 : hg_err_oom(hg_errs_next(b->errs));
+    }
     for (size_t s = 0; s < r->n_sets && !b->options->baseline; s++) {
         const struct hg_results *set = &r->sets[s];
 

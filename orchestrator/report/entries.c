@@ -24,34 +24,69 @@ static void set_label(const struct hg_results *set, struct hg_buf *out)
         hg_buf_printf(out, "/%s", set->run);
 }
 
-/* Sets that are called the same are told apart by their files. */
-static json_t *source_value(const struct hg_report *r, size_t set)
+static bool is_shared(const struct hg_report *r, size_t set)
 {
-    struct hg_buf label = HG_BUF_INIT, other = HG_BUF_INIT;
-    bool same = false;
-    json_t *value;
+    for (size_t i = 0; i < r->n_sets; i++)
+        if (i != set && r->labels[i] && strcmp(r->labels[i], r->labels[set]) == 0)
+            return true;
+    return false;
+}
 
-    set_label(&r->sets[set], &label);
-    for (size_t i = 0; i < r->n_sets && !same; i++) {
-        hg_buf_clear(&other);
-        set_label(&r->sets[i], &other);
-        same = i != set && strcmp(hg_buf_str(&label), hg_buf_str(&other)) == 0;
+/* Give every set a label by `make`; those whose label is shared already if `again`. */
+static int relabel(struct hg_report *r, bool again,
+                   void (*make)(const struct hg_report *r, size_t set, struct hg_buf *out))
+{
+    bool *wanted = calloc(r->n_sets, sizeof *wanted);
+    int rc = wanted ? 0 : -1;
+
+    for (size_t i = 0; i < r->n_sets && rc == 0; i++)
+        wanted[i] = !again || is_shared(r, i);
+    for (size_t i = 0; i < r->n_sets && rc == 0; i++) {
+        struct hg_buf label = HG_BUF_INIT;
+
+        if (!wanted[i])
+            continue;
+        make(r, i, &label);
+        free(r->labels[i]);
+        r->labels[i] = hg_buf_detach(&label);
+        rc = r->labels[i] ? 0 : -1;
     }
-    value = json_string(same && r->sets[set].doc.file ? r->sets[set].doc.file : hg_buf_str(&label));
-    hg_buf_done(&other);
-    hg_buf_done(&label);
-    return value;
+    free(wanted);
+    return rc;
+}
+
+static void label_by_name(const struct hg_report *r, size_t set, struct hg_buf *out)
+{
+    set_label(&r->sets[set], out);
+}
+
+static void label_by_file(const struct hg_report *r, size_t set, struct hg_buf *out)
+{
+    hg_buf_puts(out, r->sets[set].doc.file ? r->sets[set].doc.file : r->labels[set]);
+}
+
+static void label_by_number(const struct hg_report *r, size_t set, struct hg_buf *out)
+{
+    hg_buf_printf(out, "%s #%zu", r->labels[set], set + 1);
+}
+
+/* Sets that are called the same are told apart by their files, and these by numbers: two sets are
+ * never one. */
+static int label_sets(struct hg_report *r)
+{
+    r->labels = calloc(r->n_sets, sizeof *r->labels);
+    return r->labels && relabel(r, false, label_by_name) == 0 &&
+                   relabel(r, true, label_by_file) == 0 && relabel(r, true, label_by_number) == 0
+               ? 0
+               : -1;
 }
 
 static int make_title(struct hg_report *r)
 {
     struct hg_buf title = HG_BUF_INIT;
 
-    for (size_t i = 0; i < r->n_sets; i++) {
-        if (i)
-            hg_buf_puts(&title, ", ");
-        set_label(&r->sets[i], &title);
-    }
+    for (size_t i = 0; i < r->n_sets; i++)
+        hg_buf_printf(&title, "%s%s", i ? ", " : "", r->labels[i]);
     r->title = hg_buf_detach(&title);
     return r->title ? 0 : -1;
 }
@@ -80,10 +115,26 @@ static int list_entries(struct hg_report *r)
     return 0;
 }
 
+/* A name for the key that tells sets apart, one that no cell has. */
+static const char *source_key(const struct hg_report *r)
+{
+    static const char *const names[] = { "source", "set", "input" };
+    size_t i = 0;
+
+    if (r->n_sets < 2)
+        return NULL;
+    for (size_t e = 0; e < r->n_entries && i < 2; e++)
+        if (json_object_get(r->entries[e].result->cell, names[i])) {
+            i++;
+            e = 0;
+        }
+    return names[i];
+}
+
 static int build_frame(struct hg_report *r)
 {
     const json_t **cells = malloc((r->n_entries + 1) * sizeof *cells);
-    const char *extra = r->n_sets > 1 ? "source" : NULL;
+    const char *extra = r->source_key = source_key(r);
     int rc = -1;
 
     for (size_t i = 0; cells && i < r->n_entries; i++)
@@ -91,7 +142,7 @@ static int build_frame(struct hg_report *r)
     if (!cells || hg_frame_build(&r->frame, cells, r->n_entries, extra) < 0)
         goto out;
     for (size_t s = 0; extra && s < r->n_sets; s++) {
-        json_t *source = source_value(r, s);
+        json_t *source = json_string(r->labels[s]);
         size_t key = hg_frame_find_key(&r->frame, extra),
                value = source ? hg_frame_value(&r->frame, source) : HG_MAP_NONE;
 
@@ -316,7 +367,8 @@ int hg_build_entries(struct hg_build *b)
 {
     struct hg_report *r = b->r;
 
-    if (make_title(r) < 0 || list_entries(r) < 0 || build_frame(r) < 0 || settle_rehearsals(r) < 0)
+    if (label_sets(r) < 0 || make_title(r) < 0 || list_entries(r) < 0 || build_frame(r) < 0 ||
+        settle_rehearsals(r) < 0)
         return hg_err_oom(hg_errs_next(b->errs));
     if (mark_shown(b) < 0 || settle_metric(b) < 0)
         return -1;

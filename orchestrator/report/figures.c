@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -299,4 +300,73 @@ void hg_number_append(double v, int decimals, struct hg_buf *out)
         hg_buf_puts(out, v > 0 ? "∞" : "-∞");
     else
         hg_buf_printf(out, "%.*f", decimals, v);
+}
+
+/* ---- Lines ---- */
+
+void hg_line_end(struct hg_buf *out)
+{
+    while (out->len && out->data[out->len - 1] == ' ')
+        out->len--;
+    if (out->data)
+        out->data[out->len] = '\0';
+    hg_buf_puts(out, "\n");
+}
+
+/* Bytes of the text that fit into so many columns; at least one character. */
+static size_t fitting(const char *text, size_t n, size_t columns)
+{
+    size_t fits = 0, width = 0;
+
+    while (fits < n) {
+        char one[8] = { text[fits] };
+        size_t len = 1;
+
+        while (fits + len < n && len < 4 && ((unsigned char)text[fits + len] & 0xc0) == 0x80) {
+            one[len] = text[fits + len];
+            len++;
+        }
+        width += hg_text_width(one);
+        if (fits && width > columns)
+            break;
+        fits += len;
+    }
+    return fits;
+}
+
+static size_t fitted_width(const char *text, size_t n)
+{
+    char *part = strndup(text, n);
+    size_t width = part ? hg_text_width(part) : n;
+
+    free(part);
+    return width;
+}
+
+void hg_wrapped_append(const char *text, size_t width, size_t indent, size_t at, struct hg_buf *out)
+{
+    bool first = true;
+
+    while (*text) {
+        size_t n = strcspn(text, " "), room = width > at + !first ? width - at - !first : 0;
+        bool fits = room && fitting(text, n, room) == n;
+
+        if (!fits && at > indent) {
+            hg_line_end(out);
+            hg_buf_printf(out, "%*s", (int)indent, "");
+            at = indent;
+            first = true;
+            continue;
+        }
+        if (!first) {
+            hg_buf_puts(out, " ");
+            at++;
+        }
+        n = fits ? n : fitting(text, n, room);
+        hg_buf_append(out, text, n);
+        at = fits ? at + fitted_width(text, n) : width;
+        first = !fits;
+        text += n + (fits ? strspn(text + n, " ") : 0);
+    }
+    hg_buf_puts(out, "\n");
 }

@@ -52,6 +52,14 @@ void hg_table_title(const struct hg_report *r, const struct hg_table *t, struct 
 /* Append text with control characters as "?", cut to at most `columns` columns (0: not cut). */
 void hg_clean_append(const char *text, size_t columns, struct hg_buf *out);
 
+/* End a line without blanks behind it: they are invisible and differ. */
+void hg_line_end(struct hg_buf *out);
+
+/* Append words of a text and an end of line, broken at blanks to fit the width (longer words anywhere);
+ * later lines are indented. `at`: columns of the first line that are taken already. */
+void hg_wrapped_append(const char *text, size_t width, size_t indent, size_t at,
+                       struct hg_buf *out);
+
 /* Append a number with `decimals`, "-" in front where negative; "–" for NaN, "∞" for infinity. */
 void hg_number_append(double v, int decimals, struct hg_buf *out);
 

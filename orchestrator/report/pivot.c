@@ -134,12 +134,60 @@ static bool has_shape(const struct hg_report *r, const struct keys *keys)
     return false;
 }
 
+/* Distinct combinations of these keys among the cells shown; HG_MAP_NONE when memory is gone. */
+static size_t count_combinations(const struct hg_report *r, const struct keys *keys)
+{
+    uint32_t *values = malloc((keys->n + 1) * sizeof *values);
+    struct hg_map seen = HG_MAP_INIT;
+    size_t n = values ? 0 : HG_MAP_NONE;
+
+    for (size_t i = 0; i < r->n_entries && n != HG_MAP_NONE; i++) {
+        if (!r->entries[i].shown)
+            continue;
+        for (size_t k = 0; k < keys->n; k++)
+            values[k] = hg_frame_row(&r->frame, i)[keys->items[k]];
+        if (hg_map_put(&seen, values, keys->n * sizeof *values, 1) == HG_MAP_NONE)
+            n = HG_MAP_NONE;
+    }
+    n = n == HG_MAP_NONE ? n : seen.n;
+    hg_map_done(&seen);
+    free(values);
+    return n;
+}
+
+/* The keys that tell cells apart, less those that only follow from the others. */
+static int choose_telling(struct hg_build *b, const struct keys *taken, struct keys *keys)
+{
+    const struct hg_report *r = b->r;
+    size_t all;
+
+    for (size_t k = 0; k < r->frame.keys.n; k++)
+        if (!b->masked[k] && !has_key(taken, k) && varies(r, k))
+            keys->items[keys->n++] = k;
+    all = count_combinations(r, keys);
+    for (size_t i = keys->n; i-- > 0 && all != HG_MAP_NONE;) {
+        size_t key = keys->items[i], n;
+
+        memmove(keys->items + i, keys->items + i + 1, (--keys->n - i) * sizeof *keys->items);
+        n = count_combinations(r, keys);
+        if (n == all)
+            continue;
+        memmove(keys->items + i + 1, keys->items + i, (keys->n++ - i) * sizeof *keys->items);
+        keys->items[i] = key;
+    }
+    return all == HG_MAP_NONE ? hg_err_oom(hg_errs_next(b->errs)) : 0;
+}
+
 static int settle_keys(struct hg_build *b, struct keys *rows, struct keys *columns)
 {
     struct hg_report *r = b->r;
     char **row_names = b->options->rows, **column_names = b->options->columns;
     const struct hg_results *row_set = NULL, *column_set = NULL;
 
+    if (b->options->against_first) {
+        columns->items[columns->n++] = hg_frame_find_key(&r->frame, r->source_key);
+        return choose_telling(b, columns, rows);
+    }
     /* What was asked for on the command line pushes a set's own choice of both aside. */
     for (size_t s = 0; s < r->n_sets && !b->options->rows && !b->options->columns; s++) {
         const struct hg_results *set = &r->sets[s];

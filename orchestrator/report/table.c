@@ -61,6 +61,9 @@ void hg_report_free(struct hg_report *r)
     HG_VEC_DONE(&r->states);
     hg_frame_done(&r->frame);
     json_decref(r->baseline);
+    for (size_t i = 0; r->labels && i < r->n_sets; i++)
+        free(r->labels[i]);
+    free(r->labels);
     free(r->title);
     free(r->metric);
     free(r->row_keys);

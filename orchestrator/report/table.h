@@ -108,6 +108,8 @@ struct hg_report {
     size_t n_entries;
     const struct hg_results *sets; /* lent */
     size_t n_sets;
+    char **labels;          /* what each set is called, all different */
+    const char *source_key; /* the key that names the set; NULL if there is only one */
 };
 
 /* What to show; NULL members: as the first set says that says it, else chosen from the cells. */
@@ -117,6 +119,8 @@ struct hg_report_options {
     const char *better;     /* "lower" or "higher" */
     const char *where;      /* selector */
     const json_t *baseline; /* members put over a cell to find its baseline */
+    bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
+                               fewest keys that tell cells apart, the columns are the sets */
 };
 
 /* Arrange result sets. They are borrowed until hg_report_free. NULL with errs filled: a key or metric

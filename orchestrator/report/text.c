@@ -59,77 +59,6 @@ static void rule(struct hg_buf *out, const char *title, size_t n)
     hg_buf_puts(out, "\n");
 }
 
-/* Blanks at the end of a line are invisible and differ: take them away. */
-static void end_line(struct hg_buf *out)
-{
-    while (out->len && out->data[out->len - 1] == ' ')
-        out->len--;
-    if (out->data)
-        out->data[out->len] = '\0';
-    hg_buf_puts(out, "\n");
-}
-
-/* Bytes of the text that fit into so many columns; at least one character. */
-static size_t fitting(const char *text, size_t n, size_t columns)
-{
-    size_t fits = 0, width = 0;
-
-    while (fits < n) {
-        char one[8] = { text[fits] };
-        size_t len = 1;
-
-        while (fits + len < n && len < 4 && ((unsigned char)text[fits + len] & 0xc0) == 0x80) {
-            one[len] = text[fits + len];
-            len++;
-        }
-        width += hg_text_width(one);
-        if (fits && width > columns)
-            break;
-        fits += len;
-    }
-    return fits;
-}
-
-static size_t fitted_width(const char *text, size_t n)
-{
-    char *part = strndup(text, n);
-    size_t width = part ? hg_text_width(part) : n;
-
-    free(part);
-    return width;
-}
-
-/* Append words of a text, broken at blanks to fit the width (longer words anywhere); later lines are
- * indented. `at`: columns of the first line that are taken already. */
-static void append_wrapped(const char *text, size_t width, size_t indent, size_t at,
-                           struct hg_buf *out)
-{
-    bool first = true;
-
-    while (*text) {
-        size_t n = strcspn(text, " "), room = width > at + !first ? width - at - !first : 0;
-        bool fits = room && fitting(text, n, room) == n;
-
-        if (!fits && at > indent) {
-            end_line(out);
-            pad(out, indent);
-            at = indent;
-            first = true;
-            continue;
-        }
-        if (!first) {
-            hg_buf_puts(out, " ");
-            at++;
-        }
-        n = fits ? n : fitting(text, n, room);
-        hg_buf_append(out, text, n);
-        at = fits ? at + fitted_width(text, n) : width;
-        first = !fits;
-        text += n + (fits ? strspn(text + n, " ") : 0);
-    }
-    hg_buf_puts(out, "\n");
-}
-
 /* ---- Measuring ---- */
 
 static char *clean_label(const char *text)
@@ -452,12 +381,12 @@ static void append_header(const struct grid *g, size_t from, size_t to)
                 pad(g->out, grid_width(g, from, i) ? GAP : 0);
                 append_label(&g->values[i], part, n, g->out);
             }
-            end_line(g->out);
+            hg_line_end(g->out);
         }
     }
     for (size_t line = 0; !shared && line < key_header_lines(g); line++) {
         append_row_key_names(g, line, key_header_lines(g));
-        end_line(g->out);
+        hg_line_end(g->out);
     }
 }
 
@@ -509,7 +438,7 @@ static void append_section(const struct grid *g, enum hg_section section, size_t
             pad(g->out, grid_width(g, from, i) ? GAP : 0);
             append_figure(g, &g->values[i], hg_table_point(g->t, row, i), section);
         }
-        end_line(g->out);
+        hg_line_end(g->out);
     }
 }
 
@@ -556,7 +485,7 @@ static void append_scaling_line(const char *label, size_t room, const char *cons
     pad(out, room - (name ? hg_text_width(name) : 0));
     for (size_t i = from; i < to; i++)
         append_right(texts[i], scaling_rooms[i], out);
-    end_line(out);
+    hg_line_end(out);
     free(name);
 }
 
@@ -620,7 +549,7 @@ static void append_notes(const struct grid *g)
 {
     if (g->t->no_speedup) {
         hg_buf_puts(g->out, "\n");
-        append_wrapped(g->t->no_speedup, g->width, 2, 0, g->out);
+        hg_wrapped_append(g->t->no_speedup, g->width, 2, 0, g->out);
     }
     if (g->t->notes.n)
         hg_buf_puts(g->out, "\n");
@@ -630,8 +559,8 @@ static void append_notes(const struct grid *g)
         hg_mark_format(i, &mark);
         hg_clean_append(g->t->notes.items[i], 0, &text);
         hg_buf_printf(g->out, "%s ", hg_buf_str(&mark));
-        append_wrapped(hg_buf_str(&text), g->width, 2, hg_text_width(hg_buf_str(&mark)) + 1,
-                       g->out);
+        hg_wrapped_append(hg_buf_str(&text), g->width, 2, hg_text_width(hg_buf_str(&mark)) + 1,
+                          g->out);
         hg_buf_done(&mark);
         hg_buf_done(&text);
     }
@@ -659,7 +588,7 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     hg_buf_puts(out, "\n");
     hg_table_title(r, t, &title);
     if (title.len) {
-        append_wrapped(hg_buf_str(&title), width, 2, 0, out);
+        hg_wrapped_append(hg_buf_str(&title), width, 2, 0, out);
         hg_buf_puts(out, "\n");
     }
     append_grid(&g);
@@ -685,21 +614,21 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     hg_clean_append(r->title, 0, &line);
     hg_buf_puts(&line, " · ");
     hg_completeness_format(r, &line);
-    append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     hg_buf_clear(&line);
     hg_method_format(r, &line);
-    append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     hg_buf_clear(&line);
     hg_baseline_format(r, &line);
     if (line.len)
-        append_wrapped(hg_buf_str(&line), width, 2, 0, out);
+        hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     for (size_t i = 0; i < r->tables.n; i++)
         append_table(r, &r->tables.items[i], width, out);
     hg_buf_clear(&line);
     hg_common_format(r, &line);
     if (line.len) {
         hg_buf_puts(out, "\nall cells: ");
-        append_wrapped(hg_buf_str(&line), width, 2, 11, out);
+        hg_wrapped_append(hg_buf_str(&line), width, 2, 11, out);
     }
     hg_buf_done(&line);
 }

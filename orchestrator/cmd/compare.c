@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/compare.h"
+
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "cmd/cmd.h"
+#include "cmd/results.h"
+
+static const char *metric, *better, *where, *reports;
+static double tolerance = 5;
+static bool as_json;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to compare: train_s, samples_per_s", 0,
+      0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "higher: the metric is a rate; lower: a time", 0,
+      0 },
+    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
+      0, 0 },
+    { HG_OPT_REAL, 't', "tolerance", &tolerance, "PERCENT", "what counts as the same (5)", 0.001,
+      1000 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
+      0 },
+    { 0 },
+};
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    const struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct hg_results sets[2];
+    struct hg_compare *c = NULL;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = 0;
+
+    (void)argc;
+    sets[0] = sets[1] = (struct hg_results)HG_RESULTS_INIT;
+    for (size_t i = 0; i < 2; i++)
+        if (hg_cmd_results(argv[i], reports, &sets[i], NULL, errs) < 0)
+            rc = -1;
+    if (rc == 0 && (c = hg_compare_build(sets, &o, tolerance / 100, errs))) {
+        if (as_json)
+            hg_compare_json(c, &text);
+        else
+            hg_compare_text(c, &text);
+        fputs(hg_buf_str(&text), stdout);
+        rc = text.failed ? hg_err_oom(hg_errs_next(errs)) : !hg_compare_is_good(c);
+    } else {
+        rc = -1;
+    }
+    hg_buf_done(&text);
+    hg_compare_free(c);
+    hg_results_done(&sets[0]);
+    hg_results_done(&sets[1]);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_compare = {
+    .name = "compare",
+    .args = "A B",
+    .summary = "Compare two runs or result sets cell by cell: faster, slower, the same?",
+    .details = "A and B are named as for `hpcgrid report`. The verdict on a cell rests on the\n"
+               "95 % interval of the ratio (three runs on both sides); with fewer runs on the\n"
+               "values alone, and has a question mark. Exit code 1: something is slower, or\n"
+               "broken or missing in B.",
+    .opts = opts,
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,91 @@
+#!/usr/bin/env bats
+# hpcgrid compare: two result sets, cell by cell. Golden files: tests/cli/report/compare.*.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    golden="$HPCGRID_SOURCE/tests/cli/report"
+    before="$HPCGRID_SOURCE/tests/data/results/quickstart.json"
+    cd "$BATS_TEST_TMPDIR"
+    # Two nodes a third slower, the baseline a fifth faster, one shape gone, one that failed now good.
+    jq '.run = "002" | .results |= map(select(.cell.nodes != 1 or .cell.tasks_per_node != 2)
+        | if .train_s and .cell.nodes == 2 then .train_s *= 1.3 else . end
+        | if .train_s and .cell.strategy == "single" then .train_s *= 0.8 else . end)' "$before" >after.json
+}
+
+same_as_golden() { # NAME FILE
+    [ -z "${HPCGRID_BLESS:-}" ] || cp "$2" "$golden/$1"
+    diff -u "$golden/$1" "$2"
+}
+
+verdict() { # NODES TASKS STRATEGY
+    jq -r --argjson n "$1" --argjson t "$2" --arg s "$3" \
+        '.cells[] | select(.cell.nodes == $n and .cell.tasks_per_node == $t and .cell.strategy == $s) | "\(.verdict) \(.sure)"' out
+}
+
+@test "faster, slower, the same, unsure and gone are told apart" {
+    run "$hpcgrid" compare "$before" after.json
+    [ "$status" -eq 1 ]
+    printf '%s\n' "$output" >text
+    same_as_golden compare.text text
+    "$hpcgrid" compare "$before" after.json --json >out || true
+    same_as_golden compare.json out
+    [ "$(verdict 1 1 single)" = "faster true" ]
+    [ "$(verdict 1 1 ddp)" = "same true" ]
+    [ "$(verdict 2 1 ddp)" = "slower true" ]
+    [ "$(verdict 2 2 ddp)" = "slower false" ]
+    [ "$(verdict 1 2 ddp)" = "only in A true" ]
+}
+
+@test "a set compared with itself is the same everywhere" {
+    run "$hpcgrid" compare "$before" "$before"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"5 same; overall 1.000"* ]]
+    [[ "$output" != *"slower"* ]]
+}
+
+@test "an interval that crosses the tolerance is unclear, and more tolerance settles it" {
+    jq '.results |= map(if .train_s and .cell.nodes == 2 then .train_s *= 1.06 else . end)' "$before" >near.json
+    "$hpcgrid" compare "$before" near.json --json >out || true
+    [ "$(verdict 2 1 ddp)" = "unclear true" ]
+    "$hpcgrid" compare "$before" near.json --json --tolerance 15 >out
+    [ "$(verdict 2 1 ddp)" = "same true" ]
+}
+
+@test "a rate that falls is slower" {
+    jq '.results |= map(if .samples_per_s then .samples_per_s *= 0.5 else . end)' "$before" >half.json
+    run "$hpcgrid" compare "$before" half.json --metric samples_per_s --json
+    [ "$status" -eq 1 ]
+    jq -e '.overall == 0.5 and .counts.slower == 5' <<<"$output"
+}
+
+@test "what broke in B is said and fails" {
+    jq '.results |= map(if .cell.strategy == "single" then .status = "failed" else . end)' "$before" >broken.json
+    run "$hpcgrid" compare "$before" broken.json --json
+    [ "$status" -eq 1 ]
+    jq -e '.counts["broken in B"] == 1' <<<"$output"
+    run "$hpcgrid" compare broken.json "$before" --json
+    [ "$status" -eq 0 ]
+    jq -e '.counts["broken in A"] == 1' <<<"$output"
+}
+
+@test "keys that only follow from others are no rows" {
+    jq '.results |= map(.cell.global = .cell.nodes * .cell.tasks_per_node * 64)' "$before" >more.json
+    "$hpcgrid" compare more.json more.json | sed -n 5p >header
+    ! grep -q global header
+    grep -q 'nodes  tasks_per_node  strategy' header
+}
+
+@test "wrong input is refused" {
+    run "$hpcgrid" compare "$before"
+    [ "$status" -eq 2 ]
+    run "$hpcgrid" compare "$before" nothing
+    [ "$status" -ge 3 ]
+    run "$hpcgrid" compare "$before" after.json --metric eval.accuracy
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"neither a time"* ]]
+    run "$hpcgrid" compare "$before" after.json --tolerance -1
+    [ "$status" -eq 2 ]
+}
