@@ -13,3 +13,8 @@ hg_add_unit(value)
 hg_add_unit(expr)
 hg_add_unit(select)
 hg_add_unit(docs)
+# Question answering data; zlib makes and sums what is compared.
+find_package(ZLIB REQUIRED)
+foreach(name gzfile wordpiece squad features squad_eval)
+    hg_add_unit(${name} hpcgrid_worker_data ZLIB::ZLIB)
+endforeach()
