@@ -26,6 +26,8 @@ struct hg_exprs {
     size_t n, cap;
     jq_state *joint;
     struct hg_buf messages; /* of jq's compiler */
+    void (*describe)(const void *context, char *out, size_t size);
+    const void *context;
 };
 
 /* ---- The watchdog: a timer of processor time that ticks while expressions exist ---- */
@@ -34,15 +36,30 @@ struct hg_exprs {
 #define TICKS_MAX (HG_EXPR_LIMIT_S * 1000000 / TICK_US)
 
 static const struct expr *volatile running; /* being evaluated now */
-static volatile sig_atomic_t ticks;         /* since that evaluation began */
+static const struct hg_exprs *volatile running_set;
+static volatile sig_atomic_t ticks; /* since that evaluation began */
 static unsigned n_sets;
+
+static void say(const char *text)
+{
+    ssize_t written = write(STDERR_FILENO, text, strlen(text));
+
+    (void)written;
+}
 
 static void say_and_exit(const char *text)
 {
-    size_t n = strlen(text);
-    ssize_t written = write(STDERR_FILENO, text, n);
+    const struct hg_exprs *x = running_set;
+    char cell[400] = "";
 
-    (void)written;
+    say(text);
+    if (x && x->describe)
+        x->describe(x->context, cell, sizeof cell);
+    if (cell[0]) {
+        say("\n  in the cell with ");
+        say(cell);
+    }
+    say("\n");
     _exit(3);
 }
 
@@ -418,9 +435,9 @@ int hg_exprs_add(struct hg_exprs *x, const char *text, const char *place, struct
         return hg_err_oom(err);
     *e = (struct expr){ 0 };
     e->text = strdup(text);
-    e->endless = hg_str_printf("%s: the expression does not end; stopped after %d s\n", place,
+    e->endless = hg_str_printf("%s: the expression does not end; stopped after %d s", place,
                                HG_EXPR_LIMIT_S);
-    e->memory = hg_str_printf("%s: the expression needs more memory than there is\n", place);
+    e->memory = hg_str_printf("%s: the expression needs more memory than there is", place);
     if (!e->text || !e->endless || !e->memory)
         hg_err_oom(err);
     else if (scan(e, err) == 0)
@@ -438,6 +455,13 @@ const struct hg_expr_uses *hg_exprs_uses(const struct hg_exprs *x, int i)
 const char *hg_exprs_text(const struct hg_exprs *x, int i)
 {
     return x->items[i].text;
+}
+
+void hg_exprs_describe(struct hg_exprs *x, void (*fn)(const void *context, char *out, size_t size),
+                       const void *context)
+{
+    x->describe = fn;
+    x->context = context;
 }
 
 void hg_exprs_drop(struct hg_exprs *x, int i)
@@ -629,6 +653,7 @@ int hg_exprs_eval(struct hg_exprs *x, int i, jv cell, jv hw, jv *out, struct hg_
     input = jv_array_set(input, 1, hw);
     input = jv_array_set(input, 2, cell);
     ticks = 0;
+    running_set = x;
     running = e;
     jq_start(jq, input, 0);
     rc = collect(jq, out, err);

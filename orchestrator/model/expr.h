@@ -20,6 +20,11 @@
 
 struct hg_exprs;
 
+/* Whom to ask which cell an expression was at when it had to be given up: fn writes a text of at most
+ * size bytes, and may neither allocate nor lock. NULL: nobody. */
+void hg_exprs_describe(struct hg_exprs *x, void (*fn)(const void *context, char *out, size_t size),
+                       const void *context);
+
 /* What a scan of the text found; the truth or more. */
 struct hg_expr_uses {
     char **names;  /* members of the cell it may read */

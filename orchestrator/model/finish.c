@@ -2,6 +2,7 @@
 #include "model/finish.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,12 +27,13 @@ struct hg_finisher {
     struct hg_judge judge;
     struct memo *memos; /* per expression */
     size_t n_memos;
-    jv *names;        /* per column, for cells as jq sees them */
-    hg_value *judged; /* per column: the derived value found right last */
-    bool *derived;    /* per column, of the last cell */
-    uint64_t *uses;   /* per derive rule */
-    bool *not_yet;    /* per column: a parameter the worker cannot do yet */
-    bool any_not_yet;
+    jv *names;             /* per column, for cells as jq sees them */
+    hg_value *judged;      /* per column: the derived value found right last */
+    bool *derived;         /* per column, of the last cell */
+    uint64_t *uses;        /* per derive rule */
+    bool *not_yet;         /* per column: a parameter the worker cannot do yet */
+    bool *worded;          /* per column: a parameter whose values are names of things */
+    hg_value *known_word;  /* per column: the name found available last */
     hg_value site, single; /* defaults */
     hg_value hardware;     /* name of the hardware looked up last */
     const struct hg_hardware *hw;
@@ -39,6 +41,8 @@ struct hg_finisher {
     hg_value strategy_name; /* looked up last */
     const struct hg_strategy *strategy;
     struct hg_buf why;
+    const struct memo *now; /* being evaluated, over these values */
+    const hg_value *now_values;
 };
 
 /* ---- Making and freeing ---- */
@@ -99,8 +103,11 @@ static int make_columns(struct hg_finisher *f)
     f->judged = malloc(n * sizeof *f->judged);
     f->derived = calloc(n, sizeof *f->derived);
     f->not_yet = calloc(n, sizeof *f->not_yet);
+    f->worded = calloc(n, sizeof *f->worded);
+    f->known_word = malloc(n * sizeof *f->known_word);
     f->uses = calloc(f->g->derives.n + 1, sizeof *f->uses);
-    if (!f->names || !f->judged || !f->derived || !f->not_yet || !f->uses)
+    if (!f->worded || !f->known_word || !f->names || !f->judged || !f->derived || !f->not_yet ||
+        !f->uses)
         return -1;
     for (size_t i = 0; i < n; i++) {
         const char *name = f->g->columns.items[i].name;
@@ -109,11 +116,14 @@ static int make_columns(struct hg_finisher *f)
         f->names[i] = jv_string(name);
         f->judged[i] = UNKNOWN;
         f->not_yet[i] = f->judge.worker && hg_member_not_yet(name, NULL, &why);
-        f->any_not_yet = f->any_not_yet || f->not_yet[i];
+        f->worded[i] = f->judge.worker && hg_param_has_words(name);
+        f->known_word[i] = UNKNOWN;
         hg_buf_done(&why);
     }
     return 0;
 }
+
+static void describe_now(const void *context, char *out, size_t size);
 
 struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
 {
@@ -126,6 +136,7 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
     f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
     f->hardware = f->strategy_name = UNKNOWN;
     f->hw_json = jv_null();
+    hg_exprs_describe(f->g->exprs, describe_now, f);
     if (make_columns(f) < 0 || make_memos(f) < 0 ||
         hg_pool_add_string(f->g->pool, m->site->name, &f->site) < 0 ||
         hg_pool_add_string(f->g->pool, "single", &f->single) < 0) {
@@ -139,6 +150,7 @@ void hg_finisher_free(struct hg_finisher *f)
 {
     if (!f)
         return;
+    hg_exprs_describe(f->g->exprs, NULL, NULL);
     for (size_t i = 0; f->memos && i < f->n_memos; i++) {
         free(f->memos[i].columns);
         free(f->memos[i].entries);
@@ -151,6 +163,8 @@ void hg_finisher_free(struct hg_finisher *f)
     free(f->derived);
     free(f->uses);
     free(f->not_yet);
+    free(f->worded);
+    free(f->known_word);
     jv_free(f->hw_json);
     hg_buf_done(&f->why);
     free(f);
@@ -290,43 +304,50 @@ static const struct hg_hardware *look_up_hardware(struct hg_finisher *f, hg_valu
 
 /* ---- Evaluation ---- */
 
-/* "nodes 2, lr absent": what the failing expression saw. */
+/* "nodes 2, lr absent": what an expression sees. Takes no memory: also called when an expression
+ * that does not end was interrupted. */
 static void describe_cell(const struct hg_finisher *f, const struct memo *memo,
-                          const hg_value *values, struct hg_buf *out)
+                          const hg_value *values, char *out, size_t size)
 {
-    size_t shown = 0;
+    size_t shown = 0, used = 0;
 
-    for (size_t i = 0; i < memo->n && shown < 8; i++) {
+    out[0] = '\0';
+    for (size_t i = 0; i < memo->n && shown < 8 && used + 1 < size; i++) {
         const struct hg_column *c = &f->g->columns.items[memo->columns[i]];
         hg_value v = values[memo->columns[i]];
+        bool absent = hg_value_is_absent(v);
         char scratch[32];
-        size_t len = 0;
-        const char *text = hg_value_is_absent(v) ? "absent" : NULL;
+        size_t len = 6;
+        const char *text = "absent";
 
-        if (text && memo->n > 8)
+        if (absent && memo->n > 8)
             continue;
-        if (text)
-            len = 6;
-        else
+        if (!absent)
             text = hg_pool_text(f->g->pool, v, scratch, &len);
-        hg_buf_printf(out, "%s%s %.*s", shown++ ? ", " : "", c->name, (int)(len > 40 ? 40 : len),
-                      text);
+        used += (size_t)snprintf(out + used, size - used, "%s%.64s %.*s", shown++ ? ", " : "",
+                                 c->name, (int)(len > 40 ? 40 : len), text);
     }
+}
+
+static void describe_now(const void *context, char *out, size_t size)
+{
+    const struct hg_finisher *f = context;
+
+    describe_cell(f, f->now, f->now_values, out, size);
 }
 
 static int fail(const struct hg_finisher *f, const char *pointer, const struct memo *memo,
                 const hg_value *values, const struct hg_err *err, struct hg_errs *errs)
 {
-    struct hg_buf cell = HG_BUF_INIT;
+    char cell[400];
     struct hg_err *e;
 
-    describe_cell(f, memo, values, &cell);
+    describe_cell(f, memo, values, cell, sizeof cell);
     e = hg_json_error(&f->m->doc, pointer, errs, "%s", err->text);
-    if (cell.len)
-        hg_err_hint(e, "in the cell with %s%s%s", cell.data, err->hint[0] ? "; " : "", err->hint);
+    if (cell[0])
+        hg_err_hint(e, "in the cell with %s%s%s", cell, err->hint[0] ? "; " : "", err->hint);
     else if (err->hint[0])
         hg_err_hint(e, "%s", err->hint);
-    hg_buf_done(&cell);
     return -1;
 }
 
@@ -369,6 +390,8 @@ static int evaluate(struct hg_finisher *f, int expr, const hg_value *values, jv 
             cell = jv_object_set(cell, jv_copy(f->names[c]), jv_of_value(f, values[c]));
     }
     look_up_hardware(f, values[HG_KEY_HARDWARE]);
+    f->now = memo;
+    f->now_values = values;
     return hg_exprs_eval(f->g->exprs, expr, cell, jv_copy(f->hw_json), out, err);
 }
 
@@ -660,9 +683,14 @@ static void list_not_yet(struct hg_finisher *f, const hg_value *values)
 
     if (s && !s->built)
         hg_member_not_yet("strategy", s->name, &f->why);
-    for (size_t i = 0; f->any_not_yet && i < f->g->columns.n; i++)
-        if (f->not_yet[i] && !hg_value_is_absent(values[i]))
-            hg_member_not_yet(f->g->columns.items[i].name, NULL, &f->why);
+    for (size_t i = HG_KEY_COUNT; i < f->g->columns.n; i++) {
+        if ((!f->not_yet[i] && !f->worded[i]) || hg_value_is_absent(values[i]) ||
+            values[i] == f->known_word[i])
+            continue;
+        if (!hg_member_not_yet(f->g->columns.items[i].name, hg_pool_string(f->g->pool, values[i]),
+                               &f->why))
+            f->known_word[i] = values[i];
+    }
     if (f->why.len)
         hg_buf_puts(&f->why, ": not available yet in hpcgrid-worker");
 }

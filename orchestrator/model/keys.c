@@ -66,6 +66,16 @@ static const struct param params[] = {
 };
 #define N_PARAMS (sizeof params / sizeof *params)
 
+static const struct name {
+    const char *param, *word;
+    bool built;
+} names_of_things[] = {
+#define HG_WORKER_WORD(param, word, built) { #param, word, built },
+#include "base/worker_words.def"
+#undef HG_WORKER_WORD
+};
+#define N_THINGS (sizeof names_of_things / sizeof *names_of_things)
+
 int hg_key_find(const char *name)
 {
     for (int i = 0; i < HG_KEY_COUNT; i++)
@@ -333,14 +343,34 @@ int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *val
     return p ? judge_param(p, value, err) : 0;
 }
 
+bool hg_param_has_words(const char *key)
+{
+    for (size_t i = 0; i < N_THINGS; i++)
+        if (strcmp(names_of_things[i].param, key) == 0)
+            return true;
+    return false;
+}
+
+/* Can the worker be told this by name? True for parameters that are not named things. */
+static bool is_built_word(const char *key, const char *text)
+{
+    if (!hg_param_has_words(key))
+        return true;
+    for (size_t i = 0; i < N_THINGS; i++)
+        if (strcmp(names_of_things[i].param, key) == 0 &&
+            strcmp(names_of_things[i].word, text) == 0)
+            return names_of_things[i].built;
+    return false;
+}
+
 bool hg_member_not_yet(const char *key, const char *text, struct hg_buf *why)
 {
     const struct hg_strategy *s =
         strcmp(key, "strategy") == 0 && text ? hg_strategy_find(text) : NULL;
     const struct param *p = find_param(key);
 
-    if (s && !s->built)
-        hg_buf_printf(why, "%sstrategy %s", why->len ? ", " : "", text);
+    if ((s && !s->built) || (!s && text && !is_built_word(key, text)))
+        hg_buf_printf(why, "%s%s %.64s", why->len ? ", " : "", key, text);
     else if (!s && p && !p->built)
         hg_buf_printf(why, "%sparameter %s", why->len ? ", " : "", key);
     else

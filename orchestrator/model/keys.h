@@ -66,8 +66,12 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err);
 int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *value,
                     struct hg_err *err);
 
-/* What hpcgrid-worker knows and cannot do yet: a text such as "strategy fsdp" appended to why,
- * returns true. Values are judged elsewhere. */
+/* Is the parameter one whose values are names of things (base/worker_words.def)? */
+bool hg_param_has_words(const char *key);
+
+/* What this hpcgrid-worker cannot do (text: the value if it is a string, else NULL): appends
+ * "strategy fsdp", "model bert-base" or "parameter fsdp_wrap" to why and returns true. Values are
+ * judged elsewhere. */
 bool hg_member_not_yet(const char *key, const char *text, struct hg_buf *why);
 
 /* Limits of a strategy of hpcgrid-worker; 0: none. NULL if it has no such strategy. */

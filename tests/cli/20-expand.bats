@@ -39,3 +39,64 @@ number() {
     echo "$wrong"
     [ -z "$wrong" ]
 }
+
+@test "explain says what made, changed and removed a cell" {
+    run $hpcgrid explain design-example.json strategy=fsdp,nodes=2,fsdp_wrap=layer,gpus_per_node=1,repeat=2
+    [ "$status" = 0 ]
+    [[ "$output" == *"made by        /axes (design-example.json:9:11)"* ]]
+    [[ "$output" == *'excluded by /exclude/0 (design-example.json:11:15): {"strategy":"fsdp","nodes":2}'* ]]
+    [[ "$output" == *"time           4800                 /derive/time"* ]]
+    [[ "$output" == *"repeat         2                    /repeats"* ]]
+    [[ "$output" == *"batch_size     4                    /workload"* ]]
+    [[ "$output" == *"tasks_per_node 1                    default"* ]]
+}
+
+@test "explain finds a cell by the beginning of its id, also an added baseline" {
+    id=$($hpcgrid expand design-example.json 2>/dev/null | awk '/added baseline/ { print $1; exit }')
+    run $hpcgrid explain design-example.json "${id%????}"
+    [ "$status" = 0 ]
+    [ "${lines[0]}" = "$id" ]
+    [[ "$output" == *"the matrix lacks this baseline"* ]]
+    [[ "$output" == *"baseline       itself"* ]]
+    [[ "$output" == *"strategy       single               /baseline"* ]]
+}
+
+@test "explain of a cell that is not there says how to find one" {
+    run $hpcgrid explain design-example.json rnn-ddp-none
+    [ "$status" = 2 ]
+    [[ "$output" == *'no cell is meant by "rnn-ddp-none"'* ]]
+}
+
+@test "expand shows only the cells selected, and knows the keys" {
+    run $hpcgrid expand -s strategy=ddp,repeat=1 --count design-example.json
+    [[ "$output" == *"cells              3"* ]]
+    run $hpcgrid expand -s '.nodes * .gpus_per_node == 4' --count design-example.json
+    [[ "$output" == *"cells              6"* ]]
+    run $hpcgrid expand -s stratgy=ddp design-example.json
+    [ "$status" = 2 ]
+    [[ "$output" == *'did you mean "strategy"?'* ]]
+}
+
+@test "expand --json is JSON with every cell" {
+    command -v jq >/dev/null || skip "jq is not installed"
+    $hpcgrid expand --json design-example.json 2>/dev/null >"$BATS_TEST_TMPDIR/x.json"
+    [ "$(jq '.cells | length' "$BATS_TEST_TMPDIR/x.json")" = 30 ]
+    [ "$(jq '[.cells[] | select(.added)] | length' "$BATS_TEST_TMPDIR/x.json")" = 3 ]
+    [ "$(jq '[.cells[].baseline] | unique | length' "$BATS_TEST_TMPDIR/x.json")" = 3 ]
+    [ "$(jq -r '.count.made_by["/axes"]' "$BATS_TEST_TMPDIR/x.json")" = 36 ]
+}
+
+@test "an id is the hash that matrices/README.md describes" {
+    command -v xxhsum >/dev/null || skip "xxhsum is not installed"
+    line=$(sed -n "s/^    printf %s '\(.*\)' | xxhsum -H3$/\1/p" "$HPCGRID_SOURCE/matrices/README.md")
+    hash=$(printf %s "$line" | xxhsum -H3 | sed 's/.*= //')
+    run $hpcgrid expand defaults-command.json
+    [ "${lines[1]}" = "train-a100-1x1-${hash:0:12}" ]
+}
+
+@test "--site runs the same matrix elsewhere, with other ids" {
+    a=$($hpcgrid expand defaults-command.json | sed -n 2p)
+    b=$($hpcgrid expand --site laptop defaults-command.json | sed -n 2p)
+    [[ "$a" == train-a100-1x1-* ]]
+    [[ "$b" == train-cpu-1x1-* ]]
+}
