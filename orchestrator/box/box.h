@@ -69,6 +69,10 @@ struct hg_box_group *hg_box_nodes_parse(const char *text, size_t *n, struct hg_e
 int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
               struct hg_err *err);
 
+/* Could a box be started here? 0 with the version of Slurm (2205 for 22.05), or -1 with ENV: what
+ * must be installed. */
+int hg_box_check(int *version, struct hg_err *err);
+
 /* End all its processes, running jobs too, and remove its folder. NOTFOUND if there is no such box.
  */
 int hg_box_down(const char *name, struct hg_err *err);

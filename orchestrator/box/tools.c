@@ -87,6 +87,17 @@ int hg_box_tools_find(struct hg_box_tools *tools, struct hg_err *err)
     return rc;
 }
 
+int hg_box_check(int *version, struct hg_err *err)
+{
+    struct hg_box_tools tools;
+
+    if (hg_box_tools_find(&tools, err) < 0)
+        return -1;
+    *version = tools.version;
+    hg_box_tools_done(&tools);
+    return 0;
+}
+
 void hg_box_tools_done(struct hg_box_tools *tools)
 {
     free(tools->munged);

@@ -1,25 +1,535 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/proc.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "box/box.h"
 #include "cmd/cmd.h"
 
-#include <stdio.h>
-#include <sys/utsname.h>
+#define PROGRAM_S 5.0 /* for a program that only says its version */
+#define SLURM_S 25.0  /* for slurmctld: twice its usual message timeout, and a bit */
+#define DISK_LOW ((uint64_t)1 << 30)
+#define ANSWERS 4
+
+/* One line of the answer. */
+struct finding {
+    const char *what;
+    const char *state; /* "ok", "warning", "missing" */
+    char found[400];
+    char effect[160]; /* what will not work because of it; "" where all is well */
+    char next[560];   /* what to do about it */
+};
+
+struct findings {
+    struct finding *items;
+    size_t n, cap;
+};
+
+static bool as_json;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { 0 },
+};
+
+static struct finding *add(struct findings *f, const char *what, const char *state)
+{
+    static struct finding scratch;
+    struct finding *item = HG_VEC_PUSH(f);
+
+    if (!item)
+        item = &scratch;
+    *item = (struct finding){ .what = what, .state = state };
+    return item;
+}
+
+#define SAY(field, ...) snprintf(field, sizeof field, __VA_ARGS__)
+
+/* First line of what a program prints within its time; false if it cannot be run or fails. */
+static bool first_line(const char *const *argv, char *out, size_t size)
+{
+    struct hg_buf text = HG_BUF_INIT, errors = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int status = -1;
+    bool ok = hg_proc_capture(argv, PROGRAM_S, &text, &errors, &status, &err) == 0 && status == 0;
+    const char *said = text.len ? hg_buf_str(&text) : hg_buf_str(&errors);
+
+    snprintf(out, size, "%.*s", (int)strcspn(said, "\n"), ok ? said : "");
+    hg_buf_done(&text);
+    hg_buf_done(&errors);
+    return ok;
+}
+
+/* ---- this machine ---- */
+
+static int usable_cores(void)
+{
+    cpu_set_t set;
+
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
+}
+
+static void look_at_machine(struct findings *f)
+{
+    struct finding *item = add(f, "machine", "ok");
+    struct utsname u;
+    char memory[32];
+
+    uname(&u);
+    hg_text_size_format((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
+                        memory);
+    SAY(item->found, "%.60s %.60s %.20s, %d cores, %s", u.sysname, u.release, u.machine,
+        usable_cores(), memory);
+    item = add(f, "hpcgrid", "ok");
+    SAY(item->found, "%s", HPCGRID_VERSION);
+}
+
+static void look_at_disk(struct findings *f)
+{
+    struct statvfs fs;
+    struct finding *item = add(f, "disk", "ok");
+    uint64_t room;
+    char text[32];
+
+    if (statvfs(".", &fs) < 0) {
+        item->state = "warning";
+        SAY(item->found, "cannot look at this folder: %s", strerror(errno));
+        return;
+    }
+    room = (uint64_t)fs.f_bavail * fs.f_frsize;
+    hg_text_size_format(room, text);
+    SAY(item->found, "%s free in this folder's file system", text);
+    if (access(".", W_OK) != 0) {
+        item->state = "warning";
+        SAY(item->effect, "runs cannot be written here: %s", strerror(errno));
+        SAY(item->next, "work in a folder of your own");
+    } else if (room < DISK_LOW) {
+        item->state = "warning";
+        SAY(item->effect, "a sweep may run out of room");
+        SAY(item->next, "free some, or set HPCGRID_REPORTS to a folder elsewhere");
+    }
+}
+
+/* ---- Slurm, through the agent ---- */
+
+/* Write all requests, read until the agent ends or time is up. What came until then is in out. */
+static int converse(const char *agent, const char *requests, struct hg_buf *out, struct hg_err *err)
+{
+    const char *const argv[] = { agent, NULL };
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    struct hg_proc proc;
+    double end = hg_clock_mono_s() + SLURM_S;
+    struct pollfd p;
+    char bytes[65536];
+    ssize_t n = 1;
+    int status;
+
+    spec.argv = argv;
+    spec.in = spec.out = HG_PROC_PIPE;
+    spec.err = HG_PROC_NULL;
+    spec.death_signal = SIGTERM;
+    if (hg_proc_start(&spec, &proc, err) < 0)
+        return -1;
+    if (hg_fs_write_all(proc.in, requests, strlen(requests)) < 0)
+        hg_err_sys(err, "cannot write to %s", agent);
+    close(proc.in);
+    p = (struct pollfd){ .fd = proc.out, .events = POLLIN };
+    while (n > 0) {
+        double left = end - hg_clock_mono_s();
+
+        if (left <= 0 || poll(&p, 1, (int)(left * 1000) + 1) <= 0)
+            break;
+        n = read(proc.out, bytes, sizeof bytes);
+        if (n > 0)
+            hg_buf_append(out, bytes, (size_t)n);
+    }
+    if (n > 0) {
+        kill(proc.pid, SIGKILL);
+        hg_err_set(err, HG_E_AGAIN, "no answer within %.0f s", SLURM_S);
+    }
+    close(proc.out);
+    hg_proc_wait(proc.pid, -1, &status, &(struct hg_err)HG_ERR_INIT);
+    return 0;
+}
+
+static char *find_beside(const char *const *places)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char *self = hg_fs_self(&err), *dir = self ? hg_fs_dirname(self) : NULL, *path = NULL;
+
+    for (size_t i = 0; dir && places[i] && !path; i++) {
+        path = hg_fs_join(dir, places[i]);
+        if (path && access(path, X_OK) != 0) {
+            free(path);
+            path = NULL;
+        }
+    }
+    free(self);
+    free(dir);
+    return path;
+}
+
+/* The answers by id 0..ANSWERS-1; an absent one stays NULL. */
+static void sort_answers(struct hg_buf *text, json_t *answers[ANSWERS])
+{
+    char *save = NULL;
+
+    for (char *line = text->len ? strtok_r(text->data, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save)) {
+        json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+        json_int_t id = json_integer_value(json_object_get(o, "id"));
+
+        if (json_is_object(o) && id >= 0 && id < ANSWERS && !answers[id])
+            answers[id] = json_incref(o);
+        json_decref(o);
+    }
+}
+
+static const char *word(const json_t *o, const char *name)
+{
+    const char *s = json_string_value(json_object_get(o, name));
+
+    return s ? s : "";
+}
+
+/* 22.05 -> 269 months; releases come twice a year. */
+static int release_number(const char *version)
+{
+    int year = 0, month = 0;
+
+    sscanf(version, "%d.%d", &year, &month);
+    return year * 12 + month;
+}
+
+/* slurmctld takes clients two releases old (three since 24.11), and none newer than itself. */
+static void compare_versions(const char *library, const char *controller, struct finding *item)
+{
+    int apart = release_number(controller) - release_number(library);
+
+    if (apart >= 0 && apart <= 20)
+        return;
+    item->state = "warning";
+    SAY(item->effect, "libslurm %s may not be understood by slurmctld %s", library, controller);
+    SAY(item->next, "build hpcgrid-slurm against this site's libslurm (-DSLURM_ROOT=PREFIX)");
+}
+
+static void note_error(const json_t *answer, const char *fallback, struct finding *item)
+{
+    const json_t *error = json_object_get(answer, "error");
+
+    item->state = "missing";
+    SAY(item->found, "%s", error ? word(error, "message") : fallback);
+    SAY(item->next, "%s",
+        error && *word(error, "hint") ? word(error, "hint")
+                                      : "hpcgrid box up starts a private one");
+}
+
+static void look_at_partitions(struct findings *f, const json_t *answer)
+{
+    json_t *list = json_object_get(json_object_get(answer, "ok"), "partitions"), *p;
+    struct finding *item = add(f, "partitions", "ok");
+    size_t i, used = 0;
+
+    if (!list) {
+        note_error(answer, "not known", item);
+        return;
+    }
+    json_array_foreach(list, i, p) if (used < sizeof item->found) used += (size_t)snprintf(
+        item->found + used, sizeof item->found - used, "%s%s%s (%lld nodes%s)", i ? ", " : "",
+        word(p, "name"), json_is_true(json_object_get(p, "default")) ? "*" : "",
+        (long long)json_integer_value(json_object_get(p, "total_nodes")),
+        json_is_true(json_object_get(p, "up")) ? "" : ", down");
+}
+
+static void look_at_nodes(struct findings *f, const json_t *answer)
+{
+    json_t *list = json_object_get(json_object_get(answer, "ok"), "nodes"), *n;
+    struct finding *item;
+    size_t i, bad = 0;
+    const char *reason = "";
+
+    if (!list)
+        return;
+    json_array_foreach(list, i, n) if (strncmp(word(n, "state"), "DOWN", 4) == 0 ||
+                                       strstr(word(n, "state"), "DRAIN") ||
+                                       strstr(word(n, "state"), "NOT_RESPONDING"))
+    {
+        bad++;
+        reason = *word(n, "reason") ? word(n, "reason") : reason;
+    }
+    item = add(f, "nodes", bad == json_array_size(list) && bad ? "missing" : "ok");
+    SAY(item->found, "%zu, %zu of them down or drained%s%.200s", json_array_size(list), bad,
+        *reason ? ": " : "", reason);
+    if (*item->state == 'm') {
+        SAY(item->effect, "jobs wait for ever");
+        SAY(item->next, "`sinfo -R` says why");
+    }
+}
+
+static bool look_at_slurmctld(struct findings *f, const char *library, json_t *answers[ANSWERS],
+                              const struct hg_err *err)
+{
+    const json_t *limits = json_object_get(answers[1], "ok");
+    struct finding *item = add(f, "slurmctld", "ok");
+
+    if (!limits) {
+        note_error(answers[1], err->code ? err->text : "hpcgrid-slurm died without an answer",
+                   item);
+        SAY(item->effect, "no jobs can be sent to a cluster");
+        return false;
+    }
+    SAY(item->found, "%s, cluster %s; arrays up to %lld tasks, %lld jobs, accounting %s",
+        word(limits, "version"), word(limits, "cluster"),
+        (long long)json_integer_value(json_object_get(limits, "max_array_size")),
+        (long long)json_integer_value(json_object_get(limits, "max_jobs")),
+        json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
+    compare_versions(library, word(limits, "version"), item);
+    look_at_partitions(f, answers[2]);
+    look_at_nodes(f, answers[3]);
+    return true;
+}
+
+/* Plain `srun` without PMIx starts N programs that are each alone. */
+static void look_at_srun(struct findings *f)
+{
+    const char *const argv[] = { "srun", "--mpi=list", NULL };
+    struct hg_buf out = HG_BUF_INIT, errors = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct finding *item = add(f, "srun", "ok");
+    int status = -1;
+
+    if (hg_proc_capture(argv, PROGRAM_S, &out, &errors, &status, &err) < 0 || status != 0) {
+        item->state = "missing";
+        SAY(item->found, "%.390s", err.code ? err.text : "srun --mpi=list fails");
+        SAY(item->next, "the site's launcher must then be mpirun");
+    } else {
+        hg_buf_append(&out, hg_buf_str(&errors), errors.len); /* 22.05 prints on stderr */
+        for (char *p = out.data; p && *p; p++)
+            *p = *p == '\n' || *p == '\t' ? ' ' : *p;
+        if (strstr(hg_buf_str(&out), "pmix")) {
+            SAY(item->found, "can start MPI programs through PMIx");
+        } else {
+            item->state = "warning";
+            SAY(item->found, "%.300s", hg_buf_str(&out));
+            SAY(item->effect, "srun cannot start Open MPI programs: no PMIx");
+            SAY(item->next, "use a launcher with mpirun in the site");
+        }
+    }
+    hg_buf_done(&out);
+    hg_buf_done(&errors);
+}
+
+/* Returns whether a slurmctld can be used from here. */
+static bool ask_agent(struct findings *f, const char *agent)
+{
+    static const char requests[] =
+        "{\"id\":0,\"op\":\"hello\"}\n{\"id\":1,\"op\":\"limits\"}\n"
+        "{\"id\":2,\"op\":\"partitions\"}\n{\"id\":3,\"op\":\"nodes\"}\n";
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    json_t *answers[ANSWERS] = { NULL };
+    const json_t *hello;
+    struct finding *item = add(f, "agent", "ok");
+    bool reached = false;
+
+    converse(agent, requests, &text, &err);
+    sort_answers(&text, answers);
+    hello = json_object_get(answers[0], "ok");
+    if (!hello) {
+        item->state = "missing";
+        SAY(item->found, "%s does not work: %.200s", agent, err.code ? err.text : "no answer");
+        SAY(item->effect, "no jobs can be sent to Slurm");
+        SAY(item->next, "run it by hand; is the libslurm that it was built with still installed?");
+    } else {
+        SAY(item->found, "%s, libslurm %s", word(hello, "agent"), word(hello, "library"));
+        item = add(f, "slurm.conf", "ok");
+        if (*word(hello, "conf")) {
+            SAY(item->found, "%s", word(hello, "conf"));
+            reached = look_at_slurmctld(f, word(hello, "library"), answers, &err);
+            if (reached)
+                look_at_srun(f);
+        } else {
+            note_error(answers[1], "none found", item);
+            SAY(item->effect, "no jobs can be sent to a cluster");
+        }
+    }
+    for (size_t i = 0; i < ANSWERS; i++)
+        json_decref(answers[i]);
+    hg_buf_done(&text);
+    return reached;
+}
+
+static bool look_at_slurm(struct findings *f)
+{
+    static const char *const places[] = { "hpcgrid-slurm", "../libexec/hpcgrid/hpcgrid-slurm",
+                                          NULL };
+    const char *named = getenv("HPCGRID_SLURM_AGENT");
+    char *agent = named && *named ? strdup(named) : find_beside(places);
+    bool reached = false;
+
+    if (agent) {
+        reached = ask_agent(f, agent);
+    } else {
+        struct finding *item = add(f, "agent", "missing");
+
+        SAY(item->found, "hpcgrid-slurm is not built");
+        SAY(item->effect, "no jobs can be sent to Slurm");
+        SAY(item->next, "install libslurm-dev (or -DSLURM_ROOT=PREFIX) and build again");
+    }
+    free(agent);
+    return reached;
+}
+
+static bool look_at_box(struct findings *f)
+{
+    struct finding *item = add(f, "box", "ok");
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_boxes boxes = { 0 };
+    int version;
+
+    if (hg_box_check(&version, &err) < 0) {
+        item->state = "missing";
+        SAY(item->found, "%.390s", err.text);
+        SAY(item->effect, "hpcgrid box and run --box");
+        SAY(item->next, "%s", err.hint);
+        return false;
+    }
+    hg_box_list(&boxes, &err);
+    SAY(item->found, "can start Slurm %d.%02d here; %zu running", version / 100, version % 100,
+        boxes.n);
+    hg_boxes_done(&boxes);
+    return true;
+}
+
+/* ---- what cells run ---- */
+
+static void look_at_worker(struct findings *f)
+{
+    static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
+    const char *named = getenv("HPCGRID_WORKER");
+    char *path = named && *named ? strdup(named) : find_beside(places);
+    const char *const argv[] = { path ? path : "hpcgrid-worker", "--version", NULL };
+    struct finding *item = add(f, "worker", "ok");
+
+    if (!first_line(argv, item->found, sizeof item->found)) {
+        item->state = "missing";
+        SAY(item->found, "hpcgrid-worker is not there or does not start");
+        SAY(item->effect,
+            "matrices with \"program\": \"hpcgrid-worker\"; those with a command run");
+        SAY(item->next, "build it (it needs libopenmpi-dev and libopenblas-dev)");
+    }
+    free(path);
+}
+
+static void look_at_mpi(struct findings *f)
+{
+    const char *const argv[] = { "mpirun", "--version", NULL };
+    struct finding *item = add(f, "mpi", "ok");
+
+    if (!first_line(argv, item->found, sizeof item->found)) {
+        item->state = "warning";
+        SAY(item->found, "no mpirun in PATH");
+        SAY(item->effect, "cells with several ranks, unless the site loads MPI as a module");
+        SAY(item->next, "Debian: apt-get install openmpi-bin");
+    }
+}
+
+static void look_at_gpu(struct findings *f)
+{
+    const char *const argv[] = { "nvidia-smi", "--query-gpu=name,driver_version",
+                                 "--format=csv,noheader", NULL };
+    struct finding *item = add(f, "gpu", "ok");
+
+    if (first_line(argv, item->found, sizeof item->found) && item->found[0])
+        return;
+    if (hg_fs_exists("/proc/driver/nvidia/version")) {
+        item->state = "warning";
+        SAY(item->found, "an NVIDIA driver is loaded, but nvidia-smi fails");
+        SAY(item->next, "run nvidia-smi and read what it says");
+    } else {
+        SAY(item->found, "no NVIDIA driver here (nodes may have one)");
+    }
+}
+
+/* ---- the answer ---- */
+
+static void print_text(const struct findings *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        const struct finding *item = &f->items[i];
+
+        printf("%-8s %-11s %s\n", item->state, item->what, item->found);
+        if (item->effect[0])
+            printf("%20s affects: %s\n", "", item->effect);
+        if (item->next[0])
+            printf("%20s next: %s\n", "", item->next);
+    }
+}
+
+static int print_json(const struct findings *f)
+{
+    json_t *o = json_object(), *list = json_array();
+    struct hg_buf text = HG_BUF_INIT;
+
+    for (size_t i = 0; i < f->n; i++)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:s}", "what", f->items[i].what,
+                                        "state", f->items[i].state, "found", f->items[i].found,
+                                        "affects", f->items[i].effect, "next", f->items[i].next));
+    json_object_set_new(o, "schema", json_string("hpcgrid-doctor/1"));
+    json_object_set_new(o, "findings", list);
+    hg_json_dump(o, HG_JSON_INDENT, &text);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(o);
+    return 0;
+}
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct utsname u;
+    struct findings f = { 0 };
+    bool cluster, box;
 
     (void)argc;
     (void)argv;
     (void)errs;
-    uname(&u);
-    printf("machine   %s %s %s\n", u.sysname, u.release, u.machine);
-    printf("hpcgrid   %s\n", HPCGRID_VERSION);
-    return 0;
+    look_at_machine(&f);
+    cluster = look_at_slurm(&f);
+    box = look_at_box(&f);
+    look_at_worker(&f);
+    look_at_mpi(&f);
+    look_at_gpu(&f);
+    look_at_disk(&f);
+    if (as_json)
+        print_json(&f);
+    else
+        print_text(&f);
+    HG_VEC_DONE(&f);
+    return cluster || box ? 0 : 1;
 }
 
 const struct hg_cmd hg_cmd_doctor = {
     .name = "doctor",
     .args = "",
     .summary = "Say what hpcgrid finds here, and what will not work without the rest.",
+    .details =
+        "Nothing is submitted or changed; every probe has a time limit. Exit code 1 where jobs can\n"
+        "run neither on a cluster nor in a box.",
+    .opts = opts,
     .run = run,
 };
