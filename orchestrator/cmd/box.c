@@ -20,11 +20,11 @@ static const char *settings[SETTINGS_MAX + 1];
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 'n', "nodes", &nodes_text, "LIST",
-      "up: HARDWARE:NODESxGPUS, separated by commas (a100:2x2,cpu:2x0)", 0, 0 },
-    { HG_OPT_STRING, 0, "name", &name_text, "NAME", "the box; several run side by side (default)",
-      0, 0 },
+      "up: HARDWARE:NODESxGPUS,... (a100:2x2,cpu:2x0)", 0, 0 },
+    { HG_OPT_STRING, 0, "name", &name_text, "NAME", "several boxes run side by side (default)", 0,
+      0 },
     { HG_OPT_STRING, 0, "set", &one_setting, "KEY=VALUE",
-      "up: a line for slurm.conf, as often as needed", 0, 0 },
+      "up: a line for slurm.conf; may be repeated", 0, 0 },
     { HG_OPT_FLAG, 'a', "all", &all, NULL, "down: every box of this user", 0, 0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "status, list: print JSON", 0, 0 },
     { 0 },
@@ -241,10 +241,10 @@ const struct hg_cmd hg_cmd_box = {
     .name = "box",
     .args = "up|down|status|list [NAME]",
     .summary = "A private Slurm on this machine, for first sweeps, rehearsals and tests.",
-    .details =
-        "`up` starts it and prints the line that makes it your Slurm: eval \"$(hpcgrid box up)\".\n"
-        "It is real (arrays, GPUs, node failures) but virtual nodes share this machine's cores,\n"
-        "so its times are rehearsals. `down` ends its jobs and leaves nothing behind.",
+    .details = "`up` starts it and prints the line that makes it your Slurm:\n"
+               "    eval \"$(hpcgrid box up)\"\n"
+               "It is real (arrays, GPUs, node failures), but virtual nodes share this machine's\n"
+               "cores, so its times are rehearsals. `down` ends its jobs and leaves nothing.",
     .opts = opts,
     .min_args = 1,
     .max_args = 2,

@@ -24,7 +24,6 @@
 #define PROGRAM_S 5.0 /* for a program that only says its version */
 #define SLURM_S 25.0  /* for slurmctld: twice its usual message timeout, and a bit */
 #define DISK_LOW ((uint64_t)1 << 30)
-#define ANSWERS 4
 
 /* One line of the answer. */
 struct finding {
@@ -127,44 +126,70 @@ static void look_at_disk(struct findings *f)
 
 /* ---- Slurm, through the agent ---- */
 
-/* Write all requests, read until the agent ends or time is up. What came until then is in out. */
-static int converse(const char *agent, const char *requests, struct hg_buf *out, struct hg_err *err)
+struct conversation {
+    struct hg_proc proc;
+    struct hg_buf text; /* read, not yet taken */
+    double end_s;       /* when patience ends, hg_clock_mono_s() */
+};
+
+static int begin(struct conversation *c, const char *agent, struct hg_err *err)
 {
     const char *const argv[] = { agent, NULL };
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
-    struct hg_proc proc;
-    double end = hg_clock_mono_s() + SLURM_S;
-    struct pollfd p;
-    char bytes[65536];
-    ssize_t n = 1;
-    int status;
 
+    *c = (struct conversation){ .end_s = hg_clock_mono_s() + SLURM_S };
     spec.argv = argv;
     spec.in = spec.out = HG_PROC_PIPE;
     spec.err = HG_PROC_NULL;
     spec.death_signal = SIGTERM;
-    if (hg_proc_start(&spec, &proc, err) < 0)
-        return -1;
-    if (hg_fs_write_all(proc.in, requests, strlen(requests)) < 0)
-        hg_err_sys(err, "cannot write to %s", agent);
-    close(proc.in);
-    p = (struct pollfd){ .fd = proc.out, .events = POLLIN };
-    while (n > 0) {
-        double left = end - hg_clock_mono_s();
+    return hg_proc_start(&spec, &c->proc, err);
+}
 
-        if (left <= 0 || poll(&p, 1, (int)(left * 1000) + 1) <= 0)
-            break;
-        n = read(proc.out, bytes, sizeof bytes);
-        if (n > 0)
-            hg_buf_append(out, bytes, (size_t)n);
+/* Send one request and read its answer; NULL with err set when none came in time. */
+static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
+{
+    struct pollfd p = { .fd = c->proc.out, .events = POLLIN };
+    char bytes[65536];
+    int n = snprintf(bytes, sizeof bytes, "{\"id\":0,\"op\":\"%s\"}\n", op);
+    json_t *answer;
+
+    hg_buf_clear(&c->text);
+    if (hg_fs_write_all(c->proc.in, bytes, (size_t)n) < 0) {
+        hg_err_sys(err, "hpcgrid-slurm takes no request");
+        return NULL;
     }
-    if (n > 0) {
-        kill(proc.pid, SIGKILL);
-        hg_err_set(err, HG_E_AGAIN, "no answer within %.0f s", SLURM_S);
+    while (!c->text.len || c->text.data[c->text.len - 1] != '\n') {
+        double left = c->end_s - hg_clock_mono_s();
+        ssize_t got;
+
+        if (left <= 0 || poll(&p, 1, (int)(left * 1000) + 1) <= 0) {
+            hg_err_set(err, HG_E_AGAIN, "no answer within %.0f s", SLURM_S);
+            return NULL;
+        }
+        got = read(c->proc.out, bytes, sizeof bytes);
+        if (got <= 0) {
+            hg_err_set(err, HG_E_ENV, "hpcgrid-slurm died without an answer");
+            return NULL;
+        }
+        hg_buf_append(&c->text, bytes, (size_t)got);
     }
-    close(proc.out);
-    hg_proc_wait(proc.pid, -1, &status, &(struct hg_err)HG_ERR_INIT);
-    return 0;
+    answer = json_loads(hg_buf_str(&c->text), JSON_REJECT_DUPLICATES, NULL);
+    if (!answer)
+        hg_err_set(err, HG_E_BUG, "hpcgrid-slurm answers no JSON");
+    return answer;
+}
+
+static void finish(struct conversation *c)
+{
+    int status;
+
+    close(c->proc.in);
+    close(c->proc.out);
+    if (hg_proc_wait(c->proc.pid, 0.2, &status, &(struct hg_err)HG_ERR_INIT) == 1) {
+        kill(c->proc.pid, SIGKILL);
+        hg_proc_wait(c->proc.pid, -1, &status, &(struct hg_err)HG_ERR_INIT);
+    }
+    hg_buf_done(&c->text);
 }
 
 static char *find_beside(const char *const *places)
@@ -184,22 +209,6 @@ static char *find_beside(const char *const *places)
     return path;
 }
 
-/* The answers by id 0..ANSWERS-1; an absent one stays NULL. */
-static void sort_answers(struct hg_buf *text, json_t *answers[ANSWERS])
-{
-    char *save = NULL;
-
-    for (char *line = text->len ? strtok_r(text->data, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save)) {
-        json_t *o = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
-        json_int_t id = json_integer_value(json_object_get(o, "id"));
-
-        if (json_is_object(o) && id >= 0 && id < ANSWERS && !answers[id])
-            answers[id] = json_incref(o);
-        json_decref(o);
-    }
-}
-
 static const char *word(const json_t *o, const char *name)
 {
     const char *s = json_string_value(json_object_get(o, name));
@@ -207,7 +216,7 @@ static const char *word(const json_t *o, const char *name)
     return s ? s : "";
 }
 
-/* 22.05 -> 269 months; releases come twice a year. */
+/* 22.05 -> 269, in months. */
 static int release_number(const char *version)
 {
     int year = 0, month = 0;
@@ -216,25 +225,26 @@ static int release_number(const char *version)
     return year * 12 + month;
 }
 
-/* slurmctld takes clients two releases old (three since 24.11), and none newer than itself. */
+/* slurmctld takes clients two releases old, three since 24.11, and none newer than itself. */
 static void compare_versions(const char *library, const char *controller, struct finding *item)
 {
     int apart = release_number(controller) - release_number(library);
+    int most = release_number(controller) >= release_number("24.11") ? 21 : 18;
 
-    if (apart >= 0 && apart <= 20)
+    if (apart >= 0 && apart <= most)
         return;
     item->state = "warning";
     SAY(item->effect, "libslurm %s may not be understood by slurmctld %s", library, controller);
     SAY(item->next, "build hpcgrid-slurm against this site's libslurm (-DSLURM_ROOT=PREFIX)");
 }
 
-static void note_error(const json_t *answer, const char *fallback, struct finding *item)
+static void note_error(const json_t *answer, const struct hg_err *err, struct finding *item)
 {
     const json_t *error = json_object_get(answer, "error");
 
     item->state = "missing";
-    SAY(item->found, "%s", error ? word(error, "message") : fallback);
-    SAY(item->next, "%s",
+    SAY(item->found, "%.390s", error ? word(error, "message") : err->text);
+    SAY(item->next, "%.500s",
         error && *word(error, "hint") ? word(error, "hint")
                                       : "hpcgrid box up starts a private one");
 }
@@ -242,13 +252,9 @@ static void note_error(const json_t *answer, const char *fallback, struct findin
 static void look_at_partitions(struct findings *f, const json_t *answer)
 {
     json_t *list = json_object_get(json_object_get(answer, "ok"), "partitions"), *p;
-    struct finding *item = add(f, "partitions", "ok");
+    struct finding *item = add(f, "partitions", list ? "ok" : "missing");
     size_t i, used = 0;
 
-    if (!list) {
-        note_error(answer, "not known", item);
-        return;
-    }
     json_array_foreach(list, i, p) if (used < sizeof item->found) used += (size_t)snprintf(
         item->found + used, sizeof item->found - used, "%s%s%s (%lld nodes%s)", i ? ", " : "",
         word(p, "name"), json_is_true(json_object_get(p, "default")) ? "*" : "",
@@ -281,29 +287,6 @@ static void look_at_nodes(struct findings *f, const json_t *answer)
     }
 }
 
-static bool look_at_slurmctld(struct findings *f, const char *library, json_t *answers[ANSWERS],
-                              const struct hg_err *err)
-{
-    const json_t *limits = json_object_get(answers[1], "ok");
-    struct finding *item = add(f, "slurmctld", "ok");
-
-    if (!limits) {
-        note_error(answers[1], err->code ? err->text : "hpcgrid-slurm died without an answer",
-                   item);
-        SAY(item->effect, "no jobs can be sent to a cluster");
-        return false;
-    }
-    SAY(item->found, "%s, cluster %s; arrays up to %lld tasks, %lld jobs, accounting %s",
-        word(limits, "version"), word(limits, "cluster"),
-        (long long)json_integer_value(json_object_get(limits, "max_array_size")),
-        (long long)json_integer_value(json_object_get(limits, "max_jobs")),
-        json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
-    compare_versions(library, word(limits, "version"), item);
-    look_at_partitions(f, answers[2]);
-    look_at_nodes(f, answers[3]);
-    return true;
-}
-
 /* Plain `srun` without PMIx starts N programs that are each alone. */
 static void look_at_srun(struct findings *f)
 {
@@ -334,43 +317,76 @@ static void look_at_srun(struct findings *f)
     hg_buf_done(&errors);
 }
 
+/* slurm.conf was found: what does the controller say? */
+static bool look_at_slurmctld(struct findings *f, struct conversation *c, const char *library)
+{
+    struct hg_err err = HG_ERR_INIT;
+    json_t *answer = ask(c, "limits", &err), *more;
+    const json_t *limits = json_object_get(answer, "ok");
+    const char *said = word(json_object_get(answer, "error"), "message");
+    struct finding *item = add(f, strstr(said, "munge") ? "munge" : "slurmctld", "ok");
+    bool reached = limits != NULL;
+
+    if (reached) {
+        SAY(item->found, "%s, cluster %s; arrays up to %lld tasks, %lld jobs, accounting %s",
+            word(limits, "version"), word(limits, "cluster"),
+            (long long)json_integer_value(json_object_get(limits, "max_array_size")),
+            (long long)json_integer_value(json_object_get(limits, "max_jobs")),
+            json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
+        compare_versions(library, word(limits, "version"), item);
+        more = ask(c, "partitions", &err);
+        look_at_partitions(f, more);
+        json_decref(more);
+        more = ask(c, "nodes", &err);
+        look_at_nodes(f, more);
+        json_decref(more);
+        look_at_srun(f);
+    } else {
+        note_error(answer, &err, item);
+        SAY(item->effect, "no jobs can be sent to this cluster");
+    }
+    json_decref(answer);
+    return reached;
+}
+
+static void note_conf(struct findings *f, struct conversation *c, const json_t *hello)
+{
+    struct finding *item = add(f, "slurm.conf", "ok");
+    struct hg_err err = HG_ERR_INIT;
+    json_t *answer;
+
+    SAY(item->found, "%.390s", word(hello, "conf"));
+    if (*word(hello, "conf"))
+        return;
+    answer = ask(c, "limits", &err); /* says why, without waiting */
+    note_error(answer, &err, item);
+    SAY(item->effect, "no jobs can be sent to a cluster");
+    json_decref(answer);
+}
+
 /* Returns whether a slurmctld can be used from here. */
 static bool ask_agent(struct findings *f, const char *agent)
 {
-    static const char requests[] =
-        "{\"id\":0,\"op\":\"hello\"}\n{\"id\":1,\"op\":\"limits\"}\n"
-        "{\"id\":2,\"op\":\"partitions\"}\n{\"id\":3,\"op\":\"nodes\"}\n";
-    struct hg_buf text = HG_BUF_INIT;
+    struct conversation c;
     struct hg_err err = HG_ERR_INIT;
-    json_t *answers[ANSWERS] = { NULL };
-    const json_t *hello;
     struct finding *item = add(f, "agent", "ok");
-    bool reached = false;
+    bool started = begin(&c, agent, &err) == 0, reached = false;
+    json_t *answer = started ? ask(&c, "hello", &err) : NULL;
+    const json_t *hello = json_object_get(answer, "ok");
 
-    converse(agent, requests, &text, &err);
-    sort_answers(&text, answers);
-    hello = json_object_get(answers[0], "ok");
     if (!hello) {
         item->state = "missing";
-        SAY(item->found, "%s does not work: %.200s", agent, err.code ? err.text : "no answer");
+        SAY(item->found, "%.100s does not work: %.200s", agent, err.text);
         SAY(item->effect, "no jobs can be sent to Slurm");
         SAY(item->next, "run it by hand; is the libslurm that it was built with still installed?");
     } else {
         SAY(item->found, "%s, libslurm %s", word(hello, "agent"), word(hello, "library"));
-        item = add(f, "slurm.conf", "ok");
-        if (*word(hello, "conf")) {
-            SAY(item->found, "%s", word(hello, "conf"));
-            reached = look_at_slurmctld(f, word(hello, "library"), answers, &err);
-            if (reached)
-                look_at_srun(f);
-        } else {
-            note_error(answers[1], "none found", item);
-            SAY(item->effect, "no jobs can be sent to a cluster");
-        }
+        note_conf(f, &c, hello);
+        reached = *word(hello, "conf") && look_at_slurmctld(f, &c, word(hello, "library"));
     }
-    for (size_t i = 0; i < ANSWERS; i++)
-        json_decref(answers[i]);
-    hg_buf_done(&text);
+    json_decref(answer);
+    if (started)
+        finish(&c);
     return reached;
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # These start a Slurm of their own (hpcgrid box) and take it down again; they skip where slurmd is not installed.
 hg_add_bats(slurm/10-box.bats slurm 120)
+hg_add_bats(slurm/15-doctor.bats slurm 60)
 hg_add_bats(slurm/20-agent.bats slurm 180)
 hg_add_bats(slurm/30-node.bats slurm 300)
 

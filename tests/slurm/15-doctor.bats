@@ -1,0 +1,89 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpcgrid doctor: one clear line for what is there and for what is not.
+
+load box
+
+setup_file() {
+    box_need
+    box_up cpu:2x0,a100:1x2 MessageTimeout=3
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+}
+
+# line WHAT: "STATE FOUND | AFFECTS | NEXT" of one finding
+line() {
+    "$HPCGRID" doctor --json | jq -r --arg what "$1" '.findings[] | select(.what == $what) | "\(.state) \(.found) | \(.affects) | \(.next)"'
+}
+
+@test "on a box everything that concerns Slurm is fine" {
+    [ "$(line slurm.conf)" = "ok $SLURM_CONF |  | " ]
+    [[ "$(line slurmctld)" == "ok "*", cluster box; arrays up to 100001 tasks, 200000 jobs, accounting no |  | " ]]
+    [ "$(line partitions)" = "ok box* (3 nodes), cpu (2 nodes), a100 (1 nodes) |  | " ]
+    [ "$(line nodes)" = "ok 3, 0 of them down or drained |  | " ]
+    [ "$(line srun)" = "ok can start MPI programs through PMIx |  | " ]
+    [[ "$(line agent)" == "ok hpcgrid-slurm "*", libslurm "* ]]
+}
+
+@test "the text has a line for each finding, and the exit code says whether jobs can run" {
+    run "$HPCGRID" doctor
+    [ "$status" -eq 0 ]
+    for what in machine hpcgrid agent slurm.conf slurmctld partitions nodes srun box worker mpi gpu disk; do
+        grep -qE "^(ok|warning|missing) +$what " <<<"$output"
+    done
+}
+
+@test "munge down: one line, at once" {
+    kill -KILL "$(box_pid munged)"
+    SECONDS=0
+    got=$(line munge)
+    waited=$SECONDS
+    box_heal
+    [ "$got" = "missing munge does not answer at $BOX_DIR/munge/sock: Connection refused | no jobs can be sent to this cluster | is munged running?" ]
+    [ $waited -lt 5 ]
+}
+
+@test "slurmctld down: one line, in seconds" {
+    kill -KILL "$(box_pid slurmctld)"
+    SECONDS=0
+    got=$(line slurmctld)
+    waited=$SECONDS
+    box_heal
+    [[ "$got" == "missing cannot ask for the configuration: "*" | no jobs can be sent to this cluster | is slurmctld running? (\`scontrol ping\`)" ]]
+    [ $waited -lt 10 ]
+}
+
+@test "slurmctld frozen: one line, in seconds" {
+    pid=$(box_pid slurmctld)
+    kill -STOP "$pid"
+    SECONDS=0
+    got=$(line slurmctld)
+    waited=$SECONDS
+    kill -CONT "$pid"
+    [[ "$got" == "missing cannot ask for the configuration: slurmctld did not answer in time"* ]]
+    [ $waited -lt 15 ]
+}
+
+@test "no slurm.conf: one line, and the way to a box" {
+    SLURM_CONF=/nonexistent/slurm.conf
+    [ "$(line slurm.conf)" = "missing SLURM_CONF names /nonexistent/slurm.conf: No such file or directory | no jobs can be sent to a cluster | export SLURM_CONF=PATH, or start a private Slurm: hpcgrid box up" ]
+}
+
+@test "an agent that cannot work is told" {
+    export HPCGRID_SLURM_AGENT=/bin/false
+    [[ "$(line agent)" == "missing /bin/false does not work: "*" | no jobs can be sent to Slurm | run it by hand;"* ]]
+}
+
+@test "nodes that are drained are counted, and jobs would wait for ever" {
+    for node in cpu-1 cpu-2 a100-1; do scontrol update nodename=$node state=drain reason="fan is loud"; done
+    got=$(line nodes)
+    for node in cpu-1 cpu-2 a100-1; do scontrol update nodename=$node state=resume; done
+    [ "$got" = "missing 3, 3 of them down or drained: fan is loud | jobs wait for ever | \`sinfo -R\` says why" ]
+}
