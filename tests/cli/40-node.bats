@@ -377,3 +377,40 @@ bad() {
         [ "$(result status)" = '"ok"' ]
     done
 }
+
+@test "a full disk at any write leaves no result or a whole one, and is said" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    plan "$(sh_workload 'exit 0')"
+    strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+    for call in write fsync rename openat link mkdir; do
+        for n in $(seq 1 200); do
+            rm -rf "$run_dir/cells"
+            run strace -qq -o "$BATS_TEST_TMPDIR/trace" -e trace=$call -e inject=$call:error=ENOSPC:when=$n "$hpcgrid" exec --run "$run_dir" --batch 1
+            grep -q INJECTED "$BATS_TEST_TMPDIR/trace" || break
+            file=$run_dir/cells/c-0/0.0/result.json
+            if [ "$status" -eq 0 ]; then
+                [ "$(result status)" = '"ok"' ]
+            elif [ -e "$file" ]; then
+                [ "$(tail -c 2 "$file")" = "}" ]
+                [ "$status" -eq 4 ] || [ "$status" -eq 1 ]
+                # the one thing that can fail behind a good result is to make its name durable
+                grep -q '"status": "failed"' "$file" || [[ "$output" == *"cannot "*" folder"* ]] || { echo "$call $n: $status $output"; return 1; }
+            else
+                [[ "$output" == *"No space left on device"* ]] || { echo "$call $n: $status $output"; return 1; }
+                [ "$status" -eq 4 ]
+            fi
+        done
+        [ "$n" -gt 1 ] && [ "$n" -lt 200 ]
+    done
+}
+
+@test "mpirun as the launcher: ranks are numbered as it does" {
+    command -v mpirun >/dev/null || skip "mpirun is not installed"
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    tasks=3 plan '{"command": ["sh", "-c", "echo $RANK/$WORLD_SIZE $LOCAL_RANK $HPCGRID_SIZE"], "launch": ["mpirun", "--oversubscribe"], "cwd": "/"}'
+    node
+    [ "$(sort "$run_dir/cells/c-0/0.0/out.log")" = "0/3 0 3
+1/3 1 3
+2/3 2 3" ]
+    [ "$(member "$run_dir/cells/c-0/0.0/ranks/2.json" rank)" = 2 ]
+}

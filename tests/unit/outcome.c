@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "run/attempt.h"
+#include "run/outcome.h"
+#include "run/where.h"
+
+static char dir[64];
+
+static int setup(void **state)
+{
+    char ranks[80];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "/tmp/hg-outcome-XXXXXX");
+    if (!mkdtemp(dir))
+        return -1;
+    snprintf(ranks, sizeof ranks, "%s/ranks", dir);
+    return mkdir(ranks, 0700);
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return hg_fs_remove_tree(dir, NULL);
+}
+
+static void write_file(const char *name, const void *data, size_t n)
+{
+    char *path = hg_fs_join(dir, name);
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    free(path);
+}
+
+static void write_rank(int rank, const char *host, int cores, const char *rest)
+{
+    char name[32], *text = hg_str_printf("{\"rank\":%d,\"host\":\"%s\",\"cores\":%d%s}", rank, host,
+                                         cores, rest);
+
+    snprintf(name, sizeof name, "ranks/%d.json", rank);
+    write_file(name, text, strlen(text));
+    free(text);
+}
+
+/* The result of a workload that ended with this wait status and wrote what lies in dir. */
+static json_t *result_of(int status, long long cpus, bool gpu)
+{
+    json_t *line = json_pack("{s:s, s:{s:i}}", "id", "c-1", "cell", "n", 1);
+    json_t *workload = json_pack("{s:[s]}", "command", "true");
+    struct hg_outcome o = { .dir = dir,
+                            .name = "1.0",
+                            .run_key = "k",
+                            .line = line,
+                            .workload = workload,
+                            .gpu = gpu,
+                            .cpus_per_task = cpus,
+                            .ended = true,
+                            .status = status,
+                            .wall_s = 1.5 };
+    json_t *result = hg_outcome_result(&o);
+
+    assert_non_null(result);
+    json_decref(line);
+    json_decref(workload);
+    return result;
+}
+
+static bool is_true(const json_t *result, const char *key)
+{
+    return json_is_true(json_object_get(result, key));
+}
+
+static void test_ranks_of_one_host_are_held_against_its_cores(void **state)
+{
+    static const struct {
+        const char *hosts[4];
+        int cores;
+        long long cpus;
+        bool over;
+    } cases[] = {
+        { { "a", "a", "b", "b" }, 4, 2, false }, { { "a", "a", "a", "b" }, 4, 2, true },
+        { { "a", "a", "a", "a" }, 4, 1, false }, { { "a", "b", "c", "d" }, 4, 5, true },
+        { { "a", "a", "a", "a" }, 3, 1, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        json_t *result;
+
+        for (int r = 0; r < 4; r++)
+            write_rank(r, cases[i].hosts[r], cases[i].cores, "");
+        result = result_of(0, cases[i].cpus, false);
+        assert_int_equal(is_true(result, "oversubscribed"), cases[i].over);
+        assert_int_equal(json_array_size(json_object_get(result, "ranks")), 4);
+        json_decref(result);
+    }
+}
+
+static void test_a_gpu_cell_on_a_cpu_is_a_rehearsal_if_rank_or_workload_says_so(void **state)
+{
+    static const struct {
+        const char *rank, *workload;
+        bool gpu, rehearsal;
+    } cases[] = {
+        { ",\"device_kind\":\"cpu\"", "{}", true, true },
+        { ",\"device_kind\":\"cpu\"", "{}", false, false },
+        { ",\"device_kind\":\"gpu\"", "{}", true, false },
+        { ",\"device_kind\":\"gpu\"", "{\"backend\":\"cpu\"}", true, true },
+        { ",\"device_kind\":\"gpu\"", "{\"backend\":\"cuda\"}", true, false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        json_t *result;
+
+        for (int r = 0; r < 4; r++)
+            write_rank(r, "a", 8, cases[i].rank);
+        write_file("workload.json", cases[i].workload, strlen(cases[i].workload));
+        result = result_of(0, 1, cases[i].gpu);
+        assert_int_equal(is_true(result, "rehearsal"), cases[i].rehearsal);
+        json_decref(result);
+    }
+}
+
+static void test_of_failed_ranks_the_first_is_named(void **state)
+{
+    json_t *result, *error;
+
+    (void)state;
+    write_rank(0, "a", 8, ",\"signal\":9,\"end_s\":5.5");
+    write_rank(1, "b", 8, ",\"exit_code\":3,\"end_s\":5.25");
+    write_rank(2, "b", 8, ",\"exit_code\":0,\"end_s\":1");
+    write_rank(3, "b", 8, ",\"signal\":15,\"end_s\":6");
+    write_file("workload.json", "{}", 2);
+    result = result_of(9 << 8, 1, false);
+    error = json_object_get(result, "error");
+    assert_int_equal(json_integer_value(json_object_get(error, "rank")), 1);
+    assert_string_equal(json_string_value(json_object_get(error, "host")), "b");
+    assert_string_equal(json_string_value(json_object_get(error, "message")), "exit code 3");
+    json_decref(result);
+    write_rank(1, "b", 8, ",\"signal\":9,\"oom\":true,\"end_s\":5.25");
+    result = result_of(9 << 8, 1, false);
+    assert_string_equal(json_string_value(json_object_get(result, "status")), "oom");
+    json_decref(result);
+}
+
+static void test_a_changed_result_has_another_checksum(void **state)
+{
+    json_t *result = result_of(0, 1, false), *again;
+    struct hg_buf text = HG_BUF_INIT;
+    char sum[9];
+
+    (void)state;
+    hg_json_dump(result, HG_JSON_INDENT, &text);
+    again = json_loads(text.data, 0, NULL); /* as it is read back */
+    assert_int_equal(hg_outcome_checksum(again, sum), 0);
+    assert_string_equal(sum, json_string_value(json_object_get(result, "crc32c")));
+    json_object_set_new(again, "wall_s", json_real(1.4999999));
+    assert_int_equal(hg_outcome_checksum(again, sum), 0);
+    assert_string_not_equal(sum, json_string_value(json_object_get(result, "crc32c")));
+    json_decref(again);
+    json_decref(result);
+    hg_buf_done(&text);
+}
+
+/* Whatever a workload writes there is a result, and it is JSON that can be read back. */
+static void test_any_bytes_of_a_workload_give_a_valid_result(void **state)
+{
+    static const char whole[] =
+        "{\"train_s\": 12.5, \"epoch_s\": [1, 2.5e0, NaN], \"eval\": {\"f1\": 88.5}, \"status\": "
+        "\"ok\", \"ranks\": [{\"rank\": 1, \"x\": \"\\u00e9\\\"\"}, 7], \"error\": {\"message\": 3}, "
+        "\"env\": {}, \"backend\": \"cpu\", \"comm\": null, \"a\": [[[[{}]]]], \"z\": -Infinity}";
+    uint64_t seed = 3;
+
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        char text[sizeof whole];
+        struct hg_buf out = HG_BUF_INIT;
+        json_t *result, *again;
+        size_t n = sizeof whole - 1;
+
+        memcpy(text, whole, sizeof whole);
+        for (int j = 0; j < i % 5; j++) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            text[(seed >> 33) % n] =
+                i % 2 ? "{}[],:\"\\0N-e "[(seed >> 20) % 13] : (char)(seed >> 50);
+        }
+        if (i % 7 == 3)
+            n = (size_t)i % n;
+        write_file("workload.json", text, n);
+        result = result_of(0, 1, true);
+        hg_json_dump(result, HG_JSON_INDENT, &out);
+        again = json_loadb(out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+        assert_non_null(again);
+        assert_string_equal(json_string_value(json_object_get(again, "id")), "c-1");
+        json_decref(again);
+        json_decref(result);
+        hg_buf_done(&out);
+    }
+}
+
+static void test_names_of_attempts(void **state)
+{
+    static const char *const wrong[] = { "",     "1",   "1.",   ".1",   "1.2.3", "01.2",
+                                         "1.02", "a.b", "-1.2", "1.2 ", "1.2x",  "4294967297.1" };
+    unsigned s, r;
+
+    (void)state;
+    assert_true(hg_attempt_parse("12.3", &s, &r));
+    assert_int_equal(s, 12);
+    assert_int_equal(r, 3);
+    for (size_t i = 0; i < N_OF(wrong); i++)
+        assert_false(hg_attempt_parse(wrong[i], &s, &r));
+    assert_false(hg_attempt_is_file_name("../x"));
+    assert_false(hg_attempt_is_file_name(".x"));
+    assert_true(hg_attempt_is_file_name("rnn-ddp-cpu-2x1-5613912b3be8"));
+}
+
+static void test_the_first_host_of_a_node_list(void **state)
+{
+    static const struct {
+        const char *list, *want;
+    } cases[] = {
+        { "n1", "n1" },
+        { "n1,n2", "n1" },
+        { "a100-[02-04,7],b1", "a100-02" },
+        { "a100-[7]", "a100-7" },
+        { "rack[3-4]-ib,x", "rack3-ib" },
+        { "[1-2]", "1" },
+        { "", NULL },
+        { "n[x]", NULL },
+    };
+    char out[64];
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        assert_int_equal(hg_where_first_host(cases[i].list, out, sizeof out),
+                         cases[i].want != NULL);
+        if (cases[i].want)
+            assert_string_equal(out, cases[i].want);
+    }
+    assert_false(hg_where_first_host(NULL, out, sizeof out));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ranks_of_one_host_are_held_against_its_cores),
+        cmocka_unit_test(test_a_gpu_cell_on_a_cpu_is_a_rehearsal_if_rank_or_workload_says_so),
+        cmocka_unit_test(test_of_failed_ranks_the_first_is_named),
+        cmocka_unit_test(test_a_changed_result_has_another_checksum),
+        cmocka_unit_test(test_any_bytes_of_a_workload_give_a_valid_result),
+        cmocka_unit_test(test_names_of_attempts),
+        cmocka_unit_test(test_the_first_host_of_a_node_list),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
