@@ -70,7 +70,7 @@ train() {
     }
     check '{"batchsize": 3}' 'c.json:1:2: error: /batchsize: unknown member "batchsize"' 'did you mean "batch_size"?'
     check '{"epochs": 0, "lr": "x"}' '1:12: error: /epochs: 0 is out of range' '1:21: error: /lr: expected a number, found'
-    check '{"strategy": "dpp"}' '/strategy: unknown strategy "dpp"' 'did you mean "dp"?'
+    check '{"strategy": "dpp"}' '/strategy: unknown strategy "dpp"' 'did you mean "ddp"?'
     check '{"strategy": "fsdp"}' '/strategy: strategy fsdp: not available yet'
     check '{"model": "rn"}' '/model: unknown model "rn"' 'did you mean "rnn"?'
     check '{"model": "bert-base"}' '/model: model "bert-base": not available yet'

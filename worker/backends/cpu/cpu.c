@@ -289,16 +289,33 @@ static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
     }
 }
 
+/* Gradients of the weights: groups over the threads, and when there are more threads the tiles of a group too. */
+static void share_weights(struct cpu *c, const struct wk_lstm_job *j, wk_real *scratch,
+                          size_t scratch_each)
+{
+    int tiles = c->k->lstm_tiles(j), parts = (c->dev.threads + j->groups - 1) / j->groups;
+
+#pragma omp for schedule(static)
+    for (int i = 0; i < j->groups * parts; i++) {
+        long first, n;
+
+        share(tiles, 1, i % parts, parts, &first, &n);
+        c->k->lstm_weights(j, i / parts, (int)first, (int)n,
+                           scratch + scratch_each * omp_get_thread_num());
+    }
+}
+
 static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
                               const struct wk_lstm_weights *w,
                               const struct wk_lstm_weights *d_weights, struct wk_span state,
                               struct wk_span x, struct wk_span d_h)
 {
     struct cpu *c = cpu_of(dev);
-    size_t more = (size_t)2 * ROWS_MAX * groups_of(c, s) * c->k->lanes;
+    size_t lanes = c->k->lanes, rows = (size_t)2 * ROWS_MAX * groups_of(c, s) * lanes;
+    size_t sums = ((size_t)s->in + s->hidden + 3 * c->k->row_tile) * 4 * lanes;
+    size_t more = rows > sums ? rows : sums;
     struct wk_lstm_job j;
     wk_real *rest;
-    int tiles;
 
     if (lstm_job(c, s, w, state, more, &j, &rest) < 0)
         return;
@@ -308,7 +325,6 @@ static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
     j.d_w_hh = d_weights->w_hh.data;
     j.d_b_ih = d_weights->b_ih.data;
     j.d_b_hh = d_weights->b_hh.data;
-    tiles = c->k->lstm_tiles(&j);
 #pragma omp parallel num_threads(dev->threads)
     {
         long first, n;
@@ -322,9 +338,7 @@ static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
             c->k->lstm_backward(&j, (int)(first + at), (int)(n - at < ROWS_MAX ? n - at : ROWS_MAX),
                                 rest + more * part);
 #pragma omp barrier
-#pragma omp for schedule(static)
-        for (int i = 0; i < j.groups * tiles; i++)
-            c->k->lstm_weights(&j, i / tiles, i % tiles);
+        share_weights(c, &j, rest, more);
     }
 }
 

@@ -129,36 +129,6 @@ INLINE void panel_product(int rows, vec sum[][4], const wk_real *a, size_t a_str
     }
 }
 
-/* Where one row's values of one step and group lie. */
-struct cell_at {
-    wk_real *gates;          /* NULL: not kept */
-    const wk_real *c_before; /* NULL: zero */
-    wk_real *c, *h;
-};
-
-/* The gates' functions and the new c and h; divisions are shared, being what costs most here. */
-INLINE void cell_forward(const vec z[4], const struct cell_at *at)
-{
-    vec i_inverse = vec_logistic_inverse(z[0]), f_inverse = vec_logistic_inverse(z[1]);
-    vec g_part = vec_tanh_part(z[2]), o_inverse = vec_logistic_inverse(z[3]);
-    vec g_inverse = g_part + (wk_real)2;
-    vec ig = (wk_real)1 / (i_inverse * g_inverse), fo = (wk_real)1 / (f_inverse * o_inverse);
-    vec i = ig * g_inverse, g = ig * i_inverse * g_part, f = fo * o_inverse, o = fo * f_inverse;
-    vec c = i * g, part;
-
-    if (at->c_before)
-        c += f * vec_load(at->c_before);
-    part = vec_tanh_part(c);
-    vec_store(at->c, c);
-    vec_store(at->h, o * part / (part + (wk_real)2));
-    if (at->gates) {
-        vec_store(at->gates, i);
-        vec_store(at->gates + LANES, f);
-        vec_store(at->gates + 2 * LANES, g);
-        vec_store(at->gates + 3 * LANES, o);
-    }
-}
-
 /* The values of one step: rows x padded each; before is NULL in the first step. */
 struct step_at {
     const wk_real *x;
@@ -167,8 +137,47 @@ struct step_at {
     wk_real *gates; /* of the group; NULL: not kept */
 };
 
+/* The gates' functions and the new c and h of one row, from the gates' sums z; divisions are shared, being what costs most. */
+INLINE void cell_forward(const wk_real *z, const wk_real *c_before, wk_real *c_at, wk_real *h_at,
+                         wk_real *gates)
+{
+    vec i_inverse = vec_logistic_inverse(vec_load(z));
+    vec f_inverse = vec_logistic_inverse(vec_load(z + LANES));
+    vec g_part = vec_tanh_part(vec_load(z + 2 * LANES));
+    vec o_inverse = vec_logistic_inverse(vec_load(z + 3 * LANES));
+    vec g_inverse = g_part + (wk_real)2;
+    vec ig = (wk_real)1 / (i_inverse * g_inverse), fo = (wk_real)1 / (f_inverse * o_inverse);
+    vec i = ig * g_inverse, g = ig * i_inverse * g_part, f = fo * o_inverse, o = fo * f_inverse;
+    vec c = i * g, part;
+
+    if (c_before)
+        c += f * vec_load(c_before);
+    part = vec_tanh_part(c);
+    vec_store(c_at, c);
+    vec_store(h_at, o * part / (part + (wk_real)2));
+    if (gates) {
+        vec_store(gates, i);
+        vec_store(gates + LANES, f);
+        vec_store(gates + 2 * LANES, g);
+        vec_store(gates + 3 * LANES, o);
+    }
+}
+
+/* Not inlined: the constants of these functions would take the registers of the product in front of it. */
+static __attribute__((noinline)) void cells_forward(int rows, const wk_real *z, size_t at,
+                                                    size_t padded, const struct step_at *s,
+                                                    wk_real *gates)
+{
+    for (int r = 0; r < rows; r++, at += padded, z += PANEL) {
+        cell_forward(z, s->c_before ? s->c_before + at : NULL, s->c + at, s->h + at, gates);
+        if (gates)
+            gates += PANEL;
+    }
+}
+
+/* z (rows, 4 vectors) = what flows into the gates of a group */
 INLINE void tile_forward(int rows, const struct wk_lstm_job *j, int group, int row,
-                         const struct step_at *s)
+                         const struct step_at *s, wk_real *z)
 {
     size_t padded = (size_t)padded_of(j);
     const wk_real *panel = j->packed + (size_t)group * (1 + j->in + padded) * PANEL;
@@ -184,25 +193,26 @@ INLINE void tile_forward(int rows, const struct wk_lstm_job *j, int group, int r
         panel_product(rows, sum, s->h_before + row * padded, padded,
                       panel + (size_t)(1 + j->in) * PANEL, j->hidden);
 #pragma GCC unroll 8
-    for (int r = 0; r < rows; r++) {
-        size_t at = (row + r) * padded + (size_t)group * LANES;
-        struct cell_at cell = { .c = s->c + at,
-                                .h = s->h + at,
-                                .c_before = s->c_before ? s->c_before + at : NULL,
-                                .gates = s->gates ? s->gates + (size_t)(row + r) * PANEL : NULL };
-
-        cell_forward(sum[r], &cell);
-    }
+    for (int r = 0; r < rows; r++)
+        for (int gate = 0; gate < 4; gate++)
+            vec_store(z + r * PANEL + gate * LANES, sum[r][gate]);
 }
 
 static void step_forward(const struct wk_lstm_job *j, int rows, struct step_at *s, wk_real *gates)
 {
+    size_t padded = (size_t)padded_of(j);
+
     for (int group = 0; group < j->groups; group++) {
         s->gates = gates ? gates + (size_t)group * j->steps * j->batch * PANEL : NULL;
         for (int r = 0; r < rows; r += VEC_ROWS) {
-#define BODY(n) tile_forward(n, j, group, r, s)
-            FOR_ROWS(least(rows - r, VEC_ROWS), BODY)
+            _Alignas(VEC_BYTES) wk_real z[VEC_ROWS * PANEL];
+            int n = least(rows - r, VEC_ROWS);
+
+#define BODY(n) tile_forward(n, j, group, r, s, z)
+            FOR_ROWS(n, BODY)
 #undef BODY
+            cells_forward(n, z, r * padded + (size_t)group * LANES, padded, s,
+                          s->gates ? s->gates + (size_t)r * PANEL : NULL);
         }
     }
 }
@@ -350,9 +360,15 @@ static void lstm_backward(const struct wk_lstm_job *j, int row, int rows, wk_rea
 /* ---- LSTM: gradients of the weights ---- */
 
 /* sum (inputs, 4 vectors) += over rows: a (rows, inputs)' times d (rows, 4 vectors) */
-INLINE void outer_product(int inputs, vec sum[][4], const wk_real *a, size_t a_stride,
+INLINE void outer_product(int inputs, wk_real *sum_at, const wk_real *a, size_t a_stride,
                           const wk_real *d, int rows)
 {
+    vec sum[VEC_ROWS][4];
+
+#pragma GCC unroll 8
+    for (int k = 0; k < inputs; k++)
+        for (int gate = 0; gate < 4; gate++)
+            sum[k][gate] = vec_load(sum_at + k * PANEL + gate * LANES);
     for (int row = 0; row < rows; row++) {
         vec d0 = vec_load(d + row * PANEL), d1 = vec_load(d + row * PANEL + LANES);
         vec d2 = vec_load(d + row * PANEL + 2 * LANES), d3 = vec_load(d + row * PANEL + 3 * LANES);
@@ -367,68 +383,31 @@ INLINE void outer_product(int inputs, vec sum[][4], const wk_real *a, size_t a_s
             sum[k][3] += s * d3;
         }
     }
-}
-
-/* Add a tile (inputs, panel) to the rows of d_w (4 hidden, cols) that the panel stands for. */
-INLINE void tile_add(int inputs, vec sum[][4], const struct wk_lstm_job *j, int group, wk_real *d_w,
-                     int cols)
-{
-    wk_real tile[VEC_ROWS * PANEL];
-
-    for (int k = 0; k < inputs; k++)
-        for (int gate = 0; gate < 4; gate++)
-            vec_store(tile + k * PANEL + gate * LANES, sum[k][gate]);
-    for (int gate = 0; gate < 4; gate++)
-        for (int lane = 0; lane < LANES && group * LANES + lane < j->hidden; lane++) {
-            wk_real *to = d_w + (size_t)(gate * j->hidden + group * LANES + lane) * cols;
-
-            for (int k = 0; k < inputs; k++)
-                to[k] += tile[k * PANEL + gate * LANES + lane];
-        }
-}
-
-INLINE void tile_weights(int inputs, const struct wk_lstm_job *j, int group, int of_h, int first)
-{
-    size_t step = (size_t)j->batch * PANEL, padded = (size_t)padded_of(j);
-    const wk_real *d = j->gates + (size_t)group * j->steps * step;
-    vec sum[VEC_ROWS][4];
-
 #pragma GCC unroll 8
     for (int k = 0; k < inputs; k++)
         for (int gate = 0; gate < 4; gate++)
-            sum[k][gate] = vec_set(0);
-    if (of_h) /* h of a step meets the gates of the next */
-        outer_product(inputs, sum, j->h + first, padded, d + step, (j->steps - 1) * j->batch);
-    else
-        for (int t = 0; t < j->steps; t++)
-            outer_product(inputs, sum, j->x + (size_t)t * j->in + first, (size_t)j->steps * j->in,
-                          d + t * step, j->batch);
-    if (of_h)
-        tile_add(inputs, sum, j, group, j->d_w_hh + first, j->hidden);
-    else
-        tile_add(inputs, sum, j, group, j->d_w_ih + first, j->in);
+            vec_store(sum_at + k * PANEL + gate * LANES, sum[k][gate]);
 }
 
-static void bias_weights(const struct wk_lstm_job *j, int group)
+/* sum (panel) += the rows of d */
+static void add_rows(wk_real *sum, const wk_real *d, int rows)
 {
-    size_t rows = (size_t)j->steps * j->batch;
-    const wk_real *d = j->gates + group * rows * PANEL;
-    wk_real sum[PANEL];
-    vec s[4] = { 0 };
+    vec s[4];
 
-    for (size_t row = 0; row < rows; row++)
+    for (int gate = 0; gate < 4; gate++)
+        s[gate] = vec_load(sum + gate * LANES);
+    for (int row = 0; row < rows; row++)
         for (int gate = 0; gate < 4; gate++)
             s[gate] += vec_load(d + row * PANEL + gate * LANES);
     for (int gate = 0; gate < 4; gate++)
         vec_store(sum + gate * LANES, s[gate]);
-    for (int gate = 0; gate < 4; gate++)
-        for (int lane = 0; lane < LANES && group * LANES + lane < j->hidden; lane++) {
-            int at = gate * j->hidden + group * LANES + lane;
-
-            j->d_b_ih[at] += sum[gate * LANES + lane];
-            j->d_b_hh[at] += sum[gate * LANES + lane];
-        }
 }
+
+/* The inputs of a group's gates: those of x, those of h, and the bias; cut into tiles. */
+struct tile {
+    enum { OF_X, OF_H, OF_BIAS } of;
+    int first, n;
+};
 
 static int tiles_of(int n)
 {
@@ -440,19 +419,78 @@ static int lstm_tiles(const struct wk_lstm_job *j)
     return tiles_of(j->in) + tiles_of(j->hidden) + 1;
 }
 
-static void lstm_weights(const struct wk_lstm_job *j, int group, int tile)
+static struct tile tile_at(const struct wk_lstm_job *j, int i)
 {
-    int of_h = tile >= tiles_of(j->in), first, n;
+    int of_x = tiles_of(j->in), first;
 
-    if (tile == lstm_tiles(j) - 1) {
-        bias_weights(j, group);
+    if (i == lstm_tiles(j) - 1)
+        return (struct tile){ OF_BIAS, 0, 1 };
+    first = (i < of_x ? i : i - of_x) * VEC_ROWS;
+    return i < of_x ? (struct tile){ OF_X, first, least(j->in - first, VEC_ROWS) }
+                    : (struct tile){ OF_H, first, least(j->hidden - first, VEC_ROWS) };
+}
+
+/* One step's part of one tile. */
+static void tile_step(const struct wk_lstm_job *j, const struct tile *tile, int t, const wk_real *d,
+                      wk_real *sum)
+{
+    size_t padded = (size_t)padded_of(j),
+           stride = tile->of == OF_X ? (size_t)j->steps * j->in : padded;
+    const wk_real *a = tile->of == OF_X
+                           ? j->x + (size_t)t * j->in
+                           : j->h + (size_t)(t - 1) * j->batch * padded; /* h of the step before */
+
+    if (tile->of == OF_BIAS) {
+        add_rows(sum, d, j->batch);
         return;
     }
-    first = (tile - (of_h ? tiles_of(j->in) : 0)) * VEC_ROWS;
-    n = least((of_h ? j->hidden : j->in) - first, VEC_ROWS);
-#define BODY(inputs) tile_weights(inputs, j, group, of_h, first)
-    FOR_ROWS(n, BODY)
+    if (tile->of == OF_H && t == 0)
+        return;
+    a += tile->first;
+#define BODY(inputs) outer_product(inputs, sum, a, stride, d, j->batch)
+    FOR_ROWS(tile->n, BODY)
 #undef BODY
+}
+
+/* Add a tile's sums (n, panel) to the rows of the gradient (4 hidden, cols) that the panel stands for. */
+static void tile_add(const struct wk_lstm_job *j, const struct tile *tile, int group,
+                     const wk_real *sum, wk_real *d_w, int cols)
+{
+    for (int gate = 0; gate < 4; gate++)
+        for (int lane = 0; lane < LANES && group * LANES + lane < j->hidden; lane++) {
+            wk_real *to =
+                d_w + (size_t)(gate * j->hidden + group * LANES + lane) * cols + tile->first;
+
+            for (int k = 0; k < tile->n; k++)
+                to[k] += sum[k * PANEL + gate * LANES + lane];
+        }
+}
+
+static void lstm_weights(const struct wk_lstm_job *j, int group, int first, int n, wk_real *scratch)
+{
+    const wk_real *d = j->gates + (size_t)group * j->steps * j->batch * PANEL;
+
+    memset(scratch, 0, (size_t)n * VEC_ROWS * PANEL * sizeof *scratch);
+    for (int t = 0; t < j->steps;
+         t++) /* a step's gradients stay in the nearest cache for all tiles */
+        for (int i = 0; i < n; i++) {
+            struct tile tile = tile_at(j, first + i);
+
+            tile_step(j, &tile, t, d + (size_t)t * j->batch * PANEL,
+                      scratch + (size_t)i * VEC_ROWS * PANEL);
+        }
+    for (int i = 0; i < n; i++) {
+        struct tile tile = tile_at(j, first + i);
+        const wk_real *sum = scratch + (size_t)i * VEC_ROWS * PANEL;
+
+        if (tile.of == OF_BIAS) {
+            tile_add(j, &tile, group, sum, j->d_b_ih, 1);
+            tile_add(j, &tile, group, sum, j->d_b_hh, 1);
+        } else {
+            tile_add(j, &tile, group, sum, tile.of == OF_X ? j->d_w_ih : j->d_w_hh,
+                     tile.of == OF_X ? j->in : j->hidden);
+        }
+    }
 }
 
 /* ---- Elementwise ---- */

@@ -44,10 +44,11 @@ struct wk_kernels {
     void (*lstm_forward)(const struct wk_lstm_job *j, int row, int rows, wk_real *scratch);
     /* scratch: (2, rows, padded) */
     void (*lstm_backward)(const struct wk_lstm_job *j, int row, int rows, wk_real *scratch);
-    /* Gradients of the weights in tiles of tile_inputs inputs by one panel: tile 0..n of a group
-     * (see lstm_tiles). */
-    void (*lstm_weights)(const struct wk_lstm_job *j, int group, int tile);
+    /* Gradients of a group's weights, which come in so many tiles: n of them from the first on.
+     * scratch: (n, row_tile, 4 lanes) */
     int (*lstm_tiles)(const struct wk_lstm_job *j);
+    void (*lstm_weights)(const struct wk_lstm_job *j, int group, int first, int n,
+                         wk_real *scratch);
 
     void (*convert_u8)(wk_real *y, const uint8_t *x, size_t n, wk_real scale, wk_real shift);
     void (*dropout)(wk_real *y, const wk_real *x, const int32_t *sample, int rows, int cols,

@@ -9,15 +9,32 @@
 
 #include "backends/real.h"
 
+#ifdef WK_REAL_F64
+#define PRECISE(f64, f32) f64
+#else
+#define PRECISE(f64, f32) f32
+#endif
+
 #if defined(__AVX512F__)
+#include <immintrin.h>
 #define VEC_BYTES 64
+#define VEC_X86(op) PRECISE(_mm512_##op##_pd, _mm512_##op##_ps)
+typedef PRECISE(__m512d, __m512) native;
 #define VEC_ROWS 6 /* rows x 4 accumulators + 4 loaded + 1 broadcast fit 32 registers */
 #elif defined(__AVX__)
+#include <immintrin.h>
 #define VEC_BYTES 32
+#define VEC_X86(op) PRECISE(_mm256_##op##_pd, _mm256_##op##_ps)
+typedef PRECISE(__m256d, __m256) native;
 #define VEC_ROWS 3
 #else
 #define VEC_BYTES 16
 #define VEC_ROWS 2
+#endif
+
+#ifdef VEC_X86
+#define VEC_MAX VEC_X86(max)
+#define VEC_MIN VEC_X86(min)
 #endif
 
 #ifdef WK_REAL_F64
@@ -65,13 +82,17 @@ INLINE vec vec_set(wk_real s)
     return s - (vec){ 0 };
 }
 
-/* x where it lies in [-limit, limit]; a NaN stays one. */
+/* x where it lies in [-limit, limit]; a NaN stays one: MAXPS and MINPS give their second operand then. */
 INLINE vec vec_clamp(vec x, wk_real limit)
 {
+#ifdef VEC_MAX
+    return (vec)VEC_MIN((native)vec_set(limit), VEC_MAX((native)vec_set(-limit), (native)x));
+#else
     ivec low = x<-limit, high = x> limit, mask = low | high;
-    vec bound = (vec)((low & (ivec)vec_set(-limit)) | (high & (ivec)vec_set(limit)));
+    ivec bound = (low & (ivec)vec_set(-limit)) | (high & (ivec)vec_set(limit));
 
-    return (vec)((mask & (ivec)bound) | (~mask & (ivec)x));
+    return (vec)((mask & bound) | (~mask & (ivec)x));
+#endif
 }
 
 /* exp(y) = scale (1 + p): y = n ln 2 + r, scale = 2^n, p = e^r - 1 by its Taylor series, |r| <= ln
