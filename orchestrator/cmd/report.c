@@ -12,16 +12,17 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/results.h"
+#include "report/ranks.h"
 #include "report/renderer.h"
 #include "report/save.h"
 
 static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
                   *reports;
-static bool pivot;
+static bool pivot, ranks;
 static long width;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv or json", 0, 0 },
+    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv, json or latex", 0, 0 },
     { HG_OPT_STRING, 0, "rows", &rows, "KEYS", "keys whose values are rows: nodes,gpus_per_node", 0,
       0 },
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
@@ -34,6 +35,8 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
       "put over a cell they name its baseline", 0, 0 },
     { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
+    { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line a rank: real, user, sys, host, device", 0,
+      0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write there instead of standard output", 0,
       0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", "of the text table (the terminal's, else 80)", 40,
@@ -138,6 +141,8 @@ static int check_words(struct hg_errs *errs)
     }
     if (pivot && strcmp(format, "csv") != 0)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot goes with --format csv");
+    if (ranks && (strcmp(format, "json") == 0 || strcmp(format, "latex") == 0))
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks goes with --format text, md or csv");
     return errs->n ? -1 : 0;
 }
 
@@ -190,8 +195,11 @@ static int write_report(const struct hg_report *r, const char *tables, struct hg
     struct hg_buf text = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
 
-    hg_renderer_find(format)->render(r, &o, &text);
-    if (text.failed)
+    if (ranks)
+        hg_ranks_render(r, format, &text, &err);
+    else
+        hg_renderer_find(format)->render(r, &o, &text);
+    if (err.code != HG_E_NONE || text.failed)
         hg_err_oom(&err);
     else if (out_path)
         hg_fs_replace(out_path, text.data, text.len, 0644, &err);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "report/figures.h"
+#include "report/sheet.h"
 
 #define WIDTH 80
 
@@ -146,43 +147,7 @@ bool hg_compare_is_good(const struct hg_compare *c)
 
 /* ---- Text ---- */
 
-/* Lines of words, set in columns when all are known. */
-struct sheet {
-    char **words; /* n_columns to a line */
-    size_t n, cap, n_columns;
-    bool failed;
-};
-
-static void put(struct sheet *s, struct hg_buf *word)
-{
-    size_t cap = s->cap ? s->cap * 2 : 64;
-
-    if (s->n == s->cap) {
-        char **words = realloc(s->words, cap * sizeof *words);
-
-        if (!words) {
-            s->failed = true;
-            hg_buf_done(word);
-            return;
-        }
-        s->words = words;
-        s->cap = cap;
-    }
-    s->words[s->n] = word->len ? hg_buf_detach(word) : strdup("");
-    s->failed = s->failed || !s->words[s->n];
-    s->n += s->words[s->n] != NULL;
-    hg_buf_done(word);
-}
-
-static void put_text(struct sheet *s, const char *text)
-{
-    struct hg_buf word = HG_BUF_INIT;
-
-    hg_clean_append(text, 40, &word);
-    put(s, &word);
-}
-
-static void put_estimate(struct sheet *s, const struct hg_point *p, enum hg_section section,
+static void put_estimate(struct hg_sheet *s, const struct hg_point *p, enum hg_section section,
                          int decimals)
 {
     struct hg_buf word = HG_BUF_INIT;
@@ -192,60 +157,39 @@ static void put_estimate(struct sheet *s, const struct hg_point *p, enum hg_sect
     hg_buf_puts(&word, figure.number);
     if (*figure.spread)
         hg_buf_printf(&word, " %s", figure.spread);
-    put(s, &word);
+    hg_sheet_take(s, &word);
 }
 
-static void put_cell(const struct hg_compare *c, struct sheet *s, const struct hg_comparison *cell)
+static void put_cell(const struct hg_compare *c, struct hg_sheet *s,
+                     const struct hg_comparison *cell)
 {
     const struct hg_report *r = c->report;
     int decimals = hg_section_decimals(cell->table, HG_SECTION_VALUE);
     struct hg_buf word = HG_BUF_INIT;
 
     for (size_t k = 0; k < r->n_split_keys; k++)
-        put_text(s, hg_report_text(r, cell->table->split[k]));
+        hg_sheet_put(s, hg_report_text(r, cell->table->split[k]));
     for (size_t k = 0; k < r->n_row_keys; k++)
-        put_text(s, hg_report_text(r, cell->table->rows[cell->row * r->n_row_keys + k]));
+        hg_sheet_put(s, hg_report_text(r, cell->table->rows[cell->row * r->n_row_keys + k]));
     put_estimate(s, &cell->a, HG_SECTION_VALUE, decimals);
     put_estimate(s, &cell->b, HG_SECTION_VALUE, decimals);
     put_estimate(s, &cell->b, HG_SECTION_SPEEDUP, 2);
     hg_buf_printf(&word, "%s%s", hg_verdict_words[cell->verdict], cell->sure ? "" : "?");
-    put(s, &word);
+    hg_sheet_take(s, &word);
 }
 
-static void put_header(const struct hg_compare *c, struct sheet *s)
+static void put_header(const struct hg_compare *c, struct hg_sheet *s)
 {
     const struct hg_report *r = c->report;
 
     for (size_t k = 0; k < r->n_split_keys; k++)
-        put_text(s, r->frame.keys.items[r->split_keys[k]].name);
+        hg_sheet_put(s, r->frame.keys.items[r->split_keys[k]].name);
     for (size_t k = 0; k < r->n_row_keys; k++)
-        put_text(s, r->frame.keys.items[r->row_keys[k]].name);
-    put_text(s, "A");
-    put_text(s, "B");
-    put_text(s, "speed of B");
-    put_text(s, "verdict");
-}
-
-static void append_sheet(const struct sheet *s, struct hg_buf *out)
-{
-    size_t *rooms = calloc(s->n_columns, sizeof *rooms);
-
-    for (size_t i = 0; rooms && i < s->n; i++) {
-        size_t width = hg_text_width(s->words[i]), *room = &rooms[i % s->n_columns];
-
-        *room = width > *room ? width : *room;
-    }
-    for (size_t i = 0; rooms && i < s->n; i++) {
-        size_t column = i % s->n_columns;
-
-        if (column + 1 == s->n_columns)
-            hg_buf_printf(out, "  %s\n", s->words[i]);
-        else
-            hg_buf_printf(out, "%s%*s%s", column ? "  " : "",
-                          (int)(rooms[column] - hg_text_width(s->words[i])), "", s->words[i]);
-    }
-    out->failed = out->failed || !rooms;
-    free(rooms);
+        hg_sheet_put(s, r->frame.keys.items[r->row_keys[k]].name);
+    hg_sheet_put(s, "A");
+    hg_sheet_put(s, "B");
+    hg_sheet_put(s, "speed of B");
+    hg_sheet_put(s, "verdict");
 }
 
 static void append_overall(const struct hg_compare *c, struct hg_buf *out)
@@ -270,7 +214,7 @@ static void append_overall(const struct hg_compare *c, struct hg_buf *out)
 void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
 {
     const struct hg_report *r = c->report;
-    struct sheet s = { .n_columns = r->n_split_keys + r->n_row_keys + 4 };
+    struct hg_sheet s = { .n_columns = r->n_split_keys + r->n_row_keys + 4 };
     struct hg_buf line = HG_BUF_INIT;
 
     hg_buf_puts(out, "A: ");
@@ -284,9 +228,7 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     put_header(c, &s);
     for (size_t i = 0; i < c->cells.n && !s.failed; i++)
         put_cell(c, &s, &c->cells.items[i]);
-    if (!s.failed)
-        append_sheet(&s, out);
-    out->failed = out->failed || s.failed;
+    hg_sheet_text(&s, 1ul << (s.n_columns - 1), out);
     hg_buf_puts(out, "\n");
     append_overall(c, out);
     hg_buf_clear(&line);
@@ -296,9 +238,7 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
         hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 11, out);
     }
     hg_buf_done(&line);
-    for (size_t i = 0; i < s.n; i++)
-        free(s.words[i]);
-    free(s.words);
+    hg_sheet_done(&s);
 }
 
 /* ---- JSON ---- */

@@ -11,28 +11,9 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "report/figures.h"
+#include "report/escape.h"
 
 #define EOL "\r\n"
-
-/* A text that a spreadsheet would take for a formula gets an apostrophe in front. */
-static void append_text(const char *text, struct hg_buf *out)
-{
-    bool formula = *text && strchr("=+-@\t\r\n", *text);
-    bool quoted = formula || strpbrk(text, ",\"\r\n") || *text == ' ';
-
-    if (!quoted) {
-        hg_buf_puts(out, text);
-        return;
-    }
-    hg_buf_puts(out, formula ? "\"'" : "\"");
-    for (; *text; text++) {
-        if (*text == '"')
-            hg_buf_puts(out, "\"");
-        hg_buf_append(out, text, 1);
-    }
-    hg_buf_puts(out, "\"");
-}
 
 static void append_double(double v, struct hg_buf *out)
 {
@@ -51,10 +32,10 @@ static void append_json(const json_t *value, struct hg_buf *out)
     } else if (json_is_integer(value) || json_is_boolean(value)) {
         hg_json_dump(value, HG_JSON_COMPACT, out);
     } else if (json_is_string(value)) {
-        append_text(json_string_value(value), out);
+        hg_csv_append(json_string_value(value), out);
     } else if (value && !json_is_null(value)) {
         hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-        append_text(hg_buf_str(&text), out);
+        hg_csv_append(hg_buf_str(&text), out);
     }
     hg_buf_done(&text);
 }
@@ -146,7 +127,7 @@ static void append_tidy_header(const struct hg_report *r, const struct paths *pa
     hg_buf_puts(out, "run,id,attempt,counts,status,added,baseline_id");
     for (size_t k = 0; k < r->frame.keys.n; k++) {
         hg_buf_puts(out, ",");
-        append_text(r->frame.keys.items[k].name, out);
+        hg_csv_append(r->frame.keys.items[k].name, out);
     }
     for (size_t i = 0; i < paths->n; i++) {
         char *name = hg_str_printf(
@@ -154,7 +135,7 @@ static void append_tidy_header(const struct hg_report *r, const struct paths *pa
             paths->items[i]);
 
         hg_buf_puts(out, ",");
-        append_text(name ? name : "", out);
+        hg_csv_append(name ? name : "", out);
         free(name);
     }
     hg_buf_puts(out, EOL);
@@ -164,17 +145,17 @@ static void append_tidy_line(const struct hg_report *r, const struct hg_results 
                              const struct hg_result *result, const struct paths *paths,
                              struct hg_buf *out)
 {
-    append_text(set->name, out);
+    hg_csv_append(set->name, out);
     hg_buf_puts(out, *set->run ? "/" : "");
-    append_text(set->run, out);
+    hg_csv_append(set->run, out);
     hg_buf_puts(out, ",");
-    append_text(result->id, out);
+    hg_csv_append(result->id, out);
     hg_buf_puts(out, ",");
-    append_text(result->attempt, out);
+    hg_csv_append(result->attempt, out);
     hg_buf_printf(out, ",%s,", result->used && result->ok ? "true" : "false");
-    append_text(result->status, out);
+    hg_csv_append(result->status, out);
     hg_buf_printf(out, ",%s,", result->added ? "true" : "false");
-    append_text(result->baseline_id, out);
+    hg_csv_append(result->baseline_id, out);
     for (size_t k = 0; k < r->frame.keys.n; k++) {
         hg_buf_puts(out, ",");
         append_json(json_object_get(result->cell, r->frame.keys.items[k].name), out);
@@ -242,7 +223,7 @@ static void append_pivot_columns(const struct hg_report *r, const struct hg_tabl
                 hg_buf_puts(&name, r->metric);
             hg_buf_puts(&name, i < 5 ? figures[i] : figures[i] + 1);
             hg_buf_puts(out, ",");
-            append_text(hg_buf_str(&name), out);
+            hg_csv_append(hg_buf_str(&name), out);
             hg_buf_done(&name);
         }
 }
@@ -266,11 +247,11 @@ static void append_pivot_table(const struct hg_report *r, const struct hg_table 
     hg_buf_puts(out, "rehearsal");
     for (size_t k = 0; k < r->n_split_keys; k++) {
         hg_buf_puts(out, ",");
-        append_text(r->frame.keys.items[r->split_keys[k]].name, out);
+        hg_csv_append(r->frame.keys.items[r->split_keys[k]].name, out);
     }
     for (size_t k = 0; k < r->n_row_keys; k++) {
         hg_buf_puts(out, ",");
-        append_text(r->frame.keys.items[r->row_keys[k]].name, out);
+        hg_csv_append(r->frame.keys.items[r->row_keys[k]].name, out);
     }
     append_pivot_columns(r, t, out);
     hg_buf_puts(out, EOL);

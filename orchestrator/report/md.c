@@ -2,36 +2,12 @@
 /* Markdown, as GitHub reads it: one table for each section. */
 #include "report/renderer.h"
 
-#include <string.h>
-
+#include "report/escape.h"
 #include "report/figures.h"
-
-/* Text of a cell: nothing in it is markup. */
-static void append_escaped(const char *text, struct hg_buf *out)
-{
-    struct hg_buf clean = HG_BUF_INIT;
-    const char *start;
-
-    hg_clean_append(text, 0, &clean);
-    start = hg_buf_str(&clean);
-    for (const char *p = start; *p; p++) {
-        bool edge = p == start || p[1] == '\0' || p[-1] == ' ' || p[1] == ' ';
-
-        if (*p == '<')
-            hg_buf_puts(out, "&lt;");
-        else if (*p == '&')
-            hg_buf_puts(out, "&amp;");
-        else if (strchr("\\`*[]|~", *p) || (*p == '_' && edge))
-            hg_buf_printf(out, "\\%c", *p);
-        else
-            hg_buf_append(out, p, 1);
-    }
-    hg_buf_done(&clean);
-}
 
 static void append_buf(struct hg_buf *text, struct hg_buf *out)
 {
-    append_escaped(hg_buf_str(text), out);
+    hg_md_append(hg_buf_str(text), out);
     hg_buf_done(text);
 }
 
@@ -46,10 +22,10 @@ static void append_column_label(const struct hg_report *r, const struct hg_table
         if (k)
             hg_buf_puts(out, " ");
         if (!word) {
-            append_escaped(r->frame.keys.items[r->column_keys[k]].name, out);
+            hg_md_append(r->frame.keys.items[r->column_keys[k]].name, out);
             hg_buf_puts(out, "=");
         }
-        append_escaped(value ? hg_report_text(r, value) : "–", out);
+        hg_md_append(value ? hg_report_text(r, value) : "–", out);
     }
 }
 
@@ -60,7 +36,7 @@ static void append_header(const struct hg_report *r, const struct hg_table *t,
 
     for (size_t k = 0; k < r->n_row_keys; k++) {
         hg_buf_puts(out, "| ");
-        append_escaped(r->frame.keys.items[r->row_keys[k]].name, out);
+        hg_md_append(r->frame.keys.items[r->row_keys[k]].name, out);
         hg_buf_puts(out, " ");
     }
     hg_section_title(r, section, &title);
@@ -68,7 +44,7 @@ static void append_header(const struct hg_report *r, const struct hg_table *t,
         hg_buf_puts(out, "| ");
         append_column_label(r, t, column, out);
         if (r->n_column_keys == 0)
-            append_escaped(hg_buf_str(&title), out);
+            hg_md_append(hg_buf_str(&title), out);
         hg_buf_puts(out, " ");
     }
     hg_buf_puts(out, "|\n");
@@ -94,7 +70,7 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
             uint32_t value = t->rows[row * r->n_row_keys + k];
 
             hg_buf_puts(out, "| ");
-            append_escaped(value ? hg_report_text(r, value) : "–", out);
+            hg_md_append(value ? hg_report_text(r, value) : "–", out);
             hg_buf_puts(out, " ");
         }
         for (size_t column = 0; column < t->n_columns; column++) {
@@ -103,7 +79,7 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
 
             hg_figure_format(p, section, decimals, &figure);
             hg_buf_puts(out, "| ");
-            append_escaped(figure.number, out);
+            hg_md_append(figure.number, out);
             if (*figure.spread)
                 hg_buf_printf(out, " %s", figure.spread);
             if (*figure.number)
@@ -124,7 +100,7 @@ static void append_scaling(const struct hg_table *t, struct hg_buf *out)
         const struct hg_series *s = &t->series.items[i];
 
         hg_buf_puts(out, "| ");
-        append_escaped(s->label, out);
+        hg_md_append(s->label, out);
         hg_buf_printf(out, " | %.4g – %.4g | %.3f → %.3f | ", s->first_p, s->last_p,
                       s->first_karp_flatt, s->last_karp_flatt);
         hg_number_append(s->has_amdahl ? s->amdahl.serial : __builtin_nan(""), 3, out);
@@ -147,7 +123,7 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
     hg_table_title(r, t, &title);
     if (title.len) {
         hg_buf_puts(out, "\n### ");
-        append_escaped(hg_buf_str(&title), out);
+        hg_md_append(hg_buf_str(&title), out);
         hg_buf_puts(out, "\n");
     }
     hg_buf_done(&title);
@@ -158,14 +134,14 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
         append_scaling(t, out);
     if (t->no_speedup) {
         hg_buf_puts(out, "\n");
-        append_escaped(t->no_speedup, out);
+        hg_md_append(t->no_speedup, out);
         hg_buf_puts(out, "\n");
     }
     for (size_t i = 0; i < t->notes.n; i++) {
         hg_buf_puts(out, "\n");
         hg_mark_format(i, out);
         hg_buf_puts(out, " ");
-        append_escaped(t->notes.items[i], out);
+        hg_md_append(t->notes.items[i], out);
         hg_buf_puts(out, "\n");
     }
 }
@@ -176,7 +152,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
     (void)o;
     hg_buf_puts(out, "## ");
-    append_escaped(r->title, out);
+    hg_md_append(r->title, out);
     hg_buf_puts(out, "\n\n");
     hg_completeness_format(r, &text);
     hg_buf_puts(&text, ". ");
@@ -193,7 +169,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     hg_common_format(r, &text);
     if (text.len) {
         hg_buf_puts(out, "\nAll cells: ");
-        append_escaped(hg_buf_str(&text), out);
+        hg_md_append(hg_buf_str(&text), out);
         hg_buf_puts(out, "\n");
     }
     hg_buf_done(&text);

@@ -21,7 +21,8 @@ struct hg_renderer {
 };
 
 extern const struct hg_renderer *const hg_renderers[]; /* ends with NULL */
-extern const struct hg_renderer hg_renderer_text, hg_renderer_md, hg_renderer_csv, hg_renderer_json;
+extern const struct hg_renderer hg_renderer_text, hg_renderer_md, hg_renderer_csv, hg_renderer_json,
+    hg_renderer_latex;
 
 const struct hg_renderer *hg_renderer_find(const char *name);
 

@@ -30,12 +30,15 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
 
 @test "every form of every set is as written down" {
     for set in "$data/quickstart" "$data/footnotes" "$labs"/lab-strategies "$labs"/lab-mnist-rnn "$labs"/lab-bert-a100; do
-        for form in text md csv json; do
+        for form in text md csv json latex; do
             same_as_golden "$(basename "$set").$form" "$set.json" --format $form
         done
     done
     same_as_golden lab-strategies.pivot.csv "$labs/lab-strategies.json" --format csv --pivot
     same_as_golden lab-strategies.narrow.text "$labs/lab-strategies.json" --width 60
+    same_as_golden lab-mnist-rnn.ranks.text "$labs/lab-mnist-rnn.json" --ranks
+    same_as_golden quickstart.ranks.md "$data/quickstart.json" --ranks --format md
+    same_as_golden quickstart.ranks.csv "$data/quickstart.json" --ranks --format csv
     same_as_golden lab-mnist-rnn.rows.text "$labs/lab-mnist-rnn.json" --rows nodes,gpus_per_node
     same_as_golden two-sets.text "$labs/lab-strategies.json" "$labs/lab-bert-a100.json" --rows source,nodes
 }
@@ -57,7 +60,7 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
 }
 
 @test "the same results give the same bytes" {
-    for form in text md csv json; do
+    for form in text md csv json latex; do
         "$hpcgrid" report "$data/quickstart.json" --format $form >a || true
         "$hpcgrid" report - --format $form <"$data/quickstart.json" >b || true
         LC_ALL=de_DE.UTF-8 TZ=Asia/Tokyo COLUMNS=200 "$hpcgrid" report "$data/quickstart.json" --format $form --out c || true
@@ -244,9 +247,11 @@ EOT
 3|--baseline nodez=1|--baseline: no cell has "nodez"
 2|--baseline nodes|--baseline: "nodes" is not KEY=VALUE
 3|--baseline {"nodes":}|--baseline:1:10: error
-2|--format yaml|known: text, md, csv, json
+2|--format yaml|known: text, md, csv, json, latex
 2|--better bigger|--better: "bigger" is neither lower nor higher
 2|--pivot|--pivot goes with --format csv
+2|--ranks -f json|--ranks goes with --format text, md or csv
+3|--ranks|no result lists its ranks
 2|--width 3|width
 EOT
     run "$hpcgrid" report no-such-run
