@@ -36,12 +36,12 @@ bool hg_attempt_is_file_name(const char *name)
     return n >= 1 && n < 128 && name[n] == '\0' && name[0] != '.' && name[0] != '-';
 }
 
-static int write_new(const char *path, const struct hg_buf *text)
+static int write_new(const char *path, const struct hg_buf *text, bool durable)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     int rc = fd < 0 || text->failed ? -1 : 0;
 
-    if (rc == 0 && (hg_fs_write_all(fd, text->data, text->len) < 0 || fsync(fd) < 0))
+    if (rc == 0 && (hg_fs_write_all(fd, text->data, text->len) < 0 || (durable && fsync(fd) < 0)))
         rc = -1;
     if (fd >= 0 && close(fd) < 0)
         rc = -1;
@@ -80,7 +80,7 @@ int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err)
         hg_err_oom(err);
         goto out;
     }
-    if (write_new(mine, &text) < 0) {
+    if (write_new(mine, &text, true) < 0) {
         hg_err_sys(err, "cannot write %s", mine);
         goto out;
     }
@@ -92,5 +92,38 @@ out:
     hg_buf_done(&text);
     free(mine);
     free(claim);
+    return rc;
+}
+
+int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err *err)
+{
+    char *part = hg_str_printf("%s.part", path);
+    int rc = -1;
+
+    if (!part || text->failed) {
+        hg_err_oom(err);
+        goto out;
+    }
+    unlink(part); /* of a launcher's second try */
+    if (write_new(part, text, false) < 0 || rename(part, path) < 0) {
+        hg_err_sys(err, "cannot write %s", path);
+        unlink(part);
+        goto out;
+    }
+    rc = 0;
+out:
+    free(part);
+    return rc;
+}
+
+int hg_attempt_write_json(const char *path, const json_t *value, struct hg_err *err)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    int rc;
+
+    hg_json_dump(value, HG_JSON_INDENT, &text);
+    hg_buf_puts(&text, "\n");
+    rc = hg_attempt_write(path, &text, err);
+    hg_buf_done(&text);
     return rc;
 }

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* One try at a cell: cells/<id>/<S>.<R>/, S the claim number of the submission, R Slurm's restart
@@ -34,5 +35,12 @@ bool hg_attempt_is_file_name(const char *name);
  * Returns 0: ours; 1: another copy has it; -1 with err set. A claim is decided by the link count of
  * our own file, so an answer lost on a network file system is no doubt. */
 int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err);
+
+/* Write a file of the attempt that only its own processes need: as a whole (rename), but without
+ * waiting for the disk. Claim and result are what must survive a crash. */
+int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err *err);
+
+/* The same for JSON, indented. */
+int hg_attempt_write_json(const char *path, const json_t *value, struct hg_err *err);
 
 #endif

@@ -112,11 +112,11 @@ static int claim(struct node *n, struct hg_err *err)
 
 /* ---- The attempt's files ---- */
 
-static int save_json(const struct node *n, const char *name, const json_t *value,
-                     struct hg_err *err)
+static int write_json(const struct node *n, const char *name, const json_t *value,
+                      struct hg_err *err)
 {
     char *path = hg_fs_join(n->dir, name);
-    int rc = path ? hg_json_save(path, value, err) : hg_err_oom(err);
+    int rc = path ? hg_attempt_write_json(path, value, err) : hg_err_oom(err);
 
     free(path);
     return rc;
@@ -137,7 +137,7 @@ static int write_cell(const struct node *n, struct hg_err *err)
     if (json_object_get(n->outcome.workload, "program") && json_is_string(backend) &&
         !json_object_get(cell, "backend"))
         json_object_set(cell, "backend", (json_t *)backend);
-    rc = save_json(n, "cell.json", cell, err);
+    rc = write_json(n, "cell.json", cell, err);
     json_decref(cell);
     return rc;
 }
@@ -171,7 +171,7 @@ static int write_files(const struct node *n, const struct hg_template_vars *vars
         else if (!path)
             rc = hg_err_oom(err);
         else if ((rc = hg_template_lines(json_string_value(text), vars, &out, err)) == 0)
-            rc = hg_fs_replace(path, hg_buf_str(&out), out.len, 0600, err);
+            rc = hg_attempt_write(path, &out, err);
         hg_buf_done(&out);
         free(path);
         if (rc < 0)
@@ -278,7 +278,7 @@ static int write_env(const struct node *n, const struct hg_template_vars *vars, 
     json_object_set_new(root, "direct", json_boolean(n->direct));
     json_object_set_new(root, "gpu", json_boolean(n->outcome.gpu));
     json_object_set(root, "env", env);
-    rc = save_json(n, "env.json", root, err);
+    rc = write_json(n, "env.json", root, err);
 out:
     json_decref(env);
     json_decref(root);
@@ -484,13 +484,15 @@ static enum hg_stop why_stopped(const struct node *n)
 
 static int save_result(struct node *n, struct hg_err *err, json_t **out)
 {
+    char *path = hg_fs_join(n->dir, "result.json");
     json_t *result;
     int rc;
 
     n->outcome.wall_s = hg_clock_mono_s() - n->start_mono_s;
     n->outcome.end_s = hg_clock_wall_s();
     result = hg_outcome_result(&n->outcome);
-    rc = save_json(n, "result.json", result, err);
+    rc = path ? hg_json_save(path, result, err) : hg_err_oom(err);
+    free(path);
     if (out)
         *out = result;
     else

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "run/attempt.h"
 #include "run/where.h"
 
 enum { EXIT_ENVIRONMENT = 4, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
@@ -220,7 +221,7 @@ static int load_env(const char *dir, struct rank *r, struct hg_err *err)
 static int save(const struct rank *r, const char *dir, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/ranks/%d.json", dir, r->rank);
-    int rc = path ? hg_json_save(path, r->out, err) : hg_err_oom(err);
+    int rc = path ? hg_attempt_write_json(path, r->out, err) : hg_err_oom(err);
 
     free(path);
     return rc;
