@@ -15,14 +15,12 @@
 static void print_overview(FILE *to)
 {
     fputs("usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-          "Run a matrix of training experiments on Slurm and tabulate speedup and efficiency.\n\n",
+          "Run a matrix of experiments on Slurm, tabulate speedup and efficiency.\n\n",
           to);
     for (const struct hg_cmd *const *c = hg_commands; *c; c++)
         if (!(*c)->hidden)
             fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    fputs(
-        "\n`hpcgrid COMMAND --help` describes one command; `hpcgrid --version` prints the version.\n",
-        to);
+    fputs("\n`hpcgrid COMMAND --help` describes one command.\n", to);
 }
 
 static int unknown_command(const char *name, struct hg_errs *errs)

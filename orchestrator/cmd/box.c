@@ -240,7 +240,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_box = {
     .name = "box",
     .args = "up|down|status|list [NAME]",
-    .summary = "A private Slurm on this machine, for first sweeps, rehearsals and tests.",
+    .summary = "A private Slurm on this machine: first sweeps, rehearsals, tests.",
     .details = "`up` starts it and prints the line that makes it your Slurm:\n"
                "    eval \"$(hpcgrid box up)\"\n"
                "It is real (arrays, GPUs, node failures), but virtual nodes share this machine's\n"

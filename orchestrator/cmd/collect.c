@@ -14,8 +14,7 @@ static const char *reports;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print the results as JSON", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR",
-      "where runs are kept; default: $HPCGRID_REPORTS or reports", 0, 0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
     { 0 },
 };
 
@@ -109,10 +108,9 @@ const struct hg_cmd hg_cmd_collect = {
     .name = "collect",
     .args = "RUN",
     .summary = "Read a run's results back and save them as one file.",
-    .details =
-        "RUN is a run's folder, a matrix file (its newest run), NAME or NAME/002. Results that are\n"
-        "cut short, changed or of another run are reported and never counted. Exits with 1\n"
-        "while cells lack a good result.",
+    .details = "RUN is a run's folder, NAME, NAME/002 or a matrix file. Results that are cut\n"
+               "short, changed or of another run are reported and never counted. Exit code 1:\n"
+               "some cells have no good result.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -59,7 +59,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_compare = {
     .name = "compare",
     .args = "A B",
-    .summary = "Compare two runs or result sets cell by cell: faster, slower, the same?",
+    .summary = "Compare two runs cell by cell: faster, slower, or the same?",
     .details = "A and B are named as for `hpcgrid report`. The verdict on a cell rests on the\n"
                "95 % interval of the ratio (three runs on both sides); with fewer runs on the\n"
                "values alone, and has a question mark. Exit code 1: something is slower, or\n"

@@ -15,7 +15,7 @@ static const char *select_text, *site;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
-      "only these cells: nodes=2..8,strategy!=dp or a jq expression", 0, 0 },
+      "only these cells: nodes=2..8,strategy!=dp or jq", 0, 0 },
     { HG_OPT_FLAG, 'c', "count", &count_only, NULL, "only the counts", 0, 0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
     { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
@@ -317,9 +317,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_expand = {
     .name = "expand",
     .args = "MATRIX",
-    .summary = "List the cells of a matrix and what each of its rules added and removed.",
-    .details = "A cell is shown with its id and the members that differ between cells. Those that\n"
-               "cannot run are listed with the reason; they are never submitted.",
+    .summary = "List a matrix's cells and what each of its rules added and removed.",
+    .details = "A cell is shown with its id and the members that differ between cells. Those\n"
+               "that cannot run are listed with the reason; they are never submitted.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

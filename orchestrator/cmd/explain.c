@@ -169,9 +169,8 @@ const struct hg_cmd hg_cmd_explain = {
     .name = "explain",
     .args = "MATRIX CELL",
     .summary = "Say which rule made, changed or excluded a cell.",
-    .details =
-        "CELL is an id, the beginning of one, or a selector; excluded and skipped cells are\n"
-        "found, too. Each member is shown with its value and what set it.",
+    .details = "CELL is an id, the beginning of one, or a selector; excluded and skipped cells\n"
+               "are found, too. Each member is shown with its value and what set it.",
     .opts = opts,
     .min_args = 2,
     .max_args = 2,

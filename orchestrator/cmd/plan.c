@@ -20,7 +20,7 @@ static bool scripts, as_json;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
-      "only these cells: nodes=2..8,strategy!=dp or a jq expression", 0, 0 },
+      "only these cells: nodes=2..8,strategy!=dp or jq", 0, 0 },
     { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
       0 },
     { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "print the batch scripts, too", 0, 0 },
@@ -229,11 +229,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_plan = {
     .name = "plan",
     .args = "MATRIX",
-    .summary = "Show what would be submitted: batches, resources, cost. Submits nothing.",
-    .details =
-        "Cells that ask for the same resources share a batch, which is one job array. Wall times\n"
-        "are rounded up to a few steps for that, never above the longest one asked for.\n"
-        "Slurm is not contacted.",
+    .summary = "Show what would be submitted: batches, resources, cost.",
+    .details = "Cells that ask for the same resources share a batch, which is one job array.\n"
+               "Wall times are rounded up to a few steps for that, never above the longest one\n"
+               "asked for. Slurm is not contacted.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

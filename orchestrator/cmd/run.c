@@ -53,7 +53,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_run = {
     .name = "run",
     .args = "MATRIX",
-    .summary = "Submit a matrix, follow it to its end, collect the results, print the tables.",
+    .summary = "Submit a matrix, follow it to its end, print the tables.",
     .details = "Continues the newest run of the matrix: cells with a good result do not run\n"
                "twice, cells that are new in the matrix are added. Ctrl-C leaves the jobs\n"
                "running and says how to come back. Exit code: 0 all cells have a good result,\n"
