@@ -683,11 +683,14 @@ static int check_anything_left(struct walk *w)
 static void sum_up(struct walk *w)
 {
     struct hg_cells_count *c = w->count;
+    const char *idle = hg_finish_without_backend(w->finisher);
 
     c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
     if (c->merged)
         warn(w, "", "%llu cell%s equal to an earlier one; the first stands",
              (unsigned long long)c->merged, c->merged == 1 ? " is" : "s are");
+    if (idle)
+        warn(w, "", "hpcgrid-worker cannot use GPUs yet: on %s it will compute on the CPU", idle);
     warn_idle_rules(w);
     warn_baselines(w);
 }

@@ -38,6 +38,9 @@ struct hg_finisher {
     hg_value hardware;     /* name of the hardware looked up last */
     const struct hg_hardware *hw;
     jv hw_json;
+    bool hw_backend; /* the worker has its backend, or the cells say which to use */
+    const struct hg_hardware *without_backend;
+    int backend;            /* column of the parameter, -1: none */
     hg_value strategy_name; /* looked up last */
     const struct hg_strategy *strategy;
     struct hg_buf why;
@@ -135,6 +138,7 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
     f->g = m->grid;
     f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
     f->hardware = f->strategy_name = UNKNOWN;
+    f->backend = hg_grid_column(f->g, "backend");
     f->hw_json = jv_null();
     hg_exprs_describe(f->g->exprs, describe_now, f);
     if (make_columns(f) < 0 || make_memos(f) < 0 ||
@@ -173,6 +177,11 @@ void hg_finisher_free(struct hg_finisher *f)
 bool hg_finish_derived(const struct hg_finisher *f, int column)
 {
     return f->derived[column];
+}
+
+const char *hg_finish_without_backend(const struct hg_finisher *f)
+{
+    return f->without_backend ? f->without_backend->name : NULL;
 }
 
 const uint64_t *hg_finish_uses(const struct hg_finisher *f)
@@ -288,6 +297,15 @@ static jv jv_of_value(const struct hg_finisher *f, hg_value value)
 
 /* ---- Hardware ---- */
 
+static bool has_backend(const char *name)
+{
+    struct hg_buf why = HG_BUF_INIT;
+    bool lacks = hg_member_not_yet("backend", name, &why);
+
+    hg_buf_done(&why);
+    return !lacks;
+}
+
 static const struct hg_hardware *look_up_hardware(struct hg_finisher *f, hg_value name)
 {
     const char *text;
@@ -297,6 +315,7 @@ static const struct hg_hardware *look_up_hardware(struct hg_finisher *f, hg_valu
     text = hg_pool_string(f->g->pool, name);
     f->hardware = name;
     f->hw = text ? hg_site_find_hardware(f->m->site, text) : NULL;
+    f->hw_backend = !f->hw || !f->judge.worker || has_backend(f->hw->backend);
     jv_free(f->hw_json);
     f->hw_json = f->hw ? jv_of_json(f->hw->json) : jv_null();
     return f->hw;
@@ -723,6 +742,8 @@ static int judge_fate(struct hg_finisher *f, const hg_value *values, struct hg_o
         (f->judge.worker && f->strategy && wrong_for_strategy(f, values))) {
         out->fate = HG_CELL_SKIPPED;
     } else if (f->judge.worker) {
+        if (!f->hw_backend && (f->backend < 0 || hg_value_is_absent(values[f->backend])))
+            f->without_backend = f->hw;
         list_not_yet(f, values);
         if (f->why.len)
             out->fate = HG_CELL_UNAVAILABLE;

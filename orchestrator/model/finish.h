@@ -31,6 +31,10 @@ int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_outcome *out,
 /* Was this column filled by its formula in the last cell? */
 bool hg_finish_derived(const struct hg_finisher *f, int column);
 
+/* Name of hardware whose backend hpcgrid-worker lacks, so that cells compute on the CPU there; NULL if no
+ * cell so far was on such. */
+const char *hg_finish_without_backend(const struct hg_finisher *f);
+
 /* How many cells each derive rule filled so far. */
 const uint64_t *hg_finish_uses(const struct hg_finisher *f);
 
