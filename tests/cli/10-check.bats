@@ -55,3 +55,9 @@ setup() {
     [ "$status" = 0 ]
     [[ "$output" == *"squad-strategies: 18 cells and 3 added baselines; 12 excluded"* ]]
 }
+
+@test "the lab's matrix is right" {
+    run "$hpcgrid" check "$HPCGRID_SOURCE/matrices/mnist-rnn.json"
+    [ "$status" = 0 ]
+    [[ "$output" == *"mnist-rnn: 12 cells; 3 excluded"* ]]
+}
