@@ -226,6 +226,7 @@ static void compare_member(struct notes *notes, struct hg_point *p, const char *
         hg_buf_printf(&head, "not like its baseline: %s ", key);
         hg_buf_printf(&tail, " (baseline %s)", value_text(b, &text));
         add_note(notes, p, hg_buf_str(&head), value_text(a, &text), hg_buf_str(&tail));
+        p->unlike = p->unlike || strcmp(key, "global_batch") != 0;
     }
     hg_buf_done(&text);
     hg_buf_done(&head);

@@ -459,8 +459,8 @@ static int fit_series(struct hg_table *t, const char *label, const size_t *point
     return kept->label ? 0 : -1;
 }
 
-/* Points with p > 1 and no more ranks than cores, gathered by what they are called apart from their
- * shape. */
+/* Points with p > 1 that are fit for a scaling curve, gathered by what they are called apart from
+ * their shape. */
 static int find_series(const struct hg_report *r, struct hg_table *t)
 {
     size_t n = t->n_rows * t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
@@ -473,7 +473,7 @@ static int find_series(const struct hg_report *r, struct hg_table *t)
         const struct hg_point *p = &t->points[i];
 
         of_point[i] = HG_MAP_NONE;
-        if (!(p->p > 1) || isnan(p->speedup.value) || p->oversubscribed)
+        if (!(p->p > 1) || isnan(p->speedup.value) || p->oversubscribed || p->unlike)
             continue;
         rc = label_series(r, t, i / t->n_columns, i % t->n_columns, &label);
         of_point[i] = hg_map_put(&labels, hg_buf_str(&label), label.len, labels.n);
@@ -573,8 +573,8 @@ static int fill_table(struct work *w, struct hg_table *t, const size_t *entries,
         column = hg_map_find(&columns.index, values, r->n_column_keys * sizeof *values);
         point_config[row * t->n_columns + column] = r->entries[entries[i]].config;
     }
-    if (fill_points(w, t, point_config) < 0 || find_series(r, t) < 0 ||
-        hg_build_notes(b, t, point_config) < 0)
+    if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t, point_config) < 0 ||
+        find_series(r, t) < 0)
         goto out;
     rc = 0;
 out:

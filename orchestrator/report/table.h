@@ -48,6 +48,7 @@ struct hg_point {
     size_t base_n;       /* runs behind the baseline's median */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: no point of a scaling curve */
+    bool unlike;         /* differs from its baseline in more than the global batch: neither */
     size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
 };
 

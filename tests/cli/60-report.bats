@@ -274,7 +274,9 @@ EOT
     "$hpcgrid" report set.json >text
     "$hpcgrid" report set.json -f md >md
     "$hpcgrid" report set.json -f csv >csv
-    ! grep -q $'\033' text md
+    "$hpcgrid" report set.json -f latex >tex
+    ! grep -q $'\033' text md tex
+    grep -qF '\textless{}b\textgreater{}\textbar{}' tex
     [ "$(grep -c '^| 1 |' md)" -eq 1 ]
     grep -qF '&lt;b>\|' md
     grep -qF "\"'=1+1,\"\"a\"\"" csv
