@@ -98,11 +98,9 @@ static void test_bad_data_is_refused_with_its_place(void **state)
         { WITH_QAS(QA("[{\"text\":\"\",\"answer_start\":4}]")),
           "f:1:95: error: /data/0/paragraphs/0/qas/0/answers/0: the answer is empty\n" },
         { WITH_QAS(QA("[{\"text\":\"cat\",\"answer_start\":5}]")),
-          "f:1:124: error: /data/0/paragraphs/0/qas/0/answers/0/answer_start: the answer takes characters 5 to 8 of "
-          "a text of 7\n" },
+          "f:1:124: error: /data/0/paragraphs/0/qas/0/answers/0/answer_start: the answer's 3 characters begin at 5 of a text of 7\n" },
         { WITH_QAS(QA("[{\"text\":\"cat\",\"answer_start\":-1}]")),
-          "f:1:124: error: /data/0/paragraphs/0/qas/0/answers/0/answer_start: the answer takes characters -1 to 2 of "
-          "a text of 7\n" },
+          "f:1:124: error: /data/0/paragraphs/0/qas/0/answers/0/answer_start: the answer's 3 characters begin at -1 of a text of 7\n" },
         { WITH_QAS(QA("[{\"text\":\"cat\",\"answer_start\":9223372036854775807}]")), NULL },
         { WITH_QAS(QA("[{\"text\":\"cat\",\"answer_start\":9223372036854775808}]")), NULL },
         { WITH_QAS(QA("[{\"text\":\"dog\",\"answer_start\":4}]")),

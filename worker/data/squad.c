@@ -195,8 +195,8 @@ static bool answer_fits(struct reader *r, const struct wk_squad_paragraph *p, co
 
     if (start < 0 || (uint64_t)start >= total || n_chars > total - (size_t)start) {
         if (!r->options->skip_bad_answers)
-            REPORT(r, "the answer takes characters %lld to %lld of a text of %zu", (long long)start,
-                   (long long)start + (long long)n_chars, total);
+            REPORT(r, "the answer's %zu characters begin at %lld of a text of %zu", n_chars,
+                   (long long)start, total);
         goto out;
     }
     at = byte_of(&r->index, p->context, (size_t)start);
