@@ -41,6 +41,7 @@ struct node {
     char name[HG_ATTEMPT_NAME_MAX];
     char *dir; /* of the attempt */
     char head[256];
+    bool virtual_nodes; /* of this machine: a box */
     long long tasks, tasks_per_node, nodes, cpus_per_task;
     double time_s; /* limit; 0: unknown */
     double start_s, start_mono_s;
@@ -242,6 +243,23 @@ static void set_path(const struct node *n, json_t *env, const char *name, const 
     free(path);
 }
 
+/* Open MPI names its shared memory by host and local rank: ranks of two virtual nodes would take
+ * each other's. They spin while they wait, too, on cores that they share. */
+static void add_virtual(json_t *env)
+{
+    static const char *const settings[][2] = {
+        { "OMPI_MCA_pml", "ob1" },
+        { "OMPI_MCA_btl", "tcp,self" },
+        { "OMPI_MCA_mpi_yield_when_idle", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
+        { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        if (!json_object_get(env, settings[i][0]))
+            json_object_set_new(env, settings[i][0], json_string(settings[i][1]));
+}
+
 /* What hpcgrid promises to every rank; a site or workload may have set threads and port itself. */
 static void add_promises(const struct node *n, json_t *env)
 {
@@ -272,6 +290,8 @@ static int write_env(const struct node *n, const struct hg_template_vars *vars, 
     if (add_templates(json_object_get(n->outcome.workload, "env"), vars, env, err) < 0)
         goto out;
     add_promises(n, env);
+    if (n->virtual_nodes)
+        add_virtual(env);
     json_object_set(root, "cwd", json_object_get(n->outcome.workload, "cwd"));
     json_object_set_new(root, "tasks", json_integer(n->tasks));
     json_object_set_new(root, "tasks_per_node", json_integer(n->tasks_per_node));
@@ -560,7 +580,7 @@ static void find_out(struct node *n)
                          ? json_string_value(json_object_get(n->outcome.workload, "cwd"))
                          : n->rd.path);
     n->outcome.slurm = hg_where_slurm(srun && strcmp(base_name(srun), "srun") == 0 ? srun : NULL);
-    hg_where_head(n->head, sizeof n->head);
+    n->virtual_nodes = !hg_where_head(n->head, sizeof n->head) && getenv("SLURM_JOB_NODELIST");
 }
 
 static int run_claimed(struct node *n, int *code, struct hg_err *err)

@@ -307,23 +307,20 @@ static bool resolves(const char *host)
     return rc == 0;
 }
 
-void hg_where_head(char *out, size_t size)
+bool hg_where_head(char *out, size_t size)
 {
-    char node[256], host[256];
+    char node[256], host[256] = "";
 
-    if (gethostname(host, sizeof host) < 0)
-        snprintf(host, sizeof host, "127.0.0.1");
-    host[sizeof host - 1] = '\0';
-    if (!hg_where_first_host(getenv("SLURM_JOB_NODELIST"), node, sizeof node)) {
-        snprintf(out, size, "127.0.0.1");
-        return;
-    }
+    gethostname(host, sizeof host - 1);
+    snprintf(out, size, "127.0.0.1");
+    if (!hg_where_first_host(getenv("SLURM_JOB_NODELIST"), node, sizeof node))
+        return false;
     /* A real node is called as Slurm calls it; asking the resolver is slow where there is none. */
-    if ((strncmp(host, node, strlen(node)) == 0 && strchr(".", host[strlen(node)])) ||
-        resolves(node))
-        snprintf(out, size, "%s", node);
-    else
-        snprintf(out, size, "127.0.0.1");
+    if ((strncmp(host, node, strlen(node)) != 0 || !strchr(".", host[strlen(node)])) &&
+        !resolves(node))
+        return false;
+    snprintf(out, size, "%s", node);
+    return true;
 }
 
 static bool is_free(int port)

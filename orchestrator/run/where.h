@@ -32,9 +32,10 @@ json_t *hg_where_slurm(const char *srun);
  */
 bool hg_where_first_host(const char *nodes, char *out, size_t size);
 
-/* An address under which the other nodes of this job reach this one: its Slurm node name, or
- * 127.0.0.1 where that is a virtual node's (no such host). */
-void hg_where_head(char *out, size_t size);
+/* An address under which the other nodes of this job reach this one: its Slurm node name. False where
+ * there is no such host: the nodes are virtual ones of this machine (a box), or there is no Slurm; the
+ * address is then 127.0.0.1. */
+bool hg_where_head(char *out, size_t size);
 
 /* A free TCP port of this machine, the same for a job each time if it is free. */
 int hg_where_port(void);

@@ -118,6 +118,14 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     grep -q '"message": "signal 9 (Killed)"' "$run_dir/cells/c-0/0.0/result.json"
 }
 
+@test "a crash leaves no core file, unless the command wants one" {
+    ulimit -c unlimited 2>/dev/null || skip "core files are not allowed here"
+    plan "$(sh_workload 'ulimit -Sc; ulimit -Hc')"
+    node
+    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "0
+unlimited" ]
+}
+
 @test "a missing command, no permission and a missing folder say so" {
     plan '{"command": ["no-such-program-here"], "launch": [], "cwd": "/"}'
     run -127 node
