@@ -527,9 +527,9 @@ static int wait_idle(const struct hg_box_tools *tools, const struct hg_box *box,
         rc = ask_nodes(tools, box, &bad, err);
         if (rc < 0 || !bad.len)
             break;
-        if (hg_clock_mono_s() > end || judge(box->record) == HG_BOX_LOST) {
-            rc = hg_err_set(err, HG_E_ENV, "box \"%s\": nodes are not ready after %.0f s: %s",
-                            box->name, IDLE_S, hg_buf_str(&bad));
+        if (hg_clock_mono_s() > end || judge(box->record) != HG_BOX_UP) {
+            rc = hg_err_set(err, HG_E_ENV, "box \"%s\": nodes are not ready: %s", box->name,
+                            hg_buf_str(&bad));
             hint_log(box, hg_buf_str(&bad), err);
             break;
         }

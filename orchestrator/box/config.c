@@ -393,9 +393,9 @@ static int save(const char *dir, const char *name, const void *data, size_t len,
 int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
                         const struct hg_box_ports *ports, int version, struct hg_err *err)
 {
-    static const char no_cgroups[] = "CgroupPlugin=disabled\n";
     struct hg_buf conf = HG_BUF_INIT, gres = HG_BUF_INIT;
     unsigned char key[128];
+    const char *cgroups;
     int rc = -1;
 
     if (getrandom(key, sizeof key, 0) != sizeof key) {
@@ -406,8 +406,10 @@ int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
         save(dir, "munge/key", key, sizeof key, 0400, err) < 0 ||
         format_slurm_conf(spec, dir, ports, &conf, err) < 0 || make_gpus(spec, dir, &gres, err) < 0)
         goto out;
-    /* 22.05 does not know the word and needs none. */
-    if (version >= 2311 && save(dir, "cgroup.conf", no_cgroups, strlen(no_cgroups), 0644, err) < 0)
+    /* A box uses no cgroups, and must start where none are mounted. Older releases do not know the
+     * word, but their v1 plugin looks for nothing unless asked. */
+    cgroups = version >= 2311 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
+    if (save(dir, "cgroup.conf", cgroups, strlen(cgroups), 0644, err) < 0)
         goto out;
     if (save(dir, "gres.conf", hg_buf_str(&gres), gres.len, 0644, err) < 0 ||
         save(dir, "slurm.conf", conf.data, conf.len, 0644, err) < 0)
