@@ -630,10 +630,11 @@ static int parse_overlay(struct parse *p, const char *name, const json_t *json, 
 {
     struct hg_overlay *o;
     hg_value value = HG_VALUE_ABSENT;
+    enum hg_alt_kind kind;
 
     if (!hg_grid_has_key(p->g, name))
         return unknown_key(p, pointer, true, name);
-    if (json_is_array(json) && json_array_size(json) != 1) {
+    if ((json_is_array(json) && json_array_size(json) != 1) || generator_of(json, &kind)) {
         hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs, "a baseline has one value here"),
                     "a list that is one value is written [[...]]");
         return -1;

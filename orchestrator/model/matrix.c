@@ -371,7 +371,7 @@ static void check_report(const struct hg_matrix *m, struct hg_errs *errs)
         struct hg_err err = HG_ERR_INIT;
         struct hg_selector *where = r.where ? hg_selector_parse(r.where, &err) : NULL;
 
-        if (r.where && !where)
+        if (r.where && (!where || hg_selector_check(where, m, &err) < 0))
             hg_err_hint(hg_json_error(&m->doc, "/report/where", errs, "%s", err.text), "%s",
                         err.hint);
         hg_selector_free(where);
