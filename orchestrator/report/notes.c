@@ -315,7 +315,7 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
 {
     const struct hg_estimate *s = &p->speedup;
 
-    if (!(p->efficiency > 1 + 1e-9))
+    if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
     if (s->has_interval && s->low <= p->p)
         add_note(notes, p,

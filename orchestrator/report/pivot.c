@@ -533,7 +533,9 @@ static int fill_points(struct work *w, struct hg_table *t, const size_t *point_c
     for (size_t i = 0; i < n; i++) {
         fill_point(w, point_config[i], &t->points[i]);
         t->has_speedup = t->has_speedup || !isnan(t->points[i].speedup.value);
-        t->has_efficiency = t->has_efficiency || !isnan(t->points[i].efficiency);
+        /* On as many devices as the baseline, efficiency says what speedup says. */
+        t->has_efficiency =
+            t->has_efficiency || (!isnan(t->points[i].efficiency) && t->points[i].p != 1);
     }
     for (size_t i = 0; i < n; i++) {
         const struct hg_config *c;

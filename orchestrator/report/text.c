@@ -473,7 +473,7 @@ static void append_right(const char *text, size_t room, struct hg_buf *out)
 }
 
 enum { SCALING_COLUMNS = 7 };
-static const size_t scaling_rooms[SCALING_COLUMNS] = { 9, 18, 9, 8, 9, 8, 8 };
+static const size_t scaling_rooms[SCALING_COLUMNS] = { 9, 17, 8, 7, 8, 8, 6 };
 
 /* Columns from..to of a line of the scaling table. */
 static void append_scaling_line(const char *label, size_t room, const char *const *texts,

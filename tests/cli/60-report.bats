@@ -34,6 +34,9 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
             same_as_golden "$(basename "$set").$form" "$set.json" --format $form
         done
     done
+    for set in artairmoimenta paulserin juanmaxtouyaa magnoint13 zhumojiang-mnist squad-baselines; do
+        same_as_golden $set.text "$labs/$set.json"
+    done
     same_as_golden lab-strategies.pivot.csv "$labs/lab-strategies.json" --format csv --pivot
     same_as_golden lab-strategies.narrow.text "$labs/lab-strategies.json" --width 60
     same_as_golden lab-mnist-rnn.ranks.text "$labs/lab-mnist-rnn.json" --ranks
@@ -115,6 +118,16 @@ AWK
            if (de * de > 0.0011 ^ 2) print $1, $2 > "differ" }
          END { exit bad }' computed printed
     printf '1x2 deepspeed\n1x2 fsdp\n2x1 deepspeed\n' | diff - <(sort differ)
+}
+
+@test "TF32 against FP32 is not sold as scaling, and killed runs enter no mean" {
+    "$hpcgrid" report "$labs/paulserin.json" --format json >out.json
+    jq -e '.tables[0].points[] | select(.column.epochs == 2 and .row.strategy == "ddp")
+        | .efficiency > 1.9 and .notes[0] == "not like its baseline: precision tf32 (baseline fp32)"' out.json
+    jq -e '.tables[0].scaling == []' out.json
+    "$hpcgrid" report "$labs/artairmoimenta.json" --format json >out.json || true
+    jq -e '.states == {"timeout": 5, "oom": 2} and .cells_complete == 13' out.json
+    jq -e '.tables[0].points[] | select(.row.gpus_per_node == 0) | .n == 0 and .of == 7 and (has("value") | not)' out.json
 }
 
 @test "exit code 1 and the header say that cells are missing" {
