@@ -7,6 +7,8 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
+#include "cmd/session.h"
 #include "run/collect.h"
 
 static bool as_json;
@@ -18,11 +20,19 @@ static const struct hg_opt opts[] = {
     { 0 },
 };
 
-static const char *reports_root(void)
+/* Without its journal (a plan that was submitted by hand) a run still has its results. */
+static json_t *collect(const struct hg_rundir *rd, struct hg_collect_count *count,
+                       struct hg_err *err)
 {
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_load(rd->path, &why);
+    json_t *doc;
 
-    return root && root[0] ? root : "reports";
+    if (!state && why.code != HG_E_NOTFOUND)
+        hg_warn("%s: %s", rd->path, why.text);
+    doc = hg_collect_run(rd, state ? hg_drive_verdict : NULL, state, count, err);
+    hg_run_state_free(state);
+    return doc;
 }
 
 static int save(const struct hg_rundir *rd, const json_t *doc, struct hg_err *err)
@@ -86,9 +96,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(reports_root(), argv[0], &rd, &err) < 0)
+    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
         goto out;
-    doc = hg_collect_run(&rd, NULL, NULL, &count, &err);
+    doc = collect(&rd, &count, &err);
     if (!doc || save(&rd, doc, &err) < 0)
         goto out;
     print_invalid(doc);

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd/cells.h"
+#include "cmd/session.h"
 #include "plan/batch.h"
 
 /* What an array can hold where the site has not changed Slurm's MaxArraySize. */
@@ -114,8 +115,7 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
 /* Where a run of this name would lie: what the scripts would say. Yours. */
 static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
 {
-    const char *root = getenv("HPCGRID_REPORTS");
-    char *relative = hg_str_printf("%s/%s/NEW", root && root[0] ? root : "reports", plan->name);
+    char *relative = hg_str_printf("%s/%s/NEW", hg_cmd_reports(NULL), plan->name);
     char *dir = out_dir    ? hg_fs_absolute(out_dir, err)
                 : relative ? hg_fs_absolute(relative, err)
                            : NULL;
