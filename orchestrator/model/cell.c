@@ -323,6 +323,19 @@ static void warn_idle_rules(struct walk *w)
                  w->g->columns.items[w->g->derives.items[i].column].name);
 }
 
+/* A member that no cell has is null in a formula; nearly always a slip of the pen. */
+static void warn_unknown_names(struct walk *w)
+{
+    for (size_t i = 0; i < w->g->derives.n; i++) {
+        const struct hg_derive *d = &w->g->derives.items[i];
+        const struct hg_expr_uses *u = hg_exprs_uses(w->g->exprs, d->expr);
+
+        for (size_t k = 0; k < u->n; k++)
+            if (u->certain[k] && !hg_grid_has_key(w->g, u->names[k]))
+                warn(w, d->pointer, "no cell has \"%s\", so it is null here", u->names[k]);
+    }
+}
+
 static void warn_baselines(struct walk *w)
 {
     if (w->count->unbased)
@@ -557,24 +570,38 @@ static uint64_t shuffled(uint64_t i, uint64_t n, uint64_t key)
     return i;
 }
 
+/* The source that makes the cell of this rank; neighbours mostly share it. */
+static size_t find_source(const struct hg_grid *g, uint64_t rank, size_t guess)
+{
+    size_t low = 0, high = g->sources.n;
+
+    if (rank >= g->sources.items[guess].first &&
+        (guess + 1 == high || rank < g->sources.items[guess + 1].first))
+        return guess;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (g->sources.items[middle].first <= rank)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static int walk_round(struct walk *w, unsigned long long round)
 {
     uint64_t n = (uint64_t)w->g->size;
     uint64_t key = mix((uint64_t)w->m->shuffle * 1000003 + round);
     size_t source = 0;
-    uint64_t first = 0; /* rank of the source's first cell */
 
     for (uint64_t i = 0; i < n; i++) {
         uint64_t rank = w->m->has_shuffle ? shuffled(i, n, key) : i;
         int rc;
 
-        if (rank < first) {
-            source = 0;
-            first = 0;
-        }
-        while (rank - first >= (uint64_t)w->g->sources.items[source].product.size)
-            first += (uint64_t)w->g->sources.items[source++].product.size;
-        if (hg_grid_place(w->g, &w->cursor, source, rank - first, w->placed) < 0)
+        source = find_source(w->g, rank, source);
+        rank -= w->g->sources.items[source].first;
+        if (hg_grid_place(w->g, &w->cursor, source, rank, w->placed) < 0)
             return hg_err_oom(hg_errs_next(w->errs));
         rc = treat_cell(w, source, round);
         if (rc != 0)
@@ -692,6 +719,7 @@ static void sum_up(struct walk *w)
     if (idle)
         warn(w, "", "hpcgrid-worker cannot use GPUs yet: on %s it will compute on the CPU", idle);
     warn_idle_rules(w);
+    warn_unknown_names(w);
     warn_baselines(w);
 }
 

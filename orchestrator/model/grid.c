@@ -411,6 +411,8 @@ static int add_source(struct parse *p, const json_t *object, const char *pointer
     }
     if (object && parse_product(p, object, pointer, &source->product) < 0)
         return -1;
+    if (p->g->size <= HG_GRID_CELLS_MAX)
+        source->first = (uint64_t)p->g->size;
     p->g->size += source->product.size;
     return 0;
 }

@@ -60,6 +60,7 @@ struct hg_product {
 /* axes, or one entry of include. */
 struct hg_source {
     struct hg_product product;
+    uint64_t first;   /* rank, in a round, of its first cell */
     char pointer[32]; /* "/axes", "/include/3"; "" for the one cell of a matrix without both */
 };
 
