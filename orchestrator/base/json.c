@@ -45,22 +45,17 @@ static const char *near_part(const json_error_t *je)
     return near ? near : "";
 }
 
-int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json_doc *doc,
-                  struct hg_err *err)
+/* Parse text that is ours already; it goes into the document or is freed. */
+static int parse_owned(const char *file, char *text, size_t len, struct hg_json_doc *doc,
+                       struct hg_err *err)
 {
-    struct hg_json_doc made = HG_JSON_DOC_INIT;
+    struct hg_json_doc made = { .file = strdup(file), .text = text, .len = len };
     json_error_t je;
 
-    made.file = strdup(file);
-    made.text = malloc(len + 1);
     if (!made.file || !made.text) {
         hg_json_doc_done(&made);
         return hg_err_oom(err);
     }
-    if (len)
-        memcpy(made.text, text, len);
-    made.text[len] = '\0';
-    made.len = len;
     made.root = json_loadb(made.text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     if (!made.root) {
         enum json_error_code code = json_error_code(&je);
@@ -78,15 +73,38 @@ int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json
     return 0;
 }
 
-int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err)
+int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json_doc *doc,
+                  struct hg_err *err)
+{
+    char *copy = malloc(len + 1);
+
+    if (copy) {
+        if (len)
+            memcpy(copy, text, len);
+        copy[len] = '\0';
+    }
+    return parse_owned(file, copy, len, doc, err);
+}
+
+int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
-    int rc = -1;
+    size_t len;
+    char *owned;
 
-    if (hg_fs_read(path, HG_JSON_FILE_MAX, &text, err) == 0)
-        rc = hg_json_parse(path, hg_buf_str(&text), text.len, doc, err);
+    if (hg_fs_read(path, max, &text, err) < 0) {
+        hg_buf_done(&text);
+        return -1;
+    }
+    len = text.len;
+    owned = len ? hg_buf_detach(&text) : strdup("");
     hg_buf_done(&text);
-    return rc;
+    return parse_owned(path, owned, len, doc, err);
+}
+
+int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err)
+{
+    return hg_json_load_max(path, HG_JSON_FILE_MAX, doc, err);
 }
 
 void hg_json_doc_done(struct hg_json_doc *doc)

@@ -28,6 +28,9 @@ struct hg_json_doc {
  * UTF-8, NUL and files above HG_JSON_FILE_MAX are refused: INPUT with file, line and column. */
 int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err);
 
+/* The same with another limit, in bytes. */
+int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err);
+
 /* The same for text in memory; file is the name for messages. */
 int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json_doc *doc,
                   struct hg_err *err);

@@ -52,17 +52,11 @@ int hg_cmd_results(const char *word, const char *reports, struct hg_results *set
                    struct hg_errs *errs)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_buf text = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
-    int rc;
 
     if (strcmp(word, "-") != 0 && (!hg_fs_exists(word) || hg_fs_is_dir(word)))
         return read_run(word, reports, set, tables, errs);
-    rc = hg_fs_read(word, HG_RESULTS_FILE_MAX, &text, &err);
-    if (rc == 0)
-        rc = hg_json_parse(word, hg_buf_str(&text), text.len, &doc, &err);
-    hg_buf_done(&text);
-    if (rc < 0)
+    if (hg_json_load_max(word, HG_RESULTS_FILE_MAX, &doc, &err) < 0)
         return hg_errs_add(errs, &err);
     if (!is_matrix(&doc))
         return hg_results_decode(&doc, 0, set, errs);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/fs.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "model/frame.h"
@@ -528,22 +527,6 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
         set->doc.text = NULL;
     }
     return 0;
-}
-
-int hg_results_load(const char *path, struct hg_results *set, struct hg_errs *errs)
-{
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    int rc = -1;
-
-    if (hg_fs_read(path, HG_RESULTS_FILE_MAX, &text, &err) == 0 &&
-        hg_json_parse(path, hg_buf_str(&text), text.len, &doc, &err) == 0)
-        rc = 0;
-    hg_buf_done(&text);
-    if (rc < 0)
-        return hg_errs_add(errs, &err);
-    return hg_results_decode(&doc, 0, set, errs);
 }
 
 void hg_results_done(struct hg_results *set)
