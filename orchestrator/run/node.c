@@ -27,6 +27,9 @@
  * is it told, too. */
 #define FORWARD_AFTER_S 2
 
+/* Slurm kills what does not end after TERM. Without it exec does. */
+#define KILL_AFTER_S 30
+
 /* Values longer than this are not set as HPCGRID_<KEY>: the kernel takes 128 KiB a variable. They
  * stand in the cell's file. */
 #define VARIABLE_MAX (100 * 1024)
@@ -47,6 +50,7 @@ struct node {
     double start_s, start_mono_s;
     bool direct; /* no launcher: once, here */
     struct hg_words words;
+    double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
     struct hg_outcome outcome;
 };
 
@@ -366,13 +370,15 @@ static char *find_worker(const char *self)
     const char *named = getenv("HPCGRID_WORKER");
     char *dir = hg_fs_dirname(self);
     char *beside = dir ? hg_fs_join(dir, "hpcgrid-worker") : NULL;
-    char *built = dir ? hg_fs_join(dir, "../worker/hpcgrid-worker") : NULL;
+    char *above = dir ? hg_fs_dirname(dir) : NULL;
+    char *built = above ? hg_fs_join(above, "worker/hpcgrid-worker") : NULL;
     char *found = strdup(named && named[0]                ? named
                          : beside && hg_fs_exists(beside) ? beside
                          : built && hg_fs_exists(built)   ? built
                                                           : "hpcgrid-worker");
 
     free(dir);
+    free(above);
     free(beside);
     free(built);
     return found;
@@ -524,38 +530,53 @@ static int save_result(struct node *n, struct hg_err *err, json_t **out)
  * it kills, this is what stays. */
 static void stop(struct node *n, pid_t pid)
 {
+    double now_s = hg_clock_mono_s();
+
     if (n->outcome.stop != HG_STOP_NONE)
         return;
     n->outcome.stop = why_stopped(n);
     if (n->direct)
         kill(-pid, SIGTERM);
+    else
+        n->forward_s = now_s + FORWARD_AFTER_S;
+    if (!getenv("SLURM_JOB_ID"))
+        n->kill_s = now_s + KILL_AFTER_S;
     save_result(n, NULL, NULL);
+}
+
+static void on_signal(struct node *n, pid_t pid, int signal)
+{
+    if (signal == SIGTERM || signal == SIGINT)
+        stop(n, pid);
+    else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP)
+        kill(n->direct ? -pid : pid, signal);
+}
+
+static void on_time(struct node *n, pid_t pid)
+{
+    double now_s = hg_clock_mono_s();
+
+    if (n->forward_s > 0 && now_s >= n->forward_s) {
+        n->forward_s = 0;
+        kill(pid, SIGTERM);
+    }
+    if (n->kill_s > 0 && now_s >= n->kill_s) {
+        n->kill_s = 0;
+        kill(-pid, SIGKILL);
+    }
 }
 
 /* Wait for the launcher, with the signals that may come before it ends. */
 static void wait_end(struct node *n, pid_t pid, const sigset_t *signals)
 {
-    double stop_s = 0;
+    const struct timespec tick = { .tv_sec = 1 };
+    pid_t got;
 
-    for (;;) {
-        struct timespec tick = { .tv_sec = 1 };
-        pid_t got = waitpid(pid, &n->outcome.status, WNOHANG);
-        int signal;
-
-        if (got == pid || (got < 0 && errno == ECHILD))
+    while ((got = waitpid(pid, &n->outcome.status, WNOHANG)) != pid) {
+        if (got < 0 && errno == ECHILD)
             break;
-        signal = sigtimedwait(signals, NULL, &tick);
-        if (signal == SIGTERM || signal == SIGINT) {
-            stop(n, pid);
-            if (stop_s <= 0 && !n->direct)
-                stop_s = hg_clock_mono_s() + FORWARD_AFTER_S;
-        } else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP) {
-            kill(n->direct ? -pid : pid, signal);
-        }
-        if (stop_s > 0 && hg_clock_mono_s() >= stop_s) {
-            kill(pid, SIGTERM);
-            stop_s = -1;
-        }
+        on_signal(n, pid, sigtimedwait(signals, NULL, &tick));
+        on_time(n, pid);
     }
     n->outcome.ended = true;
 }

@@ -11,6 +11,11 @@ setup() {
     export SLURM_ARRAY_TASK_ID=0
 }
 
+# What a failed test left behind.
+teardown() {
+    [ -z "${pid:-}" ] || kill -KILL "$pid" 2>/dev/null || true
+}
+
 # plan WORKLOAD [CELL]: a run of one batch with three cells, all like CELL.
 plan() {
     local cell=${2:-'{"hardware":"cpu","nodes":1,"tasks_per_node":1,"size":3,"_note":"n"}'}
