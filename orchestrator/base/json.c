@@ -327,6 +327,8 @@ static int compare_utf16(const void *a, const void *b)
     return hg_json_compare_keys(*(const char *const *)a, *(const char *const *)b);
 }
 
+#define DUMP_WIDTH 98 /* columns of an indented list of scalars */
+
 struct dump {
     struct hg_buf *out;
     unsigned flags;
@@ -390,27 +392,60 @@ static void dump_object(const struct dump *d, const json_t *object, int depth)
     hg_buf_puts(d->out, "}");
 }
 
+static bool has_only_scalars(const json_t *array)
+{
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(array, i,
+                       value) if (json_is_object(value) || json_is_array(value)) return false;
+    return true;
+}
+
+/* Lists of numbers and words fill their lines; a value starts a new line when it would pass WIDTH. */
+static void dump_flat_array(const struct dump *d, const json_t *array, int depth)
+{
+    const struct dump compact = { .out = d->out, .flags = d->flags & ~(unsigned)HG_JSON_INDENT };
+    bool indented = d->flags & HG_JSON_INDENT;
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(array, i, value)
+    {
+        size_t start = d->out->len;
+        const char *newline;
+
+        hg_buf_puts(d->out, i == 0 ? "" : indented ? ", " : ",");
+        dump_value(&compact, value, depth);
+        if (!indented || i == 0 || d->out->failed)
+            continue;
+        newline = memrchr(d->out->data, '\n', start);
+        if (d->out->len - (newline ? (size_t)(newline + 1 - d->out->data) : 0) > DUMP_WIDTH) {
+            d->out->len = start;
+            hg_buf_puts(d->out, ",");
+            dump_newline(d, depth + 1);
+            dump_value(&compact, value, depth);
+        }
+    }
+}
+
 static void dump_array(const struct dump *d, const json_t *array, int depth)
 {
-    struct dump inner = *d;
-    bool flat = json_array_size(array) <= 16;
     size_t i;
     json_t *value;
 
-    json_array_foreach(array, i, value) if (json_is_object(value) || json_is_array(value)) flat =
-        false;
-    if (flat)
-        inner.flags &= ~(unsigned)HG_JSON_INDENT;
     hg_buf_puts(d->out, "[");
-    json_array_foreach(array, i, value)
-    {
-        if (i)
-            hg_buf_puts(d->out, flat && d->flags & HG_JSON_INDENT ? ", " : ",");
-        dump_newline(&inner, depth + 1);
-        dump_value(&inner, value, depth + 1);
+    if (has_only_scalars(array)) {
+        dump_flat_array(d, array, depth);
+    } else {
+        json_array_foreach(array, i, value)
+        {
+            hg_buf_puts(d->out, i ? "," : "");
+            dump_newline(d, depth + 1);
+            dump_value(d, value, depth + 1);
+        }
+        dump_newline(d, depth);
     }
-    if (json_array_size(array))
-        dump_newline(&inner, depth);
     hg_buf_puts(d->out, "]");
 }
 

@@ -57,7 +57,7 @@ enum {
     HG_JSON_COMPACT = 0,
     HG_JSON_SORT =
         1, /* members by UTF-16 code units: with COMPACT this is RFC 8785, the canonical form */
-    HG_JSON_INDENT = 2, /* two spaces; short arrays of scalars stay on one line */
+    HG_JSON_INDENT = 2, /* two spaces; lists of scalars fill their lines */
 };
 
 /* Append the text. Numbers have the shortest digits that read back the same; 1.0 is written 1. */

@@ -157,6 +157,29 @@ static void test_canonical_json_is_rfc_8785(void **state)
     json_decref(value);
 }
 
+static void test_long_lists_fill_their_lines(void **state)
+{
+    struct hg_buf out = HG_BUF_INIT;
+    json_t *list = json_array(), *again;
+    size_t lines = 0;
+
+    (void)state;
+    for (int i = 0; i < 100; i++)
+        json_array_append_new(list, json_integer(1000 + i));
+    hg_json_dump(list, HG_JSON_INDENT, &out);
+    for (const char *p = hg_buf_str(&out); p && *p;
+         p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL) {
+        assert_true(strcspn(p, "\n") <= 100);
+        lines++;
+    }
+    assert_int_equal(lines, 7);
+    again = json_loads(hg_buf_str(&out), 0, NULL);
+    assert_true(json_equal(list, again));
+    json_decref(list);
+    json_decref(again);
+    hg_buf_done(&out);
+}
+
 struct sample {
     long long nodes;
     double lr;
@@ -294,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
+        cmocka_unit_test(test_long_lists_fill_their_lines),
         cmocka_unit_test(test_field_tables_report_every_problem),
         cmocka_unit_test(test_replace_leaves_no_temporary_file),
         cmocka_unit_test(test_options_mix_with_operands),
