@@ -46,15 +46,15 @@ struct walk {
     struct made cell, base;
     bool base_known; /* base is that of the base.start that stands there */
     struct hg_buf canonical;
-    struct text *texts;    /* per identity column, in canonical order */
-    char why[256];         /* of the cell at hand, while its baseline is made */
-    char *base_why;        /* why the first lost baseline is lost */
-    struct hg_seen ids;    /* of the matrix's own cells */
-    struct hg_seen bases;  /* of baselines that can run */
-    uint64_t *has, *lacks; /* per column: own cells with and without it */
-    bool *busy;            /* per exclude rule: it removed a baseline */
-    bool *kept;            /* per column: an added baseline keeps it from its cell */
-    bool collect, emit;    /* what this pass does */
+    struct text *texts;   /* per identity column, in canonical order */
+    char why[256];        /* of the cell at hand, while its baseline is made */
+    char *base_why;       /* why the first lost baseline is lost */
+    struct hg_seen ids;   /* of the matrix's own cells */
+    struct hg_seen bases; /* of baselines that can run */
+    bool *lacks;          /* per column: an own cell is without it */
+    bool *busy;           /* per exclude rule: it removed a baseline */
+    bool *kept;           /* per column: an added baseline keeps it from its cell */
+    bool collect, emit;   /* what this pass does */
 };
 
 /* ---- Ids ---- */
@@ -466,13 +466,10 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
 
 /* ---- One cell ---- */
 
-static void count_members(struct walk *w, const hg_value *values)
+static void note_lacks(struct walk *w, const hg_value *values)
 {
     for (size_t i = 0; i < w->g->columns.n; i++)
-        if (hg_value_is_absent(values[i]))
-            w->lacks[i]++;
-        else
-            w->has[i]++;
+        w->lacks[i] = w->lacks[i] || hg_value_is_absent(values[i]);
 }
 
 /* A cell that stands in the matrix, perhaps not for the first time. */
@@ -489,7 +486,7 @@ static int treat_standing(struct walk *w, struct made *cell)
         w->count->merged += !first;
         w->count->unavailable += first && fate == HG_CELL_UNAVAILABLE;
         if (w->g->has_baseline && first)
-            count_members(w, cell->values);
+            note_lacks(w, cell->values);
     }
     if (w->emit && !w->collect)
         first = hg_seen_mark(&w->ids, cell->fingerprint);
@@ -612,9 +609,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
 static int walk_rounds(struct walk *w)
 {
-    unsigned long long rounds = w->flags & HG_CELLS_ROUND_1 ? 1 : (unsigned long long)w->m->repeats;
-
-    for (unsigned long long round = 1; round <= rounds; round++) {
+    for (unsigned long long round = 1; round <= (unsigned long long)w->m->repeats; round++) {
         int rc = walk_round(w, round);
 
         if (rc != 0)
@@ -637,7 +632,6 @@ static int prepare(struct walk *w)
     w->cell.values = calloc(n, sizeof *w->cell.values);
     w->base.start = calloc(n, sizeof *w->base.start);
     w->base.values = calloc(n, sizeof *w->base.values);
-    w->has = calloc(n, sizeof *w->has);
     w->lacks = calloc(n, sizeof *w->lacks);
     w->kept = calloc(n, sizeof *w->kept);
     w->busy = calloc(w->g->rules.n + 1, sizeof *w->busy);
@@ -648,9 +642,8 @@ static int prepare(struct walk *w)
     for (size_t i = 0; w->texts && i < w->g->n_sorted; i++)
         w->texts[i].value = HG_VALUE_ABSENT;
     if (!w->finisher || !w->texts || !w->placed || !w->cell.start || !w->cell.values ||
-        !w->base.start || !w->base.values || !w->has || !w->lacks || !w->kept ||
-        !w->count->by_rule || !w->count->by_source ||
-        hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6)) < 0)
+        !w->base.start || !w->base.values || !w->lacks || !w->kept || !w->count->by_rule ||
+        !w->count->by_source || hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6)) < 0)
         return hg_err_oom(hg_errs_next(w->errs));
     return 0;
 }
@@ -665,7 +658,6 @@ static void finish_walk(struct walk *w)
     free(w->cell.values);
     free(w->base.start);
     free(w->base.values);
-    free(w->has);
     free(w->lacks);
     free(w->kept);
     free(w->busy);

@@ -61,7 +61,6 @@ enum {
                               nothing can run (but there are cells) */
     HG_CELLS_ALL = 4,     /* visit the excluded and merged ones too, never fail for want of cells */
     HG_CELLS_ORIGINS = 8, /* fill origins */
-    HG_CELLS_ROUND_1 = 16, /* only the first round of the repeats */
 };
 
 /* Walk over the cells of a matrix in its order; an added baseline comes right before the first cell

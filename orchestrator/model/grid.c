@@ -939,7 +939,6 @@ int hg_grid_place(const struct hg_grid *g, struct hg_cursor *c, size_t source, u
         c->rest[i] = rest;
         left = rest;
     }
-    c->rank = rank;
     return 0;
 }
 

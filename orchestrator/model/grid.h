@@ -137,7 +137,6 @@ void hg_grid_suggest(const struct hg_grid *g, const char *name, struct hg_err *e
 /* Where a walk stands, so that a step sets only what changed. Zero it to begin. */
 struct hg_cursor {
     size_t source;
-    uint64_t rank;
     bool placed;
     uint32_t *at;   /* per axis of the source: which of its values */
     uint32_t *rest; /* per axis: rank of the slower axes */
