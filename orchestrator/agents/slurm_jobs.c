@@ -81,7 +81,8 @@ static bool plain_set(const char *text, struct hg_buf *out)
     return true;
 }
 
-/* The index set of a record. "" for a job that is no array. */
+/* The index set of a record. "" for a job that is no array, and for what stays of an array whose waiting
+ * part was cancelled as a whole. */
 static int task_set(uint32_t array_job_id, uint32_t task_id, const char *task_str,
                     struct hg_buf *out, struct hg_err *err)
 {
@@ -92,9 +93,9 @@ static int task_set(uint32_t array_job_id, uint32_t task_id, const char *task_st
         hg_buf_printf(out, "%u", task_id);
         return 0;
     }
-    if (!task_str || !plain_set(task_str, out) || out->failed)
+    if (task_str && (!plain_set(task_str, out) || out->failed))
         return hg_err_set(err, HG_E_BUG, "job %u: cannot read the index set \"%s\"", array_job_id,
-                          task_str ? task_str : "");
+                          task_str);
     return 0;
 }
 

@@ -48,7 +48,7 @@ static int cancel_job(const struct hg_session *s, const struct hg_run_state *sta
     const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     struct hg_ranges set = HG_RANGES_INIT, hit = HG_RANGES_INIT;
     struct hg_buf text = HG_BUF_INIT;
-    int rc = hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, err);
+    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
 
     for (size_t i = 0; i < set.n; i++)
         for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 #include "cmd/runbox.h"
 #include "run/lock.h"
 
+#define REACH_TRIES 3
 #define DEADLINE_S 60.0 /* of one call to the scheduler: far above what libslurm itself waits */
 
 volatile sig_atomic_t hg_cmd_stop;
@@ -71,12 +73,18 @@ static int open_executor(struct hg_session *s, struct hg_err *err)
 /* Is it there at all? Asked before a folder is made. */
 static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
 {
+    double start = hg_clock_mono_s();
     struct hg_exec_limits limits;
 
     if (open_executor(s, err) < 0)
         return -1;
-    if (s->executor->limits(s->exec, &limits, err) == 0)
-        return 0;
+    for (int i = 0; i < REACH_TRIES; i++) { /* an agent that died is started again */
+        *err = (struct hg_err)HG_ERR_INIT;
+        if (s->executor->limits(s->exec, &limits, err) == 0)
+            return 0;
+        if (err->code != HG_E_AGAIN || hg_clock_mono_s() - start > DEADLINE_S / 4)
+            break;
+    }
     if (m && strcmp(m->site->name, "box") == 0 && !getenv("SLURM_CONF"))
         hg_err_hint(err,
                     "this matrix is for a box: `hpcgrid run --box` starts one on this machine");

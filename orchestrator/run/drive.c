@@ -16,7 +16,8 @@
 #include "base/vec.h"
 #include "run/drive_parts.h"
 
-#define LOCK_TRIES 10   /* lost races against other takers */
+#define LOCK_TRIES 10 /* lost races against other takers */
+#define LIMITS_TRIES 3
 #define PROBES_MAX 64   /* batches that are asked about before the first submission */
 #define AWAY_SAY_S 60.0 /* a controller restarts in less: no reason to speak of it */
 
@@ -389,11 +390,30 @@ long hg_drive_again(struct hg_drive *d, unsigned statuses, struct hg_err *err)
 
 /* ---- Before anything is submitted ---- */
 
+/* A request that got lost, with its agent perhaps, is made again. */
+static int ask_limits(struct hg_drive *d, struct hg_err *err)
+{
+    double start = hg_drive_mono(d);
+
+    for (int i = 0; i < LIMITS_TRIES; i++) {
+        struct hg_err why = HG_ERR_INIT;
+
+        if (d->o.executor->limits(d->o.exec, &d->limits, &why) == 0)
+            return 0;
+        if (why.code != HG_E_AGAIN || i == LIMITS_TRIES - 1 ||
+            hg_drive_mono(d) - start > d->o.deadline_s / 4) {
+            *err = why;
+            return -1;
+        }
+    }
+    return -1;
+}
+
 static int load_limits(struct hg_drive *d, struct hg_err *err)
 {
     if (d->has_limits)
         return 0;
-    if (d->o.executor->limits(d->o.exec, &d->limits, err) < 0)
+    if (ask_limits(d, err) < 0)
         return -1;
     if (!d->limits.max_array_size || !d->limits.max_jobs)
         return hg_err_set(err, HG_E_REFUSED,

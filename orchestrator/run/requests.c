@@ -138,12 +138,13 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
             state, "settled",
             json_pack("{s:I,s:b}", "submission", (json_int_t)sub->number, "found", 1), err) < 0)
         return -1;
+    if (!*tasks)
+        return 0;
     return hg_run_state_apply(
         state, "state",
-        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks",
-                  *tasks ? tasks : "0", "state", running ? "RUNNING" : job->state, "restarts",
-                  (json_int_t)job->restarts, "text",
-                  hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
+        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks", tasks,
+                  "state", running ? "RUNNING" : job->state, "restarts", (json_int_t)job->restarts,
+                  "text", hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
         err);
 }
 

@@ -170,7 +170,7 @@ static int read_history(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
         char ended[128];
 
         if (!sub || hg_drive_state_of(job) != HG_CELL_ENDED ||
-            hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, NULL) < 0)
+            hg_ranges_parse(tasks, UINT32_MAX - 1, &set, NULL) < 0)
             continue;
         hg_drive_end_text(job, ended);
         for (size_t r = 0; r < set.n; r++)

@@ -152,7 +152,7 @@ static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
     struct hg_ranges set = HG_RANGES_INIT;
     int rc = 0;
 
-    if (hg_ranges_parse(*tasks ? tasks : "0", UINT32_MAX - 1, &set, err) < 0)
+    if (hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err) < 0)
         return hg_err_wrap(err, "job %u", job->job_id);
     d->table_tasks += hg_ranges_count(&set);
     for (size_t i = 0; i < set.n && rc == 0; i++)

@@ -177,10 +177,11 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
 
     hg_text_random_hex(16, key);
     hg_ranges_format(&c->tasks, &tasks);
-    members = json_pack("{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
-                        (json_int_t)(c->claim ? c->claim : number), "key", key, "batch",
-                        (json_int_t)c->batch, "offset", (json_int_t)c->offset, "tasks",
-                        hg_buf_str(&tasks), "until", now + d->o.deadline_s + d->limits.ambiguous_s);
+    members = json_pack(
+        "{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
+        (json_int_t)(c->claim ? c->claim : number), "key", key, "batch", (json_int_t)c->batch,
+        "offset", (json_int_t)c->offset, "tasks", hg_buf_str(&tasks), "until",
+        now + (d->limits.call_s ? d->limits.call_s : d->o.deadline_s) + d->limits.ambiguous_s);
     if (members && running_max)
         json_object_set_new(members, "running_max", json_integer(running_max));
     if (tasks.failed) {

@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# No cell is lost and none runs twice, whatever dies when. Held against Slurm's own table and against what the cells
+# themselves wrote. HPCGRID_KILLS=N: so many kills in the long sweep (6).
+
+bats_require_minimum_version 1.5.0
+load box
+
+setup_file() {
+    box_need
+    # short arrays: many submissions to be interrupted in; short credentials: doubts are settled in seconds
+    box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+    mkdir ran
+    BEFORE=$(tasks)
+}
+
+teardown() {
+    local id
+    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
+    box_wait 20 box_idle
+}
+
+# Tasks that the controller knows, ended ones included.
+tasks() { squeue -h -r -t all -o %i | wc -l; }
+
+# matrix NAME CELLS [JQ]: cells that each add a line to ran/<i>
+matrix() {
+    jq -n --arg dir "$PWD" --arg name "$1" --argjson n "$2" '{hpcgrid: 1, name: $name,
+        site: {launcher: "srun", hardware: {cpu: {partition: "cpu", gpus_per_node: 0, backend: "cpu"}}, default: "cpu"},
+        workload: {command: ["sh", "-c", "echo ran >>\"$0\"", ($dir + "/ran/" + $name + ".{{i}}")], launch: [], time: "5m"},
+        axes: {i: {range: [1, $n]}}} | '"${3:-.}" >"$1.json"
+}
+
+# Every cell of NAME ran exactly once, and Slurm was given so many tasks and no more.
+ran_once() {
+    local i
+    [ "$(find ran -name "$1.*" | wc -l)" = "$2" ] || { echo "$1: $(find ran -name "$1.*" | wc -l) of $2 ran"; return 1; }
+    for i in ran/"$1".*; do
+        [ "$(wc -l <"$i")" = 1 ] || { echo "$i: $(wc -l <"$i") times"; return 1; }
+    done
+    [ "$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '[0-9]*' | wc -l)" = "$2" ]
+}
+
+# Wait for the end of a process; its exit code
+ends() { wait "$1"; }
+
+@test "a sweep is a few submissions, and every cell runs once" {
+    matrix plain 40
+    run --separate-stderr "$HPCGRID" run plain.json
+    [ "$status" = 0 ]
+    ran_once plain 40
+    [ "$(tasks)" = $((BEFORE + 40)) ]
+    run --separate-stderr "$HPCGRID" status plain --json
+    [ "$(jq -c '[.counts, .receipt.submit]' <<<"$output")" = '[{"ok":40},5]' ]
+    # once more: nothing runs again
+    run --separate-stderr "$HPCGRID" run plain.json
+    [ "$status" = 0 ]
+    [ "$(tasks)" = $((BEFORE + 40)) ]
+    # the matrix grows: only what is new runs
+    matrix plain 44
+    run --separate-stderr "$HPCGRID" run plain.json
+    [ "$status" = 0 ]
+    ran_once plain 44
+    [ "$(tasks)" = $((BEFORE + 44)) ]
+}
+
+@test "hpcgrid killed again and again at random moments of a 200-cell sweep" {
+    local kills=${HPCGRID_KILLS:-6} n pid
+    matrix killed 200
+    for ((n = 0; n < kills; n++)); do
+        "$HPCGRID" run killed.json >/dev/null 2>log &
+        pid=$!
+        sleep "0.$((RANDOM % 40 + 10))"
+        kill -9 $pid 2>/dev/null || true
+        wait $pid || true
+    done
+    run --separate-stderr "$HPCGRID" resume killed
+    echo "$stderr"
+    [ "$status" = 0 ]
+    ran_once killed 200
+    [ "$(tasks)" = $((BEFORE + 200)) ]
+}
+
+@test "the agent killed at random moments of a submission" {
+    local n pid agent
+    matrix agent 120
+    "$HPCGRID" run agent.json >/dev/null 2>log &
+    pid=$!
+    for n in 1 2 3 4 5; do
+        sleep "0.0$((RANDOM % 9 + 1))"
+        agent=$(pgrep -P $pid hpcgrid-slurm || true)
+        [ -z "$agent" ] || kill -9 "$agent" 2>/dev/null || true
+    done
+    ends $pid || { cat log; false; }
+    ran_once agent 120
+    [ "$(tasks)" = $((BEFORE + 120)) ]
+}
+
+@test "hpcgrid killed before its n-th write, every n" {
+    local n=0 i names=() pids=()
+    command -v strace >/dev/null || skip "strace is not installed"
+    [ -z "${HPCGRID_ONE_IN:-}" ] || n=$((RANDOM % HPCGRID_ONE_IN))
+    while true; do
+        n=$((n + ${HPCGRID_ONE_IN:-2}))
+        matrix "w$n" 10
+        # writes of the journal, of plan and lock files, and of the questions to the agent
+        strace -o /dev/null -e trace=write -e inject=write:signal=KILL:when=$n "$HPCGRID" submit "w$n.json" >/dev/null 2>&1 && break
+        names+=("w$n")
+    done
+    [ ${#names[@]} -ge 5 ]
+    for i in "${names[@]}"; do
+        "$HPCGRID" run "$i.json" >"$i.out" 2>&1 &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do ends "$i"; done
+    for i in "${names[@]}"; do ran_once "$i" 10; done
+    box_wait 20 box_idle
+    [ "$(tasks)" = $((BEFORE + 10 * (${#names[@]} + 1))) ]
+}
+
+@test "a frozen controller: the answer is lost, the job is not" {
+    local pid
+    matrix middle 120
+    "$HPCGRID" run middle.json >out 2>log &
+    pid=$!
+    sleep 0.1
+    kill -STOP "$(box_pid slurmctld)"
+    sleep 6
+    kill -CONT "$(box_pid slurmctld)"
+    ends $pid
+    ran_once middle 120
+    [ "$(tasks)" = $((BEFORE + 120)) ]
+}
+
+@test "the controller killed within two seconds of a submission" {
+    local n pid
+    for n in 1 2; do
+        matrix "lost$n" 16
+        "$HPCGRID" run "lost$n.json" >out 2>log &
+        pid=$!
+        sleep "$((n - 1)).$((RANDOM % 8 + 1))"
+        kill -9 "$(box_pid slurmctld)"
+        sleep 1
+        box_heal
+        ends $pid || { cat log; false; }
+        ran_once "lost$n" 16
+    done
+}

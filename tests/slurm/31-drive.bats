@@ -1,0 +1,250 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# submit, run, status, watch, cancel, resume against a real Slurm: limits, people, and what is wrong before the start.
+
+bats_require_minimum_version 1.5.0
+load box
+
+setup_file() {
+    box_need
+    box_up cpu:2x0 MaxArraySize=11 MaxJobCount=80 MinJobAge=3 MessageTimeout=5 AuthInfo=ttl=10
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+    mkdir ran
+}
+
+teardown() {
+    local id
+    for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
+    box_wait 30 eval '[ "$(known)" = 0 ]' # ended jobs fill the table, too
+}
+
+# matrix NAME CELLS SECONDS [JQ]: cells that mark when they begin and end, in ran/<name>.<i>
+matrix() {
+    jq -n --arg dir "$PWD" --arg name "$1" --argjson n "$2" --arg nap "$3" '{hpcgrid: 1, name: $name,
+        site: {launcher: "srun", hardware: {cpu: {partition: "cpu", gpus_per_node: 0, backend: "cpu"}}, default: "cpu"},
+        workload: {command: ["sh", "-c", "echo begin >>\"$0\"; sleep $1; echo end >>\"$0\"",
+            ($dir + "/ran/" + $name + ".{{i}}"), $nap], launch: [], time: "5m"},
+        axes: {i: {range: [1, $n]}}} | '"${4:-.}" >"$1.json"
+}
+
+running() { squeue -h -r -t running -o %i | wc -l; }
+known() { squeue -h -r -t all -o %i | wc -l; }
+count() { "$HPCGRID" status "$1" --json | jq -r ".counts.$2 // 0"; }
+
+@test "a sweep larger than MaxArraySize and MaxJobCount runs whole" {
+    matrix wide 150 0
+    run --separate-stderr "$HPCGRID" submit wide.json --json
+    [ "$status" = 0 ]
+    [ "$(jq .waiting <<<"$output")" -gt 0 ]
+    [ "$(jq '.submissions | length' <<<"$output")" -ge 6 ]
+    run --separate-stderr "$HPCGRID" resume wide
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ "$(grep -c end ran/wide.* | grep -c ':1$')" = 150 ]
+}
+
+@test "limits.running holds over all arrays together" {
+    local most=0 now pid
+    matrix few 36 0.3 '.limits.running = 3'
+    "$HPCGRID" run few.json >out 2>log &
+    pid=$!
+    while kill -0 $pid 2>/dev/null; do
+        now=$(running)
+        [ "$now" -le "$most" ] || most=$now
+        sleep 0.05
+    done
+    wait $pid
+    [ "$most" -ge 1 ]
+    [ "$most" -le 3 ]
+    [ "$(count few ok)" = 36 ]
+}
+
+@test "cancel ends jobs and keeps what waits from being submitted" {
+    matrix stop 100 30
+    "$HPCGRID" submit stop.json
+    [ "$(count stop waiting)" -gt 0 ]
+    run --separate-stderr "$HPCGRID" cancel stop -s 'i=1..5'
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ "$(count stop cancelled)" = 5 ]
+    run --separate-stderr "$HPCGRID" cancel stop
+    [ "$status" = 0 ]
+    [ "$(count stop cancelled)" = 100 ]
+    box_wait 20 box_idle
+    run --separate-stderr "$HPCGRID" resume stop
+    [ "$status" = 1 ]
+    [ -z "$(squeue -h)" ]
+}
+
+@test "cancel while another hpcgrid drives the run" {
+    local pid
+    matrix shared 60 30
+    "$HPCGRID" run shared.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '[ "$(running)" -gt 0 ]'
+    run --separate-stderr "$HPCGRID" run shared.json # a second driver
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"is being driven by process $pid on "* ]]
+    run --separate-stderr "$HPCGRID" status shared
+    [[ "$output" == *"driven by process $pid on "* ]]
+    "$HPCGRID" cancel shared
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 1 ]
+    [ "$(count shared cancelled)" = 60 ]
+}
+
+@test "Ctrl-C leaves jobs running and says how to come back" {
+    local pid
+    matrix back 6 3
+    "$HPCGRID" run back.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '[ "$(running)" -gt 0 ]'
+    kill -INT $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 130 ]
+    grep -q "hpcgrid resume $PWD/reports/back/001" log
+    [ "$(squeue -h -r | wc -l)" = 6 ]
+    run --separate-stderr "$HPCGRID" watch back
+    [ "$status" = 0 ]
+    [ "$(grep -c end ran/back.* | grep -c ':1$')" = 6 ]
+}
+
+@test "a task that somebody cancels in Slurm is not sent again" {
+    local pid
+    matrix gone 4 5 '.limits.running = 1'
+    "$HPCGRID" run gone.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '[ "$(running)" = 1 ]'
+    scancel "$(squeue -h -o %A | head -1)_3"
+    status=0
+    wait $pid || status=$?
+    cat log
+    [ "$status" = 1 ]
+    [ "$(count gone cancelled)" = 1 ]
+    [ "$(count gone ok)" = 3 ]
+}
+
+@test "cells that end badly are told, and run again only when asked" {
+    matrix bad 6 0 '.workload.command = ["sh", "-c", "[ $1 != 3 ] || [ -e \"$0/fixed\" ]", $dir, "{{i}}"]'
+    run --separate-stderr "$HPCGRID" run bad.json
+    [ "$status" = 1 ]
+    [[ "$stderr" == *": failed: "* ]]
+    run --separate-stderr "$HPCGRID" run bad.json
+    [ "$status" = 1 ]
+    [ "$(count bad failed)" = 1 ]
+    touch fixed
+    run --separate-stderr "$HPCGRID" run bad.json --rerun-failed
+    [ "$status" = 0 ]
+    [ "$(count bad ok)" = 6 ]
+    [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 7 ]
+}
+
+@test "one node dies under its cell: Slurm starts it again, and that attempt counts" {
+    local pid node
+    matrix fall 1 4 '.axes = {"i": [1]}'
+    "$HPCGRID" run fall.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '[ "$(running)" = 1 ]'
+    scontrol requeue "$(squeue -h -o %A | head -1)_0"
+    sleep 1
+    run --separate-stderr "$HPCGRID" status fall --json
+    [ "$(jq -c .counts <<<"$output")" = '{"pending":1}' ]
+    kill -INT $pid
+    wait $pid || true
+    "$HPCGRID" cancel fall
+}
+
+@test "what is wrong is said before anything is submitted" {
+    local conf=$SLURM_CONF
+    matrix wrong 3 0 '.site.hardware.cpu.partition = "nowhere"'
+    run --separate-stderr "$HPCGRID" run wrong.json
+    echo "$stderr"
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"batch 1 (3 cells) would be refused: "*artition* ]]
+    [ -z "$(squeue -h)" ]
+
+    matrix fine 3 0
+    SECONDS=0
+    SLURM_CONF=/nonexistent run --separate-stderr "$HPCGRID" run fine.json
+    [ "$status" = 4 ]
+    [ $SECONDS -le 1 ]
+    [ ! -e reports/fine ]
+
+    run --separate-stderr "$HPCGRID" run fine.json --reports /proc/nowhere
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"/proc/nowhere"* ]]
+
+    printf '{"hpcgrid": 1, "axes": {"nodes": [0]}}' >broken.json
+    run --separate-stderr "$HPCGRID" run broken.json
+    [ "$status" = 3 ]
+    [ ! -e reports/broken ]
+
+    kill -9 "$(box_pid munged)"
+    run --separate-stderr "$HPCGRID" run fine.json
+    box_heal
+    echo "$stderr"
+    [ "$status" = 4 ]
+    [[ "$stderr" == *unge* ]]
+    [ ! -e reports/fine ]
+    export SLURM_CONF=$conf
+}
+
+@test "a controller that is down is said at once, and waited for once jobs are out" {
+    local pid
+    matrix away 4 6
+    "$HPCGRID" run away.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '[ "$(running)" -gt 0 ]'
+    kill -9 "$(box_pid slurmctld)"
+    matrix early 2 0
+    run --separate-stderr "$HPCGRID" run early.json
+    echo "$stderr"
+    [ "$status" = 4 ]
+    [ ! -e reports/early ]
+    sleep 4
+    box_heal
+    wait $pid
+    [ "$(count away ok)" = 4 ]
+}
+
+@test "run --box starts a box, uses it and takes it away" {
+    unset SLURM_CONF
+    matrix own 4 0 '.site = "box" | .workload.hardware = "cpu"'
+    run --separate-stderr "$HPCGRID" run own.json
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"run --box"* ]]
+    run --separate-stderr "$HPCGRID" run --box own.json
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ -z "$("$HPCGRID" box list | grep '^own-')" ]
+    [ ! -e reports/own/001/box.json ]
+}
+
+@test "a box outlives Ctrl-C, and resume finds it and takes it away" {
+    local pid
+    unset SLURM_CONF
+    matrix keep 3 4 '.site = "box" | .workload.hardware = "cpu"'
+    "$HPCGRID" run --box keep.json >out 2>log &
+    pid=$!
+    box_wait 20 eval '"$HPCGRID" status keep --json 2>/dev/null | grep -q "\"running\":"'
+    kill -INT $pid
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 130 ]
+    "$HPCGRID" box list | grep -q '^keep-'
+    run --separate-stderr "$HPCGRID" resume keep
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ "$(grep -c end ran/keep.* | grep -c ':1$')" = 3 ]
+    [ -z "$("$HPCGRID" box list | grep '^keep-')" ]
+}
