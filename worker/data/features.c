@@ -157,8 +157,6 @@ static int find_span(struct builder *b, const struct wk_squad_question *q, struc
     const struct wk_squad_answer *a = &b->squad->answers[q->first_answer];
     uint32_t word;
 
-    if (number_words(b, p, err) < 0)
-        return -1;
     s->start = token_of_char(b, p, a->start, &word);
     s->end = token_of_char(b, p, a->end - 1, &word);
     while (s->end < b->text.n && b->words[s->end] == word)
@@ -280,7 +278,7 @@ static int tokenize_text(struct builder *b, uint32_t paragraph, struct hg_err *e
     b->texts_done = (size_t)paragraph + 1;
     if (b->context.n > UINT32_MAX)
         return hg_err_set(err, HG_E_INPUT, "more than %u tokens of text", UINT32_MAX);
-    return 0;
+    return b->options->windows == WK_WINDOWS_ADVANCE ? number_words(b, p, err) : 0;
 }
 
 static int add_question(struct builder *b, const struct wk_squad_question *q, struct hg_err *err)

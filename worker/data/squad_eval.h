@@ -65,7 +65,8 @@ struct wk_answer_options {
     }
 #define WK_ANSWER_N_BEST_MAX 100
 
-/* Collects the best spans of every question over its windows. It borrows squad and features. */
+/* Collects the best spans of every question over its windows. It borrows squad and features; squad is
+ * what the features were made of, read with the same options. */
 struct wk_answers;
 
 /* NULL with err set: INPUT for an option out of range or synthetic features, ENV when memory is

@@ -70,7 +70,8 @@ static bool is_cased(int32_t code)
 
     return c == UTF8PROC_CATEGORY_LU || c == UTF8PROC_CATEGORY_LL || c == UTF8PROC_CATEGORY_LT ||
            code == 0xaa || code == 0xba || (code >= 0x2160 && code <= 0x217f) ||
-           (code >= 0x24b6 && code <= 0x24e9);
+           (code >= 0x24b6 && code <= 0x24e9) || (code >= 0x1f130 && code <= 0x1f149) ||
+           (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
 }
 
 /* Case_Ignorable: marks, format characters, modifiers, and punctuation that stands inside words. */
