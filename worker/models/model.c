@@ -66,8 +66,10 @@ void wk_param_init(const struct wk_param *p, int index, uint64_t seed, wk_real *
         uint32_t bits[4];
 
         if (p->init == WK_INIT_UNIFORM) {
-            wk_philox(seed, (uint32_t)(i / 4), WK_SITE_INIT + (uint32_t)index, 0, 0, bits);
-            host[i] = (wk_real)(p->init_value * (2 * wk_rng_unit(bits[i % 4]) - 1));
+            const uint32_t *pair = bits + 2 * (i % 2);
+
+            wk_philox(seed, (uint32_t)(i / 2), WK_SITE_INIT + (uint32_t)index, 0, 0, bits);
+            host[i] = (wk_real)(p->init_value * (2 * wk_rng_unit64(pair[0], pair[1]) - 1));
         } else {
             host[i] = (wk_real)p->init_value;
         }

@@ -51,7 +51,7 @@ def main():
     folder, threads, epochs, batch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     lr, gamma = float(sys.argv[5]), float(sys.argv[6])
     torch.set_num_threads(threads)
-    torch.manual_seed(1)
+    torch.manual_seed(int(os.environ.get("SEED", "1")))
     x, y = load(folder, "train")
     warm = Net()
     epoch(warm, torch.optim.Adadelta(warm.parameters(), lr=lr), x[:20 * batch], y[:20 * batch], batch)
