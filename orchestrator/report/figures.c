@@ -76,9 +76,20 @@ static int value_decimals(const struct hg_table *t)
     return decimals < 0 ? 0 : decimals > 9 ? 9 : decimals;
 }
 
+/* Two, and more where a speedup is far below one. */
+static int speedup_decimals(const struct hg_table *t)
+{
+    double smallest = 1;
+
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
+        if (t->points[i].speedup.value < smallest)
+            smallest = t->points[i].speedup.value;
+    return smallest >= 0.1 ? 2 : smallest >= 0.01 ? 3 : 4;
+}
+
 int hg_section_decimals(const struct hg_table *t, enum hg_section section)
 {
-    return section == HG_SECTION_SPEEDUP      ? 2
+    return section == HG_SECTION_SPEEDUP      ? speedup_decimals(t)
            : section == HG_SECTION_EFFICIENCY ? 3
                                               : value_decimals(t);
 }
