@@ -19,6 +19,7 @@
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
 #define LOG_READ_MAX ((long)64 << 20)
 #define TAIL_MAX 2000
+#define SAID_MAX 16384
 #define RANK_FILE_MAX ((size_t)1 << 20)
 
 /* ---- Foreign JSON ---- */
@@ -491,16 +492,30 @@ struct verdict {
     json_t *error; /* NULL: none */
 };
 
+/* slurmstepd writes to the step's stderr why it ends a step. */
+static bool slurm_said(const struct hg_outcome *o, const char *words)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    bool said;
+
+    read_tail(o->dir, "err.log", SAID_MAX, &text);
+    said = text.len && memmem(text.data, text.len, words, strlen(words));
+    hg_buf_done(&text);
+    return said;
+}
+
 static struct verdict judge_stop(const struct hg_outcome *o, const json_t *theirs)
 {
-    bool late = o->stop == HG_STOP_TIMEOUT;
+    bool late = o->stop == HG_STOP_TIMEOUT || slurm_said(o, "DUE TO TIME LIMIT");
+    const char *why = late                                   ? "the time limit was reached"
+                      : slurm_said(o, "DUE TO PREEMPTION")   ? "preempted by another job"
+                      : slurm_said(o, "DUE TO JOB REQUEUE")  ? "requeued"
+                      : slurm_said(o, "DUE TO NODE FAILURE") ? "a node failed"
+                                                             : "the job was told to end";
     json_t *error = their_error(theirs);
 
-    return (struct verdict){
-        late ? "timeout" : "cancelled",
-        error ? error
-              : make_error(o, late ? "the time limit was reached" : "the job was told to end", NULL)
-    };
+    return (struct verdict){ late ? "timeout" : "cancelled",
+                             error ? error : make_error(o, why, NULL) };
 }
 
 /* Status of a program that ended by itself with something other than 0. */

@@ -286,6 +286,20 @@ bad() {
     grep -q told "$run_dir/cells/c-0/0.0/out.log"
 }
 
+@test "why a job was told to end is read from what Slurm wrote" {
+    for why in "TIME LIMIT:timeout:the time limit was reached" "PREEMPTION:cancelled:preempted by another job" "JOB REQUEUE:cancelled:requeued"; do
+        rm -rf "$run_dir/cells"
+        plan '{"command": ["bash", "-c", "trap '"'echo error: STEP 1.0 ON n1 CANCELLED AT 12:00 DUE TO ${why%%:*} >&2; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
+        start_node
+        until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+        kill -TERM $pid
+        wait $pid || true
+        grep -q "\"message\": \"${why##*:}\"" "$run_dir/cells/c-0/0.0/result.json"
+        why=${why%:*}
+        [ "$(result status)" = "\"${why##*:}\"" ]
+    done
+}
+
 @test "TERM at the time limit is a timeout, and a workload that ignores it leaves a result before KILL" {
     time_s=1 plan '{"command": ["bash", "-c", "trap : TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node
