@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/keys.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -112,12 +113,12 @@ static bool is_reserved(const char *key)
     return false;
 }
 
-/* What can stand behind "--" and in HPCGRID_<KEY>. */
+/* What can stand behind "--" and, with _ for what is no letter or digit, in HPCGRID_<KEY>. */
 static bool is_key(const char *key)
 {
-    size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
+    size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:+@");
 
-    return n >= 1 && n <= 64 && !key[n] && key[0] != '-' && key[0] != '.';
+    return n >= 1 && n <= 64 && !key[n] && (isalnum((unsigned char)key[0]) || key[0] == '_');
 }
 
 static void suggest_param(const char *key, struct hg_err *err)
@@ -150,8 +151,8 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
     }
     if (!is_key(key)) {
         hg_err_set(err, HG_E_INPUT, "\"%.70s\" cannot be a key", key);
-        return hg_err_hint(err, "use up to 64 letters, digits, _, . and -, and do not begin with . "
-                                "or -");
+        return hg_err_hint(err, "use up to 64 letters, digits and _ . - / : + @, beginning with a "
+                                "letter, a digit or _");
     }
     if (index >= 0 && hg_keys[index].not_yet)
         return hg_err_set(err, HG_E_INPUT, "%s: not available yet", key);

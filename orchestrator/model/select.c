@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "model/select.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,9 +32,13 @@ struct hg_selector {
 
 /* ---- The grammar ---- */
 
+/* A key begins with a letter, a digit or _; what begins with . is jq. */
 static size_t key_length(const char *text)
 {
-    return strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-");
+    return isalnum((unsigned char)text[0]) || text[0] == '_'
+               ? strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_.-/:+@")
+               : 0;
 }
 
 static bool parse_number(const char *text, size_t n, double *number)

@@ -6,7 +6,7 @@
 
 static const char cell_text[] =
     "{\"nodes\": 4, \"lr\": 0.1, \"strategy\": \"ddp\", \"fast\": true, \"hidden\": [64,32], "
-    "\"version\": \"2.1\"}";
+    "\"version\": \"2.1\", \"model.layers\": 12}";
 
 static int match(const char *text)
 {
@@ -49,6 +49,7 @@ static void test_selectors_pick_cells(void **state)
         { "hidden=[64", 0 },
         { "version=2.1", 1 },
         { "nodes=four", 0 },
+        { "model.layers=12", 1 },
         { "id=rnn-ddp", 1 },
         { "id=rnn-single", 0 },
         { "id!=rnn-single", 1 },
