@@ -1,0 +1,172 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# submit, status, resume and cancel without a Slurm: the agent is a shell script that says what the test wants and writes
+# down what it was asked.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    unset HPCGRID_REPORTS SLURM_CONF
+    export HPCGRID_SLURM_AGENT=$PWD/agent ANSWERS=$PWD ASKED=$PWD/asked
+    : >asked
+    answer limits '{"max_array_size":1001,"max_jobs":10000,"min_job_age_s":300,"ambiguous_s":1,"message_timeout_s":1,"accounting":false,"version":"22.05.8","cluster":"script"}'
+    answer probe '{"start_s":0,"nodes":""}'
+    answer submit '{"job_id":17,"site":""}'
+    answer poll '{"jobs":[]}'
+    answer cancel '{"gone":false}'
+    cat >agent <<'END'
+#!/bin/bash
+# One answer a question: $ANSWERS/<op> holds its "ok" or "error" member; "die" ends us instead.
+while read -r line; do
+    op=$(jq -r .op <<<"$line")
+    printf '%s\n' "$line" >>"$ASKED"
+    [ "$(cat "$ANSWERS/$op")" != die ] || kill -9 $$
+    jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
+done
+END
+    chmod +x agent
+    cat >m.json <<'END'
+{"hpcgrid": 1, "name": "m", "site": {"launcher": "srun", "hardware": {"cpu": {"partition": "cpu", "gpus_per_node": 0}}},
+ "workload": {"command": ["true"], "time": "5m"}, "axes": {"i": {"range": [1, 4]}}}
+END
+}
+
+answer() { printf '{"ok":%s}' "$2" >"$1"; }
+refuse() { printf '{"error":{"code":"%s","errno":1,"message":"%s","site":"%s"}}' "$2" "$3" "${4:-}" >"$1"; }
+asked() { jq -r .op asked | grep -c "^$1\$" || true; }
+counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
+
+@test "submit sends one array and prints the run's folder; status reads the journal" {
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 0 ]
+    [ "$output" = "$PWD/reports/m/001" ]
+    [ "$(asked submit)" = 1 ]
+    jq -e 'select(.op == "submit") | .job as $j | $j.array == "0-3" and $j.args == ["--submission", "1", "--offset", "0"]
+        and ($j.output | contains("hg-" + $j.key)) and ($j.key | test("^[0-9a-f]{32}$"))' asked
+    [ "$(counts)" = '{"pending":4}' ]
+    # the same again finds them and sends nothing
+    answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
+        reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 0 ]
+    [ "$(asked submit)" = 1 ]
+    run --separate-stderr "$hpcgrid" status m
+    [[ "$output" == *"4 wait: Priority (others are before it)"* ]]
+    [[ "$output" == *"receipt: submit 1 · poll "* ]]
+}
+
+@test "a refusal is said with the site's own words, and nothing is submitted" {
+    refuse probe refused "Invalid account" "ask the help desk for an account"
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"batch 1 (4 cells) would be refused: Invalid account: ask the help desk for an account"* ]]
+    [ "$(asked submit)" = 0 ]
+}
+
+@test "a refusal that no probe foresaw ends the batch, and resume tries again" {
+    refuse submit refused "no more today"
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 4 ]
+    [ "$(counts)" = '{"refused":4}' ]
+    answer submit '{"job_id":18,"site":""}'
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 0 ]
+    [ "$(counts)" = '{"pending":4}' ]
+}
+
+@test "an agent that dies in a submission leaves it in doubt, never sent twice" {
+    echo die >submit
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 0 ]
+    [ "$(counts)" = '{"ambiguous":4}' ]
+    [[ "$stderr" == *"no certain answer"* ]]
+    answer submit '{"job_id":18,"site":""}'
+    run --separate-stderr "$hpcgrid" submit m.json # at once: it might still come
+    [ "$(asked submit)" = 1 ]
+    sleep 3.2 # ambiguous_s and a margin
+    run --separate-stderr "$hpcgrid" submit m.json
+    [[ "$stderr" == *"did not arrive"* ]]
+    [ "$(asked submit)" = 2 ]
+    [ "$(jq -r 'select(.op == "submit") | .job.key' asked | sort -u | wc -l)" = 2 ]
+    [ "$(jq -r 'select(.op == "submit") | .job.args[1]' asked | sort -u)" = 1 ]
+    [ "$(counts)" = '{"pending":4}' ]
+}
+
+@test "Slurm that is away: said at once, no folder made" {
+    refuse limits env "Unable to contact slurm controller"
+    run --separate-stderr "$hpcgrid" run m.json
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"Unable to contact slurm controller"* ]]
+    [ ! -e reports ]
+    HPCGRID_SLURM_AGENT=/nonexistent run --separate-stderr "$hpcgrid" run m.json
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"/nonexistent"* ]]
+    [ ! -e reports ]
+}
+
+@test "a full disk stops it before the request" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    "$hpcgrid" submit m.json -s 'i=1' >/dev/null
+    [ "$(asked submit)" = 1 ]
+    : >asked
+    local n
+    for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+        cp -r reports kept
+        strace -o /dev/null -e trace=fsync -e inject=fsync:error=ENOSPC:when=$n+ "$hpcgrid" submit m.json >out 2>err && break
+        [ "$(asked submit)" = 0 ] || {
+            # the journal failed behind the request: what it had meant stands there
+            "$hpcgrid" status m --no-poll --json | jq -e '.counts.intended == 3'
+            break
+        }
+        grep -q "No space left on device" err
+        rm -rf reports
+        mv kept reports
+    done
+    [ "$n" -gt 3 ]
+}
+
+@test "a cut last line is left out, a damaged one is named" {
+    "$hpcgrid" submit m.json >/dev/null
+    cp reports/m/001/events.jsonl good
+    truncate -s -5 reports/m/001/events.jsonl
+    [ "$(counts)" = '{"intended":4}' ] || [ "$(counts)" = '{"pending":4}' ]
+    sed '3s/intent/intemt/' good >reports/m/001/events.jsonl
+    run --separate-stderr "$hpcgrid" status m --no-poll
+    [ "$status" = 3 ]
+    [[ "$stderr" == *"reports/m/001/events.jsonl:3:1: error: the line is damaged"* ]]
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$status" = 3 ]
+}
+
+@test "cancel without a driver: what waits is not sent, what is queued is told to end" {
+    "$hpcgrid" submit m.json -s 'i=1..2' >/dev/null
+    answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-1", state: "PENDING",
+        reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+    # once it is told to end, the job is gone
+    sed -i 's|^    jq -c|    [ "$op" != cancel ] \|\| printf "{\\"ok\\":{\\"jobs\\":[]}}" >"$ANSWERS/poll"\n&|' agent
+    run --separate-stderr "$hpcgrid" cancel m
+    [ "$status" = 0 ]
+    [ "$(jq -r 'select(.op == "cancel") | "\(.job_id) \(.tasks)"' asked | sort -u)" = "17 0-1" ]
+    [ "$(counts)" = '{"cancelled":2}' ]
+    [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
+}
+
+@test "selectors pick cells in submit and status" {
+    run --separate-stderr "$hpcgrid" submit m.json -s 'i=2..3' --json
+    [ "$status" = 0 ]
+    [ "$(jq -c '[.cells, .waiting, .submissions[0].cells]' <<<"$output")" = '[2,0,2]' ]
+    run --separate-stderr "$hpcgrid" status m --no-poll -c -s 'i=3'
+    [ "$(grep -c -- '-cpu-1x1-' <<<"$output")" = 1 ]
+    run --separate-stderr "$hpcgrid" submit m.json -s 'j=2'
+    [ "$status" = 2 ]
+    run --separate-stderr "$hpcgrid" submit m.json --new
+    [ "$output" = "$PWD/reports/m/002" ]
+}
+
+@test "a run that is not there" {
+    run --separate-stderr "$hpcgrid" status nothing
+    [ "$status" = 4 ]
+    [[ "$stderr" == *'"nothing" has no run yet'* ]]
+}
