@@ -5,7 +5,7 @@ setup() {
     worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
     cd "$BATS_TEST_TMPDIR"
     export HPCGRID_LOG=warn OMP_NUM_THREADS=1
-    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1 ASAN_OPTIONS=detect_leaks=0
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS
 }
 

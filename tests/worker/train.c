@@ -92,9 +92,50 @@ static void test_the_rate_falls_by_gamma_each_epoch(void **state)
     }
 }
 
+/* `hpcgrid check` lets a matrix through by these tables: the worker must be able to do what they call built. */
+static void test_the_tables_say_what_is_built(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    const struct {
+        const char *parameter, *word;
+        bool built;
+    } words[] = {
+#define HG_WORKER_WORD(parameter_, word_, built_) { #parameter_, word_, built_ },
+#include "base/worker_words.def"
+#undef HG_WORKER_WORD
+    };
+    int models = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(words); i++) {
+        const char *name = words[i].word;
+        bool has = false;
+
+        if (strcmp(words[i].parameter, "model") == 0)
+            has = wk_model_get(name, &err), models += has;
+        else if (strcmp(words[i].parameter, "dataset") == 0)
+            has = wk_dataset_known(name, &err);
+        else if (strcmp(words[i].parameter, "backend") == 0)
+            has = wk_backend_get(name, &err);
+        else if (strcmp(words[i].parameter, "optimizer") == 0)
+            has = wk_optim_get(name, &err);
+        else
+            continue;
+        if (has != words[i].built)
+            fail_msg("%s %s: %d in the table, %d in the worker", words[i].parameter, name,
+                     words[i].built, has);
+    }
+    for (const struct wk_model_kind *const *m = wk_models; *m; m++)
+        models--;
+    assert_int_equal(models, 0); /* none is missing in the table */
+    for (const struct wk_strategy_limits *s = wk_strategy_limits; s->name; s++)
+        assert_int_equal(wk_strategy_get(s->name, 1, &err) != NULL, s->built);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_tables_say_what_is_built),
         cmocka_unit_test(test_a_loss_that_is_no_number_is_null_and_diverged),
         cmocka_unit_test(test_the_rate_falls_by_gamma_each_epoch),
     };

@@ -222,10 +222,6 @@ bool wk_dataset_known(const char *name, struct hg_err *err)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
-    if (strncmp(name, "squad", 5) == 0) {
-        hg_err_set(err, HG_E_INPUT, "dataset \"%s\": not available yet", name);
-        return false;
-    }
     hg_err_set(err, HG_E_INPUT, "unknown dataset \"%s\"", name);
     hg_text_suggest(err, name, names, sizeof names / sizeof *names);
     return false;

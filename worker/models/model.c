@@ -12,9 +12,6 @@ const struct wk_model_kind *const wk_models[] = {
     NULL,
 };
 
-/* Models of hpcgrid that this version cannot train yet. */
-static const char *const planned[] = { "bert-base", "bert-large" };
-
 const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err)
 {
     const char *names[16];
@@ -25,11 +22,6 @@ const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err)
             return *m;
         names[n++] = (*m)->name;
     }
-    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
-        if (strcmp(planned[i], name) == 0) {
-            hg_err_set(err, HG_E_INPUT, "model \"%s\": not available yet", name);
-            return NULL;
-        }
     hg_err_set(err, HG_E_INPUT, "unknown model \"%s\"", name);
     hg_text_suggest(err, name, names, n);
     return NULL;

@@ -79,9 +79,29 @@ static void drop_nulls(json_t *object)
     }
 }
 
-/* A finder of names sets err when there is no such thing, or not here. */
+/* Words that other versions of hpcgrid-worker know. */
+static bool is_planned(const char *key, const char *word)
+{
+    static const struct {
+        const char *key, *word;
+        bool built;
+    } words[] = {
+#define HG_WORKER_WORD(parameter, word_, built_) { #parameter, word_, built_ },
+#include "base/worker_words.def"
+#undef HG_WORKER_WORD
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!words[i].built && strcmp(words[i].key, key) == 0 && strcmp(words[i].word, word) == 0)
+            return true;
+    return false;
+}
+
+/* A finder of names says whether there is such a thing, and sets err if not. */
+typedef bool finder(const char *name, struct hg_err *err);
+
 static void check_name(const struct hg_json_doc *doc, const char *key, const char *name,
-                       bool (*has)(const char *name, struct hg_err *err), struct hg_errs *errs)
+                       finder *has, struct hg_errs *errs)
 {
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT, *placed;
     char pointer[64];
@@ -89,6 +109,10 @@ static void check_name(const struct hg_json_doc *doc, const char *key, const cha
     if (has(name, err))
         return;
     snprintf(pointer, sizeof pointer, "/%s", key);
+    if (err->code == HG_E_INPUT && is_planned(key, name)) {
+        hg_json_error(doc, pointer, errs, "%s \"%s\": not available yet", key, name);
+        return;
+    }
     placed = hg_json_error(doc, pointer, errs, "%s", err->text);
     placed->code = err->code;
     hg_err_hint(placed, "%s", err->hint);
@@ -116,15 +140,10 @@ static bool has_optimizer(const char *name, struct hg_err *err)
 
 static bool has_precision(const char *name, struct hg_err *err)
 {
-    static const char *const known[] = { "fp32", "fp64", "bf16", "fp16" };
+    static const char *const known[] = { WK_PRECISION };
 
     if (strcmp(name, WK_PRECISION) == 0)
         return true;
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(name, known[i]) == 0) {
-            hg_err_set(err, HG_E_INPUT, "precision \"%s\": not available yet", name);
-            return false;
-        }
     hg_err_set(err, HG_E_INPUT, "unknown precision \"%s\"", name);
     hg_text_suggest(err, name, known, 1);
     return false;
