@@ -198,9 +198,12 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
     if (!s->plan)
         return -1;
     if (s->plan->reshaped)
-        hg_warn("%zu cells of this run ask for other resources now; they keep what they had "
-                "(--new begins a new run)",
+        hg_warn("%zu cells of this run ask for other resources now, but not all of their batch; "
+                "they keep what they had (--new begins a new run)",
                 s->plan->reshaped);
+    if (s->plan->renewed)
+        hg_info("%zu cells of this run ask for other resources when they are submitted next",
+                s->plan->renewed);
     if (hg_plan_save(s->plan, m, s->rd.path, &err) < 0)
         return add(errs, &err);
     if (before && s->plan->cells > before)

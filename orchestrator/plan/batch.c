@@ -29,7 +29,7 @@ int hg_batch_push(struct hg_batch *b, char *id)
     return 0;
 }
 
-static void batch_done(struct hg_batch *b)
+void hg_batch_done(struct hg_batch *b)
 {
     json_decref(b->job);
     for (size_t i = 0; i < b->n; i++)
@@ -49,7 +49,7 @@ void hg_plan_free(struct hg_plan *plan)
     if (!plan)
         return;
     for (size_t i = 0; i < plan->n; i++)
-        batch_done(&plan->items[i]);
+        hg_batch_done(&plan->items[i]);
     HG_VEC_DONE(plan);
     hg_cells_count_done(&plan->count);
     json_decref(plan->workload);

@@ -25,6 +25,7 @@ struct hg_batch {
     char **modules;      /* to load, NULL-terminated; NULL: none */
     char *shape;         /* what the cells have in common, as text */
     struct hg_buf cells; /* text of a cells file not yet saved; empty once it is */
+    bool renewed;        /* asks for other resources than the saved script does */
 };
 
 /* Everything that a run will submit. Saved as plan.json (without ids) plus
@@ -36,8 +37,9 @@ struct hg_plan {
     size_t n, cap;
     struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
     size_t cells;                /* of all batches */
-    size_t reshaped;  /* known cells whose job would be asked for differently now: they keep their
-                         batch */
+    size_t renewed;              /* known cells whose batch asks for other resources from now on */
+    size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
+                         does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
                          results, cwd (absolute) */
     json_t *site;     /* name, launcher (words), env */
@@ -45,7 +47,8 @@ struct hg_plan {
 
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
- * batches. NULL on failure. */
+ * batches. A known batch whose cells all ask for the same other resources now (a longer time, more
+ * memory) asks for those in submissions to come. NULL on failure. */
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs);
 
@@ -75,6 +78,9 @@ int hg_plan_each_cell(const char *dir, int batch,
 /* Append a cell's id, which the batch then owns (also on failure). NULL counts as failure: memory
  * is gone. */
 int hg_batch_push(struct hg_batch *b, char *id);
+
+/* Free what a batch owns, not the struct. */
+void hg_batch_done(struct hg_batch *b);
 
 /* Wall times are rounded up to a coarse ladder, so that a matrix with many of them does not become
  * many arrays: 1 2 3 5 10 15 20 30 45 minutes; 1 1.5 2 3 4 6 8 12 16 20 24 36 hours; 2 3 4 5 6 7

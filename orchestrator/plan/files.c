@@ -74,16 +74,17 @@ static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char
     char name[64];
     int rc = -1;
 
-    if (!b->cells.len)
+    if (!b->cells.len && !b->renewed)
         return 0;
     snprintf(name, sizeof name, "batches/%d.cells.jsonl", b->number);
-    if (replace_below(dir, name, &b->cells, 0600, err) < 0)
+    if (b->cells.len && replace_below(dir, name, &b->cells, 0600, err) < 0)
         goto out;
     snprintf(name, sizeof name, "batches/%d.sh", b->number);
     if (hg_plan_script(plan, b, dir, &script, err) < 0 ||
         replace_below(dir, name, &script, 0700, err) < 0)
         goto out;
     hg_buf_done(&b->cells);
+    b->renewed = false;
     rc = 0;
 out:
     hg_buf_done(&script);

@@ -15,11 +15,20 @@
 
 /* ---- Making a plan ---- */
 
+/* What the cells of a known batch would ask for today. */
+struct fresh {
+    struct hg_batch batch; /* without number, ids and cells */
+    size_t n;              /* cells that ask for it */
+    bool disagree;         /* another cell asks for something else */
+};
+
 struct make {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     struct hg_plan *plan;
-    json_t *known;    /* id: index of its batch among known ones */
+    json_t *known;       /* id: index of its batch among known ones */
+    struct fresh *fresh; /* for each known batch */
+    size_t n_fresh;
     json_t *by_shape; /* shape: index of its new batch */
     json_t *longest;  /* hardware: longest time asked, in seconds */
     bool tried;       /* the words */
@@ -63,17 +72,15 @@ static char **copy_strings(const struct hg_words *words)
     return copy;
 }
 
-static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
+/* Everything of a batch that follows from its cells' shape. */
+static int fill_batch(const struct make *mk, const struct hg_shape *shape, const char *key,
+                      int number, struct hg_batch *b)
 {
-    struct hg_batch *b = HG_VEC_PUSH(mk->plan);
-    bool worker = mk->m->workload.program != NULL;
     char name[128];
 
-    if (!b)
-        return NULL;
-    *b = (struct hg_batch){ .number = (int)mk->plan->n };
-    snprintf(name, sizeof name, "%s-%d", mk->plan->name, b->number);
-    b->job = hg_shape_job(shape, mk->m->site, name, worker);
+    *b = (struct hg_batch){ .number = number };
+    snprintf(name, sizeof name, "%s-%d", mk->plan->name, number);
+    b->job = hg_shape_job(shape, mk->m->site, name, mk->m->workload.program != NULL);
     b->time_s = shape->time_s;
     b->gpu = shape->hw->gpus_per_node > 0;
     b->devices = shape->nodes *
@@ -82,7 +89,14 @@ static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape,
     b->backend = shape->hw->backend ? strdup(shape->hw->backend) : NULL;
     b->modules = copy_strings(&shape->modules);
     b->shape = strdup(key);
-    if (!b->job || !b->hardware || !b->modules || !b->shape ||
+    return b->job && b->hardware && b->modules && b->shape ? 0 : -1;
+}
+
+static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
+{
+    struct hg_batch *b = HG_VEC_PUSH(mk->plan);
+
+    if (!b || fill_batch(mk, shape, key, (int)mk->plan->n, b) < 0 ||
         json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1)) < 0)
         return NULL;
     return b;
@@ -109,13 +123,43 @@ static void round_time(struct make *mk, struct hg_shape *shape)
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
 
-/* A cell that the run knows keeps its place, whatever it would ask for today. */
-static void compare_known(struct make *mk, const json_t *at, const char *key)
+/* A cell that the run knows keeps its place; what it would ask for today is noted. */
+static int note_known(struct make *mk, const json_t *at, const char *key,
+                      const struct hg_shape *shape)
 {
-    const struct hg_batch *b = &mk->plan->items[json_integer_value(at)];
+    size_t i = (size_t)json_integer_value(at);
+    struct fresh *fresh = &mk->fresh[i];
 
-    if (strcmp(b->shape, key) != 0)
-        mk->plan->reshaped++;
+    if (!fresh->n && fill_batch(mk, shape, key, (int)i + 1, &fresh->batch) < 0)
+        return hg_err_oom(&mk->err);
+    fresh->n++;
+    if (strcmp(fresh->batch.shape, key) != 0)
+        fresh->disagree = true;
+    return 0;
+}
+
+/* The walk is over: a batch that asks for something else as a whole gets it. */
+static void renew_batches(struct make *mk)
+{
+    for (size_t i = 0; i < mk->n_fresh; i++) {
+        struct hg_batch *b = &mk->plan->items[i], *now = &mk->fresh[i].batch, old = *b;
+
+        if (!mk->fresh[i].n || (!mk->fresh[i].disagree && strcmp(now->shape, b->shape) == 0))
+            continue;
+        if (mk->fresh[i].disagree || mk->fresh[i].n < b->n) {
+            mk->plan->reshaped += mk->fresh[i].n;
+            continue;
+        }
+        now->ids = b->ids;
+        now->n = b->n;
+        now->cap = b->cap;
+        now->renewed = true;
+        mk->plan->renewed += b->n;
+        *b = *now;
+        old.ids = NULL; /* the new one has them */
+        old.n = old.cap = 0;
+        *now = old; /* freed with the others */
+    }
 }
 
 static int place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
@@ -125,10 +169,8 @@ static int place_cell(struct make *mk, const struct hg_cell *cell, const char *k
     const json_t *at = json_object_get(mk->by_shape, key);
     struct hg_batch *b;
 
-    if (known) {
-        compare_known(mk, known, key);
-        return 0;
-    }
+    if (known)
+        return note_known(mk, known, key, shape);
     b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
     if (!b || add_cell(b, cell) < 0)
         return hg_err_oom(&mk->err);
@@ -237,6 +279,10 @@ static int copy_known(struct make *mk, const struct hg_plan *known)
         if (!b->hardware || !b->shape || !b->modules)
             return -1;
     }
+    mk->fresh = calloc(known->n ? known->n : 1, sizeof *mk->fresh);
+    if (!mk->fresh)
+        return -1;
+    mk->n_fresh = known->n;
     mk->plan->cells = known->cells;
     memcpy(mk->plan->run_key, known->run_key, sizeof known->run_key);
     return 0;
@@ -255,7 +301,10 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return hg_err_oom(&mk->err);
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
-    return hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs);
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs) < 0)
+        return -1;
+    renew_batches(mk);
+    return 0;
 }
 
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
@@ -273,6 +322,9 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     if (!mk.plan)
         hg_err_oom(&mk.err);
     hg_errs_add(errs, &mk.err);
+    for (size_t i = 0; i < mk.n_fresh; i++)
+        hg_batch_done(&mk.fresh[i].batch);
+    free(mk.fresh);
     json_decref(mk.known);
     json_decref(mk.by_shape);
     json_decref(mk.longest);
