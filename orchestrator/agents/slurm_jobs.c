@@ -122,6 +122,7 @@ static json_t *text_json(const char *text)
 }
 
 struct record {
+    bool requeued; /* this run ended so, and the database knows no other */
     const char *key, *tasks, *reason, *nodes;
     uint32_t job_id, state, restarts, exit_code;
     time_t submit, start, end;
@@ -135,7 +136,7 @@ static json_t *encode(const struct record *r)
     add(o, "key", json_string(r->key));
     add(o, "job_id", json_integer(r->job_id));
     add(o, "tasks", json_string(r->tasks));
-    add(o, "state", json_string(state_name(r->state)));
+    add(o, "state", json_string(r->requeued ? "REQUEUED" : state_name(r->state)));
     add(o, "reason", text_json(r->reason));
     add(o, "nodes", text_json(r->nodes));
     add(o, "restarts", json_integer(r->restarts));
@@ -265,6 +266,7 @@ static int add_past(json_t *latest, const json_t *wanted, const slurmdb_job_rec_
                         .nodes = j->nodes,
                         .job_id = j->array_job_id ? j->array_job_id : j->jobid,
                         .state = j->state,
+                        .requeued = j->state & JOB_REQUEUE,
                         .exit_code = (uint32_t)j->exitcode,
                         .submit = j->submit,
                         .start = j->start,

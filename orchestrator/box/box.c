@@ -387,6 +387,7 @@ static json_t *make_record(const struct hg_box_spec *spec, const struct hg_box_p
     json_object_set_new(record, "started_s", json_real(hg_clock_wall_s()));
     json_object_set_new(record, "nodes", nodes);
     json_object_set_new(record, "settings", settings);
+    json_object_set_new(record, "accounting", json_boolean(spec->accounting));
     json_object_set_new(record, "port", json_integer(ports->ctld));
     return record;
 }
@@ -397,7 +398,8 @@ static bool same_spec(const struct hg_box_spec *spec, const json_t *record)
     json_t *wanted = make_record(spec, &(struct hg_box_ports){ 0 });
     bool same =
         hg_json_equal(json_object_get(wanted, "nodes"), json_object_get(record, "nodes")) &&
-        hg_json_equal(json_object_get(wanted, "settings"), json_object_get(record, "settings"));
+        hg_json_equal(json_object_get(wanted, "settings"), json_object_get(record, "settings")) &&
+        spec->accounting == json_is_true(json_object_get(record, "accounting"));
 
     json_decref(wanted);
     return same;
@@ -596,7 +598,7 @@ int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
     int lock = -1, rc = -1;
 
     *box = (struct hg_box){ 0 };
-    if (check_spec(spec, err) < 0 || hg_box_tools_find(&tools, err) < 0)
+    if (check_spec(spec, err) < 0 || hg_box_tools_find(&tools, spec->accounting, err) < 0)
         return -1;
     if (!(dir = box_dir(spec->name))) {
         hg_err_oom(err);

@@ -35,6 +35,7 @@ struct hg_box_spec {
     const struct hg_box_group *groups;
     size_t n_groups;
     const char *const *settings; /* "KEY=VALUE" lines for slurm.conf, NULL-terminated; NULL: none */
+    bool accounting;             /* MariaDB and slurmdbd, too; takes some seconds more */
 };
 
 enum hg_box_state {

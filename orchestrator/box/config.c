@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "box/internal.h"
 
 #define CPUS_LEAST 64 /* a node claims at least so many: it is virtual */
@@ -67,15 +68,18 @@ int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err
 
         if (getrandom(&number, sizeof number, 0) != sizeof number)
             return hg_err_sys(err, "cannot get random numbers");
-        first = PORT_FIRST + (int)(number % (PORT_LAST - PORT_FIRST - n));
-        while (i <= n && port_is_free(first + (int)i))
+        first = PORT_FIRST + (int)(number % (PORT_LAST - PORT_FIRST - n - 2));
+        while (i < n + 3 && port_is_free(first + (int)i))
             i++;
-        if (i > n) {
-            *ports = (struct hg_box_ports){ .ctld = first, .first_node = first + 1 };
+        if (i == n + 3) {
+            *ports = (struct hg_box_ports){ .ctld = first,
+                                            .first_node = first + 1,
+                                            .dbd = first + 1 + (int)n,
+                                            .database = first + 2 + (int)n };
             return 0;
         }
     }
-    return hg_err_set(err, HG_E_ENV, "no %zu free ports in a row between %d and %d", n + 1,
+    return hg_err_set(err, HG_E_ENV, "no %zu free ports in a row between %d and %d", n + 3,
                       PORT_FIRST, PORT_LAST);
 }
 
@@ -180,6 +184,28 @@ static int set_places(struct settings *s, const char *dir, const struct hg_box_p
         { "JobCompType", strdup("jobcomp/filetxt") },
         { "JobCompLoc", hg_str_printf("%s/log/jobs.log", dir) },
         { "Licenses", hg_str_printf("core:%ld", sysconf(_SC_NPROCESSORS_ONLN)) },
+    };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (set_default(s, lines[i].key, lines[i].value, err) < 0)
+            rc = -1;
+    return rc;
+}
+
+static int set_accounting(struct settings *s, const char *dir, const struct hg_box_ports *ports,
+                          struct hg_err *err)
+{
+    const struct {
+        const char *key;
+        char *value;
+    } lines[] = {
+        { "AccountingStorageType", strdup("accounting_storage/slurmdbd") },
+        { "AccountingStorageHost", strdup("127.0.0.1") },
+        { "AccountingStoragePort", hg_str_printf("%d", ports->dbd) },
+        { "AccountingStoragePass", hg_str_printf("%s/munge/sock", dir) }, /* not AuthInfo's */
+        { "AccountingStorageTRES", strdup("gres/gpu") },
+        { "JobAcctGatherType", strdup("jobacct_gather/linux") },
     };
     int rc = 0;
 
@@ -300,6 +326,8 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
     }
     if (set_fixed(s, err) < 0 || set_places(s, dir, ports, host, user, err) < 0)
         goto out;
+    if (spec->accounting && set_accounting(s, dir, ports, err) < 0)
+        goto out;
     for (const char *const *w = spec->settings; w && *w; w++)
         if (set_wanted(s, dir, *w, err) < 0)
             goto out;
@@ -353,6 +381,47 @@ static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_
     return gres->failed ? hg_err_oom(err) : 0;
 }
 
+/* ---- slurmdbd.conf and the database's first statements ---- */
+
+static int save(const char *dir, const char *name, const void *data, size_t len, mode_t mode,
+                struct hg_err *err)
+{
+    char *path = hg_fs_join(dir, name);
+    int rc = path ? hg_fs_replace(path, data, len, mode, err) : hg_err_oom(err);
+
+    free(path);
+    return rc;
+}
+
+static int write_accounting(const char *dir, const struct hg_box_ports *ports, struct hg_err *err)
+{
+    struct hg_buf conf = HG_BUF_INIT, sql = HG_BUF_INIT;
+    char password[33];
+    int rc = -1;
+
+    hg_text_random_hex(16, password);
+    hg_buf_printf(&conf,
+                  "AuthType=auth/munge\nAuthInfo=socket=%s/munge/sock\nDbdHost=localhost\n"
+                  "DbdAddr=127.0.0.1\nDbdPort=%d\nSlurmUser=%s\nDebugLevel=info\n"
+                  "LogFile=%s/log/slurmdbd.log\nPidFile=%s/slurmdbd.pid\n",
+                  dir, ports->dbd, user_name(), dir, dir);
+    hg_buf_printf(&conf,
+                  "StorageType=accounting_storage/mysql\nStorageHost=127.0.0.1\nStoragePort=%d\n"
+                  "StorageUser=slurm\nStoragePass=%s\nStorageLoc=slurm\n",
+                  ports->database, password);
+    hg_buf_printf(&sql,
+                  "CREATE DATABASE IF NOT EXISTS slurm;\n"
+                  "CREATE OR REPLACE USER 'slurm'@'127.0.0.1' IDENTIFIED BY '%s';\n"
+                  "GRANT ALL ON slurm.* TO 'slurm'@'127.0.0.1';\n",
+                  password);
+    if (save(dir, "slurmdbd.conf", conf.data, conf.len, 0600, err) == 0 &&
+        save(dir, "database.sql", sql.data, sql.len, 0600, err) == 0)
+        rc = 0;
+    hg_buf_done(&conf);
+    hg_buf_done(&sql);
+    return rc;
+}
+
 /* ---- all of it ---- */
 
 static int make_folders(const struct hg_box_spec *spec, const char *dir, struct hg_err *err)
@@ -380,16 +449,6 @@ static int make_folders(const struct hg_box_spec *spec, const char *dir, struct 
     return rc;
 }
 
-static int save(const char *dir, const char *name, const void *data, size_t len, mode_t mode,
-                struct hg_err *err)
-{
-    char *path = hg_fs_join(dir, name);
-    int rc = path ? hg_fs_replace(path, data, len, mode, err) : hg_err_oom(err);
-
-    free(path);
-    return rc;
-}
-
 int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
                         const struct hg_box_ports *ports, int version, struct hg_err *err)
 {
@@ -410,6 +469,8 @@ int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
      * word, but their v1 plugin looks for nothing unless asked. */
     cgroups = version >= 2311 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
     if (save(dir, "cgroup.conf", cgroups, strlen(cgroups), 0644, err) < 0)
+        goto out;
+    if (spec->accounting && write_accounting(dir, ports, err) < 0)
         goto out;
     if (save(dir, "gres.conf", hg_buf_str(&gres), gres.len, 0644, err) < 0 ||
         save(dir, "slurm.conf", conf.data, conf.len, 0644, err) < 0)

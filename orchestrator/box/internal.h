@@ -36,12 +36,13 @@ void hg_box_boot_id(char out[static 40]);
 
 struct hg_box_tools {
     char *munged, *slurmctld, *slurmd, *sinfo;
-    int version; /* of slurmctld: 2205 for 22.05 */
+    char *mariadbd, *mariadb_install, *slurmdbd, *sacctmgr; /* NULL without accounting */
+    int version;                                            /* of slurmctld: 2205 for 22.05 */
 };
 
 /* Find the programs a box needs in PATH and the sbin folders. ENV with the apt line that installs
  * what is missing. */
-int hg_box_tools_find(struct hg_box_tools *tools, struct hg_err *err);
+int hg_box_tools_find(struct hg_box_tools *tools, bool accounting, struct hg_err *err);
 void hg_box_tools_done(struct hg_box_tools *tools);
 
 /* ---- config.c: the files of a box ---- */
@@ -49,6 +50,7 @@ void hg_box_tools_done(struct hg_box_tools *tools);
 struct hg_box_ports {
     int ctld;       /* slurmctld's */
     int first_node; /* of the first slurmd; the others follow */
+    int dbd, database;
 };
 
 /* Number of nodes of all groups. */
@@ -57,7 +59,7 @@ size_t hg_box_count_nodes(const struct hg_box_spec *spec);
 /* Name of the i-th node (from 0) over all groups. */
 void hg_box_node_name(const struct hg_box_spec *spec, size_t i, char out[static 96]);
 
-/* Find 1 + n free ports in a row on the loopback. */
+/* Find 3 + n free ports in a row on the loopback. */
 int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err);
 
 /* Make the folders, munge's key, slurm.conf, gres.conf and the devices below dir. */

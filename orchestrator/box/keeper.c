@@ -24,18 +24,22 @@
 
 #define READY_S 20.0 /* munged and slurmctld take less than a second each on an idle machine */
 #define STOP_S 20.0
-#define POLITE_S 1.0 /* between SIGTERM and SIGKILL */
+#define DATABASE_S 60.0 /* 2 s on an idle machine */
+#define POLITE_S 1.0    /* between SIGTERM and SIGKILL */
 #define TAIL_LINES 4
 
+enum kind { MUNGED, DATABASE, SLURMDBD, SLURMCTLD, SLURMD };
+
 struct daemon {
+    enum kind kind;
     char name[112]; /* "munged", "slurmctld", "slurmd-a100-1" */
     pid_t pid;      /* 0: not running */
 };
 
 struct keeper {
     const struct hg_box_keeper *k;
-    int port;
-    struct daemon *daemons; /* munged, slurmctld, then one slurmd a node */
+    const struct hg_box_ports *ports;
+    struct daemon *daemons; /* in the order in which they are started */
     size_t n;
     sigset_t signals;
 };
@@ -186,6 +190,110 @@ static int start_slurmd(struct keeper *kp, struct daemon *d, struct hg_err *err)
     return rc;
 }
 
+/* ---- accounting ---- */
+
+/* Run a program to its end; what it printed goes into the hint. */
+static int run_once(const char *const *argv, struct hg_err *err)
+{
+    struct hg_buf out = HG_BUF_INIT;
+    int status = 0, rc = hg_proc_capture(argv, DATABASE_S, NULL, &out, &status, err);
+
+    if (rc == 0 && status) {
+        rc = hg_err_set(err, HG_E_ENV, "%s failed", argv[0]);
+        hg_err_hint(err, "%.400s", hg_buf_str(&out));
+    }
+    hg_buf_done(&out);
+    return rc;
+}
+
+/* The tables that every MariaDB has. A heal finds them there. */
+static int prepare_database(struct keeper *kp, const char *data, struct hg_err *err)
+{
+    char *option = hg_str_printf("--datadir=%s", data);
+    const char *argv[] = { kp->k->tools->mariadb_install,
+                           "--no-defaults",
+                           option,
+                           "--auth-root-authentication-method=normal",
+                           "--skip-test-db",
+                           geteuid() == 0 ? "--user=root" : NULL,
+                           NULL };
+    int rc = 0;
+
+    if (!option)
+        rc = hg_err_oom(err);
+    else if (!hg_fs_is_dir(data))
+        rc = run_once(argv, err);
+    free(option);
+    return rc;
+}
+
+static int start_database(struct keeper *kp, struct daemon *d, struct hg_err *err)
+{
+    const char *dir = kp->k->dir;
+    char *data = hg_str_printf("%s/database", dir);
+    char *datadir = hg_str_printf("--datadir=%s/database", dir);
+    char *sock = hg_str_printf("--socket=%s/database.sock", dir);
+    char *pid = hg_str_printf("--pid-file=%s/database.pid", dir);
+    char *init = hg_str_printf("--init-file=%s/database.sql", dir);
+    char *port = hg_str_printf("--port=%d", kp->ports->database);
+    const char *argv[] = { kp->k->tools->mariadbd,
+                           "--no-defaults",
+                           datadir,
+                           sock,
+                           pid,
+                           init,
+                           port,
+                           "--bind-address=127.0.0.1",
+                           "--skip-name-resolve",
+                           "--innodb-buffer-pool-size=64M",
+                           "--innodb-flush-log-at-trx-commit=2",
+                           geteuid() == 0 ? "--user=root" : NULL,
+                           NULL };
+    int rc = -1;
+
+    if (!data || !datadir || !sock || !pid || !init || !port)
+        hg_err_oom(err);
+    else if (prepare_database(kp, data, err) == 0)
+        rc = spawn(kp, d, argv, err);
+    free(data);
+    free(datadir);
+    free(sock);
+    free(pid);
+    free(init);
+    free(port);
+    return rc;
+}
+
+static int start_slurmdbd(struct keeper *kp, struct daemon *d, struct hg_err *err)
+{
+    const char *argv[] = { kp->k->tools->slurmdbd, "-D", NULL };
+
+    return spawn(kp, d, argv, err);
+}
+
+/* slurmctld stops where the database does not know its cluster. Adding it twice is an error of
+ * sacctmgr's that says so. */
+static int register_cluster(struct keeper *kp, struct hg_err *err)
+{
+    char *conf = hg_str_printf("SLURM_CONF=%s/slurm.conf", kp->k->dir);
+    const char *argv[] = { "env",     "-i",  conf, kp->k->tools->sacctmgr, "-i", "add",
+                           "cluster", "box", NULL };
+    struct hg_buf out = HG_BUF_INIT, errors = HG_BUF_INIT;
+    int status = 0, rc = conf ? hg_proc_capture(argv, DATABASE_S, &out, &errors, &status, err)
+                              : hg_err_oom(err);
+
+    if (rc == 0 && status && !strstr(hg_buf_str(&out), "already exists")) {
+        rc = hg_err_set(err, HG_E_ENV, "sacctmgr cannot add the cluster");
+        hg_err_hint(err, "%.200s%.200s", hg_buf_str(&errors), hg_buf_str(&out));
+    }
+    hg_buf_done(&out);
+    hg_buf_done(&errors);
+    free(conf);
+    return rc;
+}
+
+/* ---- readiness ---- */
+
 static bool connects(int family, const void *address, socklen_t size)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -204,13 +312,28 @@ static bool munged_answers(const struct keeper *kp)
     return connects(AF_UNIX, &address, sizeof address);
 }
 
-static bool slurmctld_answers(const struct keeper *kp)
+static bool port_answers(int port)
 {
     struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)kp->port),
+                                   .sin_port = htons((uint16_t)port),
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
     return connects(AF_INET, &address, sizeof address);
+}
+
+static bool slurmctld_answers(const struct keeper *kp)
+{
+    return port_answers(kp->ports->ctld);
+}
+
+static bool slurmdbd_answers(const struct keeper *kp)
+{
+    return port_answers(kp->ports->dbd);
+}
+
+static bool database_answers(const struct keeper *kp)
+{
+    return port_answers(kp->ports->database);
 }
 
 static int wait_ready(struct keeper *kp, struct daemon *d, bool (*ready)(const struct keeper *kp),
@@ -234,11 +357,20 @@ static int start_daemon(struct keeper *kp, size_t i, struct hg_err *err)
 {
     struct daemon *d = &kp->daemons[i];
 
-    if (i == 0)
+    switch (d->kind) {
+    case MUNGED:
         return start_munged(kp, d, err) < 0 ? -1 : wait_ready(kp, d, munged_answers, err);
-    if (i == 1)
+    case DATABASE:
+        return start_database(kp, d, err) < 0 ? -1 : wait_ready(kp, d, database_answers, err);
+    case SLURMDBD:
+        if (start_slurmdbd(kp, d, err) < 0 || wait_ready(kp, d, slurmdbd_answers, err) < 0)
+            return -1;
+        return register_cluster(kp, err);
+    case SLURMCTLD:
         return start_slurmctld(kp, d, err) < 0 ? -1 : wait_ready(kp, d, slurmctld_answers, err);
-    return start_slurmd(kp, d, err);
+    default:
+        return start_slurmd(kp, d, err);
+    }
 }
 
 /* ---- the record ---- */
@@ -306,7 +438,8 @@ static int begin(struct keeper *kp, struct hg_err *err)
     if (save_record(kp, err) < 0)
         return -1;
     for (size_t i = 0; i < kp->n; i++)
-        if (start_daemon(kp, i, err) < 0 || (i < 2 && save_record(kp, err) < 0))
+        if (start_daemon(kp, i, err) < 0 ||
+            (kp->daemons[i].kind != SLURMD && save_record(kp, err) < 0))
             return -1;
     return save_record(kp, err);
 }
@@ -346,17 +479,33 @@ static void stay(struct keeper *kp)
 
 static int name_daemons(struct keeper *kp, struct hg_err *err)
 {
-    kp->n = 2 + hg_box_count_nodes(kp->k->spec);
-    kp->daemons = calloc(kp->n, sizeof *kp->daemons);
+    static const struct {
+        enum kind kind;
+        const char *name;
+        bool accounting;
+    } one_each[] = { { MUNGED, "munged", false },
+                     { DATABASE, "mariadbd", true },
+                     { SLURMDBD, "slurmdbd", true },
+                     { SLURMCTLD, "slurmctld", false } };
+    size_t nodes = hg_box_count_nodes(kp->k->spec);
+
+    kp->daemons = calloc(nodes + 4, sizeof *kp->daemons);
     if (!kp->daemons)
         return hg_err_oom(err);
-    snprintf(kp->daemons[0].name, sizeof kp->daemons[0].name, "munged");
-    snprintf(kp->daemons[1].name, sizeof kp->daemons[1].name, "slurmctld");
-    for (size_t i = 2; i < kp->n; i++) {
+    for (size_t i = 0; i < 4; i++)
+        if (!one_each[i].accounting || kp->k->spec->accounting) {
+            struct daemon *d = &kp->daemons[kp->n++];
+
+            d->kind = one_each[i].kind;
+            snprintf(d->name, sizeof d->name, "%s", one_each[i].name);
+        }
+    for (size_t i = 0; i < nodes; i++) {
+        struct daemon *d = &kp->daemons[kp->n++];
         char node[96];
 
-        hg_box_node_name(kp->k->spec, i - 2, node);
-        snprintf(kp->daemons[i].name, sizeof kp->daemons[i].name, "slurmd-%s", node);
+        hg_box_node_name(kp->k->spec, i, node);
+        d->kind = SLURMD;
+        snprintf(d->name, sizeof d->name, "slurmd-%s", node);
     }
     return 0;
 }
@@ -430,7 +579,7 @@ static int read_report(int fd, struct hg_err *err)
 int hg_box_keeper_start(const struct hg_box_keeper *k, const struct hg_box_ports *ports,
                         struct hg_err *err)
 {
-    struct keeper kp = { .k = k, .port = ports->ctld };
+    struct keeper kp = { .k = k, .ports = ports };
     int report[2], rc;
     pid_t pid;
 

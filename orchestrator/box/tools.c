@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,18 @@
 
 static const struct {
     const char *program, *package;
+    size_t slot;
+    bool accounting; /* needed for that only */
 } needed[] = {
-    { "munged", "munge" },
-    { "slurmctld", "slurmctld" },
-    { "slurmd", "slurmd" },
-    { "sinfo", "slurm-client" },
+    { "munged", "munge", offsetof(struct hg_box_tools, munged), false },
+    { "slurmctld", "slurmctld", offsetof(struct hg_box_tools, slurmctld), false },
+    { "slurmd", "slurmd", offsetof(struct hg_box_tools, slurmd), false },
+    { "sinfo", "slurm-client", offsetof(struct hg_box_tools, sinfo), false },
+    { "mariadbd", "mariadb-server-core", offsetof(struct hg_box_tools, mariadbd), true },
+    { "mariadb-install-db", "mariadb-server-core", offsetof(struct hg_box_tools, mariadb_install),
+      true },
+    { "slurmdbd", "slurmdbd", offsetof(struct hg_box_tools, slurmdbd), true },
+    { "sacctmgr", "slurm-client", offsetof(struct hg_box_tools, sacctmgr), true },
 };
 #define N_NEEDED (sizeof needed / sizeof *needed)
 
@@ -61,18 +69,25 @@ out:
     return rc;
 }
 
-int hg_box_tools_find(struct hg_box_tools *tools, struct hg_err *err)
+static char **slot(struct hg_box_tools *tools, size_t i)
 {
-    char **slots[N_NEEDED] = { &tools->munged, &tools->slurmctld, &tools->slurmd, &tools->sinfo };
+    return (char **)((char *)tools + needed[i].slot);
+}
+
+int hg_box_tools_find(struct hg_box_tools *tools, bool accounting, struct hg_err *err)
+{
     struct hg_buf missing = HG_BUF_INIT, packages = HG_BUF_INIT;
     int rc = -1;
 
     *tools = (struct hg_box_tools){ 0 };
-    for (size_t i = 0; i < N_NEEDED; i++)
-        if (!(*slots[i] = find_program(needed[i].program))) {
-            hg_buf_printf(&missing, "%s%s", missing.len ? ", " : "", needed[i].program);
+    for (size_t i = 0; i < N_NEEDED; i++) {
+        if ((needed[i].accounting && !accounting) ||
+            (*slot(tools, i) = find_program(needed[i].program)))
+            continue;
+        hg_buf_printf(&missing, "%s%s", missing.len ? ", " : "", needed[i].program);
+        if (!strstr(hg_buf_str(&packages), needed[i].package))
             hg_buf_printf(&packages, " %s", needed[i].package);
-        }
+    }
     if (missing.len) {
         hg_err_set(err, HG_E_ENV, "a box needs %s: not installed", hg_buf_str(&missing));
         hg_err_hint(err, "sudo apt-get install --no-install-recommends%s slurm-wlm-basic-plugins",
@@ -91,7 +106,7 @@ int hg_box_check(int *version, struct hg_err *err)
 {
     struct hg_box_tools tools;
 
-    if (hg_box_tools_find(&tools, err) < 0)
+    if (hg_box_tools_find(&tools, false, err) < 0)
         return -1;
     *version = tools.version;
     hg_box_tools_done(&tools);
@@ -100,9 +115,7 @@ int hg_box_check(int *version, struct hg_err *err)
 
 void hg_box_tools_done(struct hg_box_tools *tools)
 {
-    free(tools->munged);
-    free(tools->slurmctld);
-    free(tools->slurmd);
-    free(tools->sinfo);
+    for (size_t i = 0; i < N_NEEDED; i++)
+        free(*slot(tools, i));
     *tools = (struct hg_box_tools){ 0 };
 }

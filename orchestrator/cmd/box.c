@@ -15,7 +15,7 @@
 static const char *nodes_text = "a100:2x2,cpu:2x0";
 static const char *name_text = HG_BOX_DEFAULT;
 static const char *one_setting; /* only for the help: --set may be given several times */
-static bool all, as_json;
+static bool accounting, all, as_json;
 static const char *settings[SETTINGS_MAX + 1];
 
 static const struct hg_opt opts[] = {
@@ -25,6 +25,8 @@ static const struct hg_opt opts[] = {
       0 },
     { HG_OPT_STRING, 0, "set", &one_setting, "KEY=VALUE",
       "up: a line for slurm.conf; may be repeated", 0, 0 },
+    { HG_OPT_FLAG, 0, "accounting", &accounting, NULL, "up: with MariaDB and slurmdbd, for sacct",
+      0, 0 },
     { HG_OPT_FLAG, 'a', "all", &all, NULL, "down: every box of this user", 0, 0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "status, list: print JSON", 0, 0 },
     { 0 },
@@ -59,7 +61,7 @@ static int take_settings(int *argc, char **argv, struct hg_err *err)
 static int up(struct hg_err *err)
 {
     double begin = hg_clock_mono_s();
-    struct hg_box_spec spec = { .name = name_text, .settings = settings };
+    struct hg_box_spec spec = { .name = name_text, .settings = settings, .accounting = accounting };
     struct hg_box_group *groups = hg_box_nodes_parse(nodes_text, &spec.n_groups, err);
     struct hg_box box;
     bool started;

@@ -13,12 +13,14 @@ HPCGRID_BUILD=${HPCGRID_BUILD:?must name the build folder}
 HPCGRID=${HPCGRID:-$HPCGRID_BUILD/orchestrator/hpcgrid}
 AGENT=${AGENT:-$HPCGRID_BUILD/orchestrator/hpcgrid-slurm}
 
-# box_up NODES [KEY=VALUE...]
+# box_up NODES [--accounting] [KEY=VALUE...]
 box_up() {
     local nodes=$1 words=() setting
     shift
     box_need
-    for setting in "$@"; do words+=(--set "$setting"); done
+    for setting in "$@"; do
+        if [ "$setting" = --accounting ]; then words+=(--accounting); else words+=(--set "$setting"); fi
+    done
     BOX=t$$-$(basename "$BATS_TEST_FILENAME" .bats | tr -cd 'a-z0-9' | cut -c1-16)
     eval "$("$HPCGRID" box up --name "$BOX" --nodes "$nodes" "${words[@]}")"
     BOX_DIR=$(dirname "$SLURM_CONF")

@@ -3,6 +3,7 @@
 hg_add_bats(slurm/10-box.bats slurm 120)
 hg_add_bats(slurm/15-doctor.bats slurm 60)
 hg_add_bats(slurm/20-agent.bats slurm 180)
+hg_add_bats(slurm/25-history.bats slurm 180)
 hg_add_bats(slurm/30-exactly-once.bats slurm 400)
 hg_add_bats(slurm/31-drive.bats slurm 400)
 hg_add_bats(slurm/30-node.bats slurm 300)
