@@ -310,3 +310,8 @@ void hg_text_random_hex(size_t n, char *out)
         sprintf(out + 2 * i, "%02x", byte);
     }
 }
+
+const char *hg_text_s(unsigned long long n)
+{
+    return n == 1 ? "" : "s";
+}

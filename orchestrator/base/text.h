@@ -46,6 +46,9 @@ size_t hg_text_number_format(double v, char out[static 32]);
  * that are no UTF-8 count 1 each. */
 size_t hg_text_width(const char *text);
 
+/* The end of a counted noun: "" for 1, "s" for any other number. */
+const char *hg_text_s(unsigned long long n);
+
 /* n random bytes as 2n lower-case hex digits and a NUL, from getrandom(2). */
 void hg_text_random_hex(size_t n, char *out);
 

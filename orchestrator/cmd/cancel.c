@@ -132,7 +132,7 @@ static int cancel(struct hg_session *s, const struct hg_run_state *state,
     if (live && cancel_jobs(s, state, picks, err) < 0)
         return hg_err_hint(err, "the request is noted in the run; the next `hpcgrid resume` or the "
                                 "one at work carries it out");
-    hg_info("%zu waiting cells will not be submitted, %zu told to end", waiting, live);
+    hg_info("not to be submitted any more: %zu; told to end: %zu", waiting, live);
     return 0;
 }
 

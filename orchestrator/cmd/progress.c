@@ -108,7 +108,7 @@ static void tell_way_back(const struct hg_session *s)
 
     for (int c = HG_CELL_WAITING; c < HG_CELL_OK; c++)
         open += state->counts[c];
-    hg_info("stopped; %zu cells are not over, jobs in the queue go on", open);
+    hg_info("stopped; not over: %zu cell%s; jobs in the queue go on", open, hg_text_s(open));
     hg_info("come back with: hpcgrid resume %s", s->rd.path);
     if (s->box)
         hg_info("their box stays up: hpcgrid box down %s ends it, and them", s->box);
@@ -200,8 +200,9 @@ static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
 
         if (!*hg_drive_refusal(s->drive, (int)b + 1))
             continue;
-        hg_err_set(&err, HG_E_REFUSED, "batch %zu (%zu cells) was refused: %s", b + 1,
-                   s->plan->items[b].n, hg_drive_refusal(s->drive, (int)b + 1));
+        hg_err_set(&err, HG_E_REFUSED, "batch %zu (%zu cell%s) was refused: %s", b + 1,
+                   s->plan->items[b].n, hg_text_s(s->plan->items[b].n),
+                   hg_drive_refusal(s->drive, (int)b + 1));
         hg_errs_add(errs, &err);
     }
     return errs->n > before ? -1 : 0;

@@ -10,6 +10,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "box/box.h"
 #include "cmd/cells.h"
@@ -177,6 +178,37 @@ static int find_run(struct hg_session *s, const struct hg_session_wish *wish, co
     return hg_rundir_create(root, name, &s->rd, err);
 }
 
+static int remove_file(const struct hg_rundir *rd, const char *name, struct hg_err *err)
+{
+    char *path = hg_rundir_path(rd, "%s", name);
+    int rc = path ? hg_fs_remove_tree(path, err) : hg_err_oom(err);
+
+    free(path);
+    return rc;
+}
+
+/* A run of which nothing was ever submitted has no past: its plan is made anew, so that what Slurm
+ * refused can be put right in the site or the matrix. */
+static int forget_unsubmitted(const struct hg_session *s, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_load(s->rd.path, &why);
+    bool none = state ? state->submissions.n == 0 : why.code == HG_E_NOTFOUND;
+
+    hg_run_state_free(state);
+    if (!state && !none) {
+        *err = why;
+        return -1;
+    }
+    if (!none)
+        return 0;
+    /* the plan first: what it names may be gone only when it is */
+    return remove_file(&s->rd, "plan.json", err) < 0 || remove_file(&s->rd, "batches", err) < 0 ||
+                   remove_file(&s->rd, "events.jsonl", err) < 0
+               ? -1
+               : 0;
+}
+
 /* Bring the run's plan up to the matrix, under the lock. */
 static int make_plan(struct hg_session *s, const struct hg_matrix *m,
                      const struct hg_selector *select, bool steal, struct hg_errs *errs)
@@ -188,6 +220,8 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
     s->lock = hg_drive_lock(&s->rd, s->command, steal, &err);
     if (!s->lock)
         return add(errs, &err);
+    if (forget_unsubmitted(s, &err) < 0)
+        return add(errs, &err);
     known = hg_plan_load(s->rd.path, &err);
     if (!known && err.code != HG_E_NOTFOUND)
         return add(errs, &err);
@@ -198,16 +232,17 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
     if (!s->plan)
         return -1;
     if (s->plan->reshaped)
-        hg_warn("%zu cells of this run ask for other resources now, but not all of their batch; "
+        hg_warn("%zu of this run's cells ask for other resources now, but not all of their batch; "
                 "they keep what they had (--new begins a new run)",
                 s->plan->reshaped);
     if (s->plan->renewed)
-        hg_info("%zu cells of this run ask for other resources when they are submitted next",
+        hg_info("%zu of this run's cells ask for other resources when they are submitted next",
                 s->plan->renewed);
     if (hg_plan_save(s->plan, m, s->rd.path, &err) < 0)
         return add(errs, &err);
     if (before && s->plan->cells > before)
-        hg_info("%s: %zu new cells", s->rd.path, s->plan->cells - before);
+        hg_info("%s: %zu new cell%s", s->rd.path, s->plan->cells - before,
+                hg_text_s(s->plan->cells - before));
     return 0;
 }
 

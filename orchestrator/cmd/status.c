@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
@@ -174,8 +175,8 @@ static void print_doubts(const struct view *v)
         const struct hg_submission *sub = &v->state->submissions.items[i];
 
         if (sub->state == HG_SUB_AMBIGUOUS || (sub->state == HG_SUB_INTENDED && !v->held))
-            printf("  submission %u: no certain answer, %u cells are being looked up\n",
-                   sub->number, sub->n_tasks);
+            printf("  submission %u (%u): no certain answer, it is being looked up\n", sub->number,
+                   sub->n_tasks);
     }
 }
 
@@ -197,7 +198,8 @@ static void print_text(const struct view *v)
     struct hg_buf counts = HG_BUF_INIT;
 
     hg_cmd_counts(v->counts, &counts);
-    printf("%s\n  %zu cells: %s\n", v->rd.path, v->cells, hg_buf_str(&counts));
+    printf("%s\n  %zu cell%s: %s\n", v->rd.path, v->cells, hg_text_s(v->cells),
+           hg_buf_str(&counts));
     hg_buf_done(&counts);
     print_batches(v);
     print_why(v);

@@ -72,10 +72,10 @@ static void print_text(const struct hg_session *s)
     hg_info("%s", hg_buf_str(&counts));
     hg_buf_done(&counts);
     if (state->counts[HG_CELL_WAITING])
-        hg_info("%zu cells wait for room: `hpcgrid resume`, `run` or `watch` sends them",
+        hg_info("waiting for room: %zu; `hpcgrid resume`, `run` or `watch` sends them",
                 state->counts[HG_CELL_WAITING]);
     if (state->counts[HG_CELL_AMBIGUOUS])
-        hg_info("%zu cells: no certain answer; `hpcgrid resume` looks them up",
+        hg_info("no certain answer: %zu; `hpcgrid resume` looks them up",
                 state->counts[HG_CELL_AMBIGUOUS]);
     puts(s->rd.path);
 }

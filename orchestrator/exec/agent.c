@@ -23,10 +23,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #define ANSWER_MAX ((size_t)256 << 20) /* a poll of a million tasks */
 #define STDERR_KEEP 2048
+#define NO_PARTITION 2000 /* ESLURM_INVALID_PARTITION_NAME, in every version */
+#define NAMES_MAX 256
 
 struct hg_exec {
     char *path; /* of the agent */
@@ -37,6 +40,7 @@ struct hg_exec {
     size_t n_last_words;
     json_int_t next_id;
     unsigned submits, polls, cancels;
+    json_int_t last_errno; /* Slurm's number of the last error */
 };
 
 /* ---- The process ---- */
@@ -241,14 +245,39 @@ static enum hg_err_code error_code(const char *word, const char *op)
     return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* not a word we know */
 }
 
+/* "probe (partition x): Invalid partition (2000)" reads better as "Invalid partition (partition x)". */
+static void plain_message(const char *message, const char *op, struct hg_buf *out)
+{
+    size_t n = strlen(op);
+    const char *details = strncmp(message, op, n) == 0 && message[n] == ' ' ? message + n + 1 : "";
+    const char *rest = *details == '(' ? strstr(details, "): ") : NULL;
+    const char *number = rest ? strrchr(rest, '(') : NULL;
+
+    if (!rest) {
+        hg_buf_puts(out, message);
+        return;
+    }
+    rest += 3;
+    if (number && number > rest && strspn(number + 1, "0123456789") == strlen(number + 1) - 1)
+        hg_buf_append(out, rest, (size_t)(number - rest));
+    else
+        hg_buf_printf(out, "%s ", rest);
+    hg_buf_append(out, details, (size_t)(rest - 2 - details));
+}
+
 static int take_error(const json_t *error, const char *op, struct hg_err *err)
 {
     const char *message = json_string_value(json_object_get(error, "message"));
     const char *site = json_string_value(json_object_get(error, "site"));
     const char *hint = json_string_value(json_object_get(error, "hint"));
+    struct hg_buf text = HG_BUF_INIT;
 
+    if (json_integer_value(json_object_get(error, "errno")) == NO_PARTITION)
+        site = NULL; /* libslurm only says the name again */
+    plain_message(message ? message : "unknown error", op, &text);
     hg_err_set(err, error_code(json_string_value(json_object_get(error, "code")), op), "%s%s%s",
-               message ? message : "unknown error", site && *site ? ": " : "", site ? site : "");
+               hg_buf_str(&text), site && *site ? ": " : "", site ? site : "");
+    hg_buf_done(&text);
     if (hint && *hint)
         hg_err_hint(err, "%s", hint);
     return -1;
@@ -291,6 +320,8 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
     if (rpcs)
         *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
     if (json_object_get(answer, "error")) {
+        x->last_errno =
+            json_integer_value(json_object_get(json_object_get(answer, "error"), "errno"));
         take_error(json_object_get(answer, "error"), op, err);
         goto out;
     }
@@ -386,12 +417,34 @@ static int agent_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, 
     return 0;
 }
 
+/* Which partitions are there instead? */
+static void suggest_partition(struct hg_exec *x, const char *wanted, struct hg_err *err)
+{
+    const char *names[NAMES_MAX];
+    const json_t *list, *item;
+    size_t n = 0, i;
+    json_t *ok;
+
+    if (!wanted || ask(x, "partitions", json_object(), &x->polls, &ok, NULL) < 0)
+        return;
+    list = json_object_get(ok, "partitions");
+    json_array_foreach(list, i,
+                       item) if (n < NAMES_MAX && json_is_string(json_object_get(item, "name")))
+        names[n++] = json_string_value(json_object_get(item, "name"));
+    hg_text_suggest(err, wanted, names, n);
+    json_decref(ok);
+}
+
 static int agent_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
 {
     json_t *ok;
 
-    if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0)
+    x->last_errno = 0;
+    if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0) {
+        if (x->last_errno == NO_PARTITION)
+            suggest_partition(x, json_string_value(json_object_get(job, "partition")), err);
         return -1;
+    }
     json_decref(ok);
     return 0;
 }

@@ -442,6 +442,25 @@ static json_t *probe_job(const struct hg_drive *d, int batch, struct hg_err *err
     return hg_drive_make_job(d, &sub, err);
 }
 
+/* Which cells, and where it stands what they ask for. */
+static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *why)
+{
+    const struct hg_batch *b = &d->plan->items[batch - 1];
+    const char *site = json_string_value(json_object_get(d->plan->site, "name"));
+    char where[256] = "", hint[sizeof why->hint];
+
+    if (b->hardware)
+        snprintf(where, sizeof where, ", hardware %s%s%s", b->hardware, site ? " of site " : "",
+                 site ? site : "");
+    hg_err_wrap(why, "batch %d (%zu cell%s%.200s) would be refused", batch, b->n, hg_text_s(b->n),
+                where);
+    if (!b->hardware)
+        return;
+    memcpy(hint, why->hint, sizeof hint);
+    hg_err_hint(why, "%.300s%swhat it asks for comes from hardware.%s of the site", hint,
+                *hint ? "\n" : "", b->hardware);
+}
+
 int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
 {
     const struct hg_run_state *state = hg_drive_state(d);
@@ -467,8 +486,7 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
         if (rc == 0 || why.code == HG_E_AGAIN || why.code == HG_E_AMBIGUOUS)
             continue;
         if (why.code == HG_E_REFUSED)
-            hg_err_wrap(&why, "batch %d (%zu cells) would be refused", batch,
-                        state->batches.items[batch - 1].n);
+            explain_refusal(d, batch, &why);
         hg_errs_add(errs, &why);
         if (why.code == HG_E_ENV)
             break;

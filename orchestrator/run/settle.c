@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/ranges.h"
+#include "base/text.h"
 
 #define LOSSES_MAX 3
 #define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
@@ -278,10 +279,11 @@ static int settle_doubt(struct hg_drive *d, const struct hg_submission *sub, str
     if (!answered)
         return 0;
     if (claimed || recorded)
-        hg_info("submission %u (%u cells) was accepted", sub->number, sub->n_tasks);
+        hg_info("submission %u (%u cell%s) was accepted", sub->number, sub->n_tasks,
+                hg_text_s(sub->n_tasks));
     else
-        hg_info("submission %u (%u cells) did not arrive; its cells are submitted anew",
-                sub->number, sub->n_tasks);
+        hg_info("submission %u (%u cell%s) did not arrive; its cells are submitted anew",
+                sub->number, sub->n_tasks, hg_text_s(sub->n_tasks));
     return hg_drive_say(d, "settled",
                         json_pack("{s:I,s:b,s:s}", "submission", (json_int_t)sub->number, "found",
                                   claimed || recorded, "by",

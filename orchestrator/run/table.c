@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/text.h"
 #include "base/ranges.h"
 #include "base/proc.h"
 #include "base/vec.h"
@@ -49,8 +50,8 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
              sub->state != HG_SUB_ABSENT))
             continue;
         last = sub->number;
-        hg_info("submission %u (%u cells) was accepted: job %u", sub->number, sub->n_tasks,
-                jobs->items[i].job_id);
+        hg_info("submission %u (%u cell%s) was accepted: job %u", sub->number, sub->n_tasks,
+                hg_text_s(sub->n_tasks), jobs->items[i].job_id);
         if (hg_drive_say(d, "settled",
                          json_pack("{s:I,s:b,s:s,s:I}", "submission", (json_int_t)sub->number,
                                    "found", 1, "by", "table", "job",

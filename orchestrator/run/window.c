@@ -233,8 +233,8 @@ static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
 {
     double until_s = hg_drive_now(d) + d->limits.ambiguous_s;
 
-    hg_info("submission %u (%u cells): no certain answer (%s); looking for it, for %u s at most",
-            sub->number, sub->n_tasks, why->text, d->limits.ambiguous_s);
+    hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
+            sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, d->limits.ambiguous_s);
     if (hg_drive_say(d, "ambiguous",
                      json_pack("{s:I,s:f,s:s}", "submission", (json_int_t)sub->number, "until",
                                until_s, "text", why->text),

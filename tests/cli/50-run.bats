@@ -61,7 +61,7 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     refuse probe refused "Invalid account" "ask the help desk for an account"
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 4 ]
-    [[ "$stderr" == *"batch 1 (4 cells) would be refused: Invalid account: ask the help desk for an account"* ]]
+    [[ "$stderr" == *"batch 1 (4 cells, hardware cpu of site inline) would be refused: Invalid account: ask the help desk for an account"* ]]
     [ "$(asked submit)" = 0 ]
 }
 

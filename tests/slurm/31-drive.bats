@@ -166,11 +166,11 @@ count() { "$HPCGRID" status "$1" --json | jq -r ".counts.$2 // 0"; }
 
 @test "what is wrong is said before anything is submitted" {
     local conf=$SLURM_CONF
-    matrix wrong 3 0 '.site.hardware.cpu.partition = "nowhere"'
+    matrix wrong 3 0 '.site.hardware.cpu.partition = "cpus"'
     run --separate-stderr "$HPCGRID" run wrong.json
     echo "$stderr"
     [ "$status" = 4 ]
-    [[ "$stderr" == *"batch 1 (3 cells) would be refused: "*artition* ]]
+    [[ "$stderr" == *"batch 1 (3 cells, hardware cpu of site inline) would be refused: "*artition*"did you mean"* ]]
     [ -z "$(squeue -h)" ]
 
     matrix fine 3 0
