@@ -288,23 +288,36 @@ void hg_json_pointer_push(struct hg_buf *pointer, const char *token)
 
 /* ---- Writing ---- */
 
+static void dump_special(unsigned char c, struct hg_buf *out)
+{
+    static const char short_names[] = "btn.fr"; /* 8 to 13; 11 has none */
+
+    if (c == '"' || c == '\\')
+        hg_buf_printf(out, "\\%c", c);
+    else if (c >= 8 && c <= 13 && c != 11)
+        hg_buf_printf(out, "\\%c", short_names[c - 8]);
+    else
+        hg_buf_printf(out, "\\u%04x", c);
+}
+
 void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out)
 {
-    hg_buf_puts(out, "\"");
+    size_t plain = 0; /* characters before i that stand for themselves, not yet appended */
+
+    hg_buf_append(out, "\"", 1);
     for (size_t i = 0; i < n; i++) {
-        static const char short_names[] = "btn.fr"; /* 8 to 13; 11 has none */
         unsigned char c = (unsigned char)s[i];
 
-        if (c == '"' || c == '\\')
-            hg_buf_printf(out, "\\%c", c);
-        else if (c >= 8 && c <= 13 && c != 11)
-            hg_buf_printf(out, "\\%c", short_names[c - 8]);
-        else if (c < 0x20)
-            hg_buf_printf(out, "\\u%04x", c);
-        else
-            hg_buf_append(out, s + i, 1);
+        if (c >= 0x20 && c != '"' && c != '\\') {
+            plain++;
+            continue;
+        }
+        hg_buf_append(out, s + i - plain, plain);
+        plain = 0;
+        dump_special(c, out);
     }
-    hg_buf_puts(out, "\"");
+    hg_buf_append(out, s + n - plain, plain);
+    hg_buf_append(out, "\"", 1);
 }
 
 /* UTF-16 order of two UTF-8 strings: as bytes, but that U+E000..U+FFFF (lead bytes EE, EF) sort

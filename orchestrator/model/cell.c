@@ -162,8 +162,8 @@ static void write_id(const struct walk *w, const struct made *made, char id[HG_C
         per_node = hg_value_number(made->values[HG_KEY_TASKS_PER_NODE]);
     n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_STRATEGY]));
     n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_HARDWARE]));
-    snprintf(id + n, HG_CELL_ID_MAX - n, "%s%.0fx%.0f-%012llx", n ? "-" : "",
-             hg_value_number(made->values[HG_KEY_NODES]), per_node,
+    snprintf(id + n, HG_CELL_ID_MAX - n, "%s%lldx%lld-%012llx", n ? "-" : "",
+             (long long)hg_value_number(made->values[HG_KEY_NODES]), (long long)per_node,
              (unsigned long long)(made->fingerprint >> 16));
 }
 
