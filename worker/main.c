@@ -17,6 +17,8 @@
 #include "train/revision.h"
 #include "train/train.h"
 
+#define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
+
 /* ---- Errors ---- */
 
 /* Errors to stderr in one write, so that ranks do not mix their lines. */
@@ -43,22 +45,26 @@ static void print_errors(struct hg_errs *errs, int rank, int world)
 
 /* ---- train ---- */
 
+static volatile sig_atomic_t keeps_checkpoint;
+
 #define STOP_LIMIT_S 10 /* a step that waits for a rank which is gone never ends */
 
 static void on_stop(int number)
 {
     wk_train_signal(number);
-    alarm(STOP_LIMIT_S);
+    if (!keeps_checkpoint) /* else the step and the file take what they take */
+        alarm(STOP_LIMIT_S);
 }
 
+/* The time limit is near: stop with a checkpoint where one is kept, else use the time that is left. */
 static void on_usr1(int number)
 {
-    static const char text[] =
-        "hpcgrid-worker: warning: the time limit is near; checkpoints are not available "
-        "yet, training goes on\n";
+    static const char text[] = "hpcgrid-worker: warning: the time limit is near; no checkpoint is "
+                               "kept, training goes on\n";
 
-    (void)number;
-    if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+    if (keeps_checkpoint)
+        wk_train_signal(number);
+    else if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
         return;
 }
 
@@ -139,6 +145,7 @@ static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
 
     if (wk_config_load(cell, &j->config, errs) < 0)
         return -1;
+    keeps_checkpoint = j->config.checkpoint != NULL;
     threads = choose_threads(&j->config, j->world);
     if (check_world(&j->config, j->world, err) < 0)
         return hg_errs_add(errs, err);
@@ -208,6 +215,7 @@ static int train(int argc, char **argv, struct hg_errs *errs)
     };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int rc, code = 0;
+    bool goes_on;
 
     j.result.start_mono_s = hg_clock_mono_s();
     if (hg_opt_parse(opts, &argc, argv, err) < 0)
@@ -225,20 +233,21 @@ static int train(int argc, char **argv, struct hg_errs *errs)
     rc = run_job(&j, cell, errs);
     if (rc < 0)
         describe_failure(&j, errs);
+    goes_on = j.result.stopped_with_checkpoint;
     if (save_result(&j, errs) < 0)
         rc = -1;
     if (rc == 0 && print_result(&j, json) != 0)
         rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
     if (rc < 0) {
-        code = hg_err_exit_code(errs->items[0].code);
+        code = goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
         print_errors(errs, j.rank, j.world);
     }
-    if (rc < 0 && j.comm && j.world > 1)
+    if (rc < 0 && !goes_on && j.comm && j.world > 1)
         j.comm->kind->abort(j.comm, code);
     wk_comm_close(j.comm);
     wk_result_done(&j.result);
     wk_config_done(&j.config);
-    if (wk_train_stopped())
+    if (wk_train_stopped() && !goes_on && !(code == 0 && keeps_checkpoint))
         pass_signal_on(wk_train_stopped());
     return code;
 }
@@ -294,10 +303,15 @@ static int describe(int argc, char **argv, struct hg_errs *errs)
     (void)argv;
     if (argc > 0)
         return hg_err_set(hg_errs_next(errs), HG_E_USAGE, "describe: too many arguments");
-    for (const struct wk_model_kind *const *m = wk_models; *m; m++)
-        json_array_append_new(models,
-                              json_pack("{s:s, s:s, s:I}", "name", (*m)->name, "summary",
-                                        (*m)->summary, "parameters", (json_int_t)wk_model_n(*m)));
+    for (const struct wk_model_entry *m = wk_models; m->name; m++) {
+        const struct wk_model_kind *kind = wk_model_get(m->name, NULL);
+
+        if (kind)
+            json_array_append_new(models, json_pack("{s:s, s:s, s:I}", "name", m->name, "summary",
+                                                    m->summary, "parameters",
+                                                    (json_int_t)wk_model_n(kind)));
+        wk_model_free(kind);
+    }
     for (const struct wk_strategy_limits *s = wk_strategy_limits; s->name; s++)
         json_array_append_new(strategies, json_pack("{s:s, s:s, s:b}", "name", s->name, "summary",
                                                     s->summary, "available", (int)s->built));
@@ -327,7 +341,8 @@ static const struct wk_cmd cmd_doctor = { "doctor", "versions, device, threads a
                                           doctor, NULL };
 
 static const struct wk_cmd *const commands[] = {
-    &cmd_train, &wk_cmd_tokenize, &wk_cmd_features, &wk_cmd_eval_squad, &cmd_describe, &cmd_doctor,
+    &cmd_train,      &wk_cmd_tokenize, &wk_cmd_features, &wk_cmd_eval_squad,
+    &wk_cmd_inspect, &cmd_describe,    &cmd_doctor,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -195,7 +195,8 @@ static void test_buckets_change_no_loss(void **state)
 
     (void)state;
     for (int k = 0; k < 2; k++) {
-        struct wk_strategy_options caps = { 0.02, 0.005 }; /* MiB */
+        struct wk_strategy_options caps = { .bucket_mib = 0.02,
+                                            .first_bucket_mib = 0.005 }; /* MiB */
         struct wk_sampler s;
         struct rig r;
 
@@ -227,7 +228,7 @@ static void test_buckets_change_no_loss(void **state)
 static void test_all_ranks_start_from_rank_0(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct wk_strategy_options caps = { 25, 1 };
+    struct wk_strategy_options caps = { .bucket_mib = 25, .first_bucket_mib = 1 };
     struct rig r;
     wk_real *all = calloc((size_t)comm->world, sizeof *all);
 

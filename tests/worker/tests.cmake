@@ -15,13 +15,17 @@ function(hg_add_worker_test name)
     foreach(precision ${ARGN})
         hg_add_worker_program(${name} ${precision})
         add_test(NAME worker.${name}.${precision} COMMAND test_worker_${name}_${precision})
-        set_tests_properties(worker.${name}.${precision} PROPERTIES LABELS worker TIMEOUT 120)
+        set_tests_properties(worker.${name}.${precision} PROPERTIES LABELS worker TIMEOUT 120
+            ENVIRONMENT "OMP_WAIT_POLICY=passive")
     endforeach()
 endfunction()
 
 hg_add_worker_test(golden fp32 fp64)
 hg_add_worker_test(ops fp32 fp64)
 hg_add_worker_test(gradients fp64)
+hg_add_worker_test(bert_golden fp32 fp64)
+hg_add_worker_test(bert_gradients fp64)
+hg_add_worker_test(weights fp32 fp64)
 hg_add_worker_test(data fp32)
 hg_add_worker_test(train fp32)
 
@@ -40,3 +44,4 @@ foreach(precision fp32 fp64)
 endforeach()
 
 hg_add_bats(worker/train.bats worker 300)
+hg_add_bats(worker/bert.bats worker 900)

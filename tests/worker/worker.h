@@ -101,15 +101,15 @@ static inline void rig_open(struct rig *r, const char *strategy, struct wk_comm 
 {
     struct hg_err err = HG_ERR_INIT;
     struct wk_dataset_options data = { .name = "mnist-slice" };
-    struct wk_model_options options = { rows, rows, dropout };
-    struct wk_strategy_options buckets = { 25, 1 };
+    struct wk_model_options options = { .batch_rows = rows, .eval_rows = rows, .dropout = dropout };
+    struct wk_strategy_options buckets = { .bucket_mib = 25, .first_bucket_mib = 1 };
     const struct wk_strategy_kind *kind;
 
     *r = (struct rig){ .comm = comm };
     r->dev = open_cpu(1);
     r->set = wk_dataset_open(&data, &err);
     r->kind = wk_model_get("rnn", &err);
-    r->optim = (struct wk_optim){ wk_optim_get("adadelta", &err), 0.9, 1e-6 };
+    r->optim = (struct wk_optim){ .kind = wk_optim_get("adadelta", &err), .rho = 0.9, .eps = 1e-6 };
     kind = wk_strategy_get(strategy, comm->world, &err);
     if (!r->set || !kind || wk_resident_open(&r->data, r->set, &r->set->train, r->dev, &err) < 0 ||
         wk_batch_open(&r->batch, rows, r->set->width, r->dev, &err) < 0 ||

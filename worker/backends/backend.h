@@ -82,6 +82,43 @@ struct wk_lstm_weights {
     struct wk_span b_hh; /* (4 hidden) */
 };
 
+/* Token sequences, one behind the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)
+ * tensor. The first tokens[s] of them are real, what follows is padding: nobody attends to it. */
+struct wk_packing {
+    int sequences, rows;
+    int longest;             /* rows of the longest sequence */
+    struct wk_span first;    /* (sequences + 1) int32 */
+    struct wk_span tokens;   /* (sequences) int32 */
+    struct wk_span sample;   /* (sequences) int32: key of a sequence's randomness */
+    struct wk_span sequence; /* (rows) int32: whose a row is */
+};
+
+/* Attention with `heads` heads of `size` values: softmax(q k' / sqrt(size)) v, probabilities dropped out with
+ * `drop`. Head h draws at site rng.site + h. */
+struct wk_attention {
+    int heads, size;
+    double drop;
+    struct wk_rng rng;
+};
+struct wk_qkv {
+    struct wk_span q, k, v; /* (rows, heads size) each */
+};
+
+/* x Phi(x), or its approximation with a hyperbolic tangent. */
+enum wk_gelu { WK_GELU_ERF, WK_GELU_TANH };
+
+/* One step of AdamW: m and v are running means of gradient and square,
+ *   TORCH   value -= lr decay value, then lr m^ / (sqrt(v^) + eps) with bias-corrected m^ and v^
+ *   HF      value -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps), then lr decay value
+ *   GOOGLE  value -= lr (m / (sqrt(v) + eps) + decay value), nothing corrected */
+enum wk_adamw_form { WK_ADAMW_TORCH, WK_ADAMW_HF, WK_ADAMW_GOOGLE };
+struct wk_adamw {
+    enum wk_adamw_form form;
+    double lr, beta1, beta2, eps, decay;
+    double scale; /* of the gradient */
+    long step;    /* this one, from 1 */
+};
+
 struct wk_backend {
     const char *name, *summary;
 
@@ -101,8 +138,11 @@ struct wk_backend {
     int (*sync)(struct wk_dev *dev, struct hg_err *err);
 
     /* ---- Elementwise ---- */
-    void (*fill)(struct wk_dev *dev, struct wk_span y, double value); /* y = value */
-    void (*scale)(struct wk_dev *dev, struct wk_span y, double a);    /* y *= a */
+    void (*fill)(struct wk_dev *dev, struct wk_span y, double value);    /* y = value */
+    void (*scale)(struct wk_dev *dev, struct wk_span y, double a);       /* y *= a */
+    void (*add)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y += x */
+    void (*square_sum)(struct wk_dev *dev, struct wk_span sum,
+                       struct wk_span x); /* sum (1) of x^2 */
 
     /* ---- Batches out of a resident data set; index (n) of int32 says which rows ---- */
     /* y (n, width) = (rows / 255 - mean) / std, rows of bytes */
@@ -155,6 +195,10 @@ struct wk_backend {
     void (*linear_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
                             struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
                             struct wk_span weight, int rows, int in, int out);
+    /* The same, adding to d_x. */
+    void (*linear_backward_add)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                                struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                struct wk_span weight, int rows, int in, int out);
 
     void (*relu_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y may be x */
     /* From the output y of forward; d_x may be d_y. */
@@ -171,12 +215,57 @@ struct wk_backend {
     void (*nll_score)(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
                       struct wk_span labels, int rows, int classes);
 
+    /* ---- Token sequences; ids and types (rows) of int32. A row's element in dropout is position x cols + column
+     * (cols rounded up to a multiple of 4): it does not depend on how sequences are packed or padded. ---- */
+    /* y (rows, cols) = word[id] + position[place in the sequence] + type[type] */
+    void (*embed_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span ids,
+                          struct wk_span types, const struct wk_packing *p, struct wk_span word,
+                          struct wk_span position, struct wk_span type, int cols);
+    /* The word with id `padding` gets no gradient. */
+    void (*embed_backward)(struct wk_dev *dev, struct wk_span d_word, struct wk_span d_position,
+                           struct wk_span d_type, struct wk_span d_y, struct wk_span ids,
+                           struct wk_span types, const struct wk_packing *p, int padding, int cols);
+    /* As dropout, for rows of sequences; y may be x. */
+    void (*token_dropout)(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                          const struct wk_packing *p, int cols, double drop, struct wk_rng rng);
+    /* x becomes sum = dropout(x) + residual (which may be absent), y its layer normalisation,
+     *   y = (sum - mean) / sqrt(variance + eps) weight + bias;
+     * saved (rows, 2) keeps mean and 1/sqrt. */
+    void (*norm_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span saved,
+                         struct wk_span x, struct wk_span residual, struct wk_span weight,
+                         struct wk_span bias, const struct wk_packing *p, int cols, double eps,
+                         double drop, struct wk_rng rng);
+    /* d_sum is the gradient of residual too, d_x that of x (may be absent); d_sum may be d_y. */
+    void (*norm_backward)(struct wk_dev *dev, struct wk_span d_sum, struct wk_span d_x,
+                          struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y,
+                          struct wk_span sum, struct wk_span weight, struct wk_span saved,
+                          const struct wk_packing *p, int cols, double drop, struct wk_rng rng);
+    void (*gelu_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span x, enum wk_gelu form);
+    /* d_x may be d_y. */
+    void (*gelu_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                          struct wk_span x, enum wk_gelu form);
+    /* out (rows, heads size); lse (rows, heads) is kept for backward and may be absent without one. */
+    void (*attention_forward)(struct wk_dev *dev, const struct wk_attention *a,
+                              const struct wk_packing *p, struct wk_span out, struct wk_span lse,
+                              const struct wk_qkv *in);
+    void (*attention_backward)(struct wk_dev *dev, const struct wk_attention *a,
+                               const struct wk_packing *p, const struct wk_qkv *d_in,
+                               struct wk_span d_out, struct wk_span lse, const struct wk_qkv *in);
+    /* Logits (rows, 2) say where an answer starts and ends. loss (1) = mean over sequences of the mean of both
+     * cross-entropies, each over all rows of the sequence, padding included; starts and ends (sequences) int32 are
+     * places in the sequence. d_logits = weight times its gradient; may be absent. */
+    void (*span_loss)(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
+                      struct wk_span logits, const struct wk_packing *p, struct wk_span starts,
+                      struct wk_span ends, double weight);
+
     /* ---- Optimizers: update value from gradient, all of one length ---- */
     /* square = rho square + (1-rho) g^2;  u = sqrt(delta + eps) / sqrt(square + eps) g;
      * value -= lr u;  delta = rho delta + (1-rho) u^2 */
     void (*adadelta)(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
                      struct wk_span square, struct wk_span delta, double lr, double rho,
                      double eps);
+    void (*adamw)(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
+                  struct wk_span m, struct wk_span v, const struct wk_adamw *how);
 };
 
 /* All backends of this build, NULL-terminated. */

@@ -1,30 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "models/model.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 
 extern const struct wk_model_kind wk_model_rnn;
+struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
+                                   const struct wk_model_size *size, struct hg_err *err);
 
-const struct wk_model_kind *const wk_models[] = {
-    &wk_model_rnn,
-    NULL,
+#define BERT(name_, layers_, hidden_)                                                              \
+    {                                                                                              \
+        .name = name_, .summary = "BERT for question answering, " #layers_ " layers of " #hidden_, \
+        .make = wk_bert_make, .size = {                                                            \
+            layers_,                                                                               \
+            hidden_,                                                                               \
+            hidden_ / 64,                                                                          \
+            4 * hidden_,                                                                           \
+            30522,                                                                                 \
+            512,                                                                                   \
+            WK_GELU_ERF                                                                            \
+        }                                                                                          \
+    }
+
+const struct wk_model_entry wk_models[] = {
+    { .name = "rnn",
+      .summary = "LSTM over the 28 rows of an MNIST image, two dense layers",
+      .fixed = &wk_model_rnn },
+    BERT("bert-tiny", 2, 128),
+    BERT("bert-mini", 4, 256),
+    BERT("bert-small", 4, 512),
+    BERT("bert-medium", 8, 512),
+    BERT("bert-base", 12, 768),
+    BERT("bert-large", 24, 1024),
+    { 0 },
 };
 
-const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err)
+const struct wk_model_kind *wk_model_make(const char *name, const struct wk_model_size *size,
+                                          struct hg_err *err)
 {
-    const char *names[16];
+    const char *names[sizeof wk_models / sizeof *wk_models];
     size_t n = 0;
 
-    for (const struct wk_model_kind *const *m = wk_models; *m; m++) {
-        if (strcmp((*m)->name, name) == 0)
-            return *m;
-        names[n++] = (*m)->name;
+    for (const struct wk_model_entry *m = wk_models; m->name; m++) {
+        if (strcmp(m->name, name) == 0)
+            return m->fixed ? m->fixed : m->make(m, size, err);
+        names[n++] = m->name;
     }
     hg_err_set(err, HG_E_INPUT, "unknown model \"%s\"", name);
     hg_text_suggest(err, name, names, n);
     return NULL;
+}
+
+const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err)
+{
+    return wk_model_make(name, &(struct wk_model_size){ 0 }, err);
+}
+
+void wk_model_free(const struct wk_model_kind *kind)
+{
+    if (kind && kind->own)
+        free((void *)(uintptr_t)kind->own); /* the kind is part of it */
 }
 
 size_t wk_param_n(const struct wk_param *p)
@@ -50,20 +88,35 @@ size_t wk_model_buffers_n(const struct wk_model_kind *kind)
     return n;
 }
 
+/* Four standard normal numbers from four uniform ones (Box and Muller). */
+static void normals(const uint32_t bits[4], double out[4])
+{
+    for (int k = 0; k < 4; k += 2) {
+        double radius = sqrt(-2 * log(wk_rng_unit(bits[k])));
+        double angle = 2 * M_PI * wk_rng_unit(bits[k + 1]);
+
+        out[k] = radius * cos(angle);
+        out[k + 1] = radius * sin(angle);
+    }
+}
+
 void wk_param_init(const struct wk_param *p, int index, uint64_t seed, wk_real *host)
 {
-    size_t n = wk_param_n(p);
+    size_t n = wk_param_n(p), zeros = p->zero_row ? (size_t)p->cols : 0;
 
-    for (size_t i = 0; i < n; i++) {
+#pragma omp parallel for schedule(static) if (n > 1 << 20)
+    for (size_t i = 0; i < n; i += 4) {
         uint32_t bits[4];
+        double z[4];
 
-        if (p->init == WK_INIT_UNIFORM) {
-            const uint32_t *pair = bits + 2 * (i % 2);
-
-            wk_philox(seed, (uint32_t)(i / 2), WK_SITE_INIT + (uint32_t)index, 0, 0, bits);
-            host[i] = (wk_real)(p->init_value * (2 * wk_rng_unit64(pair[0], pair[1]) - 1));
-        } else {
-            host[i] = (wk_real)p->init_value;
-        }
+        wk_philox(seed, (uint32_t)(i / 4), WK_SITE_INIT + (uint32_t)index, 0, 0, bits);
+        if (p->init == WK_INIT_NORMAL)
+            normals(bits, z);
+        for (size_t k = 0; k < 4 && i + k < n; k++)
+            host[i + k] = (wk_real)(p->init == WK_INIT_CONSTANT ? p->init_value
+                                    : p->init == WK_INIT_UNIFORM
+                                        ? p->init_value * (2 * wk_rng_unit(bits[k]) - 1)
+                                        : p->init_value * z[k]);
     }
+    memset(host, 0, zeros * sizeof *host);
 }

@@ -17,8 +17,10 @@ struct wk_param {
     const char *name; /* as PyTorch calls it */
     int unit;
     int rows, cols; /* (rows, cols); a vector has cols 1 */
-    enum { WK_INIT_CONSTANT, WK_INIT_UNIFORM } init;
-    double init_value; /* the constant, or u of uniform (-u, u) */
+    enum { WK_INIT_CONSTANT, WK_INIT_UNIFORM, WK_INIT_NORMAL } init;
+    double init_value; /* the constant, u of uniform (-u, u), or the standard deviation */
+    bool zero_row;     /* row 0 starts as zero whatever init says */
+    bool no_decay;     /* biases and norms: weight decay may leave them out */
 };
 
 /* A tensor that is not trained but belongs to the model: running statistics. */
@@ -41,6 +43,10 @@ struct wk_batch {
     struct wk_span labels; /* (rows) int32 */
     struct wk_span
         sample; /* (rows) int32: index in the data set, the key of a sample's randomness */
+    /* Of question answering data instead of x and labels; a row is a sequence. */
+    struct wk_packing packing;
+    struct wk_span ids, types;   /* (packing.rows) int32 */
+    struct wk_span starts, ends; /* (rows) int32: places in the sequence */
 };
 
 /* What one pass runs with. */
@@ -51,6 +57,7 @@ struct wk_pass {
     bool training;                  /* dropout and batch statistics */
     uint64_t seed;
     uint32_t step; /* optimizer steps before this pass */
+    double share;  /* of the step's loss, when several passes make one step; 0 means all of it */
     /* The strategy's ends of the seam (strategies/strategy.h); NULL: nobody wants to know. */
     struct wk_strategy *strategy;
 };
@@ -60,6 +67,14 @@ struct wk_model_options {
     int batch_rows; /* most rows of a training pass */
     int eval_rows;  /* most rows of an evaluation pass; 0: none */
     bool dropout;
+    int batch_tokens, eval_tokens;    /* most rows of a packing in such passes */
+    const struct wk_model_kind *kind; /* of models with sizes */
+};
+
+/* Sizes of a model that comes in sizes; 0: those of its name. */
+struct wk_model_size {
+    long long layers, hidden, heads, intermediate, vocab_size, positions;
+    enum wk_gelu gelu;
 };
 
 /* A kind of model: one file, one entry in models.c. All functions may use the device's memory made
@@ -74,6 +89,8 @@ struct wk_model_kind {
     int n_buffers;
     int sample_width, classes; /* a sample's values, and labels 0 to classes - 1 */
     int min_rows;              /* fewest rows of a training pass */
+    bool reads_tokens;         /* batches are token sequences */
+    const void *own;           /* of the model's file */
 
     struct wk_model *(*open)(struct wk_dev *dev, const struct wk_model_options *options,
                              struct hg_err *err);
@@ -100,10 +117,23 @@ struct wk_model {
     struct wk_dev *dev;
 };
 
-extern const struct wk_model_kind *const wk_models[]; /* NULL-terminated */
+/* A model's name and how its kind is made. Kinds with sizes are made anew for each training. */
+struct wk_model_entry {
+    const char *name, *summary;
+    const struct wk_model_kind *fixed; /* or */
+    struct wk_model_kind *(*make)(const struct wk_model_entry *entry,
+                                  const struct wk_model_size *size, struct hg_err *err);
+    struct wk_model_size size; /* for make */
+};
+extern const struct wk_model_entry wk_models[]; /* ends with a NULL name */
 
-/* NULL with err set (INPUT) if there is none of that name. */
+/* The model of that name, in other sizes where size says so. NULL with err set: INPUT if there is none of that name, or the
+ * sizes do not fit it. End it with wk_model_free. */
+const struct wk_model_kind *wk_model_make(const char *name, const struct wk_model_size *size,
+                                          struct hg_err *err);
+/* The same in its own sizes. */
 const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err);
+void wk_model_free(const struct wk_model_kind *kind);
 
 /* Elements of a parameter, of all parameters, of all buffers. */
 size_t wk_param_n(const struct wk_param *p);

@@ -100,6 +100,8 @@ static int ddp_after_backward(struct wk_strategy *s, int unit, struct hg_err *er
 {
     struct ddp *d = s->own;
 
+    if (s->partial)
+        return 0;
     for (; d->next < d->buckets.n && d->buckets.items[d->next].unit >= unit; d->next++) {
         struct wk_span gradients = d->buckets.items[d->next].gradients;
 

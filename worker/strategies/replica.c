@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategies/replica.h"
 
+#include <math.h>
+
 static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
     size_t n = wk_model_n(s->model), at = 0;
@@ -15,9 +17,19 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
         at += n_i;
     }
-    for (int k = 0; k < s->optim->kind->slots; k++)
+    for (int k = 0; k < s->optim->kind->slots; k++) {
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
             return -1;
+        at = 0;
+        for (int i = s->model->n_params - 1; i >= 0; i--) {
+            size_t n_i = wk_param_n(&s->model->params[i]);
+
+            s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
+            at += n_i;
+        }
+    }
+    if (s->optim->clip_norm > 0)
+        return wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err);
     return 0;
 }
 
@@ -41,6 +53,7 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->buffers);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->gradients);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->norm);
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
         wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->slots[k]);
 }
@@ -50,9 +63,45 @@ void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s)
     s->dev->backend->fill(s->dev, r->gradients, 0);
 }
 
+/* PyTorch's clip_grad_norm_: the whole gradient is scaled down when its norm is above the limit. */
+static double clip_scale(const struct wk_replica *r, struct wk_strategy *s)
+{
+    wk_real square;
+    double norm, scale;
+
+    if (s->optim->clip_norm <= 0)
+        return 1;
+    s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
+    s->dev->backend->download(s->dev, &square, r->norm);
+    norm = sqrt((double)square);
+    scale = s->optim->clip_norm / (norm + 1e-6);
+    return scale < 1 || isnan(scale) ? scale : 1;
+}
+
+static double decay_of(const struct wk_strategy *s, int param)
+{
+    const struct wk_optim *o = s->optim;
+
+    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
+}
+
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
-    s->optim->kind->update(s->optim, s->dev, r->values, r->gradients, r->slots, lr);
+    struct wk_update u = { .lr = lr, .scale = clip_scale(r, s), .step = ++s->updates };
+    size_t at = 0, n;
+
+    /* neighbours that decay alike at a time */
+    for (int i = s->model->n_params - 1; i >= 0; at += n) {
+        struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
+
+        u.decay = decay_of(s, i);
+        for (n = 0; i >= 0 && decay_of(s, i) == u.decay; i--)
+            n += wk_param_n(&s->model->params[i]);
+        for (int k = 0; k < s->optim->kind->slots; k++)
+            slots[k] = wk_span_part(r->slots[k], at, n);
+        s->optim->kind->update(s->optim, s->dev, wk_span_part(r->values, at, n),
+                               wk_span_part(r->gradients, at, n), slots, &u);
+    }
 }
 
 void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out)
@@ -64,4 +113,5 @@ void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out)
     out->mem_bytes[WK_MEM_GRADIENTS] = model_bytes;
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
         out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->slots[k].n * sizeof(wk_real);
+    out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->norm.n * sizeof(wk_real);
 }

@@ -10,6 +10,7 @@
 struct wk_replica {
     struct wk_span values, gradients, buffers;
     struct wk_span slots[WK_OPTIM_SLOTS_MAX];
+    struct wk_span norm; /* (1) square of the gradient's, when it is clipped */
 };
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "models/weights.h"
 
 extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp;
 
@@ -73,6 +74,8 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
         s->dev->backend->upload(s->dev, s->params[i].value, host);
         free(host);
     }
+    if (s->options.weights && wk_weights_load(s->options.weights, s, err) < 0)
+        return -1;
     for (int i = 0; i < m->n_buffers; i++)
         s->dev->backend->fill(s->dev, s->buffers[i], m->buffers[i].init_value);
     return 0;
@@ -99,7 +102,8 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                               .options = *options,
                               .params = calloc((size_t)model->n_params, sizeof *s->params),
                               .buffers = calloc((size_t)model->n_buffers + 1, sizeof *s->buffers) };
-    if (!s->params || !s->buffers) {
+    s->slots = calloc((size_t)model->n_params * WK_OPTIM_SLOTS_MAX, sizeof *s->slots);
+    if (!s->params || !s->buffers || !s->slots) {
         hg_err_oom(err);
         goto fail;
     }
@@ -120,6 +124,7 @@ void wk_strategy_close(struct wk_strategy *s)
     s->kind->close(s);
     free(s->params);
     free(s->buffers);
+    free(s->slots);
     free(s);
 }
 

@@ -12,6 +12,7 @@
 
 struct wk_strategy_options {
     double bucket_mib, first_bucket_mib; /* ddp */
+    const char *weights; /* safetensors file that parameters start from; NULL: the model's init */
 };
 
 struct wk_strategy {
@@ -23,6 +24,9 @@ struct wk_strategy {
     struct wk_strategy_options options;
     struct wk_tensor *params; /* one per parameter: what passes use */
     struct wk_span *buffers;  /* one per buffer */
+    struct wk_span *slots;    /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
+    long updates;             /* optimizer steps that were taken */
+    bool partial;             /* more passes follow before the update: gradients wait */
     void *own;                /* of the kind */
 };
 

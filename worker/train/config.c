@@ -8,8 +8,11 @@
 #include "backends/backend.h"
 #include "base/text.h"
 #include "data/dataset.h"
+#include "data/features.h"
+#include "data/synthetic.h"
 #include "models/model.h"
 #include "strategies/strategy.h"
+#include "train/qa.h"
 
 /* `built` is 1 or 0 in the table: a parameter that is not built has no field to go to. */
 #define OFFSET_1(name) offsetof(struct wk_config, name)
@@ -41,28 +44,52 @@ static const struct hg_field fields[] = {
                     ELSEWHERE("time") ELSEWHERE("mem") ELSEWHERE("sbatch") ELSEWHERE("repeat"){ 0 },
 };
 
-static int set_defaults(struct wk_config *c)
+/* A text that the config owns. */
+static bool set_text(char **field, const char *text)
 {
-    *c = (struct wk_config){ .batch_size = 64,
-                             .epochs = 1,
+    *field = strdup(text);
+    return *field;
+}
+
+/* What a model is usually trained with: the RNN as PyTorch's example, BERT as the labs. */
+static int set_defaults(struct wk_config *c, bool bert)
+{
+    *c = (struct wk_config){ .batch_size = bert ? 8 : 64,
                              .seed = 1,
-                             .test_batch = 1000,
-                             .lr = 0.1,
+                             .test_batch = bert ? 0 : 1000,
+                             .lr = bert ? 5e-5 : 0.1,
                              .gamma = 0.7,
                              .rho = 0.9,
-                             .eps = 1e-6,
+                             .eps = bert ? 1e-8 : 1e-6,
                              .dropout = true,
                              .eval = true,
                              .bucket_cap_mb = 25,
                              .first_bucket_mb = 1,
-                             .model = strdup("rnn"),
-                             .dataset = strdup("mnist"),
-                             .strategy = strdup("single"),
-                             .backend = strdup("cpu"),
-                             .precision = strdup(WK_PRECISION),
-                             .optimizer = strdup("adadelta") };
-    return c->model && c->dataset && c->strategy && c->backend && c->precision && c->optimizer ? 0
-                                                                                               : -1;
+                             .accumulate = 1,
+                             .seq_len = 384,
+                             .doc_stride = 128,
+                             .beta1 = 0.9,
+                             .beta2 = 0.999,
+                             .weight_decay = 0.01 };
+    return set_text(&c->model, "rnn") && set_text(&c->dataset, bert ? "squad-v1.1" : "mnist") &&
+                   set_text(&c->strategy, "single") && set_text(&c->backend, "cpu") &&
+                   set_text(&c->precision, WK_PRECISION) &&
+                   set_text(&c->optimizer, bert ? "adamw" : "adadelta") &&
+                   set_text(&c->schedule, bert ? "linear" : "step") && set_text(&c->decay, "all") &&
+                   set_text(&c->padding, "packed") && set_text(&c->windows, "overlap") &&
+                   set_text(&c->labels, "true") && set_text(&c->lengths, "squad") &&
+                   set_text(&c->gelu, "erf")
+               ? 0
+               : -1;
+}
+
+/* What depends on other parameters. */
+static void finish_defaults(struct wk_config *c)
+{
+    if (!c->test_batch)
+        c->test_batch = c->batch_size;
+    if (!c->epochs && !c->steps)
+        c->epochs = 1;
 }
 
 /* `null` is absence everywhere. */
@@ -120,7 +147,16 @@ static void check_name(const struct hg_json_doc *doc, const char *key, const cha
 
 static bool has_model(const char *name, struct hg_err *err)
 {
-    return wk_model_get(name, err);
+    const struct wk_model_kind *kind = wk_model_get(name, err);
+    bool found = kind;
+
+    wk_model_free(kind);
+    return found;
+}
+
+static bool has_dataset(const char *name, struct hg_err *err)
+{
+    return wk_qa_known(name) || wk_dataset_known(name, err);
 }
 
 static bool has_strategy(const char *name, struct hg_err *err)
@@ -149,15 +185,68 @@ static bool has_precision(const char *name, struct hg_err *err)
     return false;
 }
 
+/* A parameter that is one of a few words. */
+static void check_word(const struct hg_json_doc *doc, const char *key, const char *word,
+                       const char *const *words, struct hg_errs *errs)
+{
+    struct hg_err *err;
+    char pointer[64];
+    size_t n = 0;
+
+    for (; words[n]; n++)
+        if (strcmp(words[n], word) == 0)
+            return;
+    snprintf(pointer, sizeof pointer, "/%s", key);
+    err = hg_json_error(doc, pointer, errs, "unknown %s \"%s\"", key, word);
+    hg_text_suggest(err, word, words, n);
+}
+
+static void check_words(const struct wk_config *c, const struct hg_json_doc *doc,
+                        struct hg_errs *errs)
+{
+    check_word(doc, "schedule", c->schedule,
+               (const char *const[]){ "step", "linear", "constant", NULL }, errs);
+    check_word(doc, "decay", c->decay, (const char *const[]){ "all", "weights", NULL }, errs);
+    check_word(doc, "padding", c->padding, (const char *const[]){ "packed", "max_length", NULL },
+               errs);
+    check_word(doc, "windows", c->windows, wk_windows_names, errs);
+    check_word(doc, "labels", c->labels, wk_labels_names, errs);
+    check_word(doc, "lengths", c->lengths, wk_lengths_names, errs);
+    check_word(doc, "gelu", c->gelu, (const char *const[]){ "erf", "tanh", NULL }, errs);
+}
+
+/* Parameters that mean nothing to the model are refused, not ignored. */
+static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
+{
+    static const char *const of_bert[] = { "hidden",     "layers",  "heads",   "intermediate",
+                                           "vocab_size", "padding", "seq_len", "positions",
+                                           "doc_stride", "windows", "labels",  "lengths",
+                                           "gelu",       "vocab",   "cache" };
+    char pointer[64];
+
+    for (size_t i = 0; !bert && i < sizeof of_bert / sizeof *of_bert; i++)
+        if (json_object_get(doc->root, of_bert[i])) {
+            snprintf(pointer, sizeof pointer, "/%s", of_bert[i]);
+            hg_json_error_key(doc, pointer, errs, "model rnn has no %s", of_bert[i]);
+        }
+}
+
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
     check_name(doc, "model", c->model, has_model, errs);
-    check_name(doc, "dataset", c->dataset, wk_dataset_known, errs);
+    check_name(doc, "dataset", c->dataset, has_dataset, errs);
     check_name(doc, "strategy", c->strategy, has_strategy, errs);
     check_name(doc, "backend", c->backend, has_backend, errs);
     check_name(doc, "precision", c->precision, has_precision, errs);
     check_name(doc, "optimizer", c->optimizer, has_optimizer, errs);
+}
+
+static bool is_bert(const json_t *root)
+{
+    const char *model = json_string_value(json_object_get(root, "model"));
+
+    return model && strncmp(model, "bert", 4) == 0;
 }
 
 int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
@@ -165,17 +254,25 @@ int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
 
-    if (set_defaults(c) < 0) {
+    bool bert;
+
+    *c = (struct wk_config){ 0 };
+    if (hg_json_load(path, &doc, err) < 0)
+        return hg_errs_add(errs, err);
+    bert = is_bert(doc.root);
+    if (set_defaults(c, bert) < 0) {
+        hg_json_doc_done(&doc);
         hg_err_oom(hg_errs_next(errs));
         return -1;
     }
-    if (hg_json_load(path, &doc, err) < 0)
-        return hg_errs_add(errs, err);
     if (json_is_object(doc.root))
         drop_nulls(doc.root);
     c->given = json_incref(doc.root);
     hg_json_decode(&doc, doc.root, "", fields, true, c, errs);
+    finish_defaults(c);
     check_names(c, &doc, errs);
+    check_words(c, &doc, errs);
+    check_foreign(bert, &doc, errs);
     hg_json_doc_done(&doc);
     return errs->n ? -1 : 0;
 }

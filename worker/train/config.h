@@ -14,6 +14,12 @@ struct wk_config {
     double lr, gamma, rho, eps;
     bool dropout, eval;
     double bucket_cap_mb, first_bucket_mb;
+    long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
+    long long accumulate, seq_len, doc_stride, checkpoint_every;
+    double beta1, beta2, weight_decay, warmup, clip_norm;
+    bool stop_on_nan;
+    char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
+    char *init, *vocab, *cache, *checkpoint; /* NULL: none */
     /* Where the cell runs: 0 if it does not say. Held against what was really started. */
     long long nodes, tasks_per_node, cpus_per_task;
     json_t *given; /* the document, for the result */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "train/checkpoint.h"
 #include "train/rate.h"
 #include "train/train.h"
 
@@ -57,89 +58,252 @@ static int before_step(struct wk_train *t, bool training, struct hg_err *err)
 
 /* ---- One step, one epoch ---- */
 
-static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
+/* Rows of one pass of an optimizer step, and of all its passes. */
+static int pass_rows(const struct wk_train *t, int pass)
+{
+    int rows;
+
+    wk_sampler_batch(&t->sampler, pass, &rows);
+    return rows;
+}
+
+static int step_first(const struct wk_train *t, int step)
+{
+    return step * (int)t->config->accumulate;
+}
+
+static int step_end(const struct wk_train *t, int step)
+{
+    int end = step_first(t, step + 1);
+
+    return end < t->sampler.steps ? end : t->sampler.steps;
+}
+
+static int step_rows(const struct wk_train *t, int step)
+{
+    int rows = 0;
+
+    for (int pass = step_first(t, step); pass < step_end(t, step); pass++)
+        rows += pass_rows(t, pass);
+    return rows;
+}
+
+static const struct wk_batch *gather(struct wk_train *t, int pass)
+{
+    int rows;
+    const int32_t *ids = wk_sampler_batch(&t->sampler, pass, &rows);
+
+    if (t->kind->reads_tokens) {
+        wk_token_batch_gather(&t->qa.batch, &t->qa.train, ids, rows, t->qa.pad_to, t->dev);
+        return &t->qa.batch.batch;
+    }
+    wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
+    return &t->batch;
+}
+
+/* Forward and backward of one batch; share is its part of the step's loss. */
+static int train_pass(struct wk_train *t, int number, double share, struct hg_err *err)
 {
     struct wk_pass pass = pass_of(t, true);
-    int rows;
-    const int32_t *ids = wk_sampler_batch(&t->sampler, step, &rows);
+    const struct wk_batch *batch = gather(t, number);
 
-    wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
-    if (before_step(t, true, err) < 0 || t->kind->forward(t->model, &pass, &t->batch, err) < 0)
+    pass.share = share;
+    if (t->kind->forward(t->model, &pass, batch, err) < 0)
         return -1;
-    t->kind->loss(t->model, &pass, &t->batch, wk_span_part(t->losses, (size_t)step, 1));
-    if (t->kind->backward(t->model, &pass, &t->batch, err) < 0 ||
-        t->strategy->kind->update(t->strategy, lr, err) < 0)
+    t->kind->loss(t->model, &pass, batch, wk_span_part(t->losses, (size_t)number, 1));
+    return t->kind->backward(t->model, &pass, batch, err);
+}
+
+static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
+{
+    int first = step_first(t, step), end = step_end(t, step), rows = step_rows(t, step);
+
+    if (before_step(t, true, err) < 0)
+        return -1;
+    for (int pass = first; pass < end; pass++) {
+        t->strategy->partial = pass + 1 < end;
+        if (train_pass(t, pass, end - first > 1 ? (double)pass_rows(t, pass) / rows : 0, err) < 0)
+            return -1;
+    }
+    if (t->strategy->kind->update(t->strategy, lr, err) < 0)
         return -1;
     t->steps_done++;
     return 0;
 }
 
-/* Losses of the epoch's steps: from the device, averaged over the ranks, into the result. */
+/* Losses of the epoch's steps up to this one that are not there yet: from the device, averaged over the ranks, into the result. */
 static int collect_losses(struct wk_train *t, int steps, struct hg_err *err)
 {
-    wk_real *host = malloc((size_t)steps * sizeof *host);
-    double *mean = malloc((size_t)steps * sizeof *mean), sum = 0;
+    int n = steps - t->collected;
+    wk_real *host = malloc((size_t)t->sampler.steps * sizeof *host);
+    double *mean = calloc((size_t)n + 1, sizeof *mean);
     int rc = -1;
 
     if (!host || !mean) {
         hg_err_oom(err);
         goto out;
     }
-    t->dev->backend->download(t->dev, host, wk_span_part(t->losses, 0, (size_t)steps));
-    for (int i = 0; i < steps; i++)
-        mean[i] = (double)host[i] / t->comm->world;
-    if (wk_comm_sum(t->comm, mean, (size_t)steps, err) < 0)
+    t->dev->backend->download(t->dev, host,
+                              wk_span_part(t->losses, 0, (size_t)step_end(t, steps - 1)));
+    for (int i = 0; i < n; i++) {
+        int step = t->collected + i, rows = step_rows(t, step);
+
+        for (int pass = step_first(t, step); pass < step_end(t, step); pass++)
+            mean[i] += (double)host[pass] * pass_rows(t, pass) / rows / t->comm->world;
+    }
+    if (wk_comm_sum(t->comm, mean, (size_t)n, err) < 0)
         goto out;
-    for (int i = 0; i < steps; i++) {
-        sum += mean[i];
+    for (int i = 0; i < n; i++) {
         t->result->diverged |= !isfinite(mean[i]);
         if (push(&t->result->step_loss, mean[i], err) < 0)
             goto out;
     }
-    rc = push(&t->result->epoch_loss, sum / steps, err);
+    t->collected = steps;
+    rc = 0;
 out:
     free(host);
     free(mean);
     return rc;
 }
 
-static int stopped(const struct wk_train *t, struct hg_err *err)
+/* The mean of the last steps' losses. */
+static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
 {
-    return hg_err_set(err, HG_E_ENV, "stopped by signal %d (%s) after step %ld", (int)stop_signal,
-                      strsignal(stop_signal), t->steps_done);
+    const double *last;
+    double sum = 0;
+
+    if (collect_losses(t, steps, err) < 0)
+        return -1;
+    last = t->result->step_loss.items + t->result->step_loss.n - steps;
+    for (int i = 0; i < steps; i++)
+        sum += last[i];
+    t->collected = 0;
+    return push(&t->result->epoch_loss, sum / steps, err);
+}
+
+/* ---- Stopping ---- */
+
+/* Has anybody been asked to stop? Ranks that keep a checkpoint agree on the step. */
+static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
+{
+    double asked = stop_signal ? 1 : 0;
+
+    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &asked, 1, err) < 0)
+        return -1;
+    *stop = asked > 0;
+    return 0;
+}
+
+static int save_checkpoint(struct wk_train *t, int steps, double start, double epoch_start,
+                           struct hg_err *err)
+{
+    double now = hg_clock_mono_s();
+
+    if (t->dev->backend->sync(t->dev, err) < 0)
+        return -1;
+    if (steps > 0 && collect_losses(t, steps, err) < 0)
+        return -1;
+    return wk_checkpoint_save(t, t->before_s + now - start, t->epoch_before_s + now - epoch_start,
+                              err);
+}
+
+/* The error that ends a training before its time. */
+static int stopped(struct wk_train *t, struct hg_err *err)
+{
+    if (!t->checkpoint)
+        return hg_err_set(err, HG_E_ENV, "stopped by signal %d (%s) after step %ld",
+                          (int)stop_signal, strsignal(stop_signal), t->steps_done);
+    t->result->stopped_with_checkpoint = true;
+    hg_err_set(err, HG_E_ENV, "stopped by a signal after step %ld, with a checkpoint in %s",
+               t->steps_done, t->checkpoint);
+    return hg_err_hint(err, "run it again to go on");
 }
 
 /* Samples that the first steps of an epoch train, without the repetitions that fill up the ranks.
  */
 static double real_samples(const struct wk_train *t, int steps)
 {
-    double seen = (double)steps * t->sampler.batch * t->sampler.world;
+    double seen = (double)step_end(t, steps - 1) * t->sampler.batch * t->sampler.world;
 
     return seen < t->sampler.n ? seen : t->sampler.n;
 }
 
-static int run_epoch(struct wk_train *t, long long epoch, int steps, struct hg_err *err)
+static double rate_of(const struct wk_train *t, long long epoch)
 {
-    double lr = wk_rate_step(t->config->lr, t->config->gamma, epoch);
-    double start = hg_clock_mono_s(), before = start, now;
+    const struct wk_config *c = t->config;
+    long warm = (long)ceil(c->warmup * (double)t->total_steps);
 
-    wk_sampler_epoch(&t->sampler, (uint32_t)epoch);
-    for (int step = 0; step < steps; step++) {
-        if (stop_signal)
+    if (strcmp(c->schedule, "linear") == 0)
+        return wk_rate_linear(c->lr, t->steps_done, warm, t->total_steps);
+    return wk_rate_constant(strcmp(c->schedule, "step") == 0 ? wk_rate_step(c->lr, c->gamma, epoch)
+                                                             : c->lr,
+                            t->steps_done, warm);
+}
+
+static bool wants_checkpoint(const struct wk_train *t)
+{
+    long every = (long)t->config->checkpoint_every;
+
+    return t->checkpoint && every && t->steps_done % every == 0;
+}
+
+/* Steps from `step` of an epoch that has so many. */
+static int run_steps(struct wk_train *t, long long epoch, int step, int steps, double start,
+                     struct hg_err *err)
+{
+    double epoch_start = hg_clock_mono_s(), before = epoch_start, now;
+    bool stop;
+
+    for (; step < steps; step++) {
+        if (must_stop(t, &stop, err) < 0)
+            return -1;
+        if (stop) {
+            if (t->checkpoint && save_checkpoint(t, step, start, epoch_start, err) < 0)
+                return -1;
             return stopped(t, err);
-        if (train_step(t, step, lr, err) < 0)
+        }
+        if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
         now = hg_clock_mono_s();
         if (push(&t->result->step_s, now - before, err) < 0)
             return -1;
         before = now;
+        if (wants_checkpoint(t) && step + 1 < steps &&
+            save_checkpoint(t, step + 1, start, epoch_start, err) < 0)
+            return -1;
     }
     if (t->dev->backend->sync(t->dev, err) < 0)
         return -1;
-    t->result->trained_samples += real_samples(t, steps);
-    if (push(&t->result->epoch_s, hg_clock_mono_s() - start, err) < 0)
+    now = hg_clock_mono_s();
+    if (push(&t->result->epoch_s, t->epoch_before_s + now - epoch_start, err) < 0)
         return -1;
-    return collect_losses(t, steps, err);
+    t->epoch_before_s = 0;
+    return finish_losses(t, steps, err);
+}
+
+static int check_divergence(const struct wk_train *t, struct hg_err *err)
+{
+    if (!t->config->stop_on_nan || !t->result->diverged)
+        return 0;
+    hg_err_set(err, HG_E_INPUT, "the loss became no number within the first %ld steps",
+               t->steps_done);
+    return hg_err_hint(err, "a smaller lr, warmup or clip_norm may help");
+}
+
+static int run_epoch(struct wk_train *t, long long epoch, double start, struct hg_err *err)
+{
+    long done = (long)epoch * t->epoch_steps, left = t->total_steps - done;
+    int steps = (int)(left < t->epoch_steps ? left : t->epoch_steps);
+
+    wk_sampler_epoch(&t->sampler, (uint32_t)epoch);
+    if (run_steps(t, epoch, (int)(t->steps_done - done), steps, start, err) < 0)
+        return -1;
+    t->result->trained_samples += real_samples(t, steps);
+    if (check_divergence(t, err) < 0)
+        return -1;
+    if (!t->checkpoint || t->steps_done == t->total_steps)
+        return 0;
+    return save_checkpoint(t, 0, start, hg_clock_mono_s(), err);
 }
 
 static void say_epoch(const struct wk_train *t, long long epoch)
@@ -147,7 +311,7 @@ static void say_epoch(const struct wk_train *t, long long epoch)
     const struct wk_result *r = t->result;
 
     if (t->comm->rank == 0)
-        hg_info("epoch %lld of %lld: loss %.4f, %.2f s", epoch + 1, t->config->epochs,
+        hg_info("epoch %lld of %lld: loss %.4f, %.2f s", epoch + 1, r->epochs,
                 r->epoch_loss.items[r->epoch_loss.n - 1], r->epoch_s.items[r->epoch_s.n - 1]);
 }
 
@@ -158,17 +322,15 @@ int wk_train_run(struct wk_train *t, struct hg_err *err)
     wk_comm_barrier(t->comm);
     start = hg_clock_mono_s();
     t->result->init_s = start - t->result->start_mono_s;
-    for (long long epoch = 0; epoch < t->config->epochs; epoch++) {
-        long left = t->config->steps ? (long)t->config->steps - t->steps_done : t->sampler.steps;
+    while (t->steps_done < t->total_steps) {
+        long long epoch = t->steps_done / t->epoch_steps;
 
-        if (left <= 0)
-            break;
-        if (run_epoch(t, epoch, left < t->sampler.steps ? (int)left : t->sampler.steps, err) < 0)
+        if (run_epoch(t, epoch, start, err) < 0)
             return -1;
         say_epoch(t, epoch);
     }
     wk_comm_barrier(t->comm);
-    t->result->train_s = hg_clock_mono_s() - start;
+    t->result->train_s = t->before_s + hg_clock_mono_s() - start;
     return 0;
 }
 
@@ -190,7 +352,28 @@ static int score_batch(struct wk_train *t, const int32_t *ids, int rows, struct 
     return t->dev->backend->sync(t->dev, err);
 }
 
-int wk_train_eval(struct wk_train *t, struct hg_err *err)
+static int eval_answers(struct wk_train *t, struct hg_err *err)
+{
+    struct wk_pass pass = pass_of(t, false);
+    struct wk_qa_score score;
+    double start = hg_clock_mono_s();
+
+    if (before_step(t, false, err) < 0 ||
+        wk_qa_eval(&t->qa, t->model, &pass, t->comm, &score, err) < 0)
+        return -1;
+    t->evals_done++;
+    t->result->evaluated = true;
+    t->result->eval_loss = score.loss;
+    t->result->accuracy = -1;
+    t->result->answers = t->qa.scored;
+    t->result->exact = score.exact;
+    t->result->f1 = score.f1;
+    t->result->questions = score.questions;
+    t->result->eval_s = hg_clock_mono_s() - start;
+    return 0;
+}
+
+static int eval_rows(struct wk_train *t, struct hg_err *err)
 {
     int room = (int)(t->eval_batch.sample.n), rc = -1;
     int32_t *ids = malloc((size_t)room * sizeof *ids);
@@ -224,4 +407,9 @@ out:
     wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &out);
     free(ids);
     return rc;
+}
+
+int wk_train_eval(struct wk_train *t, struct hg_err *err)
+{
+    return t->kind->reads_tokens ? eval_answers(t, err) : eval_rows(t, err);
 }

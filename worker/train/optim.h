@@ -11,6 +11,18 @@
 struct wk_optim {
     const struct wk_optim_kind *kind;
     double rho, eps;
+    double beta1, beta2; /* AdamW */
+    double weight_decay; /* AdamW */
+    bool decay_all;      /* biases and norms too */
+    double clip_norm;    /* largest norm of the whole gradient; 0: any */
+};
+
+/* One step, for some of the parameters. */
+struct wk_update {
+    double lr;
+    double scale; /* of the gradient, from clipping */
+    double decay; /* of these parameters */
+    long step;    /* this one, from 1 */
 };
 
 /* One file or function, one entry in optim.c. */
@@ -18,7 +30,7 @@ struct wk_optim_kind {
     const char *name;
     int slots; /* values of state for every parameter, 0 at the start */
     void (*update)(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
-                   struct wk_span gradient, const struct wk_span *slots, double lr);
+                   struct wk_span gradient, const struct wk_span *slots, const struct wk_update *u);
 };
 
 /* NULL with err set (INPUT) if there is none of that name. */

@@ -23,6 +23,8 @@ void wk_result_done(struct wk_result *r)
     HG_VEC_DONE(&r->step_loss);
     free(r->ranks);
     r->ranks = NULL;
+    json_decref(r->comparable);
+    r->comparable = NULL;
 }
 
 static const char *error_kind(enum hg_err_code code)
@@ -203,13 +205,17 @@ static json_t *encode_comparable(const struct wk_result *r)
     json_object_set_new(o, "precision", json_string(WK_PRECISION));
     json_object_set_new(o, "tf32", json_false());
     json_object_set_new(o, "backend", json_string(r->backend));
-    json_object_set_new(o, "global_batch", json_integer((json_int_t)r->batch_rows * r->world));
+    json_object_set_new(
+        o, "global_batch",
+        json_integer((json_int_t)r->batch_rows * r->world * (r->accumulate ? r->accumulate : 1)));
     json_object_set_new(o, "epochs", json_integer(r->epochs));
     json_object_set_new(o, "dropout", json_boolean(r->dropout));
     json_object_set_new(o, "dataset", json_string(r->dataset));
     json_object_set_new(o, "dataset_hash", json_string(r->dataset_hash));
     json_object_set_new(o, "samples", json_integer(r->train_samples));
     json_object_set_new(o, "revision", json_string(WK_REVISION));
+    if (r->comparable)
+        json_object_update(o, r->comparable);
     return o;
 }
 
@@ -239,7 +245,13 @@ static void encode_losses(const struct wk_result *r, json_t *o)
     if (r->evaluated) {
         json_t *eval = json_object();
 
-        json_object_set_new(eval, "accuracy", hg_json_number(r->accuracy));
+        if (r->answers) {
+            json_object_set_new(eval, "em", hg_json_number(r->exact));
+            json_object_set_new(eval, "f1", hg_json_number(r->f1));
+            json_object_set_new(eval, "questions", json_integer(r->questions));
+        } else if (r->accuracy >= 0) {
+            json_object_set_new(eval, "accuracy", hg_json_number(r->accuracy));
+        }
         json_object_set_new(eval, "loss", hg_json_number(r->eval_loss));
         json_object_set_new(eval, "samples", json_integer(r->test_samples));
         json_object_set_new(o, "eval", eval);
@@ -256,6 +268,10 @@ static void encode_work(const struct wk_result *r, json_t *o)
     json_object_set_new(o, "seed", json_integer(r->seed));
     json_object_set_new(o, "parameters", json_integer((json_int_t)r->params));
     json_object_set_new(o, "samples_padded", json_integer(r->padded_samples));
+    if (r->resumed)
+        json_object_set_new(o, "resumed",
+                            json_pack("{s:i, s:I}", "times", r->resumed, "after_step",
+                                      (json_int_t)r->resumed_step));
     encode_times(r, o);
     encode_losses(r, o);
     json_object_set_new(o, "comm", encode_comm(r, WK_PLANE_TRAIN));
@@ -277,7 +293,10 @@ json_t *wk_result_encode(const struct wk_result *r)
         return NULL;
     json_object_set_new(o, "schema", json_string("hpcgrid-workload/1"));
     json_object_set_new(o, "program", json_string("hpcgrid-worker"));
-    json_object_set_new(o, "status", json_string(r->error.code ? "failed" : "ok"));
+    json_object_set_new(o, "status",
+                        json_string(r->stopped_with_checkpoint ? "checkpoint"
+                                    : r->error.code            ? "failed"
+                                                               : "ok"));
     if (r->error.code)
         json_object_set_new(o, "error", encode_error(r));
     if (r->model[0]) /* the cell was understood */
@@ -319,7 +338,10 @@ void wk_result_format(const struct wk_result *r, struct hg_buf *out)
                   r->train_s > 0 ? r->trained_samples / r->train_s : 0);
     if (r->epoch_loss.n)
         hg_buf_printf(out, "loss      %.4f\n", r->epoch_loss.items[r->epoch_loss.n - 1]);
-    if (r->evaluated)
+    if (r->evaluated && r->answers)
+        hg_buf_printf(out, "answers   EM %.2f, F1 %.2f of %d questions\n", r->exact, r->f1,
+                      r->questions);
+    else if (r->evaluated && r->accuracy >= 0)
         hg_buf_printf(out, "accuracy  %.2f %% of %d test samples\n", 100 * r->accuracy,
                       r->test_samples);
     if (r->diverged)

@@ -24,7 +24,7 @@ struct wk_result {
     char error_host[64];
 
     /* What ran; empty until it is known. */
-    int world, threads, batch_rows;
+    int world, threads, batch_rows, accumulate;
     char strategy[32], model[32], backend[16], comm_name[16];
     char dataset[64], dataset_hash[33];
     long long epochs, seed;
@@ -44,6 +44,15 @@ struct wk_result {
 
     bool evaluated;
     double accuracy, eval_loss;
+    bool answers; /* of question answering: exact and f1 (percent) instead of accuracy */
+    double exact, f1;
+    int questions;
+    json_t *comparable; /* more members of it; may be NULL */
+
+    /* Checkpoints. */
+    bool stopped_with_checkpoint; /* run it again to go on */
+    int resumed;                  /* times that this training went on from one */
+    long resumed_step;            /* the last time after so many steps */
 
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     struct wk_expected expected;

@@ -7,24 +7,79 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
+#include "train/checkpoint.h"
 
 /* ---- Setting up ---- */
 
-static int open_data(struct wk_train *t, struct hg_err *err)
+static int open_rows(struct wk_train *t, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
     struct wk_dataset_options options = {
         .name = c->dataset, .data = c->data, .samples = c->samples, .test_samples = c->test_samples
     };
 
+    if (wk_qa_known(c->dataset))
+        return hg_err_set(err, HG_E_INPUT, "model %s does not read data set %s", c->model,
+                          c->dataset);
     t->set = wk_dataset_open(&options, err);
     if (!t->set)
         return -1;
     if (t->set->width != t->kind->sample_width || t->set->classes != t->kind->classes)
         return hg_err_set(err, HG_E_INPUT, "model %s does not read data set %s", c->model,
                           c->dataset);
-    return wk_sampler_open(&t->sampler, t->set->train.n, t->comm->rank, t->comm->world,
-                           (int)c->batch_size, (uint64_t)c->seed, err);
+    return 0;
+}
+
+static const struct wk_param *find_param(const struct wk_model_kind *kind, const char *name)
+{
+    for (int i = 0; i < kind->n_params; i++)
+        if (strstr(kind->params[i].name, name))
+            return &kind->params[i];
+    return NULL;
+}
+
+static int open_tokens(struct wk_train *t, struct hg_err *err)
+{
+    const struct wk_param *words = find_param(t->kind, "word_embeddings");
+    const struct wk_param *positions = find_param(t->kind, "position_embeddings");
+
+    return wk_qa_open(&t->qa, t->config, words->rows, positions->rows, err);
+}
+
+/* Optimizer steps of an epoch and of the training. */
+static int plan_steps(struct wk_train *t, struct hg_err *err)
+{
+    const struct wk_config *c = t->config;
+
+    t->epoch_steps = (t->sampler.steps + (long)c->accumulate - 1) / (long)c->accumulate;
+    t->total_steps = c->epochs ? t->epoch_steps * (long)c->epochs : (long)c->steps;
+    if (c->steps && c->steps < t->total_steps)
+        t->total_steps = (long)c->steps;
+    if (t->total_steps > 1L << 31)
+        return hg_err_set(err, HG_E_INPUT, "%ld optimizer steps are more than can be counted",
+                          t->total_steps);
+    return 0;
+}
+
+static int open_data(struct wk_train *t, struct hg_err *err)
+{
+    const struct wk_config *c = t->config;
+    int n;
+
+    if (t->kind->reads_tokens) {
+        if (open_tokens(t, err) < 0)
+            return -1;
+        n = (int)t->qa.train.n;
+    } else {
+        if (open_rows(t, err) < 0)
+            return -1;
+        n = t->set->train.n;
+    }
+    if (wk_sampler_open(&t->sampler, n, t->comm->rank, t->comm->world, (int)c->batch_size,
+                        (uint64_t)c->seed, err) < 0)
+        return -1;
+    return plan_steps(t, err);
 }
 
 /* The smallest batch of an epoch is its last. */
@@ -44,20 +99,82 @@ static int check_last_batch(const struct wk_train *t, struct hg_err *err)
     return hg_err_hint(err, "change batch_size or samples by a few");
 }
 
-static int open_model(struct wk_train *t, struct hg_err *err)
+static int least(long long a, long long b)
+{
+    return (int)(a < b ? a : b);
+}
+
+static int share_of(int n, const struct wk_comm *comm)
+{
+    return (n + comm->world - 1) / comm->world;
+}
+
+/* Bytes that this machine can still give, as far as it tells; 0: it does not. */
+static double free_bytes(void)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    char line[128];
+    double kib = 0;
+
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
+        continue;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
+/* Say what fits before the kernel has to end somebody: the values kept for backward count for nearly all of a batch. */
+static int check_memory(const struct wk_train *t, int rows, struct hg_err *err)
+{
+    const struct wk_param *word = find_param(t->kind, "word_embeddings");
+    double model = (double)wk_model_n(t->kind) * sizeof(wk_real) * (2 + t->optim.kind->slots);
+    double token = (10.0 * word->cols + 2.0 * find_param(t->kind, "intermediate")->rows) *
+                   (t->kind->n_units - 2) * sizeof(wk_real);
+    double sample = token * wk_qa_tokens(&t->qa, &t->qa.train, rows) / rows;
+    double all = free_bytes();
+    char need[32], have[32];
+
+    if (all <= 0 || model + sample * rows < all)
+        return 0;
+    hg_text_size_format((uint64_t)(model + sample * rows), need);
+    hg_text_size_format((uint64_t)all, have);
+    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, this machine has %s", rows, need,
+               have);
+    if (all > model + sample)
+        return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",
+                           (int)((all - model) / sample));
+    return hg_err_hint(err, "not even one sequence fits: a smaller model, or seq_len");
+}
+
+static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
-    int rows = t->sampler.per_rank < c->batch_size ? t->sampler.per_rank : (int)c->batch_size;
-    int share = (t->set->test.n + t->comm->world - 1) / t->comm->world;
-    int eval_rows = !c->eval ? 0 : share < c->test_batch ? share : (int)c->test_batch;
-    struct wk_model_options options = { rows, eval_rows, c->dropout };
+    int test_rows = c->eval ? least(c->test_batch, (long long)t->qa.test.n) : 0;
+    struct wk_model_options options = { .batch_rows = rows,
+                                        .eval_rows = test_rows,
+                                        .dropout = c->dropout,
+                                        .kind = t->kind,
+                                        .batch_tokens = wk_qa_tokens(&t->qa, &t->qa.train, rows) };
+
+    if (test_rows)
+        options.eval_tokens = wk_qa_tokens(&t->qa, &t->qa.test, test_rows);
+    if (check_memory(t, rows, err) < 0)
+        return -1;
+    t->model = t->kind->open(t->dev, &options, err);
+    return t->model ? wk_qa_batches(&t->qa, rows, test_rows, t->dev, err) : -1;
+}
+
+static int open_row_model(struct wk_train *t, int rows, struct hg_err *err)
+{
+    const struct wk_config *c = t->config;
+    int eval_rows = c->eval ? least(share_of(t->set->test.n, t->comm), c->test_batch) : 0;
+    struct wk_model_options options = { .batch_rows = rows,
+                                        .eval_rows = eval_rows,
+                                        .dropout = c->dropout };
 
     t->model = t->kind->open(t->dev, &options, err);
     if (!t->model || wk_batch_open(&t->batch, rows, t->set->width, t->dev, err) < 0 ||
         wk_resident_open(&t->train, t->set, &t->set->train, t->dev, err) < 0)
-        return -1;
-    if (wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, (size_t)t->sampler.steps, &t->losses,
-                     err) < 0)
         return -1;
     if (!c->eval)
         return 0;
@@ -65,6 +182,24 @@ static int open_model(struct wk_train *t, struct hg_err *err)
                    wk_resident_open(&t->test, t->set, &t->set->test, t->dev, err) < 0
                ? -1
                : 0;
+}
+
+static int open_model(struct wk_train *t, struct hg_err *err)
+{
+    int rows = least(t->sampler.per_rank, t->config->batch_size);
+
+    if ((t->kind->reads_tokens ? open_token_model : open_row_model)(t, rows, err) < 0)
+        return -1;
+    return wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, (size_t)t->sampler.steps, &t->losses,
+                        err);
+}
+
+/* What makes two trainings of a model that reads tokens comparable, besides what all have. */
+static json_t *describe_tokens(const struct wk_config *c)
+{
+    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b}", "padding", c->padding, "seq_len",
+                     (json_int_t)c->seq_len, "gelu", c->gelu, "windows", c->windows, "labels",
+                     c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
 }
 
 static void describe(const struct wk_train *t)
@@ -75,32 +210,51 @@ static void describe(const struct wk_train *t)
     r->world = t->comm->world;
     r->threads = t->dev->threads;
     r->batch_rows = (int)c->batch_size;
-    r->epochs = c->epochs;
+    r->epochs = (t->total_steps + t->epoch_steps - 1) / t->epoch_steps;
+    r->accumulate = (int)c->accumulate;
     r->seed = c->seed;
     r->dropout = c->dropout;
     r->params = wk_model_n(t->kind);
-    r->train_samples = t->set->train.n;
-    r->test_samples = t->set->test.n;
+    r->train_samples = t->sampler.n;
+    r->test_samples = t->set ? t->set->test.n : (int)t->qa.test.n;
     r->padded_samples = t->sampler.per_rank * t->comm->world;
     snprintf(r->strategy, sizeof r->strategy, "%s", c->strategy);
     snprintf(r->backend, sizeof r->backend, "%s", c->backend);
     snprintf(r->comm_name, sizeof r->comm_name, "%s", t->comm->kind->name);
-    snprintf(r->dataset, sizeof r->dataset, "%s", t->set->name);
-    snprintf(r->dataset_hash, sizeof r->dataset_hash, "%s", t->set->hash);
+    snprintf(r->dataset, sizeof r->dataset, "%s", t->set ? t->set->name : t->qa.name);
+    snprintf(r->dataset_hash, sizeof r->dataset_hash, "%s", t->set ? t->set->hash : t->qa.hash);
+    if (t->kind->reads_tokens)
+        r->comparable = describe_tokens(c);
     snprintf(r->model, sizeof r->model, "%s", c->model);
 }
 
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
-    struct wk_strategy_options options = { c->bucket_cap_mb, c->first_bucket_mb };
+    struct wk_strategy_options options = { .bucket_mib = c->bucket_cap_mb,
+                                           .first_bucket_mib = c->first_bucket_mb,
+                                           .weights = c->init };
     const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
     const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
 
+    const struct wk_model_size size = { c->layers,
+                                        c->hidden,
+                                        c->heads,
+                                        c->intermediate,
+                                        c->vocab_size,
+                                        c->positions,
+                                        strcmp(c->gelu, "tanh") == 0 ? WK_GELU_TANH : WK_GELU_ERF };
+
     *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
-    t->optim = (struct wk_optim){ .rho = c->rho, .eps = c->eps };
+    t->optim = (struct wk_optim){ .rho = c->rho,
+                                  .eps = c->eps,
+                                  .beta1 = c->beta1,
+                                  .beta2 = c->beta2,
+                                  .weight_decay = c->weight_decay,
+                                  .decay_all = strcmp(c->decay, "all") == 0,
+                                  .clip_norm = c->clip_norm };
     t->optim.kind = wk_optim_get(c->optimizer, err);
-    t->kind = wk_model_get(c->model, err);
+    t->kind = wk_model_make(c->model, &size, err);
     if (!backend || !t->optim.kind || !t->kind)
         return -1;
     t->dev = backend->open(threads, err);
@@ -109,7 +263,9 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     describe(t);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &options,
                                    (uint64_t)c->seed, err);
-    return t->strategy ? 0 : -1;
+    if (!t->strategy)
+        return -1;
+    return wk_checkpoint_open(t, err);
 }
 
 void wk_train_close(struct wk_train *t)
@@ -123,10 +279,14 @@ void wk_train_close(struct wk_train *t)
         wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->losses);
         if (t->model)
             t->kind->close(t->model);
+        wk_qa_close(&t->qa, t->dev);
         t->dev->backend->close(t->dev);
     }
     wk_sampler_close(&t->sampler);
     wk_dataset_free(t->set);
+    wk_qa_close(&t->qa, NULL);
+    wk_model_free(t->kind);
+    free(t->checkpoint);
     *t = (struct wk_train){ 0 };
 }
 
@@ -170,6 +330,8 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
     if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_train_run(&t, err) < 0)
         goto out;
     if (c->eval && wk_train_eval(&t, err) < 0)
+        goto out;
+    if (wk_checkpoint_finish(&t, err) < 0)
         goto out;
     rc = wk_train_account(&t, err);
 out:

@@ -10,6 +10,7 @@
 #include "strategies/strategy.h"
 #include "train/config.h"
 #include "train/optim.h"
+#include "train/qa.h"
 #include "train/result.h"
 
 /* Everything that a training holds; also the test's way in. */
@@ -26,8 +27,13 @@ struct wk_train {
     struct wk_sampler sampler;
     struct wk_resident train, test;
     struct wk_batch batch, eval_batch;
-    struct wk_span losses; /* one an optimizer step of an epoch */
+    struct wk_qa qa; /* instead of set, train, test and batches, when the model reads tokens */
+    struct wk_span losses;         /* one a pass of an epoch */
+    long epoch_steps, total_steps; /* optimizer steps of an epoch, of the training */
     long steps_done, evals_done;
+    int collected; /* of this epoch's steps, those whose losses are in the result */
+    double before_s, epoch_before_s; /* trained before a checkpoint, in this epoch before it */
+    char *checkpoint;                /* file of the training state; NULL: none is kept */
 };
 
 /* Read the data, open device, model and strategy. The others must outlive it. Returns 0, or -1 with

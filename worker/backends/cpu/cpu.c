@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/cpu.h"
 
 extern const struct wk_backend wk_backend_cpu;
 
@@ -19,18 +19,6 @@ extern const struct wk_backend wk_backend_cpu;
 #define BATCHNORM_EPS 1e-5
 #define BATCHNORM_MOMENTUM 0.1
 #define ROWS_MAX 64 /* rows of a scratch tile without kept state */
-
-struct cpu {
-    struct wk_dev dev; /* first */
-    const struct wk_kernels *k;
-    wk_real *scratch; /* grows to what the largest op needs */
-    size_t scratch_n;
-};
-
-static struct cpu *cpu_of(struct wk_dev *dev)
-{
-    return (struct cpu *)dev;
-}
 
 /* ---- The device ---- */
 
@@ -97,6 +85,7 @@ static struct wk_dev *cpu_open(int threads, struct hg_err *err)
         free(c);
         return NULL;
     }
+    c->tokens = wk_token_kernels_get(c->k->isa);
     c->dev.backend = &wk_backend_cpu;
     c->dev.threads = threads > 0 ? threads : 1;
     name_device(c->dev.name);
@@ -145,8 +134,7 @@ static int cpu_sync(struct wk_dev *dev, struct hg_err *err)
     return -1;
 }
 
-/* n reals that live until the next op; NULL with the device failed when memory is gone. */
-static wk_real *scratch_get(struct cpu *c, size_t n)
+wk_real *wk_cpu_scratch(struct cpu *c, size_t n)
 {
     if (n > c->scratch_n) {
         free(c->scratch);
@@ -160,11 +148,19 @@ static wk_real *scratch_get(struct cpu *c, size_t n)
 
 /* ---- Elementwise ---- */
 
+/* Below so many elements a pass is not worth a second thread. */
+#define PASS_SHARE_MIN (1 << 18)
+
+static int pass_threads(const struct wk_dev *dev, size_t n)
+{
+    return n < PASS_SHARE_MIN ? 1 : dev->threads;
+}
+
 static void cpu_fill(struct wk_dev *dev, struct wk_span y, double value)
 {
     wk_real *p = y.data;
 
-    (void)dev;
+#pragma omp parallel for num_threads(pass_threads(dev, y.n)) schedule(static)
     for (size_t i = 0; i < y.n; i++)
         p[i] = (wk_real)value;
 }
@@ -173,7 +169,7 @@ static void cpu_scale(struct wk_dev *dev, struct wk_span y, double a)
 {
     wk_real *p = y.data;
 
-    (void)dev;
+#pragma omp parallel for num_threads(pass_threads(dev, y.n)) schedule(static)
     for (size_t i = 0; i < y.n; i++)
         p[i] *= (wk_real)a;
 }
@@ -225,7 +221,7 @@ static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm
     size_t groups = groups_of(c, s), lanes = c->k->lanes, padded = groups * lanes;
     size_t n = padded * s->steps * s->batch;
     size_t packed = groups * (1 + s->in + padded) * 4 * lanes, packed_t = 4 * padded * padded;
-    wk_real *scratch = scratch_get(c, packed + packed_t + more * c->dev.threads);
+    wk_real *scratch = wk_cpu_scratch(c, packed + packed_t + more * c->dev.threads);
 
     if (!scratch)
         return -1;
@@ -251,16 +247,6 @@ static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm
     return 0;
 }
 
-/* A thread's share of the rows: whole tiles, as even as they go. */
-static void share(long rows, long tile, int part, int parts, long *first, long *n)
-{
-    long tiles = (rows + tile - 1) / tile;
-    long from = tiles * part / parts * tile, to = tiles * (part + 1) / parts * tile;
-
-    *first = from;
-    *n = (to < rows ? to : rows) - from;
-}
-
 static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
                              const struct wk_lstm_weights *w, struct wk_span h,
                              struct wk_span state, struct wk_span x)
@@ -282,7 +268,7 @@ static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
 #pragma omp for schedule(static)
         for (int group = 0; group < j.groups; group++)
             c->k->lstm_pack(&j, group);
-        share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
+        wk_cpu_share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
         for (long at = 0; at < n; at += ROWS_MAX)
             c->k->lstm_forward(&j, (int)(first + at), (int)(n - at < ROWS_MAX ? n - at : ROWS_MAX),
                                rest + more * part);
@@ -299,7 +285,7 @@ static void share_weights(struct cpu *c, const struct wk_lstm_job *j, wk_real *s
     for (int i = 0; i < j->groups * parts; i++) {
         long first, n;
 
-        share(tiles, 1, i % parts, parts, &first, &n);
+        wk_cpu_share(tiles, 1, i % parts, parts, &first, &n);
         c->k->lstm_weights(j, i / parts, (int)first, (int)n,
                            scratch + scratch_each * omp_get_thread_num());
     }
@@ -333,7 +319,7 @@ static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
 #pragma omp for schedule(static)
         for (int group = 0; group < j.groups; group++)
             c->k->lstm_pack(&j, group);
-        share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
+        wk_cpu_share(s->batch, c->k->row_tile, part, omp_get_num_threads(), &first, &n);
         for (long at = 0; at < n; at += ROWS_MAX)
             c->k->lstm_backward(&j, (int)(first + at), (int)(n - at < ROWS_MAX ? n - at : ROWS_MAX),
                                 rest + more * part);
@@ -407,7 +393,7 @@ static void cpu_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x_, stru
     const wk_real *x = x_.data, *d_y = d_y_.data, *w = weight.data;
     const wk_real *mean = saved.data, *inverse = mean + cols;
     wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
-    wk_real *sum = scratch_get(cpu_of(dev), 2 * (size_t)cols), *sum_xn;
+    wk_real *sum = wk_cpu_scratch(cpu_of(dev), 2 * (size_t)cols), *sum_xn;
 
     if (!sum)
         return;
@@ -448,7 +434,7 @@ static void cpu_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
     {
         long first, n;
 
-        share(rows, 1, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        wk_cpu_share(rows, 1, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
         k->dropout(to + (size_t)first * cols, from + (size_t)first * cols, samples + first, (int)n,
                    cols, p, rng);
     }
@@ -479,7 +465,7 @@ static void cpu_linear_forward(struct wk_dev *dev, struct wk_span y_, struct wk_
     {
         long first, n;
 
-        share(rows, 16, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        wk_cpu_share(rows, 16, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
         for (long r = first; r < first + n; r++)
             memcpy(y + (size_t)r * out, b, (size_t)out * sizeof *y);
         if (n > 0)
@@ -488,9 +474,10 @@ static void cpu_linear_forward(struct wk_dev *dev, struct wk_span y_, struct wk_
     }
 }
 
-static void cpu_linear_backward(struct wk_dev *dev, struct wk_span d_x_, struct wk_span d_weight,
-                                struct wk_span d_bias, struct wk_span d_y_, struct wk_span x_,
-                                struct wk_span weight, int rows, int in, int out)
+/* keep: what of d_x stays, 0 or 1. */
+static void linear_backward(struct wk_dev *dev, wk_real keep, struct wk_span d_x_,
+                            struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y_,
+                            struct wk_span x_, struct wk_span weight, int rows, int in, int out)
 {
     const wk_real *d_y = d_y_.data, *x = x_.data;
     wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
@@ -500,11 +487,12 @@ static void cpu_linear_backward(struct wk_dev *dev, struct wk_span d_x_, struct 
         long first, n;
         int part = omp_get_thread_num(), parts = omp_get_num_threads();
 
-        share(rows, 16, part, parts, &first, &n);
+        wk_cpu_share(rows, 16, part, parts, &first, &n);
         if (d_x && n > 0)
             gemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)n, in, out, 1,
-                 d_y + (size_t)first * out, out, weight.data, in, 0, d_x + (size_t)first * in, in);
-        share(out, 16, part, parts, &first, &n); /* now of the rows of the weight */
+                 d_y + (size_t)first * out, out, weight.data, in, keep, d_x + (size_t)first * in,
+                 in);
+        wk_cpu_share(out, 16, part, parts, &first, &n); /* now of the rows of the weight */
         if (n > 0)
             gemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)n, in, rows, 1, d_y + first, out, x,
                  in, 1, d_w + (size_t)first * in, in);
@@ -512,6 +500,20 @@ static void cpu_linear_backward(struct wk_dev *dev, struct wk_span d_x_, struct 
             for (long k = first; k < first + n; k++)
                 d_b[k] += d_y[(size_t)r * out + k];
     }
+}
+
+static void cpu_linear_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                                struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                struct wk_span weight, int rows, int in, int out)
+{
+    linear_backward(dev, 0, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
+}
+
+static void cpu_linear_backward_add(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                                    struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                    struct wk_span weight, int rows, int in, int out)
+{
+    linear_backward(dev, 1, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
 }
 
 static void cpu_relu_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span x_)
@@ -617,7 +619,7 @@ static void cpu_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_spa
     {
         long first, n;
 
-        share((long)value.n, 64, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        wk_cpu_share((long)value.n, 64, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
         if (n > 0)
             k->adadelta((wk_real *)value.data + first, (const wk_real *)gradient.data + first,
                         (wk_real *)square.data + first, (wk_real *)delta.data + first, (size_t)n,
@@ -638,6 +640,8 @@ const struct wk_backend wk_backend_cpu = {
     .sync = cpu_sync,
     .fill = cpu_fill,
     .scale = cpu_scale,
+    .add = wk_cpu_add,
+    .square_sum = wk_cpu_square_sum,
     .gather_u8 = cpu_gather_u8,
     .gather_i32 = cpu_gather_i32,
     .lstm_state = cpu_lstm_state,
@@ -649,9 +653,21 @@ const struct wk_backend wk_backend_cpu = {
     .dropout = cpu_dropout,
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,
+    .linear_backward_add = cpu_linear_backward_add,
     .relu_forward = cpu_relu_forward,
     .relu_backward = cpu_relu_backward,
     .nll = cpu_nll,
     .nll_score = cpu_nll_score,
+    .embed_forward = wk_cpu_embed_forward,
+    .embed_backward = wk_cpu_embed_backward,
+    .token_dropout = wk_cpu_token_dropout,
+    .norm_forward = wk_cpu_norm_forward,
+    .norm_backward = wk_cpu_norm_backward,
+    .gelu_forward = wk_cpu_gelu_forward,
+    .gelu_backward = wk_cpu_gelu_backward,
+    .attention_forward = wk_cpu_attention_forward,
+    .attention_backward = wk_cpu_attention_backward,
+    .span_loss = wk_cpu_span_loss,
     .adadelta = cpu_adadelta,
+    .adamw = wk_cpu_adamw,
 };

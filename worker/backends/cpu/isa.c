@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "backends/cpu/kernels_tokens.h"
+
 extern const struct wk_kernels wk_kernels_base;
 #ifdef __x86_64__
 extern const struct wk_kernels wk_kernels_avx512, wk_kernels_avx2;
@@ -24,4 +26,25 @@ const struct wk_kernels *const *wk_kernels_usable(void)
     found[n++] = &wk_kernels_base;
     found[n] = NULL;
     return found;
+}
+
+extern const struct wk_token_kernels wk_token_kernels_base;
+#ifdef __x86_64__
+extern const struct wk_token_kernels wk_token_kernels_avx512, wk_token_kernels_avx2;
+#endif
+
+const struct wk_token_kernels *wk_token_kernels_get(const char *isa)
+{
+    static const struct wk_token_kernels *const all[] = {
+#ifdef __x86_64__
+        &wk_token_kernels_avx512,
+        &wk_token_kernels_avx2,
+#endif
+        &wk_token_kernels_base,
+    };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i]->isa, isa) == 0)
+            return all[i];
+    return NULL;
 }

@@ -1,0 +1,220 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpcgrid-worker trains BERT: results, learning, the same losses however the work is cut, checkpoints, bad input.
+
+setup() {
+    worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
+    cd "$BATS_TEST_TMPDIR"
+    export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
+    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+    unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS
+    small='"model": "bert-tiny", "hidden": 32, "layers": 2, "dataset": "synthetic", "samples": 48, "seq_len": 96'
+    rate='"lr": 1e-3'
+}
+
+# train CONFIG [WORDS]: stdout and stderr in $output, exit code in $status, result in r.json
+train() {
+    echo "$1" >c.json
+    shift
+    run "$@" "$worker" train --config c.json --result r.json
+}
+
+# same A B BOUND: losses of two results agree step by step
+same() {
+    jq -ne --slurpfile a "$1" --slurpfile b "$2" --argjson bound "$3" \
+        '[$a[0].loss.loss, $b[0].loss.loss] | transpose | length > 3 and all((.[0] - .[1] | fabs) <= $bound * .[0])'
+}
+
+@test "a training of questions writes its result" {
+    train '{"model": "bert-tiny", "dataset": "squad-slice", "samples": 24, "test_samples": 12, "batch_size": 4, "padding": "max_length", "seq_len": 200, "gelu": "tanh", "warmup": 0.5, "clip_norm": 1}'
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ "$output" == "bert-tiny single on squad-slice: 1 rank x 1 thread, batch 4"*"answers   EM "* ]]
+    jq -e '.status == "ok" and .steps == 9 and .parameters == 4369666 and (.loss.loss[0] | . > 5.2 and . < 5.4)' r.json
+    jq -e '.eval | .em >= 0 and .f1 >= .em and .questions == 12 and .samples >= 12 and .loss > 0 and (has("accuracy") | not)' r.json
+    jq -e '.comparable | .padding == "max_length" and .gelu == "tanh" and .seq_len == 200 and .global_batch == 4 and .windows == "overlap"
+        and .dataset == "squad-slice" and (.dataset_hash | length) == 32 and .init == "random"' r.json
+    jq -e '.memory as $m | .memory_expected | to_entries | all(.value == $m[.key])' r.json
+    jq -e '.memory.parameters == 4 * 4369666 and .memory.optimizer == 8 * 4369666 + 4' r.json
+}
+
+@test "bert-tiny learns 64 real questions by heart" {
+    mkdir data
+    cp "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" data/train-v1.1.json
+    cp data/train-v1.1.json data/dev-v1.1.json
+    train '{"model": "bert-tiny", "data": "data", "batch_size": 16, "epochs": 45, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.eval.em > 95 and .eval.questions == 64 and .final_loss < 0.2 and .loss.epoch[0] > 4' r.json
+}
+
+@test "the same seed gives the same bits, and threads do not show" {
+    train "{$small, $rate, \"batch_size\": 8, \"epochs\": 2, \"eval\": false}"
+    mv r.json first.json
+    train "{$small, $rate, \"batch_size\": 8, \"epochs\": 2, \"eval\": false}"
+    diff <(jq .loss first.json) <(jq .loss r.json)
+    OMP_NUM_THREADS=3 train "{$small, $rate, \"batch_size\": 8, \"epochs\": 2, \"eval\": false}"
+    same first.json r.json 1e-6
+}
+
+@test "dropout, batches and ranks: losses do not depend on how the work is cut" {
+    train "{$small, $rate, \"batch_size\": 8, \"epochs\": 2, \"clip_norm\": 1, \"eval\": false}"
+    [ "$status" -eq 0 ]
+    mv r.json whole.json
+    train "{$small, $rate, \"batch_size\": 4, \"accumulate\": 2, \"epochs\": 2, \"clip_norm\": 1, \"eval\": false}"
+    [ "$status" -eq 0 ]
+    same whole.json r.json 2e-6
+    jq -e '.comparable.global_batch == 8 and .steps == 12' r.json
+    train "{$small, $rate, \"batch_size\": 4, \"strategy\": \"ddp\", \"epochs\": 2, \"clip_norm\": 1, \"test_samples\": 10}" \
+        mpirun --oversubscribe --allow-run-as-root -n 2
+    echo "$output"
+    [ "$status" -eq 0 ]
+    same whole.json r.json 2e-6
+    jq -e '.comm.all_reduce | .ring_bytes == .expected_bytes and .ring_bytes > 0' r.json
+    train "{$small, $rate, \"batch_size\": 2, \"accumulate\": 2, \"strategy\": \"ddp\", \"epochs\": 2, \"clip_norm\": 1, \"eval\": false}" \
+        mpirun --oversubscribe --allow-run-as-root -n 2
+    echo "$output"
+    [ "$status" -eq 0 ]
+    same whole.json r.json 2e-6
+    jq -e '.comm.all_reduce | .ring_bytes == .expected_bytes' r.json
+}
+
+@test "two ranks score the answers that one does" {
+    config='"model": "bert-tiny", "hidden": 32, "layers": 1, "dataset": "squad-slice", "samples": 8, "seq_len": 300'
+    train "{$config, \"batch_size\": 2}"
+    mv r.json one.json
+    train "{$config, \"batch_size\": 1, \"strategy\": \"ddp\"}" mpirun --oversubscribe --allow-run-as-root -n 2
+    [ "$status" -eq 0 ]
+    jq -ne --slurpfile a one.json --slurpfile b r.json '($a[0].eval.em - $b[0].eval.em | fabs) < 3 and $a[0].eval.questions == 89
+        and $b[0].eval.questions == 89 and ($a[0].eval.loss - $b[0].eval.loss | fabs) < 1e-4'
+}
+
+@test "every optimizer and schedule trains" {
+    for words in "$rate, \"optimizer\": \"adamw\"" "$rate, \"optimizer\": \"adamw-hf\", \"decay\": \"weights\"" \
+        "$rate, \"optimizer\": \"adamw-google\", \"eps\": 1e-6, \"warmup\": 0.1" \
+        '"optimizer": "adadelta", "lr": 1, "schedule": "constant"' "$rate, \"schedule\": \"step\", \"gamma\": 0.5"; do
+        train "{$small, $words, \"batch_size\": 8, \"epochs\": 4, \"eval\": false}"
+        echo "$words: $output"
+        [ "$status" -eq 0 ]
+        jq -e '.final_loss < .loss.epoch[0]' r.json
+    done
+}
+
+# Stop a training with a signal after a while, go on, again and again: the losses are those of one that was left alone.
+@test "a training that is stopped and resumed gives the same losses, bit for bit" {
+    config="{$small, $rate, \"batch_size\": 2, \"accumulate\": 2, \"epochs\": 8, \"clip_norm\": 1, \"warmup\": 0.1, \"eval\": false"
+    train "$config}"
+    [ "$status" -eq 0 ]
+    mv r.json whole.json
+    echo "$config, \"checkpoint\": \"keep\"}" >c.json
+    for signal in USR1 TERM USR1 none; do
+        "$worker" train --config c.json --result r.json 2>log &
+        pid=$!
+        if [ $signal != none ]; then
+            sleep "0.$((RANDOM % 5 + 2))"
+            kill -$signal $pid || true
+        fi
+        status=0
+        wait $pid || status=$?
+        echo "$signal: $status $(cat log)"
+        [ $status -eq 0 ] && break
+        if [ $status -eq 75 ]; then
+            jq -e '.status == "checkpoint" and (.error.message | contains("with a checkpoint in keep/bert-tiny-"))' r.json
+        else # the signal came before it was caught
+            [ $status -gt 128 ]
+        fi
+    done
+    [ $status -eq 0 ]
+    diff <(jq .loss whole.json) <(jq .loss r.json)
+    [ "$(ls keep | wc -l)" -eq 1 ]
+}
+
+@test "checkpoints at epochs survive a kill, and stand with ranks" {
+    config="{$small, $rate, \"batch_size\": 2, \"strategy\": \"ddp\", \"epochs\": 6, \"eval\": false, \"checkpoint_every\": 5"
+    train "$config}" mpirun --oversubscribe --allow-run-as-root -n 2
+    [ "$status" -eq 0 ]
+    mv r.json whole.json
+    echo "$config, \"checkpoint\": \"keep/state.safetensors\"}" >c.json
+    mpirun --oversubscribe --allow-run-as-root -n 2 "$worker" train --config c.json --result r.json 2>log &
+    pid=$!
+    for _ in $(seq 100); do
+        [ -e keep/state.safetensors ] && break
+        sleep 0.1
+    done
+    [ -e keep/state.safetensors ]
+    kill -KILL $pid # mpirun; its ranks lose their connection and end
+    wait $pid || true
+    sleep 1
+    mpirun --oversubscribe --allow-run-as-root -n 2 "$worker" train --config c.json --result r.json
+    diff <(jq .loss.loss whole.json) <(jq .loss.loss r.json) || same whole.json r.json 1e-6
+}
+
+@test "a checkpoint of another training is refused, a finished one is not gone on from" {
+    train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
+    [ "$status" -eq 0 ]
+    jq '.loss' r.json >first.json
+    train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
+    [ "$status" -eq 0 ]
+    jq -e 'has("resumed") | not' r.json
+    diff first.json <(jq .loss r.json)
+    train "{$small, $rate, \"batch_size\": 4, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"a.safetensors: error: the checkpoint is of another training: batch_size is 8 there and 4 here"* ]]
+    head -c 3000 a.safetensors >b.safetensors
+    train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"b.safetensors\"}"
+    [ "$status" -eq 3 ]
+    jq -e '.status == "failed" and .error.kind == "input"' r.json
+}
+
+@test "a full disk ends the training with the reason and leaves the last checkpoint" {
+    config="{$small, $rate, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"checkpoint\": \"a.safetensors\""
+    echo "$config}" >c.json
+    "$worker" train --config c.json --result r.json
+    before="$(md5sum <a.safetensors)"
+    run bash -c "trap '' XFSZ; ulimit -f 1000; '$worker' train --config c.json --result r.json"
+    echo "$output"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"checkpoint after step 6: cannot write a.safetensors."*": File too large"* ]]
+    jq -e '.status == "failed" and .error.kind == "environment"' r.json
+    [ "$before" = "$(md5sum <a.safetensors)" ]
+    [ "$(ls | grep -c tmp)" -eq 0 ]
+}
+
+@test "inspect says what a file holds, and weights start a training" {
+    train "{$small, $rate, \"batch_size\": 8, \"epochs\": 6, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
+    last="$(jq .final_loss r.json)"
+    run "$worker" inspect a.safetensors
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"[30522, 32]      bert.embeddings.word_embeddings.weight"* ]]
+    [[ "$output" == *"a checkpoint of hpcgrid-worker"*"model       bert, 2 layers of 32, vocabulary 30522"*'as "init"   yes'* ]]
+    run "$worker" inspect --json a.safetensors
+    jq -e '.usable and .missing == [] and .foreign == [] and .tensors["qa_outputs.weight"].shape == [2, 32]' <<<"$output"
+    train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"init\": \"a.safetensors\"}"
+    [ "$status" -eq 0 ]
+    jq -e --argjson last "$last" '.loss.loss[0] < $last + 0.7 and .comparable.init == "file"' r.json
+    train "{$small, $rate, \"layers\": 1, \"eval\": false, \"init\": \"a.safetensors\"}"
+    [ "$status" -eq 3 ]
+    train "{${small/\"layers\": 2/\"layers\": 1}, \"eval\": false, \"init\": \"a.safetensors\"}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"has no place for tensor bert.encoder.layer.1."*"inspect a.safetensors"* ]]
+    echo nonsense >b.safetensors
+    run "$worker" inspect b.safetensors
+    [ "$status" -eq 3 ]
+}
+
+@test "a loss that is no number is recorded, and ends the training where asked" {
+    train "{$small, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"optimizer\": \"adamw-google\", \"lr\": 1e6, \"weight_decay\": 1000, \"schedule\": \"constant\"}"
+    [ "$status" -eq 0 ]
+    jq -e '.diverged and .final_loss == null and .status == "ok"' r.json
+    train "{$small, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"optimizer\": \"adamw-google\", \"lr\": 1e6, \"weight_decay\": 1000, \"schedule\": \"constant\", \"stop_on_nan\": true}"
+    echo "$output"
+    [ "$status" -eq 3 ]
+    jq -e '.diverged and .status == "failed" and (.error.message | contains("became no number within the first"))' r.json
+}
+
+@test "a batch that memory does not hold is refused, and what fits is said" {
+    train '{"model": "bert-large", "dataset": "synthetic", "samples": 200000, "padding": "max_length", "batch_size": 100000, "eval": false}'
+    echo "$output"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"batch_size 100000 takes about "*" fits"* ]]
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* BERT for question answering: an encoder with two outputs for every token, how well an answer starts and ends there.
+ *
+ *   word + position + type embeddings -> LayerNorm -> dropout
+ *   L times: x = LayerNorm(x + dropout(dense(attention(x)))), x = LayerNorm(x + dropout(dense(GELU(dense(x)))))
+ *   -> dense to 2 -> softmax over the tokens of the sequence, cross-entropy
+ *
+ * Parameters have Hugging Face's names and order (BertForQuestionAnswering, no pooler): 108,893,186 for bert-base. They start as
+ * N(0, 0.02), biases and the embedding of [PAD] as 0, LayerNorm as 1 and 0. Dropout 0.1 on embeddings, attention probabilities and
+ * both dense outputs of a layer. */
+#include "models/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "strategies/strategy.h"
+
+struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
+                                   const struct wk_model_size *size, struct hg_err *err);
+
+#define DROP 0.1
+#define EPS 1e-12
+#define TYPES 2
+#define PADDING 0 /* id of [PAD] */
+#define INIT_STD 0.02
+
+/* Places of parameters: five of the embeddings, sixteen a layer, two of the head. */
+enum { WORD, POSITION, TYPE, EMBED_NORM, EMBED_PARAMS = EMBED_NORM + 2 };
+enum {
+    QUERY,
+    KEY = QUERY + 2,
+    VALUE = KEY + 2,
+    ATTENTION_DENSE = VALUE + 2,
+    ATTENTION_NORM = ATTENTION_DENSE + 2,
+    WIDE = ATTENTION_NORM + 2,
+    NARROW = WIDE + 2,
+    NORM = NARROW + 2,
+    LAYER_PARAMS = NORM + 2
+};
+
+#define NAME_MAX_BYTES 80
+
+/* A kind and what it points to, in one block. */
+struct definition {
+    struct wk_model_kind kind;
+    struct wk_model_size size;
+    int head; /* first parameter of the head */
+    struct wk_param *params;
+    const char **units;
+    char *names; /* (params + units, NAME_MAX_BYTES) */
+};
+
+/* ---- Parameters ---- */
+
+struct maker {
+    struct definition *d;
+    int n, unit;
+};
+
+static char *name_at(struct definition *d, int i)
+{
+    return d->names + (size_t)i * NAME_MAX_BYTES;
+}
+
+static void add_param(struct maker *m, const char *prefix, const char *name, const char *suffix,
+                      long long rows, long long cols, bool vector, double value)
+{
+    struct wk_param *p = &m->d->params[m->n];
+
+    snprintf(name_at(m->d, m->n), NAME_MAX_BYTES, "%s%s.%s", prefix, name, suffix);
+    *p = (struct wk_param){ .name = name_at(m->d, m->n),
+                            .unit = m->unit,
+                            .rows = (int)rows,
+                            .cols = (int)cols,
+                            .init = vector ? WK_INIT_CONSTANT : WK_INIT_NORMAL,
+                            .init_value = value,
+                            .no_decay = vector };
+    m->n++;
+}
+
+static void add_dense(struct maker *m, const char *prefix, const char *name, long long out,
+                      long long in)
+{
+    add_param(m, prefix, name, "weight", out, in, false, INIT_STD);
+    add_param(m, prefix, name, "bias", out, 1, true, 0);
+}
+
+static void add_norm(struct maker *m, const char *prefix, const char *name, long long n)
+{
+    add_param(m, prefix, name, "weight", n, 1, true, 1);
+    add_param(m, prefix, name, "bias", n, 1, true, 0);
+}
+
+static void add_embeddings(struct maker *m)
+{
+    static const char prefix[] = "bert.embeddings.";
+    const struct wk_model_size *s = &m->d->size;
+
+    add_param(m, prefix, "word_embeddings", "weight", s->vocab_size, s->hidden, false, INIT_STD);
+    m->d->params[WORD].zero_row = true;
+    add_param(m, prefix, "position_embeddings", "weight", s->positions, s->hidden, false, INIT_STD);
+    add_param(m, prefix, "token_type_embeddings", "weight", TYPES, s->hidden, false, INIT_STD);
+    add_norm(m, prefix, "LayerNorm", s->hidden);
+}
+
+static void add_layer(struct maker *m, int layer)
+{
+    const struct wk_model_size *s = &m->d->size;
+    char prefix[40];
+
+    snprintf(prefix, sizeof prefix, "bert.encoder.layer.%d.", layer);
+    add_dense(m, prefix, "attention.self.query", s->hidden, s->hidden);
+    add_dense(m, prefix, "attention.self.key", s->hidden, s->hidden);
+    add_dense(m, prefix, "attention.self.value", s->hidden, s->hidden);
+    add_dense(m, prefix, "attention.output.dense", s->hidden, s->hidden);
+    add_norm(m, prefix, "attention.output.LayerNorm", s->hidden);
+    add_dense(m, prefix, "intermediate.dense", s->intermediate, s->hidden);
+    add_dense(m, prefix, "output.dense", s->hidden, s->intermediate);
+    add_norm(m, prefix, "output.LayerNorm", s->hidden);
+}
+
+static const char *add_unit(struct maker *m, const char *name, int number)
+{
+    char *text = name_at(m->d, m->d->kind.n_params + m->unit);
+
+    if (number < 0)
+        snprintf(text, NAME_MAX_BYTES, "%s", name);
+    else
+        snprintf(text, NAME_MAX_BYTES, "%s.%d", name, number);
+    m->d->units[m->unit] = text;
+    return text;
+}
+
+static void add_all(struct definition *d)
+{
+    struct maker m = { .d = d };
+
+    add_unit(&m, "embeddings", -1);
+    add_embeddings(&m);
+    for (int layer = 0; layer < d->size.layers; layer++) {
+        m.unit = 1 + layer;
+        add_unit(&m, "layer", layer);
+        add_layer(&m, layer);
+    }
+    m.unit++;
+    add_unit(&m, "head", -1);
+    d->head = m.n;
+    add_dense(&m, "", "qa_outputs", 2, d->size.hidden);
+}
+
+/* ---- One training's memory ---- */
+
+/* What a layer keeps for backward; evaluation alone lets all layers share one. */
+struct layer {
+    struct wk_qkv qkv;                             /* (rows, hidden) each */
+    struct wk_span context, lse;                   /* (rows, hidden), (rows, heads) */
+    struct wk_span attention_sum, attention_saved; /* (rows, hidden), (rows, 2) */
+    struct wk_span middle;                         /* (rows, hidden): between the halves */
+    struct wk_span wide, active;                   /* (rows, intermediate), before and after GELU */
+    struct wk_span sum, saved;                     /* (rows, hidden), (rows, 2) */
+    struct wk_span out;                            /* (rows, hidden) */
+};
+#define LAYER_SPANS (sizeof(struct layer) / sizeof(struct wk_span))
+
+struct bert {
+    struct wk_model model; /* first */
+    const struct definition *d;
+    bool dropout;
+    int kept; /* layers in layers */
+    struct layer *layers;
+    struct wk_span embed_sum, embed_saved, embedded; /* (rows, hidden), (rows, 2), (rows, hidden) */
+    struct wk_span logits, d_logits;                 /* (rows, 2) */
+    struct wk_span d_x, d_dense, d_wide;             /* gradients on their way down */
+    struct wk_qkv d_qkv;
+};
+
+static struct bert *bert_of(struct wk_model *model)
+{
+    return (struct bert *)model;
+}
+
+static void layer_close(struct layer *l, struct wk_dev *dev)
+{
+    struct wk_span *spans = (struct wk_span *)l;
+
+    for (size_t i = 0; i < LAYER_SPANS; i++)
+        wk_dev_free(dev, WK_MEM_ACTIVATIONS, &spans[i]);
+}
+
+static void bert_close(struct wk_model *model)
+{
+    struct bert *b = bert_of(model);
+
+    if (!b)
+        return;
+    struct wk_span *all[] = { &b->embed_sum, &b->embed_saved, &b->embedded, &b->logits,
+                              &b->d_logits,  &b->d_x,         &b->d_dense,  &b->d_wide,
+                              &b->d_qkv.q,   &b->d_qkv.k,     &b->d_qkv.v };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        wk_dev_free(model->dev, WK_MEM_ACTIVATIONS, all[i]);
+    for (int i = 0; b->layers && i < b->kept; i++)
+        layer_close(&b->layers[i], model->dev);
+    free(b->layers);
+    free(b);
+}
+
+struct wanted {
+    struct wk_span *span;
+    size_t n;
+};
+
+static int alloc_all(struct wk_dev *dev, const struct wanted *w, size_t n, struct hg_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (w[i].n && wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_REAL, w[i].n, w[i].span, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int layer_open(struct layer *l, const struct wk_model_size *s, size_t rows,
+                      struct wk_dev *dev, struct hg_err *err)
+{
+    size_t hidden = rows * (size_t)s->hidden, wide = rows * (size_t)s->intermediate;
+    const struct wanted w[] = {
+        { &l->qkv.q, hidden },
+        { &l->qkv.k, hidden },
+        { &l->qkv.v, hidden },
+        { &l->context, hidden },
+        { &l->middle, hidden },
+        { &l->attention_sum, hidden },
+        { &l->wide, wide },
+        { &l->active, wide },
+        { &l->sum, hidden },
+        { &l->out, hidden },
+        { &l->saved, 2 * rows },
+        { &l->attention_saved, 2 * rows },
+        { &l->lse, rows * (size_t)s->heads },
+    };
+
+    return alloc_all(dev, w, sizeof w / sizeof *w, err);
+}
+
+static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *err)
+{
+    const struct wk_model_size *s = &b->d->size;
+    size_t hidden = (size_t)s->hidden;
+    size_t wide = (size_t)(s->intermediate > s->hidden ? s->intermediate : s->hidden);
+    const struct wanted w[] = {
+        { &b->embed_sum, most * hidden }, { &b->embed_saved, 2 * most },
+        { &b->embedded, most * hidden },  { &b->logits, 2 * most },
+        { &b->d_logits, 2 * train },      { &b->d_x, train * hidden },
+        { &b->d_dense, train * hidden },  { &b->d_wide, train * wide },
+        { &b->d_qkv.q, train * hidden },  { &b->d_qkv.k, train * hidden },
+        { &b->d_qkv.v, train * hidden },
+    };
+
+    if (alloc_all(b->model.dev, w, sizeof w / sizeof *w, err) < 0)
+        return -1;
+    for (int i = 0; i < b->kept; i++)
+        if (layer_open(&b->layers[i], s, most, b->model.dev, err) < 0)
+            return -1;
+    return 0;
+}
+
+static struct wk_model *bert_open(struct wk_dev *dev, const struct wk_model_options *options,
+                                  struct hg_err *err)
+{
+    struct bert *b = calloc(1, sizeof *b);
+    size_t train = (size_t)options->batch_tokens, most = (size_t)options->eval_tokens;
+
+    if (!b) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    b->model = (struct wk_model){ .kind = options->kind, .dev = dev };
+    b->d = options->kind->own;
+    b->dropout = options->dropout;
+    b->kept = train ? (int)b->d->size.layers : 1;
+    b->layers = calloc((size_t)b->kept, sizeof *b->layers);
+    if (!b->layers)
+        hg_err_oom(err);
+    if (!b->layers || bert_alloc(b, train, most > train ? most : train, err) < 0) {
+        bert_close(&b->model);
+        return NULL;
+    }
+    return &b->model;
+}
+
+/* ---- Passes ---- */
+
+/* What a pass runs with, and which parameters a unit has. */
+struct run {
+    struct bert *b;
+    const struct wk_pass *pass;
+    const struct wk_batch *batch;
+    const struct wk_backend *ops;
+    struct wk_dev *dev;
+    int rows, hidden, wide;
+    double drop;
+    int first; /* parameter of the unit */
+};
+
+static struct run run_of(struct wk_model *model, const struct wk_pass *pass,
+                         const struct wk_batch *batch)
+{
+    struct bert *b = bert_of(model);
+
+    return (struct run){ .b = b,
+                         .pass = pass,
+                         .batch = batch,
+                         .ops = pass->dev->backend,
+                         .dev = pass->dev,
+                         .rows = batch->packing.rows,
+                         .hidden = (int)b->d->size.hidden,
+                         .wide = (int)b->d->size.intermediate,
+                         .drop = pass->training && b->dropout ? DROP : 0 };
+}
+
+static struct wk_span value(const struct run *r, int param)
+{
+    return r->pass->params[r->first + param].value;
+}
+
+static struct wk_span gradient(const struct run *r, int param)
+{
+    return r->pass->params[r->first + param].gradient;
+}
+
+/* Places where dropout draws: the embeddings, then a layer's two outputs and its heads. */
+static struct wk_rng rng_embed(const struct run *r)
+{
+    return (struct wk_rng){ r->pass->seed, WK_SITE_DROPOUT, r->pass->step };
+}
+
+static struct wk_rng rng_layer(const struct run *r, int layer, int place)
+{
+    uint32_t places = 2 + (uint32_t)r->b->d->size.heads;
+
+    return (struct wk_rng){ r->pass->seed,
+                            WK_SITE_DROPOUT + 1 + (uint32_t)layer * places + (uint32_t)place,
+                            r->pass->step };
+}
+
+static struct wk_span part(const struct run *r, struct wk_span s, int cols)
+{
+    return wk_span_part(s, 0, (size_t)r->rows * (size_t)cols);
+}
+
+static struct wk_attention attention_of(const struct run *r, int layer)
+{
+    int heads = (int)r->b->d->size.heads;
+
+    return (struct wk_attention){ heads, r->hidden / heads, r->drop, rng_layer(r, layer, 2) };
+}
+
+static void embed_forward(const struct run *r)
+{
+    struct bert *b = r->b;
+    const struct wk_packing *p = &r->batch->packing;
+
+    r->ops->embed_forward(r->dev, b->embed_sum, r->batch->ids, r->batch->types, p, value(r, WORD),
+                          value(r, POSITION), value(r, TYPE), r->hidden);
+    r->ops->norm_forward(r->dev, b->embedded, b->embed_saved, b->embed_sum, WK_NONE,
+                         value(r, EMBED_NORM), value(r, EMBED_NORM + 1), p, r->hidden, EPS, 0,
+                         rng_embed(r));
+    if (r->drop > 0)
+        r->ops->token_dropout(r->dev, b->embedded, b->embedded, p, r->hidden, r->drop,
+                              rng_embed(r));
+}
+
+static void dense_forward(const struct run *r, struct wk_span y, struct wk_span x, int param,
+                          int in, int out)
+{
+    r->ops->linear_forward(r->dev, y, x, value(r, param), value(r, param + 1), r->rows, in, out);
+}
+
+static void layer_forward(const struct run *r, int index, struct layer *l, struct wk_span x)
+{
+    const struct wk_packing *p = &r->batch->packing;
+    struct wk_attention a = attention_of(r, index);
+
+    dense_forward(r, l->qkv.q, x, QUERY, r->hidden, r->hidden);
+    dense_forward(r, l->qkv.k, x, KEY, r->hidden, r->hidden);
+    dense_forward(r, l->qkv.v, x, VALUE, r->hidden, r->hidden);
+    r->ops->attention_forward(r->dev, &a, p, l->context, r->pass->training ? l->lse : WK_NONE,
+                              &l->qkv);
+    dense_forward(r, l->attention_sum, l->context, ATTENTION_DENSE, r->hidden, r->hidden);
+    r->ops->norm_forward(r->dev, l->middle, l->attention_saved, l->attention_sum, x,
+                         value(r, ATTENTION_NORM), value(r, ATTENTION_NORM + 1), p, r->hidden, EPS,
+                         r->drop, rng_layer(r, index, 0));
+    dense_forward(r, l->wide, l->middle, WIDE, r->hidden, r->wide);
+    r->ops->gelu_forward(r->dev, part(r, l->active, r->wide), part(r, l->wide, r->wide),
+                         r->b->d->size.gelu);
+    dense_forward(r, l->sum, l->active, NARROW, r->wide, r->hidden);
+    r->ops->norm_forward(r->dev, l->out, l->saved, l->sum, l->middle, value(r, NORM),
+                         value(r, NORM + 1), p, r->hidden, EPS, r->drop, rng_layer(r, index, 1));
+}
+
+/* A unit is layer `index`, or the embeddings (-1), or the head. */
+static int enter(struct run *r, int index)
+{
+    r->first = index < 0 ? 0 : EMBED_PARAMS + index * LAYER_PARAMS;
+    return index + 1;
+}
+
+static struct layer *layer_at(struct bert *b, int index)
+{
+    return &b->layers[index % b->kept];
+}
+
+static int bert_forward(struct wk_model *model, const struct wk_pass *pass,
+                        const struct wk_batch *batch, struct hg_err *err)
+{
+    struct run r = run_of(model, pass, batch);
+    struct wk_span x = r.b->embedded;
+    int layers = (int)r.b->d->size.layers, unit = enter(&r, -1);
+
+    if (wk_before_forward(pass, unit, err) < 0)
+        return -1;
+    embed_forward(&r);
+    if (wk_after_forward(pass, unit, err) < 0)
+        return -1;
+    for (int i = 0; i < layers; i++) {
+        unit = enter(&r, i);
+        if (wk_before_forward(pass, unit, err) < 0)
+            return -1;
+        layer_forward(&r, i, layer_at(r.b, i), x);
+        x = layer_at(r.b, i)->out;
+        if (wk_after_forward(pass, unit, err) < 0)
+            return -1;
+    }
+    unit = enter(&r, layers);
+    if (wk_before_forward(pass, unit, err) < 0)
+        return -1;
+    dense_forward(&r, r.b->logits, x, 0, r.hidden, 2);
+    return wk_after_forward(pass, unit, err);
+}
+
+static void bert_loss(struct wk_model *model, const struct wk_pass *pass,
+                      const struct wk_batch *batch, struct wk_span loss)
+{
+    struct bert *b = bert_of(model);
+
+    pass->dev->backend->span_loss(pass->dev, loss, b->d_logits, b->logits, &batch->packing,
+                                  batch->starts, batch->ends, pass->share > 0 ? pass->share : 1);
+}
+
+static void dense_backward(const struct run *r, bool add, struct wk_span d_x, struct wk_span d_y,
+                           struct wk_span x, int param, int in, int out)
+{
+    (add ? r->ops->linear_backward_add
+         : r->ops->linear_backward)(r->dev, d_x, gradient(r, param), gradient(r, param + 1), d_y, x,
+                                    value(r, param), r->rows, in, out);
+}
+
+/* d_x comes in as the gradient of the layer's output and leaves as that of its input x. */
+static void layer_backward(const struct run *r, int index, struct layer *l, struct wk_span x)
+{
+    struct bert *b = r->b;
+    const struct wk_packing *p = &r->batch->packing;
+    struct wk_attention a = attention_of(r, index);
+
+    r->ops->norm_backward(r->dev, b->d_x, b->d_dense, gradient(r, NORM), gradient(r, NORM + 1),
+                          b->d_x, l->sum, value(r, NORM), l->saved, p, r->hidden, r->drop,
+                          rng_layer(r, index, 1));
+    dense_backward(r, false, b->d_wide, b->d_dense, l->active, NARROW, r->wide, r->hidden);
+    r->ops->gelu_backward(r->dev, part(r, b->d_wide, r->wide), part(r, b->d_wide, r->wide),
+                          part(r, l->wide, r->wide), b->d->size.gelu);
+    dense_backward(r, true, b->d_x, b->d_wide, l->middle, WIDE, r->hidden, r->wide);
+    r->ops->norm_backward(r->dev, b->d_x, b->d_dense, gradient(r, ATTENTION_NORM),
+                          gradient(r, ATTENTION_NORM + 1), b->d_x, l->attention_sum,
+                          value(r, ATTENTION_NORM), l->attention_saved, p, r->hidden, r->drop,
+                          rng_layer(r, index, 0));
+    /* what GELU's gradient no longer needs holds the context's */
+    dense_backward(r, false, b->d_wide, b->d_dense, l->context, ATTENTION_DENSE, r->hidden,
+                   r->hidden);
+    r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->lse, &l->qkv);
+    dense_backward(r, true, b->d_x, b->d_qkv.q, x, QUERY, r->hidden, r->hidden);
+    dense_backward(r, true, b->d_x, b->d_qkv.k, x, KEY, r->hidden, r->hidden);
+    dense_backward(r, true, b->d_x, b->d_qkv.v, x, VALUE, r->hidden, r->hidden);
+}
+
+static void embed_backward(const struct run *r)
+{
+    struct bert *b = r->b;
+    const struct wk_packing *p = &r->batch->packing;
+
+    if (r->drop > 0)
+        r->ops->token_dropout(r->dev, b->d_x, b->d_x, p, r->hidden, r->drop, rng_embed(r));
+    r->ops->norm_backward(r->dev, b->d_x, WK_NONE, gradient(r, EMBED_NORM),
+                          gradient(r, EMBED_NORM + 1), b->d_x, b->embed_sum, value(r, EMBED_NORM),
+                          b->embed_saved, p, r->hidden, 0, rng_embed(r));
+    r->ops->embed_backward(r->dev, gradient(r, WORD), gradient(r, POSITION), gradient(r, TYPE),
+                           b->d_x, r->batch->ids, r->batch->types, p, PADDING, r->hidden);
+}
+
+static int bert_backward(struct wk_model *model, const struct wk_pass *pass,
+                         const struct wk_batch *batch, struct hg_err *err)
+{
+    struct run r = run_of(model, pass, batch);
+    int layers = (int)r.b->d->size.layers, unit = enter(&r, layers);
+
+    if (wk_before_backward(pass, unit, err) < 0)
+        return -1;
+    dense_backward(&r, false, r.b->d_x, r.b->d_logits, layer_at(r.b, layers - 1)->out, 0, r.hidden,
+                   2);
+    if (wk_after_backward(pass, unit, err) < 0)
+        return -1;
+    for (int i = layers - 1; i >= 0; i--) {
+        unit = enter(&r, i);
+        if (wk_before_backward(pass, unit, err) < 0)
+            return -1;
+        layer_backward(&r, i, layer_at(r.b, i), i ? layer_at(r.b, i - 1)->out : r.b->embedded);
+        if (wk_after_backward(pass, unit, err) < 0)
+            return -1;
+    }
+    unit = enter(&r, -1);
+    if (wk_before_backward(pass, unit, err) < 0)
+        return -1;
+    embed_backward(&r);
+    return wk_after_backward(pass, unit, err);
+}
+
+/* Only losses: which answers are right takes the texts (data/squad_eval.h). */
+static void bert_score(struct wk_model *model, const struct wk_pass *pass,
+                       const struct wk_batch *batch, struct wk_span out)
+{
+    struct bert *b = bert_of(model);
+
+    pass->dev->backend->fill(pass->dev, out, 0);
+    pass->dev->backend->span_loss(pass->dev, wk_span_part(out, 0, 1), WK_NONE, b->logits,
+                                  &batch->packing, batch->starts, batch->ends, 1);
+    pass->dev->backend->scale(pass->dev, wk_span_part(out, 0, 1), batch->packing.sequences);
+}
+
+static struct wk_span bert_outputs(struct wk_model *model)
+{
+    return bert_of(model)->logits;
+}
+
+/* ---- Making a kind ---- */
+
+static long long either(long long asked, long long preset)
+{
+    return asked ? asked : preset;
+}
+
+static int check_size(const char *name, const struct wk_model_size *s, struct hg_err *err)
+{
+    if (s->hidden % s->heads != 0)
+        return hg_err_set(err, HG_E_INPUT,
+                          "%s: hidden %lld cannot be cut into %lld heads of equal size", name,
+                          s->hidden, s->heads);
+    if (1 + s->layers * (2 + s->heads) >= 1 << 16)
+        return hg_err_set(err, HG_E_INPUT, "%s: %lld layers of %lld heads are too many", name,
+                          s->layers, s->heads);
+    return 0;
+}
+
+static struct definition *definition_alloc(const struct wk_model_size *size, int n_params,
+                                           int n_units)
+{
+    size_t params = (size_t)n_params * sizeof(struct wk_param);
+    size_t units = (size_t)n_units * sizeof(char *);
+    size_t names = (size_t)(n_params + n_units) * NAME_MAX_BYTES;
+    struct definition *d = calloc(1, sizeof *d + params + units + names);
+
+    if (!d)
+        return NULL;
+    d->size = *size;
+    d->params = (struct wk_param *)(d + 1);
+    d->units = (const char **)((char *)d->params + params);
+    d->names = (char *)d->units + units;
+    d->kind.n_params = n_params;
+    d->kind.n_units = n_units;
+    return d;
+}
+
+struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
+                                   const struct wk_model_size *asked, struct hg_err *err)
+{
+    const struct wk_model_size *preset = &entry->size;
+    struct wk_model_size s = { .layers = either(asked->layers, preset->layers),
+                               .hidden = either(asked->hidden, preset->hidden),
+                               .vocab_size = either(asked->vocab_size, preset->vocab_size),
+                               .positions = either(asked->positions, preset->positions),
+                               .gelu = asked->gelu };
+    struct definition *d;
+
+    s.heads = either(asked->heads, asked->hidden ? (s.hidden + 63) / 64 : preset->heads);
+    s.intermediate = either(asked->intermediate, 4 * s.hidden);
+    if (check_size(entry->name, &s, err) < 0)
+        return NULL;
+    d = definition_alloc(&s, EMBED_PARAMS + (int)s.layers * LAYER_PARAMS + 2, (int)s.layers + 2);
+    if (!d) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    add_all(d);
+    d->kind = (struct wk_model_kind){ .name = entry->name,
+                                      .summary = entry->summary,
+                                      .params = d->params,
+                                      .n_params = d->kind.n_params,
+                                      .units = d->units,
+                                      .n_units = d->kind.n_units,
+                                      .min_rows = 1,
+                                      .reads_tokens = true,
+                                      .own = d,
+                                      .open = bert_open,
+                                      .close = bert_close,
+                                      .forward = bert_forward,
+                                      .loss = bert_loss,
+                                      .backward = bert_backward,
+                                      .score = bert_score,
+                                      .outputs = bert_outputs };
+    return &d->kind;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "models/weights.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "strategies/strategy.h"
+
+#define NAME_BYTES 128
+
+static const char *after_prefix(const char *name, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+/* "...LayerNorm.weight" as "...LayerNorm.gamma"; false if the name is of nothing like that. */
+static bool old_name(const char *name, char out[NAME_BYTES])
+{
+    const char *at = strstr(name, "LayerNorm.");
+    bool weight = at && strcmp(at, "LayerNorm.weight") == 0;
+
+    if (!at)
+        return false;
+    snprintf(out, NAME_BYTES, "%.*sLayerNorm.%s", (int)(at - name), name,
+             weight ? "gamma" : "beta");
+    return true;
+}
+
+const struct wk_st_tensor *wk_weights_find(const struct wk_st *st, const struct wk_param *p)
+{
+    const char *names[2] = { p->name, after_prefix(p->name, "bert.") };
+    char old[NAME_BYTES];
+
+    for (int i = 0; i < 2; i++) {
+        const struct wk_st_tensor *t = names[i] ? wk_st_find(st, names[i]) : NULL;
+
+        if (!t && names[i] && old_name(names[i], old))
+            t = wk_st_find(st, old);
+        if (t)
+            return t;
+    }
+    return NULL;
+}
+
+bool wk_weights_fits(const struct wk_st_tensor *t, const struct wk_param *p)
+{
+    if (t->n_dims < 1 || t->dims[0] != (uint64_t)p->rows)
+        return false;
+    return p->cols == 1 && t->n_dims == 1 ? true
+                                          : t->n_dims == 2 && t->dims[1] == (uint64_t)p->cols;
+}
+
+bool wk_weights_may_lack(const struct wk_param *p)
+{
+    return after_prefix(p->name, "qa_outputs.");
+}
+
+bool wk_weights_may_ignore(const char *name)
+{
+    static const char *const prefixes[] = { "cls.",   "bert.pooler.", "pooler.",    "optimizer.",
+                                            "train.", "buffer.",      "classifier." };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (after_prefix(name, prefixes[i]))
+            return true;
+    return strstr(name, "embeddings.position_ids") || strstr(name, "embeddings.token_type_ids");
+}
+
+static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct wk_strategy *s,
+                  int index, struct hg_err *err)
+{
+    const struct wk_param *p = &s->model->params[index];
+    char shape[128];
+    wk_real *host;
+    int rc = -1;
+
+    if (!wk_weights_fits(t, p)) {
+        wk_st_shape_format(t, shape);
+        hg_err_set(err, HG_E_INPUT, "tensor %s has shape %s, model %s needs [%d, %d]", t->name,
+                   shape, s->model->name, p->rows, p->cols);
+        return hg_err_at(err, st->path, "");
+    }
+    host = malloc((size_t)t->n * sizeof *host);
+    if (!host)
+        return hg_err_oom(err);
+    if (wk_st_read(st, t, host, err) == 0) {
+        s->dev->backend->upload(s->dev, s->params[index].value, host);
+        rc = 0;
+    }
+    free(host);
+    return rc;
+}
+
+/* Every tensor is a parameter or may be ignored. */
+static int check_rest(const struct wk_st *st, const struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_st_tensor **used = calloc((size_t)s->model->n_params, sizeof *used);
+
+    if (!used)
+        return hg_err_oom(err);
+    for (int i = 0; i < s->model->n_params; i++)
+        used[i] = wk_weights_find(st, &s->model->params[i]);
+    for (size_t k = 0; k < st->n; k++) {
+        bool known = wk_weights_may_ignore(st->tensors[k].name);
+
+        for (int i = 0; !known && i < s->model->n_params; i++)
+            known = used[i] == &st->tensors[k];
+        if (!known) {
+            free(used);
+            hg_err_set(err, HG_E_INPUT, "model %s has no place for tensor %s", s->model->name,
+                       st->tensors[k].name);
+            hg_err_at(err, st->path, "");
+            return hg_err_hint(err, "`hpcgrid-worker inspect %s` says what the file holds",
+                               st->path);
+        }
+    }
+    free(used);
+    return 0;
+}
+
+static int load_all(const struct wk_st *st, struct wk_strategy *s, struct hg_err *err)
+{
+    for (int i = 0; i < s->model->n_params; i++) {
+        const struct wk_param *p = &s->model->params[i];
+        const struct wk_st_tensor *t = wk_weights_find(st, p);
+
+        if (t && upload(st, t, s, i, err) < 0)
+            return -1;
+        if (!t && !wk_weights_may_lack(p)) {
+            hg_err_set(err, HG_E_INPUT, "no tensor %s, which model %s needs", p->name,
+                       s->model->name);
+            hg_err_at(err, st->path, "");
+            return hg_err_hint(err, "`hpcgrid-worker inspect %s` says what the file holds",
+                               st->path);
+        }
+        if (!t && s->comm->rank == 0)
+            hg_info("%s: no %s; it starts anew", st->path, p->name);
+    }
+    return check_rest(st, s, err);
+}
+
+int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)
+{
+    struct wk_st st;
+    int rc;
+
+    if (wk_st_open(path, &st, err) < 0)
+        return -1;
+    rc = load_all(&st, s, err);
+    wk_st_close(&st);
+    return rc;
+}

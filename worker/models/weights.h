@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A model's parameters in a safetensors file, under the names that Hugging Face gives them. */
+#ifndef WK_MODELS_WEIGHTS_H
+#define WK_MODELS_WEIGHTS_H
+
+#include "models/model.h"
+#include "models/safetensors.h"
+
+struct wk_strategy;
+
+/* The tensor of a file that is this parameter: by its name, without "bert." in front, or with a norm's old names gamma and beta. NULL if
+ * there is none. */
+const struct wk_st_tensor *wk_weights_find(const struct wk_st *st, const struct wk_param *p);
+
+/* Has the tensor the parameter's shape? */
+bool wk_weights_fits(const struct wk_st_tensor *t, const struct wk_param *p);
+
+/* A head that a file of another task lacks: it starts anew, as its init says. */
+bool wk_weights_may_lack(const struct wk_param *p);
+
+/* Tensors that mean nothing to the model and are no mistake: heads of other tasks, the pooler, position numbers, a checkpoint's
+ * own. */
+bool wk_weights_may_ignore(const char *name);
+
+/* Set the values of all parameters from a file. Fails with INPUT: damaged, of another model, NaN. */
+int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err);
+
+#endif
