@@ -4,12 +4,16 @@
 #include <stdio.h>
 
 #include "cmd/cells.h"
+#include "plan/preflight.h"
 
 static const char *site;
+static bool data_check = true;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
       0 },
+    { HG_OPT_FLAG, 0, "data-check", &data_check, NULL,
+      "look at the data, too (--no-data-check: do not)", 0, 0 },
     { 0 },
 };
 
@@ -43,7 +47,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
         hg_cmd_warn(&count);
         print_verdict(m, &count);
-        rc = 0;
+        rc = data_check ? hg_preflight_data(m, NULL, errs) : 0;
     }
     hg_cells_count_done(&count);
     hg_matrix_free(m);

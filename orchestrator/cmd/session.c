@@ -15,6 +15,7 @@
 #include "box/box.h"
 #include "cmd/cells.h"
 #include "cmd/runbox.h"
+#include "plan/preflight.h"
 #include "run/lock.h"
 
 #define REACH_TRIES 3
@@ -263,7 +264,8 @@ static int begin(struct hg_session *s, const struct hg_session_wish *wish,
 
     s->running = m->running;
     s->max_queued = m->site->max_queued;
-    if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0)
+    if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0 ||
+        (!wish->skip_data && hg_preflight_data(m, select, errs) < 0))
         return -1;
     if (!wish->box && reach(s, m, &err) < 0)
         return add(errs, &err);

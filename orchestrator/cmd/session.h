@@ -29,8 +29,9 @@ const char *hg_cmd_reports(const char *option);
 /* Choices of a command that starts from a matrix. */
 struct hg_session_wish {
     const char *matrix, *site, *select, *reports;
-    bool fresh; /* a new run, though there is one */
-    bool box;   /* in a box of its own */
+    bool fresh;     /* a new run, though there is one */
+    bool box;       /* in a box of its own */
+    bool skip_data; /* do not ask the worker whether the data are there */
     bool steal;
 };
 

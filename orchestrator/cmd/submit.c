@@ -8,6 +8,7 @@
 #include "cmd/session.h"
 
 static struct hg_session_wish wish;
+static bool data_check = true;
 static bool as_json;
 
 static const struct hg_opt opts[] = {
@@ -17,6 +18,8 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
     { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",
       0, 0 },
+    { HG_OPT_FLAG, 0, "data-check", &data_check, NULL,
+      "look at the data first (--no-data-check: do not)", 0, 0 },
     { HG_OPT_STRING, 0, "reports", &wish.reports, "DIR", "where runs are kept (reports)", 0, 0 },
     { HG_OPT_FLAG, 0, "steal", &wish.steal, NULL, "take the run from a process on another machine",
       0, 0 },
@@ -95,6 +98,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     wish.matrix = argv[0];
+    wish.skip_data = !data_check;
     if (hg_session_begin(&s, &wish, argc, argv, errs) < 0)
         return -1;
     if (hg_session_check(&s, errs) == 0) {

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "plan/batch.h"
+#include "plan/preflight.h"
 #include "plan/template.h"
 #include "run/attempt.h"
 #include "run/outcome.h"
@@ -363,27 +364,6 @@ static int push_launcher(const struct node *n, const struct hg_template_vars *va
     return rc;
 }
 
-/* hpcgrid-worker: named by the environment, beside this program (installed or in the build tree),
- * else on the PATH. Yours. */
-static char *find_worker(const char *self)
-{
-    const char *named = getenv("HPCGRID_WORKER");
-    char *dir = hg_fs_dirname(self);
-    char *beside = dir ? hg_fs_join(dir, "hpcgrid-worker") : NULL;
-    char *above = dir ? hg_fs_dirname(dir) : NULL;
-    char *built = above ? hg_fs_join(above, "worker/hpcgrid-worker") : NULL;
-    char *found = strdup(named && named[0]                ? named
-                         : beside && hg_fs_exists(beside) ? beside
-                         : built && hg_fs_exists(built)   ? built
-                                                          : "hpcgrid-worker");
-
-    free(dir);
-    free(above);
-    free(beside);
-    free(built);
-    return found;
-}
-
 static int push_argv(const struct node *n, const char *self, const struct hg_template_vars *vars,
                      struct hg_words *words, struct hg_err *err)
 {
@@ -399,7 +379,7 @@ static int push_argv(const struct node *n, const char *self, const struct hg_tem
             return hg_err_set(err, HG_E_INPUT, "the command has no words left for this cell");
         return 0;
     }
-    worker = find_worker(self);
+    worker = hg_worker_find(self);
     cell = hg_fs_join(n->dir, "cell.json");
     rc = worker && cell && hg_words_push(words, worker) == 0 &&
                  hg_words_push(words, "train") == 0 && hg_words_push(words, "--cell") == 0 &&

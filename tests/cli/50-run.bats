@@ -170,3 +170,35 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [ "$status" = 4 ]
     [[ "$stderr" == *'"nothing" has no run yet'* ]]
 }
+
+@test "data that the worker does not find are said before anything is made" {
+    cat >worker <<'END'
+#!/bin/sh
+[ "$1 $2" = "check --cell" ] || exit 2
+echo "$(jq -r .dataset "$3") $HPCGRID_DATA $PWD" >>"$ASKED.worker"
+[ "$(jq -r .dataset "$3")" = mnist ] || exit 0
+echo "hpcgrid-worker: error: data: no such folder" >&2
+exit 3
+END
+    chmod +x worker
+    jq '.workload = {program: "hpcgrid-worker", model: "rnn", epochs: 1} | .axes = {dataset: ["mnist-slice", "mnist"], seed: [1, 2, 3]}
+        | .site.env = {HPCGRID_DATA: "/site/data"}' m.json >w.json
+    export HPCGRID_WORKER=$PWD/worker HPCGRID_DATA=/of/this/shell
+    run --separate-stderr "$hpcgrid" submit w.json
+    echo "$stderr"
+    [ "$status" = 3 ]
+    [[ "$stderr" =~ "error: cell "rnn-[a-z0-9-]+": data: no such folder" ]]
+    [ ! -e reports ]
+    [ ! -s asked ]
+    # once for each data set, as a job would see it
+    diff asked.worker - <<END
+mnist-slice /site/data $PWD
+mnist /site/data $PWD
+END
+    run --separate-stderr "$hpcgrid" check w.json
+    [ "$status" = 3 ]
+    run --separate-stderr "$hpcgrid" submit w.json -s 'dataset=mnist-slice'
+    [ "$status" = 0 ]
+    run --separate-stderr "$hpcgrid" submit w.json --no-data-check
+    [ "$status" = 0 ]
+}

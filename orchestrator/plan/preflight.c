@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/preflight.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/vec.h"
+#include "model/cell.h"
+
+#define COMBINATIONS_MAX 16
+#define LIMIT_S 30.0 /* for one of them */
+
+char *hg_worker_find(const char *self)
+{
+    const char *named = getenv("HPCGRID_WORKER");
+    char *dir = hg_fs_dirname(self);
+    char *beside = dir ? hg_fs_join(dir, "hpcgrid-worker") : NULL;
+    char *above = dir ? hg_fs_dirname(dir) : NULL;
+    char *built = above ? hg_fs_join(above, "worker/hpcgrid-worker") : NULL;
+    char *found = strdup(named && named[0]                ? named
+                         : beside && hg_fs_exists(beside) ? beside
+                         : built && hg_fs_exists(built)   ? built
+                                                          : "hpcgrid-worker");
+
+    free(dir);
+    free(above);
+    free(beside);
+    free(built);
+    return found;
+}
+
+/* ---- The environment that a job would have ---- */
+
+struct words {
+    char **items;
+    size_t n, cap;
+};
+
+static int push_word(struct words *list, char *word)
+{
+    char **slot = word ? HG_VEC_PUSH(list) : NULL;
+
+    if (!slot) {
+        free(word);
+        return -1;
+    }
+    *slot = word;
+    return 0;
+}
+
+static void free_words(struct words *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i]);
+    HG_VEC_DONE(list);
+}
+
+/* Placeholders need a cell; such a variable is left out. */
+static int push_env(struct words *list, const json_t *env)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)env, name, value)
+    {
+        const char *text = json_string_value(value);
+
+        if (text && !strstr(text, "{{") && push_word(list, hg_str_printf("%s=%s", name, text)) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* HPCGRID_DATA of this shell does not reach a job. Variables of the site and the workload stand in front: the
+ * first of a name counts. */
+static int make_env(const struct hg_matrix *m, struct words *list)
+{
+    char **end;
+
+    if (push_env(list, m->workload.env) < 0 || push_env(list, m->site->env) < 0)
+        return -1;
+    for (char **e = environ; *e; e++)
+        if (strncmp(*e, "HPCGRID_DATA=", 13) != 0 && push_word(list, strdup(*e)) < 0)
+            return -1;
+    end = HG_VEC_PUSH(list);
+    if (!end)
+        return -1;
+    *end = NULL;
+    return 0;
+}
+
+/* ---- Asking ---- */
+
+struct preflight {
+    const struct hg_matrix *m;
+    const struct hg_selector *select;
+    char *worker;
+    struct words env;
+    struct words seen; /* combinations, as text */
+    bool absent;       /* there is no worker to ask */
+    struct hg_errs *errs;
+};
+
+/* The part of a cell that its data depend on. */
+static char *combination_of(const json_t *cell)
+{
+    static const char *const keys[] = { "model", "dataset", "data", "vocab" };
+    struct hg_buf text = HG_BUF_INIT;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *value = json_object_get(cell, keys[i]);
+
+        if (value)
+            hg_json_dump(value, HG_JSON_COMPACT, &text);
+        hg_buf_puts(&text, "\n");
+    }
+    return hg_buf_detach(&text);
+}
+
+static bool was_seen(const struct preflight *p, const char *combination)
+{
+    for (size_t i = 0; i < p->seen.n; i++)
+        if (strcmp(p->seen.items[i], combination) == 0)
+            return true;
+    return false;
+}
+
+/* What the worker said, without who said it. */
+static void add_problem(struct preflight *p, const struct hg_cell *cell, const char *said,
+                        int status)
+{
+    static const char *const prefixes[] = { "hpcgrid-worker: ", "error: " };
+    struct hg_err *err = hg_errs_next(p->errs);
+    char ended[64];
+
+    hg_proc_status_format(status, ended);
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(said, prefixes[i], strlen(prefixes[i])) == 0)
+            said += strlen(prefixes[i]);
+    hg_err_set(err, HG_E_INPUT, "cell %s: %.*s", cell->id, (int)strcspn(said, "\n"),
+               *said ? said : ended);
+    hg_err_hint(err, "--no-data-check, if only the nodes see the data");
+}
+
+/* Read what it prints until it ends. 1: time is up. */
+static int read_all(struct hg_proc *proc, struct hg_buf *said, int *status, struct hg_err *err)
+{
+    char chunk[4096];
+    int rc = hg_proc_wait(proc->pid, LIMIT_S, status, err);
+    ssize_t n;
+
+    if (rc == 1) {
+        kill(proc->pid, SIGKILL);
+        hg_proc_wait(proc->pid, -1, status, NULL);
+    }
+    while ((n = read(proc->err, chunk, sizeof chunk)) > 0) /* a message fits the pipe */
+        hg_buf_append(said, chunk, (size_t)n);
+    close(proc->err);
+    return rc;
+}
+
+static int ask_worker(struct preflight *p, const struct hg_cell *cell, const char *path,
+                      struct hg_err *err)
+{
+    const char *const argv[] = { p->worker, "check", "--cell", path, NULL };
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    struct hg_buf said = HG_BUF_INIT;
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_proc proc;
+    int status = 0, rc;
+
+    spec.argv = argv;
+    spec.env = (const char *const *)p->env.items;
+    spec.cwd = p->m->workload.cwd ? p->m->workload.cwd : p->m->dir;
+    spec.in = spec.out = HG_PROC_NULL;
+    spec.err = HG_PROC_PIPE;
+    if (hg_proc_start(&spec, &proc, &why) < 0) {
+        hg_warn("the data are not checked: %s", why.text);
+        p->absent = true;
+        return 0;
+    }
+    rc = read_all(&proc, &said, &status, err);
+    if (rc == 1)
+        hg_warn("the data are not checked: hpcgrid-worker did not end within %g s", LIMIT_S);
+    else if (rc == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        p->absent = true; /* one that cannot be asked yet */
+    else if (rc == 0 && status)
+        add_problem(p, cell, hg_buf_str(&said), status);
+    hg_buf_done(&said);
+    return rc < 0 ? -1 : 0;
+}
+
+/* The worker reads a cell from a file. */
+static int check_cell(struct preflight *p, const struct hg_cell *cell)
+{
+    char path[] = "/tmp/hpcgrid-check-XXXXXX";
+    int fd = mkstemp(path);
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = -1;
+
+    hg_json_dump(cell->members, HG_JSON_COMPACT, &text);
+    if (fd < 0 || text.failed || hg_fs_write_all(fd, text.data, text.len) < 0)
+        hg_err_sys(&err, "cannot write %s", path);
+    else
+        rc = ask_worker(p, cell, path, &err);
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    hg_buf_done(&text);
+    hg_errs_add(p->errs, &err);
+    return rc;
+}
+
+static int visit(const struct hg_cell *cell, void *context)
+{
+    struct preflight *p = context;
+    struct hg_err err = HG_ERR_INIT;
+    char *combination;
+    int match = hg_selector_match(p->select, cell->id, cell->members, &err);
+
+    if (match <= 0)
+        return hg_errs_add(p->errs, &err);
+    combination = combination_of(cell->members);
+    if (!combination)
+        return -1;
+    if (was_seen(p, combination)) {
+        free(combination);
+        return 0;
+    }
+    if (push_word(&p->seen, combination) < 0 || check_cell(p, cell) < 0)
+        return -1;
+    return p->absent || p->seen.n >= COMBINATIONS_MAX; /* 1 ends the walk */
+}
+
+int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *select,
+                      struct hg_errs *errs)
+{
+    struct preflight p = { .m = m, .select = select, .errs = errs };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_cells_count count = { 0 };
+    size_t before = errs->n;
+    char *self;
+    int rc = -1;
+
+    if (!m->workload.program || strcmp(m->workload.program, "hpcgrid-worker") != 0)
+        return 0;
+    self = hg_fs_self(&err);
+    p.worker = self ? hg_worker_find(self) : NULL;
+    if (!p.worker || make_env(m, &p.env) < 0)
+        hg_err_oom(&err);
+    else
+        rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, &count, errs);
+    hg_errs_add(errs, &err);
+    hg_cells_count_done(&count);
+    free_words(&p.env);
+    free_words(&p.seen);
+    free(p.worker);
+    free(self);
+    return rc < 0 || errs->n > before ? -1 : 0;
+}
