@@ -296,13 +296,23 @@ static void add_names(json_t *o, const char *key, json_t *list)
 
 static int describe(int argc, char **argv, struct hg_errs *errs)
 {
-    json_t *o = json_object(), *models = json_array(), *strategies = json_array(),
-           *backends = json_array();
+    bool json = true; /* there is no other form */
+    const struct hg_opt opts[] = {
+        { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
+        { 0 },
+    };
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    json_t *o, *models, *strategies, *backends;
     struct hg_buf text = HG_BUF_INIT;
 
-    (void)argv;
-    if (argc > 0)
-        return hg_err_set(hg_errs_next(errs), HG_E_USAGE, "describe: too many arguments");
+    if (hg_opt_parse(opts, &argc, argv, err) == 0 && argc > 0)
+        hg_err_set(err, HG_E_USAGE, "describe: too many arguments");
+    if (err->code)
+        return hg_errs_add(errs, err);
+    o = json_object();
+    models = json_array();
+    strategies = json_array();
+    backends = json_array();
     for (const struct wk_model_entry *m = wk_models; m->name; m++) {
         const struct wk_model_kind *kind = wk_model_get(m->name, NULL);
 
@@ -341,8 +351,8 @@ static const struct wk_cmd cmd_doctor = { "doctor", "versions, device, threads a
                                           doctor, NULL };
 
 static const struct wk_cmd *const commands[] = {
-    &cmd_train,      &wk_cmd_tokenize, &wk_cmd_features, &wk_cmd_eval_squad,
-    &wk_cmd_inspect, &cmd_describe,    &cmd_doctor,
+    &cmd_train,         &wk_cmd_check,   &wk_cmd_tokenize, &wk_cmd_features,
+    &wk_cmd_eval_squad, &wk_cmd_inspect, &cmd_describe,    &cmd_doctor,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

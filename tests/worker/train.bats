@@ -119,6 +119,34 @@ train() {
     [[ "$output" == */nowhere/* ]]
 }
 
+@test "check finds what is wrong with a cell and its data, and trains nothing" {
+    echo '{"epochs": 1000000}' >c.json
+    run "$worker" check --cell c.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"c.json:1:12: error: /epochs: 1000000 is out of range"* ]]
+    echo '{"epochs": 1000, "strategy": "ddp", "nodes": 2, "tasks_per_node": 2}' >c.json
+    HPCGRID_CELL=c.json run "$worker" check
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [ "$(ls)" = c.json ]
+    mkdir data
+    cp "$HPCGRID_SOURCE"/tests/data/mnist/*.gz data
+    echo '{"data": "data"}' >c.json
+    run "$worker" check --config c.json
+    [ "$status" -eq 0 ]
+    head -c 1000 "$HPCGRID_SOURCE"/tests/data/mnist/train-images-idx3-ubyte.gz >data/train-images-idx3-ubyte.gz
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"data/train-images-idx3-ubyte.gz: error: damaged gzip data (unexpected end of file)"* ]]
+    echo '{"strategy": "ddp", "nodes": 2, "tasks_per_node": 2, "samples": 260}' >c.json
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"the last batch of an epoch would hold 1 sample a rank (260 samples, 4 ranks, batch 64)"* ]]
+    echo '{"strategy": "single", "nodes": 2, "tasks_per_node": 1}' >c.json
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+}
+
 @test "doctor, describe, version and help answer" {
     run "$worker" doctor
     [ "$status" -eq 0 ]

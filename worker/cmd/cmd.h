@@ -16,6 +16,7 @@ struct wk_cmd {
     void (*help)(struct hg_buf *out); /* append the help screen; NULL: the summary says it all */
 };
 
-extern const struct wk_cmd wk_cmd_tokenize, wk_cmd_features, wk_cmd_eval_squad, wk_cmd_inspect;
+extern const struct wk_cmd wk_cmd_check, wk_cmd_tokenize, wk_cmd_features, wk_cmd_eval_squad,
+    wk_cmd_inspect;
 
 #endif

@@ -338,3 +338,18 @@ out:
     wk_train_close(&t);
     return rc;
 }
+
+int wk_train_check(const struct wk_config *c, struct hg_err *err)
+{
+    struct wk_comm comm = { .world = c->nodes && c->tasks_per_node
+                                         ? (int)(c->nodes * c->tasks_per_node)
+                                         : 1 };
+    struct wk_train t = { .config = c, .comm = &comm };
+    int rc = -1;
+
+    t.kind = wk_model_get(c->model, err);
+    if (t.kind && wk_strategy_get(c->strategy, comm.world, err) && open_data(&t, err) == 0)
+        rc = check_last_batch(&t, err);
+    wk_train_close(&t);
+    return rc;
+}
