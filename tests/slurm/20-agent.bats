@@ -74,6 +74,18 @@ END
     [ "$(poll | jq -r '.[] | select(.state == "PENDING") | .tasks')" = "$(seq -s, 0 2 998)" ]
 }
 
+@test "an array that is cancelled before any task has started stays known" {
+    id=$(submit '.array = "0-99" | .extra = ["--hold"]' | jq .ok.job_id)
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+    [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["0-99","CANCELLED"]]' ]
+}
+
+@test "cancelled by its tasks it stays known, too, but Slurm forgets which they were" {
+    id=$(submit '.array = "0-99" | .extra = ["--hold"]' | jq .ok.job_id)
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"0-99\"}" | jq -e .ok
+    [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["","CANCELLED"]]' ]
+}
+
 @test "states, exit codes and times of tasks come back" {
     printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
     submit '.array = "0-1"' | jq -e .ok
