@@ -16,7 +16,14 @@ struct wk_cmd {
     void (*help)(struct hg_buf *out); /* append the help screen; NULL: the summary says it all */
 };
 
-extern const struct wk_cmd wk_cmd_check, wk_cmd_tokenize, wk_cmd_features, wk_cmd_eval_squad,
-    wk_cmd_inspect;
+extern const struct wk_cmd wk_cmd_train, wk_cmd_check, wk_cmd_tokenize, wk_cmd_features,
+    wk_cmd_eval_squad, wk_cmd_inspect, wk_cmd_describe, wk_cmd_doctor;
+
+/* Errors to stderr in one write, so that ranks do not mix their lines. */
+void wk_cmd_print_errors(struct hg_errs *errs, int rank, int world);
+
+/* Threads of a rank: OMP_NUM_THREADS, else what the cell says (it may be NULL), else all cores when there is one rank. */
+struct wk_config;
+int wk_cmd_threads(const struct wk_config *config, int world);
 
 #endif

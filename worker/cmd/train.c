@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hpcgrid-worker train: ranks found and held against what was asked, signals, the result file whatever happens. */
+#include "train/train.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/opt.h"
+#include "cmd/cmd.h"
+
+#define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
+
+static volatile sig_atomic_t keeps_checkpoint;
+
+#define STOP_LIMIT_S 10 /* a step that waits for a rank which is gone never ends */
+
+static void on_stop(int number)
+{
+    wk_train_signal(number);
+    if (!keeps_checkpoint) /* else the step and the file take what they take */
+        alarm(STOP_LIMIT_S);
+}
+
+/* The time limit is near: stop with a checkpoint where one is kept, else use the time that is left. */
+static void on_usr1(int number)
+{
+    static const char text[] = "hpcgrid-worker: warning: the time limit is near; no checkpoint is "
+                               "kept, training goes on\n";
+
+    if (keeps_checkpoint)
+        wk_train_signal(number);
+    else if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        return;
+}
+
+/* The signal's default action again: it ended the training, now it ends the process. */
+static void pass_signal_on(int number)
+{
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESETHAND };
+    struct sigaction warn = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+
+    sigaction(SIGTERM, &stop, NULL);
+    sigaction(SIGINT, &stop, NULL);
+    sigaction(SIGUSR1, &warn, NULL);
+}
+
+/* Ranks that share cores must not spin while they wait for each other. */
+static void be_polite(int world, int threads)
+{
+    if ((long)world * threads > sysconf(_SC_NPROCESSORS_ONLN))
+        setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+static int check_world(const struct wk_config *c, int world, struct hg_err *err)
+{
+    long long asked = c->nodes && c->tasks_per_node ? c->nodes * c->tasks_per_node : world;
+
+    if (!wk_strategy_get(c->strategy, world, err))
+        return -1;
+    if (asked == world)
+        return 0;
+    hg_err_set(err, HG_E_ENV,
+               "the cell is %lld node%s with %lld rank%s each, but a world of %d was started",
+               c->nodes, c->nodes == 1 ? "" : "s", c->tasks_per_node,
+               c->tasks_per_node == 1 ? "" : "s", world);
+    return hg_err_hint(err,
+                       "start %lld ranks with mpirun or `srun --mpi=pmix`, or leave nodes and "
+                       "tasks_per_node out",
+                       asked);
+}
+
+struct job {
+    struct wk_config config;
+    struct wk_result result;
+    struct wk_comm *comm;
+    const char *result_path;
+    int rank, world;
+};
+
+static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
+{
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    int threads, rc;
+
+    if (wk_config_load(cell, &j->config, errs) < 0)
+        return -1;
+    keeps_checkpoint = j->config.checkpoint != NULL;
+    threads = wk_cmd_threads(&j->config, j->world);
+    if (check_world(&j->config, j->world, err) < 0)
+        return hg_errs_add(errs, err);
+    be_polite(j->world, threads);
+    j->comm = wk_comm_open(err);
+    if (!j->comm)
+        return hg_errs_add(errs, err);
+    j->rank = j->comm->rank;
+    j->world = j->comm->world;
+    rc = wk_train_all(&j->config, j->comm, threads, &j->result, err);
+    if (rc < 0)
+        hg_errs_add(errs, err);
+    return rc;
+}
+
+static void describe_failure(struct job *j, struct hg_errs *errs)
+{
+    hg_errs_sort(errs);
+    j->result.error = errs->items[0];
+    j->result.error_rank = j->rank;
+    gethostname(j->result.error_host, sizeof j->result.error_host - 1);
+}
+
+static int save_result(const struct job *j, struct hg_errs *errs)
+{
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+
+    if (!j->result_path || (j->rank != 0 && !j->result.error.code))
+        return 0;
+    return wk_result_save(&j->result, j->result_path, j->rank, err) < 0 ? hg_errs_add(errs, err)
+                                                                        : 0;
+}
+
+static int print_result(const struct job *j, bool json)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (j->rank != 0)
+        return 0;
+    if (json) {
+        json_t *o = wk_result_encode(&j->result);
+
+        hg_json_dump(o, HG_JSON_INDENT, &text);
+        hg_buf_puts(&text, "\n");
+        json_decref(o);
+    } else {
+        wk_result_format(&j->result, &text);
+    }
+    fputs(hg_buf_str(&text), stdout);
+    hg_buf_done(&text);
+    return fflush(stdout);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    const char *cell = getenv("HPCGRID_CELL"), *config = NULL;
+    struct job j = { .result_path = getenv("HPCGRID_RESULT") };
+    bool json = false;
+    const struct hg_opt opts[] = {
+        { HG_OPT_STRING, 0, "cell", &cell, "FILE", "a cell's JSON ($HPCGRID_CELL)", 0, 0 },
+        { HG_OPT_STRING, 0, "config", &config, "FILE",
+          "the same, written by hand; - is standard input", 0, 0 },
+        { HG_OPT_STRING, 0, "result", &j.result_path, "FILE",
+          "where the result goes ($HPCGRID_RESULT)", 0, 0 },
+        { HG_OPT_FLAG, 0, "json", &json, NULL, "print the result as JSON", 0, 0 },
+        { 0 },
+    };
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    int rc, code = 0;
+    bool goes_on;
+
+    j.result.start_mono_s = hg_clock_mono_s();
+    if (hg_opt_parse(opts, &argc, argv, err) < 0)
+        return hg_errs_add(errs, err);
+    if (config)
+        cell = config;
+    if (argc > 0 || !cell) {
+        hg_err_set(err, HG_E_USAGE,
+                   argc > 0 ? "train: too many arguments" : "train: no cell given");
+        hg_err_hint(err, "usage: hpcgrid-worker train --cell FILE");
+        return hg_errs_add(errs, err);
+    }
+    wk_comm_environment(&j.rank, &j.world);
+    catch_signals();
+    rc = run_job(&j, cell, errs);
+    if (rc < 0)
+        describe_failure(&j, errs);
+    goes_on = j.result.stopped_with_checkpoint;
+    if (save_result(&j, errs) < 0)
+        rc = -1;
+    if (rc == 0 && print_result(&j, json) != 0)
+        rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
+    if (rc < 0) {
+        code = goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
+        wk_cmd_print_errors(errs, j.rank, j.world);
+    }
+    if (rc < 0 && !goes_on && j.comm && j.world > 1)
+        j.comm->kind->abort(j.comm, code);
+    wk_comm_close(j.comm);
+    wk_result_done(&j.result);
+    wk_config_done(&j.config);
+    if (wk_train_stopped() && !goes_on && !(code == 0 && keeps_checkpoint))
+        pass_signal_on(wk_train_stopped());
+    return code;
+}
+
+static void help(struct hg_buf *out)
+{
+    hg_buf_puts(
+        out,
+        "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
+        "Train as the JSON object in FILE says. Under mpirun or srun --mpi=pmix all ranks train\n"
+        "together; a result is written also when training fails. Parameters:\n\n");
+    wk_config_help(out);
+}
+
+const struct wk_cmd wk_cmd_train = {
+    .name = "train",
+    .summary = "train as a cell says and write its result",
+    .run = run,
+    .help = help,
+};
