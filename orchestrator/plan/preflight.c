@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -190,8 +190,6 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     rc = read_all(&proc, &said, &status, err);
     if (rc == 1)
         hg_warn("the data are not checked: hpcgrid-worker did not end within %g s", LIMIT_S);
-    else if (rc == 0 && WIFEXITED(status) && WEXITSTATUS(status) == 2)
-        p->absent = true; /* one that cannot be asked yet */
     else if (rc == 0 && status)
         add_problem(p, cell, hg_buf_str(&said), status);
     hg_buf_done(&said);

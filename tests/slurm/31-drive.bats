@@ -149,7 +149,7 @@ count() { "$HPCGRID" status "$1" --json | jq -r ".counts.$2 // 0"; }
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 7 ]
 }
 
-@test "one node dies under its cell: Slurm starts it again, and that attempt counts" {
+@test "a requeued cell is pending again, not failed" {
     local pid node
     matrix fall 1 4 '.axes = {"i": [1]}'
     "$HPCGRID" run fall.json >out 2>log &
