@@ -228,6 +228,20 @@ static void describe(const struct wk_train *t)
     snprintf(r->model, sizeof r->model, "%s", c->model);
 }
 
+static const struct wk_model_kind *make_kind(const struct wk_config *c, struct hg_err *err)
+{
+    const struct wk_model_size size = { .layers = c->layers,
+                                        .hidden = c->hidden,
+                                        .heads = c->heads,
+                                        .intermediate = c->intermediate,
+                                        .vocab_size = c->vocab_size,
+                                        .positions = c->positions,
+                                        .gelu = strcmp(c->gelu, "tanh") == 0 ? WK_GELU_TANH
+                                                                             : WK_GELU_ERF };
+
+    return wk_model_make(c->model, &size, err);
+}
+
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
@@ -236,14 +250,6 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                                            .weights = c->init };
     const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
     const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
-
-    const struct wk_model_size size = { c->layers,
-                                        c->hidden,
-                                        c->heads,
-                                        c->intermediate,
-                                        c->vocab_size,
-                                        c->positions,
-                                        strcmp(c->gelu, "tanh") == 0 ? WK_GELU_TANH : WK_GELU_ERF };
 
     *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
     t->optim = (struct wk_optim){ .rho = c->rho,
@@ -254,7 +260,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                                   .decay_all = strcmp(c->decay, "all") == 0,
                                   .clip_norm = c->clip_norm };
     t->optim.kind = wk_optim_get(c->optimizer, err);
-    t->kind = wk_model_make(c->model, &size, err);
+    t->kind = make_kind(c, err);
     if (!backend || !t->optim.kind || !t->kind)
         return -1;
     t->dev = backend->open(threads, err);
@@ -347,7 +353,7 @@ int wk_train_check(const struct wk_config *c, struct hg_err *err)
     struct wk_train t = { .config = c, .comm = &comm };
     int rc = -1;
 
-    t.kind = wk_model_get(c->model, err);
+    t.kind = make_kind(c, err);
     if (t.kind && wk_strategy_get(c->strategy, comm.world, err) && open_data(&t, err) == 0)
         rc = check_last_batch(&t, err);
     wk_train_close(&t);
