@@ -362,7 +362,7 @@ static size_t column_header_lines(const struct grid *g, size_t key, size_t from,
 static void append_header(const struct grid *g, size_t from, size_t to)
 {
     size_t n_keys = g->r->n_column_keys;
-    bool shared = n_keys == 0 || (n_keys == 1 && !names_key(g, 0)) || g->r->n_row_keys == 0;
+    bool shared = n_keys == 0 || (n_keys == 1 && !names_key(g, 0));
 
     for (size_t key = 0; key < (n_keys ? n_keys : 1); key++) {
         size_t lines = n_keys ? column_header_lines(g, key, from, to) : 0;

@@ -46,6 +46,12 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
     same_as_golden two-sets.text "$labs/lab-strategies.json" "$labs/lab-bert-a100.json" --rows source,nodes
 }
 
+@test "columns of numbers say what they are, without rows, too" {
+    set_of '{"cell": {"secs": 1}, "train_s": 1}, {"cell": {"secs": 2}, "train_s": 2}' >set.json
+    "$hpcgrid" report set.json --columns secs >out
+    grep -qx 'secs *1 *2' out
+}
+
 @test "the table in reports/README.md is the one that comes out" {
     "$hpcgrid" report "$labs/lab-strategies.json" | head -20 >out || true
     sed -n '/^    lab-strategies · /,/^    \.\.\.$/s/^    //p; /^$/p' "$HPCGRID_SOURCE/reports/README.md" >readme
