@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/session.h"
@@ -48,6 +49,16 @@ static void clear_line(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
+/* Where to read what a cell printed; nothing if it never began. */
+static void tell_logs(const struct hg_session *s, const char *id, const struct hg_run_cell *cell)
+{
+    char *path = hg_rundir_path(&s->rd, "cells/%s/%u.%u/err.log", id, cell->claim, cell->restarts);
+
+    if (path && hg_fs_exists(path))
+        hg_info("what it printed: %s, and out.log beside it", path);
+    free(path);
+}
+
 /* Cells that came to a bad end since the last look, with their reason. */
 static void tell_failures(struct hg_session *s, struct progress *p)
 {
@@ -72,6 +83,8 @@ static void tell_failures(struct hg_session *s, struct progress *p)
             clear_line(p);
             hg_info("%s: %s%s%s", s->plan->items[b].ids[i], hg_cell_state_names[cell->state],
                     *text ? ": " : "", text);
+            if (p->failures == 1)
+                tell_logs(s, s->plan->items[b].ids[i], cell);
             if (p->failures == FAILURES_SHOWN)
                 hg_info("further ones are not listed here: hpcgrid status --cells");
         }

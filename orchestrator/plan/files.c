@@ -177,6 +177,7 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
     }
     if (!hg_fs_exists(path)) {
         hg_err_set(err, HG_E_NOTFOUND, "%s has no plan.json", dir);
+        hg_err_hint(err, "whoever began it was stopped: `hpcgrid run MATRIX` begins again");
     } else if (hg_json_load(path, &doc, err) == 0) {
         schema = json_string_value(json_object_get(doc.root, "schema"));
         if (!schema || strcmp(schema, SCHEMA) != 0)
