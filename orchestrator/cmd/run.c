@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/picks.h"
 #include "cmd/session.h"
 
 static struct hg_session_wish wish;
@@ -29,8 +30,12 @@ static int rerun(struct hg_session *s, struct hg_errs *errs)
     unsigned bad = 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT | 1u << HG_CELL_OOM |
                    1u << HG_CELL_NODE_FAIL | 1u << HG_CELL_CANCELLED | 1u << HG_CELL_LOST;
     struct hg_err err = HG_ERR_INIT;
-    long n = hg_drive_again(s->drive, bad, &err);
+    struct hg_picks picks;
+    long n = -1;
 
+    if (hg_picks_make(&picks, s->rd.path, hg_drive_state(s->drive), wish.select, &err) == 0)
+        n = hg_drive_again(s->drive, bad, hg_picks_fits, &picks, &err);
+    hg_picks_done(&picks);
     if (n < 0)
         return hg_errs_add(errs, &err);
     if (n > 0)

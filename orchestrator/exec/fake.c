@@ -257,7 +257,7 @@ void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t
     for (size_t i = 0; i < x->attempts.n; i++) {
         const struct attempt *a = &x->attempts.items[i];
 
-        if (a->batch != batch || a->line != line || a->claim != claim ||
+        if (a->batch != batch || a->line != line || (claim && a->claim != claim) ||
             (attempt->claimed && a->restarts < attempt->restarts))
             continue;
         attempt->claimed = true;

@@ -317,7 +317,8 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     if (d->o.visible_s < 0)
         d->o.visible_s = default_visible_s(rd->path);
     if (open_journal(d, err) < 0 || journal_opening(d, err) < 0 || make_tasks(d, err) < 0 ||
-        make_log_folder(d, err) < 0 || hg_drive_again(d, 1u << HG_CELL_REFUSED, err) < 0) {
+        make_log_folder(d, err) < 0 ||
+        hg_drive_again(d, 1u << HG_CELL_REFUSED, NULL, NULL, err) < 0) {
         hg_drive_close(d);
         return NULL;
     }
@@ -360,7 +361,9 @@ int hg_drive_finish(struct hg_drive *d, struct hg_err *err)
     return hg_journal_commit(d->journal, err);
 }
 
-long hg_drive_again(struct hg_drive *d, unsigned statuses, struct hg_err *err)
+long hg_drive_again(struct hg_drive *d, unsigned statuses,
+                    bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                    struct hg_err *err)
 {
     const struct hg_run_state *state = hg_drive_state(d);
     long n = 0;
@@ -372,7 +375,8 @@ long hg_drive_again(struct hg_drive *d, unsigned statuses, struct hg_err *err)
 
         for (size_t i = 0; i < state->batches.items[b].n; i++)
             if (hg_cell_is_over(&state->batches.items[b].cells[i]) &&
-                statuses & 1u << state->batches.items[b].cells[i].state)
+                statuses & 1u << state->batches.items[b].cells[i].state &&
+                (!picks || picks(context, (int)b + 1, (uint32_t)i)))
                 hg_ranges_add(&set, (uint32_t)i);
         hg_ranges_format(&set, &lines);
         n += (long)hg_ranges_count(&set);

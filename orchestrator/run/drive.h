@@ -62,9 +62,11 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
  * there, and would it take one job of every batch that was never submitted? Each problem is added. */
 int hg_drive_check(struct hg_drive *d, struct hg_errs *errs);
 
-/* Let these cells, which have ended without a good result, run again. statuses: bit set of enum
- * hg_cell_state. Returns how many, or -1. */
-long hg_drive_again(struct hg_drive *d, unsigned statuses, struct hg_err *err);
+/* Let cells that have ended without a good result run again: those in one of the states (a bit set of enum
+ * hg_cell_state) that picks says (NULL: all of them). Returns how many, or -1. */
+long hg_drive_again(struct hg_drive *d, unsigned statuses,
+                    bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                    struct hg_err *err);
 
 /* What a pass left behind. */
 struct hg_drive_pass {

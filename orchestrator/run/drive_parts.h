@@ -45,6 +45,7 @@ struct hg_drive {
     double poll_wall_s; /* when the last of them was begun */
     bool fresh;         /* it was in this pass */
     bool looked_back;   /* results of cells given up earlier were looked for */
+    bool adopted;       /* ... of cells that wait */
     size_t table_tasks; /* ours that it showed */
     uint32_t *shown;    /* by submission - 1: the last poll that showed any job of it */
     size_t n_shown;
@@ -95,6 +96,9 @@ void hg_drive_away(struct hg_drive *d, const struct hg_err *why);
 /* table.c: fold a poll into the journal; collects what has to be stopped. */
 int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err);
 int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err);
+/* Was its waiting task one that we end in order to send it again? Then it is no person's wish that it was
+ * cancelled: whoever asked for it may have died, or the answer got lost. */
+bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cell);
 /* PENDING, RUNNING, or ENDED for every other word; what is still completing counts as running. */
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
 /* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */

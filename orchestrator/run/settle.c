@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
@@ -14,16 +15,23 @@
 #define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
 #define MARGIN_S 2.0    /* clocks of two machines */
 
-static int find_attempt(const struct hg_drive *d, const struct hg_submission *sub, uint32_t line,
+/* claim 0: any. */
+static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                         struct hg_attempt *a, struct hg_err *err)
 {
     *a = (struct hg_attempt){ 0 };
     if (d->o.io.attempt)
-        return d->o.io.attempt(d->o.io.context, sub->batch, line, sub->claim, a, err);
-    if (line >= d->plan->items[sub->batch - 1].n)
+        return d->o.io.attempt(d->o.io.context, batch, line, claim, a, err);
+    if (line >= d->plan->items[batch - 1].n)
         return 0;
-    return hg_attempt_find(&d->rd, d->plan->items[sub->batch - 1].ids[line], sub->claim,
-                           d->plan->run_key, a, err);
+    return hg_attempt_find(&d->rd, d->plan->items[batch - 1].ids[line], claim, d->plan->run_key, a,
+                           err);
+}
+
+static int find_attempt(const struct hg_drive *d, const struct hg_submission *sub, uint32_t line,
+                        struct hg_attempt *a, struct hg_err *err)
+{
+    return find_claimed(d, sub->batch, line, sub->claim, a, err);
 }
 
 /* ---- Verdicts ---- */
@@ -37,7 +45,7 @@ static const struct {
     { "OUT_OF_MEMORY", "oom", "killed: out of memory" },
     { "NODE_FAIL", "node_fail", "its node failed" },
     { "BOOT_FAIL", "node_fail", "its node did not boot" },
-    { "CANCELLED", "cancelled", "cancelled" },
+    { "CANCELLED", "cancelled", "" },
     { "PREEMPTED", "cancelled", "preempted by another job" },
     { "REVOKED", "cancelled", "revoked" },
 };
@@ -88,6 +96,8 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
     double time_s = d->plan->items[sub->batch - 1].time_s;
     bool shown = sub->number <= d->n_shown && d->shown[sub->number - 1] == d->polls;
 
+    if (d->fresh && !a->claimed && shown && task->missed >= 2 && hg_drive_was_redone(d, cell))
+        return hg_drive_tell(d, "lost", sub, index, "", 0, "the node could not start it", err);
     /* A waiting part of an array leaves no trace when it is cancelled. A job that Slurm forgot is
      * gone as a whole. */
     if (d->fresh && !a->claimed && (cell->cancel || (shown && task->missed >= 2)))
@@ -332,13 +342,59 @@ static int look_back(struct hg_drive *d, struct hg_err *err)
     return hg_drive_flush(d, err);
 }
 
+/* Lines of a batch that wait and have a good result all the same: `sbatch batches/1.sh` by hand, or a
+ * late end of what was to run again. */
+static int find_good(struct hg_drive *d, int batch, struct hg_ranges *good, struct hg_err *err)
+{
+    const struct hg_run_batch *b = &hg_journal_state(d->journal)->batches.items[batch - 1];
+
+    for (size_t i = 0; i < b->n; i++) {
+        struct hg_attempt a;
+
+        if (b->cells[i].state != HG_CELL_WAITING)
+            continue;
+        if (find_claimed(d, batch, (uint32_t)i, 0, &a, err) < 0)
+            return -1;
+        if (a.done && strcmp(a.status, "ok") == 0 && hg_ranges_add(good, (uint32_t)i) < 0)
+            return hg_err_oom(err);
+    }
+    return 0;
+}
+
+static int adopt_results(struct hg_drive *d, struct hg_err *err)
+{
+    char *cells = hg_rundir_path(&d->rd, "cells");
+    bool any = d->o.io.attempt || (cells && hg_fs_exists(cells));
+    size_t n = hg_journal_state(d->journal)->batches.n;
+    int rc = cells ? 0 : hg_err_oom(err);
+
+    for (size_t b = 0; b < n && rc == 0 && any && !d->adopted; b++) {
+        struct hg_ranges good = HG_RANGES_INIT;
+        struct hg_buf lines = HG_BUF_INIT;
+
+        rc = find_good(d, (int)b + 1, &good, err);
+        hg_ranges_format(&good, &lines);
+        if (rc == 0 && good.n) {
+            hg_info("cells that have a good result already: %zu", hg_ranges_count(&good));
+            rc = hg_drive_say(
+                d, "adopted",
+                json_pack("{s:i,s:s}", "batch", (int)b + 1, "lines", hg_buf_str(&lines)), err);
+        }
+        hg_ranges_done(&good);
+        hg_buf_done(&lines);
+    }
+    d->adopted = true;
+    free(cells);
+    return rc < 0 ? -1 : hg_drive_commit(d, err);
+}
+
 int hg_drive_settle(struct hg_drive *d, struct hg_err *err)
 {
     const struct hg_run_state *state = hg_journal_state(d->journal);
     double mono = hg_drive_mono(d);
     size_t before;
 
-    if (look_back(d, err) < 0)
+    if (look_back(d, err) < 0 || adopt_results(d, err) < 0)
         return -1;
     if (d->fresh && (settle_doubts(d, err) < 0 || ask_history(d, err) < 0))
         return -1;

@@ -115,6 +115,13 @@ static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state nex
     return ended;
 }
 
+bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cell)
+{
+    const char *last = hg_run_text(hg_journal_state(d->journal), cell);
+
+    return !cell->cancel && cell->losses < 3 && hg_reason_find(last)->class == HG_REASON_REDO;
+}
+
 static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
                      const struct hg_submission *sub, uint32_t index, struct hg_err *err)
 {
@@ -140,6 +147,9 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
     else if (!task->gone_s || cell->state != HG_CELL_ENDED) /* the wait for its result begins */
         task->gone_s = hg_drive_mono(d);
     text = text_of(job, next, ended);
+    if (next == HG_CELL_ENDED && strcmp(job->state, "CANCELLED") == 0 &&
+        hg_drive_was_redone(d, cell))
+        return hg_drive_tell(d, "lost", sub, index, "", 0, hg_run_text(state, cell), err);
     if (cell->state == next && cell->restarts == job->restarts &&
         strcmp(hg_run_text(state, cell), text) == 0)
         return 0;

@@ -143,6 +143,9 @@ count() { "$HPCGRID" status "$1" --json | jq -r ".counts.$2 // 0"; }
     [ "$status" = 1 ]
     [ "$(count bad failed)" = 1 ]
     touch fixed
+    run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=1..2
+    [ "$status" = 1 ]
+    [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 6 ]
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed
     [ "$status" = 0 ]
     [ "$(count bad ok)" = 6 ]

@@ -357,6 +357,86 @@ static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **
     end_world(&w);
 }
 
+static unsigned unheard;
+
+/* The request arrives, the answer does not. */
+static int cancel_unheard(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+{
+    if (fake->cancel(x, job_id, tasks, err) < 0)
+        return -1;
+    return unheard++ ? 0 : hg_err_set(err, HG_E_AGAIN, "no answer in time");
+}
+
+static void test_a_launch_failure_is_tried_anew_though_the_answer_got_lost(void **state)
+{
+    struct hg_executor deaf = *fake;
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 3;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w,
+               "{\"tasks\":{\"1:1\":[{\"held\":true,\"reason\":\"launch failed requeued "
+               "held\"},{}]}}",
+               &cells, 1);
+    deaf.cancel = cancel_unheard;
+    w.options.executor = &deaf;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts,
+                        "ok 2, failed 1"); /* held each time: tried so often, then given up */
+    assert_int_equal(hg_drive_state(w.drive)->submissions.n, 4);
+    end_world(&w);
+}
+
+static bool is_line_2(void *context, int batch, uint32_t line)
+{
+    return context == NULL && batch == 1 && line == 2;
+}
+
+static void test_only_what_is_picked_runs_again(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 4;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"result\":\"failed\"}}", &cells, 1);
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED, is_line_2, NULL, NULL), 1);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(hg_fake_runs(w.exec, 1, i), i == 2 ? 2 : 1);
+    end_world(&w);
+}
+
+/* `sbatch batches/1.sh` by hand leaves results, and no journal. */
+static void test_good_results_of_others_do_not_run_again(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 5;
+    char path[64];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"tasks\":{\"1:3\":[{\"result\":\"failed\"},{}]}}", &cells, 1);
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    hg_drive_close(w.drive);
+    snprintf(path, sizeof path, "%s/events.jsonl", w.dir);
+    assert_int_equal(unlink(path), 0);
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 4);
+    assert_int_equal(hg_drive_state(w.drive)->submissions.n, 1);
+    assert_string_equal(hg_drive_state(w.drive)->submissions.items[0].tasks, "0");
+    assert_int_equal(hg_drive_state(w.drive)->submissions.items[0].offset, 3);
+    end_world(&w);
+}
+
 static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -373,8 +453,8 @@ static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
     open_drive(&w);
     assert_true(drive_to_end(&w, &err) >= 0);
     assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 8);
-    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT, NULL),
-                     1);
+    assert_int_equal(
+        hg_drive_again(w.drive, 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT, NULL, NULL, NULL), 1);
     assert_true(drive_to_end(&w, &err) >= 0);
     assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 9);
     for (uint32_t i = 0; i < 5; i++)
@@ -699,6 +779,9 @@ int main(void)
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
         cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
+        cmocka_unit_test(test_a_launch_failure_is_tried_anew_though_the_answer_got_lost),
+        cmocka_unit_test(test_only_what_is_picked_runs_again),
+        cmocka_unit_test(test_good_results_of_others_do_not_run_again),
         cmocka_unit_test(test_a_plan_that_grew_runs_only_what_is_new),
         cmocka_unit_test(test_a_reader_sees_what_the_table_says),
         cmocka_unit_test(test_a_full_disk_stops_it_before_the_request),
