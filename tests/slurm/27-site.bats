@@ -1,0 +1,83 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Sites put a program of their own between users and slurmctld (job_submit/lua). What it says must reach the user, and
+# what it rewrites or delays must not lose a submission.
+
+load box
+
+setup_file() {
+    box_need
+    box_up cpu:1x0 MessageTimeout=3 AuthInfo=ttl=20
+    lua 'return slurm.SUCCESS'
+    echo 'JobSubmitPlugins=lua' >>"$SLURM_CONF"
+    kill -KILL "$(box_pid slurmctld)"
+    box_heal
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+    KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
+    printf '#!/bin/bash\nexec "$@"\n' >run.sh
+}
+
+# lua BODY: what slurmctld does with every job from now on; it reads a changed script again
+lua() {
+    cat >"$BOX_DIR/job_submit.lua.new" <<END
+function slurm_job_submit(job, partitions, uid)
+    $1
+end
+function slurm_job_modify(job, record, partitions, uid)
+    return slurm.SUCCESS
+end
+return slurm.SUCCESS
+END
+    # Slurm reads it again when it is newer by a whole second than what it read last.
+    touch -d "@$(($(date +%s) + 10 * (${BATS_TEST_NUMBER:-0} + 1)))" "$BOX_DIR/job_submit.lua.new"
+    mv "$BOX_DIR/job_submit.lua.new" "$BOX_DIR/job_submit.lua"
+}
+
+submit() {
+    jq -nc --arg key "$KEY" --arg dir "$PWD" '{id: 1, op: "submit", job: {key: $key, name: "cell", script: ($dir + "/run.sh"),
+        work_dir: $dir, output: ($dir + "/hg-" + $key + ".out"), args: ["true"], extra: ["--hold"]}}' | "$AGENT"
+}
+poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | select(.key == $key)]'; }
+
+@test "a refusal comes in the site's own words" {
+    lua 'slurm.log_user("No job without a budget.\nAsk at the desk, room 101.") return slurm.ERROR'
+    run submit
+    echo "$output"
+    [ "$(jq -r .error.code <<<"$output")" = refused ]
+    [[ "$(jq -r .error.message <<<"$output")" == *"the site's submit plugin said no"* ]]
+    [[ "$(jq -r .error.site <<<"$output")" == *"No job without a budget."*"Ask at the desk, room 101."* ]]
+    [ "$(poll)" = "[]" ]
+}
+
+@test "a remark about a job that is accepted comes along" {
+    lua 'slurm.log_user("This partition is slow today.") return slurm.SUCCESS'
+    run submit
+    [[ "$(jq -r .ok.site <<<"$output")" == *"This partition is slow today."* ]]
+}
+
+@test "a job whose name and comment the site rewrites is still found" {
+    lua 'job.name = "renamed" job.comment = "site policy 7" return slurm.SUCCESS'
+    id=$(submit | jq .ok.job_id)
+    [ "$(scontrol show job "$id" | grep -c "JobName=renamed\$\|Comment=site policy 7")" = 2 ]
+    [ "$(poll | jq -c '[.[].job_id]')" = "[$id]" ]
+}
+
+@test "a submit limit is: again, whatever Slurm calls it" {
+    lua 'return 2050'
+    [ "$(submit | jq -c '[.error.code, .error.errno]')" = '["again",2050]' ]
+}
+
+@test "a plugin that is slower than the message timeout makes it ambiguous, and the job appears" {
+    lua 'local now = os.time() while os.time() < now + 5 do end return slurm.SUCCESS'
+    run submit
+    [ "$(jq -r .error.code <<<"$output")" = ambiguous ]
+    box_wait 20 eval '[ "$(poll | jq length)" = 1 ]'
+}
