@@ -45,6 +45,35 @@ static const char *near_part(const json_error_t *je)
     return near ? near : "";
 }
 
+/* jansson stands behind the token that it names: people look for its beginning. */
+static int token_column(const json_error_t *je)
+{
+    const char *token = near_part(je), *end = strrchr(token, '\'');
+    int column = je->column > 0 ? je->column : 1, n = 0;
+
+    if (strncmp(token, " near '", 7) != 0)
+        return column;
+    for (token += 7; token < end; token++)
+        n += ((unsigned char)*token & 0xc0) != 0x80;
+    return n > 0 && n <= column ? column - n + 1 : column;
+}
+
+/* What people coming from other formats write; NULL if it is none of that. */
+static const char *syntax_hint(const char *text, const json_error_t *je)
+{
+    const char *near = near_part(je);
+
+    if (memcmp(text, "\xef\xbb\xbf", strnlen(text, 3)) == 0 && text[0])
+        return "the file begins with a byte order mark: save it as UTF-8 without one";
+    if (strncmp(near, " near '/", 8) == 0 || strncmp(near, " near '#", 8) == 0)
+        return "JSON has no comments: a member that begins with _ can hold one";
+    if (near[0] && near[7] == 39) /* the token is a single quote */
+        return "JSON has double quotes only";
+    if (strncmp(near, " near '}", 8) == 0 || strncmp(near, " near ']", 8) == 0)
+        return "is there a comma too many before it?";
+    return NULL;
+}
+
 /* Parse text that is ours already; it goes into the document or is freed. */
 static int parse_owned(const char *file, char *text, size_t len, struct hg_json_doc *doc,
                        struct hg_err *err)
@@ -62,9 +91,11 @@ static int parse_owned(const char *file, char *text, size_t len, struct hg_json_
 
         hg_err_set(err, HG_E_INPUT, "%s%s", syntax_problem(code), near_part(&je));
         hg_err_at(err, file, NULL);
+        if (code == json_error_invalid_syntax && syntax_hint(made.text, &je))
+            hg_err_hint(err, "%s", syntax_hint(made.text, &je));
         if (err && err->line == 0) {
             err->line = je.line > 0 ? je.line : 1;
-            err->column = je.column > 0 ? je.column : 1;
+            err->column = token_column(&je);
         }
         hg_json_doc_done(&made);
         return -1;
@@ -228,7 +259,8 @@ static struct hg_err *add_error(const struct hg_json_doc *doc, const char *point
                                 struct hg_errs *errs, const char *fmt, va_list ap)
 {
     struct hg_err *err = hg_errs_next(errs);
-    const char *place = doc->text ? find_pointer(doc->text, pointer, at_key) : NULL;
+    bool kept = errs->n && err == &errs->items[errs->n - 1]; /* else only counted */
+    const char *place = doc->text && kept ? find_pointer(doc->text, pointer, at_key) : NULL;
     struct hg_buf text = HG_BUF_INIT;
 
     hg_buf_vprintf(&text, fmt, ap);
