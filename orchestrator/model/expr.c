@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -32,12 +33,14 @@ struct hg_exprs {
 
 /* ---- The watchdog: a timer of processor time that ticks while expressions exist ---- */
 
-#define TICK_US 250000
+#define TICK_US 50000
+#define GROWTH_MAX_KB (256 << 10) /* jq aborts when its stack passes 1 GiB: stop well before */
 #define TICKS_MAX (HG_EXPR_LIMIT_S * 1000000 / TICK_US)
 
 static const struct expr *volatile running; /* being evaluated now */
 static const struct hg_exprs *volatile running_set;
 static volatile sig_atomic_t ticks; /* since that evaluation began */
+static long peak_at_first_tick_kb;
 static unsigned n_sets;
 
 static void say(const char *text)
@@ -63,13 +66,27 @@ static void say_and_exit(const char *text)
     _exit(3);
 }
 
+static long peak_kb(void)
+{
+    struct rusage usage = { 0 };
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
 static void on_tick(int signal_number)
 {
     const struct expr *e = running;
 
     (void)signal_number;
-    if (e && ++ticks > TICKS_MAX)
+    if (!e)
+        return;
+    if (++ticks > TICKS_MAX)
         say_and_exit(e->endless);
+    if (ticks == 1)
+        peak_at_first_tick_kb = peak_kb();
+    else if (peak_kb() - peak_at_first_tick_kb > GROWTH_MAX_KB)
+        say_and_exit(e->memory);
 }
 
 static void on_no_memory(void *data)
@@ -437,7 +454,7 @@ int hg_exprs_add(struct hg_exprs *x, const char *text, const char *place, struct
     e->text = strdup(text);
     e->endless = hg_str_printf("%s: the expression does not end; stopped after %d s", place,
                                HG_EXPR_LIMIT_S);
-    e->memory = hg_str_printf("%s: the expression needs more memory than there is", place);
+    e->memory = hg_str_printf("%s: the expression needs too much memory; stopped", place);
     if (!e->text || !e->endless || !e->memory)
         hg_err_oom(err);
     else if (scan(e, err) == 0)
@@ -445,6 +462,11 @@ int hg_exprs_add(struct hg_exprs *x, const char *text, const char *place, struct
     free_expr(e);
     x->n--;
     return -1;
+}
+
+size_t hg_exprs_count(const struct hg_exprs *x)
+{
+    return x->n;
 }
 
 const struct hg_expr_uses *hg_exprs_uses(const struct hg_exprs *x, int i)
@@ -531,26 +553,33 @@ static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_e
         hg_err_hint(err, "in: %.200s", e->text);
 }
 
+static jq_state *compile_closed(struct hg_exprs *x, const struct expr *e)
+{
+    char *closed = hg_str_printf("%s(%s\n)", program_head, e->text);
+    jq_state *jq = closed ? compile(x, closed) : NULL;
+
+    free(closed);
+    return jq;
+}
+
 /* Compile one expression: bare first, for the message that belongs to the text as written, then in
  * brackets, as it would stand beside others. */
 static int compile_alone(struct hg_exprs *x, struct expr *e, struct hg_err *err)
 {
     char *bare = hg_str_printf("%s%s", program_head, e->text);
-    char *closed = hg_str_printf("%s(%s\n)", program_head, e->text);
     jq_state *jq = NULL;
 
-    if (!bare || !closed)
+    if (!bare)
         hg_err_oom(err);
     else if (!e->closed)
         hg_err_set(err, HG_E_INPUT,
                    "the expression does not compile: a bracket or a string is open at its end, or "
                    "closed once too often");
-    else if (!(jq = compile(x, bare)) || !(e->own = compile(x, closed)))
+    else if (!(jq = compile(x, bare)) || !(e->own = compile_closed(x, e)))
         describe(x, e, err);
     if (jq)
         jq_teardown(&jq);
     free(bare);
-    free(closed);
     return e->own ? 0 : -1;
 }
 
@@ -619,7 +648,8 @@ static int failed(jv invalid, struct hg_err *err)
     return -1;
 }
 
-static int collect(jq_state *jq, jv *out, struct hg_err *err)
+/* *many: it has more to give, so that jq stands in the middle of the program. */
+static int collect(jq_state *jq, jv *out, bool *many, struct hg_err *err)
 {
     jv first = jq_next(jq), second;
 
@@ -635,6 +665,7 @@ static int collect(jq_state *jq, jv *out, struct hg_err *err)
         if (!jv_is_valid(second))
             return failed(second, err);
         jv_free(second);
+        *many = true;
         hg_err_set(err, HG_E_INPUT, "the expression gives more than one value");
         return hg_err_hint(err, "is there a stray comma?");
     }
@@ -643,20 +674,39 @@ static int collect(jq_state *jq, jv *out, struct hg_err *err)
     return 1;
 }
 
+/* jq 1.6 aborts when a program is ended or begun anew inside path(): the old state is left alone,
+ * which loses some memory once for each expression that is wrong in this way. */
+static void abandon(struct hg_exprs *x, struct expr *e)
+{
+    if (e->own)
+        e->own = compile_closed(x, e);
+    else
+        x->joint = compile_joint(x);
+}
+
 int hg_exprs_eval(struct hg_exprs *x, int i, jv cell, jv hw, jv *out, struct hg_err *err)
 {
-    const struct expr *e = &x->items[i];
+    struct expr *e = &x->items[i];
     jq_state *jq = e->own ? e->own : x->joint;
+    bool many = false;
     jv input = jv_array_set(jv_array_sized(3), 0, jv_number(i));
     int rc;
 
+    if (!jq) { /* memory was gone when it was to be compiled anew */
+        jv_free(input);
+        jv_free(hw);
+        jv_free(cell);
+        return hg_err_oom(err);
+    }
     input = jv_array_set(input, 1, hw);
     input = jv_array_set(input, 2, cell);
     ticks = 0;
     running_set = x;
     running = e;
     jq_start(jq, input, 0);
-    rc = collect(jq, out, err);
+    rc = collect(jq, out, &many, err);
     running = NULL;
+    if (many)
+        abandon(x, e);
     return rc;
 }

@@ -42,6 +42,7 @@ void hg_exprs_free(struct hg_exprs *x);
  * run (now, env, input). */
 int hg_exprs_add(struct hg_exprs *x, const char *text, const char *place, struct hg_err *err);
 
+size_t hg_exprs_count(const struct hg_exprs *x);
 const struct hg_expr_uses *hg_exprs_uses(const struct hg_exprs *x, int i);
 const char *hg_exprs_text(const struct hg_exprs *x, int i);
 

@@ -254,7 +254,14 @@ static json_t *json_of_jv_inner(jv v)
     return json;
 }
 
-/* JSON of a value, numbers rounded; NULL for a number that is none (or no memory). Consumes v. */
+/* A string that no variable and no file of ours could hold. */
+static bool has_nul(jv v)
+{
+    return (size_t)jv_string_length_bytes(jv_copy(v)) != strlen(jv_string_value(v));
+}
+
+/* JSON of a value, numbers rounded; NULL for a number that is none, a string with a NUL (or no memory).
+ * Consumes v. */
 static json_t *json_of_jv(jv v)
 {
     json_t *json = NULL;
@@ -265,7 +272,8 @@ static json_t *json_of_jv(jv v)
             json = hg_json_number(hg_value_round(jv_number_value(v)));
         break;
     case JV_KIND_STRING:
-        json = json_stringn(jv_string_value(v), (size_t)jv_string_length_bytes(jv_copy(v)));
+        if (!has_nul(v))
+            json = json_stringn(jv_string_value(v), (size_t)jv_string_length_bytes(jv_copy(v)));
         break;
     case JV_KIND_TRUE:
     case JV_KIND_FALSE:
@@ -431,8 +439,10 @@ static int derive_value(struct hg_finisher *f, const struct hg_derive *d, const 
     hg_expr_show(jv_copy(out), shown);
     json = json_of_jv(out);
     if (!json)
-        return hg_err_set(err, HG_E_INPUT, "the expression gives %s, which is no finite number",
-                          shown);
+        return hg_err_set(
+            err, HG_E_INPUT,
+            "the expression gives %s, which has no place in a cell (no finite number, or a NUL)",
+            shown);
     rc = hg_pool_add(f->g->pool, json, result);
     json_decref(json);
     return rc < 0 ? hg_err_oom(err) : 0;
