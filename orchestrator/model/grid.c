@@ -12,6 +12,11 @@
 
 #define NAMES_MAX 256
 #define MATCH_VALUES_MAX 100000
+/* No person writes more; without bounds a file of 16 MB could keep us busy for hours. */
+#define KEYS_MAX 2048
+#define RULES_MAX 5000
+#define EXPRS_MAX 300
+#define EXPR_TEXT_MAX 4096
 
 /* ---- Columns ---- */
 
@@ -20,6 +25,7 @@ struct parse {
     const struct hg_matrix *m;
     struct hg_judge judge;
     struct hg_errs *errs;
+    bool full; /* of keys; said once */
 };
 
 int hg_grid_column(const struct hg_grid *g, const char *name)
@@ -44,6 +50,12 @@ static int add_column(struct parse *p, const char *name)
 
     if (found >= 0)
         return found;
+    if (p->g->columns.n == KEYS_MAX) {
+        if (!p->full)
+            hg_json_error(&p->m->doc, "", p->errs, "more than %d different keys", KEYS_MAX);
+        p->full = true;
+        return -1;
+    }
     c = HG_VEC_PUSH(&p->g->columns);
     if (!c)
         return out_of_memory(p);
@@ -476,9 +488,17 @@ static char *place_of(struct parse *p, const char *pointer)
 static int add_expr(struct parse *p, const json_t *json, const char *pointer)
 {
     struct hg_err err = HG_ERR_INIT;
-    char *place = place_of(p, pointer);
-    int i =
-        place ? hg_exprs_add(p->g->exprs, json_string_value(json), place, &err) : hg_err_oom(&err);
+    char *place = NULL;
+    int i;
+
+    if (json_string_length(json) > EXPR_TEXT_MAX || hg_exprs_count(p->g->exprs) == EXPRS_MAX) {
+        hg_json_error(&p->m->doc, pointer, p->errs,
+                      "a matrix holds at most %d expressions of at most %d characters each",
+                      EXPRS_MAX, EXPR_TEXT_MAX);
+        return -1;
+    }
+    place = place_of(p, pointer);
+    i = place ? hg_exprs_add(p->g->exprs, json_string_value(json), place, &err) : hg_err_oom(&err);
 
     free(place);
     return i < 0 ? report(p, pointer, false, &err) : i;
@@ -572,6 +592,11 @@ static void parse_rules(struct parse *p)
 {
     const json_t *list = p->m->exclude;
 
+    if (json_array_size(list) > RULES_MAX) {
+        hg_json_error(&p->m->doc, "/exclude", p->errs, "%zu rules; the limit is %d",
+                      json_array_size(list), RULES_MAX);
+        return;
+    }
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct hg_rule *rule = HG_VEC_PUSH(&p->g->rules);
 
@@ -820,10 +845,7 @@ struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs)
     if (errs->n + errs->dropped == before &&
         (sort_columns(g) < 0 || make_identity(g, &m->workload)))
         out_of_memory(&p);
-    if (errs->n + errs->dropped == before)
-        return g;
-    hg_grid_free(g);
-    return NULL;
+    return g;
 }
 
 static void free_rule(struct hg_rule *rule)

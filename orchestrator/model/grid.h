@@ -121,7 +121,8 @@ struct hg_grid {
 
 struct hg_matrix;
 
-/* Compile a matrix whose members are decoded. Every problem goes to errs. NULL on failure. */
+/* Compile a matrix whose members are decoded. Every problem goes to errs; what could be read is given
+ * all the same, so that names can be looked up for further messages. NULL only without memory. */
 struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs);
 void hg_grid_free(struct hg_grid *g);
 

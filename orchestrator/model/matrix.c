@@ -69,6 +69,47 @@ static void check_texts(const struct hg_json_doc *doc, const json_t *value, cons
     hg_buf_done(&path);
 }
 
+static bool is_variable_name(const char *s)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+
+    return *s && !(*s >= '0' && *s <= '9') && s[strspn(s, letters)] == '\0';
+}
+
+static void check_env(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                      struct hg_errs *errs)
+{
+    const char *key;
+    json_t *text;
+
+    check_texts(doc, value, pointer, errs);
+    json_object_foreach((json_t *)value, key, text)
+    {
+        if (!is_variable_name(key))
+            hg_err_hint(hg_json_error(doc, pointer, errs,
+                                      "\"%.70s\" cannot be the name of a variable", key),
+                        "use letters, digits and _, not beginning with a digit");
+    }
+}
+
+/* Files lie beside hpcgrid's own in the attempt's folder. */
+static void check_files(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                        struct hg_errs *errs)
+{
+    const char *key;
+    json_t *text;
+
+    check_texts(doc, value, pointer, errs);
+    json_object_foreach((json_t *)value, key, text)
+    {
+        if (!hg_text_is_name(key))
+            hg_err_hint(
+                hg_json_error(doc, pointer, errs, "\"%.70s\" cannot be a file's name here", key),
+                "files are written into the attempt's folder, {{dir}}: up to 64 letters, "
+                "digits, ., _ and -, not beginning with . or -");
+    }
+}
+
 static void check_inner_words(const struct hg_json_doc *doc, const json_t *list,
                               const char *pointer, struct hg_errs *errs)
 {
@@ -117,8 +158,11 @@ static void check_command(const struct hg_json_doc *doc, const json_t *value, co
                           struct hg_errs *errs)
 {
     check_words(doc, value, pointer, errs);
-    if (json_is_array(value) && json_array_size(value) == 0)
-        hg_json_error(doc, pointer, errs, "an empty command");
+    if (json_is_array(value) &&
+        (json_array_size(value) == 0 || (json_is_string(json_array_get(value, 0)) &&
+                                         json_string_length(json_array_get(value, 0)) == 0)))
+        hg_err_hint(hg_json_error(doc, pointer, errs, "an empty command"),
+                    "the first word is the program to start");
 }
 
 static void check_results(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
@@ -164,9 +208,9 @@ const struct hg_field hg_workload_fields[] = {
     { "launch", HG_J_JSON, offsetof(struct hg_workload, launch), .check = check_words,
       .schema = WORDS_SCHEMA,
       .doc = "words instead of the site's launcher; `[]`: once, on the first node" },
-    { "env", HG_J_JSON, offsetof(struct hg_workload, env), .check = check_texts,
+    { "env", HG_J_JSON, offsetof(struct hg_workload, env), .check = check_env,
       .schema = TEXTS_SCHEMA, .doc = "environment variables: name and text, with placeholders" },
-    { "files", HG_J_JSON, offsetof(struct hg_workload, files), .check = check_texts,
+    { "files", HG_J_JSON, offsetof(struct hg_workload, files), .check = check_files,
       .schema = TEXTS_SCHEMA,
       .doc = "files to write before the start: name and text, with placeholders" },
     { "cwd", HG_J_STRING, offsetof(struct hg_workload, cwd),
@@ -512,7 +556,8 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
     if (top.workload)
         decode_workload(m, top.workload, errs);
     decode_limits(m, top.limits, errs);
-    /* Cells are judged even when a member elsewhere is wrong: all problems are reported. */
+    /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
+     * are reported. */
     if (m->site && m->workload.start && (m->workload.program || m->workload.words)) {
         m->grid = hg_grid_create(m, errs);
         if (m->grid) {
