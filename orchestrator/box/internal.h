@@ -36,8 +36,9 @@ void hg_box_boot_id(char out[static 40]);
 
 struct hg_box_tools {
     char *munged, *slurmctld, *slurmd, *sinfo;
-    char *mariadbd, *mariadb_install, *slurmdbd, *sacctmgr; /* NULL without accounting */
-    int version;                                            /* of slurmctld: 2205 for 22.05 */
+    char *mariadbd, *mariadb_install, *my_print_defaults, *slurmdbd,
+        *sacctmgr; /* NULL without accounting */
+    int version;   /* of slurmctld: 2205 for 22.05 */
 };
 
 /* Find the programs a box needs in PATH and the sbin folders. ENV with the apt line that installs

@@ -196,7 +196,7 @@ static int start_slurmd(struct keeper *kp, struct daemon *d, struct hg_err *err)
 static int run_once(const char *const *argv, struct hg_err *err)
 {
     struct hg_buf out = HG_BUF_INIT;
-    int status = 0, rc = hg_proc_capture(argv, DATABASE_S, NULL, &out, &status, err);
+    int status = 0, rc = hg_proc_capture(argv, DATABASE_S, &out, &out, &status, err);
 
     if (rc == 0 && status) {
         rc = hg_err_set(err, HG_E_ENV, "%s failed", argv[0]);

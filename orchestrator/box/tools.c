@@ -21,6 +21,8 @@ static const struct {
     { "mariadbd", "mariadb-server-core", offsetof(struct hg_box_tools, mariadbd), true },
     { "mariadb-install-db", "mariadb-server-core", offsetof(struct hg_box_tools, mariadb_install),
       true },
+    { "my_print_defaults", "mariadb-client-core", offsetof(struct hg_box_tools, my_print_defaults),
+      true }, /* mariadb-install-db calls it */
     { "slurmdbd", "slurmdbd", offsetof(struct hg_box_tools, slurmdbd), true },
     { "sacctmgr", "slurm-client", offsetof(struct hg_box_tools, sacctmgr), true },
 };

@@ -26,7 +26,11 @@ processes_of() {
     done
 }
 
-up() { eval "$("$HPCGRID" box up --name "$BOX" "$@")"; }
+up() {
+    local line
+    line=$("$HPCGRID" box up --name "$BOX" "$@") || return 1
+    eval "$line"
+}
 
 @test "a box comes up with the nodes and GPUs asked for, and runs a job on them" {
     up --nodes a100:2x3,cpu:1x0

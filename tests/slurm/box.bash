@@ -15,14 +15,15 @@ AGENT=${AGENT:-$HPCGRID_BUILD/orchestrator/hpcgrid-slurm}
 
 # box_up NODES [--accounting] [KEY=VALUE...]
 box_up() {
-    local nodes=$1 words=() setting
+    local nodes=$1 words=() setting line
     shift
     box_need
     for setting in "$@"; do
         if [ "$setting" = --accounting ]; then words+=(--accounting); else words+=(--set "$setting"); fi
     done
     BOX=t$$-$(basename "$BATS_TEST_FILENAME" .bats | tr -cd 'a-z0-9' | cut -c1-16)
-    eval "$("$HPCGRID" box up --name "$BOX" --nodes "$nodes" "${words[@]}")"
+    line=$("$HPCGRID" box up --name "$BOX" --nodes "$nodes" "${words[@]}") || return 1
+    eval "$line"
     BOX_DIR=$(dirname "$SLURM_CONF")
     export BOX BOX_DIR SLURM_CONF BOX_SPEC_NODES="$nodes" BOX_SPEC_SETTINGS="${words[*]}"
     export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
