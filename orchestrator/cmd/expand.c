@@ -237,8 +237,11 @@ static int list_table(const struct hg_matrix *m, struct expand *x, struct hg_cel
     if (x->shown)
         print_head(x);
     rc = hg_cells_walk(m, flags, print_row, x, count, x->errs);
-    putchar('\n');
+    if (x->shown)
+        putchar('\n');
     hg_cmd_print_count(m, count);
+    if (x->select)
+        printf("selected    %8zu   by -s, shown above\n", x->shown);
     return rc;
 }
 

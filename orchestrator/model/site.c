@@ -90,7 +90,7 @@ static const struct hg_field site_fields[] = {
     { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
       .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
     { "hardware", HG_J_JSON, offsetof(struct hg_site, json), HG_J_REQUIRED,
-      .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name: see below" },
+      .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name" },
     { 0 },
 };
 

@@ -72,6 +72,11 @@ number() {
     [[ "$output" == *"cells              3"* ]]
     run $hpcgrid expand -s '.nodes * .gpus_per_node == 4' --count design-example.json
     [[ "$output" == *"cells              6"* ]]
+    run $hpcgrid expand -s strategy=ddp,repeat=1 design-example.json
+    [ "${lines[-1]}" = "selected           3   by -s, shown above" ]
+    run $hpcgrid expand -s nodes=99 design-example.json
+    [ "$status" = 0 ]
+    [ "${lines[-1]}" = "selected           0   by -s, shown above" ]
     run $hpcgrid expand -s stratgy=ddp design-example.json
     [ "$status" = 2 ]
     [[ "$output" == *'did you mean "strategy"?'* ]]
