@@ -12,6 +12,7 @@
 #include "model/finish.h"
 #include "model/grid.h"
 #include "model/seen.h"
+#include "model/tables.h"
 
 #define SLUG_PART_MAX 24
 
@@ -336,8 +337,19 @@ static void warn_unknown_names(struct walk *w)
     }
 }
 
+/* An axis "env" does not vary workload.env, which is easily thought. */
+static void warn_words(struct walk *w)
+{
+    for (const struct hg_field *f = hg_workload_fields; f->kind != HG_J_END; f++)
+        if (hg_grid_has_key(w->g, f->name))
+            warn(w, "", "\"%s\" is a parameter of these cells; /workload/%s is the same for all",
+                 f->name, f->name);
+}
+
 static void warn_baselines(struct walk *w)
 {
+    if (w->g->has_baseline && w->g->baseline.n == 0)
+        warn(w, "/baseline", "an empty baseline: every cell is compared with itself");
     if (w->count->unbased)
         warn(w, "/baseline", "%llu cell%s will have no speedup: the baseline %s",
              (unsigned long long)w->count->unbased, w->count->unbased == 1 ? "" : "s",
@@ -712,6 +724,7 @@ static void sum_up(struct walk *w)
         warn(w, "", "hpcgrid-worker cannot use GPUs yet: on %s it will compute on the CPU", idle);
     warn_idle_rules(w);
     warn_unknown_names(w);
+    warn_words(w);
     warn_baselines(w);
 }
 

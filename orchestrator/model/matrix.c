@@ -92,6 +92,17 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
     }
 }
 
+static bool is_our_file(const char *name)
+{
+    static const char *const ours[] = { "claim.json", "cell.json",     "env.json", "out.log",
+                                        "err.log",    "workload.json", "ranks",    "result.json" };
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return true;
+    return false;
+}
+
 /* Files lie beside hpcgrid's own in the attempt's folder. */
 static void check_files(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                         struct hg_errs *errs)
@@ -102,7 +113,9 @@ static void check_files(const struct hg_json_doc *doc, const json_t *value, cons
     check_texts(doc, value, pointer, errs);
     json_object_foreach((json_t *)value, key, text)
     {
-        if (!hg_text_is_name(key))
+        if (is_our_file(key))
+            hg_json_error(doc, pointer, errs, "\"%s\" is a file of hpcgrid's own there", key);
+        else if (!hg_text_is_name(key))
             hg_err_hint(
                 hg_json_error(doc, pointer, errs, "\"%.70s\" cannot be a file's name here", key),
                 "files are written into the attempt's folder, {{dir}}: up to 64 letters, "
