@@ -12,7 +12,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'b', "box", &wish.box, NULL, "in a private Slurm on this machine", 0, 0 },
     { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
       0, 0 },
-    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "add only these cells", 0, 0 },
     { HG_OPT_FLAG, 0, "rerun-failed", &again, NULL,
       "also run again what ended without a good result", 0, 0 },
     { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",

@@ -14,7 +14,7 @@ static bool as_json;
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
       0, 0 },
-    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "add only these cells", 0, 0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
     { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",
       0, 0 },

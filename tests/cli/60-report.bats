@@ -234,8 +234,8 @@ no-schema|{"results": []}|"schema" is missing
 newer|{"schema": "hpcgrid-results/2", "results": []}|newer.json:1:12: error: /schema: unknown schema "hpcgrid-results/2"
 one-result|{"schema": "hpcgrid-result/1", "cell": {}}|name its run's folder instead
 nothing|{"schema": "hpcgrid-results/1", "results": []}|/results: no results in it
-nan|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": NaN}]}|nan.json:1:71: error: not valid JSON near 'NaN'
-infinity|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": 1e999}]}|infinity.json:1:73: error: a number too large
+nan|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": NaN}]}|nan.json:1:69: error: not valid JSON near 'NaN'
+infinity|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": 1e999}]}|infinity.json:1:69: error: a number too large
 negative|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": -5}]}|/results/0/train_s: expected a number that is not negative, found -5
 unit|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": "12.3 s"}]}|unit.json:1:69: error: /results/0/train_s: expected a number, found "12.3 s"
 no-cell|{"schema": "hpcgrid-results/1", "results": [{"train_s": 3}]}|/results/0: "cell" is missing
