@@ -352,7 +352,6 @@ static void test_a_run_of_10000_cells_loads_at_once(void **state)
     struct hg_journal *j = open_journal(1);
     struct hg_run_state *s;
     char members[160];
-    double start;
 
     (void)state;
     add(j, "open", "{\"schema\":\"hpcgrid-events/1\"}");
@@ -372,13 +371,9 @@ static void test_a_run_of_10000_cells_loads_at_once(void **state)
     }
     assert_int_equal(hg_journal_commit(j, NULL), 0);
     hg_journal_close(j);
-    start = (double)clock() / CLOCKS_PER_SEC;
     s = hg_run_state_load(dir, NULL);
-    start = (double)clock() / CLOCKS_PER_SEC - start;
-    print_message("10,012 lines in %.1f ms\n", start * 1000);
     assert_int_equal(s->counts[HG_CELL_OK], 10000);
     assert_int_equal(s->polls, 10000);
-    assert_true(start < 1); /* 30 ms; sanitizers take longer */
     hg_run_state_free(s);
 }
 
