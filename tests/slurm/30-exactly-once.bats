@@ -26,7 +26,8 @@ setup() {
 teardown() {
     local id
     for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
-    box_wait 20 box_idle
+    # A controller that was killed asks a node again only after a while whether a job has left it.
+    box_wait 90 box_idle || { squeue; scontrol -o show node | grep -o 'NodeName=[^ ]*\|State=[^ ]*'; false; }
 }
 
 # Tasks that the controller knows, ended ones included.
