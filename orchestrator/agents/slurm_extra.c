@@ -228,7 +228,7 @@ static int set_deadline(const struct setter *s)
 
 static int set_time_min(const struct setter *s)
 {
-    long long m;
+    long long m = 0;
 
     if (minutes(s, &m) < 0)
         return -1;
@@ -240,7 +240,7 @@ static int set_time_min(const struct setter *s)
 static int mebibytes(const struct setter *s, unsigned long long *out)
 {
     char *end;
-    unsigned long long v;
+    unsigned long long v = 0;
 
     errno = 0;
     v = strtoull(s->value, &end, 10);
@@ -260,7 +260,7 @@ static int mebibytes(const struct setter *s, unsigned long long *out)
 
 static int set_mem_per_cpu(const struct setter *s)
 {
-    unsigned long long v;
+    unsigned long long v = 0;
 
     if (s->desc->pn_min_memory != NO_VAL64)
         return hg_err_set(s->err, HG_E_REFUSED,
@@ -273,7 +273,7 @@ static int set_mem_per_cpu(const struct setter *s)
 
 static int set_tmp(const struct setter *s)
 {
-    unsigned long long v;
+    unsigned long long v = 0;
 
     if (mebibytes(s, &v) < 0)
         return -1;
@@ -283,7 +283,7 @@ static int set_tmp(const struct setter *s)
 
 static int set_mem_per_gpu(const struct setter *s)
 {
-    unsigned long long v;
+    unsigned long long v = 0;
 
     if (mebibytes(s, &v) < 0)
         return -1;
@@ -294,7 +294,7 @@ static int set_mem_per_gpu(const struct setter *s)
 
 static int set_cpus_per_gpu(const struct setter *s)
 {
-    long long v;
+    long long v = 0;
 
     if (number(s, s->value, 1, 65000, &v) < 0)
         return -1;
@@ -315,7 +315,7 @@ static int set_switches(const struct setter *s)
 {
     char *at = strchr(s->value, '@');
     struct setter wait = { .option = s->option, .value = at ? at + 1 : NULL, .err = s->err };
-    long long v, m;
+    long long v = 0, m = 0;
     char count[16];
 
     snprintf(count, sizeof count, "%.*s", (int)(at ? at - s->value : 15), s->value);
