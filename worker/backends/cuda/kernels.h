@@ -63,8 +63,8 @@ size_t wk_cuda_square_sum_scratch(size_t n);
 int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_type w,
                      const void *bias, int rows, int cols);
 /* d_bias (cols) += column sums of d_y (rows, cols) */
-int wk_cuda_bias_backward(wk_stream s, float *d_bias, enum wk_cuda_type t, const void *d_y, int rows,
-                          int cols, void *scratch);
+int wk_cuda_bias_backward(wk_stream s, float *d_bias, enum wk_cuda_type t, const void *d_y,
+                          int rows, int cols, void *scratch);
 size_t wk_cuda_bias_backward_scratch(int rows, int cols);
 
 /* ---- Batches out of a resident data set ---- */
@@ -183,7 +183,7 @@ size_t wk_cuda_span_loss_scratch(const struct wk_cuda_packing *p);
 struct wk_cuda_step {
     uint32_t number; /* for struct wk_cuda_rng */
     float lr;
-    float taken;  /* this update's number from 1; not read where a control counts */
+    float taken; /* this update's number from 1; not read where a control counts */
     float unused;
 };
 
