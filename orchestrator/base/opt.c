@@ -142,11 +142,38 @@ int hg_opt_parse(const struct hg_opt *opts, int *argc, char **argv, struct hg_er
     return 0;
 }
 
+/* The rare ones share lines: names only. */
+static void append_rare(const struct hg_opt *opts, struct hg_buf *out)
+{
+    size_t at = 0;
+
+    for (; opts->kind != HG_OPT_END; opts++) {
+        size_t n = strlen(opts->name) + (opts->arg ? strlen(opts->arg) + 1 : 0) + 2;
+
+        if (opts->help)
+            continue;
+        if (at == 0)
+            hg_buf_puts(out, "  also: ");
+        else if (at + n + 2 > 78)
+            hg_buf_puts(out, ",\n        ");
+        else
+            hg_buf_puts(out, ", ");
+        at = at == 0 || at + n + 2 > 78 ? 8 + n : at + 2 + n;
+        hg_buf_printf(out, "--%s%s%s", opts->name, opts->arg ? " " : "",
+                      opts->arg ? opts->arg : "");
+    }
+    hg_buf_puts(out, at ? "\n" : "");
+}
+
 void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out)
 {
+    const struct hg_opt *all = opts;
+
     for (; opts->kind != HG_OPT_END; opts++) {
         struct hg_buf left = HG_BUF_INIT;
 
+        if (!opts->help)
+            continue;
         if (opts->letter)
             hg_buf_printf(&left, "-%c, ", opts->letter);
         else
@@ -156,4 +183,5 @@ void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out)
         hg_buf_printf(out, "  %-25s %s\n", hg_buf_str(&left), opts->help);
         hg_buf_done(&left);
     }
+    append_rare(all, out);
 }

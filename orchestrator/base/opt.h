@@ -22,7 +22,7 @@ struct hg_opt {
     const char *name; /* without the dashes */
     void *target;     /* of the type the kind says; its value beforehand is the default */
     const char *arg;  /* name of the value in help; NULL for flags */
-    const char *help; /* one line */
+    const char *help; /* one line; NULL: rare, the help only lists its name */
     double min, max;  /* INT and REAL; both 0 = any */
 };
 

@@ -17,7 +17,7 @@
 #include "report/save.h"
 
 static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
-                  *reports;
+                  *reports, *numbers;
 static bool pivot, ranks;
 static long width;
 
@@ -28,8 +28,6 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to tabulate: train_s, eval.accuracy", 0,
       0 },
-    { HG_OPT_STRING, 0, "better", &better, "WAY", "higher: the metric is a rate; lower: a time", 0,
-      0 },
     { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
       0, 0 },
     { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
@@ -39,10 +37,10 @@ static const struct hg_opt opts[] = {
       0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write there instead of standard output", 0,
       0 },
-    { HG_OPT_INT, 0, "width", &width, "COLUMNS", "of the text table (the terminal's, else 80)", 40,
-      10000 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
-      0 },
+    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
+    { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", NULL, 0, 0 },
     { 0 },
 };
 
@@ -141,6 +139,10 @@ static int check_words(struct hg_errs *errs)
     }
     if (pivot && strcmp(format, "csv") != 0)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot goes with --format csv");
+    if (numbers && strcmp(format, "json") == 0)
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE,
+                   "--numbers does not go with --format json: JSON "
+                   "has seconds and points");
     if (ranks && (strcmp(format, "json") == 0 || strcmp(format, "latex") == 0))
         hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks goes with --format text, md or csv");
     return errs->n ? -1 : 0;
@@ -169,7 +171,7 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
         if (hg_cmd_results(argv[i], reports, set, &in->tables, errs) < 0)
             rc = -1;
     }
-    if (in->n != 1 || rows || columns || metric || better || where || baseline) {
+    if (in->n != 1 || rows || columns || metric || better || where || baseline || numbers) {
         free(in->tables); /* saved forms are those that the matrix asks for */
         in->tables = NULL;
     }
@@ -228,6 +230,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_err_oom(hg_errs_next(errs));
         goto out;
     }
+    if (numbers && hg_style_parse(numbers, &o.style, &err) < 0) {
+        hg_errs_add(errs, &err);
+        goto out;
+    }
     if (baseline && !(members = parse_baseline(baseline, &err))) {
         hg_errs_add(errs, &err);
         goto out;
@@ -256,9 +262,8 @@ const struct hg_cmd hg_cmd_report = {
     .summary = "Tabulate times, speedup and efficiency of runs and result sets.",
     .details =
         "RUN is a run's folder, NAME, NAME/002 or a matrix (its newest run); FILE a set\n"
-        "of results (\"schema\": \"hpcgrid-results/1\"; - is standard input). Keys that vary\n"
-        "besides rows and columns give a table each. Exit code 1: some cells have no good\n"
-        "result. Columns, formulas and footnotes: reports/README.md.",
+        "of results (\"schema\": \"hpcgrid-results/1\"; - is standard input). Exit code 1: a\n"
+        "cell has no good result. Options, columns, formulas, notes: reports/README.md.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

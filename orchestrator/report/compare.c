@@ -147,13 +147,13 @@ bool hg_compare_is_good(const struct hg_compare *c)
 
 /* ---- Text ---- */
 
-static void put_estimate(struct hg_sheet *s, const struct hg_point *p, enum hg_section section,
-                         int decimals)
+static void put_estimate(const struct hg_report *r, struct hg_sheet *s, const struct hg_point *p,
+                         enum hg_section section, int decimals)
 {
     struct hg_buf word = HG_BUF_INIT;
     struct hg_figure figure;
 
-    hg_figure_format(p, section, decimals, &figure);
+    hg_figure_format(r, p, section, decimals, &figure);
     hg_buf_puts(&word, figure.number);
     if (*figure.spread)
         hg_buf_printf(&word, " %s", figure.spread);
@@ -171,9 +171,9 @@ static void put_cell(const struct hg_compare *c, struct hg_sheet *s,
         hg_sheet_put(s, hg_report_text(r, cell->table->split[k]));
     for (size_t k = 0; k < r->n_row_keys; k++)
         hg_sheet_put(s, hg_report_text(r, cell->table->rows[cell->row * r->n_row_keys + k]));
-    put_estimate(s, &cell->a, HG_SECTION_VALUE, decimals);
-    put_estimate(s, &cell->b, HG_SECTION_VALUE, decimals);
-    put_estimate(s, &cell->b, HG_SECTION_SPEEDUP, 2);
+    put_estimate(r, s, &cell->a, HG_SECTION_VALUE, decimals);
+    put_estimate(r, s, &cell->b, HG_SECTION_VALUE, decimals);
+    put_estimate(r, s, &cell->b, HG_SECTION_SPEEDUP, 2);
     hg_buf_printf(&word, "%s%s", hg_verdict_words[cell->verdict], cell->sure ? "" : "?");
     hg_sheet_take(s, &word);
 }
@@ -204,7 +204,7 @@ static void append_overall(const struct hg_compare *c, struct hg_buf *out)
         hg_buf_printf(out, "%s%zu %s", first ? "" : ", ", c->counts[v], hg_verdict_words[v]);
         first = false;
     }
-    hg_figure_format(&p, HG_SECTION_SPEEDUP, 3, &figure);
+    hg_figure_format(c->report, &p, HG_SECTION_SPEEDUP, 3, &figure);
     if (!isnan(c->overall.value))
         hg_buf_printf(out, "; overall %s%s%s (geometric mean over cells)", figure.number,
                       *figure.spread ? " " : "", figure.spread);

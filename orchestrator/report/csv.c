@@ -15,35 +15,31 @@
 
 #define EOL "\r\n"
 
-static void append_double(double v, struct hg_buf *out)
-{
-    char text[32];
-
-    if (isfinite(v))
-        hg_buf_append(out, text, hg_text_number_format(v, text));
-}
-
-static void append_json(const json_t *value, struct hg_buf *out)
+/* Seconds are told by the name of the column. */
+static void append_json(const struct hg_report *r, const char *name, const json_t *value,
+                        struct hg_buf *out)
 {
     struct hg_buf text = HG_BUF_INIT;
 
-    if (json_is_real(value)) {
-        append_double(json_real_value(value), out);
+    if (json_is_number(value) && hg_metric_is_time(name)) {
+        hg_csv_append_seconds(&r->style, json_number_value(value), out);
+    } else if (json_is_real(value)) {
+        hg_csv_append_number(&r->style, json_real_value(value), out);
     } else if (json_is_integer(value) || json_is_boolean(value)) {
         hg_json_dump(value, HG_JSON_COMPACT, out);
     } else if (json_is_string(value)) {
-        hg_csv_append(json_string_value(value), out);
+        hg_csv_append(&r->style, json_string_value(value), out);
     } else if (value && !json_is_null(value)) {
         hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-        hg_csv_append(hg_buf_str(&text), out);
+        hg_csv_append(&r->style, hg_buf_str(&text), out);
     }
     hg_buf_done(&text);
 }
 
-static void append_number(double v, bool first, struct hg_buf *out)
+/* Put a separator in front of all fields but the first. */
+static void separate(const struct hg_report *r, bool first, struct hg_buf *out)
 {
-    hg_buf_puts(out, first ? "" : ",");
-    append_double(v, out);
+    hg_buf_puts(out, first ? "" : hg_csv_separator(&r->style));
 }
 
 /* ---- Tidy ---- */
@@ -124,18 +120,24 @@ static const json_t *value_at(const json_t *object, const char *path)
 static void append_tidy_header(const struct hg_report *r, const struct paths *paths,
                                struct hg_buf *out)
 {
-    hg_buf_puts(out, "run,id,attempt,counts,status,added,baseline_id");
+    static const char *const own[] = { "run",    "id",    "attempt",    "counts",
+                                       "status", "added", "baseline_id" };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        separate(r, i == 0, out);
+        hg_buf_puts(out, own[i]);
+    }
     for (size_t k = 0; k < r->frame.keys.n; k++) {
-        hg_buf_puts(out, ",");
-        hg_csv_append(r->frame.keys.items[k].name, out);
+        separate(r, false, out);
+        hg_csv_append(&r->style, r->frame.keys.items[k].name, out);
     }
     for (size_t i = 0; i < paths->n; i++) {
         char *name = hg_str_printf(
             "%s%s", hg_frame_find_key(&r->frame, paths->items[i]) == HG_MAP_NONE ? "" : "result.",
             paths->items[i]);
 
-        hg_buf_puts(out, ",");
-        hg_csv_append(name ? name : "", out);
+        separate(r, false, out);
+        hg_csv_append(&r->style, name ? name : "", out);
         free(name);
     }
     hg_buf_puts(out, EOL);
@@ -145,24 +147,29 @@ static void append_tidy_line(const struct hg_report *r, const struct hg_results 
                              const struct hg_result *result, const struct paths *paths,
                              struct hg_buf *out)
 {
-    hg_csv_append(set->name, out);
-    hg_buf_puts(out, *set->run ? "/" : "");
-    hg_csv_append(set->run, out);
-    hg_buf_puts(out, ",");
-    hg_csv_append(result->id, out);
-    hg_buf_puts(out, ",");
-    hg_csv_append(result->attempt, out);
-    hg_buf_printf(out, ",%s,", result->used && result->ok ? "true" : "false");
-    hg_csv_append(result->status, out);
-    hg_buf_printf(out, ",%s,", result->added ? "true" : "false");
-    hg_csv_append(result->baseline_id, out);
+    const char *first[] = { result->id,
+                            result->attempt,
+                            result->used && result->ok ? "true" : "false",
+                            result->status,
+                            result->added ? "true" : "false",
+                            result->baseline_id };
+
+    struct hg_buf run = HG_BUF_INIT;
+
+    hg_buf_printf(&run, "%s%s%s", set->name, *set->run ? "/" : "", set->run);
+    hg_csv_append(&r->style, hg_buf_str(&run), out);
+    hg_buf_done(&run);
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
+        separate(r, false, out);
+        hg_csv_append(&r->style, first[i], out);
+    }
     for (size_t k = 0; k < r->frame.keys.n; k++) {
-        hg_buf_puts(out, ",");
-        append_json(json_object_get(result->cell, r->frame.keys.items[k].name), out);
+        separate(r, false, out);
+        append_json(r, "", json_object_get(result->cell, r->frame.keys.items[k].name), out);
     }
     for (size_t i = 0; i < paths->n; i++) {
-        hg_buf_puts(out, ",");
-        append_json(value_at(result->entry, paths->items[i]), out);
+        separate(r, false, out);
+        append_json(r, paths->items[i], value_at(result->entry, paths->items[i]), out);
     }
     hg_buf_puts(out, EOL);
 }
@@ -222,23 +229,37 @@ static void append_pivot_columns(const struct hg_report *r, const struct hg_tabl
             if (i < 5)
                 hg_buf_puts(&name, r->metric);
             hg_buf_puts(&name, i < 5 ? figures[i] : figures[i] + 1);
-            hg_buf_puts(out, ",");
-            hg_csv_append(hg_buf_str(&name), out);
+            separate(r, false, out);
+            hg_csv_append(&r->style, hg_buf_str(&name), out);
             hg_buf_done(&name);
         }
 }
 
-static void append_pivot_point(const struct hg_point *p, struct hg_buf *out)
+static void append_field(const struct hg_report *r, double v, bool seconds, struct hg_buf *out)
 {
-    append_number(p->value.value, false, out);
-    append_number(p->value.has_interval ? p->value.low : NAN, false, out);
-    append_number(p->value.has_interval ? p->value.high : NAN, false, out);
-    append_number(p->of ? (double)p->n : NAN, false, out);
-    append_number(p->of ? (double)p->of : NAN, false, out);
-    append_number(p->speedup.value, false, out);
-    append_number(p->speedup.has_interval ? p->speedup.low : NAN, false, out);
-    append_number(p->speedup.has_interval ? p->speedup.high : NAN, false, out);
-    append_number(p->efficiency, false, out);
+    separate(r, false, out);
+    if (seconds)
+        hg_csv_append_seconds(&r->style, v, out);
+    else
+        hg_csv_append_number(&r->style, v, out);
+}
+
+static void append_estimate(const struct hg_report *r, const struct hg_estimate *e, bool seconds,
+                            struct hg_buf *out)
+{
+    append_field(r, e->value, seconds, out);
+    append_field(r, e->has_interval ? e->low : NAN, seconds, out);
+    append_field(r, e->has_interval ? e->high : NAN, seconds, out);
+}
+
+static void append_pivot_point(const struct hg_report *r, const struct hg_point *p,
+                               struct hg_buf *out)
+{
+    append_estimate(r, &p->value, hg_metric_is_time(r->metric), out);
+    append_field(r, p->of ? (double)p->n : NAN, false, out);
+    append_field(r, p->of ? (double)p->of : NAN, false, out);
+    append_estimate(r, &p->speedup, false, out);
+    append_field(r, p->efficiency, false, out);
 }
 
 static void append_pivot_table(const struct hg_report *r, const struct hg_table *t,
@@ -246,27 +267,27 @@ static void append_pivot_table(const struct hg_report *r, const struct hg_table 
 {
     hg_buf_puts(out, "rehearsal");
     for (size_t k = 0; k < r->n_split_keys; k++) {
-        hg_buf_puts(out, ",");
-        hg_csv_append(r->frame.keys.items[r->split_keys[k]].name, out);
+        separate(r, false, out);
+        hg_csv_append(&r->style, r->frame.keys.items[r->split_keys[k]].name, out);
     }
     for (size_t k = 0; k < r->n_row_keys; k++) {
-        hg_buf_puts(out, ",");
-        hg_csv_append(r->frame.keys.items[r->row_keys[k]].name, out);
+        separate(r, false, out);
+        hg_csv_append(&r->style, r->frame.keys.items[r->row_keys[k]].name, out);
     }
     append_pivot_columns(r, t, out);
     hg_buf_puts(out, EOL);
     for (size_t row = 0; row < t->n_rows; row++) {
         hg_buf_puts(out, t->rehearsal ? "true" : "false");
         for (size_t k = 0; k < r->n_split_keys; k++) {
-            hg_buf_puts(out, ",");
-            append_json(r->frame.values.items[t->split[k]].json, out);
+            separate(r, false, out);
+            append_json(r, "", r->frame.values.items[t->split[k]].json, out);
         }
         for (size_t k = 0; k < r->n_row_keys; k++) {
-            hg_buf_puts(out, ",");
-            append_json(r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
+            separate(r, false, out);
+            append_json(r, "", r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
         }
         for (size_t column = 0; column < t->n_columns; column++)
-            append_pivot_point(hg_table_point(t, row, column), out);
+            append_pivot_point(r, hg_table_point(t, row, column), out);
         hg_buf_puts(out, EOL);
     }
 }

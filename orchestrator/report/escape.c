@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/escape.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/figures.h"
 
 void hg_md_append(const char *text, struct hg_buf *out)
@@ -29,12 +31,31 @@ void hg_md_append(const char *text, struct hg_buf *out)
     hg_buf_done(&clean);
 }
 
-void hg_csv_append(const char *text, struct hg_buf *out)
+const char *hg_csv_separator(const struct hg_style *style)
+{
+    return style->comma ? ";" : ",";
+}
+
+/* Signs that begin a formula in some spreadsheet; the wide ones in East Asian settings. */
+static bool is_formula(const char *text)
+{
+    static const char *const wide[] = { "＝", "＋", "－", "＠" };
+
+    if (*text && strchr("=+-@\t\r\n", *text))
+        return true;
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (strncmp(text, wide[i], strlen(wide[i])) == 0)
+            return true;
+    return false;
+}
+
+void hg_csv_append(const struct hg_style *style, const char *text, struct hg_buf *out)
 {
     char *end;
     bool number = (strtod(text, &end), *text && !*end);
-    bool formula = *text && strchr("=+-@\t\r\n", *text) && !number;
-    bool quoted = formula || strpbrk(text, ",\"\r\n") || *text == ' ';
+    bool formula = is_formula(text) && !number;
+    bool quoted =
+        formula || strpbrk(text, "\"\r\n") || *text == ' ' || strstr(text, hg_csv_separator(style));
 
     if (!quoted) {
         hg_buf_puts(out, text);
@@ -47,4 +68,25 @@ void hg_csv_append(const char *text, struct hg_buf *out)
         hg_buf_append(out, text, 1);
     }
     hg_buf_puts(out, "\"");
+}
+
+void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf *out)
+{
+    char text[32], *point;
+
+    if (!isfinite(v))
+        return;
+    text[hg_text_number_format(v, text)] = '\0';
+    point = strchr(text, '.');
+    if (point && style->comma)
+        *point = ',';
+    hg_buf_puts(out, text);
+}
+
+void hg_csv_append_seconds(const struct hg_style *style, double s, struct hg_buf *out)
+{
+    if (isfinite(s) && style->durations)
+        hg_seconds_append_exact(style, s, out);
+    else
+        hg_csv_append_number(style, s, out);
 }

@@ -3,14 +3,24 @@
 #define HG_REPORT_ESCAPE_H
 
 #include "base/buf.h"
+#include "report/style.h"
 
 /* Append text so that nothing in it is markup. */
 
 /* Markdown, in a cell of a table: control characters become "?". */
 void hg_md_append(const char *text, struct hg_buf *out);
 
+/* What stands between two fields: ",", or ";" where a comma is the decimal sign. */
+const char *hg_csv_separator(const struct hg_style *style);
+
 /* A CSV field (RFC 4180); what a spreadsheet would take for a formula gets an apostrophe in front. A
  * number stays a number. */
-void hg_csv_append(const char *text, struct hg_buf *out);
+void hg_csv_append(const struct hg_style *style, const char *text, struct hg_buf *out);
+
+/* A number with all its digits; nothing for NaN and infinity. */
+void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf *out);
+
+/* The same of a time in seconds, which may be written as a duration. */
+void hg_csv_append_seconds(const struct hg_style *style, double s, struct hg_buf *out);
 
 #endif

@@ -37,7 +37,8 @@ static const char *unit_of(const char *metric)
 
 void hg_section_title(const struct hg_report *r, enum hg_section section, struct hg_buf *out)
 {
-    const char *unit = unit_of(r->metric);
+    const char *unit = r->style.durations && hg_metric_is_time(r->metric) ? "minutes and seconds"
+                                                                          : unit_of(r->metric);
 
     if (section == HG_SECTION_SPEEDUP) {
         hg_buf_puts(out, "speedup");
@@ -94,47 +95,55 @@ int hg_section_decimals(const struct hg_table *t, enum hg_section section)
                                               : value_decimals(t);
 }
 
-static void format_spread(const struct hg_estimate *e, char out[static 16])
+static void format_spread(const struct hg_style *style, const struct hg_estimate *e,
+                          char out[static 16])
 {
     double percent = hg_stats_spread(e) * 100;
+    struct hg_buf text = HG_BUF_INIT;
 
     out[0] = '\0';
     if (!e->has_interval)
         return;
+    hg_buf_puts(&text, percent > 0 && percent < 0.05 ? "±<" : percent > 999 ? "±>" : "±");
     if (percent > 0 && percent < 0.05)
-        snprintf(out, 16, "±<0.1 %%");
-    else if (percent > 0 && percent < 0.95)
-        snprintf(out, 16, "±%.1f %%", percent);
-    else if (percent > 999)
-        snprintf(out, 16, "±>999 %%");
+        hg_number_append(style, 0.1, 1, &text);
     else
-        snprintf(out, 16, "±%.0f %%", percent);
+        hg_number_append(style, fmin(percent, 999), percent > 0 && percent < 0.95, &text);
+    snprintf(out, 16, "%s %%", hg_buf_str(&text));
+    hg_buf_done(&text);
 }
 
-void hg_figure_format(const struct hg_point *p, enum hg_section section, int decimals,
-                      struct hg_figure *figure)
+static void format_number(const struct hg_report *r, enum hg_section section, double v,
+                          int decimals, struct hg_buf *out)
 {
+    if (v != 0 && (fabs(v) >= 1e15 || fabs(v) < 1e-9))
+        hg_digits_append(&r->style, v, 4, out);
+    else if (section == HG_SECTION_VALUE && hg_metric_is_time(r->metric))
+        hg_seconds_append(&r->style, v, decimals, out);
+    else
+        hg_number_append(&r->style, v, decimals, out);
+}
+
+void hg_figure_format(const struct hg_report *r, const struct hg_point *p, enum hg_section section,
+                      int decimals, struct hg_figure *figure)
+{
+    struct hg_buf text = HG_BUF_INIT;
     const struct hg_estimate *e = section == HG_SECTION_VALUE ? &p->value : &p->speedup;
     double v = section == HG_SECTION_EFFICIENCY ? p->efficiency : e->value;
 
     *figure = (struct hg_figure){ .number = "" };
     if (p->of == 0)
         return;
-    if (p->n == 0 && section == HG_SECTION_VALUE && strlen(p->state) <= STATE_MAX) {
-        struct hg_buf word = HG_BUF_INIT;
-
-        hg_clean_append(p->state, 0, &word);
-        snprintf(figure->number, sizeof figure->number, "%s", hg_buf_str(&word));
-        hg_buf_done(&word);
-    } else if (p->n == 0 || isnan(v)) {
-        snprintf(figure->number, sizeof figure->number, "–");
-    } else if (v != 0 && (fabs(v) >= 1e15 || fabs(v) < 1e-9)) {
-        snprintf(figure->number, sizeof figure->number, "%.3e", v);
-    } else {
-        snprintf(figure->number, sizeof figure->number, "%.*f", decimals, v);
-    }
+    if (p->n == 0 && section == HG_SECTION_VALUE && strlen(p->state) <= STATE_MAX)
+        hg_clean_append(p->state, 0, &text);
+    else if (p->n == 0 || isnan(v))
+        hg_buf_puts(&text, "–");
+    else
+        format_number(r, section, v, decimals, &text);
+    snprintf(figure->number, sizeof figure->number, "%s", hg_buf_str(&text));
+    hg_buf_done(&text);
     if (p->n && !isnan(v) && section != HG_SECTION_EFFICIENCY)
-        format_spread(e, figure->spread);
+        format_spread(&r->style, e, figure->spread);
 }
 
 void hg_mark_format(size_t number, struct hg_buf *out)
@@ -301,16 +310,6 @@ void hg_clean_append(const char *text, size_t columns, struct hg_buf *out)
         hg_buf_puts(out, one);
         text += n;
     }
-}
-
-void hg_number_append(double v, int decimals, struct hg_buf *out)
-{
-    if (isnan(v))
-        hg_buf_puts(out, "–");
-    else if (isinf(v))
-        hg_buf_puts(out, v > 0 ? "∞" : "-∞");
-    else
-        hg_buf_printf(out, "%.*f", decimals, v);
 }
 
 /* ---- Lines ---- */

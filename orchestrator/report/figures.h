@@ -25,8 +25,8 @@ struct hg_figure {
     char number[40];
     char spread[16];
 };
-void hg_figure_format(const struct hg_point *p, enum hg_section section, int decimals,
-                      struct hg_figure *figure);
+void hg_figure_format(const struct hg_report *r, const struct hg_point *p, enum hg_section section,
+                      int decimals, struct hg_figure *figure);
 
 /* Append " ¹ ²", the marks of a place's notes. */
 void hg_marks_format(const struct hg_point *p, struct hg_buf *out);
@@ -59,8 +59,5 @@ void hg_line_end(struct hg_buf *out);
  * later lines are indented. `at`: columns of the first line that are taken already. */
 void hg_wrapped_append(const char *text, size_t width, size_t indent, size_t at,
                        struct hg_buf *out);
-
-/* Append a number with `decimals`, "-" in front where negative; "–" for NaN, "∞" for infinity. */
-void hg_number_append(double v, int decimals, struct hg_buf *out);
 
 #endif

@@ -106,6 +106,15 @@ static json_t *series(const struct hg_series *s)
     return object;
 }
 
+static json_t *listings(const struct hg_listings *list)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(array, hg_listing_encode(&list->items[i]));
+    return array;
+}
+
 static json_t *table(const struct hg_report *r, const struct hg_table *t)
 {
     json_t *object = json_object(), *points = json_array(), *scaling = json_array();
@@ -122,6 +131,7 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
         json_array_append_new(scaling, series(&t->series.items[i]));
     json_object_set_new(object, "points", points);
     json_object_set_new(object, "scaling", scaling);
+    json_object_set_new(object, "listings", listings(&t->listings));
     if (t->no_speedup)
         json_object_set_new(object, "no_speedup", json_string(t->no_speedup));
     return object;
@@ -151,6 +161,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));
     json_object_set_new(root, "tables", tables);
+    json_object_set_new(root, "listings", listings(&r->listings));
     hg_json_dump(root, HG_JSON_INDENT, out);
     hg_buf_puts(out, "\n");
     json_decref(root);

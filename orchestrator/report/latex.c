@@ -129,7 +129,7 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
             const struct hg_point *p = hg_table_point(t, row, column);
             struct hg_figure figure;
 
-            hg_figure_format(p, section, decimals, &figure);
+            hg_figure_format(r, p, section, decimals, &figure);
             hg_buf_puts(out, gap);
             append_escaped(figure.number, out);
             hg_buf_puts(out, *figure.spread ? " " : "");
@@ -181,6 +181,49 @@ static void append_notes(const struct hg_table *t, struct hg_buf *out)
     hg_buf_puts(out, "\\end{minipage}\n");
 }
 
+static void append_listing_row(const struct hg_report *r, const struct hg_listing *l, size_t row,
+                               struct hg_buf *out)
+{
+    struct hg_buf word = HG_BUF_INIT;
+
+    for (size_t column = 0; column < l->columns.n; column++) {
+        hg_buf_clear(&word);
+        if (row == 0)
+            hg_buf_puts(&word, l->columns.items[column].title);
+        else
+            hg_datum_format(hg_listing_datum(l, row - 1, column), &r->style, &word);
+        hg_buf_puts(out, column ? " & " : "");
+        append_escaped(hg_buf_str(&word), out);
+    }
+    hg_buf_puts(out, " \\\\\n");
+    hg_buf_done(&word);
+}
+
+static void append_listing(const struct hg_report *r, const struct hg_listing *l,
+                           struct hg_buf *out)
+{
+    hg_buf_puts(out, "\n\\begin{table}\n\\centering\n\\caption{");
+    append_escaped(r->title, out);
+    hg_buf_puts(out, ": ");
+    append_escaped(l->title ? l->title : "", out);
+    hg_buf_puts(out, ".}\n\\begin{tabular}{");
+    for (size_t column = 0; column < l->columns.n; column++)
+        hg_buf_puts(out, l->columns.items[column].left ? "l" : "r");
+    hg_buf_puts(out, "}\n\\toprule\n");
+    append_listing_row(r, l, 0, out);
+    hg_buf_puts(out, "\\midrule\n");
+    for (size_t row = 1; row <= hg_listing_rows(l); row++)
+        append_listing_row(r, l, row, out);
+    hg_buf_puts(out, "\\bottomrule\n\\end{tabular}\n");
+    for (size_t i = 0; i < l->notes.n; i++) {
+        hg_buf_puts(out, "\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n");
+        append_escaped(l->notes.items[i], out);
+        hg_buf_puts(out, "\n\\end{minipage}\n");
+    }
+    hg_buf_puts(out, "\\end{table}\n");
+    out->failed = out->failed || l->failed;
+}
+
 static void append_table(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
 {
     hg_buf_puts(out, "\\begin{table}\n\\centering\n");
@@ -195,6 +238,8 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
     hg_buf_puts(out, "\\bottomrule\n\\end{tabular}\n");
     append_notes(t, out);
     hg_buf_puts(out, "\\end{table}\n");
+    for (size_t i = 0; i < t->listings.n; i++)
+        append_listing(r, &t->listings.items[i], out);
 }
 
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
@@ -205,6 +250,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         hg_buf_puts(out, i ? "\n" : "");
         append_table(r, &r->tables.items[i], out);
     }
+    for (size_t i = 0; i < r->listings.n; i++)
+        append_listing(r, &r->listings.items[i], out);
 }
 
 const struct hg_renderer hg_renderer_latex = {

@@ -77,7 +77,7 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
             const struct hg_point *p = hg_table_point(t, row, column);
             struct hg_figure figure;
 
-            hg_figure_format(p, section, decimals, &figure);
+            hg_figure_format(r, p, section, decimals, &figure);
             hg_buf_puts(out, "| ");
             hg_md_append(figure.number, out);
             if (*figure.spread)
@@ -90,7 +90,8 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
     }
 }
 
-static void append_scaling(const struct hg_table *t, struct hg_buf *out)
+static void append_scaling(const struct hg_style *style, const struct hg_table *t,
+                           struct hg_buf *out)
 {
     hg_buf_puts(out, "\n**scaling**\n\n"
                      "| | devices | serial fraction (Karp-Flatt) | Amdahl: serial fraction | limit "
@@ -103,15 +104,15 @@ static void append_scaling(const struct hg_table *t, struct hg_buf *out)
         hg_md_append(s->label, out);
         hg_buf_printf(out, " | %.4g – %.4g | %.3f → %.3f | ", s->first_p, s->last_p,
                       s->first_karp_flatt, s->last_karp_flatt);
-        hg_number_append(s->has_amdahl ? s->amdahl.serial : __builtin_nan(""), 3, out);
+        hg_number_append(style, s->has_amdahl ? s->amdahl.serial : __builtin_nan(""), 3, out);
         hg_buf_puts(out, " | ");
-        hg_number_append(s->has_amdahl ? s->amdahl.limit : __builtin_nan(""), 1, out);
+        hg_number_append(style, s->has_amdahl ? s->amdahl.limit : __builtin_nan(""), 1, out);
         hg_buf_puts(out, " | ");
-        hg_number_append(s->has_usl ? s->usl.contention : __builtin_nan(""), 3, out);
+        hg_number_append(style, s->has_usl ? s->usl.contention : __builtin_nan(""), 3, out);
         hg_buf_puts(out, " | ");
-        hg_number_append(s->has_usl ? s->usl.coherency : __builtin_nan(""), 4, out);
+        hg_number_append(style, s->has_usl ? s->usl.coherency : __builtin_nan(""), 4, out);
         hg_buf_puts(out, " | ");
-        hg_number_append(s->has_usl ? s->usl.peak_p : __builtin_nan(""), 0, out);
+        hg_number_append(style, s->has_usl ? s->usl.peak_p : __builtin_nan(""), 0, out);
         hg_buf_puts(out, " |\n");
     }
 }
@@ -131,7 +132,11 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
         if (hg_section_exists(t, (enum hg_section)s))
             append_section(r, t, (enum hg_section)s, out);
     if (t->series.n)
-        append_scaling(t, out);
+        append_scaling(&r->style, t, out);
+    for (size_t i = 0; i < t->listings.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_listing_write_md(&t->listings.items[i], &r->style, out);
+    }
     if (t->no_speedup) {
         hg_buf_puts(out, "\n");
         hg_md_append(t->no_speedup, out);
@@ -166,6 +171,10 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     hg_buf_puts(out, "\n");
     for (size_t i = 0; i < r->tables.n; i++)
         append_table(r, &r->tables.items[i], out);
+    for (size_t i = 0; i < r->listings.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_listing_write_md(&r->listings.items[i], &r->style, out);
+    }
     hg_common_format(r, &text);
     if (text.len) {
         hg_buf_puts(out, "\nAll cells: ");

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/text.h"
+#include "report/escape.h"
 #include "report/figures.h"
 #include "report/sheet.h"
 
@@ -96,15 +96,15 @@ static void put_header(const struct hg_report *r, const struct layout *l, struct
 }
 
 /* Times with three decimals, as `time` prints them; csv keeps every digit. */
-static void put_member(const json_t *value, bool exact, struct hg_sheet *s)
+static void put_member(const struct hg_style *style, const json_t *value, bool exact, bool time,
+                       struct hg_sheet *s)
 {
     struct hg_buf word = HG_BUF_INIT;
-    char digits[32];
 
-    if (json_is_real(value) && exact)
-        hg_buf_append(&word, digits, hg_text_number_format(json_real_value(value), digits));
-    else if (json_is_real(value))
-        hg_number_append(json_real_value(value), 3, &word);
+    if (json_is_number(value) && time && exact)
+        hg_csv_append_seconds(style, json_number_value(value), &word);
+    else if (json_is_number(value) && time)
+        hg_seconds_append(style, json_number_value(value), 3, &word);
     else if (json_is_string(value))
         hg_buf_puts(&word, json_string_value(value));
     else if (value && !json_is_null(value))
@@ -125,7 +125,8 @@ static void put_ranks(const struct hg_report *r, const struct layout *l, size_t 
             hg_sheet_put(s, hg_report_text(r, hg_frame_row(&r->frame, entry)[l->keys[k]]));
         for (size_t m = 0; m < MEMBERS; m++)
             if (l->shown[m])
-                put_member(json_object_get(rank, members[m]), exact, s);
+                put_member(&r->style, json_object_get(rank, members[m]), exact,
+                           hg_metric_is_time(members[m]), s);
     }
 }
 
@@ -150,7 +151,7 @@ int hg_ranks_render(const struct hg_report *r, const char *format, struct hg_buf
     if (n_listed == 0 || l.n_columns == l.n_keys)
         hg_err_set(err, HG_E_INPUT, "no result lists its ranks");
     else if (csv)
-        hg_sheet_csv(&s, out);
+        hg_sheet_csv(&s, &r->style, out);
     else if (strcmp(format, "md") == 0)
         hg_sheet_md(&s, l.left, out);
     else

@@ -96,11 +96,11 @@ void hg_sheet_md(const struct hg_sheet *s, unsigned long left, struct hg_buf *ou
     out->failed = out->failed || s->failed;
 }
 
-void hg_sheet_csv(const struct hg_sheet *s, struct hg_buf *out)
+void hg_sheet_csv(const struct hg_sheet *s, const struct hg_style *style, struct hg_buf *out)
 {
     for (size_t i = 0; i < s->n; i++) {
-        hg_csv_append(s->words[i], out);
-        hg_buf_puts(out, (i + 1) % s->n_columns ? "," : "\r\n");
+        hg_csv_append(style, s->words[i], out);
+        hg_buf_puts(out, (i + 1) % s->n_columns ? hg_csv_separator(style) : "\r\n");
     }
     out->failed = out->failed || s->failed;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "report/style.h"
 
 /* A plain table: lines of words, set in columns when all of them are known. The first line is the
  * header. Words are cleaned when they are written, not before. */
@@ -22,7 +23,7 @@ void hg_sheet_take(struct hg_sheet *s, struct hg_buf *word);
 /* Text: words to the right but in the columns named by the mask `left` (bit k: column k). */
 void hg_sheet_text(const struct hg_sheet *s, unsigned long left, struct hg_buf *out);
 void hg_sheet_md(const struct hg_sheet *s, unsigned long left, struct hg_buf *out);
-void hg_sheet_csv(const struct hg_sheet *s, struct hg_buf *out);
+void hg_sheet_csv(const struct hg_sheet *s, const struct hg_style *style, struct hg_buf *out);
 
 void hg_sheet_done(struct hg_sheet *s);
 

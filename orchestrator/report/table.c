@@ -23,6 +23,7 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
         hg_err_oom(hg_errs_next(errs));
         return NULL;
     }
+    r->style = b.options->style;
     r->sets = sets;
     r->n_sets = n_sets;
     if (hg_build_entries(&b) == 0 && hg_build_configs(&b) == 0 && hg_build_tables(&b) == 0)
@@ -49,6 +50,7 @@ static void free_table(struct hg_table *t)
     for (size_t i = 0; i < t->series.n; i++)
         free(t->series.items[i].label);
     HG_VEC_DONE(&t->series);
+    hg_listings_done(&t->listings);
 }
 
 void hg_report_free(struct hg_report *r)
@@ -58,6 +60,7 @@ void hg_report_free(struct hg_report *r)
     for (size_t i = 0; i < r->tables.n; i++)
         free_table(&r->tables.items[i]);
     HG_VEC_DONE(&r->tables);
+    hg_listings_done(&r->listings);
     HG_VEC_DONE(&r->states);
     hg_frame_done(&r->frame);
     json_decref(r->baseline);

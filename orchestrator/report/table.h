@@ -12,6 +12,8 @@
 #include "model/result.h"
 #include "model/scaling.h"
 #include "model/stats.h"
+#include "report/listing.h"
+#include "report/style.h"
 
 /* Results arranged as tables: rows and columns are keys of the cells, keys that vary besides give a
  * table each, and every place holds the median of its runs, speedup and efficiency. All figures are
@@ -76,7 +78,8 @@ struct hg_table {
     struct {
         struct hg_series *items;
         size_t n, cap;
-    } series; /* only those with a fit */
+    } series;                    /* only those with a fit */
+    struct hg_listings listings; /* what else is known about its places */
     bool has_speedup, has_efficiency;
     const char *no_speedup; /* why there is none though a baseline is named; NULL */
 };
@@ -87,6 +90,7 @@ struct hg_report_state {
 };
 
 struct hg_report {
+    struct hg_style style; /* of numbers for people, in sentences, too */
     char *title;
     char *metric;
     enum hg_metric_kind kind;
@@ -105,6 +109,7 @@ struct hg_report {
         struct hg_table *items;
         size_t n, cap;
     } tables;
+    struct hg_listings listings; /* what concerns all tables */
     struct hg_report_entry *entries;
     size_t n_entries;
     const struct hg_results *sets; /* lent */
@@ -117,8 +122,9 @@ struct hg_report {
 struct hg_report_options {
     char **rows, **columns; /* NULL-terminated */
     const char *metric;
-    const char *better;     /* "lower" or "higher" */
-    const char *where;      /* selector */
+    const char *better; /* "lower" or "higher" */
+    const char *where;  /* selector */
+    struct hg_style style;
     const json_t *baseline; /* members put over a cell to find its baseline */
     bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
                                fewest keys that tell cells apart, the columns are the sets */

@@ -106,7 +106,7 @@ static void measure_values(struct grid *g)
 
                 if (!hg_section_exists(g->t, (enum hg_section)s))
                     continue;
-                hg_figure_format(p, (enum hg_section)s, g->decimals[s], &figure);
+                hg_figure_format(g->r, p, (enum hg_section)s, g->decimals[s], &figure);
                 c->number = larger(c->number, hg_text_width(figure.number));
                 if (*figure.spread)
                     c->spread = larger(c->spread, 1 + hg_text_width(figure.spread));
@@ -413,7 +413,7 @@ static void append_figure(const struct grid *g, const struct column *c, const st
     struct hg_figure figure;
     struct hg_buf tail = HG_BUF_INIT;
 
-    hg_figure_format(p, section, g->decimals[section], &figure);
+    hg_figure_format(g->r, p, section, g->decimals[section], &figure);
     pad(g->out, room - hg_text_width(figure.number));
     hg_buf_puts(g->out, figure.number);
     if (*figure.spread)
@@ -489,19 +489,19 @@ static void append_scaling_line(const char *label, size_t room, const char *cons
     free(name);
 }
 
-static void append_series(const struct hg_series *s, size_t label, size_t from, size_t to,
-                          struct hg_buf *out)
+static void append_series(const struct hg_style *style, const struct hg_series *s, size_t label,
+                          size_t from, size_t to, struct hg_buf *out)
 {
     struct hg_buf texts[SCALING_COLUMNS] = { { 0 } };
     const char *list[SCALING_COLUMNS];
 
     hg_buf_printf(&texts[0], "%.4g – %.4g", s->first_p, s->last_p);
     hg_buf_printf(&texts[1], "%.3f → %.3f", s->first_karp_flatt, s->last_karp_flatt);
-    hg_number_append(s->has_amdahl ? s->amdahl.serial : NAN, 3, &texts[2]);
-    hg_number_append(s->has_amdahl ? s->amdahl.limit : NAN, 1, &texts[3]);
-    hg_number_append(s->has_usl ? s->usl.contention : NAN, 3, &texts[4]);
-    hg_number_append(s->has_usl ? s->usl.coherency : NAN, 4, &texts[5]);
-    hg_number_append(s->has_usl ? s->usl.peak_p : NAN, 0, &texts[6]);
+    hg_number_append(style, s->has_amdahl ? s->amdahl.serial : NAN, 3, &texts[2]);
+    hg_number_append(style, s->has_amdahl ? s->amdahl.limit : NAN, 1, &texts[3]);
+    hg_number_append(style, s->has_usl ? s->usl.contention : NAN, 3, &texts[4]);
+    hg_number_append(style, s->has_usl ? s->usl.coherency : NAN, 4, &texts[5]);
+    hg_number_append(style, s->has_usl ? s->usl.peak_p : NAN, 0, &texts[6]);
     for (size_t i = 0; i < SCALING_COLUMNS; i++)
         list[i] = hg_buf_str(&texts[i]);
     append_scaling_line(s->label, label, list, from, to, out);
@@ -540,7 +540,7 @@ static void append_scaling(const struct grid *g)
         append_scaling_line("scaling", label, second, from, to, g->out);
         rule(g->out, "", scaling_width(label, from, to));
         for (size_t i = 0; i < g->t->series.n; i++)
-            append_series(&g->t->series.items[i], label, from, to, g->out);
+            append_series(&g->r->style, &g->t->series.items[i], label, from, to, g->out);
         from = to;
     }
 }
@@ -594,6 +594,10 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     append_grid(&g);
     if (t->series.n)
         append_scaling(&g);
+    for (size_t i = 0; i < t->listings.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_listing_write_text(&t->listings.items[i], &r->style, width, out);
+    }
     append_notes(&g);
 out:
     for (size_t k = 0; g.keys && k < r->n_row_keys; k++)
@@ -624,6 +628,10 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     for (size_t i = 0; i < r->tables.n; i++)
         append_table(r, &r->tables.items[i], width, out);
+    for (size_t i = 0; i < r->listings.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_listing_write_text(&r->listings.items[i], &r->style, width, out);
+    }
     hg_buf_clear(&line);
     hg_common_format(r, &line);
     if (line.len) {

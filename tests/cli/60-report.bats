@@ -78,6 +78,19 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
     done
 }
 
+@test "a decimal comma and durations are the same in every form" {
+    for form in text md csv latex; do
+        same_as_golden quickstart.numbers.$form "$data/quickstart.json" --format $form --numbers comma,durations
+    done
+    same_as_golden quickstart.numbers.pivot.csv "$data/quickstart.json" --format csv --pivot --numbers comma
+    same_as_golden lab-mnist-rnn.durations.text "$labs/lab-mnist-rnn.json" --ranks --numbers durations
+    ! grep -E '[0-9]\.[0-9]' <(sed 's/^quickstart;.*;ok;//; s/"[^"]*"//g; s/;1\.[01];/;;/g' "$golden/quickstart.numbers.csv")
+    LC_ALL=C "$hpcgrid" report "$labs/lab-strategies.json" --numbers locale | grep -q 186.62
+    run --separate-stderr env LC_ALL=tlh_KX "$hpcgrid" report "$labs/lab-strategies.json" --numbers locale
+    [ "$status" -eq 4 ]
+    [[ "$stderr" == *"locale"*"not installed"* ]]
+}
+
 @test "times, speedups and efficiencies are those an independent program computes" {
     "$hpcgrid" report "$data/quickstart.json" --format csv >tidy.csv || true
     "$hpcgrid" report "$data/quickstart.json" --format csv --pivot >pivot.csv || true
@@ -272,6 +285,8 @@ EOT
 2|--ranks -f json|--ranks goes with --format text, md or csv
 3|--ranks|no result lists its ranks
 2|--width 3|width
+2|--numbers komma|did you mean "comma"?
+2|--numbers comma -f json|JSON has seconds and points
 EOT
     run "$hpcgrid" report no-such-run
     [ "$status" -ge 3 ]
