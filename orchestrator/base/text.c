@@ -315,3 +315,26 @@ const char *hg_text_s(unsigned long long n)
 {
     return n == 1 ? "" : "s";
 }
+
+bool hg_text_first_host(const char *nodes, char *out, size_t size)
+{
+    size_t n = nodes ? strcspn(nodes, ",[") : 0;
+    size_t digits;
+
+    if (!nodes || (n == 0 && nodes[0] != '['))
+        return false;
+    if (nodes[n] != '[') {
+        snprintf(out, size, "%.*s", (int)n, nodes);
+        return true;
+    }
+    digits = strspn(nodes + n + 1, "0123456789");
+    snprintf(out, size, "%.*s%.*s", (int)n, nodes, (int)digits, nodes + n + 1);
+    nodes += n + 1 + strcspn(nodes + n + 1, "]");
+    if (*nodes == ']') { /* "rack[1-2]-ib" */
+        size_t used = strlen(out);
+
+        nodes++;
+        snprintf(out + used, size - used, "%.*s", (int)strcspn(nodes, ",["), nodes);
+    }
+    return digits > 0;
+}

@@ -52,4 +52,7 @@ const char *hg_text_s(unsigned long long n);
 /* n random bytes as 2n lower-case hex digits and a NUL, from getrandom(2). */
 void hg_text_random_hex(size_t n, char *out);
 
+/* The first host of a Slurm node list: "a100-[02-04,7],b1" gives "a100-02". False if there is none. */
+bool hg_text_first_host(const char *nodes, char *out, size_t size);
+
 #endif

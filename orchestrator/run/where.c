@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/proc.h"
+#include "base/text.h"
 
 #define FIRST_PORT 12000 /* below the kernel's range for outgoing connections */
 #define PORTS 20000
@@ -273,29 +274,6 @@ json_t *hg_where_slurm(const char *srun)
     return slurm;
 }
 
-bool hg_where_first_host(const char *nodes, char *out, size_t size)
-{
-    size_t n = nodes ? strcspn(nodes, ",[") : 0;
-    size_t digits;
-
-    if (!nodes || (n == 0 && nodes[0] != '['))
-        return false;
-    if (nodes[n] != '[') {
-        snprintf(out, size, "%.*s", (int)n, nodes);
-        return true;
-    }
-    digits = strspn(nodes + n + 1, "0123456789");
-    snprintf(out, size, "%.*s%.*s", (int)n, nodes, (int)digits, nodes + n + 1);
-    nodes += n + 1 + strcspn(nodes + n + 1, "]");
-    if (*nodes == ']') { /* "rack[1-2]-ib" */
-        size_t used = strlen(out);
-
-        nodes++;
-        snprintf(out + used, size - used, "%.*s", (int)strcspn(nodes, ",["), nodes);
-    }
-    return digits > 0;
-}
-
 static bool resolves(const char *host)
 {
     struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
@@ -313,7 +291,7 @@ bool hg_where_head(char *out, size_t size)
 
     gethostname(host, sizeof host - 1);
     snprintf(out, size, "127.0.0.1");
-    if (!hg_where_first_host(getenv("SLURM_JOB_NODELIST"), node, sizeof node))
+    if (!hg_text_first_host(getenv("SLURM_JOB_NODELIST"), node, sizeof node))
         return false;
     /* A real node is called as Slurm calls it; asking the resolver is slow where there is none. */
     if ((strncmp(host, node, strlen(node)) != 0 || !strchr(".", host[strlen(node)])) &&

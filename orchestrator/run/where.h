@@ -28,10 +28,6 @@ json_t *hg_where_env(const char *dir);
  * for the version (NULL: not asked). A new reference. */
 json_t *hg_where_slurm(const char *srun);
 
-/* The first host of a Slurm node list: "a100-[02-04,7],b1" gives "a100-02". False if there is none.
- */
-bool hg_where_first_host(const char *nodes, char *out, size_t size);
-
 /* An address under which the other nodes of this job reach this one: its Slurm node name. False where
  * there is no such host: the nodes are virtual ones of this machine (a box), or there is no Slurm; the
  * address is then 127.0.0.1. */

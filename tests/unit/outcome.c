@@ -5,6 +5,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "run/attempt.h"
 #include "run/outcome.h"
 #include "run/where.h"
@@ -242,12 +243,11 @@ static void test_the_first_host_of_a_node_list(void **state)
 
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
-        assert_int_equal(hg_where_first_host(cases[i].list, out, sizeof out),
-                         cases[i].want != NULL);
+        assert_int_equal(hg_text_first_host(cases[i].list, out, sizeof out), cases[i].want != NULL);
         if (cases[i].want)
             assert_string_equal(out, cases[i].want);
     }
-    assert_false(hg_where_first_host(NULL, out, sizeof out));
+    assert_false(hg_text_first_host(NULL, out, sizeof out));
 }
 
 int main(void)

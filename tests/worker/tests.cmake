@@ -28,6 +28,7 @@ hg_add_worker_test(bert_gradients fp64)
 hg_add_worker_test(weights fp32 fp64)
 hg_add_worker_test(data fp32)
 hg_add_worker_test(train fp32)
+hg_add_worker_test(meet fp32)
 
 # ddp.c runs under mpirun, on more ranks than there may be cores. Ranks talk over shared memory only. MPI itself leaks.
 find_program(MPIRUN mpirun REQUIRED)
