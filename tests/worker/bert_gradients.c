@@ -239,7 +239,7 @@ static void test_attention(void **state)
         d_in = (struct wk_qkv){ p.d_in[0], p.d_in[1], p.d_in[2] };
         attention(&p);
         p.rig.dev->backend->attention_backward(p.rig.dev, &p.attention, p.p, &d_in, p.weights,
-                                               p.saved, &in);
+                                               p.out, p.saved, &in);
         check(&p, (const char *const[]){ "attention q", "attention k", "attention v", NULL });
         probe_close(&p);
     }
@@ -252,7 +252,7 @@ static void span_loss(struct probe *p)
     const struct wk_batch *b = &p->rig.tokens.batch;
 
     p->rig.dev->backend->span_loss(p->rig.dev, p->out, WK_NONE, p->in[0], p->p, b->starts, b->ends,
-                                   1);
+                                   1, WK_NONE);
 }
 
 static void test_span_loss(void **state)
@@ -263,7 +263,7 @@ static void test_span_loss(void **state)
     (void)state;
     probe_open(&p, 80, (const size_t[]){ 480 }, 1, 1);
     p.rig.dev->backend->span_loss(p.rig.dev, p.out, p.d_in[0], p.in[0], p.p, b->starts, b->ends,
-                                  (double)*(wk_real *)p.weights.data);
+                                  (double)*(wk_real *)p.weights.data, WK_NONE);
     check(&p, (const char *const[]){ "logits", NULL });
     probe_close(&p);
 }

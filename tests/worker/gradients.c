@@ -189,7 +189,8 @@ static double nll_value(struct probe *p)
     struct wk_span scratch = tensor(p->dev, p->in[0].n);
     double loss;
 
-    p->dev->backend->nll(p->dev, p->out, scratch, p->in[0], p->labels, p->rows, p->cols);
+    p->dev->backend->nll(p->dev, p->out, scratch, p->in[0], p->labels, p->rows, p->cols, 1,
+                         WK_NONE);
     loss = (double)*(wk_real *)p->out.data;
     drop(p->dev, scratch);
     return loss;
@@ -203,7 +204,7 @@ static void test_nll(void **state)
     inputs(&p, 1, (size_t[]){ 24 });
     p.out = tensor(p.dev, 1);
     p.labels = tensor_ints(p.dev, (int32_t[]){ 0, 5, 2, 2 }, 4);
-    p.dev->backend->nll(p.dev, p.out, p.d_in[0], p.in[0], p.labels, p.rows, p.cols);
+    p.dev->backend->nll(p.dev, p.out, p.d_in[0], p.in[0], p.labels, p.rows, p.cols, 1, WK_NONE);
     check_probe(&p, (const char *const[]){ "nll logits", NULL });
     probe_done(&p);
 }

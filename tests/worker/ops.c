@@ -214,13 +214,14 @@ static void test_adadelta_is_its_formula(void **state)
     struct wk_dev *dev = open_cpu(3);
     struct wk_span v = tensor_noise(dev, N, 1, 1), g = tensor_noise(dev, N, 2, 1),
                    s = tensor(dev, N), d = tensor(dev, N);
+    const struct wk_adadelta how = { .lr = 0.5, .rho = 0.9, .eps = 1e-6, .scale = 1 };
     double value[N], square[N] = { 0 }, delta[N] = { 0 };
 
     (void)state;
     for (int i = 0; i < N; i++)
         value[i] = (double)((wk_real *)v.data)[i];
     for (int step = 0; step < 5; step++) {
-        dev->backend->adadelta(dev, v, g, s, d, 0.5, 0.9, 1e-6);
+        dev->backend->adadelta(dev, v, g, s, d, &how);
         for (int i = 0; i < N; i++) {
             double gi = (double)((wk_real *)g.data)[i], u;
 

@@ -19,7 +19,8 @@ static inline struct wk_dev *open_cpu(int threads)
 {
     struct hg_err err = HG_ERR_INIT;
     const struct wk_backend *cpu = wk_backend_get("cpu", &err);
-    struct wk_dev *dev = cpu ? cpu->open(threads, &err) : NULL;
+    struct wk_dev *dev =
+        cpu ? cpu->open(&(struct wk_dev_options){ .threads = threads }, &err) : NULL;
 
     if (!dev)
         fail_msg("%s", err.text);

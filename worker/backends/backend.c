@@ -41,16 +41,35 @@ const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err)
 
 size_t wk_type_size(enum wk_type type)
 {
-    static const size_t sizes[] = { sizeof(wk_real), 4, 1 };
+    static const size_t sizes[] = { sizeof(wk_real), 4, 1, 2, 2 };
 
     return sizes[type];
 }
 
 const char *wk_type_name(enum wk_type type)
 {
-    static const char *const names[] = { WK_PRECISION, "int32", "uint8" };
+    static const char *const names[] = { WK_PRECISION, "int32", "uint8", "bf16", "fp16" };
 
     return names[type];
+}
+
+static const char *const precisions[WK_PRECISIONS] = { WK_PRECISION, "tf32", "bf16", "fp16" };
+
+const char *wk_precision_name(enum wk_precision precision)
+{
+    return precisions[precision];
+}
+
+int wk_precision_find(const char *name, enum wk_precision *precision, struct hg_err *err)
+{
+    for (int i = 0; i < WK_PRECISIONS; i++)
+        if (strcmp(precisions[i], name) == 0) {
+            *precision = (enum wk_precision)i;
+            return 0;
+        }
+    hg_err_set(err, HG_E_INPUT, "unknown precision \"%s\"", name);
+    hg_text_suggest(err, name, precisions, WK_PRECISIONS);
+    return -1;
 }
 
 struct wk_span wk_span_part(struct wk_span s, size_t first, size_t n)

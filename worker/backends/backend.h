@@ -19,18 +19,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backends/control.h"
 #include "backends/real.h"
 #include "backends/rng.h"
 #include "base/buf.h"
 #include "base/err.h"
 
-/* Types of elements in device memory. Reduced precisions join here: a span says what it holds, ops
- * choose by it. */
-enum wk_type { WK_REAL, WK_I32, WK_U8 };
+/* Types of elements in device memory: a span says what it holds, ops choose by it. */
+enum wk_type { WK_REAL, WK_I32, WK_U8, WK_BF16, WK_F16 };
 
 size_t wk_type_size(enum wk_type type);
-/* "fp32", "fp64", "int32", "uint8". */
+/* "fp32", "fp64", "int32", "uint8", "bf16", "fp16". */
 const char *wk_type_name(enum wk_type type);
+
+/* How a training computes. FULL: all of it in WK_REAL. TF32: the same, but products may cut their factors to 10 bits. MIXED: passes
+ * read copies of the values and write activations in a 16-bit type, sums are made in WK_REAL; trained values, their gradients and
+ * the optimizer's state stay WK_REAL. fp16 scales the loss, so that small gradients do not vanish. */
+enum wk_precision { WK_FULL, WK_TF32, WK_MIXED_BF16, WK_MIXED_FP16, WK_PRECISIONS };
+/* "fp32" (or "fp64"), "tf32", "bf16", "fp16". */
+const char *wk_precision_name(enum wk_precision precision);
+/* Fails with INPUT where there is none of that name. */
+int wk_precision_find(const char *name, enum wk_precision *precision, struct hg_err *err);
 
 /* n elements in device memory; passed by value, owns nothing. A span whose data is NULL is absent.
  */
@@ -60,11 +69,20 @@ enum wk_mem {
 };
 extern const char *const wk_mem_names[WK_MEM_CLASSES];
 
+/* What a device is opened for. */
+struct wk_dev_options {
+    int threads; /* CPU threads that compute, at least 1 */
+    enum wk_precision precision;
+    int local_rank; /* which of the machine's devices, where it has several */
+};
+
 /* An open device. Backends put this first in a struct of their own. */
 struct wk_dev {
     const struct wk_backend *backend;
     char name[128]; /* the real device: the CPU's model name, the GPU's product name */
     int threads;    /* CPU threads that compute */
+    enum wk_precision precision;
+    enum wk_type working; /* of activations, and of the values that passes read */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
     struct hg_err error; /* first failure; see sync */
 };
@@ -115,15 +133,29 @@ enum wk_adamw_form { WK_ADAMW_TORCH, WK_ADAMW_HF, WK_ADAMW_GOOGLE };
 struct wk_adamw {
     enum wk_adamw_form form;
     double lr, beta1, beta2, eps, decay;
-    double scale; /* of the gradient */
-    long step;    /* this one, from 1 */
+    double scale;                 /* of the gradient, without control */
+    long step;                    /* this one, from 1 */
+    struct wk_span copy, control; /* see below */
+};
+struct wk_adadelta {
+    double lr, rho, eps, scale;
+    struct wk_span copy, control;
+};
+/* Both write the new values to `copy` too, rounded to its type; it may be absent. With a `control` the gradient's scale is its
+ * SCALE, nothing changes when its SKIP is 1, and steps that were skipped do not count as steps. */
+
+/* How a control is set before an update: see backends/control.h. */
+struct wk_control {
+    double clip_norm; /* largest norm of the whole gradient; 0: any */
+    bool scaled;      /* the loss was scaled: skip updates whose gradient is no number */
+    int grow_after;   /* steps after which the scale is tried twice as large */
 };
 
 struct wk_backend {
     const char *name, *summary;
 
-    /* Open a device with so many CPU threads (at least 1). Fails with ENV where there is none. */
-    struct wk_dev *(*open)(int threads, struct hg_err *err);
+    /* Fails with ENV where there is no such device or it cannot compute with that precision. */
+    struct wk_dev *(*open)(const struct wk_dev_options *options, struct hg_err *err);
     void (*close)(struct wk_dev *dev);
     /* Lines about the device and its libraries, "key value\n", for doctor. */
     void (*describe)(struct wk_dev *dev, struct hg_buf *out);
@@ -143,6 +175,8 @@ struct wk_backend {
     void (*add)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y += x */
     void (*square_sum)(struct wk_dev *dev, struct wk_span sum,
                        struct wk_span x); /* sum (1) of x^2 */
+    /* y = x, rounded to the nearest number of y's type */
+    void (*convert)(struct wk_dev *dev, struct wk_span y, struct wk_span x);
 
     /* ---- Batches out of a resident data set; index (n) of int32 says which rows ---- */
     /* y (n, width) = (rows / 255 - mean) / std, rows of bytes */
@@ -207,9 +241,11 @@ struct wk_backend {
 
     /* ---- Classification: log-softmax and negative log-likelihood of logits (rows, classes),
      * labels (rows) int32 ---- */
-    /* loss (1) = mean over rows; d_logits = its gradient; d_logits may be logits. */
+    /* loss (1) = mean over rows; d_logits = weight times scale (1 element; absent: 1) times its gradient; d_logits may be
+     * logits. */
     void (*nll)(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
-                struct wk_span logits, struct wk_span labels, int rows, int classes);
+                struct wk_span logits, struct wk_span labels, int rows, int classes, double weight,
+                struct wk_span scale);
     /* out (2) = sum of the losses, number of rows whose largest logit is the label's (the first of
      * equal ones). */
     void (*nll_score)(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
@@ -248,24 +284,28 @@ struct wk_backend {
     void (*attention_forward)(struct wk_dev *dev, const struct wk_attention *a,
                               const struct wk_packing *p, struct wk_span out, struct wk_span lse,
                               const struct wk_qkv *in);
+    /* out and lse as forward left them. */
     void (*attention_backward)(struct wk_dev *dev, const struct wk_attention *a,
                                const struct wk_packing *p, const struct wk_qkv *d_in,
-                               struct wk_span d_out, struct wk_span lse, const struct wk_qkv *in);
+                               struct wk_span d_out, struct wk_span out, struct wk_span lse,
+                               const struct wk_qkv *in);
     /* Logits (rows, 2) say where an answer starts and ends. loss (1) = mean over sequences of the mean of both
      * cross-entropies, each over all rows of the sequence, padding included; starts and ends (sequences) int32 are
-     * places in the sequence. d_logits = weight times its gradient; may be absent. */
+     * places in the sequence. d_logits = weight times scale (1 element; absent: 1) times its gradient; may be absent. */
     void (*span_loss)(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
                       struct wk_span logits, const struct wk_packing *p, struct wk_span starts,
-                      struct wk_span ends, double weight);
+                      struct wk_span ends, double weight, struct wk_span scale);
 
     /* ---- Optimizers: update value from gradient, all of one length ---- */
     /* square = rho square + (1-rho) g^2;  u = sqrt(delta + eps) / sqrt(square + eps) g;
      * value -= lr u;  delta = rho delta + (1-rho) u^2 */
     void (*adadelta)(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
-                     struct wk_span square, struct wk_span delta, double lr, double rho,
-                     double eps);
+                     struct wk_span square, struct wk_span delta, const struct wk_adadelta *how);
     void (*adamw)(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
                   struct wk_span m, struct wk_span v, const struct wk_adamw *how);
+    /* Set a control from the sum of squares of the whole gradient, on the device: nobody waits for it. */
+    void (*control)(struct wk_dev *dev, struct wk_span control, struct wk_span square_sum,
+                    const struct wk_control *how);
 };
 
 /* All backends of this build, NULL-terminated. */

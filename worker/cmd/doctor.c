@@ -18,7 +18,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     }
     hg_buf_printf(&text, "hpcgrid-worker %s, %s\n", WK_REVISION, WK_PRECISION);
     for (const struct wk_backend *const *b = wk_backends; *b; b++) {
-        struct wk_dev *dev = (*b)->open(wk_cmd_threads(NULL, 1), err);
+        const struct wk_dev_options options = { .threads = wk_cmd_threads(NULL, 1) };
+        struct wk_dev *dev = (*b)->open(&options, err);
 
         hg_buf_printf(&text, "backend %s: %s\n", (*b)->name, dev ? (*b)->summary : err->text);
         if (dev)

@@ -444,7 +444,8 @@ static void bert_loss(struct wk_model *model, const struct wk_pass *pass,
     struct bert *b = bert_of(model);
 
     pass->dev->backend->span_loss(pass->dev, loss, b->d_logits, b->logits, &batch->packing,
-                                  batch->starts, batch->ends, pass->share > 0 ? pass->share : 1);
+                                  batch->starts, batch->ends, pass->share > 0 ? pass->share : 1,
+                                  pass->loss_scale);
 }
 
 static void dense_backward(const struct run *r, bool add, struct wk_span d_x, struct wk_span d_y,
@@ -476,7 +477,7 @@ static void layer_backward(const struct run *r, int index, struct layer *l, stru
     /* what GELU's gradient no longer needs holds the context's */
     dense_backward(r, false, b->d_wide, b->d_dense, l->context, ATTENTION_DENSE, r->hidden,
                    r->hidden);
-    r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->lse, &l->qkv);
+    r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->context, l->lse, &l->qkv);
     dense_backward(r, true, b->d_x, b->d_qkv.q, x, QUERY, r->hidden, r->hidden);
     dense_backward(r, true, b->d_x, b->d_qkv.k, x, KEY, r->hidden, r->hidden);
     dense_backward(r, true, b->d_x, b->d_qkv.v, x, VALUE, r->hidden, r->hidden);
@@ -531,7 +532,7 @@ static void bert_score(struct wk_model *model, const struct wk_pass *pass,
 
     pass->dev->backend->fill(pass->dev, out, 0);
     pass->dev->backend->span_loss(pass->dev, wk_span_part(out, 0, 1), WK_NONE, b->logits,
-                                  &batch->packing, batch->starts, batch->ends, 1);
+                                  &batch->packing, batch->starts, batch->ends, 1, WK_NONE);
     pass->dev->backend->scale(pass->dev, wk_span_part(out, 0, 1), batch->packing.sequences);
 }
 

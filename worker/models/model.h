@@ -58,6 +58,7 @@ struct wk_pass {
     uint64_t seed;
     uint32_t step; /* optimizer steps before this pass */
     double share;  /* of the step's loss, when several passes make one step; 0 means all of it */
+    struct wk_span loss_scale; /* (1) what gradients are multiplied with; absent: 1 */
     /* The strategy's ends of the seam (strategies/strategy.h); NULL: nobody wants to know. */
     struct wk_strategy *strategy;
 };

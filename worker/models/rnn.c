@@ -216,9 +216,8 @@ static void rnn_loss(struct wk_model *model, const struct wk_pass *p, const stru
 {
     struct rnn *r = rnn_of(model);
 
-    p->dev->backend->nll(p->dev, loss, r->d_logits, r->logits, b->labels, b->rows, CLASSES);
-    if (p->share > 0)
-        p->dev->backend->scale(p->dev, rows_of(r->d_logits, b->rows, CLASSES), p->share);
+    p->dev->backend->nll(p->dev, loss, r->d_logits, r->logits, b->labels, b->rows, CLASSES,
+                         p->share > 0 ? p->share : 1, p->loss_scale);
 }
 
 static void head_backward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b)

@@ -88,7 +88,7 @@ static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct w
     if (!host)
         return hg_err_oom(err);
     if (wk_st_read(st, t, host, err) == 0) {
-        s->dev->backend->upload(s->dev, s->params[index].value, host);
+        s->dev->backend->upload(s->dev, s->masters[index], host);
         rc = 0;
     }
     free(host);

@@ -86,6 +86,13 @@ static int ddp_start(struct wk_strategy *s, struct hg_err *err)
     return send_buffers(s, err);
 }
 
+static void ddp_round(struct wk_strategy *s)
+{
+    struct ddp *d = s->own;
+
+    wk_replica_round(&d->replica, s);
+}
+
 static int ddp_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     struct ddp *d = s->own;
@@ -141,6 +148,7 @@ const struct wk_strategy_kind wk_strategy_ddp = {
     .open = ddp_open,
     .close = ddp_close,
     .start = ddp_start,
+    .round = ddp_round,
     .before_step = ddp_before_step,
     .after_backward = ddp_after_backward,
     .update = ddp_update,

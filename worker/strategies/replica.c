@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategies/replica.h"
 
-#include <math.h>
+/* Values that only updates see are part of the optimizer's state. */
+static enum wk_mem masters_class(const struct wk_strategy *s)
+{
+    return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
+}
 
 static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
     size_t n = wk_model_n(s->model), at = 0;
+    bool mixed = s->dev->working != WK_REAL;
 
-    if (wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, n, &r->values, err) < 0 ||
+    if (wk_dev_alloc(s->dev, masters_class(s), WK_REAL, n, &r->values, err) < 0 ||
         wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, &r->gradients, err) < 0)
+        return -1;
+    if (mixed && wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, &r->copies, err) < 0)
         return -1;
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         size_t n_i = wk_param_n(&s->model->params[i]);
 
-        s->params[i].value = wk_span_part(r->values, at, n_i);
+        s->masters[i] = wk_span_part(r->values, at, n_i);
+        s->params[i].value = wk_span_part(mixed ? r->copies : r->values, at, n_i);
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
         at += n_i;
     }
@@ -28,7 +36,7 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
             at += n_i;
         }
     }
-    if (s->optim->clip_norm > 0)
+    if (s->control.data)
         return wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err);
     return 0;
 }
@@ -50,7 +58,8 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
 
 void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
 {
-    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->values);
+    wk_dev_free(s->dev, masters_class(s), &r->values);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->copies);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->buffers);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->gradients);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->norm);
@@ -63,19 +72,10 @@ void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s)
     s->dev->backend->fill(s->dev, r->gradients, 0);
 }
 
-/* PyTorch's clip_grad_norm_: the whole gradient is scaled down when its norm is above the limit. */
-static double clip_scale(const struct wk_replica *r, struct wk_strategy *s)
+void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s)
 {
-    wk_real square;
-    double norm, scale;
-
-    if (s->optim->clip_norm <= 0)
-        return 1;
-    s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
-    s->dev->backend->download(s->dev, &square, r->norm);
-    norm = sqrt((double)square);
-    scale = s->optim->clip_norm / (norm + 1e-6);
-    return scale < 1 || isnan(scale) ? scale : 1;
+    if (r->copies.data)
+        s->dev->backend->convert(s->dev, r->copies, r->values);
 }
 
 static double decay_of(const struct wk_strategy *s, int param)
@@ -87,9 +87,13 @@ static double decay_of(const struct wk_strategy *s, int param)
 
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
-    struct wk_update u = { .lr = lr, .scale = clip_scale(r, s), .step = ++s->updates };
+    struct wk_update u = { .lr = lr, .step = ++s->updates, .control = s->control };
     size_t at = 0, n;
 
+    if (s->control.data) {
+        s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
+        wk_strategy_control(s, r->norm);
+    }
     /* neighbours that decay alike at a time */
     for (int i = s->model->n_params - 1; i >= 0; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
@@ -99,6 +103,8 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
             n += wk_param_n(&s->model->params[i]);
         for (int k = 0; k < s->optim->kind->slots; k++)
             slots[k] = wk_span_part(r->slots[k], at, n);
+        if (r->copies.data)
+            u.copy = wk_span_part(r->copies, at, n);
         s->optim->kind->update(s->optim, s->dev, wk_span_part(r->values, at, n),
                                wk_span_part(r->gradients, at, n), slots, &u);
     }
@@ -107,11 +113,15 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
 void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out)
 {
     double model_bytes = (double)r->values.n * sizeof(wk_real);
+    double copy_bytes = (double)r->copies.n * (double)wk_type_size(r->copies.type);
 
     *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
-    out->mem_bytes[WK_MEM_PARAMETERS] = model_bytes + (double)r->buffers.n * sizeof(wk_real);
+    out->mem_bytes[WK_MEM_PARAMETERS] =
+        (r->copies.n ? copy_bytes : model_bytes) + (double)r->buffers.n * sizeof(wk_real);
+    out->mem_bytes[WK_MEM_OPTIMIZER] = r->copies.n ? model_bytes : 0;
     out->mem_bytes[WK_MEM_GRADIENTS] = model_bytes;
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
         out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->slots[k].n * sizeof(wk_real);
-    out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->norm.n * sizeof(wk_real);
+    if (r->norm.n) /* and the control */
+        out->mem_bytes[WK_MEM_OPTIMIZER] += (1 + WK_CONTROL_N) * sizeof(wk_real);
 }

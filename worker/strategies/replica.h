@@ -9,8 +9,10 @@
 
 struct wk_replica {
     struct wk_span values, gradients, buffers;
+    struct wk_span
+        copies; /* of the values, in the type that passes read; absent: they read the values */
     struct wk_span slots[WK_OPTIM_SLOTS_MAX];
-    struct wk_span norm; /* (1) square of the gradient's, when it is clipped */
+    struct wk_span norm; /* (1) square of the gradient's, when there is a control */
 };
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err);
@@ -18,6 +20,7 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
 
 /* Gradients to zero. */
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
+void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
 void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out);
 

@@ -17,6 +17,11 @@ static void single_close(struct wk_strategy *s)
     free(s->own);
 }
 
+static void single_round(struct wk_strategy *s)
+{
+    wk_replica_round(s->own, s);
+}
+
 static int single_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     (void)err;
@@ -44,6 +49,7 @@ const struct wk_strategy_kind wk_strategy_single = {
     .name = "single",
     .open = single_open,
     .close = single_close,
+    .round = single_round,
     .before_step = single_before_step,
     .update = single_update,
     .expect = single_expect,

@@ -71,7 +71,7 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
         if (!host)
             return hg_err_oom(err);
         wk_param_init(&m->params[i], i, seed, host);
-        s->dev->backend->upload(s->dev, s->params[i].value, host);
+        s->dev->backend->upload(s->dev, s->masters[i], host);
         free(host);
     }
     if (s->options.weights && wk_weights_load(s->options.weights, s, err) < 0)
@@ -79,6 +79,31 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
     for (int i = 0; i < m->n_buffers; i++)
         s->dev->backend->fill(s->dev, s->buffers[i], m->buffers[i].init_value);
     return 0;
+}
+
+static int open_control(struct wk_strategy *s, struct hg_err *err)
+{
+    bool scaled = s->dev->precision == WK_MIXED_FP16;
+    wk_real start[WK_CONTROL_N] = {
+        [WK_CONTROL_SCALE] = 1, [WK_CONTROL_LOSS_SCALE] = scaled ? (wk_real)WK_LOSS_SCALE_FIRST : 1
+    };
+
+    if (!scaled && s->optim->clip_norm <= 0)
+        return 0;
+    if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, WK_CONTROL_N, &s->control, err) < 0)
+        return -1;
+    s->dev->backend->upload(s->dev, s->control, start);
+    return 0;
+}
+
+void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum)
+{
+    const struct wk_control how = { .clip_norm = s->optim->clip_norm,
+                                    .scaled = s->dev->precision == WK_MIXED_FP16,
+                                    .grow_after = WK_LOSS_SCALE_GROWS };
+
+    if (s->control.data)
+        s->dev->backend->control(s->dev, s->control, square_sum, &how);
 }
 
 struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct wk_dev *dev,
@@ -103,14 +128,17 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                               .params = calloc((size_t)model->n_params, sizeof *s->params),
                               .buffers = calloc((size_t)model->n_buffers + 1, sizeof *s->buffers) };
     s->slots = calloc((size_t)model->n_params * WK_OPTIM_SLOTS_MAX, sizeof *s->slots);
-    if (!s->params || !s->buffers || !s->slots) {
+    s->masters = calloc((size_t)model->n_params, sizeof *s->masters);
+    if (!s->params || !s->buffers || !s->slots || !s->masters) {
         hg_err_oom(err);
         goto fail;
     }
-    if (kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
+    if (open_control(s, err) < 0 || kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
         goto fail;
     if (kind->start && kind->start(s, err) < 0)
         goto fail;
+    if (kind->round)
+        kind->round(s);
     return s;
 fail:
     wk_strategy_close(s);
@@ -122,7 +150,9 @@ void wk_strategy_close(struct wk_strategy *s)
     if (!s)
         return;
     s->kind->close(s);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->control);
     free(s->params);
+    free(s->masters);
     free(s->buffers);
     free(s->slots);
     free(s);

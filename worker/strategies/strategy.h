@@ -23,11 +23,14 @@ struct wk_strategy {
     const struct wk_optim *optim;
     struct wk_strategy_options options;
     struct wk_tensor *params; /* one per parameter: what passes use */
-    struct wk_span *buffers;  /* one per buffer */
-    struct wk_span *slots;    /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
-    long updates;             /* optimizer steps that were taken */
-    bool partial;             /* more passes follow before the update: gradients wait */
-    void *own;                /* of the kind */
+    struct wk_span
+        *masters; /* one per parameter: the trained values; where passes read them, params' own */
+    struct wk_span control;  /* of updates, where the gradient is clipped or the loss scaled */
+    struct wk_span *buffers; /* one per buffer */
+    struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
+    long updates;            /* optimizer steps that were taken */
+    bool partial;            /* more passes follow before the update: gradients wait */
+    void *own;               /* of the kind */
 };
 
 /* What a strategy's definition says it does on each rank. */
@@ -44,6 +47,8 @@ struct wk_strategy_kind {
     void (*close)(struct wk_strategy *s);
     /* Once, after every rank has set its values: make all ranks start from rank 0's. */
     int (*start)(struct wk_strategy *s, struct hg_err *err);
+    /* After masters were set from the host: make the copies that passes read. */
+    void (*round)(struct wk_strategy *s);
     /* Before the passes of a step (training) or of an evaluation: clear gradients, refresh buffers.
      */
     int (*before_step)(struct wk_strategy *s, bool training, struct hg_err *err);
@@ -79,6 +84,9 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                      const struct wk_strategy_options *options, uint64_t seed,
                                      struct hg_err *err);
 void wk_strategy_close(struct wk_strategy *s);
+
+/* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
+void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 
 /* The hooks as models call them; without a strategy in the pass they do nothing. */
 int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err);

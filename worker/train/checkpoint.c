@@ -45,7 +45,7 @@ static json_t *identity_of(const struct wk_train *t)
         json_object_set(o, key, value);
     json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
     json_object_set_new(o, "world", json_integer(t->comm->world));
-    json_object_set_new(o, "precision", json_string(WK_PRECISION));
+    json_object_set_new(o, "precision", json_string(t->config->precision));
     return o;
 }
 
@@ -223,7 +223,7 @@ static int write_values(const struct wk_train *t, struct wk_st_writer *w, struct
     struct series series[N_SERIES];
 
     for (int i = 0; i < t->kind->n_params; i++)
-        if (write_span(w, t->dev, s->params[i].value, err) < 0)
+        if (write_span(w, t->dev, s->masters[i], err) < 0)
             return -1;
     for (int k = 0; k < t->optim.kind->slots; k++)
         for (int i = 0; i < t->kind->n_params; i++)
@@ -321,7 +321,7 @@ static int read_values(struct wk_train *t, const struct wk_st *st, struct hg_err
     char name[160];
 
     for (int i = 0; i < t->kind->n_params; i++) {
-        if (read_span(st, t->kind->params[i].name, s->params[i].value, t->dev, err) < 0)
+        if (read_span(st, t->kind->params[i].name, s->masters[i], t->dev, err) < 0)
             return -1;
         for (int k = 0; k < t->optim.kind->slots; k++) {
             snprintf(name, sizeof name, "optimizer.%d.%s", k, t->kind->params[i].name);
@@ -334,6 +334,8 @@ static int read_values(struct wk_train *t, const struct wk_st *st, struct hg_err
         if (read_span(st, name, s->buffers[i], t->dev, err) < 0)
             return -1;
     }
+    if (s->kind->round)
+        s->kind->round(s);
     return 0;
 }
 

@@ -176,13 +176,11 @@ static bool has_optimizer(const char *name, struct hg_err *err)
 
 static bool has_precision(const char *name, struct hg_err *err)
 {
-    static const char *const known[] = { WK_PRECISION };
+    enum wk_precision precision;
 
-    if (strcmp(name, WK_PRECISION) == 0)
-        return true;
-    hg_err_set(err, HG_E_INPUT, "unknown precision \"%s\"", name);
-    hg_text_suggest(err, name, known, 1);
-    return false;
+    if (wk_precision_find(name, &precision, err) == 0 && precision != WK_FULL)
+        hg_err_set(err, HG_E_INPUT, "precision %s: not available yet", name);
+    return err->code == HG_E_NONE;
 }
 
 /* A parameter that is one of a few words. */

@@ -38,6 +38,13 @@ static int push(void *vec, double value, struct hg_err *err)
     return 0;
 }
 
+static struct wk_span loss_scale(const struct wk_train *t)
+{
+    return t->dev->precision == WK_MIXED_FP16
+               ? wk_span_part(t->strategy->control, WK_CONTROL_LOSS_SCALE, 1)
+               : WK_NONE;
+}
+
 static struct wk_pass pass_of(const struct wk_train *t, bool training)
 {
     return (struct wk_pass){ .dev = t->dev,
@@ -46,6 +53,7 @@ static struct wk_pass pass_of(const struct wk_train *t, bool training)
                              .training = training,
                              .seed = (uint64_t)t->config->seed,
                              .step = (uint32_t)t->steps_done,
+                             .loss_scale = loss_scale(t),
                              .strategy = t->strategy };
 }
 

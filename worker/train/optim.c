@@ -9,9 +9,14 @@ static void adadelta_update(const struct wk_optim *o, struct wk_dev *dev, struct
                             struct wk_span gradient, const struct wk_span *slots,
                             const struct wk_update *u)
 {
-    if (u->scale != 1)
-        dev->backend->scale(dev, gradient, u->scale);
-    dev->backend->adadelta(dev, value, gradient, slots[0], slots[1], u->lr, o->rho, o->eps);
+    const struct wk_adadelta how = { .lr = u->lr,
+                                     .rho = o->rho,
+                                     .eps = o->eps,
+                                     .scale = 1,
+                                     .copy = u->copy,
+                                     .control = u->control };
+
+    dev->backend->adadelta(dev, value, gradient, slots[0], slots[1], &how);
 }
 
 static void adamw(enum wk_adamw_form form, const struct wk_optim *o, struct wk_dev *dev,
@@ -24,8 +29,10 @@ static void adamw(enum wk_adamw_form form, const struct wk_optim *o, struct wk_d
                                   .beta2 = o->beta2,
                                   .eps = o->eps,
                                   .decay = u->decay,
-                                  .scale = u->scale,
-                                  .step = u->step };
+                                  .scale = 1,
+                                  .step = u->step,
+                                  .copy = u->copy,
+                                  .control = u->control };
 
     dev->backend->adamw(dev, value, gradient, slots[0], slots[1], &how);
 }

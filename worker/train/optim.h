@@ -20,9 +20,10 @@ struct wk_optim {
 /* One step, for some of the parameters. */
 struct wk_update {
     double lr;
-    double scale; /* of the gradient, from clipping */
-    double decay; /* of these parameters */
-    long step;    /* this one, from 1 */
+    double decay;           /* of these parameters */
+    long step;              /* this one, from 1 */
+    struct wk_span control; /* of the gradient's scale; absent: it is taken as it is */
+    struct wk_span copy;    /* of the values in another type, written with them; absent: none */
 };
 
 /* One file or function, one entry in optim.c. */

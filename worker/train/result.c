@@ -202,8 +202,8 @@ static json_t *encode_comparable(const struct wk_result *r)
     json_t *o = json_object();
 
     json_object_set_new(o, "model", json_string(r->model));
-    json_object_set_new(o, "precision", json_string(WK_PRECISION));
-    json_object_set_new(o, "tf32", json_false());
+    json_object_set_new(o, "precision", json_string(r->precision));
+    json_object_set_new(o, "tf32", json_boolean(strcmp(r->precision, "tf32") == 0));
     json_object_set_new(o, "backend", json_string(r->backend));
     json_object_set_new(
         o, "global_batch",

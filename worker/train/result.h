@@ -25,7 +25,7 @@ struct wk_result {
 
     /* What ran; empty until it is known. */
     int world, threads, batch_rows, accumulate;
-    char strategy[32], model[32], backend[16], comm_name[16];
+    char strategy[32], model[32], backend[16], precision[8], comm_name[16];
     char dataset[64], dataset_hash[33];
     long long epochs, seed;
     int train_samples, test_samples,

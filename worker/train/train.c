@@ -220,6 +220,7 @@ static void describe(const struct wk_train *t)
     r->padded_samples = t->sampler.per_rank * t->comm->world;
     snprintf(r->strategy, sizeof r->strategy, "%s", c->strategy);
     snprintf(r->backend, sizeof r->backend, "%s", c->backend);
+    snprintf(r->precision, sizeof r->precision, "%s", c->precision);
     snprintf(r->comm_name, sizeof r->comm_name, "%s", t->comm->kind->name);
     snprintf(r->dataset, sizeof r->dataset, "%s", t->set ? t->set->name : t->qa.name);
     snprintf(r->dataset_hash, sizeof r->dataset_hash, "%s", t->set ? t->set->hash : t->qa.hash);
@@ -240,6 +241,16 @@ static const struct wk_model_kind *make_kind(const struct wk_config *c, struct h
                                                                              : WK_GELU_ERF };
 
     return wk_model_make(c->model, &size, err);
+}
+
+static struct wk_dev *open_device(const struct wk_config *c, const struct wk_backend *backend,
+                                  int threads, struct hg_err *err)
+{
+    struct wk_dev_options options = { .threads = threads };
+
+    if (wk_precision_find(c->precision, &options.precision, err) < 0)
+        return NULL;
+    return backend->open(&options, err);
 }
 
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
@@ -263,7 +274,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     t->kind = make_kind(c, err);
     if (!backend || !t->optim.kind || !t->kind)
         return -1;
-    t->dev = backend->open(threads, err);
+    t->dev = open_device(c, backend, threads, err);
     if (!t->dev || open_data(t, err) < 0 || check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);

@@ -164,11 +164,13 @@ static void head_backward(const struct head *h, const struct wk_qkv *in, const s
 
 void wk_cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
                                const struct wk_packing *p, const struct wk_qkv *d_in,
-                               struct wk_span d_out, struct wk_span lse, const struct wk_qkv *in)
+                               struct wk_span d_out, struct wk_span out, struct wk_span lse,
+                               const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
     wk_real *scratch = wk_cpu_scratch(c, scratch_n(p) * dev->threads);
 
+    (void)out; /* its products with d_out are made anew with the probabilities */
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)

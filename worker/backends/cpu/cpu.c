@@ -72,9 +72,16 @@ static void name_device(char out[128])
         fclose(f);
 }
 
-static struct wk_dev *cpu_open(int threads, struct hg_err *err)
+static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_err *err)
 {
-    struct cpu *c = calloc(1, sizeof *c);
+    struct cpu *c;
+
+    if (options->precision != WK_FULL) {
+        hg_err_set(err, HG_E_ENV, "the cpu backend computes in %s, not in %s", WK_PRECISION,
+                   wk_precision_name(options->precision));
+        return NULL;
+    }
+    c = calloc(1, sizeof *c);
 
     if (!c) {
         hg_err_oom(err);
@@ -87,7 +94,9 @@ static struct wk_dev *cpu_open(int threads, struct hg_err *err)
     }
     c->tokens = wk_token_kernels_get(c->k->isa);
     c->dev.backend = &wk_backend_cpu;
-    c->dev.threads = threads > 0 ? threads : 1;
+    c->dev.threads = options->threads > 0 ? options->threads : 1;
+    c->dev.precision = options->precision;
+    c->dev.working = WK_REAL;
     name_device(c->dev.name);
     openblas_set_num_threads(1);
     return &c->dev;
@@ -570,11 +579,12 @@ static wk_real row_loss(const wk_real *z, int label, int classes, wk_real *p)
 }
 
 static void cpu_nll(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
-                    struct wk_span logits, struct wk_span labels, int rows, int classes)
+                    struct wk_span logits, struct wk_span labels, int rows, int classes,
+                    double weight, struct wk_span scale)
 {
     const wk_real *z = logits.data;
     const int32_t *label = labels.data;
-    wk_real *d = d_logits.data, share_of_row = 1 / (wk_real)rows;
+    wk_real *d = d_logits.data, share_of_row = (wk_real)(weight / rows) * wk_cpu_factor(scale);
     double sum = 0;
 
     (void)dev;
@@ -610,11 +620,15 @@ static void cpu_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_span
 /* ---- Optimizers ---- */
 
 static void cpu_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
-                         struct wk_span square, struct wk_span delta, double lr, double rho,
-                         double eps)
+                         struct wk_span square, struct wk_span delta, const struct wk_adadelta *how)
 {
     const struct wk_kernels *k = cpu_of(dev)->k;
+    double scale = how->scale;
 
+    if (wk_cpu_skips(how->control, &scale))
+        return;
+    if (scale != 1)
+        cpu_scale(dev, gradient, scale);
 #pragma omp parallel num_threads(dev->threads)
     {
         long first, n;
@@ -623,8 +637,10 @@ static void cpu_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_spa
         if (n > 0)
             k->adadelta((wk_real *)value.data + first, (const wk_real *)gradient.data + first,
                         (wk_real *)square.data + first, (wk_real *)delta.data + first, (size_t)n,
-                        lr, rho, eps);
+                        how->lr, how->rho, how->eps);
     }
+    if (how->copy.data)
+        wk_cpu_convert(dev, how->copy, value);
 }
 
 const struct wk_backend wk_backend_cpu = {
@@ -642,6 +658,7 @@ const struct wk_backend wk_backend_cpu = {
     .scale = cpu_scale,
     .add = wk_cpu_add,
     .square_sum = wk_cpu_square_sum,
+    .convert = wk_cpu_convert,
     .gather_u8 = cpu_gather_u8,
     .gather_i32 = cpu_gather_i32,
     .lstm_state = cpu_lstm_state,
@@ -670,4 +687,5 @@ const struct wk_backend wk_backend_cpu = {
     .span_loss = wk_cpu_span_loss,
     .adadelta = cpu_adadelta,
     .adamw = wk_cpu_adamw,
+    .control = wk_cpu_control,
 };

@@ -59,12 +59,26 @@ void wk_cpu_attention_forward(struct wk_dev *dev, const struct wk_attention *a,
                               const struct wk_qkv *in);
 void wk_cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
                                const struct wk_packing *p, const struct wk_qkv *d_in,
-                               struct wk_span d_out, struct wk_span lse, const struct wk_qkv *in);
+                               struct wk_span d_out, struct wk_span out, struct wk_span lse,
+                               const struct wk_qkv *in);
 void wk_cpu_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
                       struct wk_span logits, const struct wk_packing *p, struct wk_span starts,
-                      struct wk_span ends, double weight);
+                      struct wk_span ends, double weight, struct wk_span scale);
 void wk_cpu_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
                   struct wk_span m, struct wk_span v, const struct wk_adamw *how);
 void wk_cpu_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x);
+
+/* update.c */
+void wk_cpu_convert(struct wk_dev *dev, struct wk_span y, struct wk_span x);
+void wk_cpu_control(struct wk_dev *dev, struct wk_span control, struct wk_span square_sum,
+                    const struct wk_control *how);
+/* Whether an update with this control is skipped; else the gradient's scale goes to *scale where there is a control. */
+bool wk_cpu_skips(struct wk_span control, double *scale);
+
+/* The number in a span of one element, or 1 where there is none. */
+static inline wk_real wk_cpu_factor(struct wk_span scale)
+{
+    return scale.data ? *(const wk_real *)scale.data : 1;
+}
 
 #endif

@@ -253,11 +253,12 @@ static double column_loss(const wk_real *z, wk_real *d, int n, int label, wk_rea
 
 void wk_cpu_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
                       struct wk_span logits, const struct wk_packing *p, struct wk_span starts,
-                      struct wk_span ends, double weight)
+                      struct wk_span ends, double weight, struct wk_span scale)
 {
     const int32_t *first = p->first.data, *start = starts.data, *end = ends.data;
     const wk_real *z = logits.data;
-    wk_real *d = d_logits.data, share = (wk_real)(weight / 2 / p->sequences);
+    wk_real *d = d_logits.data;
+    wk_real share = (wk_real)(weight / 2 / p->sequences) * wk_cpu_factor(scale);
     double sum = 0;
 
     (void)dev;
@@ -273,10 +274,17 @@ void wk_cpu_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_
 
 /* ---- Optimizer ---- */
 
-static struct wk_adamw_job adamw_job(const struct wk_adamw *h)
+/* The control's steps that were skipped are none. */
+static double steps_of(const struct wk_adamw *h)
 {
-    double correct1 = 1 - pow(h->beta1, (double)h->step),
-           correct2 = 1 - pow(h->beta2, (double)h->step);
+    const wk_real *control = h->control.data;
+
+    return (double)h->step - (control ? (double)control[WK_CONTROL_SKIPPED] : 0);
+}
+
+static struct wk_adamw_job adamw_job(const struct wk_adamw *h, double scale)
+{
+    double correct1 = 1 - pow(h->beta1, steps_of(h)), correct2 = 1 - pow(h->beta2, steps_of(h));
     double keep = 1 - h->lr * h->decay;
     struct wk_adamw_job j = { .beta1 = (wk_real)h->beta1,
                               .beta2 = (wk_real)h->beta2,
@@ -285,7 +293,7 @@ static struct wk_adamw_job adamw_job(const struct wk_adamw *h)
                               .root = 1,
                               .before = (wk_real)keep,
                               .after = 1,
-                              .scale = (wk_real)h->scale };
+                              .scale = (wk_real)scale };
 
     if (h->form == WK_ADAMW_TORCH) {
         j.rate = (wk_real)(h->lr / correct1);
@@ -302,8 +310,12 @@ void wk_cpu_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradi
                   struct wk_span m, struct wk_span v, const struct wk_adamw *how)
 {
     const struct wk_token_kernels *k = cpu_of(dev)->tokens;
-    const struct wk_adamw_job j = adamw_job(how);
+    struct wk_adamw_job j;
+    double scale = how->scale;
 
+    if (wk_cpu_skips(how->control, &scale))
+        return;
+    j = adamw_job(how, scale);
 #pragma omp parallel num_threads(dev->threads)
     {
         struct range r = my_share(value.n, RANGE_TILE);
@@ -311,6 +323,8 @@ void wk_cpu_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradi
         k->adamw((wk_real *)value.data + r.first, (const wk_real *)gradient.data + r.first,
                  (wk_real *)m.data + r.first, (wk_real *)v.data + r.first, (size_t)r.n, &j);
     }
+    if (how->copy.data)
+        wk_cpu_convert(dev, how->copy, value);
 }
 
 void wk_cpu_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)

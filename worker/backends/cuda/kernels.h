@@ -75,8 +75,8 @@ int wk_cuda_gather_i32(wk_stream s, int32_t *y, const int32_t *values, const int
  * second[i] tokens and 1 from there on. Sequence k of the batch is feature sample[k], in the rows first[k] to first[k + 1] - 1: what
  * is behind its tokens is padding (id and type 0). Writes ids, types and sequence of all p->rows rows; p->sequence is not read. */
 int wk_cuda_gather_tokens(wk_stream s, int32_t *ids, int32_t *types, int32_t *sequence,
-                          const struct wk_cuda_packing *p, const uint16_t *tokens,
-                          const int64_t *at, const int32_t *second);
+                          const struct wk_cuda_packing *p, const int32_t *tokens, const int32_t *at,
+                          const int32_t *second);
 
 /* ---- LSTM: x (batch, steps, in), weights and h of type t; state float ---- */
 struct wk_cuda_lstm {
@@ -183,15 +183,12 @@ size_t wk_cuda_span_loss_scratch(const struct wk_cuda_packing *p);
 struct wk_cuda_step {
     uint32_t number; /* for struct wk_cuda_rng */
     float lr;
-    float taken; /* this update's number from 1; not read where a control counts */
+    float taken; /* this update's number from 1, skipped ones too */
     float unused;
 };
 
-/* The state of updates, WK_CONTROL_N floats; their meaning is that of enum wk_control_part in backends/backend.h. From the sum of
- * squares of the whole gradient (may be NULL when there is neither clip nor scaled):
- *   scaled and the sum is no finite number: SKIP = 1, LOSS_SCALE = max(LOSS_SCALE / 2, 1), GOOD = 0, SKIPPED += 1, SCALE = 0
- *   else: SKIP = 0, TAKEN += 1, norm = sqrt(sum) / LOSS_SCALE, SCALE = min(1, clip / (norm + 1e-6)) / LOSS_SCALE (clip 0: 1 /
- *   LOSS_SCALE; no number: no number); scaled: GOOD += 1, and when it is grow_after, GOOD = 0 and LOSS_SCALE doubles (up to 2^24). */
+/* The op `control` of backend.h: control and its rules stand in backends/control.h. square_sum is the sum of squares of the whole
+ * gradient. clip 0: none. */
 int wk_cuda_control(wk_stream s, float *control, const float *square_sum, float clip, int scaled,
                     int grow_after);
 
@@ -201,7 +198,7 @@ enum wk_cuda_adamw_form { WK_CUDA_ADAMW_TORCH, WK_CUDA_ADAMW_HF, WK_CUDA_ADAMW_G
  *   TORCH   rate = lr / (1 - beta1^t), root = 1 / sqrt(1 - beta2^t), before = lr, after = 0
  *   HF      rate = lr sqrt(1 - beta2^t) / (1 - beta1^t), root = 1, before = 0, after = lr
  *   GOOGLE  rate = lr, root = 1, before = lr, after = 0
- * t is control's TAKEN, or step->taken without control; scale and skip are control's, or `scale` and 0. */
+ * t = step->taken less control's SKIPPED (control may be NULL); scale and skip are control's, or `scale` and 0. */
 struct wk_cuda_factors {
     float scale, skip, lr, rate, root, before, after, unused;
 };
