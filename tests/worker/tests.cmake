@@ -30,19 +30,28 @@ hg_add_worker_test(weights fp32 fp64)
 hg_add_worker_test(data fp32)
 hg_add_worker_test(train fp32)
 hg_add_worker_test(meet fp32)
+hg_add_worker_test(comm fp32 fp64)
 
-# ddp.c runs under mpirun, on more ranks than there may be cores. Ranks talk over shared memory only. MPI itself leaks.
+# hg_add_ranks_test(NAME PRECISION RANKS WORDS...): the program under mpirun, on more ranks than there may be cores. Ranks talk over shared
+# memory only. MPI itself leaks.
 find_program(MPIRUN mpirun REQUIRED)
+function(hg_add_ranks_test name precision ranks)
+    set(test worker.${name}.${precision}.${ranks})
+    add_test(NAME ${test} COMMAND ${MPIRUN} --oversubscribe --allow-run-as-root -n ${ranks}
+        $<TARGET_FILE:test_worker_${name}_${precision}> ${ARGN})
+    set_tests_properties(${test} PROPERTIES LABELS worker TIMEOUT 120
+        ENVIRONMENT
+        "OMPI_MCA_btl=self,vader;OMPI_MCA_mpi_yield_when_idle=1;OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0")
+endfunction()
+
 foreach(precision fp32 fp64)
     hg_add_worker_program(ddp ${precision})
     foreach(ranks 1 2 3 4)
-        set(name worker.ddp.${precision}.${ranks})
-        add_test(NAME ${name} COMMAND ${MPIRUN} --oversubscribe --allow-run-as-root -n ${ranks}
-            $<TARGET_FILE:test_worker_ddp_${precision}>)
-        set_tests_properties(${name} PROPERTIES LABELS worker TIMEOUT 120
-            ENVIRONMENT
-            "OMPI_MCA_btl=self,vader;OMPI_MCA_mpi_yield_when_idle=1;OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0")
+        hg_add_ranks_test(ddp ${precision} ${ranks})
     endforeach()
+endforeach()
+foreach(ranks 2 3 8)
+    hg_add_ranks_test(comm fp32 ${ranks} mpi)
 endforeach()
 
 hg_add_bats(worker/train.bats worker 300)

@@ -170,9 +170,10 @@ struct wk_backend {
     int (*sync)(struct wk_dev *dev, struct hg_err *err);
 
     /* ---- Elementwise ---- */
-    void (*fill)(struct wk_dev *dev, struct wk_span y, double value);    /* y = value */
-    void (*scale)(struct wk_dev *dev, struct wk_span y, double a);       /* y *= a */
-    void (*add)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y += x */
+    void (*fill)(struct wk_dev *dev, struct wk_span y, double value);     /* y = value */
+    void (*scale)(struct wk_dev *dev, struct wk_span y, double a);        /* y *= a */
+    void (*add)(struct wk_dev *dev, struct wk_span y, struct wk_span x);  /* y += x */
+    void (*copy)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y = x, of one type */
     void (*square_sum)(struct wk_dev *dev, struct wk_span sum,
                        struct wk_span x); /* sum (1) of x^2 */
     /* y = x, rounded to the nearest number of y's type */

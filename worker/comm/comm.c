@@ -4,10 +4,15 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
+#include "base/vec.h"
+#include "comm/queue.h"
 
-const char *const wk_coll_names[WK_COLLS] = { "all_reduce", "broadcast", "all_gather" };
+const char *const wk_coll_names[WK_COLLS] = { "all_reduce",     "broadcast", "all_gather",
+                                              "reduce_scatter", "reduce",    "scatter",
+                                              "gather" };
 
 /* A variable's value as a count from 0; -1 if it is absent or no number. */
 static int env_int(const char *name)
@@ -65,8 +70,12 @@ struct wk_comm *wk_comm_open(struct hg_err *err)
 
 void wk_comm_close(struct wk_comm *comm)
 {
-    if (comm)
-        comm->kind->close(comm);
+    if (!comm)
+        return;
+    wk_queue_close(comm->queue);
+    comm->queue = NULL;
+    HG_VEC_DONE(&comm->records);
+    comm->kind->close(comm);
 }
 
 double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world)
@@ -76,59 +85,230 @@ double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world)
     switch (coll) {
     case WK_COLL_ALL_REDUCE:
         return 2 * others * payload_bytes;
-    case WK_COLL_ALL_GATHER:
-        return others * payload_bytes;
     case WK_COLL_BROADCAST:
-    case WK_COLLS:
-        break;
+    case WK_COLL_REDUCE:
+        return world > 1 ? payload_bytes : 0;
+    default:
+        return others * payload_bytes;
     }
-    return world > 1 ? payload_bytes : 0;
 }
 
-/* The one place that every collective passes. */
-static int run_counted(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, void *data,
-                       size_t n, enum wk_wire type, size_t bytes, struct hg_err *err)
+size_t wk_wire_size(enum wk_wire type)
 {
-    struct wk_comm_count *count = &comm->counts[plane][coll];
-    double start = hg_clock_mono_s();
+    static const size_t sizes[] = { sizeof(wk_real), sizeof(double), 1 };
 
-    if (n && comm->kind->run(comm, coll, data, n, type, err) < 0)
-        return hg_err_wrap(err, "%s of %zu bytes, rank %d of %d", wk_coll_names[coll], bytes,
-                           comm->rank, comm->world);
+    return sizes[type];
+}
+
+#define BLOCK 1024 /* elements whose sum stays in the cache */
+
+#define SUM(real)                                                  \
+    for (size_t at = 0; at < n; at += BLOCK) {                     \
+        size_t m = n - at < BLOCK ? n - at : BLOCK;                \
+        real sum[BLOCK];                                           \
+                                                                   \
+        memcpy(sum, (const real *)from[0] + at, m * sizeof(real)); \
+        for (int k = 1; k < world; k++)                            \
+            for (size_t i = 0; i < m; i++)                         \
+                sum[i] += ((const real *)from[k])[at + i];         \
+        memcpy((real *)out + at, sum, m * sizeof(real));           \
+    }
+
+void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n)
+{
+    if (type == WK_WIRE_F64)
+        SUM(double)
+    else
+        SUM(wk_real)
+}
+
+/* ---- The one place that every collective passes ---- */
+
+static void sleep_s(double seconds)
+{
+    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
+
+    while (nanosleep(&t, &t) < 0)
+        continue;
+}
+
+/* The time that a slow link would take, for tests. */
+static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
+{
+    double bytes = wk_ring_bytes(op->coll, (double)(op->n * wk_wire_size(op->type)), comm->world);
+
+    if (op->plane != WK_PLANE_TRAIN || comm->world == 1)
+        return;
+    if (comm->link_latency_s > 0)
+        sleep_s(comm->link_latency_s);
+    if (comm->link_bytes_per_s > 0)
+        sleep_s(bytes / comm->link_bytes_per_s);
+}
+
+static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited)
+{
+    r->start_s = hg_clock_mono_s();
+    if (r->op.n && comm->kind->run(comm, &r->op, waited, &r->error) < 0)
+        hg_err_wrap(&r->error, "%s of %zu bytes, rank %d of %d", wk_coll_names[r->op.coll],
+                    r->op.n * wk_wire_size(r->op.type), comm->rank, comm->world);
+    be_slow(comm, &r->op);
+    r->end_s = hg_clock_mono_s();
+}
+
+/* Take a collective that is over into the books. */
+static int settle(struct wk_comm *comm, const struct wk_request *r, struct hg_err *err)
+{
+    struct wk_comm_count *count = &comm->counts[r->op.plane][r->op.coll];
+    struct wk_comm_record *record = comm->recording ? HG_VEC_PUSH(&comm->records) : NULL;
+
+    count->seconds += r->end_s - r->start_s;
+    count->exposed_s += r->exposed_s;
+    if (record)
+        *record = (struct wk_comm_record){ .step = r->step,
+                                           .coll = r->op.coll,
+                                           .plane = r->op.plane,
+                                           .type = r->op.type,
+                                           .n = r->op.n,
+                                           .stream = r->apart,
+                                           .start_s = r->start_s,
+                                           .end_s = r->end_s,
+                                           .exposed_s = r->exposed_s };
+    if (!r->error.code)
+        return 0;
+    if (err && !err->code)
+        *err = r->error;
+    return -1;
+}
+
+static int settle_until(struct wk_comm *comm, long ticket, struct hg_err *err)
+{
+    int rc = 0;
+
+    while (comm->settled < ticket) {
+        struct wk_request r;
+
+        wk_queue_pop(comm->queue, &r);
+        comm->settled++;
+        if (settle(comm, &r, err) < 0)
+            rc = -1;
+    }
+    return rc;
+}
+
+/* `now`: the caller waits for it at once. */
+static int start(struct wk_comm *comm, const struct wk_comm_op *op, bool now, struct hg_err *err)
+{
+    static const _Atomic bool waited = true;
+    struct wk_request r = { .op = *op, .step = comm->step, .error = HG_ERR_INIT };
+    struct wk_comm_count *count = &comm->counts[op->plane][op->coll];
+    size_t bytes = op->n * wk_wire_size(op->type);
+
     count->calls++;
     count->payload_bytes += bytes;
-    count->ring_bytes += wk_ring_bytes(coll, (double)bytes, comm->world);
-    count->seconds += hg_clock_mono_s() - start;
+    count->ring_bytes += wk_ring_bytes(op->coll, (double)bytes, comm->world);
+    if (op->device && comm->kind->start)
+        return comm->kind->start(comm, op, ++comm->started, err);
+    if (!comm->apart || (now && (!comm->queue || wk_queue_idle(comm->queue)))) {
+        run_request(comm, &r, &waited);
+        r.exposed_s = r.end_s - r.start_s;
+        return settle(comm, &r, err);
+    }
+    if (!comm->queue && !(comm->queue = wk_queue_open(comm, run_request, err)))
+        return -1;
+    if (wk_queue_full(comm->queue) && settle_until(comm, comm->settled + 1, err) < 0)
+        return -1;
+    r.apart = true;
+    comm->started++;
+    wk_queue_push(comm->queue, &r);
     return 0;
 }
 
-int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span buffer,
+static int op_of(const struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
+                 struct wk_span whole, struct wk_span part, struct wk_comm_op *op,
+                 struct hg_err *err)
+{
+    bool sums =
+        coll == WK_COLL_ALL_REDUCE || coll == WK_COLL_REDUCE_SCATTER || coll == WK_COLL_REDUCE;
+    bool parts = coll != WK_COLL_ALL_REDUCE && coll != WK_COLL_REDUCE && coll != WK_COLL_BROADCAST;
+    struct wk_span all = whole.data ? whole : part;
+    size_t n = whole.data ? whole.n : part.n * (size_t)comm->world;
+
+    if ((sums && all.type != WK_REAL) || (parts && n % (size_t)comm->world != 0) ||
+        (part.data && part.n * (size_t)comm->world != n))
+        return hg_err_set(err, HG_E_BUG, "%s of %zu %s", wk_coll_names[coll], n,
+                          wk_type_name(all.type));
+    *op = (struct wk_comm_op){ .coll = coll,
+                               .plane = plane,
+                               .type = all.type == WK_REAL ? WK_WIRE_REAL : WK_WIRE_BYTE,
+                               .device = true,
+                               .whole = whole.data,
+                               .part = part.data,
+                               .n = all.type == WK_REAL ? n : n * wk_type_size(all.type) };
+    if (parts && !op->part)
+        op->part = (char *)whole.data +
+                   (size_t)comm->rank * (n / (size_t)comm->world) * wk_type_size(all.type);
+    return 0;
+}
+
+int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
+                  struct wk_span whole, struct wk_span part, long *ticket, struct hg_err *err)
+{
+    struct wk_comm_op op;
+
+    if (op_of(comm, plane, coll, whole, part, &op, err) < 0 || start(comm, &op, false, err) < 0)
+        return -1;
+    *ticket = comm->started;
+    return 0;
+}
+
+int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err)
+{
+    if (comm->settled >= ticket)
+        return 0;
+    if (!comm->kind->wait)
+        return settle_until(comm, ticket, err);
+    comm->settled = ticket;
+    return comm->kind->wait(comm, ticket, err);
+}
+
+static int run_now(struct wk_comm *comm, const struct wk_comm_op *op, struct hg_err *err)
+{
+    return start(comm, op, true, err) < 0 ? -1 : wk_comm_wait(comm, comm->started, err);
+}
+
+int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span whole,
                 struct hg_err *err)
 {
-    size_t bytes = buffer.n * wk_type_size(buffer.type);
+    struct wk_comm_op op;
 
-    if (buffer.type == WK_REAL)
-        return run_counted(comm, plane, coll, buffer.data, buffer.n, WK_WIRE_REAL, bytes, err);
-    if (coll == WK_COLL_ALL_REDUCE)
-        return hg_err_set(err, HG_E_BUG, "all_reduce of %s", wk_type_name(buffer.type));
-    return run_counted(comm, plane, coll, buffer.data, bytes, WK_WIRE_BYTE, bytes, err);
+    return op_of(comm, plane, coll, whole, WK_NONE, &op, err) < 0 ? -1 : run_now(comm, &op, err);
 }
 
 int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *err)
 {
-    return run_counted(comm, WK_PLANE_CONTROL, WK_COLL_ALL_REDUCE, values, n, WK_WIRE_F64,
-                       n * sizeof *values, err);
+    const struct wk_comm_op op = { .coll = WK_COLL_ALL_REDUCE,
+                                   .plane = WK_PLANE_CONTROL,
+                                   .type = WK_WIRE_F64,
+                                   .whole = values,
+                                   .n = n };
+
+    return run_now(comm, &op, err);
 }
 
 int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err *err)
 {
-    size_t total = bytes * (size_t)comm->world;
+    const struct wk_comm_op op = { .coll = WK_COLL_ALL_GATHER,
+                                   .plane = WK_PLANE_CONTROL,
+                                   .type = WK_WIRE_BYTE,
+                                   .whole = all,
+                                   .part = (char *)all + (size_t)comm->rank * bytes,
+                                   .n = bytes * (size_t)comm->world };
 
-    return run_counted(comm, WK_PLANE_CONTROL, WK_COLL_ALL_GATHER, all, total, WK_WIRE_BYTE, total,
-                       err);
+    return run_now(comm, &op, err);
 }
 
 void wk_comm_barrier(struct wk_comm *comm)
 {
+    wk_comm_wait(comm, comm->started, NULL);
     comm->kind->barrier(comm);
 }

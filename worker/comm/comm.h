@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communication between ranks. Every collective passes wk_comm_run, which counts it: so what a
+/* Communication between ranks. Every collective passes wk_comm_start, which counts it: so what a
  * strategy sent is measured, and can be held against what its definition says.
  *
- * Ring bytes are what one rank sends in a ring algorithm over N ranks, for a full buffer of X
- * bytes: all-reduce 2 (N-1)/N X, all-gather (N-1)/N X, broadcast X (0 when N is 1). */
+ * A collective has a whole of N equal parts, N being the number of ranks. Where a rank needs only
+ * its part, that is a span of its own or lies in the whole at its place:
+ *
+ *   all_reduce      whole = sum of all ranks' wholes
+ *   broadcast       whole = rank 0's
+ *   all_gather      whole = all ranks' parts, in their order
+ *   reduce_scatter  part = this rank's part of the sum of all wholes; the whole is used up
+ *   reduce          on rank 0 whole = sum of all wholes; the others' stay
+ *   scatter         part = this rank's part of rank 0's whole
+ *   gather          on rank 0 whole = all ranks' parts
+ *
+ * On the CPU sums are taken in the order of the ranks, whichever collective and transport: the same
+ * numbers give the same bits.
+ *
+ * Ring bytes are what one rank sends in a ring algorithm for a whole of X bytes: all-reduce 2 (N-1)/N X,
+ * broadcast and reduce X (0 when N is 1), the others (N-1)/N X. */
 #ifndef WK_COMM_COMM_H
 #define WK_COMM_COMM_H
 
@@ -14,10 +28,13 @@
 #include "base/err.h"
 
 enum wk_coll {
-    WK_COLL_ALL_REDUCE, /* sum, in place */
-    WK_COLL_BROADCAST,  /* from rank 0 */
-    WK_COLL_ALL_GATHER, /* each rank's part of the buffer to all, in place: rank r's is the r-th of
-                           N equal parts */
+    WK_COLL_ALL_REDUCE,
+    WK_COLL_BROADCAST,
+    WK_COLL_ALL_GATHER,
+    WK_COLL_REDUCE_SCATTER,
+    WK_COLL_REDUCE,
+    WK_COLL_SCATTER,
+    WK_COLL_GATHER,
     WK_COLLS
 };
 extern const char *const wk_coll_names[WK_COLLS];
@@ -27,29 +44,75 @@ extern const char *const wk_coll_names[WK_COLLS];
 enum wk_plane { WK_PLANE_TRAIN, WK_PLANE_CONTROL, WK_PLANES };
 
 struct wk_comm_count {
-    uint64_t calls, payload_bytes;
+    uint64_t calls, payload_bytes; /* of the wholes */
     double ring_bytes;
-    double seconds; /* in the collective; this backend computes nothing meanwhile, so all of it is
-                       exposed */
+    double seconds;   /* that collectives ran */
+    double exposed_s; /* of these, those in which the rank stood and waited */
 };
+
+/* Element types that travel. Bytes cannot be summed. */
+enum wk_wire { WK_WIRE_REAL, WK_WIRE_F64, WK_WIRE_BYTE };
+
+/* One collective, as a transport sees it. */
+struct wk_comm_op {
+    enum wk_coll coll;
+    enum wk_plane plane;
+    enum wk_wire type;
+    bool device; /* whole and part lie in the device's memory, else the host's */
+    void *whole; /* NULL where a rank needs only its part (scatter, gather) */
+    void *part;
+    size_t n; /* elements of the whole */
+};
+
+/* What happened, one entry a collective; kept when somebody asked for it. */
+struct wk_comm_record {
+    long step; /* wk_comm.step when it was started */
+    enum wk_coll coll;
+    enum wk_plane plane;
+    enum wk_wire type;
+    size_t n;              /* elements of the whole */
+    int stream;            /* 0: the rank waited for it at once; 1: beside the rank's work */
+    double start_s, end_s; /* clock of hg_clock_mono_s */
+    double exposed_s;
+};
+
+struct wk_comm_queue;
 
 struct wk_comm {
     const struct wk_comm_kind *kind;
     int rank, world;
+    struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
+    long step;          /* of the training, for records */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
+    bool recording;
+    struct {
+        struct wk_comm_record *items;
+        size_t n, cap;
+    } records;
+    /* For tests: every collective of the training takes so much longer, as over a slow link. */
+    double link_latency_s, link_bytes_per_s; /* 0: no limit */
+    bool apart;                  /* set by open: run may be called on another thread than open */
+    struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
+    long started, settled;
 };
 
-/* Element types that travel. */
-enum wk_wire { WK_WIRE_REAL, WK_WIRE_F64, WK_WIRE_BYTE };
-
-/* A way to communicate: one entry in comm.c. Called by wk_comm_run only. */
+/* A way to communicate: one entry in comm.c. Called by comm.c only. */
 struct wk_comm_kind {
     const char *name, *summary;
     struct wk_comm *(*open)(struct hg_err *err);
     void (*close)(struct wk_comm *comm);
-    /* n elements in the whole buffer */
-    int (*run)(struct wk_comm *comm, enum wk_coll coll, void *data, size_t n, enum wk_wire type,
+    /* Do it before returning; the memory is ready. May be called on a thread of its own, one
+     * collective at a time, in the order in which they were started. `waited` says whether the
+     * rank stands still for it: then it may spin. */
+    int (*run)(struct wk_comm *comm, const struct wk_comm_op *op, const _Atomic bool *waited,
                struct hg_err *err);
+    /* For transports with streams of their own, else NULL; device memory only. Put it behind the
+     * work queued on the device, and return; tickets count up. wait puts what is queued on the
+     * device from now on behind all up to that ticket. The transport keeps the books of seconds
+     * and exposed_s. */
+    int (*start)(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
+                 struct hg_err *err);
+    int (*wait)(struct wk_comm *comm, long ticket, struct hg_err *err);
     void (*barrier)(struct wk_comm *comm);
     /* End all ranks of the job with this exit code. Does not return. */
     void (*abort)(struct wk_comm *comm, int code) __attribute__((noreturn));
@@ -57,10 +120,10 @@ struct wk_comm_kind {
     void (*describe)(struct hg_buf *out);
 };
 
-extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi;
+extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi, wk_comm_threads;
 
 /* Join the ranks that this process was started with: alone (self), or through MPI when the
- * environment says that there are several or `several` does. Fails with ENV when the environment
+ * environment says that there are several. Fails with ENV when the environment
  * and MPI disagree, as after an srun that started N processes which know nothing of each other:
  * every number would be wrong. NULL on failure; end it with wk_comm_close. */
 struct wk_comm *wk_comm_open(struct hg_err *err);
@@ -70,12 +133,27 @@ void wk_comm_close(struct wk_comm *comm);
  * before wk_comm_open. */
 void wk_comm_environment(int *rank, int *world);
 
-/* One collective over a whole device buffer. It is ordered behind the work queued on the device;
- * this build's transports finish it before they return. */
-int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span buffer,
+/* Ranks that are threads of this process, for dp and for tests. Each thread joins as its own rank,
+ * and closes its wk_comm before the hub goes. INPUT: too many. */
+#define WK_HUB_MAX 64
+struct wk_hub *wk_hub_create(int world, struct hg_err *err);
+void wk_hub_free(struct wk_hub *hub);
+struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank, struct hg_err *err);
+/* A rank ends early: what the others wait for fails, now and from now on. */
+void wk_hub_break(struct wk_hub *hub, int rank);
+
+/* Begin a collective over device memory, behind the work queued there. part absent: it lies in the
+ * whole; whole absent (scatter, gather): this is not rank 0. Neither may be touched until
+ * wk_comm_wait came back for the ticket or a later one. Collectives run one after the other in the
+ * order of their tickets. A failure may show here or in wait. */
+int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
+                  struct wk_span whole, struct wk_span part, long *ticket, struct hg_err *err);
+int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
+/* Both at once, in place. */
+int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span whole,
                 struct hg_err *err);
 
-/* The same over host memory, always counted as control. */
+/* The same over host memory, counted as control. */
 int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *err);
 /* each rank's `bytes` bytes of all (world, bytes) */
 int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err *err);
@@ -83,5 +161,9 @@ void wk_comm_barrier(struct wk_comm *comm);
 
 /* Ring bytes of one collective over so many bytes. */
 double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world);
+/* Bytes of an element on the wire. */
+size_t wk_wire_size(enum wk_wire type);
+/* out[i] = sum of from[k][i] over k, in order, for i < n. out may be one of from. */
+void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n);
 
 #endif

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks of an MPI job. Errors come back as codes, so that a failed collective is reported with its
- * place. */
+ * place.
+ *
+ * Sums are made here, not by MPI: every rank gets the pieces of the elements that it is to sum, adds
+ * them up in the order of the ranks, and sends the sums on where all need them. That is what a ring
+ * sends, 2 (N-1)/N of the buffer, and the same numbers give the same bits in every collective.
+ *
+ * MPI is only asked to begin and then asked again and again: while the rank computes, this thread
+ * sleeps in between and leaves it the core. */
 #include "comm/comm.h"
 
 #include <limits.h>
 #include <mpi.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
+
+struct mpi {
+    struct wk_comm comm; /* first */
+    char *scratch;       /* pieces of other ranks */
+    size_t scratch_bytes;
+    int *ints;         /* counts and places, four lists of a number for each rank */
+    const void **from; /* (world) what is summed */
+};
+
+static struct mpi *mpi_of(struct wk_comm *comm)
+{
+    return (struct mpi *)comm;
+}
 
 static int mpi_failed(int code, const char *what, struct hg_err *err)
 {
@@ -18,25 +41,35 @@ static int mpi_failed(int code, const char *what, struct hg_err *err)
 
 static struct wk_comm *mpi_open(struct hg_err *err)
 {
-    struct wk_comm *comm = calloc(1, sizeof *comm);
-    int ready = 0, level, code;
+    struct mpi *m = calloc(1, sizeof *m);
+    int ready = 0, level = MPI_THREAD_FUNNELED, code = MPI_SUCCESS;
 
-    if (!comm) {
+    if (!m) {
         hg_err_oom(err);
         return NULL;
     }
     MPI_Initialized(&ready);
-    code = ready ? MPI_SUCCESS : MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    if (ready)
+        MPI_Query_thread(&level);
+    else
+        code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (code != MPI_SUCCESS) {
         mpi_failed(code, "MPI_Init_thread", err);
-        free(comm);
+        free(m);
         return NULL;
     }
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_rank(MPI_COMM_WORLD, &comm->rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &comm->world);
-    comm->kind = &wk_comm_mpi;
-    return comm;
+    MPI_Comm_rank(MPI_COMM_WORLD, &m->comm.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &m->comm.world);
+    m->comm.kind = &wk_comm_mpi;
+    m->comm.apart = m->comm.world > 1 && level >= MPI_THREAD_SERIALIZED;
+    m->ints = calloc(4 * (size_t)m->comm.world, sizeof *m->ints);
+    m->from = calloc((size_t)m->comm.world, sizeof *m->from);
+    if (m->ints && m->from)
+        return &m->comm;
+    hg_err_oom(err);
+    wk_comm_close(&m->comm);
+    return NULL;
 }
 
 static void mpi_close(struct wk_comm *comm)
@@ -46,20 +79,108 @@ static void mpi_close(struct wk_comm *comm)
     MPI_Finalized(&done);
     if (!done)
         MPI_Finalize();
+    free(mpi_of(comm)->scratch);
+    free(mpi_of(comm)->ints);
+    free(mpi_of(comm)->from);
     free(comm);
 }
 
-/* MPI counts in int: long buffers go in pieces, which for a sum or a broadcast changes nothing. */
-#define PIECE ((size_t)1 << 30)
+/* ---- One collective ---- */
 
-static int run_pieces(enum wk_coll coll, char *data, size_t n, MPI_Datatype type, size_t size)
+struct run {
+    struct mpi *m;
+    const struct wk_comm_op *op;
+    const _Atomic bool *waited;
+    MPI_Datatype type;
+    size_t size; /* bytes of an element */
+    int rank, world;
+};
+
+#define SPIN 100      /* questions before the core is given away */
+#define NAP_NS 20000L /* between questions while the rank computes */
+
+static int finish(const struct run *r, int code, MPI_Request *request)
 {
-    for (size_t at = 0; at < n; at += PIECE) {
-        int count = (int)(n - at < PIECE ? n - at : PIECE);
-        int code = coll == WK_COLL_ALL_REDUCE
-                       ? MPI_Allreduce(MPI_IN_PLACE, data + at * size, count, type, MPI_SUM,
-                                       MPI_COMM_WORLD)
-                       : MPI_Bcast(data + at * size, count, type, 0, MPI_COMM_WORLD);
+    int done = 0;
+
+    for (int i = 0; code == MPI_SUCCESS && !done; i++) {
+        code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (done || code != MPI_SUCCESS || i < SPIN)
+            continue;
+        if (atomic_load(r->waited))
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){ 0, NAP_NS }, NULL);
+    }
+    return code;
+}
+
+#define FINISH(r, call)                        \
+    do {                                       \
+        MPI_Request request;                   \
+        int code_ = finish(r, call, &request); \
+                                               \
+        if (code_ != MPI_SUCCESS)              \
+            return code_;                      \
+    } while (0)
+
+static char *at(const struct run *r, void *data, size_t i)
+{
+    return data ? (char *)data + i * r->size : NULL;
+}
+
+/* Pieces bound the memory that a sum takes, and MPI counts in int. */
+#define PIECE ((size_t)1 << 20)
+
+/* Below so many elements one message to everybody is faster than two rounds of parts. */
+#define SMALL 2048
+
+static void sum(const struct run *r, void *out, size_t stride, size_t n)
+{
+    const void **from = r->m->from;
+
+    for (int k = 0; k < r->world; k++)
+        from[k] = r->m->scratch + (size_t)k * stride * r->size;
+    wk_wire_sum(r->op->type, out, from, r->world, n);
+}
+
+/* Everybody gets everything, and sums it. */
+static int all_reduce_small(const struct run *r, void *data, size_t n)
+{
+    FINISH(r, MPI_Iallgather(data, (int)n, r->type, r->m->scratch, (int)n, r->type, MPI_COMM_WORLD,
+                             &request));
+    sum(r, data, n, n);
+    return MPI_SUCCESS;
+}
+
+static int all_reduce_piece(const struct run *r, char *data, size_t n)
+{
+    int *counts = r->m->ints, *places = counts + r->world;
+    int *own = places + r->world, *own_places = own + r->world;
+
+    for (int k = 0; k < r->world; k++) {
+        places[k] = (int)(n * (size_t)k / (size_t)r->world);
+        counts[k] = (int)(n * ((size_t)k + 1) / (size_t)r->world) - places[k];
+    }
+    for (int k = 0; k < r->world; k++) {
+        own[k] = counts[r->rank];
+        own_places[k] = k * own[k];
+    }
+    FINISH(r, MPI_Ialltoallv(data, counts, places, r->type, r->m->scratch, own, own_places, r->type,
+                             MPI_COMM_WORLD, &request));
+    sum(r, at(r, data, (size_t)places[r->rank]), (size_t)own[0], (size_t)own[0]);
+    FINISH(r, MPI_Iallgatherv(MPI_IN_PLACE, 0, r->type, data, counts, places, r->type,
+                              MPI_COMM_WORLD, &request));
+    return MPI_SUCCESS;
+}
+
+static int all_reduce(const struct run *r)
+{
+    if (r->op->n <= SMALL)
+        return all_reduce_small(r, r->op->whole, r->op->n);
+    for (size_t first = 0; first < r->op->n; first += PIECE) {
+        size_t n = r->op->n - first < PIECE ? r->op->n - first : PIECE;
+        int code = all_reduce_piece(r, at(r, r->op->whole, first), n);
 
         if (code != MPI_SUCCESS)
             return code;
@@ -67,21 +188,131 @@ static int run_pieces(enum wk_coll coll, char *data, size_t n, MPI_Datatype type
     return MPI_SUCCESS;
 }
 
-static int mpi_run(struct wk_comm *comm, enum wk_coll coll, void *data, size_t n, enum wk_wire wire,
+/* Elements of a part that go in one piece. */
+static size_t part_piece(const struct run *r, size_t first)
+{
+    size_t left = r->op->n / (size_t)r->world - first, most = PIECE / (size_t)r->world;
+
+    return left < most ? left : most;
+}
+
+static int reduce_scatter(const struct run *r)
+{
+    size_t part = r->op->n / (size_t)r->world, n;
+    int *counts = r->m->ints, *places = counts + r->world, *own_places = places + r->world;
+
+    for (size_t first = 0; first < part; first += n) {
+        n = part_piece(r, first);
+        for (int k = 0; k < r->world; k++) {
+            counts[k] = (int)n;
+            places[k] = k * (int)n;
+            own_places[k] = (int)((size_t)k * part);
+        }
+        FINISH(r, MPI_Ialltoallv(at(r, r->op->whole, first), counts, own_places, r->type,
+                                 r->m->scratch, counts, places, r->type, MPI_COMM_WORLD, &request));
+        sum(r, at(r, r->op->part, first), n, n);
+    }
+    return MPI_SUCCESS;
+}
+
+static int reduce(const struct run *r)
+{
+    size_t n;
+
+    for (size_t first = 0; first < r->op->n; first += n) {
+        n = r->op->n - first < PIECE / (size_t)r->world ? r->op->n - first
+                                                        : PIECE / (size_t)r->world;
+        FINISH(r, MPI_Igather(at(r, r->op->whole, first), (int)n, r->type, r->m->scratch, (int)n,
+                              r->type, 0, MPI_COMM_WORLD, &request));
+        if (r->rank == 0)
+            sum(r, at(r, r->op->whole, first), n, n);
+    }
+    return MPI_SUCCESS;
+}
+
+#define LONG ((size_t)1 << 30)
+
+static int broadcast(const struct run *r)
+{
+    for (size_t first = 0; first < r->op->n; first += LONG) {
+        size_t n = r->op->n - first < LONG ? r->op->n - first : LONG;
+
+        FINISH(r, MPI_Ibcast(at(r, r->op->whole, first), (int)n, r->type, 0, MPI_COMM_WORLD,
+                             &request));
+    }
+    return MPI_SUCCESS;
+}
+
+/* Parts that lie where they belong are not sent to oneself. */
+static int move_parts(const struct run *r)
+{
+    int n = (int)(r->op->n / (size_t)r->world);
+    void *place = at(r, r->op->whole, (size_t)n * (size_t)r->rank);
+    void *own = place && place == r->op->part ? MPI_IN_PLACE : r->op->part;
+
+    if (r->op->coll == WK_COLL_ALL_GATHER)
+        FINISH(r,
+               MPI_Iallgather(own, n, r->type, r->op->whole, n, r->type, MPI_COMM_WORLD, &request));
+    else if (r->op->coll == WK_COLL_GATHER)
+        FINISH(r, MPI_Igather(r->rank == 0 ? own : r->op->part, n, r->type, r->op->whole, n,
+                              r->type, 0, MPI_COMM_WORLD, &request));
+    else
+        FINISH(r, MPI_Iscatter(r->op->whole, n, r->type, r->rank == 0 ? own : r->op->part, n,
+                               r->type, 0, MPI_COMM_WORLD, &request));
+    return MPI_SUCCESS;
+}
+
+static int run_op(const struct run *r)
+{
+    switch (r->op->coll) {
+    case WK_COLL_ALL_REDUCE:
+        return all_reduce(r);
+    case WK_COLL_REDUCE_SCATTER:
+        return reduce_scatter(r);
+    case WK_COLL_REDUCE:
+        return reduce(r);
+    case WK_COLL_BROADCAST:
+        return broadcast(r);
+    default:
+        return move_parts(r);
+    }
+}
+
+static int make_scratch(struct mpi *m, size_t bytes, struct hg_err *err)
+{
+    if (m->scratch_bytes >= bytes)
+        return 0;
+    free(m->scratch);
+    m->scratch = malloc(bytes);
+    m->scratch_bytes = m->scratch ? bytes : 0;
+    return m->scratch ? 0 : hg_err_oom(err);
+}
+
+static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Atomic bool *waited,
                    struct hg_err *err)
 {
     MPI_Datatype real = sizeof(wk_real) == sizeof(double) ? MPI_DOUBLE : MPI_FLOAT;
-    MPI_Datatype type = wire == WK_WIRE_REAL ? real : wire == WK_WIRE_F64 ? MPI_DOUBLE : MPI_BYTE;
-    size_t size = wire == WK_WIRE_REAL ? sizeof(wk_real) : wire == WK_WIRE_F64 ? sizeof(double) : 1;
-    size_t part = n / (size_t)comm->world;
+    const struct run r = { .m = mpi_of(comm),
+                           .op = op,
+                           .waited = waited,
+                           .type = op->type == WK_WIRE_REAL  ? real
+                                   : op->type == WK_WIRE_F64 ? MPI_DOUBLE
+                                                             : MPI_BYTE,
+                           .size = wk_wire_size(op->type),
+                           .rank = comm->rank,
+                           .world = comm->world };
+    bool sums = op->coll == WK_COLL_ALL_REDUCE || op->coll == WK_COLL_REDUCE_SCATTER ||
+                op->coll == WK_COLL_REDUCE;
+    size_t all = op->n * (size_t)comm->world;
+    size_t most = op->n <= SMALL || all < PIECE ? all : PIECE + (size_t)comm->world;
     int code;
 
-    if (coll != WK_COLL_ALL_GATHER)
-        code = run_pieces(coll, data, n, type, size);
-    else if (part <= INT_MAX)
-        code = MPI_Allgather(MPI_IN_PLACE, 0, type, data, (int)part, type, MPI_COMM_WORLD);
-    else
-        return hg_err_set(err, HG_E_BUG, "a part of %zu elements is too long for MPI", part);
+    if (op->n > (size_t)INT_MAX && op->coll != WK_COLL_ALL_REDUCE && op->coll != WK_COLL_BROADCAST)
+        return hg_err_set(err, HG_E_BUG, "%zu elements are too many for one collective of MPI",
+                          op->n);
+    if (sums && make_scratch(r.m, most * r.size, err) < 0)
+        return -1;
+    code = run_op(&r);
     return code == MPI_SUCCESS ? 0 : mpi_failed(code, "MPI", err);
 }
 

@@ -275,6 +275,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (!backend || !t->optim.kind || !t->kind)
         return -1;
     t->dev = open_device(c, backend, threads, err);
+    comm->dev = t->dev;
     if (!t->dev || open_data(t, err) < 0 || check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);

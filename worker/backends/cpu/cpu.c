@@ -183,6 +183,19 @@ static void cpu_scale(struct wk_dev *dev, struct wk_span y, double a)
         p[i] *= (wk_real)a;
 }
 
+static void cpu_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    size_t size = wk_type_size(x.type), block = PASS_SHARE_MIN, blocks = (x.n + block - 1) / block;
+
+#pragma omp parallel for num_threads(pass_threads(dev, x.n)) schedule(static)
+    for (size_t i = 0; i < blocks; i++) {
+        size_t n = i + 1 < blocks ? block : x.n - i * block;
+
+        memcpy((char *)y.data + i * block * size, (const char *)x.data + i * block * size,
+               n * size);
+    }
+}
+
 static void cpu_gather_u8(struct wk_dev *dev, struct wk_span y, struct wk_span rows,
                           struct wk_span index, int n, int width, double mean, double std)
 {
@@ -656,6 +669,7 @@ const struct wk_backend wk_backend_cpu = {
     .sync = cpu_sync,
     .fill = cpu_fill,
     .scale = cpu_scale,
+    .copy = cpu_copy,
     .add = wk_cpu_add,
     .square_sum = wk_cpu_square_sum,
     .convert = wk_cpu_convert,
