@@ -22,7 +22,7 @@ static bool pivot, ranks;
 static long width;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv, json or latex", 0, 0 },
+    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv, json, latex or html", 0, 0 },
     { HG_OPT_STRING, 0, "rows", &rows, "KEYS", "keys whose values are rows: nodes,gpus_per_node", 0,
       0 },
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
@@ -143,7 +143,8 @@ static int check_words(struct hg_errs *errs)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE,
                    "--numbers does not go with --format json: JSON "
                    "has seconds and points");
-    if (ranks && (strcmp(format, "json") == 0 || strcmp(format, "latex") == 0))
+    if (ranks && strcmp(format, "text") != 0 && strcmp(format, "md") != 0 &&
+        strcmp(format, "csv") != 0)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks goes with --format text, md or csv");
     return errs->n ? -1 : 0;
 }
@@ -154,12 +155,55 @@ struct input {
     struct hg_results *items; /* one for each operand */
     size_t n, cap;
     char *tables; /* folder for the saved forms, if the only operand is a run */
+    struct hg_page page;
 };
+
+/* Where a run's page finds its logs. */
+static void place_run(struct input *in, size_t set, const char *tables)
+{
+    char *run = hg_fs_dirname(tables);
+
+    if (run)
+        hg_page_set_run(&in->page, set, run, out_path);
+    free(run);
+}
+
+/* What makes the same bytes again: every option that was given but --out. */
+static char *format_command(int argc, char **argv)
+{
+    struct hg_buf line = HG_BUF_INIT;
+
+    hg_buf_puts(&line, "hpcgrid report");
+    for (const struct hg_opt *o = opts; o->kind != HG_OPT_END; o++) {
+        char number[24];
+        const char *value = o->kind == HG_OPT_STRING ? *(const char **)o->target : NULL;
+
+        if (o->kind == HG_OPT_INT && *(long *)o->target) {
+            snprintf(number, sizeof number, "%ld", *(long *)o->target);
+            value = number;
+        }
+        if (o->target == &out_path || (!value && !(o->kind == HG_OPT_FLAG && *(bool *)o->target)))
+            continue;
+        hg_buf_printf(&line, " --%s", o->name);
+        if (value) {
+            hg_buf_puts(&line, " ");
+            hg_shell_append(value, &line);
+        }
+    }
+    for (int i = 0; i < argc; i++) {
+        hg_buf_puts(&line, " ");
+        hg_shell_append(argv[i], &line);
+    }
+    return hg_buf_detach(&line);
+}
 
 static int read_all(int argc, char **argv, struct input *in, struct hg_errs *errs)
 {
-    int rc = 0;
+    int rc = hg_page_init(&in->page, (size_t)argc);
 
+    in->page.command = format_command(argc, argv);
+    if (rc < 0 || !in->page.command)
+        return hg_err_oom(hg_errs_next(errs));
     for (int i = 0; i < argc; i++) {
         struct hg_results *set = HG_VEC_PUSH(in);
 
@@ -170,6 +214,8 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
         in->tables = NULL;
         if (hg_cmd_results(argv[i], reports, set, &in->tables, errs) < 0)
             rc = -1;
+        else if (in->tables)
+            place_run(in, (size_t)i, in->tables);
     }
     if (in->n != 1 || rows || columns || metric || better || where || baseline || numbers) {
         free(in->tables); /* saved forms are those that the matrix asks for */
@@ -191,9 +237,11 @@ static size_t terminal_width(void)
     return 0;
 }
 
-static int write_report(const struct hg_report *r, const char *tables, struct hg_errs *errs)
+static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
-    const struct hg_render_options o = { .width = terminal_width(), .pivot = pivot };
+    const struct hg_render_options o = { .width = terminal_width(),
+                                         .pivot = pivot,
+                                         .page = &in->page };
     struct hg_buf text = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
 
@@ -208,8 +256,8 @@ static int write_report(const struct hg_report *r, const char *tables, struct hg
     else
         fwrite(text.data, 1, text.len, stdout);
     hg_buf_done(&text);
-    if (tables && hg_report_save(r, tables, &(struct hg_err)HG_ERR_INIT) < 0)
-        hg_warn("cannot write to %s: the report is not saved there", tables);
+    if (in->tables && hg_report_save(r, in->tables, &(struct hg_err)HG_ERR_INIT) < 0)
+        hg_warn("cannot write to %s: the report is not saved there", in->tables);
     return hg_errs_add(errs, &err);
 }
 
@@ -243,13 +291,14 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     o.baseline = members;
     if (read_all(argc, argv, &in, errs) < 0 || !(r = hg_report_build(in.items, in.n, &o, errs)))
         goto out;
-    rc = write_report(r, in.tables, errs) < 0 ? -1 : !hg_report_is_complete(r);
+    rc = write_report(r, &in, errs) < 0 ? -1 : !hg_report_is_complete(r);
 out:
     hg_report_free(r);
     for (size_t i = 0; i < in.n; i++)
         hg_results_done(&in.items[i]);
     HG_VEC_DONE(&in);
     free(in.tables);
+    hg_page_done(&in.page);
     json_decref(members);
     words_done(&row_words);
     words_done(&column_words);

@@ -31,6 +31,36 @@ void hg_md_append(const char *text, struct hg_buf *out)
     hg_buf_done(&clean);
 }
 
+void hg_html_append(const char *text, struct hg_buf *out)
+{
+    struct hg_buf clean = HG_BUF_INIT;
+
+    hg_clean_append(text, 0, &clean);
+    for (const char *p = hg_buf_str(&clean); *p;) {
+        size_t n = strcspn(p, "<>&\"'");
+
+        hg_buf_append(out, p, n);
+        p += n;
+        if (*p)
+            hg_buf_printf(out, "&#%d;", *p++);
+    }
+    hg_buf_done(&clean);
+}
+
+void hg_href_append(const char *path, struct hg_buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-._~/";
+
+    if (strncmp(path, "//", 2) == 0)
+        hg_buf_puts(out, "/.");
+    for (; *path; path++)
+        if (strchr(plain, *path))
+            hg_buf_append(out, path, 1);
+        else
+            hg_buf_printf(out, "%%%02X", (unsigned char)*path);
+}
+
 const char *hg_csv_separator(const struct hg_style *style)
 {
     return style->comma ? ";" : ",";

@@ -10,6 +10,13 @@
 /* Markdown, in a cell of a table: control characters become "?". */
 void hg_md_append(const char *text, struct hg_buf *out);
 
+/* HTML and XML, as text or inside of "...". */
+void hg_html_append(const char *text, struct hg_buf *out);
+
+/* A path for href: every byte that is no letter, digit or one of "-._~/" becomes %XX, so no colon
+ * makes a scheme of it; "//host" stays a path. */
+void hg_href_append(const char *path, struct hg_buf *out);
+
 /* What stands between two fields: ",", or ";" where a comma is the decimal sign. */
 const char *hg_csv_separator(const struct hg_style *style);
 

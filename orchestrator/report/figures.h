@@ -49,7 +49,8 @@ void hg_common_format(const struct hg_report *r, struct hg_buf *out);
 /* "epochs=15 no fsdp_wrap": what the cells of a table have in common; "" if it is the only one. */
 void hg_table_title(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out);
 
-/* Append text with control characters as "?", cut to at most `columns` columns (0: not cut). */
+/* Append text with control characters and signs that turn the direction of writing as "?", cut to at
+ * most `columns` columns (0: not cut). */
 void hg_clean_append(const char *text, size_t columns, struct hg_buf *out);
 
 /* End a line without blanks behind it: they are invisible and differ. */

@@ -3,11 +3,13 @@
 #define HG_REPORT_RENDERER_H
 
 #include "base/buf.h"
+#include "report/page.h"
 #include "report/table.h"
 
 struct hg_render_options {
     size_t width; /* columns of the terminal; 0: 80 */
     bool pivot;   /* csv: rows and columns as in the table instead of one line a cell and attempt */
+    const struct hg_page *page; /* html: links and how it was made; NULL: not known */
 };
 
 /* A way to write a report down. One file holds one; renderers.c lists them. */
@@ -22,7 +24,7 @@ struct hg_renderer {
 
 extern const struct hg_renderer *const hg_renderers[]; /* ends with NULL */
 extern const struct hg_renderer hg_renderer_text, hg_renderer_md, hg_renderer_csv, hg_renderer_json,
-    hg_renderer_latex;
+    hg_renderer_latex, hg_renderer_html;
 
 const struct hg_renderer *hg_renderer_find(const char *name);
 

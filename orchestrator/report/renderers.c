@@ -4,8 +4,13 @@
 #include <string.h>
 
 const struct hg_renderer *const hg_renderers[] = {
-    &hg_renderer_text, &hg_renderer_md,    &hg_renderer_csv,
-    &hg_renderer_json, &hg_renderer_latex, NULL,
+    &hg_renderer_text,
+    &hg_renderer_md,
+    &hg_renderer_csv,
+    &hg_renderer_json,
+    &hg_renderer_latex,
+    &hg_renderer_html,
+    NULL,
 };
 
 const struct hg_renderer *hg_renderer_find(const char *name)

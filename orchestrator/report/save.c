@@ -7,9 +7,9 @@
 #include "base/fs.h"
 
 static int save_one(const struct hg_report *r, const struct hg_renderer *renderer, const char *dir,
-                    const char *name, struct hg_err *err)
+                    const char *name, const struct hg_page *page, struct hg_err *err)
 {
-    const struct hg_render_options options = { .width = 0 };
+    const struct hg_render_options options = { .page = page };
     struct hg_buf text = HG_BUF_INIT;
     char *path = hg_fs_join(dir, name);
     int rc;
@@ -22,15 +22,45 @@ static int save_one(const struct hg_report *r, const struct hg_renderer *rendere
     return rc;
 }
 
+/* The folder lies in the run's own. */
+static int make_page(const struct hg_report *r, const char *dir, struct hg_page *page,
+                     struct hg_err *err)
+{
+    char *run = hg_fs_dirname(dir), *out = hg_fs_join(dir, "report.html");
+    struct hg_buf command = HG_BUF_INIT;
+    int rc = hg_page_init(page, r->n_sets);
+
+    hg_buf_puts(&command, "hpcgrid report --format html ");
+    hg_shell_append(r->labels[0], &command);
+    page->command = hg_buf_detach(&command);
+    if (rc == 0 && run && out && page->command)
+        hg_page_set_run(page, 0, run, out);
+    else
+        rc = hg_err_oom(err);
+    free(run);
+    free(out);
+    return rc;
+}
+
 int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *err)
 {
-    if (hg_fs_mkdirs(dir, 0755, err) < 0 ||
-        save_one(r, &hg_renderer_text, dir, "report.txt", err) < 0 ||
-        save_one(r, &hg_renderer_md, dir, "report.md", err) < 0 ||
-        save_one(r, &hg_renderer_csv, dir, "results.csv", err) < 0 ||
-        save_one(r, &hg_renderer_json, dir, "report.json", err) < 0)
-        return hg_err_wrap(err, "cannot save the tables");
-    return 0;
+    static const struct {
+        const struct hg_renderer *renderer;
+        const char *name;
+    } forms[] = {
+        { &hg_renderer_text, "report.txt" },  { &hg_renderer_md, "report.md" },
+        { &hg_renderer_csv, "results.csv" },  { &hg_renderer_json, "report.json" },
+        { &hg_renderer_html, "report.html" },
+    };
+    struct hg_page page = { 0 };
+    int rc = hg_fs_mkdirs(dir, 0755, err);
+
+    if (rc == 0)
+        rc = make_page(r, dir, &page, err);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms && rc == 0; i++)
+        rc = save_one(r, forms[i].renderer, dir, forms[i].name, &page, err);
+    hg_page_done(&page);
+    return rc < 0 ? hg_err_wrap(err, "cannot save the tables") : 0;
 }
 
 int hg_report_run(json_t *collected, const char *tables, size_t width, struct hg_buf *out,

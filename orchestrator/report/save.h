@@ -4,8 +4,8 @@
 
 #include "report/renderer.h"
 
-/* Write report.txt, report.md, results.csv and report.json into a folder (made if it is missing),
- * each by rename. */
+/* Write report.txt, report.md, results.csv, report.json and report.html into the folder `tables` of
+ * the run that is the report's one set (made if it is missing), each by rename. */
 int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *err);
 
 /* What `run` and `report` do with a collected run: tabulate it as its matrix says, append the text

@@ -279,7 +279,7 @@ EOT
 3|--baseline nodez=1|--baseline: no cell has "nodez"
 2|--baseline nodes|--baseline: "nodes" is not KEY=VALUE
 3|--baseline {"nodes":}|--baseline:1:10: error
-2|--format yaml|known: text, md, csv, json, latex
+2|--format yaml|known: text, md, csv, json, latex, html
 2|--better bigger|--better: "bigger" is neither lower nor higher
 2|--pivot|--pivot goes with --format csv
 2|--ranks -f json|--ranks goes with --format text, md or csv
@@ -365,6 +365,7 @@ END
     cmp "$run_dir/tables/results.csv" <("$hpcgrid" report hand -f csv)
     cmp "$run_dir/tables/report.json" <("$hpcgrid" report hand -f json)
     cmp "$run_dir/tables/report.md" <("$hpcgrid" report hand -f md)
+    grep -q "<title>hand/001</title>" "$run_dir/tables/report.html"
 }
 
 @test "a damaged result file does not hide the others" {

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/page.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/vec.h"
+
+#define MATRIX_MAX ((size_t)64 << 10)
+#define VALUES_MAX 6 /* of one fact; more are counted */
+
+int hg_page_init(struct hg_page *page, size_t n_sets)
+{
+    *page = (struct hg_page){ .n_sets = n_sets };
+    page->links = calloc(n_sets + 1, sizeof *page->links);
+    page->matrices = calloc(n_sets + 1, sizeof *page->matrices);
+    return page->links && page->matrices ? 0 : -1;
+}
+
+void hg_page_done(struct hg_page *page)
+{
+    for (size_t i = 0; i < page->n_sets; i++) {
+        if (page->links)
+            free(page->links[i]);
+        if (page->matrices)
+            free(page->matrices[i]);
+    }
+    free(page->links);
+    free(page->matrices);
+    free(page->command);
+    *page = (struct hg_page){ 0 };
+}
+
+/* The way from one absolute folder to another. */
+static char *relative_path(const char *from, const char *to)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    size_t same = 0;
+
+    for (size_t i = 0;; i++) {
+        bool from_ends = from[i] == '/' || from[i] == '\0', to_ends = to[i] == '/' || !to[i];
+
+        if (from_ends && to_ends)
+            same = i;
+        if (from[i] != to[i] || !from[i])
+            break;
+    }
+    for (const char *p = from + same; *p; p++)
+        if (*p == '/' && p[1])
+            hg_buf_puts(&path, path.len ? "/.." : "..");
+    if (to[same])
+        hg_buf_printf(&path, "%s%s", path.len ? "/" : "", to + same + 1);
+    return path.len ? hg_buf_detach(&path) : strdup(".");
+}
+
+void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, const char *out)
+{
+    struct hg_err ignored = HG_ERR_INIT;
+    char *dir = out ? hg_fs_dirname(out) : strdup(".");
+    char *from = dir ? hg_fs_absolute(dir, &ignored) : NULL;
+    char *to = hg_fs_absolute(run_dir, &ignored);
+    char *matrix = hg_fs_join(run_dir, "matrix.json");
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (from && to)
+        page->links[set] = relative_path(from, to);
+    if (matrix && hg_fs_read(matrix, MATRIX_MAX, &text, &ignored) == 0)
+        page->matrices[set] = hg_buf_detach(&text);
+    hg_buf_done(&text);
+    free(matrix);
+    free(to);
+    free(from);
+    free(dir);
+}
+
+void hg_shell_append(const char *word, struct hg_buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-._/,=:+@%";
+
+    if (*word && word[strspn(word, plain)] == '\0') {
+        hg_buf_puts(out, word);
+        return;
+    }
+    hg_buf_puts(out, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            hg_buf_puts(out, "'\\''");
+        else
+            hg_buf_append(out, word, 1);
+    hg_buf_puts(out, "'");
+}
+
+/* ---- Provenance ---- */
+
+/* The different values of one fact, in order of appearance. */
+struct values {
+    struct hg_map index;
+    struct hg_buf text; /* the first few of them */
+};
+
+static void add_value(struct values *v, const json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (json_is_string(value))
+        hg_buf_puts(&text, json_string_value(value));
+    else if (json_is_number(value) || json_is_boolean(value))
+        hg_json_dump(value, HG_JSON_COMPACT, &text);
+    if (text.len && hg_map_find(&v->index, text.data, text.len) == HG_MAP_NONE) {
+        if (hg_map_put(&v->index, text.data, text.len, v->index.n) == HG_MAP_NONE)
+            v->text.failed = true;
+        if (v->index.n <= VALUES_MAX)
+            hg_buf_printf(&v->text, "%s%s", v->text.len ? ", " : "", text.data);
+    }
+    hg_buf_done(&text);
+}
+
+static void put_fact(struct hg_listing *l, const char *name, struct values *v)
+{
+    if (v->index.n > VALUES_MAX)
+        hg_buf_printf(&v->text, " and %zu more", v->index.n - VALUES_MAX);
+    if (v->text.len) {
+        hg_listing_text(l, name);
+        hg_listing_text(l, hg_buf_str(&v->text));
+    }
+    l->failed = l->failed || v->text.failed;
+    hg_map_done(&v->index);
+    hg_buf_done(&v->text);
+    *v = (struct values){ 0 };
+}
+
+/* One member of an object of every result that counts. */
+static void gather(const struct hg_report *r, const char *object, const char *member,
+                   struct values *v)
+{
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].shown && !r->entries[i].state)
+            add_value(
+                v, json_object_get(json_object_get(r->entries[i].result->entry, object), member));
+}
+
+static void gather_ranks(const struct hg_report *r, const char *member, struct values *v)
+{
+    size_t k;
+    json_t *rank;
+
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].shown && !r->entries[i].state)
+            json_array_foreach(json_object_get(r->entries[i].result->entry, "ranks"), k, rank)
+                add_value(v, json_object_get(rank, member));
+}
+
+/* From the first start to the last end. */
+static void put_times(const struct hg_report *r, struct hg_listing *l)
+{
+    const char *first = NULL, *last = NULL;
+    struct hg_buf text = HG_BUF_INIT;
+
+    for (size_t i = 0; i < r->n_entries; i++) {
+        const json_t *entry = r->entries[i].result->entry;
+        const char *started = json_string_value(json_object_get(entry, "started"));
+        const char *ended = json_string_value(json_object_get(entry, "ended"));
+
+        if (!r->entries[i].shown)
+            continue;
+        if (started && (!first || strcmp(started, first) < 0)) /* RFC 3339, UTC: sorts as text */
+            first = started;
+        if (ended && (!last || strcmp(ended, last) > 0))
+            last = ended;
+    }
+    if (!first || !last)
+        return;
+    hg_buf_printf(&text, "%s to %s", first, last);
+    hg_listing_text(l, "measured");
+    hg_listing_text(l, hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
+/* What a published set says of itself at its top level. */
+static void put_sources(const struct hg_report *r, struct hg_listing *l)
+{
+    static const char *const members[] = {
+        "source", "url", "date", "hardware", "software", "note"
+    };
+
+    for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
+        struct values v = { 0 };
+
+        for (size_t s = 0; s < r->n_sets; s++)
+            add_value(&v, json_object_get(r->sets[s].doc.root, members[m]));
+        put_fact(l, members[m], &v);
+    }
+}
+
+void hg_provenance_fill(const struct hg_report *r, struct hg_listing *l)
+{
+    static const struct {
+        const char *title, *object, *member;
+    } facts[] = {
+        { "CPU", "env", "cpu" },
+        { "GPU", "env", "gpu" },
+        { "driver", "env", "driver" },
+        { "CUDA", "env", "cuda" },
+        { "NCCL", "env", "nccl" },
+        { "MPI", "env", "mpi" },
+        { "kernel", "env", "kernel" },
+        { "hpcgrid", "env", "hpcgrid" },
+        { "hpcgrid-worker", "comparable", "revision" },
+        { "revision of the work", "env", "revision" },
+        { "Slurm", "slurm", "version" },
+        { "cluster", "slurm", "cluster" },
+        { "partition", "slurm", "partition" },
+        { "modules", "env", "modules" },
+    };
+    struct values v = { 0 };
+
+    hg_listing_column(l, "what", "", true);
+    hg_listing_column(l, "value", "", true);
+    put_sources(r, l);
+    put_times(r, l);
+    gather_ranks(r, "host", &v);
+    put_fact(l, "hosts", &v);
+    gather_ranks(r, "device", &v);
+    put_fact(l, "devices", &v);
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        gather(r, facts[i].object, facts[i].member, &v);
+        put_fact(l, facts[i].title, &v);
+    }
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env bats
+# hpcgrid report --format html: the page as text. How it looks and behaves is seen in a browser: tests/peers.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    golden="$HPCGRID_SOURCE/tests/cli/report"
+    data="$HPCGRID_SOURCE/tests/data/results"
+    labs="$HPCGRID_SOURCE/reports/reference"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+page() { # SET.json OPTION...: its page in the file "out"; exit code 1 (cells are missing) is fine
+    local status=0
+    "$hpcgrid" report --format html --out out "$@" || status=$?
+    [ "$status" -le 1 ]
+}
+
+# The golden pages leave out style and script, which are the same in all of them.
+same_as_golden() { # NAME
+    sed -e '/^<style>$/,/^<\/style>$/d' -e '/<script>/,/<\/script>/d' out >body
+    if [ -n "${HPCGRID_BLESS:-}" ]; then
+        cp body "$golden/$1.html"
+    fi
+    diff -u "$golden/$1.html" body
+}
+
+@test "pages are as written down" {
+    cd "$data"
+    for set in quickstart footnotes; do
+        cd "$data" && page $set.json --out "$BATS_TEST_TMPDIR/out"
+        cd "$BATS_TEST_TMPDIR" && same_as_golden $set
+    done
+    for set in lab-strategies lab-mnist-rnn lab-bert-a100; do
+        cd "$labs" && page $set.json --out "$BATS_TEST_TMPDIR/out"
+        cd "$BATS_TEST_TMPDIR" && same_as_golden $set
+    done
+}
+
+@test "the same results give the same page" {
+    cp "$data/quickstart.json" set.json
+    page set.json && mv out a
+    LC_ALL=de_DE.UTF-8 TZ=Asia/Tokyo COLUMNS=200 page set.json && mv out b
+    "$hpcgrid" report --format html set.json >c || true
+    cmp a b
+    cmp a c
+}
+
+@test "the page needs nothing from outside and runs no other script" {
+    page "$data/quickstart.json" --numbers comma
+    ! grep -oiE '(src|href|action|url|import|@import)[ =(]*["'\'']?(https?:)?//[^"]*' out
+    [ "$(grep -c '<script>' out)" -eq 1 ]
+    ! grep -iE ' on[a-z]+=' out
+    hash=$(sed -n 's/.*script-src .sha256-\([^'\'']*\).*/\1/p' out)
+    sed -n '/<script>/,/<\/script>/p' out | sed -e '1s/.*<script>//' -e '$d' | sha256sum | cut -d' ' -f1 |
+        sed 's/../\\x&/g' >hex
+    [ "$hash" = "$(printf "$(cat hex)" | base64)" ]
+}
+
+@test "every table has headers with a scope, a caption and a name" {
+    for set in "$data"/*.json "$labs"/*.json; do
+        page "$set"
+        [ "$(grep -c '<table class="sort"' out)" -eq "$(grep -c '<caption>..*</caption>' out)" ]
+        ! grep -o '<th[^e][^>]*>' out | grep -v 'scope="'
+        ! grep -o '<div class="scroll" [^>]*>' out | grep -v 'aria-label="..*"'
+        for tag in table thead tbody tr td th section div p ol li details summary sup small span bdi header main h1 h2 body html; do
+            [ "$(grep -oE "<$tag[ >]" out | wc -l)" -eq "$(grep -o "</$tag>" out | wc -l)" ] || { echo "$set: $tag"; false; }
+        done
+    done
+}
+
+@test "each note that is referred to is there" {
+    page "$data/footnotes.json"
+    grep -o 'href="#[^"]*"' out | sort -u | sed 's/href="#/id="/' >wanted
+    [ -s wanted ]
+    while read -r id; do grep -qF "$id" out || { echo "$id"; false; }; done <wanted
+}
+
+@test "names stay names: markup, entities, direction, control characters" {
+    jq -n '{schema: "hpcgrid-results/1", name: "<script>alert(1)</script>", source: "\"><img src=x onerror=alert(1)>", results: [
+        {id: "../../etc", attempt: "1.0", cell: {nodes: 1, strategy: "<b>&amp;\"'\''\u0001\u202e"}, train_s: 3},
+        {cell: {nodes: 2, strategy: "\u05d0\u05d1"}, status: "</td><script>", error: {message: "</li><script>x"}}]}' >set.json
+    page set.json
+    [ "$(grep -oi '<script' out | wc -l)" -eq 1 ]
+    ! grep -qi '<img' out
+    ! grep -qP '[\x00-\x08\x0b-\x1f]|\x{202e}' out
+    grep -qF '&#60;b&#62;&#38;amp;&#34;&#39;??' out
+    grep -qF "$(printf '\u05d0\u05d1')" out
+    grep -qF '&#60;/li&#62;&#60;script&#62;x' out
+}
+
+@test "a run's page is kept beside its tables and finds its logs" {
+    export HPCGRID_REPORTS=$PWD/reports
+    run_dir=$HPCGRID_REPORTS/hand/001
+    mkdir -p -m 0700 "$run_dir/batches" elsewhere
+    cat >"$run_dir/plan.json" <<END
+{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+ "workload": {"command": ["sh", "-c", "echo hello"], "launch": [], "cwd": "/"},
+ "site": {"name": "here", "launcher": []},
+ "batches": [{"number": 1, "cells": 1, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
+END
+    printf '{"hpcgrid": 1, "name": "hand", "_why": "a < b & c"}\n' >"$run_dir/matrix.json"
+    echo '{"id":"x-1","baseline":"","added":false,"cell":{"hardware":"cpu","nodes":1,"gpus_per_node":0,"tasks_per_node":1}}' \
+        >"$run_dir/batches/1.cells.jsonl"
+    SLURM_ARRAY_TASK_ID=0 "$hpcgrid" exec --run "$run_dir" --batch 1
+    "$hpcgrid" report hand >text
+    for file in "$run_dir/tables/report.html" elsewhere/page.html page.html; do
+        [ -e "$file" ] || "$hpcgrid" report hand --format html --out "$file"
+        link=$(grep -o 'href="[^"]*out.log"' "$file" | cut -d'"' -f2)
+        [ "$(cat "$(dirname "$file")/$link")" = hello ]
+    done
+    grep -qF '<a href="../cells/x-1/0.0/">files</a>' "$run_dir/tables/report.html"
+    grep -qF 'a &#60; b &#38; c' page.html
+    grep -qF 'hpcgrid report --format html hand' page.html
+    grep -q '<th scope="row" class="l">hosts</th>' page.html
+}
+
+@test "a page of a thousand cells stays below one megabyte" {
+    jq -n '{schema: "hpcgrid-results/1", name: "many", run: "001", baseline: {nodes: 1, gpus_per_node: 1, strategy: "single"},
+        results: [("single", "ddp", "fsdp", "deepspeed", "dp") as $s | (1, 2, 4, 8, 16) as $n | (1, 2, 4, 8) as $g
+        | range(10) as $r | {id: "bert-base-\($s)-a100-\($n)x\($g)-\($r)-0123456789ab", attempt: "1.0", status: "ok",
+           cell: {hardware: "a100", nodes: $n, gpus_per_node: $g, strategy: $s, epochs: 3, batch_size: 8, model: "bert-base", repeat: ($r + 1)},
+           train_s: (1000 / ($n * $g) + $r), wall_s: (1000 / ($n * $g) + $r + 3), init_s: 2,
+           comm: {all_reduce: {exposed_s: ($n * $g)}}, memory: {parameters: 440000000, optimizer: 880000000},
+           ranks: [{rank: 0, host: "node\($n)", device: "A100"}]}]}' >many.json
+    [ "$(jq '.results | length' many.json)" -eq 1000 ]
+    page many.json
+    [ "$(stat -c %s out)" -lt 1000000 ]
+    [ "$(grep -c '>ok</td>' out)" -eq 1000 ]
+}
