@@ -26,8 +26,8 @@ const struct hg_key hg_keys[HG_KEY_COUNT] = {
                               .doc = "CPU cores for each GPU; default: the site's" },
     [HG_KEY_CPUS_PER_TASK] = { "cpus_per_task", HG_KEY_WHOLE, 1, 65536, .identity = true,
                                .doc = "CPU cores (threads) for each process" },
-    [HG_KEY_CONTAINER] = { "container", HG_KEY_WORD, .identity = true, .not_yet = true,
-                           .doc = "image to run in" },
+    [HG_KEY_CONTAINER] = { "container", HG_KEY_WORD, .identity = true,
+                           .doc = "image to run in; the site says how (`container`)" },
     [HG_KEY_MODULES] = { "modules", HG_KEY_WORDS, .identity = true,
                          .doc = "environment modules to load, instead of the site's" },
     [HG_KEY_TIME] = { "time", HG_KEY_DURATION,
@@ -252,6 +252,15 @@ static int judge_strategy(const char *name, struct hg_err *err)
     return -1;
 }
 
+static int judge_container(const struct hg_site *site, struct hg_err *err)
+{
+    if (!site || site->container)
+        return 0;
+    hg_err_set(err, HG_E_INPUT, "site %s does not say how to run in a container", site->name);
+    return hg_err_hint(err, "give the site \"container\", such as "
+                            "[\"apptainer\", \"exec\", \"--nv\", \"{{container}}\"]");
+}
+
 static int judge_word(const struct hg_judge *j, int index, const json_t *value, struct hg_err *err)
 {
     const char *word = json_string_value(value);
@@ -262,6 +271,8 @@ static int judge_word(const struct hg_judge *j, int index, const json_t *value, 
         return judge_hardware(j->site, word, err);
     if (index == HG_KEY_STRATEGY && j->worker)
         return judge_strategy(word, err);
+    if (index == HG_KEY_CONTAINER)
+        return judge_container(j->site, err);
     if (index == HG_KEY_SITE && j->site && strcmp(word, j->site->name) != 0)
         return hg_err_set(err, HG_E_INPUT,
                           "a matrix runs at one site, \"%s\"; several sites: not available yet",

@@ -92,7 +92,7 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
     }
 }
 
-static bool is_our_file(const char *name)
+bool hg_matrix_is_own_file(const char *name)
 {
     static const char *const ours[] = { "claim.json", "cell.json",     "env.json", "out.log",
                                         "err.log",    "workload.json", "ranks",    "result.json" };
@@ -113,7 +113,7 @@ static void check_files(const struct hg_json_doc *doc, const json_t *value, cons
     check_texts(doc, value, pointer, errs);
     json_object_foreach((json_t *)value, key, text)
     {
-        if (is_our_file(key))
+        if (hg_matrix_is_own_file(key))
             hg_json_error(doc, pointer, errs, "\"%s\" is a file of hpcgrid's own there", key);
         else if (!hg_text_is_name(key))
             hg_err_hint(

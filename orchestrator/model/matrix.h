@@ -45,6 +45,9 @@ struct hg_matrix {
 struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs);
 void hg_matrix_free(struct hg_matrix *m);
 
+/* Does hpcgrid itself keep a file of this name in an attempt's folder? The workload's "files" must not. */
+bool hg_matrix_is_own_file(const char *name);
+
 /* The matrix format's JSON Schema (what matrices/matrix.schema.json holds); a new reference. */
 json_t *hg_matrix_schema(void);
 

@@ -71,6 +71,10 @@ static const struct hg_field site_fields[] = {
       .doc = "what cells call the site; absent: the file's name" },
     { "launcher", HG_J_STRING, offsetof(struct hg_site, launcher),
       .doc = "words that start the ranks; absent: `srun --mpi=pmix`" },
+    { "container", HG_J_STRINGS, offsetof(struct hg_site, container),
+      .doc =
+          "words before the program of a cell with a `container`, or more options of the launcher "
+          "(if the first begins with `-`)" },
     { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = check_strings,
       .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}",
       .doc = "environment variables of every rank: an object of strings" },

@@ -28,9 +28,10 @@ struct hg_hardware {
  * matrix; all members and their meaning: templates/README.md, generated from the field table. */
 struct hg_site {
     char *name;
-    char *launcher; /* words: "srun --mpi=pmix" */
-    json_t *env;    /* object of strings, set for every rank; NULL: none */
-    char **modules; /* NULL-terminated, loaded by the batch script; NULL: none */
+    char *launcher;   /* words: "srun --mpi=pmix" */
+    char **container; /* words with {{container}}, NULL-terminated; NULL: no containers here */
+    json_t *env;      /* object of strings, set for every rank; NULL: none */
+    char **modules;   /* NULL-terminated, loaded by the batch script; NULL: none */
     char *account, *qos, *reservation;
     char **extra; /* further sbatch options, as typed */
     char *default_hardware;

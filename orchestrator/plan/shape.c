@@ -211,11 +211,7 @@ static int get_hardware(const struct hg_site *site, const json_t *cell, struct h
 int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
                   struct hg_err *err)
 {
-    const json_t *container = json_object_get(cell, "container");
-
     *s = (struct hg_shape){ 0 };
-    if (container && !json_is_null(container))
-        return hg_err_set(err, HG_E_INPUT, "\"container\" is not available yet");
     if (get_hardware(site, cell, s, err) < 0 ||
         get_count(cell, "nodes", 1, 1, &s->nodes, err) < 0 ||
         get_count(cell, "gpus_per_node", 0, s->hw->gpus_per_node ? 1 : 0, &s->gpus_per_node, err) <

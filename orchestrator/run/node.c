@@ -16,6 +16,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "model/matrix.h"
 #include "plan/batch.h"
 #include "plan/preflight.h"
 #include "plan/template.h"
@@ -148,17 +149,6 @@ static int write_cell(const struct node *n, struct hg_err *err)
     return rc;
 }
 
-static bool is_taken(const char *name)
-{
-    static const char *const ours[] = { "claim.json", "cell.json",     "env.json", "out.log",
-                                        "err.log",    "workload.json", "ranks",    "result.json" };
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strcmp(name, ours[i]) == 0)
-            return true;
-    return false;
-}
-
 static int write_files(const struct node *n, const struct hg_template_vars *vars,
                        struct hg_err *err)
 {
@@ -171,7 +161,7 @@ static int write_files(const struct node *n, const struct hg_template_vars *vars
         struct hg_buf out = HG_BUF_INIT;
         char *path = hg_fs_join(n->dir, name);
 
-        if (!hg_attempt_is_file_name(name) || is_taken(name))
+        if (!hg_attempt_is_file_name(name) || hg_matrix_is_own_file(name))
             rc = hg_err_set(err, HG_E_INPUT, "workload/files: \"%s\" cannot be a file's name here",
                             name);
         else if (!path)
@@ -342,6 +332,24 @@ static int push_srun_options(const struct node *n, struct hg_words *words, struc
     return 0;
 }
 
+/* The site's words for a cell that runs in a container: options of the launcher, or a program that
+ * starts the workload's. */
+static int push_container(const struct node *n, const struct hg_template_vars *vars, bool options,
+                          struct hg_words *words, struct hg_err *err)
+{
+    const json_t *site = json_object_get(json_object_get(n->plan, "site"), "container");
+    const char *first = json_string_value(json_array_get(site, 0));
+
+    if (!json_is_string(json_object_get(n->cell, "container")) || !first ||
+        (first[0] == '-') != options)
+        return 0;
+    if (options && !words->n)
+        return hg_err_set(
+            err, HG_E_INPUT,
+            "the site's \"container\" is options of a launcher, and \"launch\" is []");
+    return hg_template_words(site, vars, words, err);
+}
+
 static int push_launcher(const struct node *n, const struct hg_template_vars *vars,
                          struct hg_words *words, struct hg_err *err)
 {
@@ -360,6 +368,8 @@ static int push_launcher(const struct node *n, const struct hg_template_vars *va
                                                 : push_format(words, "", n->tasks, err);
         }
     }
+    if (rc == 0)
+        rc = push_container(n, vars, true, words, err);
     hg_words_done(&given);
     return rc;
 }
@@ -407,7 +417,9 @@ static int make_words(struct node *n, const struct hg_template_vars *vars, struc
         hg_err_oom(err);
         goto out;
     }
-    rc = push_argv(n, self, vars, &n->words, err);
+    rc = push_container(n, vars, false, &n->words, err);
+    if (rc == 0)
+        rc = push_argv(n, self, vars, &n->words, err);
 out:
     free(self);
     return rc;

@@ -165,8 +165,8 @@ static void note_end(struct rank *r, int status, const struct rusage *use, long 
         json_object_set_new(r->out, "exit_code", json_integer(WEXITSTATUS(status)));
     if (oom > 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         json_object_set_new(r->out, "oom", json_true());
-    json_object_set_new(r->out, "user_s", hg_json_number(seconds(use->ru_utime)));
-    json_object_set_new(r->out, "sys_s", hg_json_number(seconds(use->ru_stime)));
+    json_object_set_new(r->out, "user_s", hg_json_number(rounded(seconds(use->ru_utime))));
+    json_object_set_new(r->out, "sys_s", hg_json_number(rounded(seconds(use->ru_stime))));
     json_object_set_new(r->out, "max_rss_bytes", json_integer((json_int_t)use->ru_maxrss * 1024));
 }
 

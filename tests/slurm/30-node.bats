@@ -49,6 +49,25 @@ END
     [ "$(value '[.status, .rehearsal, .ranks[0].device_kind]')" = '["ok",true,"cpu"]' ]
 }
 
+# contained WORDS: one cell in an image with a blank in its name, at a site with these words
+contained() {
+    echo "{\"hpcgrid\": 1, \"name\": \"x\", \"site\": {\"name\": \"lab\", \"container\": $1, \"hardware\": {\"cpu\": {\"partition\": \"cpu\"}}},
+        \"workload\": {\"command\": [\"sh\", \"-c\", \"echo \\\"\$IMAGE\\\" \$RANK\"]${2:-}},
+        \"axes\": {\"hardware\": \"cpu\", \"tasks_per_node\": 2, \"container\": \"a b.sif\"}}" >m.json
+    rm -rf "$run_dir"
+    "$HPCGRID" plan m.json --out "$run_dir"
+    box_wait 60 ended "$(submit)"
+}
+
+@test "a container's words stand before the program, its options with the launcher" {
+    contained '["env", "IMAGE={{container}}"]'
+    [ "$(sort "$(attempt)/out.log" | paste -sd,)" = "a b.sif 0,a b.sif 1" ]
+    contained '["--export=ALL,IMAGE={{container}}"]'
+    [ "$(sort "$(attempt)/out.log" | paste -sd,)" = "a b.sif 0,a b.sif 1" ]
+    contained '["--export=ALL,IMAGE={{container}}"]' ', "launch": []'
+    [ "$(value '[.status, .error.message]')" = '["failed","the site'"'"'s \"container\" is options of a launcher, and \"launch\" is []"]' ]
+}
+
 @test "values reach the ranks byte for byte through srun" {
     matrix '"workload": {"command": ["sh", "-c", "printf %s \"$1\" >\"$HPCGRID_ATTEMPT/arg.$RANK\"; printf %s \"$HPCGRID_V\" >\"$HPCGRID_ATTEMPT/env.$RANK\"", "-", "{{v}}"]},
             "axes": {"hardware": "cpu", "nodes": 2, "v": "a\"b\u0027$(touch canary)`touch canary`\\\\ \n\t; | %n \u2212 \ud83d\ude00 -x"}'
