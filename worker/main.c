@@ -32,17 +32,33 @@ static void print_overview(FILE *to)
     fputs("\n`hpcgrid-worker train --help` lists the parameters.\n", to);
 }
 
-static int print_help(const struct wk_cmd *c)
+/* Is the word --help, -h or --help=TOPIC? */
+static bool asks_for_help(const char *word, const char **topic)
+{
+    *topic = strncmp(word, "--help=", 7) == 0 ? word + 7 : NULL;
+    return *topic || strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static int print_help(const struct wk_cmd *c, const char *topic, struct hg_errs *errs)
 {
     struct hg_buf text = HG_BUF_INIT;
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    int rc = 0;
 
-    if (c->help)
+    if (topic && c->help_on)
+        rc = c->help_on(topic, &text, err);
+    else if (topic)
+        rc = hg_err_set(err, HG_E_USAGE, "%s: --help has no topics", c->name);
+    else if (c->help)
         c->help(&text);
     else
         hg_buf_printf(&text, "usage: hpcgrid-worker %s\n\nPrint %s.\n", c->name, c->summary);
-    fputs(hg_buf_str(&text), stdout);
+    if (rc < 0)
+        hg_errs_add(errs, err);
+    else
+        fputs(hg_buf_str(&text), stdout);
     hg_buf_done(&text);
-    return 0;
+    return rc;
 }
 
 static int unknown_command(const char *name, struct hg_errs *errs)
@@ -60,6 +76,7 @@ static int unknown_command(const char *name, struct hg_errs *errs)
 int main(int argc, char **argv)
 {
     const struct wk_cmd *c;
+    const char *topic;
     struct hg_errs errs = HG_ERRS_INIT;
     int rc;
 
@@ -78,9 +95,12 @@ int main(int argc, char **argv)
         return 0;
     }
     c = find_command(argv[1]);
-    if (c && argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0))
-        return print_help(c);
-    rc = c ? c->run(argc - 2, argv + 2, &errs) : unknown_command(argv[1], &errs);
+    if (!c)
+        rc = unknown_command(argv[1], &errs);
+    else if (argc > 2 && asks_for_help(argv[2], &topic))
+        rc = print_help(c, topic, &errs);
+    else
+        rc = c->run(argc - 2, argv + 2, &errs);
     if (rc < 0) {
         wk_cmd_print_errors(&errs, 0, 1);
         rc = hg_err_exit_code(errs.items[0].code);

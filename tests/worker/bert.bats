@@ -212,6 +212,35 @@ same() {
     jq -e '.diverged and .status == "failed" and (.error.message | contains("became no number within the first"))' r.json
 }
 
+@test "synthetic lengths follow what is asked, and what means nothing is refused" {
+    config='"model": "bert-tiny", "hidden": 16, "layers": 1, "dataset": "synthetic", "samples": 64, "batch_size": 64, "seq_len": 128, "eval": false'
+    train "{$config, \"lengths\": \"normal\", \"length_mean\": 40, \"length_sd\": 0}"
+    [ "$status" -eq 0 ]
+    short="$(jq .memory.activations r.json)"
+    jq -e '.loss.loss[0] | . > 3.5 and . < 3.9' r.json # ln 40 = 3.69
+    train "{$config, \"lengths\": \"fixed\"}"
+    jq -e --argjson short "$short" '.memory.activations > 3 * $short and (.loss.loss[0] | . > 4.6 and . < 5.1)' r.json
+    train "{$config, \"lengths\": \"uniform\", \"length_min\": 100, \"length_sd\": 3}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"lengths uniform has no length_sd"* ]]
+    train '{"model": "bert-tiny", "dataset": "squad-slice", "lengths": "fixed"}'
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"dataset squad-slice has its own lengths: no lengths"* ]]
+}
+
+@test "answers that are not where they should be end the training, or are left out" {
+    mkdir data
+    jq '.data[0].paragraphs[0].qas[0].answers[0].answer_start += 1' "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" >data/train-v1.1.json
+    config='"model": "bert-tiny", "hidden": 16, "layers": 1, "data": "data", "samples": 4, "eval": false'
+    train "{$config}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"data/train-v1.1.json:"*": error: /data/0/paragraphs/0/qas/0/answers/0"* ]]
+    jq -e '.status == "failed" and .error.kind == "input" and .error.line >= 1' r.json
+    train "{$config, \"skip_bad_answers\": true}"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"1 answers are not where they are said to be"* ]]
+}
+
 @test "a batch that memory does not hold is refused, and what fits is said" {
     train '{"model": "bert-large", "dataset": "synthetic", "samples": 200000, "padding": "max_length", "batch_size": 100000, "eval": false}'
     echo "$output"

@@ -4,6 +4,7 @@
 #include "bert.h"
 
 #include "backends/cpu/kernels.h"
+#include "backends/draw.h"
 #include "base/json.h"
 
 #define TESTS HPCGRID_SOURCE_DIR "/tests/worker/"
@@ -364,6 +365,92 @@ static void test_initial_weights_are_normal_with_deviation_0_02(void **state)
     wk_model_free(kind);
 }
 
+/* Element k of a row of 30 columns draws as element 32 position + k of its sequence: rows begin at whole counters. */
+static void test_dropout_draws_the_numbers_of_its_elements(void **state)
+{
+    enum { COLS = 30, ROWS = 70 };
+    const struct wk_rng rng = { 7, WK_SITE_DROPOUT + 5, 9 };
+    struct bert_rig r;
+    struct wk_span x, y;
+    const wk_real *out;
+    int row = 0;
+
+    (void)state;
+    bert_open(&r, &sizes, true, 2, 3, ROWS);
+    set_batch(&r, 0, 0);
+    x = tensor(r.dev, ROWS * COLS);
+    y = tensor(r.dev, ROWS * COLS);
+    r.dev->backend->fill(r.dev, x, 1);
+    r.dev->backend->token_dropout(r.dev, y, x, &r.tokens.batch.packing, COLS, 0.3, rng);
+    out = y.data;
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; i < lengths[s]; i++, row++)
+            for (uint32_t k = 0; k < COLS; k++) {
+                uint32_t bits[4], element = 32 * (uint32_t)i + k;
+
+                wk_philox(rng.seed, element / 4, rng.site, (uint32_t)r.tokens.sample[s], rng.step,
+                          bits);
+                assert_true(
+                    out[row * COLS + (int)k] ==
+                    (bits[element % 4] < (uint32_t)(0.3 * 0x1p32) ? 0 : (wk_real)(1 / 0.7)));
+            }
+    drop(r.dev, x);
+    drop(r.dev, y);
+    bert_close(&r);
+}
+
+/* Box and Muller by the C library, from the words that wk_draw documents. */
+static double drawn_alone(uint64_t seed, uint32_t site, size_t i)
+{
+    uint32_t bits[4];
+    double radius, angle;
+
+    wk_philox(seed, (uint32_t)(i / 4), site, 0, 0, bits);
+    radius = sqrt(-2 * log(wk_rng_unit(bits[i % 4 / 2 * 2])));
+    angle = 2 * M_PI * wk_rng_unit(bits[i % 4 / 2 * 2 + 1]);
+    return radius * (i % 2 ? sin(angle) : cos(angle));
+}
+
+static void test_normal_numbers_are_box_mullers_on_every_machine(void **state)
+{
+    enum { N = 100 * WK_DRAW_GROUP, FIRST = 1 << 20 };
+    static double all[N + 5], group[WK_DRAW_GROUP];
+    wk_draw_group *const groups[] = {
+#ifdef __x86_64__
+        wk_draw_group_avx512, wk_draw_group_avx2,
+#endif
+        wk_draw_group_base
+    };
+    size_t usable = 0;
+
+    (void)state;
+    while (wk_kernels_usable()[usable])
+        usable++;
+    wk_draw(77, WK_SITE_INIT + 3, FIRST, WK_DRAW_NORMAL, all, N + 5);
+    for (size_t i = 0; i < N + 5; i++)
+        assert_true(fabs(all[i] - drawn_alone(77, WK_SITE_INIT + 3, FIRST + i)) <=
+                    1e-14 * fabs(all[i]) + 1e-15);
+    for (size_t k = N_OF(groups) - usable; k < N_OF(groups); k++)
+        for (size_t i = 0; i < N; i += WK_DRAW_GROUP) {
+            groups[k](77, WK_SITE_INIT + 3, (uint32_t)((FIRST + i) / 4), WK_DRAW_NORMAL, group);
+            assert_memory_equal(group, all + i, sizeof group);
+        }
+}
+
+static void test_uniform_numbers_are_the_words(void **state)
+{
+    double all[100];
+
+    (void)state;
+    wk_draw(1, WK_SITE_INIT, 64, WK_DRAW_UNIFORM, all, 100);
+    for (size_t i = 0; i < 100; i++) {
+        uint32_t bits[4];
+
+        wk_philox(1, (uint32_t)((64 + i) / 4), WK_SITE_INIT, 0, 0, bits);
+        assert_true(all[i] == 2 * wk_rng_unit(bits[i % 4]) - 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +463,9 @@ int main(void)
         cmocka_unit_test(test_gelu_is_pytorchs),
         cmocka_unit_test(test_sizes_are_the_published_ones),
         cmocka_unit_test(test_initial_weights_are_normal_with_deviation_0_02),
+        cmocka_unit_test(test_dropout_draws_the_numbers_of_its_elements),
+        cmocka_unit_test(test_normal_numbers_are_box_mullers_on_every_machine),
+        cmocka_unit_test(test_uniform_numbers_are_the_words),
     };
     int failed = 0;
 

@@ -156,7 +156,19 @@ train() {
     run "$worker" --version
     [[ "$output" == "hpcgrid-worker "[0-9]* ]]
     run "$worker" train --help
-    [[ "$output" == *"batch_size"* ]]
+    [[ "$output" == *"batch_size"* && "$output" != *"samples per device"* ]]
+    [ "${#lines[@]}" -le 24 ]
+    awk 'length > 80 { exit 1 }' <<<"$output"
+    run "$worker" train --help=all
+    [[ "$output" == *"batch_size       samples per device and pass"*"optimizer: how parameters move"* ]]
+    run "$worker" train --help=optimizer
+    [ "$status" -eq 0 ]
+    [[ "$output" == "optimizer: "*"clip_norm "* && "$output" != *"batch_size"* ]]
+    run "$worker" train --help=optimiser
+    [ "$status" -eq 2 ]
+    [[ "$output" == *'no parameters are called "optimiser"'*'did you mean "optimizer"?'* ]]
+    run "$worker" doctor --help=all
+    [ "$status" -eq 2 ]
 }
 
 @test "the same seed gives the same bits, another seed others" {

@@ -14,6 +14,8 @@ struct wk_cmd {
     const char *name, *summary;
     int (*run)(int argc, char **argv, struct hg_errs *errs);
     void (*help)(struct hg_buf *out); /* append the help screen; NULL: the summary says it all */
+    /* the same for `--help=TOPIC`; -1 with err set: there is no such topic. NULL: there are none */
+    int (*help_on)(const char *topic, struct hg_buf *out, struct hg_err *err);
 };
 
 extern const struct wk_cmd wk_cmd_train, wk_cmd_check, wk_cmd_tokenize, wk_cmd_features,

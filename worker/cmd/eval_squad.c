@@ -131,5 +131,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     return rc;
 }
 
-const struct wk_cmd wk_cmd_eval_squad = { "eval-squad", "EM and F1 of predicted answers", run,
-                                          help };
+const struct wk_cmd wk_cmd_eval_squad = {
+    .name = "eval-squad",
+    .summary = "EM and F1 of predicted answers",
+    .run = run,
+    .help = help,
+};

@@ -220,5 +220,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     return rc;
 }
 
-const struct wk_cmd wk_cmd_features = { "features", "sequences of a data set: how many, how long",
-                                        run, help };
+const struct wk_cmd wk_cmd_features = {
+    .name = "features",
+    .summary = "sequences of a data set: how many, how long",
+    .run = run,
+    .help = help,
+};

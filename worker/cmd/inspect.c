@@ -250,4 +250,9 @@ static void help(struct hg_buf *out)
         "A checkpoint of hpcgrid-worker is such a file too.\n");
 }
 
-const struct wk_cmd wk_cmd_inspect = { "inspect", "what a safetensors file holds", run, help };
+const struct wk_cmd wk_cmd_inspect = {
+    .name = "inspect",
+    .summary = "what a safetensors file holds",
+    .run = run,
+    .help = help,
+};

@@ -135,6 +135,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     return rc;
 }
 
-const struct wk_cmd wk_cmd_tokenize = { "tokenize",
-                                        "WordPiece ids of texts, one JSON string a line", run,
-                                        help };
+const struct wk_cmd wk_cmd_tokenize = {
+    .name = "tokenize",
+    .summary = "WordPiece ids of texts, one JSON string a line",
+    .run = run,
+    .help = help,
+};

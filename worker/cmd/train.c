@@ -203,12 +203,12 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 static void help(struct hg_buf *out)
 {
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
-        "Train as the JSON object in FILE says. Under mpirun or srun --mpi=pmix all ranks train\n"
-        "together; a result is written also when training fails. Parameters:\n\n");
-    wk_config_help(out);
+    hg_buf_puts(out,
+                "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
+                "Train as the JSON object in FILE says. Under mpirun or srun --mpi=pmix all ranks\n"
+                "train together; a result is written also when training fails. Its members:\n\n");
+    wk_config_overview(out);
+    hg_buf_puts(out, "\n--help=SECTION says what they mean, --help=all all of them.\n");
 }
 
 const struct wk_cmd wk_cmd_train = {
@@ -216,4 +216,5 @@ const struct wk_cmd wk_cmd_train = {
     .summary = "train as a cell says and write its result",
     .run = run,
     .help = help,
+    .help_on = wk_config_help,
 };

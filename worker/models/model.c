@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "models/model.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backends/draw.h"
 #include "base/text.h"
 
 extern const struct wk_model_kind wk_model_rnn;
@@ -88,35 +88,31 @@ size_t wk_model_buffers_n(const struct wk_model_kind *kind)
     return n;
 }
 
-/* Four standard normal numbers from four uniform ones (Box and Muller). */
-static void normals(const uint32_t bits[4], double out[4])
-{
-    for (int k = 0; k < 4; k += 2) {
-        double radius = sqrt(-2 * log(wk_rng_unit(bits[k])));
-        double angle = 2 * M_PI * wk_rng_unit(bits[k + 1]);
+#define CHUNK 4096 /* elements that are drawn at a time; a multiple of WK_DRAW_GROUP */
 
-        out[k] = radius * cos(angle);
-        out[k + 1] = radius * sin(angle);
-    }
+static void init_chunk(const struct wk_param *p, uint32_t site, uint64_t seed, size_t first,
+                       size_t n, wk_real *to)
+{
+    double numbers[CHUNK];
+
+    wk_draw(seed, site, first, p->init == WK_INIT_NORMAL ? WK_DRAW_NORMAL : WK_DRAW_UNIFORM,
+            numbers, n);
+    for (size_t i = 0; i < n; i++)
+        to[i] = (wk_real)(p->init_value * numbers[i]);
 }
 
 void wk_param_init(const struct wk_param *p, int index, uint64_t seed, wk_real *host)
 {
     size_t n = wk_param_n(p), zeros = p->zero_row ? (size_t)p->cols : 0;
 
-#pragma omp parallel for schedule(static) if (n > 1 << 20)
-    for (size_t i = 0; i < n; i += 4) {
-        uint32_t bits[4];
-        double z[4];
-
-        wk_philox(seed, (uint32_t)(i / 4), WK_SITE_INIT + (uint32_t)index, 0, 0, bits);
-        if (p->init == WK_INIT_NORMAL)
-            normals(bits, z);
-        for (size_t k = 0; k < 4 && i + k < n; k++)
-            host[i + k] = (wk_real)(p->init == WK_INIT_CONSTANT ? p->init_value
-                                    : p->init == WK_INIT_UNIFORM
-                                        ? p->init_value * (2 * wk_rng_unit(bits[k]) - 1)
-                                        : p->init_value * z[k]);
+    if (p->init == WK_INIT_CONSTANT) {
+        for (size_t i = 0; i < n; i++)
+            host[i] = (wk_real)p->init_value;
+    } else {
+#pragma omp parallel for schedule(static) if (n > 1 << 16)
+        for (size_t at = 0; at < n; at += CHUNK)
+            init_chunk(p, WK_SITE_INIT + (uint32_t)index, seed, at, n - at < CHUNK ? n - at : CHUNK,
+                       host + at);
     }
     memset(host, 0, zeros * sizeof *host);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/config.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,9 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .accumulate = 1,
                              .seq_len = 384,
                              .doc_stride = 128,
+                             .length_min = 16,
+                             .length_mean = 176,
+                             .length_sd = 60,
                              .beta1 = 0.9,
                              .beta2 = 0.999,
                              .weight_decay = 0.01 };
@@ -213,20 +217,50 @@ static void check_words(const struct wk_config *c, const struct hg_json_doc *doc
     check_word(doc, "gelu", c->gelu, (const char *const[]){ "erf", "tanh", NULL }, errs);
 }
 
+static void __attribute__((format(printf, 4, 5)))
+check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *errs,
+             const char *format, ...)
+{
+    char pointer[64], text[160];
+    va_list args;
+
+    if (!json_object_get(doc->root, key))
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    snprintf(pointer, sizeof pointer, "/%s", key);
+    hg_json_error_key(doc, pointer, errs, "%s", text);
+}
+
 /* Parameters that mean nothing to the model are refused, not ignored. */
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
-    static const char *const of_bert[] = { "hidden",     "layers",  "heads",   "intermediate",
-                                           "vocab_size", "padding", "seq_len", "positions",
-                                           "doc_stride", "windows", "labels",  "lengths",
-                                           "gelu",       "vocab",   "cache" };
-    char pointer[64];
+    static const char *const of_bert[] = {
+        "hidden",     "layers",      "heads",     "intermediate",    "vocab_size",
+        "padding",    "seq_len",     "positions", "doc_stride",      "windows",
+        "labels",     "lengths",     "gelu",      "vocab",           "cache",
+        "length_min", "length_mean", "length_sd", "skip_bad_answers"
+    };
 
     for (size_t i = 0; !bert && i < sizeof of_bert / sizeof *of_bert; i++)
-        if (json_object_get(doc->root, of_bert[i])) {
-            snprintf(pointer, sizeof pointer, "/%s", of_bert[i]);
-            hg_json_error_key(doc, pointer, errs, "model rnn has no %s", of_bert[i]);
-        }
+        check_absent(doc, of_bert[i], errs, "model rnn has no %s", of_bert[i]);
+}
+
+/* The same for those of synthetic data. */
+static void check_lengths(const struct wk_config *c, const struct hg_json_doc *doc,
+                          struct hg_errs *errs)
+{
+    static const char *const keys[] = { "lengths", "length_min", "length_mean", "length_sd" };
+    bool normal = strcmp(c->lengths, "normal") == 0 || strcmp(c->lengths, "lognormal") == 0;
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (strcmp(c->dataset, "synthetic") != 0)
+            check_absent(doc, keys[i], errs, "dataset %s has its own lengths: no %s", c->dataset,
+                         keys[i]);
+        else if (i > 1 ? !normal : i == 1 && strcmp(c->lengths, "fixed") == 0)
+            check_absent(doc, keys[i], errs, "lengths %s has no %s", c->lengths, keys[i]);
+    }
 }
 
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
@@ -271,6 +305,8 @@ int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
     check_names(c, &doc, errs);
     check_words(c, &doc, errs);
     check_foreign(bert, &doc, errs);
+    if (bert)
+        check_lengths(c, &doc, errs);
     hg_json_doc_done(&doc);
     return errs->n ? -1 : 0;
 }
@@ -282,9 +318,72 @@ void wk_config_done(struct wk_config *c)
     c->given = NULL;
 }
 
-void wk_config_help(struct hg_buf *out)
+/* ---- Help ---- */
+
+/* The table again: a section's head, or a parameter. */
+static const struct entry {
+    const char *section, *text, *param;
+    bool built;
+} entries[] = {
+#define HG_WORKER_SECTION(word_, title_) { word_, title_, NULL, true },
+#define HG_WORKER_PARAM(kind_, name_, min_, max_, built_, doc_) { NULL, doc_, #name_, built_ },
+#include "base/worker_params.def"
+#undef HG_WORKER_PARAM
+};
+#define N_ENTRIES (sizeof entries / sizeof *entries)
+#define HELP_COLUMNS 80
+#define HELP_INDENT 13
+
+void wk_config_overview(struct hg_buf *out)
 {
-    for (const struct hg_field *f = fields; f->kind != HG_J_END; f++)
-        if (!(f->flags & (HG_J_NOT_YET | HG_J_IGNORED)))
-            hg_buf_printf(out, "  %-15s %s\n", f->name, f->doc);
+    int column = 0;
+
+    for (const struct entry *e = entries; e < entries + N_ENTRIES; e++) {
+        int n = (int)strlen(e->section ? e->section : e->param);
+
+        if (!e->built)
+            continue;
+        if (e->section) {
+            hg_buf_printf(out, "%s  %-*s", column ? "\n" : "", HELP_INDENT - 2, e->section);
+            column = HELP_INDENT;
+            continue;
+        }
+        if (column + n >= HELP_COLUMNS) {
+            hg_buf_printf(out, "\n%*s", HELP_INDENT, "");
+            column = HELP_INDENT;
+        }
+        hg_buf_printf(out, "%s%s", column > HELP_INDENT ? " " : "", e->param);
+        column += n + (column > HELP_INDENT);
+    }
+    hg_buf_puts(out, "\n");
+}
+
+static int unknown_section(const char *section, struct hg_err *err)
+{
+    const char *names[N_ENTRIES];
+    size_t n = 0;
+
+    for (const struct entry *e = entries; e < entries + N_ENTRIES; e++)
+        if (e->section)
+            names[n++] = e->section;
+    names[n++] = "all";
+    hg_err_set(err, HG_E_USAGE, "train: no parameters are called \"%s\"", section);
+    hg_text_suggest(err, section, names, n);
+    return -1;
+}
+
+int wk_config_help(const char *section, struct hg_buf *out, struct hg_err *err)
+{
+    bool all = strcmp(section, "all") == 0, here = false, found = false;
+
+    for (const struct entry *e = entries; e < entries + N_ENTRIES; e++) {
+        if (e->section)
+            here = all || strcmp(section, e->section) == 0;
+        if (here && e->section)
+            hg_buf_printf(out, "%s%s: %s\n", found ? "\n" : "", e->section, e->text);
+        else if (here && e->built)
+            hg_buf_printf(out, "  %-16s %s\n", e->param, e->text);
+        found |= here;
+    }
+    return found ? 0 : unknown_section(section, err);
 }

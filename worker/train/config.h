@@ -15,9 +15,10 @@ struct wk_config {
     bool dropout, eval;
     double bucket_cap_mb, first_bucket_mb;
     long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
-    long long accumulate, seq_len, doc_stride, checkpoint_every;
+    long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
     double beta1, beta2, weight_decay, warmup, clip_norm;
-    bool stop_on_nan;
+    double length_mean, length_sd;
+    bool stop_on_nan, skip_bad_answers;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
     char *init, *vocab, *cache, *checkpoint; /* NULL: none */
     /* Where the cell runs: 0 if it does not say. Held against what was really started. */
@@ -30,7 +31,9 @@ struct wk_config {
 int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *errs);
 void wk_config_done(struct wk_config *config);
 
-/* Append the parameters as a table for `hpcgrid-worker help`: name, meaning. */
-void wk_config_help(struct hg_buf *out);
+/* Append the names of the parameters by section; name and meaning of those of one section, or of "all". Returns 0, or -1 with err set
+ * (USAGE) when there is no such section. */
+void wk_config_overview(struct hg_buf *out);
+int wk_config_help(const char *section, struct hg_buf *out, struct hg_err *err);
 
 #endif

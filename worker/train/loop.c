@@ -202,6 +202,15 @@ static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
     return 0;
 }
 
+static int check_divergence(const struct wk_train *t, struct hg_err *err)
+{
+    if (!t->config->stop_on_nan || !t->result->diverged)
+        return 0;
+    hg_err_set(err, HG_E_INPUT, "the loss became no number within the first %ld steps",
+               t->steps_done);
+    return hg_err_hint(err, "a smaller lr, warmup or clip_norm may help");
+}
+
 static int save_checkpoint(struct wk_train *t, int steps, double start, double epoch_start,
                            struct hg_err *err)
 {
@@ -210,6 +219,8 @@ static int save_checkpoint(struct wk_train *t, int steps, double start, double e
     if (t->dev->backend->sync(t->dev, err) < 0)
         return -1;
     if (steps > 0 && collect_losses(t, steps, err) < 0)
+        return -1;
+    if (check_divergence(t, err) < 0) /* the last good one stays */
         return -1;
     return wk_checkpoint_save(t, t->before_s + now - start, t->epoch_before_s + now - epoch_start,
                               err);
@@ -248,6 +259,14 @@ static double rate_of(const struct wk_train *t, long long epoch)
                             t->steps_done, warm);
 }
 
+#define LOOK_EVERY \
+    50 /* steps after which losses are read from the device only to see whether they are numbers */
+
+static bool wants_look(const struct wk_train *t)
+{
+    return t->config->stop_on_nan && t->steps_done % LOOK_EVERY == 0;
+}
+
 static bool wants_checkpoint(const struct wk_train *t)
 {
     long every = (long)t->config->checkpoint_every;
@@ -276,6 +295,8 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         if (push(&t->result->step_s, now - before, err) < 0)
             return -1;
         before = now;
+        if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
+            return -1;
         if (wants_checkpoint(t) && step + 1 < steps &&
             save_checkpoint(t, step + 1, start, epoch_start, err) < 0)
             return -1;
@@ -287,15 +308,6 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         return -1;
     t->epoch_before_s = 0;
     return finish_losses(t, steps, err);
-}
-
-static int check_divergence(const struct wk_train *t, struct hg_err *err)
-{
-    if (!t->config->stop_on_nan || !t->result->diverged)
-        return 0;
-    hg_err_set(err, HG_E_INPUT, "the loss became no number within the first %ld steps",
-               t->steps_done);
-    return hg_err_hint(err, "a smaller lr, warmup or clip_norm may help");
 }
 
 static int run_epoch(struct wk_train *t, long long epoch, double start, struct hg_err *err)

@@ -158,7 +158,8 @@ static int open_features(const struct wk_config *c, const char *path, const char
 {
     struct wk_feature_options o = { .max_length = (uint32_t)c->seq_len,
                                     .stride = (uint32_t)c->doc_stride,
-                                    .questions = (size_t)questions };
+                                    .questions = (size_t)questions,
+                                    .skip_bad_answers = c->skip_bad_answers };
     struct watch watch = { path, hg_clock_mono_s() };
     struct wk_progress progress = { report, &watch };
     struct hg_errs errs = HG_ERRS_INIT;
@@ -173,16 +174,18 @@ static int open_features(const struct wk_config *c, const char *path, const char
     return 0;
 }
 
-static int open_texts(struct wk_qa *qa, const char *path, long long questions, struct hg_err *err)
+static int open_texts(struct wk_qa *qa, const struct wk_config *c, const char *path,
+                      struct hg_err *err)
 {
-    const struct wk_squad_options options = { 0 };
+    const struct wk_squad_options options = { .skip_bad_answers = c->skip_bad_answers };
+    size_t questions = (size_t)c->test_samples;
     struct hg_errs errs = HG_ERRS_INIT;
 
     if (wk_squad_load(path, &options, &qa->squad, &errs) < 0)
         return first_error(&errs, err);
     hg_errs_done(&errs);
-    if (questions && (size_t)questions < qa->squad.n_questions)
-        qa->squad.n_questions = (size_t)questions;
+    if (questions && questions < qa->squad.n_questions)
+        qa->squad.n_questions = questions;
     qa->scored = true;
     return 0;
 }
@@ -199,7 +202,7 @@ static int open_files(struct wk_qa *qa, const struct set *set, const struct wk_c
         goto out;
     if (c->eval && (!(test = find_file(folder, set->test, err)) ||
                     open_features(c, test, vocab, c->test_samples, &qa->test, err) < 0 ||
-                    open_texts(qa, test, c->test_samples, err) < 0))
+                    open_texts(qa, c, test, err) < 0))
         goto out;
     rc = 0;
 out:
@@ -218,6 +221,9 @@ static int make_synthetic(const struct wk_config *c, long long vocab_size, long 
     o.n = (size_t)n;
     o.seed = seed;
     o.max_length = (uint32_t)c->seq_len;
+    o.min_length = (uint32_t)(c->length_min < c->seq_len ? c->length_min : c->seq_len);
+    o.mean = c->length_mean;
+    o.sd = c->length_sd;
     o.vocab_size = (uint32_t)vocab_size;
     o.lengths = (enum wk_lengths)wk_feature_word(wk_lengths_names, c->lengths, "lengths", err);
     o.labels = (enum wk_labels)wk_feature_word(wk_labels_names, c->labels, "labels", err);

@@ -16,20 +16,29 @@
 extern const struct wk_backend wk_backend_cpu;
 
 #define ALIGNMENT 64
+#define CLEAR_BYTES ((size_t)1 << 20) /* at a time */
 #define BATCHNORM_EPS 1e-5
 #define BATCHNORM_MOMENTUM 0.1
 #define ROWS_MAX 64 /* rows of a scratch tile without kept state */
+
+/* Below so many elements a pass is not worth a second thread. */
+#define PASS_SHARE_MIN (1 << 18)
+
+static int pass_threads(const struct wk_dev *dev, size_t n)
+{
+    return n < PASS_SHARE_MIN ? 1 : dev->threads;
+}
 
 /* ---- The device ---- */
 
 static void *cpu_alloc(struct wk_dev *dev, size_t bytes)
 {
     size_t rounded = (bytes / ALIGNMENT + 1) * ALIGNMENT;
-    void *data = aligned_alloc(ALIGNMENT, rounded);
+    char *data = aligned_alloc(ALIGNMENT, rounded);
 
-    (void)dev;
-    if (data)
-        memset(data, 0, rounded);
+#pragma omp parallel for num_threads(pass_threads(dev, rounded)) schedule(static)
+    for (size_t at = 0; at < (data ? rounded : 0); at += CLEAR_BYTES)
+        memset(data + at, 0, rounded - at < CLEAR_BYTES ? rounded - at : CLEAR_BYTES);
     return data;
 }
 
@@ -157,21 +166,20 @@ wk_real *wk_cpu_scratch(struct cpu *c, size_t n)
 
 /* ---- Elementwise ---- */
 
-/* Below so many elements a pass is not worth a second thread. */
-#define PASS_SHARE_MIN (1 << 18)
-
-static int pass_threads(const struct wk_dev *dev, size_t n)
-{
-    return n < PASS_SHARE_MIN ? 1 : dev->threads;
-}
-
 static void cpu_fill(struct wk_dev *dev, struct wk_span y, double value)
 {
     wk_real *p = y.data;
 
-#pragma omp parallel for num_threads(pass_threads(dev, y.n)) schedule(static)
-    for (size_t i = 0; i < y.n; i++)
-        p[i] = (wk_real)value;
+#pragma omp parallel num_threads(pass_threads(dev, y.n))
+    {
+        long first, n;
+
+        wk_cpu_share((long)y.n, 64, omp_get_thread_num(), omp_get_num_threads(), &first, &n);
+        if (value == 0) /* memset passes by the cache */
+            memset(p + first, 0, (size_t)n * sizeof *p);
+        for (long i = first; value != 0 && i < first + n; i++)
+            p[i] = (wk_real)value;
+    }
 }
 
 static void cpu_scale(struct wk_dev *dev, struct wk_span y, double a)

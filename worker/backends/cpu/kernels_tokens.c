@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "backends/cpu/vec.h"
+#include "backends/cpu/philox.h"
 
 #define CAT2(a, b) a##b
 #define CAT(a, b) CAT2(a, b)
@@ -86,55 +86,42 @@ INLINE void store_at(wk_real *p, size_t n, size_t at, vec v)
 
 /* ---- Dropout ---- */
 
-#define COUNTERS 16
+#define SETS 2 /* of counters at a time, so that one's multiplications hide behind the other's */
+#define DRAWN (SETS * 4 * UVEC_LANES)
 
-/* 4 COUNTERS numbers for consecutive first counters: out[4 i + k] is number k of counter c0 + i. The same as wk_philox, side by
- * side. */
-INLINE void philox_many(struct wk_rng rng, uint32_t first, uint32_t sample,
-                        uint32_t out[4 * COUNTERS])
+/* Numbers of DRAWN / 4 counters from the first one on, in order; the same as wk_philox's. */
+INLINE void draw(struct wk_rng rng, uint32_t first, uint32_t sample, uint32_t out[DRAWN])
 {
-    uint32_t c0[COUNTERS], c1[COUNTERS], c2[COUNTERS], c3[COUNTERS];
-    uint32_t k0 = (uint32_t)rng.seed, k1 = (uint32_t)(rng.seed >> 32);
+    uvec c[SETS][4], zero = { 0 };
 
-    for (int i = 0; i < COUNTERS; i++) {
-        c0[i] = first + (uint32_t)i;
-        c1[i] = rng.site;
-        c2[i] = sample;
-        c3[i] = rng.step;
+#pragma GCC unroll 4
+    for (int set = 0; set < SETS; set++) {
+        c[set][0] = uvec_count(first + (uint32_t)(set * UVEC_LANES));
+        c[set][1] = zero + (uint64_t)rng.site;
+        c[set][2] = zero + (uint64_t)sample;
+        c[set][3] = zero + (uint64_t)rng.step;
     }
-    for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < COUNTERS; i++) {
-            uint64_t a = (uint64_t)0xd2511f53u * c0[i], b = (uint64_t)0xcd9e8d57u * c2[i];
-
-            c0[i] = (uint32_t)(b >> 32) ^ c1[i] ^ k0;
-            c1[i] = (uint32_t)b;
-            c2[i] = (uint32_t)(a >> 32) ^ c3[i] ^ k1;
-            c3[i] = (uint32_t)a;
-        }
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
-    }
-    for (int i = 0; i < COUNTERS; i++) {
-        out[4 * i] = c0[i];
-        out[4 * i + 1] = c1[i];
-        out[4 * i + 2] = c2[i];
-        out[4 * i + 3] = c3[i];
-    }
+#pragma GCC unroll 4
+    for (int set = 0; set < SETS; set++)
+        philox_lanes(rng.seed, c[set]);
+#pragma GCC unroll 4
+    for (int set = 0; set < SETS; set++)
+        philox_store(c[set], out + set * 4 * UVEC_LANES);
 }
 
 static void mask(wk_real *mask, int n, uint32_t first, uint32_t sample, double p, struct wk_rng rng)
 {
-    uint32_t limit = (uint32_t)(p * 0x1p32), bits[4 * COUNTERS];
+    uint32_t limit = (uint32_t)(p * 0x1p32), bits[DRAWN];
     wk_real factor = (wk_real)(1 / (1 - p));
     int at = 0;
 
-    for (; at + 4 * COUNTERS <= n; at += 4 * COUNTERS) {
-        philox_many(rng, (first + (uint32_t)at) / 4, sample, bits);
-        for (int i = 0; i < 4 * COUNTERS; i++)
+    for (; at + DRAWN <= n; at += DRAWN) {
+        draw(rng, (first + (uint32_t)at) / 4, sample, bits);
+        for (int i = 0; i < DRAWN; i++)
             mask[at + i] = bits[i] < limit ? 0 : factor;
     }
     if (at < n) {
-        philox_many(rng, (first + (uint32_t)at) / 4, sample, bits);
+        draw(rng, (first + (uint32_t)at) / 4, sample, bits);
         for (int i = 0; i < n - at; i++)
             mask[at + i] = bits[i] < limit ? 0 : factor;
     }
