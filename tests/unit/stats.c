@@ -222,6 +222,95 @@ static void test_fits_need_points_and_refuse_nonsense(void **state)
     assert_false(hg_scaling_amdahl(slower, 3, &a));
 }
 
+/* Reference values: numpy 2 (lstsq, inverse of X'X), scipy 1.16 (t), the knee by search on a grid. */
+static void test_fits_say_how_sure_they_are(void **state)
+{
+    static const struct hg_scaling_point lab[] = { { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 } };
+    static const struct hg_scaling_point good[] = {
+        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
+    };
+    static const struct hg_scaling_point weak[] = {
+        { 2, 1.95 }, { 4, 3.8 }, { 8, 7.3 }, { 16, 14.4 }
+    };
+    struct hg_amdahl a;
+    struct hg_usl u;
+    struct hg_gustafson g;
+
+    (void)state;
+    assert_true(hg_scaling_amdahl(lab, 3, &a) && hg_scaling_usl(lab, 3, &u));
+    assert_near(a.serial_error, 0.006297705139539824, 1e-12);
+    assert_near(a.knee_p, (1 - a.serial) / a.serial, 1e-12);
+    assert_near(u.contention_error, 0.0048207658631115305, 1e-12);
+    assert_true(isnan(u.coherency_error)); /* set to 0, not measured as 0 */
+    assert_near(u.knee_p, 11.7070453, 1e-5);
+    assert_true(hg_scaling_usl(good, 4, &u));
+    assert_near(u.contention_error, 0.0007861879578924351, 1e-12);
+    assert_near(u.coherency_error, 5.369501509318227e-05, 1e-12);
+    assert_near(u.knee_p, 11.35821955, 1e-5);
+    assert_true(hg_scaling_gustafson(weak, 4, &g));
+    assert_near(g.serial, 0.10404929577464787, 1e-12);
+    assert_near(g.serial_error, 0.004576336083305601, 1e-12);
+    assert_near(g.error, 0.06678942629480143, 1e-12);
+    assert_false(hg_scaling_gustafson(weak, 2, &g));
+}
+
+static void test_predictions_have_intervals_where_points_are_left(void **state)
+{
+    static const struct hg_scaling_point good[] = {
+        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
+    };
+    static const struct hg_scaling_point lab[] = { { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 } };
+    static const struct hg_scaling_point weak[] = {
+        { 2, 1.95 }, { 4, 3.8 }, { 8, 7.3 }, { 16, 14.4 }
+    };
+    struct hg_prediction p;
+
+    (void)state;
+    assert_true(hg_scaling_predict(good, 4, HG_SCALING_STRONG, 32, &p));
+    assert_string_equal(p.law, "USL");
+    assert_near(p.speedup.value, 9.009514299120921, 1e-9);
+    assert_near(p.speedup.low, 8.689272223614491, 1e-9);
+    assert_near(p.speedup.high, 9.35426458767229, 1e-9);
+    assert_true(hg_scaling_predict(lab, 3, HG_SCALING_UNKNOWN, 8, &p));
+    assert_near(p.speedup.low, 4.674145033369295, 1e-9);
+    assert_near(p.speedup.high, 5.754534527110916, 1e-9);
+    assert_true(hg_scaling_predict(weak, 4, HG_SCALING_WEAK, 32, &p));
+    assert_string_equal(p.law, "Gustafson");
+    assert_near(p.speedup.value, 28.774471830985917, 1e-9);
+    assert_near(p.speedup.low, 28.26058951601034, 1e-9);
+    assert_near(p.speedup.high, 29.288354145961492, 1e-9);
+    assert_false(hg_scaling_predict(good, 4, HG_SCALING_NEITHER, 32, &p));
+    assert_false(hg_scaling_predict(good, 2, HG_SCALING_STRONG, 32, &p));
+}
+
+static void test_the_knee_is_where_a_device_costs_more_than_it_brings(void **state)
+{
+    (void)state;
+    assert_near(hg_scaling_knee(0.05, 0), 19, 1e-12);
+    assert_true(isinf(hg_scaling_knee(0, 0)));
+    assert_near(hg_scaling_knee(0.6, 0), 1, 0);
+    assert_near(hg_scaling_knee(1.5, 0.1), 1, 0);
+    /* kappa alone: 1 + kappa p - 3 kappa p^2 = 0 */
+    assert_near(hg_scaling_knee(0, 0.01), (0.01 + sqrt(0.0001 + 0.12)) / 0.06, 1e-12);
+}
+
+static void test_strong_and_weak_are_told_by_the_work(void **state)
+{
+    static const struct {
+        double work, p;
+        enum hg_scaling_kind kind;
+    } cases[] = {
+        { 1, 4, HG_SCALING_STRONG },    { 1.015, 4, HG_SCALING_STRONG },
+        { 4, 4, HG_SCALING_WEAK },      { 3.95, 4, HG_SCALING_WEAK },
+        { 2, 4, HG_SCALING_NEITHER },   { NAN, 4, HG_SCALING_UNKNOWN },
+        { 1, NAN, HG_SCALING_UNKNOWN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_int_equal(hg_scaling_kind_of(cases[i].work, cases[i].p), cases[i].kind);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +323,10 @@ int main(void)
         cmocka_unit_test(test_karp_flatt_and_efficiency),
         cmocka_unit_test(test_amdahl_and_usl_fits),
         cmocka_unit_test(test_fits_need_points_and_refuse_nonsense),
+        cmocka_unit_test(test_fits_say_how_sure_they_are),
+        cmocka_unit_test(test_predictions_have_intervals_where_points_are_left),
+        cmocka_unit_test(test_the_knee_is_where_a_device_costs_more_than_it_brings),
+        cmocka_unit_test(test_strong_and_weak_are_told_by_the_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
