@@ -135,7 +135,8 @@ int main(int argc, char **argv)
         return 2;
     }
     rc = dispatch(argc, argv, &errs);
-    if (fflush(stdout) != 0 && rc >= 0)
+    /* A write that failed in between leaves nothing to flush. */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && rc >= 0)
         rc = hg_err_sys(hg_errs_next(&errs), "cannot write the output");
     if (rc < 0)
         rc = report(&errs);

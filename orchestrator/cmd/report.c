@@ -16,9 +16,9 @@
 #include "report/renderer.h"
 #include "report/save.h"
 
-static const char *format = "text", *rows, *columns, *metric, *better, *where, *baseline, *out_path,
-                  *reports, *numbers;
-static bool pivot, ranks;
+static const char *format = "text", *rows, *columns, *group, *metric, *better, *where, *baseline,
+                  *out_path, *reports, *numbers;
+static bool pivot, ranks, strict, cost;
 static long width;
 
 static const struct hg_opt opts[] = {
@@ -32,11 +32,15 @@ static const struct hg_opt opts[] = {
       0, 0 },
     { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
       "put over a cell they name its baseline", 0, 0 },
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup where cell and baseline are not alike",
+      0, 0 },
     { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
     { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line a rank: real, user, sys, host, device", 0,
       0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write there instead of standard output", 0,
       0 },
+    { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
@@ -217,7 +221,8 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
         else if (in->tables)
             place_run(in, (size_t)i, in->tables);
     }
-    if (in->n != 1 || rows || columns || metric || better || where || baseline || numbers) {
+    if (in->n != 1 || rows || columns || group || strict || cost || metric || better || where ||
+        baseline || numbers) {
         free(in->tables); /* saved forms are those that the matrix asks for */
         in->tables = NULL;
     }
@@ -263,8 +268,10 @@ static int write_report(const struct hg_report *r, const struct input *in, struc
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_report_options o = { .metric = metric, .better = better, .where = where };
-    struct words row_words = { 0 }, column_words = { 0 };
+    struct hg_report_options o = {
+        .metric = metric, .better = better, .where = where, .strict = strict, .cost = cost
+    };
+    struct words row_words = { 0 }, column_words = { 0 }, group_words = { 0 };
     struct input in = { 0 };
     struct hg_err err = HG_ERR_INIT;
     struct hg_report *r = NULL;
@@ -274,7 +281,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (check_words(errs) < 0)
         return -1;
     if ((rows && split_words(rows, &row_words) < 0) ||
-        (columns && split_words(columns, &column_words) < 0)) {
+        (columns && split_words(columns, &column_words) < 0) ||
+        (group && split_words(group, &group_words) < 0)) {
         hg_err_oom(hg_errs_next(errs));
         goto out;
     }
@@ -288,10 +296,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     }
     o.rows = row_words.items;
     o.columns = column_words.items;
+    o.group = group_words.items;
     o.baseline = members;
     if (read_all(argc, argv, &in, errs) < 0 || !(r = hg_report_build(in.items, in.n, &o, errs)))
         goto out;
-    rc = write_report(r, &in, errs) < 0 ? -1 : !hg_report_is_complete(r);
+    rc = write_report(r, &in, errs) < 0 ? -1 : !hg_report_is_complete(r) || r->refused;
 out:
     hg_report_free(r);
     for (size_t i = 0; i < in.n; i++)
@@ -302,6 +311,7 @@ out:
     json_decref(members);
     words_done(&row_words);
     words_done(&column_words);
+    words_done(&group_words);
     return rc;
 }
 

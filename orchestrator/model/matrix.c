@@ -238,7 +238,7 @@ const struct hg_field hg_workload_fields[] = {
 static const char *const better_words[] = { "lower", "higher", NULL };
 
 struct report {
-    char **rows, **columns;
+    char **rows, **columns, **group;
     char *metric, *where, *better;
 };
 
@@ -246,6 +246,8 @@ const struct hg_field hg_report_fields[] = {
     { "rows", HG_J_STRINGS, offsetof(struct report, rows), .doc = "keys that make the rows" },
     { "columns", HG_J_STRINGS, offsetof(struct report, columns),
       .doc = "keys that make the columns" },
+    { "group", HG_J_STRINGS, offsetof(struct report, group),
+      .doc = "keys that give a table each, whether or not they have to" },
     { "metric", HG_J_STRING, offsetof(struct report, metric),
       .doc = "result key to tabulate; one ending in `_per_s` is a rate, the higher the better" },
     { "where", HG_J_STRING, offsetof(struct report, where), .doc = "a selector: only these cells" },
@@ -434,6 +436,7 @@ static void check_report(const struct hg_matrix *m, struct hg_errs *errs)
         hg_selector_free(where);
         check_report_keys(m, "rows", errs);
         check_report_keys(m, "columns", errs);
+        check_report_keys(m, "group", errs);
     }
     hg_json_release(hg_report_fields, &r);
 }

@@ -30,6 +30,15 @@ static size_t head_length(const char *metric)
     return strcspn(metric, ".");
 }
 
+/* Is `word` the whole of a name, or its last word ("final_loss")? */
+static bool is_word_of(const char *name, size_t len, const char *word)
+{
+    size_t n = strlen(word);
+
+    return len >= n && memcmp(name + len - n, word, n) == 0 &&
+           (len == n || name[len - n - 1] == '_');
+}
+
 bool hg_metric_is_rate(const char *metric)
 {
     return has_suffix(metric, head_length(metric), "_per_s");
@@ -38,6 +47,32 @@ bool hg_metric_is_rate(const char *metric)
 bool hg_metric_is_time(const char *metric)
 {
     return has_suffix(metric, head_length(metric), "_s") && !hg_metric_is_rate(metric);
+}
+
+int hg_metric_direction(const char *metric)
+{
+    static const char *const good[] = { "accuracy", "em",         "exact_match", "f1",
+                                        "auc",      "bleu",       "rouge",       "mfu",
+                                        "flops",    "throughput", "bandwidth",   "precision",
+                                        "recall",   "util" };
+    static const char *const bad[] = { "loss",  "perplexity", "ppl",    "error",   "wer",
+                                       "bytes", "cost",       "energy", "latency", "j",
+                                       "wh",    "seconds",    "misses" };
+    size_t n = head_length(metric);
+    const char *last = strrchr(metric, '.');
+
+    if (hg_metric_is_rate(metric))
+        return 1;
+    if (hg_metric_is_time(metric))
+        return -1;
+    last = last ? last + 1 : metric;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (is_word_of(last, strlen(last), good[i]) || is_word_of(metric, n, good[i]))
+            return 1;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (is_word_of(last, strlen(last), bad[i]) || is_word_of(metric, n, bad[i]))
+            return -1;
+    return strncmp(metric, "memory.", 7) == 0 ? -1 : 0;
 }
 
 static double median_of_list(const json_t *list)
@@ -417,6 +452,8 @@ static const struct hg_field report_fields[] = {
       .doc = "keys whose values are rows" },
     { "columns", HG_J_STRINGS, offsetof(struct hg_results, columns),
       .doc = "keys whose values are columns" },
+    { "group", HG_J_STRINGS, offsetof(struct hg_results, group),
+      .doc = "keys that give a table each" },
     { "metric", HG_J_STRING, offsetof(struct hg_results, metric), .doc = "result key to tabulate" },
     { "where", HG_J_STRING, offsetof(struct hg_results, where),
       .doc = "selector: only these cells" },
@@ -452,7 +489,8 @@ static bool check_schema(struct hg_results *set, struct hg_errs *errs)
 /* Members that describe the set are free; one that looks like a misspelt known one is an error. */
 static void check_members(struct hg_results *set, struct hg_errs *errs)
 {
-    static const char *const known[] = { "schema", "name", "run", "baseline", "report", "results" };
+    static const char *const known[] = { "schema", "name",    "run",    "baseline",
+                                         "report", "results", "prices", "currency" };
     static const char *const free_words[] = { "source", "note", "notes" };
     const size_t n = sizeof known / sizeof *known;
     const char *name;
@@ -476,6 +514,27 @@ static void check_members(struct hg_results *set, struct hg_errs *errs)
     }
 }
 
+static void read_prices(struct hg_results *set, struct check *c)
+{
+    const json_t *prices = json_object_get(set->doc.root, "prices");
+    size_t keep = c->pointer.len;
+    const char *name;
+    json_t *value;
+
+    if (!prices || json_is_null(prices))
+        return;
+    set->prices = prices;
+    if (!json_is_object(prices))
+        wrong(c, "prices", "an object: what an hour of a device costs, by hardware", prices);
+    hg_json_pointer_push(&c->pointer, "prices");
+    json_object_foreach((json_t *)prices, name, value)
+    {
+        if (!json_is_number(value) || json_number_value(value) < 0)
+            wrong(c, name, "a number that is not negative", value);
+    }
+    pointer_cut(c, keep);
+}
+
 static void read_head(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *root = set->doc.root;
@@ -495,6 +554,8 @@ static void read_head(struct hg_results *set, struct hg_errs *errs)
         set->baseline = NULL;
     if (set->baseline && !json_is_object(set->baseline))
         wrong(&c, "baseline", "an object of members put over a cell", set->baseline);
+    set->currency = want_string(&c, root, "currency");
+    read_prices(set, &c);
     if (report && !json_is_null(report))
         hg_json_decode(&set->doc, report, "/report", report_fields, true, set, errs);
     if (!json_is_array(list))

@@ -42,8 +42,10 @@ struct hg_results {
     struct hg_json_doc doc;
     const char *name, *run; /* run: "" in sets that are no run of ours */
     const json_t *baseline; /* members put over a cell; NULL: none */
+    const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
+    const char *currency;   /* of the prices; "" if not said */
     /* How the set wants to be shown; NULL where it does not say. */
-    char **rows, **columns; /* NULL-terminated */
+    char **rows, **columns, **group; /* NULL-terminated */
     char *metric, *where, *better;
     struct hg_result *items;
     size_t n, cap;
@@ -78,5 +80,9 @@ double hg_result_number(const json_t *entry, const char *path);
 /* Seconds and rates must be above zero to stand in a ratio; this tells them by their names. */
 bool hg_metric_is_time(const char *metric); /* "..._s", "..._s.median" */
 bool hg_metric_is_rate(const char *metric); /* "..._per_s" */
+
+/* 1: the higher the better (a rate, an accuracy, F1), -1: the lower (a time, a loss, energy, bytes),
+ * 0: the name does not say. */
+int hg_metric_direction(const char *metric);
 
 #endif

@@ -63,6 +63,9 @@ static const struct hg_field hardware_fields[] = {
       .doc = "account to charge, instead of the site's" },
     { "qos", HG_J_STRING, offsetof(struct hg_hardware, qos),
       .doc = "quality of service, instead of the site's" },
+    { "price_per_hour", HG_J_REAL, offsetof(struct hg_hardware, price_per_hour), .min = 0,
+      .max = 1e9,
+      .doc = "what one GPU (on CPU nodes: one core) costs for an hour, for the costs in reports" },
     { 0 },
 };
 
@@ -93,6 +96,8 @@ static const struct hg_field site_fields[] = {
       .doc = "jobs that the site lets one user have; absent: Slurm is asked" },
     { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
       .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
+    { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
+      .doc = "of the prices: `EUR`; absent: reports name none" },
     { "hardware", HG_J_JSON, offsetof(struct hg_site, json), HG_J_REQUIRED,
       .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name" },
     { 0 },

@@ -21,7 +21,8 @@ struct hg_hardware {
     char *backend;            /* "cuda" or "cpu": what hpcgrid-worker computes with */
     char *account;            /* overrides the site's */
     char *qos;
-    json_t *json; /* the entry as written, with its name and gpus_per_node: what $hw is */
+    double price_per_hour; /* of one device; 0: not said */
+    json_t *json;          /* the entry as written, with its name and gpus_per_node: what $hw is */
 };
 
 /* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
@@ -38,6 +39,7 @@ struct hg_site {
     long long signal_lead_s; /* USR1 so long before the time limit */
     long long max_queued;    /* jobs the site lets one user have; 0: ask Slurm */
     char *licenses; /* "core:%": the box; a licence per core that a job computes on. NULL: none */
+    char *currency; /* of the prices; NULL: not said */
     struct hg_hardware *hardware;
     size_t n_hardware;
     json_t *json; /* the site as written, for site.json of a run and for $hw */

@@ -43,8 +43,45 @@ size_t hg_config_values(const struct hg_build *b, const struct hg_config *c, dou
 /* pivot.c: keys of rows and columns, tables, points. */
 int hg_build_tables(struct hg_build *b);
 
+/* The first of its entries that counts; NULL if none does. */
+const struct hg_result *hg_config_first(const struct hg_build *b, const struct hg_config *c);
+
+/* work.c: the work behind one value of the metric, in units of the baseline's; NaN: not said. */
+double hg_build_work(const struct hg_report *r, const struct hg_result *own,
+                     const struct hg_result *base);
+
+/* Is it a member that says how much work is done? Under weak scaling it differs on purpose. */
+bool hg_build_is_work_key(const char *key);
+
+/* What two results must agree in for their ratio to mean something: a member of `comparable`, or of
+ * the cell where the result has none. NULL: not said. */
+const json_t *hg_build_comparable(const struct hg_result *result, const char *key);
+
+/* Do they agree in all that but the global batch, and but what `ignored` says? */
+bool hg_build_is_like(const struct hg_result *a, const struct hg_result *b,
+                      bool (*ignored)(const void *context, const char *key), const void *context);
+
 /* notes.c: footnotes of a table and of the report. */
-int hg_build_notes(struct hg_build *b, struct hg_table *t, const size_t *point_config);
+int hg_build_notes(struct hg_build *b, struct hg_table *t);
+
+/* cost.c: device-hours, energy, price and throughput of a place; room for n_entries numbers. */
+void hg_build_cost(struct hg_build *b, const struct hg_config *c, double *room, struct hg_point *p);
+
+/* The listing "cost" of a table, and "spent" of all results. */
+int hg_build_cost_listing(struct hg_build *b, struct hg_table *t);
+int hg_build_spent(struct hg_build *b);
+
+/* Append the value of a key to a listing, a number as a number. */
+void hg_build_list_value(const struct hg_report *r, struct hg_listing *l, uint32_t value);
+
+/* best.c: the listing "best": which strategy is best in each case, and can it be told? */
+int hg_build_best(struct hg_build *b, struct hg_table *t);
+
+/* laws.c: the listings "scaling", "laws" and "predicted" of the table's series. */
+int hg_build_laws(const struct hg_report *r, struct hg_table *t);
+
+/* series.c: scaling curves, and what follows from them. */
+int hg_build_series(const struct hg_report *r, struct hg_table *t);
 
 /* Key of a name, or HG_MAP_NONE with an error that suggests one. The name was asked for by `what`
  * ("rows", "--baseline"), or by the set (NULL: by an option) whose document has it at the pointer. */

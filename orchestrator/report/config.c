@@ -34,6 +34,31 @@ static int goes_with_repeat(const struct hg_report *r, size_t key, size_t repeat
     return 0;
 }
 
+static bool is_listed(char **names, const char *name)
+{
+    for (; names && *names; names++)
+        if (strcmp(*names, name) == 0)
+            return true;
+    return false;
+}
+
+/* A key that places are told apart by is part of a case, even `repeat`. */
+static bool is_asked_for(const struct hg_build *b, const char *name)
+{
+    const struct hg_report_options *o = b->options;
+    bool asked =
+        is_listed(o->rows, name) || is_listed(o->columns, name) || is_listed(o->group, name);
+
+    for (size_t s = 0; s < b->r->n_sets && !o->against_first && !asked; s++) {
+        const struct hg_results *set = &b->r->sets[s];
+
+        asked = (!o->group && is_listed(set->group, name)) ||
+                (!o->rows && !o->columns &&
+                 (is_listed(set->rows, name) || is_listed(set->columns, name)));
+    }
+    return asked;
+}
+
 static int mask_keys(struct hg_build *b)
 {
     const struct hg_frame *f = &b->r->frame;
@@ -48,8 +73,8 @@ static int mask_keys(struct hg_build *b)
         if (!f->keys.items[k].flags && repeat != HG_MAP_NONE &&
             goes_with_repeat(b->r, k, repeat, &goes) < 0)
             return -1;
-        b->masked[k] =
-            goes || f->keys.items[k].flags & (HG_KEY_NOTE | HG_KEY_LOOSE | HG_KEY_REPEAT);
+        goes = goes || f->keys.items[k].flags & (HG_KEY_NOTE | HG_KEY_LOOSE | HG_KEY_REPEAT);
+        b->masked[k] = goes && !is_asked_for(b, f->keys.items[k].name);
     }
     return 0;
 }
@@ -124,6 +149,17 @@ size_t hg_config_values(const struct hg_build *b, const struct hg_config *c, dou
             v[n++] = e->value;
     }
     return n;
+}
+
+const struct hg_result *hg_config_first(const struct hg_build *b, const struct hg_config *c)
+{
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = &b->r->entries[b->config_entries[c->begin + i]];
+
+        if (!e->state)
+            return e->result;
+    }
+    return NULL;
 }
 
 /* ---- Baselines by lookup: members put over a cell ---- */

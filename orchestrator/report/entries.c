@@ -287,6 +287,7 @@ static int settle_metric(struct hg_build *b)
     const char *metric = b->options->metric, *better = b->options->better;
     size_t have, ok;
     bool chosen;
+    int direction;
 
     for (size_t s = 0; s < r->n_sets; s++) {
         metric = metric ? metric : r->sets[s].metric;
@@ -303,7 +304,11 @@ static int settle_metric(struct hg_build *b)
         r->kind = hg_metric_is_rate(metric)   ? HG_METRIC_RATE
                   : hg_metric_is_time(metric) ? HG_METRIC_TIME
                                               : HG_METRIC_OTHER;
-    r->higher_is_better = r->kind == HG_METRIC_RATE;
+    direction = r->kind == HG_METRIC_RATE   ? 1
+                : r->kind == HG_METRIC_TIME ? -1
+                                            : hg_metric_direction(metric);
+    r->has_direction = direction != 0;
+    r->higher_is_better = direction > 0;
     r->metric = strdup(metric);
     return r->metric ? 0 : hg_err_oom(hg_errs_next(b->errs));
 }
@@ -363,9 +368,27 @@ static int measure_entries(struct hg_report *r)
     return 0;
 }
 
+/* One currency, if all sets with prices have the same. */
+static void settle_currency(struct hg_report *r)
+{
+    for (size_t s = 0; s < r->n_sets; s++) {
+        const struct hg_results *set = &r->sets[s];
+
+        if (!set->prices)
+            continue;
+        if (r->currency && strcmp(r->currency, set->currency) != 0) {
+            r->currency = NULL;
+            return;
+        }
+        r->currency = set->currency;
+    }
+}
+
 int hg_build_entries(struct hg_build *b)
 {
     struct hg_report *r = b->r;
+
+    settle_currency(r);
 
     if (label_sets(r) < 0 || make_title(r) < 0 || list_entries(r) < 0 || build_frame(r) < 0 ||
         settle_rehearsals(r) < 0)

@@ -211,6 +211,15 @@ static bool any_interval(const struct hg_report *r)
     return false;
 }
 
+static bool any_weak(const struct hg_report *r)
+{
+    for (size_t t = 0; t < r->tables.n; t++)
+        for (size_t i = 0; i < r->tables.items[t].n_rows * r->tables.items[t].n_columns; i++)
+            if (r->tables.items[t].points[i].weak)
+                return true;
+    return false;
+}
+
 static bool any_speedup(const struct hg_report *r)
 {
     for (size_t t = 0; t < r->tables.n; t++)
@@ -227,7 +236,7 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
                       any_interval(r) ? ", ± is the 95 % interval" : "");
     else
         hg_buf_puts(out, ": one run each");
-    if (r->kind != HG_METRIC_OTHER)
+    if (r->has_direction)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
 }
 
@@ -246,6 +255,11 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
         hg_buf_puts(out, " ");
         append_json_member(name, value, out);
     }
+    if (any_weak(r))
+        hg_buf_puts(out, "; weak scaling");
+    if (r->refused)
+        hg_buf_printf(out, "; %zu place%s refused: not like %s baseline", r->refused,
+                      r->refused == 1 ? "" : "s", r->refused == 1 ? "its" : "their");
 }
 
 void hg_common_format(const struct hg_report *r, struct hg_buf *out)

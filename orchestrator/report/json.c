@@ -71,6 +71,15 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     set_number(object, "serial_fraction", p->karp_flatt);
     set_number(object, "devices", p->devices);
     set_number(object, "devices_ratio", p->p);
+    set_number(object, "work_ratio", p->work);
+    if (p->weak)
+        json_object_set_new(object, "scaling", json_string("weak"));
+    if (p->refused)
+        json_object_set_new(object, "refused", json_true());
+    set_estimate(object, "samples_per_s", &p->per_s);
+    set_number(object, "device_hours", p->device_hours);
+    set_number(object, "energy_j", p->energy_j);
+    set_number(object, "cost", p->cost);
     if (p->is_baseline)
         json_object_set_new(object, "is_baseline", json_true());
     if (p->n_notes == 0)
@@ -82,15 +91,29 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     return object;
 }
 
-static json_t *series(const struct hg_series *s)
+static json_t *prediction(const struct hg_report *r, const struct hg_series *s)
 {
-    json_t *object = json_pack("{s:s, s:i}", "label", s->label, "points", (int)s->n_points);
+    json_t *object = json_pack("{s:s}", "law", s->prediction.law);
+
+    set_number(object, "devices", s->predicted_devices);
+    set_number(object, "devices_ratio", s->prediction.p);
+    set_estimate(object, "speedup", &s->prediction.speedup);
+    set_number(object, r->metric, s->predicted_value);
+    return object;
+}
+
+static json_t *series(const struct hg_report *r, const struct hg_series *s)
+{
+    json_t *object = json_pack("{s:s, s:i, s:s}", "label", s->label, "points", (int)s->n_points,
+                               "kind", hg_scaling_kind_words[s->kind]);
 
     if (s->has_amdahl) {
         json_t *fit = json_object();
 
         set_number(fit, "serial_fraction", s->amdahl.serial);
+        set_number(fit, "serial_fraction_error", s->amdahl.serial_error);
         set_number(fit, "limit", s->amdahl.limit);
+        set_number(fit, "knee_devices_ratio", s->amdahl.knee_p);
         set_number(fit, "error", s->amdahl.error);
         json_object_set_new(object, "amdahl", fit);
     }
@@ -98,11 +121,24 @@ static json_t *series(const struct hg_series *s)
         json_t *fit = json_object();
 
         set_number(fit, "contention", s->usl.contention);
+        set_number(fit, "contention_error", s->usl.contention_error);
         set_number(fit, "coherency", s->usl.coherency);
+        set_number(fit, "coherency_error", s->usl.coherency_error);
         set_number(fit, "peak_devices_ratio", s->usl.peak_p);
+        set_number(fit, "knee_devices_ratio", s->usl.knee_p);
         set_number(fit, "error", s->usl.error);
         json_object_set_new(object, "usl", fit);
     }
+    if (s->has_gustafson) {
+        json_t *fit = json_object();
+
+        set_number(fit, "serial_fraction", s->gustafson.serial);
+        set_number(fit, "serial_fraction_error", s->gustafson.serial_error);
+        set_number(fit, "error", s->gustafson.error);
+        json_object_set_new(object, "gustafson", fit);
+    }
+    if (s->has_prediction)
+        json_object_set_new(object, "predicted", prediction(r, s));
     return object;
 }
 
@@ -128,7 +164,7 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
             if (hg_table_point(t, row, column)->of)
                 json_array_append_new(points, point(r, t, row, column));
     for (size_t i = 0; i < t->series.n; i++)
-        json_array_append_new(scaling, series(&t->series.items[i]));
+        json_array_append_new(scaling, series(r, &t->series.items[i]));
     json_object_set_new(object, "points", points);
     json_object_set_new(object, "scaling", scaling);
     json_object_set_new(object, "listings", listings(&t->listings));
@@ -156,6 +192,11 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "states", states);
     json_object_set_new(root, "metric", json_string(r->metric));
     json_object_set_new(root, "kind", json_string(kinds[r->kind]));
+    if (r->has_direction)
+        json_object_set_new(root, "better", json_string(r->higher_is_better ? "higher" : "lower"));
+    if (r->currency)
+        json_object_set_new(root, "currency", json_string(r->currency));
+    json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
     json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));

@@ -90,33 +90,6 @@ static void append_section(const struct hg_report *r, const struct hg_table *t,
     }
 }
 
-static void append_scaling(const struct hg_style *style, const struct hg_table *t,
-                           struct hg_buf *out)
-{
-    hg_buf_puts(out, "\n**scaling**\n\n"
-                     "| | devices | serial fraction (Karp-Flatt) | Amdahl: serial fraction | limit "
-                     "| USL: sigma | kappa | peak |\n"
-                     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
-    for (size_t i = 0; i < t->series.n; i++) {
-        const struct hg_series *s = &t->series.items[i];
-
-        hg_buf_puts(out, "| ");
-        hg_md_append(s->label, out);
-        hg_buf_printf(out, " | %.4g – %.4g | %.3f → %.3f | ", s->first_p, s->last_p,
-                      s->first_karp_flatt, s->last_karp_flatt);
-        hg_number_append(style, s->has_amdahl ? s->amdahl.serial : __builtin_nan(""), 3, out);
-        hg_buf_puts(out, " | ");
-        hg_number_append(style, s->has_amdahl ? s->amdahl.limit : __builtin_nan(""), 1, out);
-        hg_buf_puts(out, " | ");
-        hg_number_append(style, s->has_usl ? s->usl.contention : __builtin_nan(""), 3, out);
-        hg_buf_puts(out, " | ");
-        hg_number_append(style, s->has_usl ? s->usl.coherency : __builtin_nan(""), 4, out);
-        hg_buf_puts(out, " | ");
-        hg_number_append(style, s->has_usl ? s->usl.peak_p : __builtin_nan(""), 0, out);
-        hg_buf_puts(out, " |\n");
-    }
-}
-
 static void append_table(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
 {
     struct hg_buf title = HG_BUF_INIT;
@@ -131,8 +104,6 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
     for (int s = 0; s < HG_SECTIONS; s++)
         if (hg_section_exists(t, (enum hg_section)s))
             append_section(r, t, (enum hg_section)s, out);
-    if (t->series.n)
-        append_scaling(&r->style, t, out);
     for (size_t i = 0; i < t->listings.n; i++) {
         hg_buf_puts(out, "\n");
         hg_listing_write_md(&t->listings.items[i], &r->style, out);

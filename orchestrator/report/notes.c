@@ -195,13 +195,21 @@ static const char *const comparable_keys[] = { "precision", "tf32",    "global_b
                                                "seq_len",   "padding", "gelu",
                                                "epochs",    "dataset", "revision" };
 
-static const json_t *comparable(const struct hg_result *result, const char *key)
+const json_t *hg_build_comparable(const struct hg_result *result, const char *key)
 {
     const json_t *value = json_object_get(json_object_get(result->entry, "comparable"), key);
 
     if (!value)
         value = json_object_get(result->cell, key);
     return json_is_null(value) ? NULL : value;
+}
+
+/* Both say the same, or nothing. */
+static bool is_same(const struct hg_result *own, const struct hg_result *other, const char *key)
+{
+    const json_t *a = hg_build_comparable(own, key), *b = hg_build_comparable(other, key);
+
+    return a == b || (a && b && hg_json_equal(a, b));
 }
 
 static const char *value_text(const json_t *value, struct hg_buf *out)
@@ -219,13 +227,19 @@ static const char *value_text(const json_t *value, struct hg_buf *out)
 static void compare_member(struct notes *notes, struct hg_point *p, const char *key,
                            const struct hg_result *own, const struct hg_result *base)
 {
-    const json_t *a = comparable(own, key), *b = comparable(base, key);
+    const json_t *a = hg_build_comparable(own, key), *b = hg_build_comparable(base, key);
+    const struct hg_report_options *o = notes->b->options;
     struct hg_buf text = HG_BUF_INIT, head = HG_BUF_INIT, tail = HG_BUF_INIT;
+    bool on_purpose =
+        (p->weak && (hg_build_is_work_key(key) || strcmp(key, "global_batch") == 0)) ||
+        (o->against_first && strcmp(key, "revision") == 0);
 
-    if (a != b && !(a && b && hg_json_equal(a, b))) {
-        hg_buf_printf(&head, "not like its baseline: %s ", key);
-        hg_buf_printf(&tail, " (baseline %s)", value_text(b, &text));
+    if (!on_purpose && !is_same(own, base, key)) {
+        hg_buf_printf(&head, "%snot like %s: %s ", o->strict ? "refused (strict): " : "",
+                      o->against_first ? "A" : "its baseline", key);
+        hg_buf_printf(&tail, " (%s %s)", o->against_first ? "A" : "baseline", value_text(b, &text));
         add_note(notes, p, hg_buf_str(&head), value_text(a, &text), hg_buf_str(&tail));
+        p->differs = true;
         p->unlike = p->unlike || strcmp(key, "global_batch") != 0;
     }
     hg_buf_done(&text);
@@ -239,6 +253,28 @@ static bool is_comparable_key(const char *key)
         if (strcmp(comparable_keys[i], key) == 0)
             return true;
     return false;
+}
+
+bool hg_build_is_like(const struct hg_result *a, const struct hg_result *b,
+                      bool (*ignored)(const void *context, const char *key), const void *context)
+{
+    const struct hg_result *sides[2] = { a, b };
+    const char *key;
+    json_t *value;
+
+    for (size_t i = 0; i < sizeof comparable_keys / sizeof *comparable_keys; i++) {
+        key = comparable_keys[i];
+        if (strcmp(key, "global_batch") != 0 && !ignored(context, key) && !is_same(a, b, key))
+            return false;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        json_object_foreach(json_object_get(sides[i]->entry, "comparable"), key, value)
+        {
+            if (strcmp(key, "global_batch") != 0 && !ignored(context, key) && !is_same(a, b, key))
+                return false;
+        }
+    }
+    return true;
 }
 
 static void compare_results(struct notes *notes, struct hg_point *p, const struct hg_result *own,
@@ -259,17 +295,95 @@ static void compare_results(struct notes *notes, struct hg_point *p, const struc
     }
 }
 
-static const struct hg_result *first_counting(const struct hg_build *b, const struct hg_config *c)
+/* ---- What they ran on ---- */
+
+/* Members of a result's `env` that say on what it ran. */
+static const char *const env_keys[] = { "gpu",   "cpu",    "driver", "cuda",  "nccl",
+                                        "cudnn", "cublas", "mpi",    "kernel" };
+
+/* Numbers of `env` that drift by themselves: said when they differ by more than this part. */
+#define CLOCK_TOLERANCE 0.02
+
+static bool is_clock(const char *key)
 {
-    for (size_t i = 0; i < c->n_entries; i++)
-        if (!config_entry(b, c, i)->state)
-            return config_entry(b, c, i)->result;
-    return NULL;
+    return strstr(key, "clock") || strstr(key, "mhz") || strstr(key, "power_limit");
+}
+
+static bool is_env_key(const char *key)
+{
+    for (size_t i = 0; i < sizeof env_keys / sizeof *env_keys; i++)
+        if (strcmp(env_keys[i], key) == 0)
+            return true;
+    return is_clock(key);
+}
+
+/* A member of env; "device": the one that the first rank computed on. */
+static const json_t *env_value(const struct hg_result *result, const char *key)
+{
+    const json_t *ranks = json_object_get(result->entry, "ranks");
+
+    if (strcmp(key, "device") == 0)
+        return json_object_get(json_array_get(ranks, 0), "device");
+    return json_object_get(json_object_get(result->entry, "env"), key);
+}
+
+/* Only what both say can differ. */
+static bool env_differs(const struct hg_result *own, const struct hg_result *other, const char *key)
+{
+    const json_t *a = env_value(own, key), *b = env_value(other, key);
+    double x = json_number_value(a), y = json_number_value(b);
+
+    if (!a || !b || json_is_null(a) || json_is_null(b))
+        return false;
+    if (is_clock(key) && json_is_number(a) && json_is_number(b))
+        return fabs(x - y) > CLOCK_TOLERANCE * fmax(fabs(x), fabs(y));
+    return !hg_json_equal(a, b);
+}
+
+/* Call note for every member of env, and for the device, that differs between two results. */
+static void for_env(const struct hg_result *own, const struct hg_result *other, struct notes *notes,
+                    struct hg_point *p,
+                    void (*note)(struct notes *notes, struct hg_point *p, const char *key,
+                                 const json_t *mine, const json_t *theirs))
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(json_object_get(own->entry, "env"), key, value)
+    {
+        if (is_env_key(key) && env_differs(own, other, key))
+            note(notes, p, key, value, env_value(other, key));
+    }
+    if (env_differs(own, other, "device"))
+        note(notes, p, "device", env_value(own, "device"), env_value(other, "device"));
+}
+
+static void note_env(struct notes *notes, struct hg_point *p, const char *key, const json_t *mine,
+                     const json_t *theirs)
+{
+    const char *name = notes->b->options->against_first ? "A" : "baseline";
+    struct hg_buf text = HG_BUF_INIT;
+    char *head = hg_str_printf("ran on other nodes or software: %s ", key);
+    char *tail = hg_str_printf(" (%s %s)", name, value_text(theirs, &text));
+
+    if (head && tail)
+        add_note(notes, p, head, value_text(mine, &text), tail);
+    notes->failed = notes->failed || !head || !tail;
+    free(head);
+    free(tail);
+    hg_buf_done(&text);
+}
+
+static void note_mixed_env(struct notes *notes, struct hg_point *p, const char *key,
+                           const json_t *mine, const json_t *theirs)
+{
+    (void)mine, (void)theirs;
+    add_note(notes, p, "runs differ among themselves in ", key, "");
 }
 
 static void note_mixed(struct notes *notes, const struct hg_config *c, struct hg_point *p)
 {
-    const struct hg_result *first = first_counting(notes->b, c);
+    const struct hg_result *first = hg_config_first(notes->b, c);
     const char *key;
     json_t *value;
 
@@ -280,11 +394,12 @@ static void note_mixed(struct notes *notes, const struct hg_config *c, struct hg
             continue;
         json_object_foreach(json_object_get(first->entry, "comparable"), key, value)
         {
-            const json_t *theirs = comparable(other, key);
+            const json_t *theirs = hg_build_comparable(other, key);
 
             if (!theirs || !hg_json_equal(value, theirs))
                 add_note(notes, p, "runs differ among themselves in ", key, "");
         }
+        for_env(first, other, notes, p, note_mixed_env);
     }
 }
 
@@ -311,6 +426,26 @@ static void note_hardware(struct notes *notes, const struct hg_config *c,
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
 }
 
+/* What the results say of their work, where no member of them has been blamed for it. */
+static void note_work(struct notes *notes, struct hg_point *p)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (p->weak) {
+        add_note(
+            notes, p,
+            notes->b->r->kind == HG_METRIC_TIME
+                ? "weak scaling: the work grows with the devices, the speedup is work x T_base/T"
+                : "weak scaling: the work grows with the devices",
+            "", "");
+    } else if (!p->unlike && hg_scaling_kind_of(p->work, p->p) == HG_SCALING_NEITHER) {
+        hg_number_append(&notes->b->r->style, p->work, 2, &text);
+        add_note(notes, p, "not as much work as its baseline did: ", hg_buf_str(&text), " times");
+        p->differs = p->unlike = true;
+    }
+    hg_buf_done(&text);
+}
+
 static void note_efficiency(struct notes *notes, struct hg_point *p)
 {
     const struct hg_estimate *s = &p->speedup;
@@ -328,13 +463,21 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
             "");
 }
 
+/* The value stays: it was measured. What it would be compared with is another thing. */
+static void refuse(struct hg_point *p)
+{
+    p->refused = true;
+    p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
+    p->efficiency = p->karp_flatt = NAN;
+}
+
 static void note_speedup(struct notes *notes, const struct hg_table *t, const struct hg_config *c,
                          struct hg_point *p)
 {
     struct hg_build *b = notes->b;
     const struct hg_config *base = c->base == HG_MAP_NONE ? NULL : &b->configs.items[c->base];
-    const struct hg_result *own = first_counting(b, c),
-                           *other = base ? first_counting(b, base) : NULL;
+    const struct hg_result *own = hg_config_first(b, c),
+                           *other = base ? hg_config_first(b, base) : NULL;
 
     if (!b->wants_speedup || b->r->kind == HG_METRIC_OTHER || p->n == 0)
         return;
@@ -350,9 +493,13 @@ static void note_speedup(struct notes *notes, const struct hg_table *t, const st
         return;
     note_hardware(notes, c, base, p);
     compare_results(notes, p, own, other);
+    note_work(notes, p);
+    for_env(own, other, notes, p, note_env);
     if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
         add_note(notes, p, "its baseline is oversubscribed", "", "");
     note_efficiency(notes, p);
+    if (b->options->strict && p->differs)
+        refuse(p);
 }
 
 /* ---- All of them ---- */
@@ -372,8 +519,7 @@ static int write_notes(struct notes *notes, struct hg_table *t)
     return 0;
 }
 
-static const char *why_no_speedup(const struct hg_build *b, const struct hg_table *t,
-                                  const size_t *point_config)
+static const char *why_no_speedup(const struct hg_build *b, const struct hg_table *t)
 {
     bool found = false, value = false;
 
@@ -382,10 +528,10 @@ static const char *why_no_speedup(const struct hg_build *b, const struct hg_tabl
     if (b->r->kind == HG_METRIC_OTHER)
         return "no speedup: the metric is neither a time (..._s) nor a rate (..._per_s)";
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
-        if (point_config[i] == HG_MAP_NONE)
+        if (t->points[i].config == HG_MAP_NONE)
             continue;
         value = value || t->points[i].n > 0;
-        found = found || b->configs.items[point_config[i]].base != HG_MAP_NONE;
+        found = found || b->configs.items[t->points[i].config].base != HG_MAP_NONE;
     }
     if (!value)
         return NULL;
@@ -393,25 +539,42 @@ static const char *why_no_speedup(const struct hg_build *b, const struct hg_tabl
                  : "no speedup: the baseline is not among the results";
 }
 
-int hg_build_notes(struct hg_build *b, struct hg_table *t, const size_t *point_config)
+/* Sections that hold nothing any more are not shown. */
+static void count_refused(struct hg_report *r, struct hg_table *t)
+{
+    bool speedup = false, efficiency = false;
+
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        const struct hg_point *p = &t->points[i];
+
+        r->refused += p->refused;
+        speedup = speedup || !isnan(p->speedup.value);
+        efficiency = efficiency || (!isnan(p->efficiency) && p->p != 1);
+    }
+    t->has_speedup = speedup;
+    t->has_efficiency = efficiency;
+}
+
+int hg_build_notes(struct hg_build *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
     size_t n = t->n_rows * t->n_columns;
     int rc;
 
-    t->no_speedup = why_no_speedup(b, t, point_config);
+    t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < n; i++) {
         struct hg_point *p = &t->points[i];
         const struct hg_config *c;
 
-        if (point_config[i] == HG_MAP_NONE)
+        if (t->points[i].config == HG_MAP_NONE)
             continue;
-        c = &b->configs.items[point_config[i]];
+        c = &b->configs.items[t->points[i].config];
         note_completeness(&notes, c, p);
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
         note_speedup(&notes, t, c, p);
     }
+    count_refused(b->r, t);
     rc = notes.failed || write_notes(&notes, t) < 0 ? -1 : 0;
     for (size_t i = 0; i < notes.list.n; i++) {
         free(notes.list.items[i].head);

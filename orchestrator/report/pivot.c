@@ -93,7 +93,7 @@ static int read_keys(struct hg_build *b, const char *what, char **names,
 }
 
 /* Shape keys that vary. tasks_per_node that only follows gpus_per_node says nothing new. */
-static void choose_shape(const struct hg_report *r, struct keys *keys)
+static void choose_shape(const struct hg_report *r, const struct keys *taken, struct keys *keys)
 {
     static const char *const names[] = { "nodes", "gpus_per_node", "tasks_per_node",
                                          "cpus_per_task" };
@@ -105,24 +105,25 @@ static void choose_shape(const struct hg_report *r, struct keys *keys)
 
         for (size_t e = 0; e < r->n_entries && follows; e++)
             follows = hg_frame_row(&r->frame, e)[key] == hg_frame_row(&r->frame, e)[gpus];
-        if (key != HG_MAP_NONE && !follows && varies(r, key))
+        if (key != HG_MAP_NONE && !follows && varies(r, key) && !has_key(taken, key))
             keys->items[keys->n++] = key;
     }
 }
 
 /* The strategy; else the first other member that varies. */
-static void choose_variant(const struct hg_build *b, const struct keys *taken, struct keys *keys)
+static void choose_variant(const struct hg_build *b, const struct keys *taken,
+                           const struct keys *groups, struct keys *keys)
 {
     const struct hg_frame *f = &b->r->frame;
     size_t strategy = hg_frame_find_key(f, "strategy");
 
-    if (strategy != HG_MAP_NONE && !has_key(taken, strategy)) {
+    if (strategy != HG_MAP_NONE && !has_key(taken, strategy) && !has_key(groups, strategy)) {
         keys->items[keys->n++] = strategy;
         return;
     }
     for (size_t k = 0; k < f->keys.n && keys->n == 0; k++)
         if (!b->masked[k] && !(f->keys.items[k].flags & HG_KEY_SHAPE) && !has_key(taken, k) &&
-            varies(b->r, k))
+            !has_key(groups, k) && varies(b->r, k))
             keys->items[keys->n++] = k;
 }
 
@@ -178,7 +179,34 @@ static int choose_telling(struct hg_build *b, const struct keys *taken, struct k
     return all == HG_MAP_NONE ? hg_err_oom(hg_errs_next(b->errs)) : 0;
 }
 
-static int settle_keys(struct hg_build *b, struct keys *rows, struct keys *columns)
+/* Keys of `group`, which give a table each: as asked for, else as the first set says that has some. */
+static int read_groups(struct hg_build *b, struct keys *groups)
+{
+    const struct hg_report *r = b->r;
+    char **names = b->options->group;
+    const struct hg_results *set = NULL;
+
+    for (size_t s = 0; s < r->n_sets && !names && !b->options->against_first; s++)
+        if (r->sets[s].group) {
+            set = &r->sets[s];
+            names = set->group;
+        }
+    return read_keys(b, "group", names, set, groups);
+}
+
+/* A key stands in one place only. */
+static int check_twice(struct hg_build *b, const struct keys *a, const struct keys *others,
+                       const char *what)
+{
+    for (size_t i = 0; i < a->n; i++)
+        if (has_key(others, a->items[i]))
+            return hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "\"%s\" is both %s",
+                              b->r->frame.keys.items[a->items[i]].name, what);
+    return 0;
+}
+
+static int settle_keys(struct hg_build *b, struct keys *rows, struct keys *columns,
+                       struct keys *groups)
 {
     struct hg_report *r = b->r;
     char **row_names = b->options->rows, **column_names = b->options->columns;
@@ -198,20 +226,19 @@ static int settle_keys(struct hg_build *b, struct keys *rows, struct keys *colum
         column_names = column_names ? column_names : set->columns;
     }
     if (read_keys(b, "rows", row_names, row_set, rows) < 0 ||
-        read_keys(b, "columns", column_names, column_set, columns) < 0)
+        read_keys(b, "columns", column_names, column_set, columns) < 0 ||
+        read_groups(b, groups) < 0 || check_twice(b, rows, columns, "row and column") < 0 ||
+        check_twice(b, groups, rows, "group and row") < 0 ||
+        check_twice(b, groups, columns, "group and column") < 0)
         return -1;
-    for (size_t i = 0; i < rows->n; i++)
-        if (has_key(columns, rows->items[i]))
-            return hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "\"%s\" is both row and column",
-                              r->frame.keys.items[rows->items[i]].name);
     if (!rows->given && !(columns->given && has_shape(r, columns)))
-        choose_shape(r, rows);
+        choose_shape(r, groups, rows);
     else if (!rows->given)
-        choose_variant(b, columns, rows);
+        choose_variant(b, columns, groups, rows);
     if (!columns->given && (!rows->given || has_shape(r, rows)))
-        choose_variant(b, rows, columns);
+        choose_variant(b, rows, groups, columns);
     else if (!columns->given)
-        choose_shape(r, columns);
+        choose_shape(r, groups, columns);
     return 0;
 }
 
@@ -225,7 +252,7 @@ static void take_values(const struct hg_report *r, size_t entry, const size_t *k
         out[i] = hg_frame_row(&r->frame, entry)[keys[i]];
 }
 
-/* Keys besides rows and columns that differ between cells of one place. */
+/* Keys besides rows, columns and groups that differ between cells of one place. */
 static int find_split_keys(struct hg_build *b)
 {
     struct hg_report *r = b->r;
@@ -241,6 +268,8 @@ static int find_split_keys(struct hg_build *b)
         taken[r->row_keys[i]] = true;
     for (size_t i = 0; i < r->n_column_keys; i++)
         taken[r->column_keys[i]] = true;
+    for (size_t i = 0; i < r->n_split_keys; i++) /* `group` */
+        taken[r->split_keys[i]] = true;
     for (size_t i = 0; i < r->n_entries; i++) {
         size_t first;
 
@@ -338,6 +367,24 @@ struct work {
     double *mine, *base; /* room for the values of the largest config */
 };
 
+static void scale(struct hg_estimate *e, double factor)
+{
+    e->value *= factor;
+    e->low *= factor;
+    e->high *= factor;
+}
+
+/* With more work in proportion to the devices a time says by itself how well that went; as a speedup
+ * it is scaled (Gustafson). A rate is right as it is. */
+static void see_scaling(const struct hg_report *r, struct hg_point *p)
+{
+    p->weak = hg_scaling_kind_of(p->work, p->p) == HG_SCALING_WEAK;
+    if (p->weak && r->kind == HG_METRIC_TIME)
+        scale(&p->speedup, p->work);
+    p->efficiency = hg_scaling_efficiency(p->speedup.value, p->p);
+    p->karp_flatt = p->weak ? NAN : hg_scaling_karp_flatt(p->speedup.value, p->p);
+}
+
 static void compare_with_baseline(struct work *w, const struct hg_config *c, struct hg_point *p)
 {
     const struct hg_report *r = w->b->r;
@@ -350,6 +397,7 @@ static void compare_with_baseline(struct work *w, const struct hg_config *c, str
         p->p = own->devices / other->devices;
     if (p->n == 0 || p->base_n == 0)
         return;
+    p->work = hg_build_work(r, hg_config_first(w->b, c), hg_config_first(w->b, base));
     if (base == c)
         p->speedup.value = 1;
     else if (r->kind == HG_METRIC_RATE)
@@ -358,8 +406,7 @@ static void compare_with_baseline(struct work *w, const struct hg_config *c, str
         p->speedup = hg_stats_ratio(w->base, p->base_n, w->mine, p->n);
     if (!isfinite(p->speedup.value)) /* beyond the range of a double */
         p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
-    p->efficiency = hg_scaling_efficiency(p->speedup.value, p->p);
-    p->karp_flatt = hg_scaling_karp_flatt(p->speedup.value, p->p);
+    see_scaling(r, p);
 }
 
 static void fill_point(struct work *w, size_t config, struct hg_point *p)
@@ -369,10 +416,17 @@ static void fill_point(struct work *w, size_t config, struct hg_point *p)
 
     *p = (struct hg_point){ .value = HG_ESTIMATE_NONE,
                             .speedup = HG_ESTIMATE_NONE,
+                            .per_s = HG_ESTIMATE_NONE,
                             .efficiency = NAN,
                             .p = NAN,
+                            .work = NAN,
                             .karp_flatt = NAN,
-                            .devices = NAN };
+                            .device_hours = NAN,
+                            .hours_ratio = NAN,
+                            .energy_j = NAN,
+                            .cost = NAN,
+                            .devices = NAN,
+                            .config = config };
     if (config == HG_MAP_NONE)
         return;
     p->devices = r->entries[c->entry].result->devices;
@@ -393,109 +447,9 @@ static void fill_point(struct work *w, size_t config, struct hg_point *p)
         p->value = hg_stats_center(w->mine, p->n);
         p->state = NULL;
     }
+    hg_build_cost(w->b, c, w->base, p);
     if (c->base != HG_MAP_NONE)
         compare_with_baseline(w, c, p);
-}
-
-/* ---- Scaling ---- */
-
-static int label_series(const struct hg_report *r, const struct hg_table *t, size_t row,
-                        size_t column, struct hg_buf *out)
-{
-    const struct {
-        const size_t *keys;
-        size_t n;
-        const uint32_t *values;
-    } parts[2] = { { r->row_keys, r->n_row_keys, t->rows + row * r->n_row_keys },
-                   { r->column_keys, r->n_column_keys, t->columns + column * r->n_column_keys } };
-
-    hg_buf_clear(out);
-    for (size_t part = 0; part < 2; part++)
-        for (size_t i = 0; i < parts[part].n; i++) {
-            const struct hg_frame_key *key = &r->frame.keys.items[parts[part].keys[i]];
-            const struct hg_frame_value *v = &r->frame.values.items[parts[part].values[i]];
-
-            if (key->flags & (HG_KEY_SHAPE | HG_KEY_NOTE) || parts[part].values[i] == 0)
-                continue;
-            hg_buf_printf(out, "%s%s%s%s", out->len ? " " : "", v->is_number ? key->name : "",
-                          v->is_number ? "=" : "", v->text);
-        }
-    if (!out->len)
-        hg_buf_puts(out, "all");
-    return out->failed ? -1 : 0;
-}
-
-static int fit_series(struct hg_table *t, const char *label, const size_t *points, size_t n)
-{
-    struct hg_scaling_point *list = malloc((n + 1) * sizeof *list);
-    struct hg_series s = { .n_points = n, .first_p = INFINITY };
-    struct hg_series *kept;
-
-    for (size_t i = 0; list && i < n; i++) {
-        const struct hg_point *p = &t->points[points[i]];
-
-        list[i] = (struct hg_scaling_point){ p->p, p->speedup.value };
-        if (p->p < s.first_p) {
-            s.first_p = p->p;
-            s.first_karp_flatt = p->karp_flatt;
-        }
-        if (p->p > s.last_p) {
-            s.last_p = p->p;
-            s.last_karp_flatt = p->karp_flatt;
-        }
-    }
-    if (list) {
-        s.has_amdahl = hg_scaling_amdahl(list, n, &s.amdahl);
-        s.has_usl = hg_scaling_usl(list, n, &s.usl);
-    }
-    free(list);
-    if (!s.has_amdahl && !s.has_usl)
-        return list ? 0 : -1;
-    kept = HG_VEC_PUSH(&t->series);
-    if (!kept)
-        return -1;
-    *kept = s;
-    kept->label = strdup(label);
-    return kept->label ? 0 : -1;
-}
-
-/* Points with p > 1 that are fit for a scaling curve, gathered by what they are called apart from
- * their shape. */
-static int find_series(const struct hg_report *r, struct hg_table *t)
-{
-    size_t n = t->n_rows * t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
-    size_t *members = malloc((n + 1) * sizeof *members);
-    struct hg_map labels = HG_MAP_INIT;
-    struct hg_buf label = HG_BUF_INIT;
-    int rc = of_point && members ? 0 : -1;
-
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct hg_point *p = &t->points[i];
-
-        of_point[i] = HG_MAP_NONE;
-        if (!(p->p > 1) || isnan(p->speedup.value) || p->oversubscribed || p->unlike)
-            continue;
-        rc = label_series(r, t, i / t->n_columns, i % t->n_columns, &label);
-        of_point[i] = hg_map_put(&labels, hg_buf_str(&label), label.len, labels.n);
-        rc = of_point[i] == HG_MAP_NONE ? -1 : rc;
-    }
-    for (size_t s = 0; rc == 0 && s < labels.n; s++) {
-        size_t n_members = 0;
-
-        for (size_t i = 0; i < n; i++)
-            if (of_point[i] == s)
-                members[n_members++] = i;
-        if (n_members < HG_SCALING_POINTS_MIN)
-            continue;
-        rc = label_series(r, t, members[0] / t->n_columns, members[0] % t->n_columns, &label);
-        if (rc == 0)
-            rc = fit_series(t, hg_buf_str(&label), members, n_members);
-    }
-    hg_buf_done(&label);
-    hg_map_done(&labels);
-    free(members);
-    free(of_point);
-    return rc;
 }
 
 /* ---- Filling a table ---- */
@@ -575,8 +529,9 @@ static int fill_table(struct work *w, struct hg_table *t, const size_t *entries,
         column = hg_map_find(&columns.index, values, r->n_column_keys * sizeof *values);
         point_config[row * t->n_columns + column] = r->entries[entries[i]].config;
     }
-    if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t, point_config) < 0 ||
-        find_series(r, t) < 0)
+    if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t) < 0 ||
+        hg_build_series(r, t) < 0 || hg_build_best(b, t) < 0 || hg_build_laws(r, t) < 0 ||
+        hg_build_cost_listing(b, t) < 0)
         goto out;
     rc = 0;
 out:
@@ -715,26 +670,28 @@ int hg_build_tables(struct hg_build *b)
     size_t n_keys = r->frame.keys.n + 1, largest = 1;
     struct keys rows = { .items = calloc(n_keys, sizeof(size_t)) };
     struct keys columns = { .items = calloc(n_keys, sizeof(size_t)) };
+    struct keys groups = { .items = calloc(n_keys, sizeof(size_t)) };
     struct work w = { .b = b };
     int rc = -1;
 
     r->row_keys = rows.items;
     r->column_keys = columns.items;
-    r->split_keys = calloc(n_keys, sizeof *r->split_keys);
+    r->split_keys = groups.items;
     r->same_keys = calloc(n_keys, sizeof *r->same_keys);
     if (!rows.items || !columns.items || !r->split_keys || !r->same_keys)
         return hg_err_oom(hg_errs_next(b->errs));
-    if (settle_keys(b, &rows, &columns) < 0)
+    if (settle_keys(b, &rows, &columns, &groups) < 0)
         return -1;
     r->n_row_keys = rows.n;
     r->n_column_keys = columns.n;
+    r->n_split_keys = groups.n;
     for (size_t c = 0; c < b->configs.n; c++)
         if (b->configs.items[c].n_entries > largest)
             largest = b->configs.items[c].n_entries;
     w.mine = malloc(largest * sizeof *w.mine);
     w.base = malloc(largest * sizeof *w.base);
     if (w.mine && w.base && count_repeats(b) == 0 && find_split_keys(b) == 0 &&
-        make_tables(&w) == 0)
+        make_tables(&w) == 0 && hg_build_spent(b) == 0)
         rc = 0;
     free(w.mine);
     free(w.base);

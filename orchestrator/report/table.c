@@ -47,8 +47,10 @@ static void free_table(struct hg_table *t)
     for (size_t i = 0; i < t->notes.n; i++)
         free(t->notes.items[i]);
     HG_VEC_DONE(&t->notes);
-    for (size_t i = 0; i < t->series.n; i++)
+    for (size_t i = 0; i < t->series.n; i++) {
         free(t->series.items[i].label);
+        free(t->series.items[i].points);
+    }
     HG_VEC_DONE(&t->series);
     hg_listings_done(&t->listings);
 }

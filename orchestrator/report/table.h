@@ -46,28 +46,45 @@ struct hg_point {
     double efficiency;   /* NaN: none */
     double devices;      /* NaN: not known */
     double p;            /* devices / devices of the baseline; NaN: none */
-    double karp_flatt;   /* NaN: none */
+    double karp_flatt;   /* NaN: none, as under weak scaling */
+    double work;         /* in units of the baseline's; NaN: the results do not say */
     size_t base_n;       /* runs behind the baseline's median */
+    size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: no point of a scaling curve */
     bool unlike;         /* differs from its baseline in more than the global batch: neither */
+    bool differs;        /* differs from its baseline, be it in the global batch only */
+    bool refused;        /* for that (strict): speedup and efficiency are withheld */
+    bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
+                            work x T_base / T */
+    double device_hours; /* median of devices x wall_s (or train_s); NaN: not known */
+    double hours_ratio;  /* device_hours in units of the baseline's; NaN */
+    double energy_j;     /* median; NaN: not measured */
+    double cost;         /* device_hours x price of the hardware; NaN: no price */
+    struct hg_estimate per_s;                  /* samples_per_s */
     size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
 };
 
 /* Points that differ only in how many devices they use. */
 struct hg_series {
     char *label;
-    size_t n_points; /* with a speedup and p > 1 */
+    enum hg_scaling_kind kind; /* what is held constant, by all points */
+    size_t *points;            /* into the table's, by p: those with a speedup and p > 1 */
+    size_t n_points;
     double first_p, first_karp_flatt, last_p, last_karp_flatt;
-    bool has_amdahl, has_usl;
-    struct hg_amdahl amdahl;
+    bool has_amdahl, has_usl, has_gustafson;
+    struct hg_amdahl amdahl; /* these two under strong scaling, or if the work is not known */
     struct hg_usl usl;
+    struct hg_gustafson gustafson; /* under weak scaling */
+    bool has_prediction;           /* of twice the devices of the last point */
+    struct hg_prediction prediction;
+    double predicted_devices, predicted_value; /* value: of the metric, for a time or a rate */
 };
 
 struct hg_table {
-    uint32_t *split;          /* values of the report's split keys */
-    bool rehearsal;           /* computed on other hardware than the cells name */
-    const char *device;       /* the one it was computed on; NULL: not known */
+    uint32_t *split;    /* values of the report's split keys: `group`, then what varies besides */
+    bool rehearsal;     /* computed on other hardware than the cells name */
+    const char *device; /* the one it was computed on; NULL: not known */
     uint32_t *rows, *columns; /* values: n_rows times n_row_keys, n_columns times n_column_keys */
     size_t n_rows, n_columns;
     struct hg_point *points; /* n_rows times n_columns */
@@ -94,6 +111,7 @@ struct hg_report {
     char *title;
     char *metric;
     enum hg_metric_kind kind;
+    bool has_direction; /* it is known which values are good */
     bool higher_is_better;
     json_t *baseline;       /* members, own reference; NULL: none */
     size_t cells, complete; /* shown cells, and those that count */
@@ -102,6 +120,7 @@ struct hg_report {
         size_t n, cap;
     } states;       /* of the others, most frequent first */
     size_t repeats; /* runs in most places */
+    size_t refused; /* places refused (strict) */
     struct hg_frame frame;
     size_t *row_keys, *column_keys, *split_keys, *same_keys; /* columns of frame */
     size_t n_row_keys, n_column_keys, n_split_keys, n_same_keys;
@@ -116,16 +135,20 @@ struct hg_report {
     size_t n_sets;
     char **labels;          /* what each set is called, all different */
     const char *source_key; /* the key that names the set; NULL if there is only one */
+    const char *currency;   /* of prices and costs; NULL: no set has prices, or they differ */
 };
 
 /* What to show; NULL members: as the first set says that says it, else chosen from the cells. */
 struct hg_report_options {
     char **rows, **columns; /* NULL-terminated */
+    char **group;           /* keys that give a table each, whether or not they have to */
     const char *metric;
     const char *better; /* "lower" or "higher" */
     const char *where;  /* selector */
     struct hg_style style;
     const json_t *baseline; /* members put over a cell to find its baseline */
+    bool cost;              /* list what places cost even if neither prices nor energy are known */
+    bool strict;            /* no speedup where `comparable` differs from the baseline's */
     bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
                                fewest keys that tell cells apart, the columns are the sets */
 };

@@ -464,87 +464,6 @@ static void append_grid(struct grid *g)
 
 /* ---- Below the grid ---- */
 
-static void append_right(const char *text, size_t room, struct hg_buf *out)
-{
-    size_t width = hg_text_width(text);
-
-    pad(out, room > width ? room - width : 0);
-    hg_buf_puts(out, text);
-}
-
-enum { SCALING_COLUMNS = 7 };
-static const size_t scaling_rooms[SCALING_COLUMNS] = { 9, 17, 8, 7, 8, 8, 6 };
-
-/* Columns from..to of a line of the scaling table. */
-static void append_scaling_line(const char *label, size_t room, const char *const *texts,
-                                size_t from, size_t to, struct hg_buf *out)
-{
-    char *name = clean_label(label);
-
-    hg_buf_puts(out, name ? name : "");
-    pad(out, room - (name ? hg_text_width(name) : 0));
-    for (size_t i = from; i < to; i++)
-        append_right(texts[i], scaling_rooms[i], out);
-    hg_line_end(out);
-    free(name);
-}
-
-static void append_series(const struct hg_style *style, const struct hg_series *s, size_t label,
-                          size_t from, size_t to, struct hg_buf *out)
-{
-    struct hg_buf texts[SCALING_COLUMNS] = { { 0 } };
-    const char *list[SCALING_COLUMNS];
-
-    hg_buf_printf(&texts[0], "%.4g – %.4g", s->first_p, s->last_p);
-    hg_buf_printf(&texts[1], "%.3f → %.3f", s->first_karp_flatt, s->last_karp_flatt);
-    hg_number_append(style, s->has_amdahl ? s->amdahl.serial : NAN, 3, &texts[2]);
-    hg_number_append(style, s->has_amdahl ? s->amdahl.limit : NAN, 1, &texts[3]);
-    hg_number_append(style, s->has_usl ? s->usl.contention : NAN, 3, &texts[4]);
-    hg_number_append(style, s->has_usl ? s->usl.coherency : NAN, 4, &texts[5]);
-    hg_number_append(style, s->has_usl ? s->usl.peak_p : NAN, 0, &texts[6]);
-    for (size_t i = 0; i < SCALING_COLUMNS; i++)
-        list[i] = hg_buf_str(&texts[i]);
-    append_scaling_line(s->label, label, list, from, to, out);
-    for (size_t i = 0; i < SCALING_COLUMNS; i++)
-        hg_buf_done(&texts[i]);
-}
-
-static size_t scaling_width(size_t label, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++)
-        label += scaling_rooms[i];
-    return label;
-}
-
-/* Like the grid: what does not fit is continued below. */
-static void append_scaling(const struct grid *g)
-{
-    static const char *const first[] = { "", "Karp-Flatt", "Amdahl", "", "USL", "", "" };
-    static const char *const second[] = { "devices", "serial fraction", "serial", "limit",
-                                          "sigma",   "kappa",           "peak" };
-    size_t label = strlen("scaling"), from = 0;
-
-    for (size_t i = 0; i < g->t->series.n; i++) {
-        char *name = clean_label(g->t->series.items[i].label);
-
-        label = larger(label, name ? hg_text_width(name) : 0);
-        free(name);
-    }
-    while (from < SCALING_COLUMNS) {
-        size_t to = from + 1;
-
-        while (to < SCALING_COLUMNS && scaling_width(label, from, to + 1) <= g->width)
-            to++;
-        hg_buf_puts(g->out, "\n");
-        append_scaling_line("", label, first, from, to, g->out);
-        append_scaling_line("scaling", label, second, from, to, g->out);
-        rule(g->out, "", scaling_width(label, from, to));
-        for (size_t i = 0; i < g->t->series.n; i++)
-            append_series(&g->r->style, &g->t->series.items[i], label, from, to, g->out);
-        from = to;
-    }
-}
-
 static void append_notes(const struct grid *g)
 {
     if (g->t->no_speedup) {
@@ -592,8 +511,6 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
         hg_buf_puts(out, "\n");
     }
     append_grid(&g);
-    if (t->series.n)
-        append_scaling(&g);
     for (size_t i = 0; i < t->listings.n; i++) {
         hg_buf_puts(out, "\n");
         hg_listing_write_text(&t->listings.items[i], &r->style, width, out);

@@ -360,6 +360,30 @@ static int copy_wishes(const struct hg_rundir *rd, json_t *doc, struct hg_err *e
     return rc;
 }
 
+/* "prices" of the site's hardware, if it names any. A run whose site.json is gone has none. */
+static void copy_prices(const struct hg_rundir *rd, json_t *doc)
+{
+    char *path = hg_rundir_path(rd, "site.json");
+    struct hg_json_doc site = HG_JSON_DOC_INIT;
+    struct hg_err ignored = HG_ERR_INIT;
+    json_t *prices = json_object(), *hardware;
+    const char *name;
+
+    if (path && hg_json_load(path, &site, &ignored) == 0) {
+        json_object_foreach(json_object_get(site.root, "hardware"), name, hardware)
+        {
+            json_object_set(prices, name, json_object_get(hardware, "price_per_hour"));
+        }
+        if (json_object_size(prices)) {
+            json_object_set(doc, "prices", prices);
+            json_object_set(doc, "currency", json_object_get(site.root, "currency"));
+        }
+    }
+    hg_json_doc_done(&site);
+    json_decref(prices);
+    free(path);
+}
+
 static int collect_all(struct collect *c, const json_t *plan)
 {
     size_t i;
@@ -393,6 +417,7 @@ json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *
     json_object_set_new(doc, "schema", json_string("hpcgrid-results/1"));
     json_object_set(doc, "name", json_object_get(plan, "name"));
     json_object_set_new(doc, "run", json_string(run));
+    copy_prices(rd, doc);
     if (copy_wishes(rd, doc, err) < 0 || collect_all(&c, plan) < 0) {
         json_decref(doc);
         doc = NULL;

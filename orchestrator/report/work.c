@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much work a result did compared with its baseline: strong scaling holds it constant, weak
+ * scaling lets it grow with the devices, and without knowing which a speedup is no speedup. */
+#include <math.h>
+#include <string.h>
+
+#include "report/build.h"
+
+/* Members that multiply to an amount of work, of a cell or of what a result says of itself. */
+static const char *const work_keys[] = { "epochs",       "samples",   "train_samples",
+                                         "examples",     "sequences", "train_examples",
+                                         "problem_size", "size",      "elements",
+                                         "particles",    "cells",     "timesteps",
+                                         "iterations",   "work" };
+
+bool hg_build_is_work_key(const char *key)
+{
+    for (size_t i = 0; i < sizeof work_keys / sizeof *work_keys; i++)
+        if (strcmp(work_keys[i], key) == 0)
+            return true;
+    return strcmp(key, "steps") == 0;
+}
+
+static double number_of(const struct hg_result *r, const char *key)
+{
+    const json_t *value = hg_build_comparable(r, key);
+
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Samples of one optimizer step. */
+static double global_batch(const struct hg_result *r)
+{
+    double batch = number_of(r, "global_batch");
+
+    return isnan(batch) ? number_of(r, "batch_size") * r->devices : batch;
+}
+
+/* own / base of one member; 1 if neither has it, NaN if only one has. */
+static double ratio_of(const struct hg_result *own, const struct hg_result *base, const char *key,
+                       bool *found)
+{
+    const json_t *a = hg_build_comparable(own, key), *b = hg_build_comparable(base, key);
+
+    if (!a && !b)
+        return 1;
+    *found = true;
+    return number_of(own, key) / number_of(base, key);
+}
+
+/* What the members say: steps times the batch, else the product of all amounts. */
+static double declared(const struct hg_result *own, const struct hg_result *base)
+{
+    bool found = false;
+    double work = ratio_of(own, base, "steps", &found);
+
+    if (found)
+        return work * global_batch(own) / global_batch(base);
+    for (size_t i = 0; i < sizeof work_keys / sizeof *work_keys; i++)
+        work *= ratio_of(own, base, work_keys[i], &found);
+    return found ? work : NAN;
+}
+
+/* Samples that were trained, as measured. */
+static double trained(const struct hg_result *r)
+{
+    double rate = hg_result_number(r->entry, "samples_per_s"),
+           time_s = hg_result_number(r->entry, "train_s");
+
+    return rate > 0 && time_s > 0 ? rate * time_s : NAN;
+}
+
+/* Is the metric, up to its first dot, this one? */
+static bool is_metric(const struct hg_report *r, const char *name)
+{
+    size_t n = strlen(name);
+
+    return strncmp(r->metric, name, n) == 0 && (r->metric[n] == '\0' || r->metric[n] == '.');
+}
+
+double hg_build_work(const struct hg_report *r, const struct hg_result *own,
+                     const struct hg_result *base)
+{
+    double measured = trained(own) / trained(base);
+    bool found;
+
+    if (is_metric(r, "step_s"))
+        return global_batch(own) / global_batch(base);
+    if (is_metric(r, "epoch_s"))
+        return declared(own, base) / ratio_of(own, base, "epochs", &found);
+    if (is_metric(r, "init_s") || is_metric(r, "eval_s"))
+        return NAN;
+    return isnan(measured) ? declared(own, base) : measured;
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env bats
+# hpcgrid report: what it makes of the figures: strong and weak scaling, laws, predictions, the best strategy, costs, --strict.
+# The expected numbers were computed by hand or by numpy.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    labs="$HPCGRID_SOURCE/reports/reference"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# of JQ [MEMBERS]: a result set whose results this expression gives
+of() {
+    jq -n "{schema: \"hpcgrid-results/1\", name: \"x\", baseline: {nodes: 1}} + ${2:-{\}} + {results: [$1]}" >set.json
+}
+
+report() {
+    "$hpcgrid" report set.json --format json "$@"
+}
+
+# near JQ WANTED: the number is the wanted one to nine digits
+near() {
+    jq -e "($1) as \$v | ((\$v - ($2)) | fabs) <= 1e-9 * (($2) | fabs)" >/dev/null
+}
+
+@test "work in proportion to the devices is weak scaling, and its speedup is scaled" {
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, problem_size: ($n * 1000)}, train_s: ([100, 104, 108, 112][($n | log2)])}' \
+        '{baseline: {nodes: 1, problem_size: 1000}, report: {rows: ["nodes"]}}'
+    report >out.json
+    jq -e '[.tables[0].points[] | .scaling] == [null, "weak", "weak", "weak"]' out.json
+    near '.tables[0].points[3].speedup' '8 * 100 / 112' <out.json
+    near '.tables[0].points[3].efficiency' '100 / 112' <out.json
+    jq -e '.tables[0].points[3] | has("serial_fraction") | not' out.json
+    jq -e '.tables[0].points[3].notes == ["weak scaling: the work grows with the devices, the speedup is work x T_base/T"]' out.json
+    jq -e '.tables[0].scaling[0] | .kind == "weak" and has("gustafson") and (has("amdahl") or has("usl") | not)' out.json
+    jq -e '.tables[0].scaling[0].predicted | .law == "Gustafson" and .devices == 16' out.json
+    "$hpcgrid" report set.json | grep -q '; weak scaling$'
+}
+
+@test "the kind of scaling is read from the samples that were trained" {
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: (100 / $n), samples_per_s: ($n * 10)}'
+    report | jq -e '.tables[0].scaling[0] | .kind == "strong" and .usl.contention == 0'
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * 10)}'
+    report | jq -e '(.tables[0].scaling[0].kind == "weak") and ([.tables[0].points[].efficiency] == [1, 1, 1, 1])'
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * $n)}'
+    report | jq -e '(.tables[0].scaling | length) == 0 and (.tables[0].points[1].notes[0] | startswith("not as much work as its baseline did: 4"))'
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: (100 / $n)}'
+    report | jq -e '.tables[0].scaling[0].kind == "not known"'
+}
+
+@test "steps of a constant length on growing batches are weak scaling; epochs are strong" {
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8, steps: 100}, train_s: 50}'
+    report | jq -e '.tables[0].scaling[0].kind == "weak"'
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8, epochs: 3}, train_s: (50 / $n)}'
+    report | jq -e '.tables[0].scaling[0].kind == "strong"'
+    of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8}, step_s: {median: 0.5}}'
+    report --metric step_s.median | jq -e '[.tables[0].points[].efficiency] == [1, 1, 1, 1]'
+}
+
+@test "fits have errors, a knee and a prediction with its interval" {
+    of '([1, 1], [2, 1.9], [4, 3.4], [8, 5.6], [16, 7.9]) as [$n, $s] | {cell: {nodes: $n}, train_s: (100 / $s)}'
+    report >out.json
+    near '.tables[0].scaling[0].usl.contention_error' 0.0007861879578924351 <out.json
+    near '.tables[0].scaling[0].predicted.speedup' 9.009514299120921 <out.json
+    near '.tables[0].scaling[0].predicted.speedup_interval[0]' 8.689272223614491 <out.json
+    near '.tables[0].scaling[0].predicted.train_s' '100 / 9.009514299120921' <out.json
+    jq -e '.tables[0].scaling[0].usl.knee_devices_ratio | . > 11.358 and . < 11.359' out.json
+    jq -e '[.tables[0].listings[].name] == ["scaling", "laws", "predicted"]' out.json
+    "$hpcgrid" report set.json | grep -qx 'predicted, not measured: twice the devices'
+}
+
+@test "the best strategy is named, and those that cannot be told from it" {
+    of '(["ddp", [10, 10.2, 10.1]], ["fsdp", [10.1, 10.3, 9.9]], ["zero", [13, 13.1, 12.9]]) as [$s, $t] | range(3) as $i
+        | {cell: {nodes: 2, strategy: $s, repeat: ($i + 1)}, train_s: $t[$i]}' '{baseline: null}'
+    report | jq -e '.tables[0].listings[0] | .name == "best" and .rows[0].best == "ddp" and .rows[0].verdict == "not distinguishable from fsdp"'
+    report --where strategy!=fsdp | jq -e '.tables[0].listings[0].rows[0] | .best == "ddp" and .next == "zero" and .verdict == "clear" and .times_better == 13 / 10.1'
+    of '{cell: {nodes: 1, strategy: "a"}, train_s: 3}, {cell: {nodes: 1, strategy: "b"}, train_s: 2}, {cell: {nodes: 2, strategy: "b"}, train_s: 1}' '{baseline: null}'
+    report | jq -e '.tables[0].listings[0].rows == [{nodes: 1, best: "b", value: 2, next: "a", times_better: 1.5, verdict: "unsure: fewer than 3 runs"}]'
+    report --metric train_s --better higher | jq -e '.tables[0].listings[0].rows[0].best == "a"'
+}
+
+@test "a strategy that computed something else is not said to be better" {
+    of '{cell: {nodes: 1, strategy: "a"}, train_s: 3, comparable: {precision: "fp32"}}, {cell: {nodes: 1, strategy: "b"}, train_s: 2, comparable: {precision: "bf16"}}' '{baseline: null}'
+    report | jq -e '.tables[0].listings[0].rows[0].verdict | endswith("not comparable: a")'
+}
+
+@test "which way is good is known of a metric, or said" {
+    of '{cell: {strategy: "a"}, eval: {accuracy: 0.9, loss: 2}, score: 1}, {cell: {strategy: "b"}, eval: {accuracy: 0.8, loss: 1}, score: 2}' '{baseline: null, report: {columns: ["strategy"]}}'
+    report --metric eval.accuracy | jq -e '.better == "higher" and .kind == "other" and .tables[0].listings[0].rows[0].best == "a"'
+    report --metric eval.loss | jq -e '.better == "lower" and .tables[0].listings[0].rows[0].best == "b"'
+    report --metric score | jq -e '(has("better") | not) and .tables[0].listings == []'
+}
+
+@test "what is not like its baseline is refused by --strict, and the exit code says so" {
+    of '{cell: {nodes: 1}, train_s: 4, comparable: {precision: "fp32"}}, {cell: {nodes: 2}, train_s: 1, comparable: {precision: "tf32"}}, {cell: {nodes: 4}, train_s: 1, comparable: {precision: "fp32"}}'
+    report | jq -e '.refused == 0 and .tables[0].points[1].speedup == 4'
+    run --separate-stderr "$hpcgrid" report set.json --format json --strict
+    [ "$status" -eq 1 ]
+    jq -e '.refused == 1 and (.tables[0].points[1] | .value == 1 and .refused and (has("speedup") or has("efficiency") | not))' <<<"$output"
+    jq -e '.tables[0].points[1].notes[0] == "refused (strict): not like its baseline: precision tf32 (baseline fp32)"' <<<"$output"
+    jq -e '.tables[0].points[2].speedup == 4' <<<"$output"
+    run "$hpcgrid" report set.json --strict
+    [[ "${lines[2]}" == *"; 1 place refused: not like its baseline" ]]
+}
+
+@test "other drivers, clocks and nodes are footnotes" {
+    of '{cell: {nodes: 1}, train_s: 4, env: {driver: "560", gpu_clock_mhz: 1410, PATH: "/a"}, ranks: [{device: "A100-40GB"}]},
+        {cell: {nodes: 2}, train_s: 2, env: {driver: "570", gpu_clock_mhz: 1400, PATH: "/b"}, ranks: [{device: "A100-80GB"}]},
+        {cell: {nodes: 4}, train_s: 1, env: {driver: "560", gpu_clock_mhz: 1200}}'
+    report >out.json
+    jq -e '.tables[0].points[1].notes == ["ran on other nodes or software: driver 570 (baseline 560)", "ran on other nodes or software: device A100-80GB (baseline A100-40GB)"]' out.json
+    jq -e '.tables[0].points[2].notes == ["ran on other nodes or software: gpu_clock_mhz 1200 (baseline 1410)"]' out.json
+    of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
+    report | jq -e '.tables[0].points[0].notes == ["runs differ among themselves in driver"]'
+}
+
+@test "groups give a table each, where one would do; repeat can be a row" {
+    of '("a", "b") as $h | (1, 2) as $n | {cell: {hardware: $h, nodes: $n, strategy: ("s" + $h)}, train_s: $n}'
+    report | jq -e '.tables | length == 1'
+    report --group hardware | jq -e '[.tables[].where.hardware] == ["a", "b"]'
+    jq '.report = {group: ["hardware"]}' set.json >g.json
+    "$hpcgrid" report g.json --format json | jq -e '[.tables[].where.hardware] == ["a", "b"]'
+    run --separate-stderr "$hpcgrid" report set.json --group hardwar
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *'group: no cell has "hardwar"'*'did you mean "hardware"?'* ]]
+    run --separate-stderr "$hpcgrid" report set.json --group nodes --rows nodes
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *'"nodes" is both group and row'* ]]
+    of '(1, 2) as $i | {cell: {nodes: 1, repeat: $i}, train_s: $i}, {cell: {nodes: 2, repeat: $i}, train_s: ($i / 2)}'
+    report --rows repeat --columns nodes | jq -e '[.tables[0].points[] | [.value, .n, .speedup]] == [[1, 1, 1], [0.5, 1, 2], [2, 1, 1], [1, 1, 2]]'
+}
+
+@test "hardware stands side by side, and where takes jq" {
+    of '("a100", "h100") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: (if $h == "h100" then 50 else 100 end / $n)}'
+    report --columns hardware --rows nodes | jq -e '[.tables[0].points[] | .value] == [100, 50, 50, 25, 25, 12.5]'
+    report --where '.nodes > 1 and .hardware == "h100"' | jq -e '.cells == 2'
+    report --where 'hardware=h100,nodes=2..4' | jq -e '.cells == 2'
+}
+
+@test "costs: device-hours, energy and money, also of what came to nothing" {
+    of '{cell: {hardware: "a100", nodes: 1, gpus_per_node: 2}, id: "c", attempt: "1.0", status: "failed", wall_s: 1800},
+        {cell: {hardware: "a100", nodes: 1, gpus_per_node: 2}, id: "c", attempt: "2.0", train_s: 3000, wall_s: 3600, energy_j: 7200}' \
+        '{baseline: null, prices: {a100: 1.5}, currency: "EUR"}'
+    "$hpcgrid" report set.json --format json >out.json
+    jq -e '.currency == "EUR" and (.tables[0].points[0] | .device_hours == 2 and .cost == 3 and .energy_j == 7200)' out.json
+    jq -e '.tables[0].listings[] | select(.name == "cost") | .rows[0] | .device_hours == 2 and .energy_wh == 2 and .cost == 3' out.json
+    jq -e '.listings[] | select(.name == "spent") | .rows == [{hardware: "a100", attempts: 2, device_hours: 3, lost_attempts: 1, lost_device_hours: 1, energy_wh: 2, cost: 4.5}]' out.json
+    jq 'del(.prices, .currency) | del(.results[].energy_j)' set.json >plain.json
+    "$hpcgrid" report plain.json --format json | jq -e '.listings == []'
+    "$hpcgrid" report plain.json --format json --cost | jq -e '.listings[0].rows[0].device_hours == 3'
+    jq '.prices = {a100: "1.5 EUR"}' set.json >bad.json
+    run --separate-stderr "$hpcgrid" report bad.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *'/prices/a100: expected a number that is not negative, found "1.5 EUR"'* ]]
+}
