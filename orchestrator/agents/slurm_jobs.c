@@ -149,19 +149,21 @@ static json_t *encode(const struct record *r)
 
 /* ---- poll ---- */
 
-static const char *reason_of(const slurm_job_info_t *j)
+/* A job that is completing says so beside its reason: its nodes have not had their last word. */
+static const char *reason_of(const slurm_job_info_t *j, struct hg_buf *both)
 {
     const char *reason =
         j->state_desc && j->state_desc[0] ? j->state_desc : reason_name(j->state_reason);
 
-    if (!reason[0] && (j->job_state & JOB_COMPLETING))
-        return "COMPLETING";
-    return reason;
+    if (!(j->job_state & JOB_COMPLETING) || (*reason && !has_ended(j->job_state)))
+        return reason;
+    hg_buf_printf(both, "%s%sCOMPLETING", reason, *reason ? "," : "");
+    return hg_buf_str(both);
 }
 
 static int add_job(json_t *jobs, const slurm_job_info_t *j, struct hg_err *err)
 {
-    struct hg_buf tasks = HG_BUF_INIT;
+    struct hg_buf tasks = HG_BUF_INIT, reason = HG_BUF_INIT;
     char key[KEY_DIGITS + 1];
     int rc = 0;
 
@@ -172,7 +174,7 @@ static int add_job(json_t *jobs, const slurm_job_info_t *j, struct hg_err *err)
         json_array_append_new(jobs, encode(&(struct record){
                                         .key = key,
                                         .tasks = hg_buf_str(&tasks),
-                                        .reason = reason_of(j),
+                                        .reason = reason_of(j, &reason),
                                         .nodes = j->nodes,
                                         .job_id = j->array_job_id ? j->array_job_id : j->job_id,
                                         .state = j->job_state,
@@ -183,6 +185,7 @@ static int add_job(json_t *jobs, const slurm_job_info_t *j, struct hg_err *err)
                                         .end = j->end_time,
                                     }));
     hg_buf_done(&tasks);
+    hg_buf_done(&reason);
     return rc;
 }
 

@@ -536,6 +536,20 @@ static int fake_history(struct hg_exec *x, const char *const *keys, size_t n_key
     return 0;
 }
 
+static void cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
+{
+    const char *word = t->phase == TASK_RUNNING
+                           ? json_string_value(json_object_get(t->action, "cancelled"))
+                           : NULL;
+
+    t->state = word ? word : "CANCELLED";
+    /* Slurm keeps no record of tasks that were cancelled before they began */
+    t->hidden = (by_index && t->phase == TASK_PENDING) || strcmp(t->state, "GONE") == 0;
+    t->phase = TASK_ENDED;
+    t->end_s = x->now_s;
+    t->next_s = INFINITY;
+}
+
 static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
@@ -556,11 +570,7 @@ static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, st
 
                 if (t->index < range->first || t->index > range->last || t->phase == TASK_ENDED)
                     continue;
-                t->hidden = tasks && t->phase == TASK_PENDING; /* as Slurm does */
-                t->phase = TASK_ENDED;
-                t->state = "CANCELLED";
-                t->end_s = x->now_s;
-                t->next_s = INFINITY;
+                cancel_task(x, t, tasks != NULL);
             }
         }
     hg_ranges_done(&set);

@@ -553,7 +553,7 @@ static int poll_table(struct hg_drive *d, struct hg_err *err)
 {
     struct hg_exec_jobs jobs;
     struct hg_err why = HG_ERR_INIT;
-    double wall_s = hg_drive_now(d);
+    double wall_s = hg_drive_now(d), mono = hg_drive_mono(d);
     int rc;
 
     if (d->o.executor->poll(d->o.exec, &jobs, &why) < 0) {
@@ -571,6 +571,7 @@ static int poll_table(struct hg_drive *d, struct hg_err *err)
     d->failures = 0;
     d->polls++;
     d->poll_wall_s = wall_s;
+    d->poll_s = mono;
     d->fresh = true;
     rc = hg_drive_read_table(d, &jobs, err);
     hg_exec_jobs_done(&jobs);

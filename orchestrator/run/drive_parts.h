@@ -10,6 +10,7 @@
 /* What this process remembers of a cell beyond the journal. */
 struct hg_drive_task {
     uint32_t seen;   /* the last poll that showed its job; 0: none since we started */
+    double seen_s;   /* monotonic; when that poll was begun */
     uint32_t missed; /* polls since then that did not */
     double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
     double asked_s;  /* monotonic; when its job was last told to end; 0: never */
@@ -43,6 +44,7 @@ struct hg_drive {
 
     uint32_t polls;     /* successful ones */
     double poll_wall_s; /* when the last of them was begun */
+    double poll_s;      /* the same, monotonic */
     bool fresh;         /* it was in this pass */
     bool looked_back;   /* results of cells given up earlier were looked for */
     bool adopted;       /* ... of cells that wait */

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +33,10 @@
 /* Slurm kills what does not end after TERM. Without it exec does. */
 #define KILL_AFTER_S 30
 
+/* Slurm tells the processes of a job one after another, those of other nodes by other daemons: ranks may
+ * be dead of TERM before exec is told. So long it waits for its own. */
+#define TOLD_WITHIN_S 10
+
 /* Values longer than this are not set as HPCGRID_<KEY>: the kernel takes 128 KiB a variable. They
  * stand in the cell's file. */
 #define VARIABLE_MAX (100 * 1024)
@@ -53,6 +58,7 @@ struct node {
     bool direct; /* no launcher: once, here */
     struct hg_words words;
     double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
+    sigset_t signals;         /* those that are waited for; blocked */
     struct hg_outcome outcome;
 };
 
@@ -500,14 +506,20 @@ static enum hg_stop why_stopped(const struct node *n)
     return end > 0 && hg_clock_wall_s() >= end - slack ? HG_STOP_TIMEOUT : HG_STOP_CANCELLED;
 }
 
+static void note_time(struct node *n)
+{
+    n->outcome.wall_s = hg_clock_mono_s() - n->start_mono_s;
+    n->outcome.end_s = hg_clock_wall_s();
+}
+
 static int save_result(struct node *n, struct hg_err *err, json_t **out)
 {
     char *path = hg_fs_join(n->dir, "result.json");
     json_t *result;
     int rc;
 
-    n->outcome.wall_s = hg_clock_mono_s() - n->start_mono_s;
-    n->outcome.end_s = hg_clock_wall_s();
+    if (!n->outcome.ended)
+        note_time(n);
     result = hg_outcome_result(&n->outcome);
     rc = path ? hg_json_save(path, result, err) : hg_err_oom(err);
     free(path);
@@ -558,8 +570,35 @@ static void on_time(struct node *n, pid_t pid)
     }
 }
 
+/* Have we been told to end? Waits for it at most so long; then n->outcome.stop says why. */
+static bool is_told(struct node *n, double within_s)
+{
+    double end_s = hg_clock_mono_s() + within_s;
+    sigset_t wanted;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
+    while (n->outcome.stop == HG_STOP_NONE) {
+        double left_s = fmax(end_s - hg_clock_mono_s(), 0);
+        struct timespec left = { .tv_sec = (time_t)left_s,
+                                 .tv_nsec = (long)(fmod(left_s, 1) * 1e9) };
+
+        if (sigtimedwait(&wanted, NULL, &left) > 0)
+            n->outcome.stop = why_stopped(n);
+        else if (left_s <= 0)
+            break;
+    }
+    return n->outcome.stop != HG_STOP_NONE;
+}
+
+static bool died_of_term(int status)
+{
+    return WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM : WEXITSTATUS(status) == 128 + SIGTERM;
+}
+
 /* Wait for the launcher, with the signals that may come before it ends. */
-static void wait_end(struct node *n, pid_t pid, const sigset_t *signals)
+static void wait_end(struct node *n, pid_t pid)
 {
     const struct timespec tick = { .tv_sec = 1 };
     pid_t got;
@@ -567,20 +606,23 @@ static void wait_end(struct node *n, pid_t pid, const sigset_t *signals)
     while ((got = waitpid(pid, &n->outcome.status, WNOHANG)) != pid) {
         if (got < 0 && errno == ECHILD)
             break;
-        on_signal(n, pid, sigtimedwait(signals, NULL, &tick));
+        on_signal(n, pid, sigtimedwait(&n->signals, NULL, &tick));
         on_time(n, pid);
     }
+    note_time(n);
     n->outcome.ended = true;
+    if (n->outcome.status != 0)
+        is_told(n, getenv("SLURM_JOB_ID") && died_of_term(n->outcome.status) ? TOLD_WITHIN_S : 0);
 }
 
-static void block_signals(sigset_t *signals)
+static void block_signals(struct node *n)
 {
     static const int wanted[] = { SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGCHLD };
 
-    sigemptyset(signals);
+    sigemptyset(&n->signals);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        sigaddset(signals, wanted[i]);
-    sigprocmask(SIG_BLOCK, signals, NULL);
+        sigaddset(&n->signals, wanted[i]);
+    sigprocmask(SIG_BLOCK, &n->signals, NULL);
 }
 
 static void find_out(struct node *n)
@@ -600,7 +642,6 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
 {
     struct hg_err problem = HG_ERR_INIT;
     struct hg_proc proc;
-    sigset_t signals;
     json_t *result = NULL;
     int rc;
 
@@ -614,13 +655,12 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
         .cpus_per_task = n->cpus_per_task,
         .start_s = n->start_s,
     };
-    block_signals(&signals);
     find_out(n);
     rc = prepare(n, &problem);
     n->start_mono_s = hg_clock_mono_s();
-    if (rc == 0 && start(n, &proc, &problem) == 0)
-        wait_end(n, proc.pid, &signals);
-    else
+    if (!is_told(n, 0) && rc == 0 && (rc = start(n, &proc, &problem)) == 0)
+        wait_end(n, proc.pid);
+    if (rc < 0 && !is_told(n, 0)) /* else it may have failed for that */
         n->outcome.problem = &problem;
     rc = save_result(n, err, &result);
     *code = hg_outcome_exit_code(&n->outcome, result);
@@ -642,8 +682,10 @@ static void node_done(struct node *n)
 int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struct hg_err *err)
 {
     struct node n = { .args = args, .start_s = hg_clock_wall_s() };
-    int rc = hg_rundir_find("", args->run, &n.rd, err);
+    int rc;
 
+    block_signals(&n); /* a claim without a result says nothing: from here on TERM leaves one */
+    rc = hg_rundir_find("", args->run, &n.rd, err);
     if (rc == 0)
         rc = find_cell(&n, err);
     if (rc == 0)

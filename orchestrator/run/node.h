@@ -16,8 +16,9 @@ struct hg_node_args {
 
 /* Run one cell, the one of this array task, from claim to result.json. *code is the exit code: the
  * workload's, 128 + n for a signal, 1 where it ended well but left no valid result, 4 when it could
- * not be started, 0 when another copy holds the attempt (*claimed is false then). Returns -1 with
- * err set when there is no attempt's folder to write a result into. */
+ * not be started, 0 when another copy holds the attempt (*claimed is false then). Told to end by TERM or
+ * INT at any moment from here on, it leaves a result that says so. Returns -1 with err set when there is
+ * no attempt's folder to write a result into. Signals stay blocked. */
 int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struct hg_err *err);
 
 #endif

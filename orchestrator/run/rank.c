@@ -92,18 +92,26 @@ static int set_environment(const struct rank *r, struct hg_err *err)
 
 /* ---- Dying together ---- */
 
-static volatile sig_atomic_t parent_pid;
+static volatile sig_atomic_t parent_pid, own_pid, told;
 
 /* TERM comes when the parent dies (we asked for that), or from Slurm, which sends it to the whole
  * process group: then the program has it, too, and what it does is its business. */
 static void on_term(int signal)
 {
     (void)signal;
+    told = 1;
+    if (getpid() != own_pid) /* what is about to become the program */
+        _exit(128 + SIGTERM);
     if (getppid() == parent_pid)
         return;
     if (getpgrp() == getpid())
         kill(0, SIGKILL);
     _exit(128 + SIGKILL);
+}
+
+static void on_other(int signal)
+{
+    (void)signal;
 }
 
 static void die_with_parent(void)
@@ -112,6 +120,7 @@ static void die_with_parent(void)
     static const int others[] = { SIGUSR1, SIGUSR2, SIGHUP, SIGINT };
 
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = on_other;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         sigaction(others[i], &action, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -144,7 +153,11 @@ static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, 
                    json_string_value(json_object_get(r->env, "cwd")));
         return -1;
     }
-    return hg_proc_start(&spec, proc, err);
+    if (hg_proc_start(&spec, proc, err) < 0)
+        return -1;
+    if (told) /* when the program was not there yet to hear it */
+        kill(proc->pid, SIGTERM);
+    return 0;
 }
 
 static double seconds(struct timeval t)
@@ -245,6 +258,7 @@ int hg_rank_run(const char *dir, char *const *argv, struct hg_err *err)
     int code = EXIT_ENVIRONMENT;
 
     parent_pid = getppid();
+    own_pid = getpid();
     die_with_parent();
     if (load_env(dir, &r, err) == 0) {
         number_rank(&r);

@@ -13,7 +13,8 @@
 
 #define LOSSES_MAX 3
 #define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
-#define MARGIN_S 2.0    /* clocks of two machines */
+#define CANCELLED_S 60.0 /* ... and one that was told to end, so long */
+#define MARGIN_S 2.0     /* clocks of two machines */
 
 /* claim 0: any. */
 static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
@@ -50,19 +51,39 @@ static const struct {
     { "REVOKED", "cancelled", "revoked" },
 };
 
-/* ended: "WORD" or "WORD: detail", the text of an ended cell. */
+/* ended: "WORD" or "WORD: detail", the text of an ended cell. What a person has cancelled is cancelled,
+ * whatever Slurm calls the way in which it ended. */
 static int give_verdict(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                         const char *ended, struct hg_err *err)
 {
+    const struct hg_run_cell *cell =
+        hg_run_cell_find(hg_drive_state(d), sub->batch, sub->offset + index);
     size_t n = strcspn(ended, ":");
     char text[256];
 
+    if (cell && cell->cancel) {
+        snprintf(text, sizeof text, "it was cancelled; Slurm says %s", ended);
+        return hg_drive_tell(d, "verdict", sub, index, "cancelled", 0,
+                             strncmp(ended, "CANCELLED", 9) == 0 ? "" : text, err);
+    }
     for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
         if (strlen(verdicts[i].word) == n && memcmp(verdicts[i].word, ended, n) == 0)
             return hg_drive_tell(d, "verdict", sub, index, verdicts[i].status, 0, verdicts[i].text,
                                  err);
     snprintf(text, sizeof text, "the job ended without a result (%s)", ended);
     return hg_drive_tell(d, "verdict", sub, index, "failed", 0, text, err);
+}
+
+/* How long a node may be at work on a job that Slurm has forgotten. One that a person has cancelled was
+ * told to end before. */
+static double orphan_s(const struct hg_drive *d, const struct hg_submission *sub,
+                       const struct hg_run_cell *cell)
+{
+    double time_s = d->plan->items[sub->batch - 1].time_s;
+
+    if (cell->cancel)
+        return CANCELLED_S;
+    return time_s > 0 ? time_s + 60 : ORPHAN_S;
 }
 
 /* The job has ended, and there is no result yet. */
@@ -72,12 +93,11 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
 {
     const char *ended = hg_run_text(hg_journal_state(d->journal), cell);
     bool replaced = sub->claim != sub->number;
-    double time_s = d->plan->items[sub->batch - 1].time_s;
 
     if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
         return give_verdict(d, sub, index, ended, err);
     /* It left because an older copy of it, which Slurm has forgotten, is at work. */
-    if (replaced && a->claimed && !a->done && gone_s < (time_s > 0 ? time_s + 60 : ORPHAN_S)) {
+    if (replaced && a->claimed && !a->done && gone_s < orphan_s(d, sub, cell)) {
         d->awaited++;
         return 0;
     }
@@ -88,12 +108,21 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
     return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
 }
 
+/* Is it gone from the table earlier than Slurm purges jobs that have ended? Then Slurm forgot it, and its
+ * node may still be at work. */
+static bool was_forgotten(const struct hg_drive *d, const struct hg_submission *sub,
+                          const struct hg_run_cell *cell, const struct hg_drive_task *task)
+{
+    if (cell->cancel && task->seen)
+        return task->gone_s - task->seen_s < d->limits.min_job_age_s;
+    return task->seen || hg_drive_now(d) - sub->t < d->limits.min_job_age_s;
+}
+
 /* The job is not in the table any more, and was not seen to end. */
 static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                          const struct hg_run_cell *cell, const struct hg_drive_task *task,
                          const struct hg_attempt *a, double gone_s, struct hg_err *err)
 {
-    double time_s = d->plan->items[sub->batch - 1].time_s;
     bool shown = sub->number <= d->n_shown && d->shown[sub->number - 1] == d->polls;
 
     if (d->fresh && !a->claimed && shown && task->missed >= 2 && hg_drive_was_redone(d, cell))
@@ -109,12 +138,12 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
     if (!a->claimed && cell->losses < LOSSES_MAX)
         return hg_drive_tell(d, "lost", sub, index, "", 0, "accepted, then forgotten by Slurm",
                              err);
-    /* Slurm forgot it, for it cannot have purged it yet: its node may still be at work. */
-    if (a->claimed && (task->seen || hg_drive_now(d) - sub->t < d->limits.min_job_age_s) &&
-        gone_s < (time_s > 0 ? time_s + 60 : ORPHAN_S)) {
+    if (a->claimed && was_forgotten(d, sub, cell, task) && gone_s < orphan_s(d, sub, cell)) {
         d->awaited++;
         return 0;
     }
+    if (cell->cancel)
+        return give_verdict(d, sub, index, "nothing of its end", err);
     return hg_drive_tell(d, "verdict", sub, index, "lost", 0,
                          a->claimed ? "it began; its job left the queue without a result"
                                     : "accepted and forgotten by Slurm several times",

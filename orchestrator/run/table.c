@@ -141,6 +141,7 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
     if (cell->submission != sub->number || hg_cell_is_over(cell))
         return 0;
     task->seen = d->polls;
+    task->seen_s = d->poll_s;
     task->missed = 0;
     if (next != HG_CELL_ENDED)
         task->gone_s = 0;

@@ -328,6 +328,62 @@ bad() {
     done
 }
 
+# at CALL COMMAND...: TERM comes to the command at its first such system call
+at() {
+    local call=$1
+    shift
+    timeout 60 strace -qq -o "$BATS_TEST_TMPDIR/trace" -e "trace=$call" -e "inject=$call:signal=TERM:when=1" "$@"
+}
+
+need_strace() {
+    command -v strace >/dev/null || skip "strace is not installed"
+    plain_build || skip "a sanitizer cannot be traced"
+    strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+}
+
+@test "told to end while it claims, prepares or starts, exec leaves a result that says so" {
+    need_strace
+    plan "$(sh_workload 'echo began; sleep 1000')"
+    for call in link rename,renameat,renameat2 '?clone,?clone3,?fork,?vfork'; do
+        rm -rf "$run_dir/cells"
+        run at "$call" "$hpcgrid" exec --run "$run_dir" --batch 1
+        echo "$call: $status $output"
+        [ "$status" -ne 124 ]
+        [ "$(result status)" = '"cancelled"' ]
+        grep -q '"message": "the job was told to end"' "$run_dir/cells/c-0/0.0/result.json"
+        [ "${call::1}" = '?' ] || [ ! -e "$run_dir/cells/c-0/0.0/out.log" ]
+    done
+}
+
+@test "a rank that is told to end before its program is there to hear it tells the program" {
+    need_strace
+    plan "$(sh_workload 'true')"
+    node
+    for call in uname '?clone,?clone3,?fork,?vfork'; do
+        run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/c-0/0.0" -- sleep 1000
+        echo "$call: $status $output"
+        [ "$status" -eq 143 ]
+    done
+    [ "$(member "$run_dir/cells/c-0/0.0/ranks/0.json" signal)" = 15 ]
+}
+
+@test "ranks that are dead of TERM before exec is told are cancelled, not failed" {
+    plan "$(sh_workload 'kill -TERM $$')"
+    export SLURM_JOB_ID=1
+    start_node
+    until [ -e "$run_dir/cells/c-0/0.0/ranks/0.json" ]; do sleep 0.02; done
+    kill -TERM $pid
+    code=0
+    wait $pid || code=$?
+    [ "$code" -eq 143 ]
+    [ "$(result status)" = '"cancelled"' ]
+    # by hand nobody tells it: it was the workload's own doing
+    unset SLURM_JOB_ID
+    run node --submission 1
+    [ "$status" -eq 143 ]
+    [ "$(member "$run_dir/cells/c-0/1.0/result.json" status)" = '"failed"' ]
+}
+
 @test "checkpoint written, run me again: 75 is a timeout that can go on" {
     plan "$(sh_workload 'exit 75')"
     run node

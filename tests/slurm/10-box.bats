@@ -12,6 +12,7 @@ setup() {
 }
 
 teardown() {
+    box_tell
     "$HPCGRID" box down "$BOX" 2>/dev/null || true
     "$HPCGRID" box down "$OTHER" 2>/dev/null || true
 }

@@ -22,6 +22,7 @@ setup() {
 }
 
 teardown() {
+    box_tell
     local id
     for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
     box_wait 20 box_idle

@@ -25,6 +25,7 @@ setup() {
 }
 
 teardown() {
+    box_tell
     local id
     if [ "$BOX" != "$FILE_BOX" ]; then
         box_down # of a test that failed before it took its own box down

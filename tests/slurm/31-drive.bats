@@ -21,6 +21,7 @@ setup() {
 }
 
 teardown() {
+    box_tell
     local id
     for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
     box_wait 30 eval '[ "$(known)" = 0 ]' # ended jobs fill the table, too

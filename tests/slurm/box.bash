@@ -5,6 +5,7 @@
 #     setup_file() { box_up cpu:2x0,a100:1x2 MaxArraySize=101 MessageTimeout=5; }
 #     teardown_file() { box_down; }
 #     setup() { box_setup; }
+#     teardown() { box_tell; ...; }     # only where there is more to do than that
 #
 # box_up brings up one box for the whole file, named after it, and exports SLURM_CONF, BOX and BOX_DIR. Each test gets
 # an empty folder $T. Daemons are reached by recorded pid only: kill -STOP "$(box_pid slurmctld)".
@@ -53,6 +54,44 @@ box_setup() {
     T=$BATS_TEST_TMPDIR
     cd "$T" || return 1
 }
+
+# What a person would ask for after a test has failed, as far as it can be had: CI shows this and nothing else.
+box_tell() {
+    local log
+    [ -z "${BATS_TEST_COMPLETED:-}" ] || return 0
+    set +e
+    echo "---- machine: $(nproc) cores, load $(cut -d' ' -f1-3 /proc/loadavg), $(df -h --output=avail /tmp | tail -1 | tr -d ' ') free in /tmp"
+    tell_runs
+    for log in log out; do
+        [ ! -s "${T:-/nonexistent}/$log" ] || { echo "---- $log:" && tail -n 20 "$T/$log"; }
+    done
+    [ -d "${BOX_DIR:-/nonexistent}" ] || return 0
+    echo "---- box:"
+    "$HPCGRID" box status "$BOX"
+    timeout 20 sinfo -N -o '%N %T %E'
+    timeout 20 squeue -r -t all -o '%i %T %r %M %N %j' | head -n 40
+    for log in "$BOX_DIR"/log/*.log; do
+        echo "---- $(basename "$log"):"
+        tail -n "$([[ $log == *slurmctld.log ]] && echo 60 || echo 15)" "$log"
+    done
+    return 0
+}
+
+tell_runs() {
+    local events dir
+    for events in "${T:-/nonexistent}"/reports/*/*/events.jsonl; do
+        [ -e "$events" ] || continue
+        dir=$(dirname "$events")
+        echo "---- $dir:"
+        timeout 60 "$HPCGRID" status "$dir" --cells --no-poll 2>&1 | grep -v -- '[0-9a-f] ok' | head -n 40
+        tail -n 40 "$events"
+        find "$dir/cells" -name result.json 2>/dev/null | head -n 500 | while read -r result; do
+            jq -c 'select(.status != "ok") | {id, attempt, status, exit_code, signal, error, started, ended}' "$result"
+        done | head -n 15
+    done
+}
+
+teardown() { box_tell; }
 
 # box_pid slurmctld | slurmd-a100-1 | munged
 box_pid() {

@@ -337,6 +337,43 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     end_world(&w);
 }
 
+/* Cancelled while its node fails, is just launching it, has it at its limit...: the wish counts. */
+static void test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end(void **state)
+{
+    static const char *const words[] = { "CANCELLED", "FAILED",        "NODE_FAIL", "TIMEOUT",
+                                         "COMPLETED", "OUT_OF_MEMORY", "BOOT_FAIL", "GONE" };
+
+    (void)state;
+    for (size_t i = 0; i < 2 * N_OF(words); i++) {
+        const char *word = words[i / 2];
+        struct hg_drive_pass pass;
+        struct hg_err err = HG_ERR_INIT;
+        size_t cells = 6;
+        char config[200], counts[200];
+        struct world w;
+        double took;
+
+        snprintf(config, sizeof config,
+                 "{\"min_job_age_s\":%d,\"default\":{\"start_s\":0,\"run_s\":5000,"
+                 "\"cancelled\":\"%s\",\"result\":null}}",
+                 i % 2 ? 300 : 3, word);
+        make_world(&w, config, &cells, 1);
+        open_drive(&w);
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+            hg_fake_advance(w.exec, 1);
+        }
+        assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_RUNNING], cells);
+        assert_int_equal(hg_drive_request_cancel(&w.rd, hg_drive_state(w.drive), NULL, NULL, NULL),
+                         0);
+        took = drive_to_end(&w, &err);
+        format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+        if (strcmp(counts, "cancelled 6") != 0 || took < 0 || took > 130)
+            fail_msg("%s: %s after %g s", word, counts, took);
+        end_world(&w);
+    }
+}
+
 static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **state)
 {
     struct hg_drive_pass pass;
@@ -778,6 +815,7 @@ int main(void)
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
+        cmocka_unit_test(test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end),
         cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
         cmocka_unit_test(test_a_launch_failure_is_tried_anew_though_the_answer_got_lost),
         cmocka_unit_test(test_only_what_is_picked_runs_again),
