@@ -102,7 +102,7 @@ static void train_ten(struct rig *r, bool dropout, wk_real *out)
     for (int step = 0; step < 10; step++) {
         struct wk_pass pass = rig_pass(r, true, golden.seed, (uint32_t)step);
 
-        r->strategy->kind->before_step(r->strategy, true, &err);
+        wk_strategy_begin(r->strategy, true, &err);
         out[step] = (wk_real)rig_forward(r, &pass, step * golden.rows, golden.rows);
         if (step == 0 && !dropout)
             check_list("logits", r->kind->outputs(r->model).data, 10 * (size_t)golden.rows,
@@ -111,7 +111,7 @@ static void train_ten(struct rig *r, bool dropout, wk_real *out)
         if (step == 0) /* golden gradients are kept in fp32 */
             check_tensors(r, dropout ? golden.gradients_dropout : golden.gradients, true,
                           PICK(1e-7, 1e-4));
-        assert_int_equal(r->strategy->kind->update(r->strategy, 1.0, &err), 0);
+        assert_int_equal(wk_strategy_update(r->strategy, 1.0, &err), 0);
     }
 }
 

@@ -279,7 +279,7 @@ static void test_rnn_with_dropout(void **state)
     (void)state;
     rig_open(&m.rig, "single", comm, 16, true);
     m.pass = rig_pass(&m.rig, true, 3, 77);
-    m.rig.strategy->kind->before_step(m.rig.strategy, true, &err);
+    wk_strategy_begin(m.rig.strategy, true, &err);
     model_value(&m);
     assert_int_equal(m.rig.kind->backward(m.rig.model, &m.pass, &m.rig.batch, &err), 0);
     for (int p = 0; p < m.rig.kind->n_params; p++)

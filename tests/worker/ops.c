@@ -106,10 +106,10 @@ static void run_step(struct rig *r)
     struct hg_err err = HG_ERR_INIT;
     struct wk_pass pass = rig_pass(r, true, 1, 0);
 
-    r->strategy->kind->before_step(r->strategy, true, &err);
+    wk_strategy_begin(r->strategy, true, &err);
     rig_forward(r, &pass, 0, 61);
     assert_int_equal(r->kind->backward(r->model, &pass, &r->batch, &err), 0);
-    assert_int_equal(r->strategy->kind->update(r->strategy, 1, &err), 0);
+    assert_int_equal(wk_strategy_update(r->strategy, 1, &err), 0);
     assert_int_equal(r->dev->backend->sync(r->dev, &err), 0);
 }
 

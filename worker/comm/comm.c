@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "backends/half.h"
 #include "base/clock.h"
 #include "base/vec.h"
 #include "comm/queue.h"
@@ -95,7 +96,7 @@ double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world)
 
 size_t wk_wire_size(enum wk_wire type)
 {
-    static const size_t sizes[] = { sizeof(wk_real), sizeof(double), 1 };
+    static const size_t sizes[] = { sizeof(wk_real), sizeof(double), 1, 2 };
 
     return sizes[type];
 }
@@ -114,9 +115,22 @@ size_t wk_wire_size(enum wk_wire type)
         memcpy((real *)out + at, sum, m * sizeof(real));           \
     }
 
+static void sum_bf16(uint16_t *out, const void *const *from, int world, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = 0;
+
+        for (int k = 0; k < world; k++)
+            sum += wk_bf16_decode(((const uint16_t *)from[k])[i]);
+        out[i] = wk_bf16_encode(sum);
+    }
+}
+
 void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n)
 {
-    if (type == WK_WIRE_F64)
+    if (type == WK_WIRE_BF16)
+        sum_bf16(out, from, world, n);
+    else if (type == WK_WIRE_F64)
         SUM(double)
     else
         SUM(wk_real)
@@ -223,6 +237,11 @@ static int start(struct wk_comm *comm, const struct wk_comm_op *op, bool now, st
     return 0;
 }
 
+static enum wk_wire wire_of(enum wk_type type)
+{
+    return type == WK_REAL ? WK_WIRE_REAL : type == WK_BF16 ? WK_WIRE_BF16 : WK_WIRE_BYTE;
+}
+
 static int op_of(const struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
                  struct wk_span whole, struct wk_span part, struct wk_comm_op *op,
                  struct hg_err *err)
@@ -233,17 +252,17 @@ static int op_of(const struct wk_comm *comm, enum wk_plane plane, enum wk_coll c
     struct wk_span all = whole.data ? whole : part;
     size_t n = whole.data ? whole.n : part.n * (size_t)comm->world;
 
-    if ((sums && all.type != WK_REAL) || (parts && n % (size_t)comm->world != 0) ||
-        (part.data && part.n * (size_t)comm->world != n))
+    if ((sums && all.type != WK_REAL && all.type != WK_BF16) ||
+        (parts && n % (size_t)comm->world != 0) || (part.data && part.n * (size_t)comm->world != n))
         return hg_err_set(err, HG_E_BUG, "%s of %zu %s", wk_coll_names[coll], n,
                           wk_type_name(all.type));
     *op = (struct wk_comm_op){ .coll = coll,
                                .plane = plane,
-                               .type = all.type == WK_REAL ? WK_WIRE_REAL : WK_WIRE_BYTE,
+                               .type = wire_of(all.type),
                                .device = true,
                                .whole = whole.data,
                                .part = part.data,
-                               .n = all.type == WK_REAL ? n : n * wk_type_size(all.type) };
+                               .n = n * wk_type_size(all.type) / wk_wire_size(wire_of(all.type)) };
     if (parts && !op->part)
         op->part = (char *)whole.data +
                    (size_t)comm->rank * (n / (size_t)comm->world) * wk_type_size(all.type);

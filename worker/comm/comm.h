@@ -51,7 +51,7 @@ struct wk_comm_count {
 };
 
 /* Element types that travel. Bytes cannot be summed. */
-enum wk_wire { WK_WIRE_REAL, WK_WIRE_F64, WK_WIRE_BYTE };
+enum wk_wire { WK_WIRE_REAL, WK_WIRE_F64, WK_WIRE_BYTE, WK_WIRE_BF16 };
 
 /* One collective, as a transport sees it. */
 struct wk_comm_op {
@@ -163,7 +163,7 @@ void wk_comm_barrier(struct wk_comm *comm);
 double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world);
 /* Bytes of an element on the wire. */
 size_t wk_wire_size(enum wk_wire type);
-/* out[i] = sum of from[k][i] over k, in order, for i < n. out may be one of from. */
+/* out[i] = sum of from[k][i] over k, in order, for i < n; of bf16 numbers in fp32, rounded once. out may be one of from. */
 void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n);
 
 #endif

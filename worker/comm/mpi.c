@@ -295,9 +295,10 @@ static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Ato
     const struct run r = { .m = mpi_of(comm),
                            .op = op,
                            .waited = waited,
-                           .type = op->type == WK_WIRE_REAL  ? real
-                                   : op->type == WK_WIRE_F64 ? MPI_DOUBLE
-                                                             : MPI_BYTE,
+                           .type = op->type == WK_WIRE_REAL   ? real
+                                   : op->type == WK_WIRE_F64  ? MPI_DOUBLE
+                                   : op->type == WK_WIRE_BF16 ? MPI_UINT16_T
+                                                              : MPI_BYTE,
                            .size = wk_wire_size(op->type),
                            .rank = comm->rank,
                            .world = comm->world };

@@ -25,7 +25,9 @@ static void self_close(struct wk_comm *comm)
 
 static void move(struct wk_comm *comm, const struct wk_comm_op *op, void *to, void *from)
 {
-    enum wk_type type = op->type == WK_WIRE_REAL ? WK_REAL : WK_U8;
+    enum wk_type type = op->type == WK_WIRE_REAL   ? WK_REAL
+                        : op->type == WK_WIRE_BF16 ? WK_BF16
+                                                   : WK_U8;
 
     if (op->device)
         comm->dev->backend->copy(comm->dev, (struct wk_span){ to, op->n, type },

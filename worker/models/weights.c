@@ -87,10 +87,8 @@ static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct w
     host = malloc((size_t)t->n * sizeof *host);
     if (!host)
         return hg_err_oom(err);
-    if (wk_st_read(st, t, host, err) == 0) {
-        s->dev->backend->upload(s->dev, s->masters[index], host);
-        rc = 0;
-    }
+    if (wk_st_read(st, t, host, err) == 0)
+        rc = wk_strategy_store(s, WK_STATE_VALUE, index, host, err);
     free(host);
     return rc;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Distributed data parallel: a replica per rank, trained on its own part of every batch. Rank 0's
- * parameters and buffers go to all at the start, its buffers (running statistics) before each
- * forward. Gradients are cut into buckets in the order in which they become ready; a bucket is
- * divided by the number of ranks and summed over them as soon as its last gradient is complete, so
- * every rank takes the same step. */
+/* Replicas, as PyTorch's DistributedDataParallel has them: all start from rank 0's values; buffers
+ * are broadcast from rank 0 before a step; gradients are divided by N and summed in buckets, each on
+ * its way as soon as its last gradient is complete, beside what is left of backward. In the first
+ * step one bucket holds everything; from then on they are cut in the order in which gradients become
+ * ready. */
 #include <stdlib.h>
 
 #include "base/vec.h"
@@ -13,50 +13,72 @@
 
 /* A range of the flat gradients, and the unit whose backward completes it. */
 struct bucket {
-    struct wk_span gradients;
+    size_t first, n;
     int unit;
+};
+
+struct buckets {
+    struct bucket *items;
+    size_t n, cap;
 };
 
 struct ddp {
     struct wk_replica replica;
-    struct {
-        struct bucket *items;
-        size_t n, cap;
-    } buckets;
-    size_t next; /* bucket to send; they go strictly in order */
+    struct buckets buckets;
+    struct wk_span copies; /* of the gradients, where buckets are no views of them */
+    size_t next;           /* bucket to send; they go strictly in order */
+    long ticket;           /* of the last one */
 };
 
 /* A bucket is closed by the parameter that takes it to its cap or beyond: parameters are never
  * split. */
-static int make_buckets(struct ddp *d, struct wk_strategy *s, struct hg_err *err)
+static int cut(struct buckets *out, const struct wk_model_kind *model, double first_cap, double cap)
 {
-    double cap = s->options.first_bucket_mib * MIB;
     size_t first = 0, end = 0;
 
-    for (int i = s->model->n_params - 1; i >= 0; i--) {
-        end += wk_param_n(&s->model->params[i]);
-        if (i > 0 && (double)(end - first) * sizeof(wk_real) < cap)
+    for (int i = model->n_params - 1; i >= 0; i--) {
+        end += wk_param_n(&model->params[i]);
+        if (i > 0 && (double)(end - first) * sizeof(wk_real) < (out->n ? cap : first_cap))
             continue;
-        struct bucket *b = HG_VEC_PUSH(&d->buckets);
+        struct bucket *b = HG_VEC_PUSH(out);
 
         if (!b)
-            return hg_err_oom(err);
-        b->gradients = wk_span_part(d->replica.gradients, first, end - first);
-        b->unit = s->model->params[i].unit;
+            return -1;
+        *b = (struct bucket){ first, end - first, model->params[i].unit };
         first = end;
-        cap = s->options.bucket_mib * MIB;
     }
     return 0;
+}
+
+static int cut_for(struct ddp *d, struct wk_strategy *s, bool rebuilt, struct hg_err *err)
+{
+    const double all = 1e300;
+
+    d->buckets.n = 0;
+    if (cut(&d->buckets, s->model, rebuilt ? s->options.first_bucket_mib * MIB : all,
+            rebuilt ? s->options.bucket_mib * MIB : all) < 0)
+        return hg_err_oom(err);
+    return 0;
+}
+
+static enum wk_type copy_type(const struct wk_strategy_options *o)
+{
+    return o->bf16_gradients ? WK_BF16 : WK_REAL;
 }
 
 static int ddp_open(struct wk_strategy *s, struct hg_err *err)
 {
     struct ddp *d = calloc(1, sizeof *d);
+    bool copies = s->options.bucket_copies || s->options.bf16_gradients;
 
     s->own = d;
     if (!d)
         return hg_err_oom(err);
-    return wk_replica_open(&d->replica, s, err) < 0 || make_buckets(d, s, err) < 0 ? -1 : 0;
+    if (wk_replica_open(&d->replica, s, err) < 0 || cut_for(d, s, false, err) < 0)
+        return -1;
+    return copies ? wk_dev_alloc(s->dev, WK_MEM_COMM, copy_type(&s->options), wk_model_n(s->model),
+                                 &d->copies, err)
+                  : 0;
 }
 
 static void ddp_close(struct wk_strategy *s)
@@ -65,6 +87,7 @@ static void ddp_close(struct wk_strategy *s)
 
     if (d) {
         wk_replica_close(&d->replica, s);
+        wk_dev_free(s->dev, WK_MEM_COMM, &d->copies);
         HG_VEC_DONE(&d->buckets);
     }
     free(d);
@@ -74,6 +97,8 @@ static int send_buffers(struct wk_strategy *s, struct hg_err *err)
 {
     struct ddp *d = s->own;
 
+    if (!d->replica.buffers.n)
+        return 0;
     return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->replica.buffers, err);
 }
 
@@ -86,11 +111,13 @@ static int ddp_start(struct wk_strategy *s, struct hg_err *err)
     return send_buffers(s, err);
 }
 
-static void ddp_round(struct wk_strategy *s)
+static int ddp_round(struct wk_strategy *s, struct hg_err *err)
 {
     struct ddp *d = s->own;
 
+    (void)err;
     wk_replica_round(&d->replica, s);
+    return 0;
 }
 
 static int ddp_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
@@ -103,19 +130,39 @@ static int ddp_before_step(struct wk_strategy *s, bool training, struct hg_err *
     return send_buffers(s, err);
 }
 
+/* Between gradients and what travels: a view needs nothing. */
+static void convert(struct wk_strategy *s, struct wk_span to, struct wk_span from)
+{
+    if (to.type == from.type)
+        s->dev->backend->copy(s->dev, to, from);
+    else
+        s->dev->backend->convert(s->dev, to, from);
+}
+
+static int send_bucket(struct wk_strategy *s, const struct bucket *b, struct hg_err *err)
+{
+    struct ddp *d = s->own;
+    struct wk_span gradients = wk_span_part(d->replica.gradients, b->first, b->n), out = gradients;
+
+    if (s->comm->world > 1)
+        s->dev->backend->scale(s->dev, gradients, 1.0 / s->comm->world);
+    if (d->copies.data) {
+        out = wk_span_part(d->copies, b->first, b->n);
+        convert(s, out, gradients);
+    }
+    return wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_REDUCE, out, WK_NONE, &d->ticket,
+                         err);
+}
+
 static int ddp_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct ddp *d = s->own;
 
     if (s->partial)
         return 0;
-    for (; d->next < d->buckets.n && d->buckets.items[d->next].unit >= unit; d->next++) {
-        struct wk_span gradients = d->buckets.items[d->next].gradients;
-
-        s->dev->backend->scale(s->dev, gradients, 1.0 / s->comm->world);
-        if (wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_REDUCE, gradients, err) < 0)
+    for (; d->next < d->buckets.n && d->buckets.items[d->next].unit >= unit; d->next++)
+        if (send_bucket(s, &d->buckets.items[d->next], err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -126,21 +173,39 @@ static int ddp_update(struct wk_strategy *s, double lr, struct hg_err *err)
     if (d->next != d->buckets.n)
         return hg_err_set(err, HG_E_BUG, "%zu of %zu gradient buckets were reduced", d->next,
                           d->buckets.n);
+    if (wk_comm_wait(s->comm, d->ticket, err) < 0)
+        return -1;
+    if (d->copies.data)
+        convert(s, d->replica.gradients, d->copies);
     wk_replica_update(&d->replica, s, lr);
-    return 0;
+    return s->work.steps == 1 ? cut_for(d, s, true, err) : 0;
 }
 
-static void ddp_expect(const struct wk_strategy *s, long steps, long evals, struct wk_expected *out)
+static void ddp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
 {
-    const struct ddp *d = s->own;
-    double params = (double)wk_model_n(s->model) * sizeof(wk_real);
-    double buffers = (double)wk_model_buffers_n(s->model) * sizeof(wk_real);
-    int world = s->comm->world;
+    const struct wk_strategy_options *o = shape->options;
 
-    wk_replica_expect(&d->replica, out);
-    out->ring_bytes[WK_COLL_ALL_REDUCE] = (double)steps * 2 * (world - 1) / world * params;
-    out->ring_bytes[WK_COLL_BROADCAST] =
-        world > 1 ? params + buffers + (double)(steps + evals) * buffers : 0;
+    wk_replica_state(shape, mem_bytes);
+    if (o->bucket_copies || o->bf16_gradients)
+        mem_bytes[WK_MEM_COMM] =
+            (double)wk_model_n(shape->model) * (double)wk_type_size(copy_type(o));
+}
+
+static void ddp_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                       struct wk_expected *out)
+{
+    const struct wk_strategy_options *o = shape->options;
+    double n = (double)wk_model_n(shape->model), wire = (double)wk_type_size(copy_type(o));
+    double buffers = (double)wk_model_buffers_n(shape->model) * sizeof(wk_real);
+    double casts = buffers > 0 ? 1 + (double)work->steps + (double)work->evals : 0;
+    struct buckets b = { 0 };
+
+    if (cut(&b, shape->model, o->first_bucket_mib * MIB, o->bucket_mib * MIB) == 0)
+        wk_expect_add(out, shape, WK_COLL_ALL_REDUCE,
+                      work->steps ? 1 + (double)(work->steps - 1) * (double)b.n : 0,
+                      (double)work->steps * n * wire);
+    wk_expect_add(out, shape, WK_COLL_BROADCAST, 1 + casts, n * sizeof(wk_real) + casts * buffers);
+    HG_VEC_DONE(&b);
 }
 
 const struct wk_strategy_kind wk_strategy_ddp = {
@@ -152,5 +217,6 @@ const struct wk_strategy_kind wk_strategy_ddp = {
     .before_step = ddp_before_step,
     .after_backward = ddp_after_backward,
     .update = ddp_update,
+    .state = ddp_state,
     .expect = ddp_expect,
 };

@@ -87,7 +87,7 @@ static double decay_of(const struct wk_strategy *s, int param)
 
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
-    struct wk_update u = { .lr = lr, .step = ++s->updates, .control = s->control };
+    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
     size_t at = 0, n;
 
     if (s->control.data) {
@@ -110,18 +110,15 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
     }
 }
 
-void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out)
+void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
 {
-    double model_bytes = (double)r->values.n * sizeof(wk_real);
-    double copy_bytes = (double)r->copies.n * (double)wk_type_size(r->copies.type);
+    double n = (double)wk_model_n(shape->model), real = sizeof(wk_real);
 
-    *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
-    out->mem_bytes[WK_MEM_PARAMETERS] =
-        (r->copies.n ? copy_bytes : model_bytes) + (double)r->buffers.n * sizeof(wk_real);
-    out->mem_bytes[WK_MEM_OPTIMIZER] = r->copies.n ? model_bytes : 0;
-    out->mem_bytes[WK_MEM_GRADIENTS] = model_bytes;
-    for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
-        out->mem_bytes[WK_MEM_OPTIMIZER] += (double)r->slots[k].n * sizeof(wk_real);
-    if (r->norm.n) /* and the control */
-        out->mem_bytes[WK_MEM_OPTIMIZER] += (1 + WK_CONTROL_N) * sizeof(wk_real);
+    mem_bytes[WK_MEM_PARAMETERS] =
+        n * wk_shape_value_bytes(shape) + (double)wk_model_buffers_n(shape->model) * real;
+    mem_bytes[WK_MEM_GRADIENTS] = n * real;
+    mem_bytes[WK_MEM_OPTIMIZER] =
+        n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0));
+    if (wk_shape_control(shape)) /* the control, and a norm */
+        mem_bytes[WK_MEM_OPTIMIZER] += (1 + WK_CONTROL_N) * real;
 }

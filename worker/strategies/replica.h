@@ -22,6 +22,7 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
-void wk_replica_expect(const struct wk_replica *r, struct wk_expected *out);
+/* wk_strategy_kind.state of a whole copy. */
+void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);
 
 #endif

@@ -17,9 +17,11 @@ static void single_close(struct wk_strategy *s)
     free(s->own);
 }
 
-static void single_round(struct wk_strategy *s)
+static int single_round(struct wk_strategy *s, struct hg_err *err)
 {
+    (void)err;
     wk_replica_round(s->own, s);
+    return 0;
 }
 
 static int single_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
@@ -37,12 +39,10 @@ static int single_update(struct wk_strategy *s, double lr, struct hg_err *err)
     return 0;
 }
 
-static void single_expect(const struct wk_strategy *s, long steps, long evals,
+static void single_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
                           struct wk_expected *out)
 {
-    (void)steps;
-    (void)evals;
-    wk_replica_expect(s->own, out);
+    (void)shape, (void)work, (void)out; /* nothing is sent */
 }
 
 const struct wk_strategy_kind wk_strategy_single = {
@@ -52,5 +52,6 @@ const struct wk_strategy_kind wk_strategy_single = {
     .round = single_round,
     .before_step = single_before_step,
     .update = single_update,
+    .state = wk_replica_state,
     .expect = single_expect,
 };

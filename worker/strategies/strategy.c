@@ -71,7 +71,10 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
         if (!host)
             return hg_err_oom(err);
         wk_param_init(&m->params[i], i, seed, host);
-        s->dev->backend->upload(s->dev, s->masters[i], host);
+        if (wk_strategy_store(s, WK_STATE_VALUE, i, host, err) < 0) {
+            free(host);
+            return -1;
+        }
         free(host);
     }
     if (s->options.weights && wk_weights_load(s->options.weights, s, err) < 0)
@@ -135,10 +138,8 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
     }
     if (open_control(s, err) < 0 || kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
         goto fail;
-    if (kind->start && kind->start(s, err) < 0)
+    if ((kind->start && kind->start(s, err) < 0) || wk_strategy_round(s, err) < 0)
         goto fail;
-    if (kind->round)
-        kind->round(s);
     return s;
 fail:
     wk_strategy_close(s);
@@ -158,6 +159,128 @@ void wk_strategy_close(struct wk_strategy *s)
     free(s);
 }
 
+/* ---- State from and to the host ---- */
+
+static struct wk_span place_of(const struct wk_strategy *s, int state, int param)
+{
+    return state == WK_STATE_VALUE ? s->masters[param]
+                                   : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
+}
+
+int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real *host,
+                      struct hg_err *err)
+{
+    if (s->kind->store)
+        return s->kind->store(s, state, param, host, err);
+    s->dev->backend->upload(s->dev, place_of(s, state, param), host);
+    return 0;
+}
+
+int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
+                      struct hg_err *err)
+{
+    if (s->kind->fetch)
+        return s->kind->fetch(s, state, param, host, err);
+    s->dev->backend->download(s->dev, host, place_of(s, state, param));
+    return s->dev->backend->sync(s->dev, err);
+}
+
+int wk_strategy_round(struct wk_strategy *s, struct hg_err *err)
+{
+    s->work.starts++;
+    return s->kind->round ? s->kind->round(s, err) : 0;
+}
+
+/* ---- What is expected ---- */
+
+struct wk_strategy_options wk_strategy_defaults(const char *name, bool framework)
+{
+    struct wk_strategy_options o = { .bucket_mib = 25, .first_bucket_mib = 1 };
+    bool stage_3 = strcmp(name, "deepspeed_stage_3") == 0;
+    bool zero = strncmp(name, "deepspeed", 9) == 0 && !stage_3;
+
+    o.reduce_elems = framework ? 200e6 : 25 * 1024 * 1024 / 4.0;
+    o.bucket_copies = framework && strcmp(name, "ddp") == 0;
+    o.wrap_model = framework && strcmp(name, "fsdp") == 0;
+    o.all_reduce = o.framework_state = framework && zero;
+    o.prefetch_elems = 5e7;
+    if (framework && stage_3) {
+        o.persistence_threshold = 1e5;
+        o.max_live = o.max_reuse_distance = 1e9;
+    }
+    return o;
+}
+
+struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
+{
+    return (struct wk_strategy_shape){ .model = s->model,
+                                       .optim = s->optim,
+                                       .options = &s->options,
+                                       .precision = s->dev->precision,
+                                       .rank = s->comm->rank,
+                                       .world = s->comm->world };
+}
+
+void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
+{
+    struct wk_strategy_shape shape = wk_strategy_shape(s);
+
+    *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
+    s->kind->state(&shape, out->mem_bytes);
+    s->kind->expect(&shape, &s->work, out);
+}
+
+bool wk_shape_mixed(const struct wk_strategy_shape *shape)
+{
+    return shape->precision == WK_MIXED_BF16 || shape->precision == WK_MIXED_FP16;
+}
+
+double wk_shape_value_bytes(const struct wk_strategy_shape *shape)
+{
+    return wk_shape_mixed(shape) ? 2 : sizeof(wk_real);
+}
+
+bool wk_shape_control(const struct wk_strategy_shape *shape)
+{
+    return shape->precision == WK_MIXED_FP16 || shape->optim->clip_norm > 0;
+}
+
+void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shape,
+                   enum wk_coll coll, double calls, double payload_bytes)
+{
+    out->calls[coll] += calls;
+    out->payload_bytes[coll] += payload_bytes;
+    out->ring_bytes[coll] += wk_ring_bytes(coll, payload_bytes, shape->world);
+}
+
+/* ---- Work ---- */
+
+int wk_strategy_begin(struct wk_strategy *s, bool training, struct hg_err *err)
+{
+    s->training = training;
+    s->comm->step = s->updates;
+    if (!training)
+        s->work.evals++;
+    return s->kind->before_step ? s->kind->before_step(s, training, err) : 0;
+}
+
+int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err)
+{
+    s->work.steps++;
+    s->updates++;
+    return s->kind->update(s, lr, err);
+}
+
+int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_pass pass = { .strategy = s };
+
+    for (int unit = 0; unit < s->model->n_units; unit++)
+        if (wk_before_forward(&pass, unit, err) < 0 || wk_after_forward(&pass, unit, err) < 0)
+            return -1;
+    return 0;
+}
+
 typedef int hook(struct wk_strategy *s, int unit, struct hg_err *err);
 
 static int call(hook *const *h, const struct wk_pass *pass, int unit, struct hg_err *err)
@@ -167,6 +290,10 @@ static int call(hook *const *h, const struct wk_pass *pass, int unit, struct hg_
 
 int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
+    if (pass->strategy && unit == 0 && pass->strategy->training)
+        pass->strategy->work.passes++;
+    else if (pass->strategy && unit == 0)
+        pass->strategy->work.eval_passes++;
     return pass->strategy ? call(&pass->strategy->kind->before_forward, pass, unit, err) : 0;
 }
 

@@ -10,9 +10,41 @@
 #include "models/model.h"
 #include "train/optim.h"
 
+/* What a cell may choose; wk_strategy_defaults fills it for a strategy. */
 struct wk_strategy_options {
-    double bucket_mib, first_bucket_mib; /* ddp */
     const char *weights; /* safetensors file that parameters start from; NULL: the model's init */
+    /* ddp */
+    double bucket_mib, first_bucket_mib;
+    bool bucket_copies;  /* buckets are copies of the gradients, as PyTorch's default; else views */
+    bool bf16_gradients; /* gradients are rounded to bf16 on the way */
+    /* fsdp */
+    bool wrap_model;         /* the whole model is gathered at a time; else layer by layer */
+    bool keep_after_forward; /* do not free a layer's values until its backward is over */
+    bool no_backward_prefetch;
+    /* deepspeed */
+    bool all_reduce;      /* gradients are all-reduced and each rank keeps its part; else they are
+                             reduce-scattered */
+    bool framework_state; /* buckets in two buffers of their own, updates on a copy of the values:
+                             what DeepSpeed keeps besides its definition */
+    double reduce_elems;  /* elements of a gradient bucket */
+    /* deepspeed_stage_3, in elements */
+    double persistence_threshold, max_live, max_reuse_distance, prefetch_elems;
+};
+
+/* What a strategy is used for; enough to say what it will send and store. */
+struct wk_strategy_shape {
+    const struct wk_model_kind *model;
+    const struct wk_optim *optim;
+    const struct wk_strategy_options *options;
+    enum wk_precision precision;
+    int rank, world;
+};
+
+/* What was asked of a strategy. */
+struct wk_work {
+    long starts;        /* times that values were set from the host */
+    long steps, passes; /* of the training */
+    long evals, eval_passes;
 };
 
 struct wk_strategy {
@@ -28,16 +60,21 @@ struct wk_strategy {
     struct wk_span control;  /* of updates, where the gradient is clipped or the loss scaled */
     struct wk_span *buffers; /* one per buffer */
     struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
-    long updates;            /* optimizer steps that were taken */
+    long updates;            /* optimizer steps that were taken, also before a checkpoint */
     bool partial;            /* more passes follow before the update: gradients wait */
+    bool training;           /* the passes are those of a step, else of an evaluation */
+    struct wk_work work;     /* of this process */
     void *own;               /* of the kind */
 };
 
 /* What a strategy's definition says it does on each rank. */
 struct wk_expected {
-    double ring_bytes[WK_COLLS];      /* of the whole training, all steps */
+    double calls[WK_COLLS], payload_bytes[WK_COLLS], ring_bytes[WK_COLLS]; /* of all the work */
     double mem_bytes[WK_MEM_CLASSES]; /* peaks; negative: the strategy has no say */
 };
+
+/* Values of a parameter, or slot k of its optimizer state as WK_STATE_SLOT + k. */
+enum { WK_STATE_VALUE, WK_STATE_SLOT };
 
 /* One file, one entry in strategy.c. The hooks may be NULL where a strategy has nothing to do. */
 struct wk_strategy_kind {
@@ -47,8 +84,13 @@ struct wk_strategy_kind {
     void (*close)(struct wk_strategy *s);
     /* Once, after every rank has set its values: make all ranks start from rank 0's. */
     int (*start)(struct wk_strategy *s, struct hg_err *err);
-    /* After masters were set from the host: make the copies that passes read. */
-    void (*round)(struct wk_strategy *s);
+    /* After values were set from the host: make the copies that passes read, on all ranks. */
+    int (*round)(struct wk_strategy *s, struct hg_err *err);
+    /* Keep what this rank has of a whole parameter; give out a whole one, which every rank calls. NULL where
+     * masters and slots are whole. */
+    int (*store)(struct wk_strategy *s, int state, int param, const wk_real *host,
+                 struct hg_err *err);
+    int (*fetch)(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err);
     /* Before the passes of a step (training) or of an evaluation: clear gradients, refresh buffers.
      */
     int (*before_step)(struct wk_strategy *s, bool training, struct hg_err *err);
@@ -60,7 +102,11 @@ struct wk_strategy_kind {
     int (*after_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
     /* Wait for what is on its way and take the optimizer's step. */
     int (*update)(struct wk_strategy *s, double lr, struct hg_err *err);
-    void (*expect)(const struct wk_strategy *s, long steps, long evals, struct wk_expected *out);
+    /* From the definition, without a device or ranks: peaks of parameters, gradients, optimizer and comm on this
+     * rank, and what is sent for so much work (in training's plane). */
+    void (*state)(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);
+    void (*expect)(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                   struct wk_expected *out);
 };
 
 /* Names and limits of every strategy hpcgrid knows, from base/strategies.def. */
@@ -84,6 +130,35 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                      const struct wk_strategy_options *options, uint64_t seed,
                                      struct hg_err *err);
 void wk_strategy_close(struct wk_strategy *s);
+
+/* The same for all work so far, memory included. */
+void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out);
+struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s);
+/* The options of that strategy where a cell says nothing: its textbook, or what the framework it is known from
+ * does (PyTorch's DDP, Lightning Fabric's FSDP and DeepSpeed). */
+struct wk_strategy_options wk_strategy_defaults(const char *name, bool framework);
+
+/* A step or an evaluation begins; an update ends a step. */
+int wk_strategy_begin(struct wk_strategy *s, bool training, struct hg_err *err);
+int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err);
+/* Take part in an evaluation pass of other ranks without one of one's own. */
+int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err);
+
+/* A whole parameter's state from and to host memory; all ranks call them in the same order. After the last store comes
+ * wk_strategy_round. */
+int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real *host,
+                      struct hg_err *err);
+int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
+                      struct hg_err *err);
+int wk_strategy_round(struct wk_strategy *s, struct hg_err *err);
+
+/* For state and expect: the bytes of an element that passes read; of a control, if there is one; add
+ * some collectives. */
+double wk_shape_value_bytes(const struct wk_strategy_shape *shape);
+bool wk_shape_mixed(const struct wk_strategy_shape *shape);
+bool wk_shape_control(const struct wk_strategy_shape *shape);
+void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shape,
+                   enum wk_coll coll, double calls, double payload_bytes);
 
 /* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);

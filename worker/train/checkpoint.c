@@ -217,18 +217,37 @@ static int write_span(struct wk_st_writer *w, struct wk_dev *dev, struct wk_span
     return rc;
 }
 
+/* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it goes on taking part. */
+static int write_state(const struct wk_train *t, int state, struct wk_st_writer *w,
+                       struct hg_err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; i < t->kind->n_params; i++) {
+        size_t n = wk_param_n(&t->kind->params[i]);
+        wk_real *host = malloc(n * sizeof *host);
+
+        if (!host)
+            return hg_err_oom(err);
+        if (wk_strategy_fetch(t->strategy, state, i, host, err) < 0 ||
+            (w && rc == 0 && wk_st_write(w, host, n * sizeof *host, err) < 0))
+            rc = -1;
+        free(host);
+    }
+    return rc;
+}
+
 static int write_values(const struct wk_train *t, struct wk_st_writer *w, struct hg_err *err)
 {
     const struct wk_strategy *s = t->strategy;
     struct series series[N_SERIES];
+    int rc = 0;
 
-    for (int i = 0; i < t->kind->n_params; i++)
-        if (write_span(w, t->dev, s->masters[i], err) < 0)
-            return -1;
-    for (int k = 0; k < t->optim.kind->slots; k++)
-        for (int i = 0; i < t->kind->n_params; i++)
-            if (write_span(w, t->dev, s->slots[i * WK_OPTIM_SLOTS_MAX + k], err) < 0)
-                return -1;
+    for (int state = 0; state <= t->optim.kind->slots; state++)
+        if (write_state(t, state, w, err) < 0)
+            rc = -1;
+    if (rc < 0 || !w)
+        return rc;
     for (int i = 0; i < t->kind->n_buffers; i++)
         if (write_span(w, t->dev, s->buffers[i], err) < 0)
             return -1;
@@ -248,14 +267,13 @@ static int write_file(const struct wk_train *t, double train_s, double epoch_s, 
     struct wk_st_writer *w = NULL;
     int rc = -1;
 
-    if (!metadata || list_tensors(t, &list) < 0) {
+    if (!metadata || list_tensors(t, &list) < 0)
         hg_err_oom(err);
+    else if (t->comm->rank == 0)
+        w = wk_st_create(t->checkpoint, list.items, list.n, metadata, err);
+    if (write_values(t, w, err) < 0 || (t->comm->rank == 0 && !w))
         goto out;
-    }
-    w = wk_st_create(t->checkpoint, list.items, list.n, metadata, err);
-    if (!w || write_values(t, w, err) < 0)
-        goto out;
-    rc = wk_st_commit(w, err);
+    rc = w ? wk_st_commit(w, err) : 0;
     w = NULL;
 out:
     wk_st_abort(w);
@@ -270,12 +288,12 @@ static int save(const struct wk_train *t, double train_s, double epoch_s, bool f
 {
     double failed = 0;
 
-    if (t->comm->rank == 0 && write_file(t, train_s, epoch_s, finished, err) < 0)
+    if (write_file(t, train_s, epoch_s, finished, err) < 0)
         failed = 1;
     if (wk_comm_sum(t->comm, &failed, 1, err) < 0)
         return -1;
-    if (failed > 0 && t->comm->rank != 0)
-        return hg_err_set(err, HG_E_ENV, "rank 0 could not write the checkpoint");
+    if (failed > 0 && err->code == HG_E_NONE)
+        return hg_err_set(err, HG_E_ENV, "another rank could not write the checkpoint");
     if (failed > 0)
         return hg_err_wrap(err, "checkpoint after step %ld", t->steps_done);
     return 0;
@@ -293,24 +311,41 @@ int wk_checkpoint_finish(struct wk_train *t, struct hg_err *err)
 
 /* ---- Reading ---- */
 
-static int read_span(const struct wk_st *st, const char *name, struct wk_span to,
-                     struct wk_dev *dev, struct hg_err *err)
+/* n values, yours; NULL on failure. */
+static wk_real *read_tensor(const struct wk_st *st, const char *name, size_t n, struct hg_err *err)
 {
     const struct wk_st_tensor *t = wk_st_find(st, name);
     wk_real *host;
+
+    if (!t || t->n != n || strcmp(t->dtype, WK_ST_REAL) != 0) {
+        hg_err_set(err, HG_E_INPUT, "the checkpoint is damaged: no tensor %s of %zu values", name,
+                   n);
+        hg_err_at(err, st->path, "");
+        return NULL;
+    }
+    host = malloc((n + 1) * sizeof *host);
+    if (!host)
+        hg_err_oom(err);
+    else if (wk_st_read_any(st, t, host, err) == 0)
+        return host;
+    free(host);
+    return NULL;
+}
+
+static int read_param(struct wk_train *t, const struct wk_st *st, int state, int param,
+                      struct hg_err *err)
+{
+    const struct wk_param *p = &t->kind->params[param];
+    char name[160];
+    wk_real *host;
     int rc;
 
-    if (!t || t->n != to.n || strcmp(t->dtype, WK_ST_REAL) != 0) {
-        hg_err_set(err, HG_E_INPUT, "the checkpoint is damaged: no tensor %s of %zu values", name,
-                   to.n);
-        return hg_err_at(err, st->path, "");
-    }
-    host = malloc((to.n + 1) * sizeof *host);
-    if (!host)
-        return hg_err_oom(err);
-    rc = wk_st_read_any(st, t, host, err);
-    if (rc == 0)
-        dev->backend->upload(dev, to, host);
+    if (state == WK_STATE_VALUE)
+        snprintf(name, sizeof name, "%s", p->name);
+    else
+        snprintf(name, sizeof name, "optimizer.%d.%s", state - WK_STATE_SLOT, p->name);
+    host = read_tensor(st, name, wk_param_n(p), err);
+    rc = host ? wk_strategy_store(t->strategy, state, param, host, err) : -1;
     free(host);
     return rc;
 }
@@ -320,23 +355,21 @@ static int read_values(struct wk_train *t, const struct wk_st *st, struct hg_err
     struct wk_strategy *s = t->strategy;
     char name[160];
 
-    for (int i = 0; i < t->kind->n_params; i++) {
-        if (read_span(st, t->kind->params[i].name, s->masters[i], t->dev, err) < 0)
-            return -1;
-        for (int k = 0; k < t->optim.kind->slots; k++) {
-            snprintf(name, sizeof name, "optimizer.%d.%s", k, t->kind->params[i].name);
-            if (read_span(st, name, s->slots[i * WK_OPTIM_SLOTS_MAX + k], t->dev, err) < 0)
+    for (int state = 0; state <= t->optim.kind->slots; state++)
+        for (int i = 0; i < t->kind->n_params; i++)
+            if (read_param(t, st, state, i, err) < 0)
                 return -1;
-        }
-    }
     for (int i = 0; i < t->kind->n_buffers; i++) {
+        wk_real *host;
+
         snprintf(name, sizeof name, "buffer.%s", t->kind->buffers[i].name);
-        if (read_span(st, name, s->buffers[i], t->dev, err) < 0)
+        host = read_tensor(st, name, (size_t)t->kind->buffers[i].n, err);
+        if (!host)
             return -1;
+        t->dev->backend->upload(t->dev, s->buffers[i], host);
+        free(host);
     }
-    if (s->kind->round)
-        s->kind->round(s);
-    return 0;
+    return wk_strategy_round(s, err);
 }
 
 static int read_series(struct wk_train *t, const struct wk_st *st, struct hg_err *err)

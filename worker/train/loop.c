@@ -57,13 +57,6 @@ static struct wk_pass pass_of(const struct wk_train *t, bool training)
                              .strategy = t->strategy };
 }
 
-static int before_step(struct wk_train *t, bool training, struct hg_err *err)
-{
-    const struct wk_strategy_kind *kind = t->strategy->kind;
-
-    return kind->before_step ? kind->before_step(t->strategy, training, err) : 0;
-}
-
 /* ---- One step, one epoch ---- */
 
 /* Rows of one pass of an optimizer step, and of all its passes. */
@@ -126,14 +119,14 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
 {
     int first = step_first(t, step), end = step_end(t, step), rows = step_rows(t, step);
 
-    if (before_step(t, true, err) < 0)
+    if (wk_strategy_begin(t->strategy, true, err) < 0)
         return -1;
     for (int pass = first; pass < end; pass++) {
         t->strategy->partial = pass + 1 < end;
         if (train_pass(t, pass, end - first > 1 ? (double)pass_rows(t, pass) / rows : 0, err) < 0)
             return -1;
     }
-    if (t->strategy->kind->update(t->strategy, lr, err) < 0)
+    if (wk_strategy_update(t->strategy, lr, err) < 0)
         return -1;
     t->steps_done++;
     return 0;
@@ -378,10 +371,9 @@ static int eval_answers(struct wk_train *t, struct hg_err *err)
     struct wk_qa_score score;
     double start = hg_clock_mono_s();
 
-    if (before_step(t, false, err) < 0 ||
+    if (wk_strategy_begin(t->strategy, false, err) < 0 ||
         wk_qa_eval(&t->qa, t->model, &pass, t->comm, &score, err) < 0)
         return -1;
-    t->evals_done++;
     t->result->evaluated = true;
     t->result->eval_loss = score.loss;
     t->result->accuracy = -1;
@@ -396,6 +388,8 @@ static int eval_answers(struct wk_train *t, struct hg_err *err)
 static int eval_rows(struct wk_train *t, struct hg_err *err)
 {
     int room = (int)(t->eval_batch.sample.n), rc = -1;
+    int most = (t->test.n + t->comm->world - 1) / t->comm->world;
+    int passes = (most + room - 1) / room;
     int32_t *ids = malloc((size_t)room * sizeof *ids);
     struct wk_span out = WK_NONE;
     double sums[2] = { 0 }, start = hg_clock_mono_s();
@@ -405,19 +399,20 @@ static int eval_rows(struct wk_train *t, struct hg_err *err)
         goto out;
     }
     if (wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, 2, &out, err) < 0 ||
-        before_step(t, false, err) < 0)
+        wk_strategy_begin(t->strategy, false, err) < 0)
         goto out;
-    for (int at = t->comm->rank; at < t->test.n;) {
+    /* every rank takes part in as many passes as the one with the most samples */
+    for (int pass = 0, at = t->comm->rank; pass < passes; pass++) {
         int rows = 0;
 
         for (; rows < room && at < t->test.n; at += t->comm->world)
             ids[rows++] = at;
-        if (score_batch(t, ids, rows, out, sums, err) < 0)
+        if ((rows ? score_batch(t, ids, rows, out, sums, err)
+                  : wk_strategy_idle_pass(t->strategy, err)) < 0)
             goto out;
     }
     if (wk_comm_sum(t->comm, sums, 2, err) < 0)
         goto out;
-    t->evals_done++;
     t->result->evaluated = true;
     t->result->eval_loss = sums[0] / t->test.n;
     t->result->accuracy = sums[1] / t->test.n;

@@ -12,6 +12,7 @@
 #include "data/squad_eval.h"
 #include "data/synthetic.h"
 #include "data/wordpiece.h"
+#include "strategies/strategy.h"
 
 /* ---- Where the files are ---- */
 
@@ -372,11 +373,27 @@ static int eval_batch(struct evaluation *e, const int32_t *ids, int rows, struct
     return 0;
 }
 
+/* Passes of the rank that has the most features. */
+static int passes_most(const struct wk_features *f, int world, int room)
+{
+    int most = 0;
+
+    for (int rank = 0; rank < world; rank++) {
+        int n = 0;
+
+        for (size_t i = 0; i < f->n; i++)
+            n += (int)(f->items[i].question % (uint32_t)world) == rank;
+        most = n > most ? n : most;
+    }
+    return (most + room - 1) / room;
+}
+
 /* All features of this rank's questions. */
 static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_err *err)
 {
     const struct wk_features *f = &e->qa->test;
     int room = e->qa->test_batch.rows_max, rows = 0, rc = 0;
+    int left = passes_most(f, comm->world, room);
     int32_t *ids = malloc((size_t)room * sizeof *ids);
 
     if (!ids)
@@ -387,8 +404,11 @@ static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_e
         if (rows == room || (i + 1 == f->n && rows)) {
             rc = eval_batch(e, ids, rows, err);
             rows = 0;
+            left--;
         }
     }
+    for (; left > 0 && rc == 0; left--)
+        rc = wk_strategy_idle_pass(e->pass->strategy, err);
     free(ids);
     return rc;
 }

@@ -139,6 +139,7 @@ static json_t *encode_comm(const struct wk_result *r, enum wk_plane plane)
         if (plane == WK_PLANE_TRAIN) {
             json_object_set_new(entry, "exposed_s", hg_json_number(count->exposed_s));
             json_object_set_new(entry, "expected_bytes", hg_json_number(expected));
+            json_object_set_new(entry, "expected_calls", hg_json_number(r->expected.calls[coll]));
         }
         json_object_set_new(o, wk_coll_names[coll], entry);
     }

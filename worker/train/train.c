@@ -253,12 +253,20 @@ static struct wk_dev *open_device(const struct wk_config *c, const struct wk_bac
     return backend->open(&options, err);
 }
 
+static struct wk_strategy_options strategy_options(const struct wk_config *c)
+{
+    struct wk_strategy_options o = wk_strategy_defaults(c->strategy, false);
+
+    o.bucket_mib = c->bucket_cap_mb;
+    o.first_bucket_mib = c->first_bucket_mb;
+    o.weights = c->init;
+    return o;
+}
+
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
-    struct wk_strategy_options options = { .bucket_mib = c->bucket_cap_mb,
-                                           .first_bucket_mib = c->first_bucket_mb,
-                                           .weights = c->init };
+    struct wk_strategy_options options = strategy_options(c);
     const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
     const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
 
@@ -334,7 +342,7 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
     if (wk_comm_gather(t->comm, r->ranks, sizeof *r->ranks, err) < 0)
         return -1;
     memcpy(r->counts, t->comm->counts, sizeof r->counts);
-    t->strategy->kind->expect(t->strategy, t->steps_done, t->evals_done, &r->expected);
+    wk_strategy_expect(t->strategy, &r->expected);
     r->has_expected = true;
     return 0;
 }
