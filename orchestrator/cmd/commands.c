@@ -12,6 +12,7 @@ extern const struct hg_cmd hg_cmd_doctor;
 extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
+extern const struct hg_cmd hg_cmd_logs;
 extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_report;
 extern const struct hg_cmd hg_cmd_resume;
@@ -31,6 +32,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_run,
     &hg_cmd_status,
     &hg_cmd_watch,
+    &hg_cmd_logs,
     &hg_cmd_cancel,
     &hg_cmd_resume,
     &hg_cmd_collect,

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+#include "model/select.h"
+#include "run/attempt.h"
+#include "run/collect.h"
+
+#define FOLLOW_S 0.25
+#define CHUNK 65536
+
+static const char *reports, *wanted;
+static bool only_out, only_err, follow;
+static long lines = 20;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_INT, 'n', "lines", &lines, "N", "the last N lines of each (20); 0: all", 0, 1e9 },
+    { HG_OPT_FLAG, 'f', "follow", &follow, NULL, "go on until the cell's attempt has ended", 0, 0 },
+    { HG_OPT_FLAG, 0, "out", &only_out, NULL, "only what it printed on stdout", 0, 0 },
+    { HG_OPT_FLAG, 0, "err", &only_err, NULL, "only what it printed on stderr", 0, 0 },
+    { HG_OPT_STRING, 0, "attempt", &wanted, "S.R", "this attempt instead of the newest", 0, 0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { 0 },
+};
+
+/* ---- Which cells ---- */
+
+/* What the user asked for: a selector, the beginning of an id, or neither. */
+struct asked {
+    struct hg_selector *select;
+    const char *id;
+};
+
+static int read_asked(const char *word, struct asked *a, struct hg_err *err)
+{
+    *a = (struct asked){ 0 };
+    if (!word)
+        return 0;
+    if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] ==
+        '\0')
+        a->id = word;
+    else
+        a->select = hg_selector_parse(word, err);
+    return a->id || a->select ? 0 : -1;
+}
+
+static bool is_bad(const char *status)
+{
+    static const char *const fine[] = { "ok", "pending", "running", "waiting", "cancelled" };
+
+    for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+        if (strcmp(status, fine[i]) == 0)
+            return false;
+    return true;
+}
+
+/* 1: its log is wanted, 0: it is not, -1: err set. */
+static int is_asked(const struct asked *a, const json_t *entry, struct hg_err *err)
+{
+    const char *id = json_string_value(json_object_get(entry, "id"));
+    const char *status = json_string_value(json_object_get(entry, "status"));
+
+    if (a->id)
+        return strncmp(id, a->id, strlen(a->id)) == 0;
+    if (a->select)
+        return hg_selector_match(a->select, id, json_object_get(entry, "cell"), err);
+    return is_bad(status);
+}
+
+/* ---- Which attempt ---- */
+
+/* Name of the newest attempt of a cell, or of the wanted one; "" if it has none. */
+static int find_attempt(const char *cell_dir, char name[static HG_ATTEMPT_NAME_MAX],
+                        struct hg_err *err)
+{
+    DIR *d = opendir(cell_dir);
+    unsigned best_s = 0, best_r = 0;
+    struct dirent *entry;
+
+    name[0] = '\0';
+    if (!d)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", cell_dir);
+    while ((entry = readdir(d))) {
+        unsigned s, r;
+
+        if (!hg_attempt_parse(entry->d_name, &s, &r) ||
+            (wanted && strcmp(entry->d_name, wanted) != 0))
+            continue;
+        if (name[0] && (s < best_s || (s == best_s && r < best_r)))
+            continue;
+        best_s = s;
+        best_r = r;
+        hg_attempt_name(s, r, name);
+    }
+    closedir(d);
+    return 0;
+}
+
+/* ---- Printing ---- */
+
+/* Where the last n lines of an open file begin; n 0: at its start. */
+static off_t tail_start(int fd, long n)
+{
+    off_t end = lseek(fd, 0, SEEK_END);
+    char chunk[4096];
+    long seen = 0;
+
+    for (off_t at = end; n > 0 && at > 0;) {
+        ssize_t size = at < (off_t)sizeof chunk ? (ssize_t)at : (ssize_t)sizeof chunk;
+
+        at -= size;
+        if (pread(fd, chunk, (size_t)size, at) != size)
+            return 0;
+        for (ssize_t i = size - 1; i >= 0; i--)
+            if (chunk[i] == '\n' && at + i != end - 1 && ++seen == n)
+                return at + i + 1;
+    }
+    return 0;
+}
+
+/* Print a file from *at on; *at moves behind what was printed. */
+static int print_from(const char *path, off_t *at, struct hg_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    static char chunk[CHUNK];
+    ssize_t n = 0;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read %s", path);
+    if (*at < 0)
+        *at = tail_start(fd, lines);
+    while ((n = pread(fd, chunk, sizeof chunk, *at)) > 0 && fwrite(chunk, 1, (size_t)n, stdout))
+        *at += n;
+    close(fd);
+    fflush(stdout);
+    return n < 0 ? hg_err_sys(err, "cannot read %s", path) : 0;
+}
+
+static const char *const streams[] = { "out.log", "err.log" };
+
+static bool is_wanted(size_t stream)
+{
+    return only_out == only_err || (stream == 0 ? only_out : only_err);
+}
+
+static int print_streams(const char *dir, off_t at[static 2], bool head, struct hg_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < 2; i++) {
+        char *path = hg_fs_join(dir, streams[i]);
+
+        if (!path)
+            return hg_err_oom(err);
+        if (is_wanted(i)) {
+            if (head)
+                hg_info("%s", path);
+            rc = print_from(path, &at[i], err);
+        }
+        free(path);
+    }
+    return rc;
+}
+
+static int follow_attempt(const char *dir, off_t at[static 2], struct hg_err *err)
+{
+    char *result = hg_fs_join(dir, "result.json");
+    int rc = result ? 0 : hg_err_oom(err);
+    bool over = false;
+
+    while (rc == 0 && !over && !hg_cmd_stop) {
+        over = hg_fs_exists(result);
+        if (!over)
+            hg_clock_sleep_s(FOLLOW_S);
+        rc = print_streams(dir, at, false, err);
+    }
+    free(result);
+    return rc;
+}
+
+/* 1: printed, 0: the cell has not begun, -1: err set. */
+static int print_cell(const struct hg_rundir *rd, const json_t *entry, struct hg_err *err)
+{
+    const char *id = json_string_value(json_object_get(entry, "id"));
+    const char *why =
+        json_string_value(json_object_get(json_object_get(entry, "error"), "message"));
+    char *cell = hg_rundir_path(rd, "cells/%s", id), *dir = NULL;
+    char name[HG_ATTEMPT_NAME_MAX];
+    off_t at[2] = { -1, -1 };
+    int rc = -1;
+
+    if (!cell || find_attempt(cell, name, err) < 0)
+        goto out;
+    rc = 0;
+    if (!name[0])
+        goto out;
+    dir = hg_fs_join(cell, name);
+    hg_info("%s: attempt %s, %s%s%s", id, name, json_string_value(json_object_get(entry, "status")),
+            why ? ": " : "", why ? why : "");
+    if (!dir || print_streams(dir, at, true, err) < 0 ||
+        (follow && follow_attempt(dir, at, err) < 0))
+        rc = -1;
+    else
+        rc = 1;
+out:
+    free(cell);
+    free(dir);
+    return rc < 0 ? hg_err_oom(err) : rc;
+}
+
+/* The last entry of a cell is its newest. */
+static bool is_last(const json_t *list, size_t i)
+{
+    const json_t *next = json_array_get(list, i + 1);
+
+    return !next || strcmp(json_string_value(json_object_get(next, "id")),
+                           json_string_value(json_object_get(json_array_get(list, i), "id"))) != 0;
+}
+
+static int print_all(const struct hg_rundir *rd, const json_t *list, const struct asked *a,
+                     struct hg_err *err)
+{
+    size_t picked = 0, begun = 0, i;
+    json_t *entry;
+
+    json_array_foreach((json_t *)list, i, entry)
+    {
+        int is = is_last(list, i) ? is_asked(a, entry, err) : 0;
+
+        if (is < 0)
+            return -1;
+        if (is && ++picked > 1 && follow)
+            return hg_err_set(err, HG_E_USAGE, "--follow takes one cell, and more fit");
+        is = is ? print_cell(rd, entry, err) : 0;
+        if (is < 0)
+            return -1;
+        begun += (size_t)is;
+        if (hg_cmd_stop)
+            break;
+    }
+    if (!a->id && !a->select && !picked)
+        hg_info("no cell has failed; name a cell to see its log");
+    else if (!picked)
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", rd->path);
+    else if (!begun)
+        hg_info("%s", wanted ? "there is no such attempt" : "nothing has begun yet");
+    return 0;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_run_state *state = NULL;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_collect_count count;
+    struct hg_rundir rd = { 0 };
+    struct asked asked = { 0 };
+    json_t *doc = NULL;
+    int rc = -1;
+
+    hg_cmd_catch_signals();
+    if (read_asked(argc > 1 ? argv[1] : NULL, &asked, &err) < 0 ||
+        hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
+        goto out;
+    state = hg_run_state_load(rd.path, &err); /* a plan that was submitted by hand has none */
+    err = (struct hg_err)HG_ERR_INIT;
+    doc = hg_collect_run(&rd, state ? hg_drive_verdict : NULL, state, &count, &err);
+    if (doc && print_all(&rd, json_object_get(doc, "results"), &asked, &err) == 0)
+        rc = 0;
+out:
+    json_decref(doc);
+    hg_run_state_free(state);
+    hg_rundir_done(&rd);
+    hg_selector_free(asked.select);
+    return rc < 0 ? hg_errs_add(errs, &err) : 0;
+}
+
+const struct hg_cmd hg_cmd_logs = {
+    .name = "logs",
+    .args = "RUN [CELL]",
+    .summary = "Show what cells printed: those that failed, or those you name.",
+    .details = "CELL is an id, the beginning of one, or a selector. The text goes to stdout, the\n"
+               "names of the files to stderr. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
+               "file.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 2,
+    .run = run,
+};

@@ -1,0 +1,87 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# hpcgrid logs: what cells printed, of cells that were run by hand.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
+    cd "$BATS_TEST_TMPDIR"
+    unset "${!SLURM_@}"
+    export HPCGRID_REPORTS=$BATS_TEST_TMPDIR/reports
+    cat >m.json <<'END'
+{"hpcgrid": 1, "name": "talk",
+ "site": {"name": "here", "launcher": "", "default": "cpu", "hardware": {"cpu": {"gpus_per_node": 0}}},
+ "workload": {"command": ["sh", "-c", "seq $0; echo warned $1 >&2; exit $2", "{{n}}", "{{n}}", "{{code}}"], "launch": []},
+ "axes": {"job": [{"n": 3, "code": 0}, {"n": 40, "code": 7}, {"n": 5, "code": 1}]}}
+END
+    run_dir=$HPCGRID_REPORTS/talk/001
+    "$hpcgrid" plan m.json --out "$run_dir" >plan.txt
+    chmod 700 "$run_dir"
+}
+
+# one LINE [RESTARTS]: run that cell as a job would.
+one() { SLURM_ARRAY_TASK_ID=$1 SLURM_RESTART_COUNT=${2:-0} "$run_dir/batches/1.sh" || true; }
+logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
+
+@test "without a cell: the ends of what failed printed, and where it lies" {
+    for i in 0 1 2; do one $i; done
+    logs talk
+    [ "$status" = 0 ]
+    [ "$output" = "$(seq 21 40; echo warned 40; seq 5; echo warned 5)" ]
+    [[ "$stderr" == *"attempt 0.0, failed: exit code 7"* ]]
+    [[ "$stderr" == *"$run_dir/cells/"*"/0.0/err.log"* ]]
+}
+
+@test "cells by id, its beginning or a selector; whole, by stream" {
+    for i in 0 1 2; do one $i; done
+    id=$(basename "$(grep -l 'warned 3$' "$run_dir"/cells/*/0.0/err.log | xargs dirname | xargs dirname)")
+    logs talk "$id"
+    [ "$output" = "$(seq 3; echo warned 3)" ]
+    logs talk "${id%?????}" --err
+    [ "$output" = "warned 3" ]
+    logs talk n=40 --out --lines 0
+    [ "$output" = "$(seq 40)" ]
+    logs m.json n=40 --out -n 2
+    [ "$output" = "$(seq 39 40)" ]
+}
+
+@test "the newest attempt, or the one that is asked for" {
+    one 1
+    sed -i 's/seq $0/echo again/' "$run_dir/plan.json"
+    one 1 1
+    logs talk n=40 --out
+    [ "$output" = again ]
+    logs talk n=40 --out --attempt 0.0 -n 1
+    [ "$output" = 40 ]
+    logs talk n=40 --attempt 3.0
+    [ "$output" = "" ]
+    [[ "$stderr" == *"there is no such attempt"* ]]
+}
+
+@test "nothing to show is said, and a wrong cell is an error" {
+    logs talk
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"no cell has failed"* ]]
+    logs talk n=3
+    [[ "$stderr" == *"nothing has begun yet"* ]]
+    logs talk nobody
+    [ "$status" = 3 ]
+    [[ "$stderr" == *"no cell of $run_dir fits"* ]]
+    logs talk 'n=3|5' --follow
+    [ "$status" = 2 ]
+    logs nowhere
+    [ "$status" = 4 ]
+}
+
+@test "follow ends when the attempt has ended" {
+    mkfifo gate
+    sed -i "s/seq \$0/echo one; read x <gate; echo two/" "$run_dir/plan.json"
+    one 0 &
+    until grep -qs one "$run_dir"/cells/*/0.0/out.log; do sleep 0.05; done
+    "$hpcgrid" logs talk n=3 --out --follow >seen 2>log &
+    until grep -q one seen; do sleep 0.05; done
+    echo go >gate
+    wait
+    [ "$(paste -sd, seen)" = one,two ]
+}
