@@ -32,7 +32,7 @@ allowed() {
             done
         done
     done
-    for file in $(git ls-files 'worker/*.[ch]' 'worker/*.cu'); do
+    for file in $(git ls-files 'worker/*.[ch]' 'worker/*.cu' 'worker/*.cuh'); do
         for include in $(sed -n 's/^#include "\([a-z]*\)\/.*"/\1/p' "$file" | sort -u); do
             case " base backends comm models strategies data train profile cmd " in
             *" $include "*) ;;
@@ -50,12 +50,12 @@ allowed() {
 }
 
 @test "every source file carries the licence line" {
-    missing=$(git ls-files '*.c' '*.h' '*.cu' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || true)
+    missing=$(git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs grep -L 'SPDX-License-Identifier: Apache-2.0' || true)
     echo "$missing"
     [ -z "$missing" ]
 }
 
 @test "clang-format finds nothing to change" {
     command -v clang-format >/dev/null || skip "clang-format is not installed"
-    git ls-files '*.c' '*.h' '*.cu' | xargs clang-format --dry-run --Werror
+    git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run --Werror
 }
