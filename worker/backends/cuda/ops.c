@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ops of the cuda backend: each names its buffers' types and hands them to a kernel's launcher or to a product. */
+#include "backends/cuda/device.h"
+#include "backends/cuda/gemm.h"
+
+#include <string.h>
+
+extern const struct wk_backend wk_backend_cuda;
+
+/* ---- Translation ---- */
+
+static struct wk_cuda_packing packing_of(const struct wk_packing *p)
+{
+    return (struct wk_cuda_packing){ .sequences = p->sequences,
+                                     .rows = p->rows,
+                                     .longest = p->longest,
+                                     .first = p->first.data,
+                                     .tokens = p->tokens.data,
+                                     .sample = p->sample.data,
+                                     .sequence = p->sequence.data };
+}
+
+/* Randomness of the running step: kernels read its number on the device. */
+static struct wk_cuda_rng rng_of(struct wk_cuda *c, struct wk_rng rng)
+{
+    struct wk_cuda_step step = c->step_sent;
+
+    if (step.number != rng.step) {
+        step.number = rng.step;
+        wk_cuda_send_step(c, &step);
+    }
+    return (struct wk_cuda_rng){ rng.seed, rng.site, &c->step->number };
+}
+
+/* Dropout that drops nothing draws nothing, whatever the step. */
+static struct wk_cuda_rng rng_if(struct wk_cuda *c, double drop, struct wk_rng rng)
+{
+    return drop > 0 ? rng_of(c, rng) : (struct wk_cuda_rng){ rng.seed, rng.site, &c->step->number };
+}
+
+static enum wk_cuda_type type_of(struct wk_span s)
+{
+    return wk_cuda_type(s.type);
+}
+
+/* Scratch for an op that needs so much; false: there is none, and the device has failed. */
+static bool scratch_of(struct wk_cuda *c, size_t bytes, void **scratch)
+{
+    *scratch = wk_cuda_scratch(c, bytes);
+    return *scratch || bytes == 0;
+}
+
+/* ---- Elementwise ---- */
+
+static void cuda_fill(struct wk_dev *dev, struct wk_span y, double value)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (y.n)
+        wk_cuda_check(c, wk_cuda_fill(c->stream, type_of(y), y.data, y.n, (float)value), "fill");
+}
+
+static void cuda_scale(struct wk_dev *dev, struct wk_span y, double a)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (y.n)
+        wk_cuda_check(c, wk_cuda_scale(c->stream, type_of(y), y.data, y.n, (float)a, NULL),
+                      "scale");
+}
+
+static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (y.n)
+        wk_cuda_check(c, wk_cuda_add(c->stream, type_of(y), y.data, x.data, y.n), "add");
+}
+
+static void cuda_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_square_sum_scratch(x.n), &scratch))
+        wk_cuda_check(c, wk_cuda_square_sum(c->stream, sum.data, type_of(x), x.data, x.n, scratch),
+                      "square_sum");
+}
+
+static void cuda_convert(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (y.n)
+        wk_cuda_check(c, wk_cuda_convert(c->stream, type_of(y), y.data, type_of(x), x.data, y.n),
+                      "convert");
+}
+
+/* ---- Batches ---- */
+
+static void cuda_gather_u8(struct wk_dev *dev, struct wk_span y, struct wk_span rows,
+                           struct wk_span index, int n, int width, double mean, double std)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_gather_u8(c->stream, type_of(y), y.data, rows.data, index.data, n, width,
+                                    (float)mean, (float)std),
+                  "gather_u8");
+}
+
+static void cuda_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span values,
+                            struct wk_span index, int n)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c, wk_cuda_gather_i32(c->stream, y.data, values.data, index.data, n),
+                  "gather_i32");
+}
+
+/* ---- LSTM ---- */
+
+static struct wk_cuda_lstm lstm_of(const struct wk_lstm *s)
+{
+    return (struct wk_cuda_lstm){ s->batch, s->steps, s->in, s->hidden };
+}
+
+static size_t cuda_lstm_state(struct wk_dev *dev, const struct wk_lstm *s)
+{
+    struct wk_cuda_lstm l = lstm_of(s);
+
+    (void)dev;
+    return wk_cuda_lstm_state(&l);
+}
+
+static void cuda_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
+                              const struct wk_lstm_weights *w, struct wk_span h,
+                              struct wk_span state, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_lstm l = lstm_of(s);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_lstm_forward_scratch(&l), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_lstm_forward(c->stream, type_of(x), &l, w->w_ih.data, w->w_hh.data,
+                                           w->b_ih.data, w->b_hh.data, h.data, state.data, x.data,
+                                           scratch),
+                      "lstm_forward");
+}
+
+static void cuda_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
+                               const struct wk_lstm_weights *w, const struct wk_lstm_weights *d,
+                               struct wk_span state, struct wk_span x, struct wk_span d_h)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_lstm l = lstm_of(s);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_lstm_backward_scratch(&l), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_lstm_backward(c->stream, type_of(x), &l, w->w_ih.data, w->w_hh.data,
+                                            d->w_ih.data, d->w_hh.data, d->b_ih.data, d->b_hh.data,
+                                            state.data, x.data, d_h.data, scratch),
+                      "lstm_backward");
+}
+
+/* ---- Batch normalisation ---- */
+
+static void cuda_batchnorm_forward(struct wk_dev *dev, struct wk_span y, struct wk_span saved,
+                                   struct wk_span running_mean, struct wk_span running_var,
+                                   struct wk_span x, struct wk_span weight, struct wk_span bias,
+                                   int rows, int cols)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_batchnorm_forward(c->stream, type_of(x), y.data, saved.data,
+                                            running_mean.data, running_var.data, x.data,
+                                            type_of(weight), weight.data, bias.data, rows, cols),
+                  "batchnorm_forward");
+}
+
+static void cuda_batchnorm_infer(struct wk_dev *dev, struct wk_span y, struct wk_span running_mean,
+                                 struct wk_span running_var, struct wk_span x,
+                                 struct wk_span weight, struct wk_span bias, int rows, int cols)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_batchnorm_infer(c->stream, type_of(x), y.data, running_mean.data,
+                                          running_var.data, x.data, type_of(weight), weight.data,
+                                          bias.data, rows, cols),
+                  "batchnorm_infer");
+}
+
+static void cuda_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                                    struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                    struct wk_span weight, struct wk_span saved, int rows, int cols)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_batchnorm_backward(c->stream, type_of(x), d_x.data, d_weight.data,
+                                             d_bias.data, d_y.data, x.data, type_of(weight),
+                                             weight.data, saved.data, rows, cols),
+                  "batchnorm_backward");
+}
+
+/* ---- Dropout, ReLU ---- */
+
+static void cuda_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                         struct wk_span sample, int rows, int cols, double p, struct wk_rng rng)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_rng r = rng_of(c, rng);
+
+    wk_cuda_check(
+        c, wk_cuda_dropout(c->stream, type_of(x), y.data, x.data, sample.data, rows, cols, p, &r),
+        "dropout");
+}
+
+static void cuda_relu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c, wk_cuda_relu_forward(c->stream, type_of(x), y.data, x.data, y.n),
+                  "relu_forward");
+}
+
+static void cuda_relu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                               struct wk_span y)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_relu_backward(c->stream, type_of(y), d_x.data, d_y.data, y.data, d_x.n),
+                  "relu_backward");
+}
+
+/* ---- Dense layers ---- */
+
+static void cuda_linear_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                                struct wk_span weight, struct wk_span bias, int rows, int in,
+                                int out)
+{
+    const struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
+                                  .rows = rows,
+                                  .in = in,
+                                  .out = out,
+                                  .t = type_of(x),
+                                  .y_t = type_of(y),
+                                  .x = x.data,
+                                  .y = y.data,
+                                  .weight = weight.data,
+                                  .bias = bias.data };
+
+    wk_gemm_run(wk_cuda_of(dev), &p);
+}
+
+static void linear_backward(struct wk_dev *dev, bool add, struct wk_span d_x,
+                            struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y,
+                            struct wk_span x, struct wk_span weight, int rows, int in, int out)
+{
+    struct wk_product p = { .kind = WK_PRODUCT_WEIGHT,
+                            .rows = rows,
+                            .in = in,
+                            .out = out,
+                            .t = type_of(x),
+                            .y_t = type_of(d_y),
+                            .x = x.data,
+                            .y = d_y.data,
+                            .weight = d_weight.data,
+                            .bias = d_bias.data };
+
+    wk_gemm_run(wk_cuda_of(dev), &p);
+    if (!d_x.data)
+        return;
+    p.kind = WK_PRODUCT_INPUT;
+    p.x = d_x.data;
+    p.weight = weight.data;
+    p.bias = NULL;
+    p.add = add;
+    wk_gemm_run(wk_cuda_of(dev), &p);
+}
+
+static void cuda_linear_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
+                                 struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                 struct wk_span weight, int rows, int in, int out)
+{
+    linear_backward(dev, false, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
+}
+
+static void cuda_linear_backward_add(struct wk_dev *dev, struct wk_span d_x,
+                                     struct wk_span d_weight, struct wk_span d_bias,
+                                     struct wk_span d_y, struct wk_span x, struct wk_span weight,
+                                     int rows, int in, int out)
+{
+    linear_backward(dev, true, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
+}
+
+/* ---- Classification ---- */
+
+static void cuda_nll(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
+                     struct wk_span logits, struct wk_span labels, int rows, int classes,
+                     double weight, struct wk_span scale)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_nll_scratch(rows), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_nll(c->stream, loss.data, type_of(d_logits), d_logits.data,
+                                  logits.data, labels.data, rows, classes, (float)weight,
+                                  scale.data, scratch),
+                      "nll");
+}
+
+static void cuda_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
+                           struct wk_span labels, int rows, int classes)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_nll_scratch(rows), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_nll_score(c->stream, out.data, logits.data, labels.data, rows,
+                                        classes, scratch),
+                      "nll_score");
+}
+
+/* ---- Token sequences ---- */
+
+static void cuda_embed_forward(struct wk_dev *dev, struct wk_span y, struct wk_span ids,
+                               struct wk_span types, const struct wk_packing *packing,
+                               struct wk_span word, struct wk_span position, struct wk_span type,
+                               int cols)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+
+    wk_cuda_check(c,
+                  wk_cuda_embed_forward(c->stream, type_of(y), y.data, ids.data, types.data, &p,
+                                        type_of(word), word.data, position.data, type.data, cols),
+                  "embed_forward");
+}
+
+static void cuda_embed_backward(struct wk_dev *dev, struct wk_span d_word,
+                                struct wk_span d_position, struct wk_span d_type,
+                                struct wk_span d_y, struct wk_span ids, struct wk_span types,
+                                const struct wk_packing *packing, int padding, int cols)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+    int n_words = (int)(d_word.n / (size_t)cols), n_types = (int)(d_type.n / (size_t)cols);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_embed_backward_scratch(&p, cols, n_words, n_types), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_embed_backward(c->stream, d_word.data, d_position.data, d_type.data,
+                                             type_of(d_y), d_y.data, ids.data, types.data, &p,
+                                             padding, cols, n_words, n_types, scratch),
+                      "embed_backward");
+}
+
+static void cuda_token_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                               const struct wk_packing *packing, int cols, double drop,
+                               struct wk_rng rng)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+    struct wk_cuda_rng r = rng_of(c, rng);
+
+    wk_cuda_check(c,
+                  wk_cuda_token_dropout(c->stream, type_of(x), y.data, x.data, &p, cols, drop, &r),
+                  "token_dropout");
+}
+
+static void cuda_norm_forward(struct wk_dev *dev, struct wk_span y, struct wk_span saved,
+                              struct wk_span x, struct wk_span residual, struct wk_span weight,
+                              struct wk_span bias, const struct wk_packing *packing, int cols,
+                              double eps, double drop, struct wk_rng rng)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+    struct wk_cuda_rng r = rng_if(c, drop, rng);
+
+    wk_cuda_check(c,
+                  wk_cuda_norm_forward(c->stream, type_of(x), y.data, saved.data, x.data,
+                                       residual.data, type_of(weight), weight.data, bias.data, &p,
+                                       cols, eps, drop, &r),
+                  "norm_forward");
+}
+
+static void cuda_norm_backward(struct wk_dev *dev, struct wk_span d_sum, struct wk_span d_x,
+                               struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y,
+                               struct wk_span sum, struct wk_span weight, struct wk_span saved,
+                               const struct wk_packing *packing, int cols, double drop,
+                               struct wk_rng rng)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+    struct wk_cuda_rng r = rng_if(c, drop, rng);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_norm_backward_scratch(&p, cols), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_norm_backward(c->stream, type_of(sum), d_sum.data, d_x.data,
+                                            d_weight.data, d_bias.data, d_y.data, sum.data,
+                                            type_of(weight), weight.data, saved.data, &p, cols,
+                                            drop, &r, scratch),
+                      "norm_backward");
+}
+
+static void cuda_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                              enum wk_gelu form)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(
+        c, wk_cuda_gelu_forward(c->stream, type_of(x), y.data, x.data, y.n, form == WK_GELU_TANH),
+        "gelu_forward");
+}
+
+static void cuda_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                               struct wk_span x, enum wk_gelu form)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_gelu_backward(c->stream, type_of(x), d_x.data, d_y.data, x.data, d_x.n,
+                                        form == WK_GELU_TANH),
+                  "gelu_backward");
+}
+
+/* ---- Attention ---- */
+
+static struct wk_cuda_attention attention_of(struct wk_cuda *c, const struct wk_attention *a)
+{
+    return (struct wk_cuda_attention){ .heads = a->heads,
+                                       .size = a->size,
+                                       .stride = a->heads * a->size,
+                                       .d_stride = a->heads * a->size,
+                                       .drop = a->drop,
+                                       .rng = rng_if(c, a->drop, a->rng) };
+}
+
+static void cuda_attention_forward(struct wk_dev *dev, const struct wk_attention *attention,
+                                   const struct wk_packing *packing, struct wk_span out,
+                                   struct wk_span lse, const struct wk_qkv *in)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_attention a = attention_of(c, attention);
+    struct wk_cuda_packing p = packing_of(packing);
+    enum wk_cuda_type t = type_of(in->q);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_attention_forward_scratch(t, &a, &p), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_attention_forward(c->stream, t, &a, &p, out.data, lse.data,
+                                                in->q.data, in->k.data, in->v.data, scratch),
+                      "attention_forward");
+}
+
+static void cuda_attention_backward(struct wk_dev *dev, const struct wk_attention *attention,
+                                    const struct wk_packing *packing, const struct wk_qkv *d_in,
+                                    struct wk_span d_out, struct wk_span out, struct wk_span lse,
+                                    const struct wk_qkv *in)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_attention a = attention_of(c, attention);
+    struct wk_cuda_packing p = packing_of(packing);
+    enum wk_cuda_type t = type_of(in->q);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_attention_backward_scratch(t, &a, &p), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_attention_backward(c->stream, t, &a, &p, d_in->q.data, d_in->k.data,
+                                                 d_in->v.data, d_out.data, out.data, lse.data,
+                                                 in->q.data, in->k.data, in->v.data, scratch),
+                      "attention_backward");
+}
+
+static void cuda_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
+                           struct wk_span logits, const struct wk_packing *packing,
+                           struct wk_span starts, struct wk_span ends, double weight,
+                           struct wk_span scale)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+    void *scratch;
+
+    if (scratch_of(c, wk_cuda_span_loss_scratch(&p), &scratch))
+        wk_cuda_check(c,
+                      wk_cuda_span_loss(c->stream, loss.data, type_of(d_logits), d_logits.data,
+                                        logits.data, &p, starts.data, ends.data, (float)weight,
+                                        scale.data, scratch),
+                      "span_loss");
+}
+
+/* ---- Updates ---- */
+
+static void cuda_control(struct wk_dev *dev, struct wk_span control, struct wk_span square_sum,
+                         const struct wk_control *how)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c,
+                  wk_cuda_control(c->stream, control.data, square_sum.data, (float)how->clip_norm,
+                                  how->scaled, how->grow_after),
+                  "control");
+}
+
+/* What the update multiplies with, on the device; lr and step (0: it does not count) are sent when they are not there yet. */
+static bool make_factors(struct wk_cuda *c, double lr, long step, struct wk_span control,
+                         double scale, const struct wk_adamw *adamw)
+{
+    struct wk_cuda_step now = c->step_sent;
+    enum wk_cuda_adamw_form form = WK_CUDA_ADAMW_GOOGLE;
+
+    if (adamw && adamw->form != WK_ADAMW_GOOGLE)
+        form = adamw->form == WK_ADAMW_TORCH ? WK_CUDA_ADAMW_TORCH : WK_CUDA_ADAMW_HF;
+    now.lr = (float)lr;
+    now.taken = step ? (float)step : now.taken;
+    if (memcmp(&now, &c->step_sent, sizeof now) != 0)
+        wk_cuda_send_step(c, &now);
+    return wk_cuda_check(c,
+                         wk_cuda_factors(c->stream, c->factors, c->step, control.data, (float)scale,
+                                         form, adamw ? adamw->beta1 : 0, adamw ? adamw->beta2 : 0),
+                         "factors");
+}
+
+static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
+                       struct wk_span m, struct wk_span v, const struct wk_adamw *h)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (value.n && make_factors(c, h->lr, h->step, h->control, h->scale, h))
+        wk_cuda_check(c,
+                      wk_cuda_adamw(c->stream, value.data, type_of(h->copy), h->copy.data,
+                                    gradient.data, m.data, v.data, value.n, c->factors,
+                                    (float)h->beta1, (float)h->beta2, (float)h->eps,
+                                    (float)h->decay),
+                      "adamw");
+}
+
+static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
+                          struct wk_span square, struct wk_span delta, const struct wk_adadelta *h)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (value.n && make_factors(c, h->lr, 0, h->control, h->scale, NULL))
+        wk_cuda_check(c,
+                      wk_cuda_adadelta(c->stream, value.data, type_of(h->copy), h->copy.data,
+                                       gradient.data, square.data, delta.data, value.n, c->factors,
+                                       (float)h->rho, (float)h->eps),
+                      "adadelta");
+}
+
+const struct wk_backend wk_backend_cuda = {
+    .name = "cuda",
+    .summary = "an NVIDIA GPU: own kernels, cuBLASLt and NCCL",
+    .open = wk_cuda_open,
+    .close = wk_cuda_close,
+    .describe = wk_cuda_describe,
+    .alloc = wk_cuda_alloc,
+    .free = wk_cuda_free,
+    .upload = wk_cuda_upload,
+    .download = wk_cuda_download,
+    .sync = wk_cuda_sync,
+    .fill = cuda_fill,
+    .scale = cuda_scale,
+    .add = cuda_add,
+    .square_sum = cuda_square_sum,
+    .convert = cuda_convert,
+    .gather_u8 = cuda_gather_u8,
+    .gather_i32 = cuda_gather_i32,
+    .lstm_state = cuda_lstm_state,
+    .lstm_forward = cuda_lstm_forward,
+    .lstm_backward = cuda_lstm_backward,
+    .batchnorm_forward = cuda_batchnorm_forward,
+    .batchnorm_infer = cuda_batchnorm_infer,
+    .batchnorm_backward = cuda_batchnorm_backward,
+    .dropout = cuda_dropout,
+    .linear_forward = cuda_linear_forward,
+    .linear_backward = cuda_linear_backward,
+    .linear_backward_add = cuda_linear_backward_add,
+    .relu_forward = cuda_relu_forward,
+    .relu_backward = cuda_relu_backward,
+    .nll = cuda_nll,
+    .nll_score = cuda_nll_score,
+    .embed_forward = cuda_embed_forward,
+    .embed_backward = cuda_embed_backward,
+    .token_dropout = cuda_token_dropout,
+    .norm_forward = cuda_norm_forward,
+    .norm_backward = cuda_norm_backward,
+    .gelu_forward = cuda_gelu_forward,
+    .gelu_backward = cuda_gelu_backward,
+    .attention_forward = cuda_attention_forward,
+    .attention_backward = cuda_attention_backward,
+    .span_loss = cuda_span_loss,
+    .control = cuda_control,
+    .adamw = cuda_adamw,
+    .adadelta = cuda_adadelta,
+};

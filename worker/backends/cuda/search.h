@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fastest of several ways to do the same, found by trying them, and a file that remembers what was found: products on a GPU
+ * have dozens of algorithms, and which one is fast depends on the device, the library and the shape. Knows nothing of CUDA. */
+#ifndef WK_BACKENDS_CUDA_SEARCH_H
+#define WK_BACKENDS_CUDA_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Seconds that one try of a candidate took; negative: it cannot do it. */
+typedef double wk_search_timer(void *context, int candidate);
+
+/* The candidate (0 to n - 1) with the least median of five tries, after one that does not count; one that takes half as long again
+ * as the best so far in its first counted try gets no more. Of two within a hundredth the earlier one is taken: libraries put the
+ * likely ones first. Returns -1 when none can do it. seconds may be NULL. */
+int wk_search_best(int n, wk_search_timer *time, void *context, double *seconds);
+
+#define WK_CHOICE_BYTES 64
+/* What was chosen for a product. */
+struct wk_choice {
+    int variant; /* of the ways to put it together */
+    uint8_t
+        algorithm[WK_CHOICE_BYTES]; /* the library's own words, good for the same library only */
+    double seconds;
+};
+
+/* The memory of choices for one device and library version. */
+struct wk_choices;
+
+/* Read the file, if there is one. One of another schema, device or library, or a damaged one, counts as none (with a warning when
+ * damaged) and is replaced. path NULL: nothing is kept. NULL with err set when memory is gone; end it with wk_choices_free. */
+struct wk_choices *wk_choices_open(const char *path, const char *device, const char *library,
+                                   struct hg_err *err);
+void wk_choices_free(struct wk_choices *c);
+/* NULL where nothing is known. Lent until the next put. */
+const struct wk_choice *wk_choices_find(const struct wk_choices *c, const char *key);
+/* Remember; returns -1 when memory is gone. */
+int wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choice *choice);
+/* Write the file, by rename, if something was put. What others wrote there meanwhile stays and wins: so all later runs choose
+ * alike. */
+int wk_choices_save(struct wk_choices *c, struct hg_err *err);
+
+/* Where the file of a device and library stands: below $HPCGRID_CACHE, else $XDG_CACHE_HOME/hpcgrid, else ~/.cache/hpcgrid; NULL
+ * where there is no such place. Yours. */
+char *wk_choices_path(const char *device, const char *library);
+
+#endif
