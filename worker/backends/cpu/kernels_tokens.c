@@ -352,13 +352,12 @@ static void adamw(wk_real *restrict value, const wk_real *restrict gradient, wk_
                   wk_real *restrict v, size_t n, const struct wk_adamw_job *job)
 {
     const struct wk_adamw_job j = *job;
-    const wk_real rest1 = 1 - j.beta1, rest2 = 1 - j.beta2;
 
     for (size_t i = 0; i < n; i++) {
         wk_real g = gradient[i] * j.scale;
 
-        m[i] = j.beta1 * m[i] + rest1 * g;
-        v[i] = j.beta2 * v[i] + rest2 * g * g;
+        m[i] = j.beta1 * m[i] + j.rest1 * g;
+        v[i] = j.beta2 * v[i] + j.rest2 * g * g;
         value[i] =
             (value[i] * j.before - j.rate * m[i] / (wk_sqrt(v[i]) * j.root + j.eps)) * j.after;
     }

@@ -288,6 +288,8 @@ static struct wk_adamw_job adamw_job(const struct wk_adamw *h, double scale)
     double keep = 1 - h->lr * h->decay;
     struct wk_adamw_job j = { .beta1 = (wk_real)h->beta1,
                               .beta2 = (wk_real)h->beta2,
+                              .rest1 = (wk_real)(1 - h->beta1),
+                              .rest2 = (wk_real)(1 - h->beta2),
                               .eps = (wk_real)h->eps,
                               .rate = (wk_real)h->lr,
                               .root = 1,
