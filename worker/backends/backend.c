@@ -5,10 +5,13 @@
 
 #include "base/text.h"
 
-extern const struct wk_backend wk_backend_cpu;
+extern const struct wk_backend wk_backend_cpu, wk_backend_cuda;
 
 const struct wk_backend *const wk_backends[] = {
     &wk_backend_cpu,
+#ifdef WK_CUDA
+    &wk_backend_cuda,
+#endif
     NULL,
 };
 

@@ -144,6 +144,16 @@ struct wk_adadelta {
 /* Both write the new values to `copy` too, rounded to its type; it may be absent. With a `control` the gradient's scale is its
  * SCALE, nothing changes when its SKIP is 1, and steps that were skipped do not count as steps. */
 
+/* A training step, as a device sees it that can record steps and launch them as a whole. */
+struct wk_step {
+    uint32_t number; /* of struct wk_rng */
+    double lr;       /* of the update */
+    long update;     /* the update's number, from 1 */
+    bool
+        repeats; /* a step with the same key calls the same ops with the same arguments, but for these numbers */
+    uint64_t key[4]; /* everything that launches depend on */
+};
+
 /* How a control is set before an update: see backends/control.h. */
 struct wk_control {
     double clip_norm; /* largest norm of the whole gradient; 0: any */
@@ -168,6 +178,18 @@ struct wk_backend {
     /* Wait for everything queued. Returns -1 with err set if anything failed since the last time.
      */
     int (*sync)(struct wk_dev *dev, struct hg_err *err);
+    /* Bytes that can still be had; 0: not known. */
+    size_t (*available)(struct wk_dev *dev);
+
+    /* ---- Steps; NULL where ops run as they are called ---- */
+    /* Before a step's ops. false: they have been launched already, do not call them. */
+    bool (*step_begin)(struct wk_dev *dev, const struct wk_step *step);
+    /* After them. true: they were only looked at, call them all once more (without begin and end). */
+    bool (*step_end)(struct wk_dev *dev);
+    /* The end of a step, or the beginning of a row of steps, in the order of the device's work. */
+    void (*mark)(struct wk_dev *dev, bool begin);
+    /* Seconds from mark to mark, of steps that ended since the last call, oldest first; how many. Waits when the host is far ahead. */
+    int (*times)(struct wk_dev *dev, double *seconds, int most);
 
     /* ---- Elementwise ---- */
     void (*fill)(struct wk_dev *dev, struct wk_span y, double value);     /* y = value */

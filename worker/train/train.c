@@ -109,20 +109,6 @@ static int share_of(int n, const struct wk_comm *comm)
     return (n + comm->world - 1) / comm->world;
 }
 
-/* Bytes that this machine can still give, as far as it tells; 0: it does not. */
-static double free_bytes(void)
-{
-    FILE *f = fopen("/proc/meminfo", "re");
-    char line[128];
-    double kib = 0;
-
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %lf kB", &kib) != 1)
-        continue;
-    if (f)
-        fclose(f);
-    return kib * 1024;
-}
-
 /* Say what fits before the kernel has to end somebody: the values kept for backward count for nearly all of a batch. */
 static int check_memory(const struct wk_train *t, int rows, struct hg_err *err)
 {
@@ -131,14 +117,14 @@ static int check_memory(const struct wk_train *t, int rows, struct hg_err *err)
     double token = (10.0 * word->cols + 2.0 * find_param(t->kind, "intermediate")->rows) *
                    (t->kind->n_units - 2) * sizeof(wk_real);
     double sample = token * wk_qa_tokens(&t->qa, &t->qa.train, rows) / rows;
-    double all = free_bytes();
+    double all = (double)t->dev->backend->available(t->dev);
     char need[32], have[32];
 
     if (all <= 0 || model + sample * rows < all)
         return 0;
     hg_text_size_format((uint64_t)(model + sample * rows), need);
     hg_text_size_format((uint64_t)all, have);
-    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, this machine has %s", rows, need,
+    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, %s has %s", rows, need, t->dev->name,
                have);
     if (all > model + sample)
         return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",

@@ -142,6 +142,21 @@ static void cpu_download(struct wk_dev *dev, void *host, struct wk_span from)
         memcpy(host, from.data, from.n * wk_type_size(from.type));
 }
 
+/* What the machine can still give, as far as it tells. */
+static size_t cpu_available(struct wk_dev *dev)
+{
+    FILE *f = fopen("/proc/meminfo", "re");
+    unsigned long long kib = 0;
+    char line[128];
+
+    (void)dev;
+    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
+        continue;
+    if (f)
+        fclose(f);
+    return (size_t)kib * 1024;
+}
+
 static int cpu_sync(struct wk_dev *dev, struct hg_err *err)
 {
     if (dev->error.code == HG_E_NONE)
@@ -675,6 +690,7 @@ const struct wk_backend wk_backend_cpu = {
     .upload = cpu_upload,
     .download = cpu_download,
     .sync = cpu_sync,
+    .available = cpu_available,
     .fill = cpu_fill,
     .scale = cpu_scale,
     .copy = cpu_copy,

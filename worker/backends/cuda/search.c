@@ -127,6 +127,10 @@ static json_t *load(const struct wk_choices *c)
     if (is(doc.root, "schema", SCHEMA) && is(doc.root, "device", c->device) &&
         is(doc.root, "library", c->library))
         choices = json_incref(json_object_get(doc.root, "choices"));
+    if (choices && !json_is_object(choices)) {
+        json_decref(choices);
+        choices = NULL;
+    }
     json_object_foreach(choices, key, entry) if (!decode(entry, &choice))
     {
         hg_warn("%s is damaged and will be made anew: %s", c->path, key);

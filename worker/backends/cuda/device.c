@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU: opened, its memory, and the way there and back. One stream does all work of a training in order. */
+#include "backends/cuda/device.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/cache.h"
+#include "backends/cuda/errors.h"
+#include "backends/cuda/gemm.h"
+#include "backends/cuda/library.h"
+#include "backends/cuda/own.h"
+#include "base/log.h"
+#include "base/text.h"
+
+extern const struct wk_backend wk_backend_cuda;
+
+/* ---- Failures ---- */
+
+static struct wk_cuda_trouble trouble_of(const struct wk_cuda *c, int code, const char *what)
+{
+    struct wk_cuda_trouble t = { .code = code,
+                                 .name = cudaGetErrorString((cudaError_t)code),
+                                 .what = what,
+                                 .runtime = CUDART_VERSION,
+                                 .architectures = WK_CUDA_ARCHITECTURES };
+
+    cudaDriverGetVersion(&t.driver);
+    if (c && c->dev.name[0]) {
+        t.device = c->dev.name;
+        t.pci = c->pci;
+        t.capability = c->capability;
+    }
+    return t;
+}
+
+static int fail(const struct wk_cuda *c, int code, const char *what, struct hg_err *err)
+{
+    struct wk_cuda_trouble t = trouble_of(c, code, what);
+
+    cudaGetLastError(); /* or the next call would report it again */
+    return wk_cuda_explain(&t, err);
+}
+
+bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
+{
+    if (code != 0 && c->dev.error.code == HG_E_NONE)
+        fail(c, code, what, &c->dev.error);
+    return code == 0;
+}
+
+/* ---- Memory ---- */
+
+static void *get_memory(void *context, size_t bytes)
+{
+    void *data = NULL;
+
+    (void)context;
+    if (cudaMalloc(&data, bytes) != cudaSuccess) {
+        cudaGetLastError();
+        return NULL;
+    }
+    return data;
+}
+
+static void release_memory(void *context, void *data)
+{
+    (void)context;
+    cudaFree(data); /* waits for the device */
+}
+
+void *wk_cuda_alloc(struct wk_dev *dev, size_t bytes)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    void *data;
+
+    c->unfit |= c->recording;
+    data = wk_cache_take(&c->own->cache, bytes);
+    if (data && !c->recording)
+        wk_cuda_check(c, (int)cudaMemsetAsync(data, 0, bytes, (cudaStream_t)c->stream), "alloc");
+    return data;
+}
+
+void wk_cuda_free(struct wk_dev *dev, void *data)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    c->unfit |= c->recording && data;
+    wk_cache_give(&c->own->cache, data);
+}
+
+size_t wk_cuda_available(struct wk_dev *dev)
+{
+    const struct wk_cache *cache = &wk_cuda_of(dev)->own->cache;
+    size_t free_bytes = 0, all;
+
+    if (cudaMemGetInfo(&free_bytes, &all) != cudaSuccess)
+        return 0;
+    return free_bytes + cache->held_bytes - cache->used_bytes;
+}
+
+void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
+{
+    struct wk_cuda_own *own = c->own;
+    void *more;
+
+    if (bytes <= own->scratch_bytes)
+        return bytes ? own->scratch : NULL;
+    c->unfit |= c->recording;
+    more = wk_cache_take(&own->cache, bytes);
+    if (!more) {
+        if (c->dev.error.code == HG_E_NONE) {
+            char text[32];
+
+            hg_text_size_format(bytes, text);
+            hg_err_set(&c->dev.error, HG_E_ENV, "no memory on %s: %s for an op's scratch",
+                       c->dev.name, text);
+        }
+        return NULL;
+    }
+    /* Launches that use the old one are queued before those that can get it next. */
+    wk_cache_give(&own->cache, own->scratch);
+    own->scratch = more;
+    own->scratch_bytes = wk_cache_size(&own->cache, more);
+    return more;
+}
+
+/* ---- There and back ---- */
+
+/* The next part of pinned memory; what was sent from it before has arrived. */
+static struct wk_pinned *next_pinned(struct wk_cuda *c)
+{
+    struct wk_cuda_own *own = c->own;
+    struct wk_pinned *p = &own->pinned[own->next_pinned];
+
+    own->next_pinned = (own->next_pinned + 1) % WK_PINNED_PARTS;
+    if (p->sent)
+        wk_cuda_check(c, (int)cudaEventSynchronize(p->arrived), "upload");
+    p->sent = true;
+    return p;
+}
+
+static void send(struct wk_cuda *c, char *to, const char *from, size_t bytes)
+{
+    for (size_t at = 0; at < bytes; at += WK_PINNED_BYTES) {
+        size_t n = bytes - at < WK_PINNED_BYTES ? bytes - at : WK_PINNED_BYTES;
+        struct wk_pinned *p = next_pinned(c);
+
+        memcpy(p->data, from + at, n);
+        if (!wk_cuda_check(c,
+                           (int)cudaMemcpyAsync(to + at, p->data, n, cudaMemcpyHostToDevice,
+                                                (cudaStream_t)c->stream),
+                           "upload") ||
+            !wk_cuda_check(c, (int)cudaEventRecord(p->arrived, (cudaStream_t)c->stream), "upload"))
+            return;
+    }
+}
+
+void wk_cuda_upload(struct wk_dev *dev, struct wk_span to, const void *host)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    c->unfit |= c->recording;
+    if (!c->recording)
+        send(c, to.data, host, to.n * wk_type_size(to.type));
+}
+
+void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    size_t bytes = from.n * wk_type_size(from.type);
+
+    c->unfit |= c->recording;
+    if (!bytes || c->recording)
+        return;
+    if (!wk_cuda_check(c,
+                       (int)cudaMemcpyAsync(host, from.data, bytes, cudaMemcpyDeviceToHost,
+                                            (cudaStream_t)c->stream),
+                       "download") ||
+        !wk_cuda_check(c, (int)cudaStreamSynchronize((cudaStream_t)c->stream), "download"))
+        memset(host, 0xff, bytes); /* no numbers: nobody may take what was there for a result */
+}
+
+void wk_cuda_send_step(struct wk_cuda *c, const struct wk_cuda_step *step)
+{
+    c->unfit |= c->recording;
+    if (!c->recording)
+        send(c, (char *)c->step, (const char *)step, sizeof *step);
+    c->step_sent = *step;
+}
+
+int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    wk_cuda_check(c, (int)cudaStreamSynchronize((cudaStream_t)c->stream), "sync");
+    if (dev->error.code == HG_E_NONE)
+        return 0;
+    if (err && err->code == HG_E_NONE)
+        *err = dev->error;
+    dev->error = (struct hg_err)HG_ERR_INIT;
+    return -1;
+}
+
+/* ---- Opening ---- */
+
+static int find_device(struct wk_cuda *c, int local_rank, struct hg_err *err)
+{
+    int count = 0, driver = 0, code = (int)cudaDriverGetVersion(&driver);
+
+    if (code == 0)
+        code = (int)cudaGetDeviceCount(&count);
+    if (code == 0 && (driver == 0 || count == 0))
+        code = (int)cudaErrorNoDevice;
+    if (code != 0)
+        return fail(NULL, code, NULL, err);
+    c->number = local_rank % count;
+    return 0;
+}
+
+static void write_uuid(const unsigned char *bytes, char out[64])
+{
+    size_t n = (size_t)snprintf(out, 64, "GPU-");
+
+    for (int i = 0; i < 16; i++)
+        n += (size_t)snprintf(out + n, 64 - n, "%s%02x",
+                              i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", bytes[i]);
+}
+
+static int describe_device(struct wk_cuda *c, struct hg_err *err)
+{
+    struct cudaDeviceProp p;
+    int mode = 0, code = (int)cudaGetDeviceProperties(&p, c->number);
+
+    if (code == 0)
+        code = (int)cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, c->number);
+    if (code == 0)
+        code = (int)cudaDeviceGetPCIBusId(c->pci, sizeof c->pci, c->number);
+    if (code != 0)
+        return fail(NULL, code, NULL, err);
+    snprintf(c->dev.name, sizeof c->dev.name, "%.127s", p.name);
+    c->capability = p.major * 10 + p.minor;
+    write_uuid((const unsigned char *)p.uuid.bytes, c->uuid);
+    c->own->processors = p.multiProcessorCount;
+    c->own->memory_bytes = p.totalGlobalMem;
+    if (mode == (int)cudaComputeModeProhibited) {
+        hg_err_set(err, HG_E_ENV, "%s is in prohibited mode: no program may use it", p.name);
+        return hg_err_hint(err, "an administrator can change that: nvidia-smi -c DEFAULT");
+    }
+    return 0;
+}
+
+static int open_pinned(struct wk_cuda *c, struct hg_err *err)
+{
+    char *memory;
+    int code = (int)cudaMallocHost((void **)&c->own->pinned_memory,
+                                   (size_t)WK_PINNED_PARTS * WK_PINNED_BYTES);
+
+    memory = c->own->pinned_memory;
+    for (int i = 0; i < WK_PINNED_PARTS && code == 0; i++) {
+        c->own->pinned[i].data = memory + (size_t)i * WK_PINNED_BYTES;
+        code = (int)cudaEventCreateWithFlags(&c->own->pinned[i].arrived, cudaEventDisableTiming);
+    }
+    return code == 0 ? 0 : fail(c, code, "pinned memory", err);
+}
+
+static int open_stream(struct wk_cuda *c, struct hg_err *err)
+{
+    int code = (int)cudaSetDevice(c->number);
+
+    if (code == 0)
+        code = (int)cudaStreamCreateWithFlags((cudaStream_t *)&c->stream, cudaStreamNonBlocking);
+    return code == 0 ? 0 : fail(c, code, NULL, err);
+}
+
+static int open_numbers(struct wk_cuda *c, struct hg_err *err)
+{
+    c->step = wk_cuda_alloc(&c->dev, sizeof *c->step);
+    c->factors = wk_cuda_alloc(&c->dev, sizeof *c->factors);
+    if (c->step && c->factors)
+        return 0;
+    return fail(c, (int)cudaErrorMemoryAllocation, NULL, err);
+}
+
+static void set_options(struct wk_cuda *c, const struct wk_dev_options *options)
+{
+    c->dev.backend = &wk_backend_cuda;
+    c->dev.threads = options->threads > 0 ? options->threads : 1;
+    c->dev.precision = options->precision;
+    c->dev.working = options->precision == WK_MIXED_BF16   ? WK_BF16
+                     : options->precision == WK_MIXED_FP16 ? WK_F16
+                                                           : WK_REAL;
+}
+
+struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err *err)
+{
+    struct wk_cuda *c = calloc(1, sizeof *c);
+
+    if (c)
+        c->own = calloc(1, sizeof *c->own);
+    if (!c || !c->own) {
+        free(c);
+        hg_err_oom(err);
+        return NULL;
+    }
+    c->own->cache.get = get_memory;
+    c->own->cache.release = release_memory;
+    set_options(c, options);
+    if (find_device(c, options->local_rank, err) < 0 || describe_device(c, err) < 0 ||
+        !wk_cuda_can((int)options->precision, c->capability, c->dev.name, err) ||
+        open_stream(c, err) < 0 || open_pinned(c, err) < 0 || open_numbers(c, err) < 0 ||
+        !wk_gemm_open(c, err) || wk_cuda_steps_open(c, err) < 0 || wk_cuda_sync(&c->dev, err) < 0) {
+        wk_cuda_close(&c->dev);
+        return NULL;
+    }
+    return &c->dev;
+}
+
+void wk_cuda_close(struct wk_dev *dev)
+{
+    struct wk_cuda *c = dev ? wk_cuda_of(dev) : NULL;
+
+    if (!c)
+        return;
+    if (c->stream)
+        cudaStreamSynchronize((cudaStream_t)c->stream);
+    wk_cuda_steps_close(c);
+    wk_gemm_close(c->gemm);
+    wk_cache_done(&c->own->cache);
+    for (int i = 0; i < WK_PINNED_PARTS; i++)
+        if (c->own->pinned[i].arrived)
+            cudaEventDestroy(c->own->pinned[i].arrived);
+    if (c->own->pinned_memory)
+        cudaFreeHost(c->own->pinned_memory);
+    if (c->stream)
+        cudaStreamDestroy((cudaStream_t)c->stream);
+    free(c->own);
+    free(c);
+}
+
+/* ---- Describing ---- */
+
+static void describe_nvml(const struct wk_cuda *c, struct hg_buf *out)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct wk_nvml_info i;
+
+    if (wk_nvml_read(c->pci, &i, &err) < 0) {
+        hg_buf_printf(out, "nvml %s\n", err.text);
+        return;
+    }
+    hg_buf_printf(out, "driver %s\n", i.driver);
+    if (i.mig >= 0)
+        hg_buf_printf(out, "mig %s\n", i.mig ? "on: this is a slice of the device" : "off");
+    if (i.ecc_errors >= 0)
+        hg_buf_printf(out, "ecc %d uncorrectable errors\n", i.ecc_errors);
+    if (i.processes >= 0)
+        hg_buf_printf(out, "processes %d\n", i.processes);
+    if (i.power_w >= 0)
+        hg_buf_printf(out, "power %.0f of %.0f W\n", i.power_w, i.power_limit_w);
+    if (i.clock_mhz >= 0)
+        hg_buf_printf(out, "clock %d of %d MHz\n", i.clock_mhz, i.clock_most_mhz);
+}
+
+void wk_cuda_describe(struct wk_dev *dev, struct hg_buf *out)
+{
+    const struct wk_cuda *c = wk_cuda_of(dev);
+    char version[32], all[32], left[32];
+    int driver = 0;
+
+    cudaDriverGetVersion(&driver);
+    wk_gemm_version(version);
+    hg_text_size_format(c->own->memory_bytes, all);
+    hg_text_size_format(wk_cuda_available(dev), left);
+    hg_buf_printf(out, "device %s, compute capability %d.%d, %d multiprocessors\n", dev->name,
+                  c->capability / 10, c->capability % 10, c->own->processors);
+    hg_buf_printf(out, "memory %s, %s free\n", all, left);
+    hg_buf_printf(out, "address %s %s\n", c->pci, c->uuid);
+    hg_buf_printf(out, "cuda %d.%d, the driver can do %d.%d\n", CUDART_VERSION / 1000,
+                  CUDART_VERSION % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    hg_buf_printf(out, "cublaslt %s\n", version);
+    hg_buf_printf(out, "kernels %s\n", WK_CUDA_ARCHITECTURES);
+    describe_nvml(c, out);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What device.c and steps.c keep of CUDA's own things. */
+#ifndef WK_BACKENDS_CUDA_OWN_H
+#define WK_BACKENDS_CUDA_OWN_H
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/cache.h"
+#include "backends/cuda/device.h"
+#include "backends/cuda/graphs.h"
+
+#define WK_PINNED_PARTS 16
+#define WK_PINNED_BYTES ((size_t)256 << 10)
+
+/* A part of pinned memory, and when what was sent from it last has arrived. */
+struct wk_pinned {
+    char *data;
+    cudaEvent_t arrived;
+    bool sent;
+};
+
+#define WK_MARKS 16 /* steps that may be queued ahead of the device */
+
+struct wk_cuda_own {
+    struct wk_cache cache;
+    void *scratch;
+    size_t scratch_bytes;
+    void *pinned_memory;
+    struct wk_pinned pinned[WK_PINNED_PARTS];
+    int next_pinned;
+    int processors;
+    size_t memory_bytes;
+    struct wk_graphs graphs;
+    struct wk_graph_entry *running; /* the step that is recorded or run */
+    /* Ends of steps: a ring of events; the first was reported already, or is no step's end but a beginning. */
+    cudaEvent_t marks[WK_MARKS];
+    int first_mark, n_marks;
+};
+
+int wk_cuda_steps_open(struct wk_cuda *c, struct hg_err *err);
+void wk_cuda_steps_close(struct wk_cuda *c);
+
+#endif

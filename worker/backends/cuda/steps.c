@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps as graphs, and how long they took on the device. A step whose sizes were seen before is recorded and launched as a whole: the
+ * hundreds of launches of a small batch cost more than the work. */
+#include <stdlib.h>
+
+#include "backends/cuda/own.h"
+#include "base/log.h"
+
+static void destroy(void *graph)
+{
+    cudaGraphExecDestroy((cudaGraphExec_t)graph);
+}
+
+int wk_cuda_steps_open(struct wk_cuda *c, struct hg_err *err)
+{
+    int code = 0;
+
+    c->own->graphs.destroy = destroy;
+    for (int i = 0; i < WK_MARKS && code == 0; i++)
+        code = (int)cudaEventCreate(&c->own->marks[i]);
+    if (code == 0)
+        return 0;
+    return hg_err_set(err, HG_E_ENV, "no events on %s: %s", c->dev.name,
+                      cudaGetErrorString((cudaError_t)code));
+}
+
+void wk_cuda_steps_close(struct wk_cuda *c)
+{
+    wk_graphs_done(&c->own->graphs);
+    for (int i = 0; i < WK_MARKS; i++)
+        if (c->own->marks[i])
+            cudaEventDestroy(c->own->marks[i]);
+}
+
+/* ---- Graphs ---- */
+
+static bool launch(struct wk_cuda *c, struct wk_graph_entry *e)
+{
+    c->own->graphs.launched++;
+    return wk_cuda_check(c,
+                         (int)cudaGraphLaunch((cudaGraphExec_t)e->graph, (cudaStream_t)c->stream),
+                         "a step's graph");
+}
+
+static void start_recording(struct wk_cuda *c)
+{
+    c->recording = cudaStreamBeginCapture((cudaStream_t)c->stream,
+                                          cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+    c->unfit = !c->recording;
+}
+
+bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *s)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_step numbers = { .number = s->number,
+                                    .lr = (float)s->lr,
+                                    .taken = (float)s->update };
+    struct wk_graph_entry *e;
+
+    wk_cuda_send_step(c, &numbers);
+    c->own->running = NULL;
+    if (!s->repeats || getenv("HPCGRID_NO_GRAPHS"))
+        return true;
+    e = c->own->running = wk_graphs_get(&c->own->graphs, s->key);
+    if (e->state == WK_GRAPH_READY) {
+        launch(c, e);
+        return false;
+    }
+    if (e->state == WK_GRAPH_SEEN)
+        start_recording(c);
+    return true;
+}
+
+/* What was recorded, as something that can be launched; NULL when it cannot. */
+static cudaGraphExec_t finish_recording(struct wk_cuda *c)
+{
+    cudaGraphExec_t ready = NULL;
+    cudaGraph_t graph = NULL;
+    cudaError_t code = cudaStreamEndCapture((cudaStream_t)c->stream, &graph);
+
+    c->recording = false;
+    if (code == cudaSuccess && graph && !c->unfit)
+        code = cudaGraphInstantiate(&ready, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    if (code != cudaSuccess) {
+        cudaGetLastError();
+        ready = NULL;
+    }
+    return ready;
+}
+
+bool wk_cuda_step_end(struct wk_dev *dev)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_graph_entry *e = c->own->running;
+    cudaGraphExec_t ready;
+
+    if (!e)
+        return false;
+    if (!c->recording) {
+        if (e->state == WK_GRAPH_NEW)
+            e->state = WK_GRAPH_SEEN;
+        else if (e->state == WK_GRAPH_SEEN)
+            e->state = WK_GRAPH_REFUSED; /* recording did not even begin */
+        return false;
+    }
+    ready = finish_recording(c);
+    if (!ready) {
+        e->state = WK_GRAPH_REFUSED; /* nothing of it ran: once more, as it is */
+        hg_log(HG_LOG_DEBUG, "this step cannot be recorded as a graph");
+        return true;
+    }
+    e->state = WK_GRAPH_READY;
+    e->graph = ready;
+    c->own->graphs.recorded++;
+    launch(c, e);
+    return false;
+}
+
+/* ---- Times ---- */
+
+static cudaEvent_t mark_at(const struct wk_cuda_own *own, int i)
+{
+    return own->marks[(own->first_mark + i) % WK_MARKS];
+}
+
+/* Seconds from the first mark to the second; the first is forgotten. */
+static double take_time(struct wk_cuda *c)
+{
+    struct wk_cuda_own *own = c->own;
+    float ms = 0;
+
+    wk_cuda_check(c, (int)cudaEventElapsedTime(&ms, mark_at(own, 0), mark_at(own, 1)),
+                  "a step's time");
+    own->first_mark = (own->first_mark + 1) % WK_MARKS;
+    own->n_marks--;
+    return (double)ms / 1000;
+}
+
+void wk_cuda_mark(struct wk_dev *dev, bool begin)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_own *own = c->own;
+
+    if (begin)
+        own->n_marks = 0;
+    if (own->n_marks == WK_MARKS) /* nobody asks: the oldest is lost */
+        take_time(c);
+    wk_cuda_check(c, (int)cudaEventRecord(mark_at(own, own->n_marks), (cudaStream_t)c->stream),
+                  "a step's time");
+    own->n_marks++;
+}
+
+int wk_cuda_times(struct wk_dev *dev, double *seconds, int most)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_own *own = c->own;
+    int n = 0;
+
+    while (n < most && own->n_marks > 1) {
+        /* the host runs ahead, but not without end */
+        if (own->n_marks < WK_MARKS - 2 && cudaEventQuery(mark_at(own, 1)) != cudaSuccess)
+            break;
+        if (!wk_cuda_check(c, (int)cudaEventSynchronize(mark_at(own, 1)), "a step's time"))
+            break;
+        seconds[n++] = take_time(c);
+    }
+    cudaGetLastError(); /* "not ready" is no error */
+    return n;
+}
