@@ -11,13 +11,14 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cmd/pictures.h"
 #include "cmd/results.h"
 #include "report/ranks.h"
 #include "report/renderer.h"
 #include "report/save.h"
 
-static const char *format = "text", *rows, *columns, *group, *metric, *better, *where, *baseline,
-                  *out_path, *reports, *numbers;
+static const char *format, *rows, *columns, *group, *metric, *better, *where, *baseline, *out_path,
+    *reports, *numbers, *plot;
 static bool pivot, ranks, strict, cost;
 static long width;
 
@@ -37,8 +38,10 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
     { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line a rank: real, user, sys, host, device", 0,
       0 },
-    { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write there instead of standard output", 0,
-      0 },
+    { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
+      0, 0 },
+    { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
+      "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
@@ -121,6 +124,13 @@ static json_t *parse_baseline(const char *text, struct hg_err *err)
     return object;
 }
 
+static int check_pictures(struct hg_errs *errs)
+{
+    if (ranks || pivot)
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--plot goes without --ranks and --pivot");
+    return errs->n ? -1 : 0;
+}
+
 static int check_words(struct hg_errs *errs)
 {
     static const char *const ways[] = { "lower", "higher" };
@@ -129,6 +139,9 @@ static int check_words(struct hg_errs *errs)
 
     for (const struct hg_renderer *const *r = hg_renderers; *r && n < 16; r++)
         names[n++] = (*r)->name;
+    if (plot)
+        return check_pictures(errs);
+    format = format ? format : "text";
     if (!hg_renderer_find(format)) {
         struct hg_err *err = hg_errs_next(errs);
 
@@ -242,7 +255,7 @@ static size_t terminal_width(void)
     return 0;
 }
 
-static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
+static int write_forms(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
     const struct hg_render_options o = { .width = terminal_width(),
                                          .pivot = pivot,
@@ -264,6 +277,13 @@ static int write_report(const struct hg_report *r, const struct input *in, struc
     if (in->tables && hg_report_save(r, in->tables, &(struct hg_err)HG_ERR_INIT) < 0)
         hg_warn("cannot write to %s: the report is not saved there", in->tables);
     return hg_errs_add(errs, &err);
+}
+
+static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
+{
+    if (plot)
+        return hg_cmd_pictures(r, plot, format, out_path, errs);
+    return write_forms(r, in, errs);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)

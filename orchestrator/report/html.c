@@ -11,9 +11,13 @@
 #include "report/escape.h"
 #include "report/figures.h"
 #include "report/html_style.h"
+#include "report/plot.h"
 
 /* More cells than these are not listed one by one. */
 #define CELLS_MAX 2000
+
+/* Tables with pictures: the page stays one that opens at once. */
+#define PICTURES_MAX 8
 
 static void puts_html(struct hg_buf *text, struct hg_buf *out)
 {
@@ -297,6 +301,33 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
     out->failed = out->failed || l->failed;
 }
 
+/* ---- Pictures ---- */
+
+static void append_plots(const struct hg_report *r, size_t table, struct hg_buf *out)
+{
+    struct hg_plots plots = { 0 };
+
+    if (hg_plots_build(r, table, ~0u, &plots) < 0)
+        out->failed = true;
+    if (plots.n)
+        hg_buf_puts(out, "<div class=\"side\">\n");
+    for (size_t i = 0; i < plots.n; i++) {
+        hg_buf_puts(out, "<figure>\n<figcaption>");
+        hg_html_append(plots.items[i].what, out);
+        if (plots.items[i].note) {
+            hg_buf_puts(out, " (");
+            hg_html_append(plots.items[i].note, out);
+            hg_buf_puts(out, ")");
+        }
+        hg_buf_puts(out, "</figcaption>\n");
+        hg_plot_svg(&plots.items[i], table * HG_PLOT_KINDS + i + 1, out);
+        hg_buf_puts(out, "</figure>\n");
+    }
+    if (plots.n)
+        hg_buf_puts(out, "</div>\n");
+    hg_plots_done(&plots);
+}
+
 static void append_table(const struct hg_report *r, size_t table, struct hg_buf *out)
 {
     const struct hg_table *t = &r->tables.items[table];
@@ -328,6 +359,11 @@ static void append_table(const struct hg_report *r, size_t table, struct hg_buf 
     }
     if (t->notes.n)
         hg_buf_puts(out, "</ol>\n");
+    if (table < PICTURES_MAX)
+        append_plots(r, table, out);
+    else if (table == PICTURES_MAX)
+        hg_buf_puts(out, "<p class=\"soft\">From this table on there are no pictures here; "
+                         "<code>--plot</code> draws them</p>\n");
     for (size_t i = 0; i < t->listings.n; i++)
         append_listing(r, &t->listings.items[i], out);
     hg_buf_puts(out, "</section>\n");

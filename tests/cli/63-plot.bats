@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# hpcgrid report --plot: pictures by gnuplot. Golden are the scripts, which hold the data; what gnuplot makes of them is its own.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    golden="$HPCGRID_SOURCE/tests/cli/report"
+    data="$HPCGRID_SOURCE/tests/data/results"
+    labs="$HPCGRID_SOURCE/reports/reference"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+@test "scripts are as written down" {
+    "$hpcgrid" report "$data/plots.json" --plot all --format gp --out scripts
+    "$hpcgrid" report "$labs/lab-strategies.json" --plot speedup --format gp --numbers comma --out scripts/lab.gp || [ $? -eq 1 ]
+    [ "$(ls scripts)" = "$(printf '%s\n' cost efficiency lab loss memory speedup time | sed 's/$/.gp/')" ]
+    for script in scripts/*.gp; do
+        name=plots.$(basename "$script")
+        [ -z "${HPCGRID_BLESS:-}" ] || cp "$script" "$golden/$name"
+        diff -u "$golden/$name" "$script"
+    done
+}
+
+@test "every format is what its name says, and the same every time" {
+    "$hpcgrid" report "$data/plots.json" --plot speedup,time --format svg,png,pdf,gp --out a
+    LC_ALL=de_DE.UTF-8 TZ=Asia/Tokyo "$hpcgrid" report "$data/plots.json" --plot time,speedup --format gp,pdf,png,svg --out b
+    [ "$(ls a | wc -l)" -eq 8 ]
+    diff -r a b
+    for name in speedup time; do
+        [ "$(head -c 8 a/$name.png | od -An -tx1 | tr -d ' ')" = 89504e470d0a1a0a ]
+        [ "$(head -c 5 a/$name.pdf)" = %PDF- ]
+        grep -q '<svg' a/$name.svg
+        ! grep -aE 'CreationDate \(D:[^)]*[1-9]' a/$name.pdf
+    done
+    (cd b && gnuplot -d speedup.gp)
+    diff <(sed 's/<title>.*//' a/speedup.svg) <(sed 's/<title>.*//' b/speedup.svg)
+}
+
+@test "curves and bars are the figures of the results" {
+    "$hpcgrid" report "$data/plots.json" --plot speedup,time,memory,cost --format gp --out out
+    "$hpcgrid" report "$data/plots.json" --format json >report.json
+    jq -r '.tables[0].points[] | select(.column.strategy == "ddp")
+        | [.devices_ratio, .speedup] + .speedup_interval | map(. * 1e9 | round) | @tsv' report.json >wanted
+    awk '/set label "ddp"/ { on = 1 } on && /^[0-9]/ { printf "%.0f\t%.0f\t%.0f\t%.0f\n", $1 * 1e9, $2 * 1e9, $3 * 1e9, $4 * 1e9 } on && /^EOD/ { exit }' \
+        out/speedup.gp >found
+    diff wanted found
+    # the first bar is single on 1x1: start-up from 0 to the median of init_s, everything ends at the median of wall_s at most
+    init=$(jq '[.results[] | select(.cell.strategy == "single") | .init_s] | sort | .[1]' "$data/plots.json")
+    grep -A1 '^\$s0' out/time.gp | grep -qx "0 $init 0"
+    cost=$(jq '[.results[] | select(.cell.strategy == "single") | .wall_s] | sort | .[1] / 3600' "$data/plots.json")
+    [ "$(awk '/^\$s0/ { getline; printf "%.9f", $2; exit }' out/cost.gp)" = "$(printf %.9f "$cost")" ]
+    grep -q 'GiB' out/memory.gp
+}
+
+@test "one picture goes to standard output or a file, several into a folder" {
+    "$hpcgrid" report "$data/plots.json" --plot loss | grep -q '</svg>'
+    "$hpcgrid" report "$data/plots.json" --plot loss --out loss.png
+    [ "$(head -c 4 loss.png | tail -c 3)" = PNG ]
+    while IFS='|' read -r code options wanted; do
+        run --separate-stderr "$hpcgrid" report "$data/plots.json" $options
+        echo "$options: $status: $stderr"
+        [ "$status" -eq "$code" ]
+        [ -z "$output" ]
+        [[ "$stderr" == *"$wanted"* ]]
+    done <<'EOT'
+2|--plot spedup|did you mean "speedup"?
+2|--plot ,|no kind given
+2|--plot speedup,loss|2 pictures do not go into one file
+2|--plot speedup,loss --out x.svg|2 pictures do not go into one file
+2|--plot loss --format svg,gif --out x|known: svg, png, pdf, gp
+2|--plot loss --format png --out x.svg|--out x.svg is no png file
+2|--plot loss --pivot|--plot goes without --ranks and --pivot
+EOT
+    run --separate-stderr "$hpcgrid" report "$labs/lab-strategies.json" --plot loss
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"no picture of loss: it needs results with a loss curve"* ]]
+    "$hpcgrid" report "$labs/lab-strategies.json" --plot all --out some || [ $? -eq 1 ]
+    [ "$(ls some)" = "$(printf '%s\n' cost.svg efficiency.svg speedup.svg)" ]
+    [ ! -e x ] && [ ! -e x.svg ]
+}
+
+@test "a table each has a picture each" {
+    jq '.results += [.results[] | .cell.epochs = 4]' "$data/plots.json" >two.json
+    "$hpcgrid" report two.json --plot speedup --format gp --out out
+    [ "$(ls out)" = "$(printf '%s\n' speedup-1.gp speedup-2.gp)" ]
+    grep -q 'epochs=4' out/speedup-2.gp
+}
+
+@test "without gnuplot the package is named" {
+    mkdir bin
+    ln -s "$(command -v env)" bin/env
+    run --separate-stderr env PATH="$PWD/bin" "$hpcgrid" report "$data/plots.json" --plot speedup --out x.svg
+    [ "$status" -eq 4 ]
+    [[ "$stderr" == *"gnuplot is not installed"*"gnuplot-nox"* ]]
+    [ ! -e x.svg ]
+    PATH="$PWD/bin" "$hpcgrid" report "$data/plots.json" --plot speedup --out x.gp
+    [ -s x.gp ]
+}
+
+@test "names are never code, neither gnuplot's nor a shell's nor markup" {
+    jq -n '{schema: "hpcgrid-results/1", name: "`touch pwned1`\"; system(\"touch pwned2\") #", baseline: {nodes: 1},
+        results: [("`touch pwned3`", "\"; system(\"touch pwned4\"); \"", "%s%n%5000000d", "</text><script>alert(1)</script>", "@x $s0 {/Symbol a}_b^c",
+                   "EOD\nset output \"pwned5\"\nEOD", "\\\"; !touch pwned6", "'\''. system('\''touch pwned7'\'') .'\''", "\u202eabc\u0007", "\u05d0\u05d1&amp;") as $s
+            | (1, 2, 4) as $n | {cell: {nodes: $n, strategy: $s}, train_s: (10 / $n), wall_s: 11, init_s: 1,
+               memory: {"`touch pwned8`": 100, "\"; system(\"touch pwned9\")": 200}, loss: {epoch: [2, 1]}}]}' >set.json
+    "$hpcgrid" report set.json --columns strategy --rows nodes --plot all --format svg,png,gp --out out
+    (cd out && for script in *.gp; do gnuplot -d "$script"; done)
+    ! find . -name 'pwned*' | grep .
+    ! grep -qi '<script' out/*.svg
+    ! grep -qE '`|system\("' out/*.gp
+    for file in out/*.svg; do
+        [ "$(grep -o '<text' "$file" | wc -l)" -eq "$(grep -o '</text>' "$file" | wc -l)" ]
+        ! grep -qP '[\x00-\x08\x0e-\x1f]' "$file"
+    done
+    grep -q 'touch pwned3' out/speedup.svg # as text
+}

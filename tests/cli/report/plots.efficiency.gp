@@ -1,0 +1,56 @@
+# Made by hpcgrid report; gnuplot 5.4 or later draws it.
+set encoding utf8
+set terminal svg noenhanced size 720,462 font "sans-serif,14" background "#ffffff"
+set output "efficiency.svg"
+set label "plots: efficiency" at screen 0.01667,0.95671 left
+unset key
+set border 3
+set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
+set lmargin at screen 0.10556
+set rmargin at screen 0.83694
+set tmargin at screen 0.87879
+set bmargin at screen 0.14286
+set xrange [1:16.0016]
+set logscale x 2
+set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16)
+set xlabel "devices / devices of the baseline"
+set yrange [0:1.05]
+set ytics nomirror scale 0.5 ("0.0" 0, "0.2" 0.2, "0.4" 0.4, "0.6" 0.6000000000000001, "0.8" 0.8, "1.0" 1)
+set ylabel "efficiency"
+set arrow 1 from 1,1 to 16,1 nohead back linecolor rgb "#606060" dashtype 2
+set label "ideal" at 16,1 right offset character -0.5,0.6
+set label "single" at 1,1 left offset character 0.8,0.5
+$s0 << EOD
+1 1 NaN NaN 1
+EOD
+set label "ddp" at screen 0.86472,0.62880 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+$s1 << EOD
+2 0.9502346991018751 0.9326994648263905 0.9753173238352706 0.9502346991018751
+4 0.8996335154430883 0.8752561748622405 0.9178103023941293 0.8996335154430883
+16 0.693325117305329 0.6770968579283433 0.7066832920636335 0.693325117305329
+EOD
+set label "fsdp" at screen 0.86472,0.43734 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+$s2 << EOD
+2 0.8863985324180287 0.8616655747045748 0.9131995156478179 0.8863985324180287
+4 0.7475138142343074 0.7279763992527715 0.7725319763465378 0.7475138142343074
+16 0.4201586354558072 0.4093850044507681 0.43050784555749055 0.4201586354558072
+EOD
+set label "deepspeed" at screen 0.86472,0.39686 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+$s3 << EOD
+2 0.8515120851038285 0.8211256938048854 0.8790704138385308 0.8515120851038285
+4 0.7063708019435019 0.6912454216857584 0.7220832163387397 0.7063708019435019
+16 0.3821340881451948 0.3736092506057224 0.3942273690829072 0.3821340881451948
+EOD
+set datafile missing "NaN"
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#0072B2" pointtype 7 pointsize 0.8, \
+     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#D55E00", \
+     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#D55E00" pointtype 5 pointsize 0.4, \
+     $s1 using 1:2 with points linecolor rgb "#D55E00" pointtype 5 pointsize 0.8, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#009E73", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#009E73" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
+     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
+     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
+     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8

@@ -1,0 +1,72 @@
+# Made by hpcgrid report; gnuplot 5.4 or later draws it.
+set encoding utf8
+set terminal svg noenhanced size 720,462 font "sans-serif,14" background "#ffffff"
+set output "speedup.svg"
+set label "lab-strategies: speedup" at screen 0.01667,0.95671 left
+unset key
+set border 3
+set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
+set lmargin at screen 0.10556
+set rmargin at screen 0.74139
+set tmargin at screen 0.87879
+set bmargin at screen 0.14286
+set xrange [0:4.2]
+set xtics nomirror scale 0.5 ("0" 0, "1" 1, "2" 2, "3" 3, "4" 4)
+set xlabel "devices / devices of the baseline"
+set yrange [0:4.2]
+set ytics nomirror scale 0.5 ("0" 0, "1" 1, "2" 2, "3" 3, "4" 4)
+set ylabel "speedup"
+set arrow 1 from 0,0 to 4.2,4.2 nohead back linecolor rgb "#606060" dashtype 2
+set label "ideal" at 4.2,4.2 right offset character -3,-0.6
+set label "single" at 1,1 left offset character 0.8,0.5
+$s0 << EOD
+1 1 NaN NaN 1
+EOD
+set label "dp" at screen 0.76917,0.15861 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+$s1 << EOD
+2 0.2356425467007089 NaN NaN NaN
+2 1.098922388411259 NaN NaN 1.098922388411259
+4 0.28820087378056036 NaN NaN 0.28820087378056036
+EOD
+set label "ddp" at screen 0.76917,0.71431 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+$s2 << EOD
+2 1.825356769075775 NaN NaN NaN
+2 1.8352296753764001 NaN NaN 1.8352296753764001
+4 3.2613155779245746 NaN NaN 3.2613155779245746
+EOD
+set label "fsdp" at screen 0.76917,0.67383 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+$s3 << EOD
+2 1.7570921484996562 NaN NaN NaN
+2 1.7835748145882713 NaN NaN 1.7835748145882713
+4 3.140412284392091 NaN NaN 3.140412284392091
+EOD
+set label "deepspeed" at screen 0.76917,0.45236 left offset character 1,0 point pointtype 11 linecolor rgb "#E69F00"
+$s4 << EOD
+2 0.8579749989655696 NaN NaN NaN
+2 1.0685619399352972 NaN NaN 1.0685619399352972
+4 1.766355582478325 NaN NaN 1.766355582478325
+EOD
+set label "deepspeed\137stage\1373" at screen 0.76917,0.19908 left offset character 1,0 point pointtype 1 linecolor rgb "#56B4E9"
+$s5 << EOD
+2 0.32058510272795987 NaN NaN NaN
+2 0.32087669857339607 NaN NaN 0.32087669857339607
+EOD
+set datafile missing "NaN"
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#0072B2" pointtype 7 pointsize 0.8, \
+     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#D55E00", \
+     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#D55E00" pointtype 5 pointsize 0.4, \
+     $s1 using 1:2 with points linecolor rgb "#D55E00" pointtype 5 pointsize 0.8, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#009E73", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#009E73" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
+     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
+     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
+     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8, \
+     $s4 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#E69F00", \
+     $s4 using 1:2:3:4 with yerrorbars linecolor rgb "#E69F00" pointtype 11 pointsize 0.4, \
+     $s4 using 1:2 with points linecolor rgb "#E69F00" pointtype 11 pointsize 0.8, \
+     $s5 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#56B4E9", \
+     $s5 using 1:2:3:4 with yerrorbars linecolor rgb "#56B4E9" pointtype 1 pointsize 0.4, \
+     $s5 using 1:2 with points linecolor rgb "#56B4E9" pointtype 1 pointsize 0.8
