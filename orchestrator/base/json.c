@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/jsonpool.h"
 #include "base/text.h"
 
 /* ---- Documents ---- */
@@ -75,8 +76,8 @@ static const char *syntax_hint(const char *text, const json_error_t *je)
 }
 
 /* Parse text that is ours already; it goes into the document or is freed. */
-static int parse_owned(const char *file, char *text, size_t len, struct hg_json_doc *doc,
-                       struct hg_err *err)
+static int parse_owned(const char *file, char *text, size_t len, bool shared,
+                       struct hg_json_doc *doc, struct hg_err *err)
 {
     struct hg_json_doc made = { .file = strdup(file), .text = text, .len = len };
     json_error_t je;
@@ -85,7 +86,10 @@ static int parse_owned(const char *file, char *text, size_t len, struct hg_json_
         hg_json_doc_done(&made);
         return hg_err_oom(err);
     }
-    made.root = json_loadb(made.text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    if (shared)
+        made.root = hg_json_parse_shared(made.text, len);
+    if (!made.root)
+        made.root = json_loadb(made.text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
     if (!made.root) {
         enum json_error_code code = json_error_code(&je);
 
@@ -114,10 +118,11 @@ int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json
             memcpy(copy, text, len);
         copy[len] = '\0';
     }
-    return parse_owned(file, copy, len, doc, err);
+    return parse_owned(file, copy, len, false, doc, err);
 }
 
-int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
+static int load(const char *path, size_t max, bool shared, struct hg_json_doc *doc,
+                struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
     size_t len;
@@ -130,7 +135,17 @@ int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, stru
     len = text.len;
     owned = len ? hg_buf_detach(&text) : strdup("");
     hg_buf_done(&text);
-    return parse_owned(path, owned, len, doc, err);
+    return parse_owned(path, owned, len, shared, doc, err);
+}
+
+int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
+{
+    return load(path, max, false, doc, err);
+}
+
+int hg_json_load_shared(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
+{
+    return load(path, max, true, doc, err);
 }
 
 int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err)

@@ -31,6 +31,10 @@ int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err);
 /* The same with another limit, in bytes. */
 int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err);
 
+/* The same for a long list of things that are much alike: values that are equal may be one, so nothing
+ * in the tree may be changed. */
+int hg_json_load_shared(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err);
+
 /* The same for text in memory; file is the name for messages. */
 int hg_json_parse(const char *file, const char *text, size_t len, struct hg_json_doc *doc,
                   struct hg_err *err);

@@ -56,7 +56,7 @@ int hg_cmd_results(const char *word, const char *reports, struct hg_results *set
 
     if (strcmp(word, "-") != 0 && (!hg_fs_exists(word) || hg_fs_is_dir(word)))
         return read_run(word, reports, set, tables, errs);
-    if (hg_json_load_max(word, HG_RESULTS_FILE_MAX, &doc, &err) < 0)
+    if (hg_json_load_shared(word, HG_RESULTS_FILE_MAX, &doc, &err) < 0)
         return hg_errs_add(errs, &err);
     if (!is_matrix(&doc))
         return hg_results_decode(&doc, 0, set, errs);
