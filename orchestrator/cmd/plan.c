@@ -42,11 +42,6 @@ static size_t submissions(const struct hg_plan *plan, size_t array_max)
     return n;
 }
 
-static double device_hours(const struct hg_batch *b)
-{
-    return (double)b->n * (double)b->devices * b->time_s / 3600;
-}
-
 /* Total of the batches with a time limit; *unpriced: cells without. */
 static double total_hours(const struct hg_plan *plan, size_t *unpriced)
 {
@@ -54,7 +49,7 @@ static double total_hours(const struct hg_plan *plan, size_t *unpriced)
 
     *unpriced = 0;
     for (size_t i = 0; i < plan->n; i++) {
-        hours += device_hours(&plan->items[i]);
+        hours += hg_batch_device_hours(&plan->items[i]);
         *unpriced += plan->items[i].time_s > 0 ? 0 : plan->items[i].n;
     }
     return hours;
@@ -86,7 +81,7 @@ static void print_batch(const struct hg_batch *b)
            number(b, "nodes"), number(b, "tasks_per_node"), number(b, "cpus_per_task"),
            text(b, "gres"), memory, time);
     if (b->time_s > 0)
-        printf(" %9.4g\n", device_hours(b));
+        printf(" %9.4g\n", hg_batch_device_hours(b));
     else
         printf(" %9s\n", "-");
 }
@@ -151,7 +146,7 @@ static json_t *batch_json(const struct hg_batch *b)
     json_t *ids = json_array();
 
     if (b->time_s > 0)
-        json_object_set_new(o, "device_hours", hg_json_number(device_hours(b)));
+        json_object_set_new(o, "device_hours", hg_json_number(hg_batch_device_hours(b)));
     for (size_t i = 0; i < b->n; i++)
         json_array_append_new(ids, json_string(b->ids[i]));
     json_object_set_new(o, "ids", ids);

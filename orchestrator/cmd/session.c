@@ -114,6 +114,7 @@ static int open_drive(struct hg_session *s, bool steal, struct hg_err *err)
         .exec = s->exec,
         .deadline_s = DEADLINE_S,
         .running = s->running,
+        .retry = s->retry,
         .max_queued = s->max_queued,
         .visible_s = -1,
         .near = is_near(s),
@@ -263,6 +264,7 @@ static int begin(struct hg_session *s, const struct hg_session_wish *wish,
     struct hg_err err = HG_ERR_INIT;
 
     s->running = m->running;
+    s->retry = m->retry;
     s->max_queued = m->site->max_queued;
     if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0 ||
         (!wish->skip_data && hg_preflight_data(m, select, errs) < 0))
@@ -312,21 +314,25 @@ out:
 
 /* ---- From a run ---- */
 
-static long long read_number(const struct hg_rundir *rd, const char *file, const char *outer,
-                             const char *name)
+/* What the run's own matrix and site say about how it is driven. */
+static void read_limits(struct hg_session *s)
 {
-    char *path = hg_rundir_path(rd, "%s", file);
+    char *matrix = hg_rundir_path(&s->rd, "matrix.json"),
+         *site = hg_rundir_path(&s->rd, "site.json");
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    const json_t *object;
-    long long v = 0;
 
-    if (path && hg_json_load(path, &doc, NULL) == 0) {
-        object = outer ? json_object_get(doc.root, outer) : doc.root;
-        v = json_integer_value(json_object_get(object, name));
+    if (matrix && hg_json_load(matrix, &doc, NULL) == 0) {
+        const json_t *limits = json_object_get(doc.root, "limits");
+
+        s->running = json_integer_value(json_object_get(limits, "running"));
+        s->retry = hg_retry_of(json_object_get(doc.root, "retry"));
     }
     hg_json_doc_done(&doc);
-    free(path);
-    return v;
+    if (site && hg_json_load(site, &doc, NULL) == 0)
+        s->max_queued = json_integer_value(json_object_get(doc.root, "max_queued"));
+    hg_json_doc_done(&doc);
+    free(matrix);
+    free(site);
 }
 
 int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
@@ -339,8 +345,7 @@ int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
                                   hg_str_printf("hpcgrid %s %.120s", back->command, back->run) };
     if (hg_rundir_find(hg_cmd_reports(back->reports), back->run, &s->rd, &err) < 0)
         goto fail;
-    s->running = read_number(&s->rd, "matrix.json", "limits", "running");
-    s->max_queued = read_number(&s->rd, "site.json", NULL, "max_queued");
+    read_limits(s);
     s->lock = hg_drive_lock(&s->rd, s->command, back->steal, &err);
     if (!s->lock)
         goto fail;

@@ -17,6 +17,7 @@ struct hg_session {
     bool box_is_new;      /* started by this process, and nothing was submitted to it */
     bool box_is_over;     /* its run is over: it may go */
     long long running, max_queued;
+    struct hg_retry retry;
     bool hold;  /* submit nothing */
     bool *told; /* failed cells that were spoken of, by position in the plan */
     size_t told_n;

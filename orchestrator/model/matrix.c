@@ -258,12 +258,16 @@ const struct hg_field hg_report_fields[] = {
 
 struct limits {
     long long running;
+    double gpu_hours;
 };
 
 const struct hg_field hg_limits_fields[] = {
     { "running", HG_J_INT, offsetof(struct limits, running), .min = 1, .max = 1000000,
       .doc = "cells that may run at the same time" },
-    { "gpu_hours", HG_J_REAL, 0, HG_J_NOT_YET, .doc = "most GPU-hours the run may cost" },
+    { "gpu_hours", HG_J_REAL, offsetof(struct limits, gpu_hours), .min = 0.001, .max = 1e9,
+      .doc =
+          "GPU-hours that all cells may cost by their time limits, retries left out; a larger plan is "
+          "refused" },
     { 0 },
 };
 
@@ -271,7 +275,8 @@ const struct hg_field hg_limits_fields[] = {
 struct top {
     long long format, repeats, shuffle;
     char *name;
-    json_t *site, *workload, *axes, *include, *exclude, *derive, *baseline, *report, *limits;
+    json_t *site, *workload, *axes, *include, *exclude, *derive, *baseline, *report, *limits,
+        *retry;
 };
 
 #define ANY_OBJECT "{\"type\": \"object\"}"
@@ -309,7 +314,8 @@ const struct hg_field hg_matrix_fields[] = {
       .doc = "members that, put over a cell, give the cell it is compared with" },
     { "limits", HG_J_JSON, offsetof(struct top, limits), .schema = ANY_OBJECT,
       .doc = "bounds of a run" },
-    { "retry", HG_J_JSON, 0, HG_J_NOT_YET, .doc = "attempts by cause" },
+    { "retry", HG_J_JSON, offsetof(struct top, retry), .schema = ANY_OBJECT,
+      .doc = "how often a cell is run again that ended badly, by cause" },
     { "report", HG_J_JSON, offsetof(struct top, report), .check = check_object,
       .schema = ANY_OBJECT, .doc = "the tables wanted" },
     { 0 },
@@ -546,8 +552,16 @@ static void decode_limits(struct hg_matrix *m, const json_t *object, struct hg_e
     struct limits limits = { 0 };
 
     if (object &&
-        hg_json_decode(&m->doc, object, "/limits", hg_limits_fields, true, &limits, errs) == 0)
+        hg_json_decode(&m->doc, object, "/limits", hg_limits_fields, true, &limits, errs) == 0) {
         m->running = limits.running;
+        m->gpu_hours = limits.gpu_hours;
+    }
+}
+
+static void decode_retry(struct hg_matrix *m, const json_t *object, struct hg_errs *errs)
+{
+    if (object)
+        hg_json_decode(&m->doc, object, "/retry", hg_retry_fields, true, &m->retry, errs);
 }
 
 static char *folder_of(const char *path, struct hg_err *err)
@@ -572,6 +586,7 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
     if (top.workload)
         decode_workload(m, top.workload, errs);
     decode_limits(m, top.limits, errs);
+    decode_retry(m, top.retry, errs);
     /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
      * are reported. */
     if (m->site && m->workload.start && (m->workload.program || m->workload.words)) {
@@ -584,6 +599,7 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
     json_decref(top.site);
     json_decref(top.workload);
     json_decref(top.limits);
+    json_decref(top.retry);
 }
 
 struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs)

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "model/retry.h"
 #include "model/site.h"
 
 /* What runs in every cell: the "workload" of a matrix without the members where cells start. */
@@ -35,7 +36,9 @@ struct hg_matrix {
     long long repeats;
     bool has_shuffle;
     long long shuffle;
-    long long running;    /* limits.running; 0: no limit */
+    long long running; /* limits.running; 0: no limit */
+    double gpu_hours;  /* limits.gpu_hours; 0: no limit */
+    struct hg_retry retry;
     struct hg_grid *grid; /* the matrix made ready for walking; the model's own */
 };
 

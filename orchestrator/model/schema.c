@@ -115,6 +115,7 @@ json_t *hg_matrix_schema(void)
     refine(properties, "baseline",
            json_pack("{s:s, s:o}", "type", "object", "properties", members_schema()));
     refine(properties, "limits", hg_json_schema(hg_limits_fields, true));
+    refine(properties, "retry", hg_json_schema(hg_retry_fields, true));
     refine(properties, "report", hg_json_schema(hg_report_fields, true));
     json_object_set_new(schema, "$schema",
                         json_string("https://json-schema.org/draft/2020-12/schema"));

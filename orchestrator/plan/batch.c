@@ -29,6 +29,11 @@ int hg_batch_push(struct hg_batch *b, char *id)
     return 0;
 }
 
+double hg_batch_device_hours(const struct hg_batch *b)
+{
+    return (double)b->n * (double)b->devices * b->time_s / 3600;
+}
+
 void hg_batch_done(struct hg_batch *b)
 {
     json_decref(b->job);

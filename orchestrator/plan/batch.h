@@ -79,6 +79,9 @@ int hg_plan_each_cell(const char *dir, int batch,
  * is gone. */
 int hg_batch_push(struct hg_batch *b, char *id);
 
+/* GPU- or core-hours of all its cells by their time limit; 0 without one. */
+double hg_batch_device_hours(const struct hg_batch *b);
+
 /* Free what a batch owns, not the struct. */
 void hg_batch_done(struct hg_batch *b);
 

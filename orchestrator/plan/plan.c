@@ -310,6 +310,30 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     return 0;
 }
 
+/* limits.gpu_hours is a promise, so cells without a time limit break it. */
+static int check_gpu_hours(const struct hg_matrix *m, const struct hg_plan *plan,
+                           struct hg_errs *errs)
+{
+    struct hg_err *err;
+    double hours = 0;
+    bool endless = false;
+
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->items[i].gpu) {
+            hours += hg_batch_device_hours(&plan->items[i]);
+            endless = endless || plan->items[i].time_s <= 0;
+        }
+    if (!m->gpu_hours || (!endless && hours <= m->gpu_hours))
+        return 0;
+    err = hg_json_error(&m->doc, "/limits/gpu_hours", errs,
+                        endless ? "cells without a time limit may cost any number of GPU-hours"
+                                : "the cells may cost %.4g GPU-hours, the limit is %.4g",
+                        hours, m->gpu_hours);
+    hg_err_hint(err, endless ? "give the workload a \"time\""
+                             : "fewer cells, a shorter \"time\", or a higher limit");
+    return -1;
+}
+
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs)
 {
@@ -320,7 +344,8 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
                        .by_shape = json_object(),
                        .longest = json_object(),
                        .err = HG_ERR_INIT };
-    bool failed = !mk.plan || fill_plan(&mk, known, errs) < 0;
+    bool failed =
+        !mk.plan || fill_plan(&mk, known, errs) < 0 || check_gpu_hours(m, mk.plan, errs) < 0;
 
     if (!mk.plan)
         hg_err_oom(&mk.err);

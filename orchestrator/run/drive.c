@@ -361,37 +361,6 @@ int hg_drive_finish(struct hg_drive *d, struct hg_err *err)
     return hg_journal_commit(d->journal, err);
 }
 
-long hg_drive_again(struct hg_drive *d, unsigned statuses,
-                    bool (*picks)(void *context, int batch, uint32_t line), void *context,
-                    struct hg_err *err)
-{
-    const struct hg_run_state *state = hg_drive_state(d);
-    long n = 0;
-
-    for (size_t b = 0; b < state->batches.n; b++) {
-        struct hg_ranges set = HG_RANGES_INIT;
-        struct hg_buf lines = HG_BUF_INIT;
-        int rc = 0;
-
-        for (size_t i = 0; i < state->batches.items[b].n; i++)
-            if (hg_cell_is_over(&state->batches.items[b].cells[i]) &&
-                statuses & 1u << state->batches.items[b].cells[i].state &&
-                (!picks || picks(context, (int)b + 1, (uint32_t)i)))
-                hg_ranges_add(&set, (uint32_t)i);
-        hg_ranges_format(&set, &lines);
-        n += (long)hg_ranges_count(&set);
-        if (set.n)
-            rc = hg_drive_say(
-                d, "again",
-                json_pack("{s:i,s:s}", "batch", (int)b + 1, "lines", hg_buf_str(&lines)), err);
-        hg_ranges_done(&set);
-        hg_buf_done(&lines);
-        if (rc < 0)
-            return -1;
-    }
-    return hg_drive_commit(d, err) < 0 ? -1 : n;
-}
-
 /* ---- Before anything is submitted ---- */
 
 /* A request that got lost, with its agent perhaps, is made again. */
@@ -641,7 +610,7 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
     d->fresh = false;
     if (hg_drive_read_requests(d, err) < 0 || load_limits(d, err) < 0 || maybe_poll(d, err) < 0)
         return -1;
-    if (hg_drive_settle(d, err) < 0)
+    if (hg_drive_settle(d, err) < 0 || (!d->o.hold && hg_drive_retry(d, err) < 0))
         return -1;
     if (!hg_drive_stopped(d) && hg_drive_stop_tasks(d, err) < 0)
         return -1;

@@ -36,7 +36,8 @@ struct hg_drive_options {
     double deadline_s;    /* of its calls */
     long long running;    /* most cells at a time over all arrays; 0: no limit */
     long long
-        max_queued;      /* most cells in the queue at a time; 0: as the scheduler's limits allow */
+        max_queued; /* most cells in the queue at a time; 0: as the scheduler's limits allow */
+    struct hg_retry retry; /* of the matrix */
     double visible_s;    /* how long a result may take to be seen here; negative: by file system */
     bool near;           /* the scheduler is ours alone (a box): ask it often */
     bool hold;           /* submit nothing */

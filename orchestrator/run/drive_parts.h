@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the loop share: drive.c (the pass), table.c (what the scheduler says), settle.c (how
- * jobs ended), window.c (what is sent next), requests.c (what people ask for). */
+ * jobs ended), window.c (what is sent next), requests.c (what people ask for), again.c (what
+ * runs once more). */
 #ifndef HG_RUN_DRIVE_PARTS_H
 #define HG_RUN_DRIVE_PARTS_H
 
@@ -108,6 +109,9 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
 
 /* settle.c */
 int hg_drive_settle(struct hg_drive *d, struct hg_err *err);
+
+/* again.c: send again what ended in a way that the matrix's "retry" allows. */
+int hg_drive_retry(struct hg_drive *d, struct hg_err *err);
 
 /* window.c */
 int hg_drive_send(struct hg_drive *d, struct hg_err *err);

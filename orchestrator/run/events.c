@@ -491,6 +491,9 @@ static void cell_cancel(const struct fold *f, struct hg_run_cell *cell, struct h
 static void cell_again(const struct fold *f, struct hg_run_cell *cell, struct hg_submission *sub,
                        uint32_t text)
 {
+    int cause = hg_retry_find(get_text(f, "cause"));
+    struct hg_run_cell fresh = { .state = HG_CELL_WAITING };
+
     (void)sub;
     (void)text;
     if (!hg_cell_is_over(cell))
@@ -501,7 +504,11 @@ static void cell_again(const struct fold *f, struct hg_run_cell *cell, struct hg
         return;
     }
     set_state(f->state, cell, HG_CELL_WAITING);
-    *cell = (struct hg_run_cell){ .state = HG_CELL_WAITING };
+    if (cause >= 0) {
+        memcpy(fresh.retries, cell->retries, sizeof fresh.retries);
+        fresh.retries[cause]++;
+    }
+    *cell = fresh;
 }
 
 static int fold_lines(const struct fold *f, cell_fn fn)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "model/retry.h"
 
 /* events.jsonl: what happened in a run, one JSON object a line, only ever appended to. It is the
  * run's only state: everything that is known of a cell is a fold over these lines.
@@ -35,7 +36,8 @@
  *   lost       submission, tasks                              accepted, never started, forgotten: to be
  *                                                             submitted again
  *   cancel     batch, lines                                   asked for by a person
- *   again      batch, lines                                   to be run again, as if they had never run
+ *   again      batch, lines, cause                            to be run again, as if they had never run;
+ *                                                             cause: by the matrix's "retry"
  *   receipt                                                   a writer ends
  *
  * `claim` is the number that names a cell's attempt ("<claim>.<restarts>"). A submission that
@@ -63,13 +65,14 @@ enum hg_cell_state {
 extern const char *const hg_cell_state_names[HG_CELL_STATES]; /* "waiting", ... */
 
 struct hg_run_cell {
-    uint8_t state;       /* enum hg_cell_state */
-    uint8_t losses;      /* how often it was accepted and forgotten */
-    bool cancel;         /* a person asked to cancel it */
-    uint32_t restarts;   /* of its job */
-    uint32_t submission; /* the last one that carried it; 0: none */
-    uint32_t claim;      /* names its attempt; 0: none yet */
-    uint32_t text;       /* pending reason or error: index for hg_run_text; 0: none */
+    uint8_t state;                    /* enum hg_cell_state */
+    uint8_t losses;                   /* how often it was accepted and forgotten */
+    bool cancel;                      /* a person asked to cancel it */
+    uint32_t restarts;                /* of its job */
+    uint32_t submission;              /* the last one that carried it; 0: none */
+    uint32_t claim;                   /* names its attempt; 0: none yet */
+    uint8_t retries[HG_RETRY_CAUSES]; /* how often it was run again by the matrix, by cause */
+    uint32_t text;                    /* pending reason or error: index for hg_run_text; 0: none */
 };
 
 enum hg_submission_state {

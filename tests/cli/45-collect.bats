@@ -56,6 +56,17 @@ END
     [ "$(jq -c '[.cells, .submissions, (.batches | length), (.batches[0].ids | length)]' out)" = "[3,1,1,3]" ]
 }
 
+@test "a plan that may cost more than limits.gpu_hours is refused" {
+    jq '.limits = {gpu_hours: 10} | .site.hardware = {g: {gpus_per_node: 4}} | .site.default = "g" | .workload.gpus_per_node = 2' m.json >gpu.json
+    run -3 "$hpcgrid" plan gpu.json
+    [[ "$output" == *"gpu.json:"*"/limits/gpu_hours: cells without a time limit may cost any number of GPU-hours"* ]]
+    jq '.workload.time = "2h"' gpu.json >long.json
+    run -3 "$hpcgrid" plan long.json
+    [[ "$output" == *"/limits/gpu_hours: the cells may cost 12 GPU-hours, the limit is 10"* ]]
+    jq '.workload.time = "90m"' gpu.json >fits.json
+    "$hpcgrid" plan fits.json
+}
+
 @test "the scripts pass shellcheck" {
     command -v shellcheck >/dev/null || skip "shellcheck is not installed"
     shellcheck "$run_dir/batches/1.sh"

@@ -153,6 +153,21 @@ count() { "$HPCGRID" status "$1" --json | jq -r ".counts.$2 // 0"; }
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 7 ]
 }
 
+@test "the matrix says how often what failed runs again" {
+    # the first cell is well the third time, the others never
+    matrix often 3 0 '.retry = {FAILED: 2} | .workload.command[2] = "echo begin >>\"$0\"; test $(grep -c begin \"$0\")${0##*.} = 31"'
+    run --separate-stderr "$HPCGRID" run often.json
+    echo "$stderr"
+    [ "$status" = 1 ]
+    [[ "$stderr" == *"3 cells run again after FAILED"* ]]
+    [ "$(count often failed)" = 2 ]
+    [ "$(count often ok)" = 1 ]
+    [ "$(cat ran/often.* | wc -l)" = 9 ]
+    run --separate-stderr "$HPCGRID" run often.json
+    [ "$status" = 1 ]
+    [ "$(cat ran/often.* | wc -l)" = 9 ]
+}
+
 @test "a requeued cell is pending again, not failed" {
     local pid node
     matrix fall 1 4 '.axes = {"i": [1]}'

@@ -25,6 +25,11 @@ static void limits_table(struct hg_buf *out)
     hg_json_reference(hg_limits_fields, out);
 }
 
+static void retry_table(struct hg_buf *out)
+{
+    hg_json_reference(hg_retry_fields, out);
+}
+
 static void report_table(struct hg_buf *out)
 {
     hg_json_reference(hg_report_fields, out);
@@ -37,6 +42,7 @@ static const struct {
     { "matrix", matrix_table },
     { "workload", workload_table },
     { "limits", limits_table },
+    { "retry", retry_table },
     { "report", report_table },
     { "keys", hg_keys_reference },
     { "strategies", hg_strategies_reference },

@@ -450,6 +450,45 @@ static void test_only_what_is_picked_runs_again(void **state)
     end_world(&w);
 }
 
+/* Each cause has its own number of tries; what a person cancels stays cancelled. */
+static void test_the_matrix_says_what_runs_again(void **state)
+{
+    static const char config[] =
+        "{\"default\":{\"result\":\"timeout\",\"run_s\":10},\"tasks\":{"
+        "\"1:0\":[{\"result\":\"timeout\"},{\"state\":\"NODE_FAIL\",\"result\":null},{\"result\":\"ok\"}],"
+        "\"1:2\":[{\"result\":\"oom\"}],"
+        "\"1:3\":[{\"state\":\"PREEMPTED\",\"result\":null},{\"result\":\"ok\"}]}}";
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 4;
+    struct world w;
+    char counts[200];
+
+    (void)state;
+    make_world(&w, config, &cells, 1);
+    w.options.retry.most[HG_RETRY_TIMEOUT] = 2;
+    w.options.retry.most[HG_RETRY_NODE_FAIL] = 1;
+    w.options.retry.most[HG_RETRY_PREEMPTED] = 1;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 2, timeout 1, oom 1");
+    assert_int_equal(hg_fake_runs(w.exec, 1, 0), 3);
+    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 3);
+    assert_int_equal(hg_fake_runs(w.exec, 1, 2), 1);
+    assert_int_equal(hg_fake_runs(w.exec, 1, 3), 2);
+    /* the count is in the journal: whoever comes next does not begin anew */
+    hg_drive_close(w.drive);
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 3);
+    /* a person gives the tries back */
+    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_TIMEOUT, NULL, NULL, NULL), 1);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 6);
+    assert_int_equal(hg_fake_doubles(w.exec), 0);
+    end_world(&w);
+}
+
 /* `sbatch batches/1.sh` by hand leaves results, and no journal. */
 static void test_good_results_of_others_do_not_run_again(void **state)
 {
@@ -819,6 +858,7 @@ int main(void)
         cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
         cmocka_unit_test(test_a_launch_failure_is_tried_anew_though_the_answer_got_lost),
         cmocka_unit_test(test_only_what_is_picked_runs_again),
+        cmocka_unit_test(test_the_matrix_says_what_runs_again),
         cmocka_unit_test(test_good_results_of_others_do_not_run_again),
         cmocka_unit_test(test_a_plan_that_grew_runs_only_what_is_new),
         cmocka_unit_test(test_a_reader_sees_what_the_table_says),
