@@ -32,6 +32,7 @@ hg_add_worker_test(data fp32)
 hg_add_worker_test(train fp32)
 hg_add_worker_test(meet fp32)
 hg_add_worker_test(comm fp32 fp64)
+hg_add_worker_test(watch fp32)
 
 # hg_add_ranks_test(NAME PRECISION RANKS WORDS...): the program under mpirun, on more ranks than there may be cores. Ranks talk over shared
 # memory only. MPI itself leaks.
@@ -56,4 +57,5 @@ foreach(ranks 2 3 8)
 endforeach()
 
 hg_add_bats(worker/train.bats worker 300)
+hg_add_bats(worker/faults.bats worker 600)
 hg_add_bats(worker/bert.bats worker 900)

@@ -221,6 +221,28 @@ train() {
     [[ "$output" == *"the cell is 2 nodes with 2 ranks each, but a world of 1 was started"* ]]
 }
 
+@test "ranks that are not where the cell wants them are refused, with what was asked and what was found" {
+    train '{"strategy": "ddp", "nodes": 2, "tasks_per_node": 2, "steps": 1}' ranks 4
+    [ "$status" -eq 4 ]
+    host=$(hostname)
+    [[ "$output" == *"the cell asks for 2 ranks on each of 2 nodes; found 4 on $host"* ]]
+    jq -e '.status == "failed" and .error.kind == "environment"' r.json
+    cat >node.sh <<'END'
+#!/bin/sh
+[ "$OMPI_COMM_WORLD_RANK" = 3 ] && SLURMD_NODENAME=b || SLURMD_NODENAME=a
+export SLURMD_NODENAME
+exec "$@"
+END
+    chmod +x node.sh
+    rm r.json
+    train '{"strategy": "ddp", "nodes": 2, "tasks_per_node": 2, "steps": 1}' ranks 4 ./node.sh
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"the cell asks for 2 ranks on each of 2 nodes; found 3 on a, 1 on b"* ]]
+    [[ "$output" == *"give the launcher --nodes and --ntasks-per-node"* ]]
+    train '{"strategy": "ddp", "nodes": 1, "tasks_per_node": 2, "steps": 1, "test_samples": 50}' ranks 2
+    [ "$status" -eq 0 ]
+}
+
 @test "single with two ranks is refused" {
     train '{"steps": 1}' ranks 2
     [ "$status" -ne 0 ]

@@ -79,8 +79,9 @@ struct wk_dev_options {
 /* An open device. Backends put this first in a struct of their own. */
 struct wk_dev {
     const struct wk_backend *backend;
-    char name[128]; /* the real device: the CPU's model name, the GPU's product name */
-    int threads;    /* CPU threads that compute */
+    char name[128];         /* the real device: the CPU's model name, the GPU's product name */
+    char pci[32], uuid[64]; /* of a GPU: "0000:3b:00.0", "GPU-8a1f..."; else "" */
+    int threads;            /* CPU threads that compute */
     enum wk_precision precision;
     enum wk_type working; /* of activations, and of the values that passes read */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
 
+#define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
 
 static volatile sig_atomic_t keeps_checkpoint;
@@ -87,8 +89,68 @@ struct job {
     int rank, world;
 };
 
+/* The errors, and where the ranks are. */
+static void print_failure(const struct job *j, struct hg_errs *errs)
+{
+    const struct wk_place *places = j->result.places;
+    struct hg_buf text = HG_BUF_INIT;
+
+    wk_cmd_print_errors(errs, j->rank, j->world);
+    if (!places || j->world == 1 || j->result.stopped_with_checkpoint)
+        return;
+    wk_places_format(places, j->result.n_places, &text);
+    hg_fs_write_all(STDERR_FILENO, hg_buf_str(&text), text.len);
+    hg_buf_done(&text);
+}
+
+/* ---- When another rank is missing ---- */
+
+/* In the watching thread: what is known of the ranks' places, and why they end. */
+static void write_verdict(void *context, const struct wk_verdict *v)
+{
+    struct job *j = context;
+    struct wk_result r = { .start_mono_s = j->result.start_mono_s,
+                           .error = v->err,
+                           .verdict = v,
+                           .n_places = j->result.n_places };
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err unsaved = HG_ERR_INIT;
+
+    r.places = j->result.places;
+    r.error_rank = v->n_missing ? v->missing[0].rank : j->rank;
+    if (v->n_missing)
+        snprintf(r.error_host, sizeof r.error_host, "%s", v->missing[0].host);
+    else
+        gethostname(r.error_host, sizeof r.error_host - 1);
+    hg_errs_add(&errs, &v->err);
+    if (j->result_path && wk_result_save(&r, j->result_path, j->rank, &unsaved) < 0)
+        hg_errs_add(&errs, &unsaved);
+    print_failure(j, &errs);
+    hg_errs_done(&errs);
+}
+
+/* The rank's own thread hangs in a collective: no way back through main. */
+static void end_process(void *context)
+{
+    (void)context;
+    _exit(hg_err_exit_code(HG_E_ENV));
+}
+
+/* What went wrong here may be another rank's doing, which the watch then knows better: it ends this process. Else it is
+ * ours, and the others learn that. */
+static void settle_blame(const struct job *j, const struct hg_errs *errs)
+{
+    struct wk_watch *watch = j->comm ? j->comm->watch : NULL;
+    bool maybe = errs->n && errs->items[0].code == HG_E_ENV;
+
+    if ((maybe && wk_watch_settle(watch, BLAME_S)) || !wk_watch_failing(watch))
+        for (int i = 0; i < 60; i++)
+            hg_clock_sleep_s(1);
+}
+
 static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
 {
+    const struct wk_watch_ends ends = { j, write_verdict, end_process };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int threads, rc;
 
@@ -104,6 +166,8 @@ static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
         return hg_errs_add(errs, err);
     j->rank = j->comm->rank;
     j->world = j->comm->world;
+    if (wk_comm_watch(j->comm, j->config.comm_timeout, &ends, err) < 0)
+        return hg_errs_add(errs, err);
     rc = wk_train_all(&j->config, j->comm, threads, &j->result, err);
     if (rc < 0)
         hg_errs_add(errs, err);
@@ -180,16 +244,18 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     wk_comm_environment(&j.rank, &j.world);
     catch_signals();
     rc = run_job(&j, cell, errs);
+    goes_on = j.result.stopped_with_checkpoint;
+    if (rc < 0 && !goes_on)
+        settle_blame(&j, errs);
     if (rc < 0)
         describe_failure(&j, errs);
-    goes_on = j.result.stopped_with_checkpoint;
     if (save_result(&j, errs) < 0)
         rc = -1;
     if (rc == 0 && print_result(&j, json) != 0)
         rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
     if (rc < 0) {
         code = goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
-        wk_cmd_print_errors(errs, j.rank, j.world);
+        print_failure(&j, errs);
     }
     if (rc < 0 && !goes_on && j.comm && j.world > 1)
         j.comm->kind->abort(j.comm, code);

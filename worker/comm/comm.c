@@ -73,6 +73,7 @@ void wk_comm_close(struct wk_comm *comm)
 {
     if (!comm)
         return;
+    wk_watch_stop(comm->watch);
     wk_queue_close(comm->queue);
     comm->queue = NULL;
     HG_VEC_DONE(&comm->records);
@@ -162,10 +163,12 @@ static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
 static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited)
 {
     r->start_s = hg_clock_mono_s();
+    wk_watch_enter(comm->watch, wk_coll_names[r->op.coll]);
     if (r->op.n && comm->kind->run(comm, &r->op, waited, &r->error) < 0)
         hg_err_wrap(&r->error, "%s of %zu bytes, rank %d of %d", wk_coll_names[r->op.coll],
                     r->op.n * wk_wire_size(r->op.type), comm->rank, comm->world);
     be_slow(comm, &r->op);
+    wk_watch_leave(comm->watch);
     r->end_s = hg_clock_mono_s();
 }
 
@@ -209,6 +212,17 @@ static int settle_until(struct wk_comm *comm, long ticket, struct hg_err *err)
     return rc;
 }
 
+/* The device waits for it, not the rank. */
+static int start_on_stream(struct wk_comm *comm, const struct wk_comm_op *op, struct hg_err *err)
+{
+    int rc;
+
+    wk_watch_enter(comm->watch, wk_coll_names[op->coll]);
+    rc = comm->kind->start(comm, op, ++comm->started, err);
+    wk_watch_leave(comm->watch);
+    return rc;
+}
+
 /* `now`: the caller waits for it at once. */
 static int start(struct wk_comm *comm, const struct wk_comm_op *op, bool now, struct hg_err *err)
 {
@@ -221,7 +235,7 @@ static int start(struct wk_comm *comm, const struct wk_comm_op *op, bool now, st
     count->payload_bytes += bytes;
     count->ring_bytes += wk_ring_bytes(op->coll, (double)bytes, comm->world);
     if (op->device && comm->kind->start)
-        return comm->kind->start(comm, op, ++comm->started, err);
+        return start_on_stream(comm, op, err);
     if (!comm->apart || (now && (!comm->queue || wk_queue_idle(comm->queue)))) {
         run_request(comm, &r, &waited);
         r.exposed_s = r.end_s - r.start_s;
@@ -329,5 +343,7 @@ int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err 
 void wk_comm_barrier(struct wk_comm *comm)
 {
     wk_comm_wait(comm, comm->started, NULL);
+    wk_watch_enter(comm->watch, "barrier");
     comm->kind->barrier(comm);
+    wk_watch_leave(comm->watch);
 }

@@ -26,6 +26,7 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
+#include "comm/watch.h"
 
 enum wk_coll {
     WK_COLL_ALL_REDUCE,
@@ -81,8 +82,9 @@ struct wk_comm_queue;
 struct wk_comm {
     const struct wk_comm_kind *kind;
     int rank, world;
-    struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
-    long step;          /* of the training, for records */
+    struct wk_dev *dev;     /* whose memory device spans lie in; set by whoever opens both */
+    long step;              /* of the training, for records */
+    struct wk_watch *watch; /* NULL: nobody watches */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     bool recording;
     struct {
@@ -128,6 +130,13 @@ extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi, wk_comm_threads;
  * every number would be wrong. NULL on failure; end it with wk_comm_close. */
 struct wk_comm *wk_comm_open(struct hg_err *err);
 void wk_comm_close(struct wk_comm *comm);
+
+/* Let the ranks watch each other from now on (comm/watch.h); every rank calls it. Where they cannot reach each other
+ * over TCP they go on without, with a warning. */
+int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_ends *ends,
+                  struct hg_err *err);
+/* Where the training is; step counts from 1. */
+void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
 
 /* Rank and number of ranks as the environment tells them (RANK, WORLD_SIZE, SLURM_*, OMPI_*),
  * before wk_comm_open. */

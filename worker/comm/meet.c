@@ -482,6 +482,12 @@ int wk_meet_fd(const struct wk_meet *m, int rank)
     return m->fds[rank];
 }
 
+const char *wk_meet_host(const struct wk_meet *m, int rank, int *pid)
+{
+    *pid = m->cards[rank].pid;
+    return m->cards[rank].host;
+}
+
 void wk_meet_who(const struct wk_meet *m, int rank, char *out, size_t size)
 {
     const struct card *c = &m->cards[rank];

@@ -44,5 +44,7 @@ int wk_meet_gather(struct wk_meet *m, void *all, size_t bytes, struct hg_err *er
 int wk_meet_fd(const struct wk_meet *m, int rank);
 /* What a rank said of itself: "rank 3 on gpu07 (pid 4711)". Rank 0 knows it of all, the others of themselves and rank 0. */
 void wk_meet_who(const struct wk_meet *m, int rank, char *out, size_t size);
+/* The same in parts; the host is "" where it is not known. Lent. */
+const char *wk_meet_host(const struct wk_meet *m, int rank, int *pid);
 
 #endif

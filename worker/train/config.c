@@ -67,6 +67,7 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .bucket_cap_mb = 25,
                              .first_bucket_mb = 1,
                              .accumulate = 1,
+                             .comm_timeout = 600,
                              .seq_len = 384,
                              .doc_stride = 128,
                              .length_min = 16,

@@ -16,7 +16,7 @@ struct wk_config {
     double bucket_cap_mb, first_bucket_mb;
     long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
     long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
-    double beta1, beta2, weight_decay, warmup, clip_norm;
+    double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout;
     double length_mean, length_sd;
     bool stop_on_nan, skip_bad_answers;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;

@@ -119,6 +119,7 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
 {
     int first = step_first(t, step), end = step_end(t, step), rows = step_rows(t, step);
 
+    wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
     if (wk_strategy_begin(t->strategy, true, err) < 0)
         return -1;
     for (int pass = first; pass < end; pass++) {
@@ -426,5 +427,6 @@ out:
 
 int wk_train_eval(struct wk_train *t, struct hg_err *err)
 {
+    wk_comm_phase(t->comm, WK_PHASE_EVAL, t->steps_done);
     return t->kind->reads_tokens ? eval_answers(t, err) : eval_rows(t, err);
 }

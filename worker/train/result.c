@@ -23,6 +23,8 @@ void wk_result_done(struct wk_result *r)
     HG_VEC_DONE(&r->step_loss);
     free(r->ranks);
     r->ranks = NULL;
+    free(r->places);
+    r->places = NULL;
     json_decref(r->comparable);
     r->comparable = NULL;
 }
@@ -34,6 +36,31 @@ static const char *error_kind(enum hg_err_code code)
                                          "refused",     "notfound",    "bug" };
 
     return names[code];
+}
+
+static json_t *encode_missing(const struct wk_missing *m)
+{
+    json_t *o = json_pack("{s:i, s:s, s:i, s:s, s:I, s:s}", "rank", m->rank, "host", m->host, "pid",
+                          m->pid, "how", wk_how_names[m->how], "step", (json_int_t)m->at.step,
+                          "phase", wk_phase_names[m->at.phase % WK_PHASES]);
+
+    return o ? o : json_null();
+}
+
+/* Where it happened, and who is missing. */
+static void encode_verdict(const struct wk_verdict *v, json_t *e)
+{
+    int shown = v->n_missing < WK_MISSING_MAX ? v->n_missing : WK_MISSING_MAX;
+    const struct wk_at *at = v->at.coll[0] || !shown ? &v->at : &v->missing[0].at;
+    json_t *missing = json_array();
+
+    json_object_set_new(e, "collective", v->at.coll[0] ? json_string(v->at.coll) : json_null());
+    json_object_set_new(e, "step", json_integer(at->step));
+    json_object_set_new(e, "phase", json_string(wk_phase_names[at->phase % WK_PHASES]));
+    json_object_set_new(e, "comm_timeout", json_real(v->limit_s));
+    for (int i = 0; i < shown; i++)
+        json_array_append_new(missing, encode_missing(&v->missing[i]));
+    json_object_set_new(e, "missing", missing);
 }
 
 static json_t *encode_error(const struct wk_result *r)
@@ -52,6 +79,8 @@ static json_t *encode_error(const struct wk_result *r)
         json_object_set_new(e, "pointer", json_string(r->error.pointer));
     json_object_set_new(e, "rank", json_integer(r->error_rank));
     json_object_set_new(e, "host", json_string(r->error_host));
+    if (r->verdict)
+        encode_verdict(r->verdict, e);
     return e;
 }
 
@@ -302,16 +331,24 @@ json_t *wk_result_encode(const struct wk_result *r)
         json_object_set_new(o, "error", encode_error(r));
     if (r->model[0]) /* the cell was understood */
         encode_work(r, o);
+    if (!r->ranks && r->places)
+        json_object_set_new(o, "ranks", wk_places_encode(r->places, r->n_places));
     return o;
 }
 
-/* Another rank of this training wrote there: the file is no older than this process. */
-static bool is_taken(const struct wk_result *r, const char *path)
+/* Another rank of this training wrote there: the file is no older than this process. Clocks of other machines may differ. */
+static bool is_taken(const struct wk_result *r, const char *path, bool elsewhere)
 {
-    double age_s = hg_clock_mono_s() - r->start_mono_s;
+    double age_s = hg_clock_mono_s() - r->start_mono_s, start_s;
+    struct timespec now;
     struct stat st;
 
-    return stat(path, &st) == 0 && (double)st.st_mtime >= floor((double)time(NULL) - age_s) - 1;
+    clock_gettime(CLOCK_REALTIME, &now);
+    start_s = (double)now.tv_sec + (double)now.tv_nsec * 1e-9 - age_s;
+    if (elsewhere)
+        start_s = floor(start_s) - 1;
+    return stat(path, &st) == 0 &&
+           (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9 >= start_s;
 }
 
 int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err)
@@ -319,7 +356,7 @@ int wk_result_save(const struct wk_result *r, const char *path, int rank, struct
     json_t *o;
     int rc;
 
-    if (rank != 0 && is_taken(r, path))
+    if ((rank != 0 || r->error.code) && is_taken(r, path, rank != 0))
         return 0;
     o = wk_result_encode(r);
     rc = o ? hg_json_save(path, o, err) : hg_err_oom(err);

@@ -8,6 +8,7 @@
 
 #include "comm/comm.h"
 #include "strategies/strategy.h"
+#include "train/places.h"
 
 /* One rank, as gathered to all: no pointers. */
 struct wk_rank_info {
@@ -22,6 +23,11 @@ struct wk_result {
     struct hg_err error; /* set: failed */
     int error_rank;
     char error_host[64];
+    const struct wk_verdict *verdict; /* the error is that ranks are missing; borrowed */
+
+    /* Where the ranks are, known before training begins; read by the watching thread. */
+    struct wk_place *_Atomic places;
+    int n_places;
 
     /* What ran; empty until it is known. */
     int world, threads, batch_rows, accumulate;
@@ -65,8 +71,7 @@ void wk_result_done(struct wk_result *r);
 /* A new reference; NULL when memory is gone. */
 json_t *wk_result_encode(const struct wk_result *r);
 
-/* Write it to path as a whole. A rank other than 0 gives way to what another rank of this
- * training wrote before it. */
+/* Write it to path as a whole. A failure gives way to what another rank of this training wrote before it. */
 int wk_result_save(const struct wk_result *r, const char *path, int rank, struct hg_err *err);
 
 /* Append a summary for people, a few lines. */

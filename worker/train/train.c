@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/train.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,16 @@ static struct wk_strategy_options strategy_options(const struct wk_config *c)
     return o;
 }
 
+/* Every rank has a device: which, and where? */
+static int meet_others(struct wk_train *t, struct hg_err *err)
+{
+    struct wk_place *places = wk_places_gather(t->comm, t->dev, t->config, err);
+
+    t->result->n_places = t->comm->world;
+    atomic_store(&t->result->places, places);
+    return places ? 0 : -1;
+}
+
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
@@ -270,7 +281,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         return -1;
     t->dev = open_device(c, backend, threads, err);
     comm->dev = t->dev;
-    if (!t->dev || open_data(t, err) < 0 || check_last_batch(t, err) < 0 || open_model(t, err) < 0)
+    if (!t->dev || meet_others(t, err) < 0 || open_data(t, err) < 0 ||
+        check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &options,
@@ -343,6 +355,7 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
         goto out;
     if (c->eval && wk_train_eval(&t, err) < 0)
         goto out;
+    wk_comm_phase(comm, WK_PHASE_END, t.steps_done);
     if (wk_checkpoint_finish(&t, err) < 0)
         goto out;
     rc = wk_train_account(&t, err);

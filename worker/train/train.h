@@ -10,6 +10,7 @@
 #include "strategies/strategy.h"
 #include "train/config.h"
 #include "train/optim.h"
+#include "train/places.h"
 #include "train/qa.h"
 #include "train/result.h"
 
