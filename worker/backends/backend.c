@@ -80,6 +80,17 @@ struct wk_span wk_span_part(struct wk_span s, size_t first, size_t n)
     return (struct wk_span){ (char *)s.data + first * wk_type_size(s.type), n, s.type };
 }
 
+int wk_dev_rows(const struct wk_dev *dev, int rows)
+{
+    int grain = 64;
+
+    if (!dev->rounds_rows)
+        return rows;
+    while (grain <= rows / 64)
+        grain *= 2;
+    return (rows + grain - 1) / grain * grain;
+}
+
 int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                  struct wk_span *span, struct hg_err *err)
 {

@@ -84,6 +84,7 @@ struct wk_dev {
     int threads;            /* CPU threads that compute */
     enum wk_precision precision;
     enum wk_type working; /* of activations, and of the values that passes read */
+    bool rounds_rows;     /* wants few different numbers of rows; see wk_dev_rows */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
     struct hg_err error; /* first failure; see sync */
 };
@@ -104,8 +105,9 @@ struct wk_lstm_weights {
 /* Token sequences, one behind the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)
  * tensor. The first tokens[s] of them are real, what follows is padding: nobody attends to it. */
 struct wk_packing {
-    int sequences, rows;
-    int longest;             /* rows of the longest sequence */
+    int sequences;
+    int rows; /* of all sequences, and what fills up to wk_dev_rows: rows of no sequence, whose entry in `sequence` is -1 */
+    int longest;             /* rows of the longest sequence, or a few more */
     struct wk_span first;    /* (sequences + 1) int32 */
     struct wk_span tokens;   /* (sequences) int32 */
     struct wk_span sample;   /* (sequences) int32: key of a sequence's randomness */
@@ -338,6 +340,10 @@ extern const struct wk_backend *const wk_backends[];
 /* The backend of that name; NULL with err set: INPUT if the name is unknown, ENV if this build
  * lacks it. */
 const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err);
+
+/* Rows that a batch of token sequences with so many is given: on a device that works best with few different numbers of them, up to
+ * the next multiple of a power of two, the largest that adds at most about a thirtieth (and 64 for small ones); else as many. */
+int wk_dev_rows(const struct wk_dev *dev, int rows);
 
 /* n zeroed elements in *span. Returns 0, or -1 with err set (ENV) and the span absent. */
 int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,

@@ -42,6 +42,17 @@ void wk_comm_environment(int *rank, int *world)
         *world = 1;
 }
 
+int wk_comm_local_rank(void)
+{
+    static const char *const names[] = { "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                         "SLURM_LOCALID" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (env_int(names[i]) >= 0)
+            return env_int(names[i]);
+    return 0;
+}
+
 static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV,

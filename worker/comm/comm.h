@@ -141,6 +141,8 @@ void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
 /* Rank and number of ranks as the environment tells them (RANK, WORLD_SIZE, SLURM_*, OMPI_*),
  * before wk_comm_open. */
 void wk_comm_environment(int *rank, int *world);
+/* This rank's number on its machine, as the environment tells it; 0 where it does not. */
+int wk_comm_local_rank(void);
 
 /* Ranks that are threads of this process, for dp and for tests. Each thread joins as its own rank,
  * and closes its wk_comm before the hub goes. INPUT: too many. */

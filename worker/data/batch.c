@@ -28,7 +28,7 @@ int wk_batch_open(struct wk_batch *b, int rows, int width, struct wk_dev *dev, s
     size_t n = (size_t)rows;
 
     *b = (struct wk_batch){ 0 };
-    if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_REAL, n * (size_t)width, &b->x, err) < 0 ||
+    if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, dev->working, n * (size_t)width, &b->x, err) < 0 ||
         wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_I32, n, &b->labels, err) < 0 ||
         wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_I32, n, &b->sample, err) < 0)
         return -1;

@@ -4,48 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int alloc(struct wk_span *span, int n, struct wk_dev *dev, struct hg_err *err)
+/* Staging memory and the device's are laid out alike, so that one transfer sends all. */
+static int32_t *part(struct wk_token_batch *b, size_t *at, int n, struct wk_span *span)
 {
-    return wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_I32, (size_t)n, span, err);
+    int32_t *host = b->host + *at;
+
+    *span = wk_span_part(b->device, *at, (size_t)n);
+    *at += (size_t)n;
+    return host;
 }
 
 int wk_token_batch_open(struct wk_token_batch *b, int rows, int tokens, struct wk_dev *dev,
                         struct hg_err *err)
 {
     struct wk_batch *d = &b->batch;
-    int32_t *at;
+    size_t n, at = 0;
 
+    tokens = wk_dev_rows(dev, tokens);
+    n = 5 * (size_t)rows + 1 + 3 * (size_t)tokens;
     *b = (struct wk_token_batch){ .rows_max = rows, .tokens_max = tokens };
-    at = b->host = malloc((5 * (size_t)rows + 1 + 3 * (size_t)tokens) * sizeof *b->host);
-    if (!at)
+    b->host = calloc(n, sizeof *b->host);
+    if (!b->host)
         return hg_err_oom(err);
-    b->first = at;
-    b->tokens = at += rows + 1;
-    b->sample = at += rows;
-    b->starts = at += rows;
-    b->ends = at += rows;
-    b->sequence = at += rows;
-    b->ids = at += tokens;
-    b->types = at + tokens;
-    if (alloc(&d->packing.first, rows + 1, dev, err) < 0 ||
-        alloc(&d->packing.tokens, rows, dev, err) < 0 || alloc(&d->sample, rows, dev, err) < 0 ||
-        alloc(&d->starts, rows, dev, err) < 0 || alloc(&d->ends, rows, dev, err) < 0 ||
-        alloc(&d->packing.sequence, tokens, dev, err) < 0 || alloc(&d->ids, tokens, dev, err) < 0 ||
-        alloc(&d->types, tokens, dev, err) < 0)
+    if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_I32, n, &b->device, err) < 0)
         return -1;
+    b->first = part(b, &at, rows + 1, &d->packing.first);
+    b->tokens = part(b, &at, rows, &d->packing.tokens);
+    b->sample = part(b, &at, rows, &d->sample);
+    b->starts = part(b, &at, rows, &d->starts);
+    b->ends = part(b, &at, rows, &d->ends);
+    b->sequence = part(b, &at, tokens, &d->packing.sequence);
+    b->ids = part(b, &at, tokens, &d->ids);
+    b->types = part(b, &at, tokens, &d->types);
     d->packing.sample = d->sample;
     return 0;
 }
 
 void wk_token_batch_close(struct wk_token_batch *b, struct wk_dev *dev)
 {
-    struct wk_batch *d = &b->batch;
-    struct wk_span *all[] = { &d->packing.first, &d->packing.tokens, &d->packing.sequence,
-                              &d->sample,        &d->starts,         &d->ends,
-                              &d->ids,           &d->types };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        wk_dev_free(dev, WK_MEM_ACTIVATIONS, all[i]);
+    wk_dev_free(dev, WK_MEM_ACTIVATIONS, &b->device);
     free(b->host);
     *b = (struct wk_token_batch){ 0 };
 }
@@ -82,24 +79,24 @@ void wk_token_batch_next(struct wk_token_batch *b, int n, int start, int end, in
     b->batch.rows = p->sequences;
 }
 
-static void send(struct wk_span to, const int32_t *host, int n, struct wk_dev *dev)
+/* Rows of no sequence up to a number that the device has seen before. */
+static void fill_up(struct wk_token_batch *b, const struct wk_dev *dev)
 {
-    dev->backend->upload(dev, wk_span_part(to, 0, (size_t)n), host);
+    struct wk_packing *p = &b->batch.packing;
+    int rows = wk_dev_rows(dev, p->rows);
+
+    for (int i = p->rows; i < rows; i++) {
+        b->sequence[i] = -1;
+        b->ids[i] = b->types[i] = 0;
+    }
+    p->rows = rows;
+    p->longest = wk_dev_rows(dev, p->longest);
 }
 
 void wk_token_batch_end(struct wk_token_batch *b, struct wk_dev *dev)
 {
-    const struct wk_batch *d = &b->batch;
-    int n = d->packing.sequences, rows = d->packing.rows;
-
-    send(d->packing.first, b->first, n + 1, dev);
-    send(d->packing.tokens, b->tokens, n, dev);
-    send(d->packing.sequence, b->sequence, rows, dev);
-    send(d->sample, b->sample, n, dev);
-    send(d->starts, b->starts, n, dev);
-    send(d->ends, b->ends, n, dev);
-    send(d->ids, b->ids, rows, dev);
-    send(d->types, b->types, rows, dev);
+    fill_up(b, dev);
+    dev->backend->upload(dev, b->device, b->host);
 }
 
 void wk_token_batch_gather(struct wk_token_batch *b, const struct wk_features *f,

@@ -7,10 +7,11 @@
 #include "models/model.h"
 
 struct wk_token_batch {
-    struct wk_batch batch; /* what a model reads */
-    int rows_max, tokens_max;
-    int pad_to;    /* every sequence gets so many rows; 0: as many as it has tokens */
-    int32_t *host; /* staging memory of all of these */
+    struct wk_batch batch;    /* what a model reads */
+    int rows_max, tokens_max; /* tokens as wk_dev_rows has them */
+    int pad_to;               /* every sequence gets so many rows; 0: as many as it has tokens */
+    int32_t *host;            /* staging memory of all of these */
+    struct wk_span device;    /* the same on the device; the batch's spans are parts of it */
     int32_t *first, *tokens, *sample, *starts, *ends; /* per sequence */
     int32_t *sequence, *ids, *types;                  /* per row */
 };

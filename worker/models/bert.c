@@ -209,12 +209,13 @@ static void bert_close(struct wk_model *model)
 struct wanted {
     struct wk_span *span;
     size_t n;
+    enum wk_type type;
 };
 
 static int alloc_all(struct wk_dev *dev, const struct wanted *w, size_t n, struct hg_err *err)
 {
     for (size_t i = 0; i < n; i++)
-        if (w[i].n && wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_REAL, w[i].n, w[i].span, err) < 0)
+        if (w[i].n && wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, w[i].type, w[i].n, w[i].span, err) < 0)
             return -1;
     return 0;
 }
@@ -223,20 +224,21 @@ static int layer_open(struct layer *l, const struct wk_model_size *s, size_t row
                       struct wk_dev *dev, struct hg_err *err)
 {
     size_t hidden = rows * (size_t)s->hidden, wide = rows * (size_t)s->intermediate;
+    const enum wk_type t = dev->working;
     const struct wanted w[] = {
-        { &l->qkv.q, hidden },
-        { &l->qkv.k, hidden },
-        { &l->qkv.v, hidden },
-        { &l->context, hidden },
-        { &l->middle, hidden },
-        { &l->attention_sum, hidden },
-        { &l->wide, wide },
-        { &l->active, wide },
-        { &l->sum, hidden },
-        { &l->out, hidden },
-        { &l->saved, 2 * rows },
-        { &l->attention_saved, 2 * rows },
-        { &l->lse, rows * (size_t)s->heads },
+        { &l->qkv.q, hidden, t },
+        { &l->qkv.k, hidden, t },
+        { &l->qkv.v, hidden, t },
+        { &l->context, hidden, t },
+        { &l->middle, hidden, t },
+        { &l->attention_sum, hidden, t },
+        { &l->wide, wide, t },
+        { &l->active, wide, t },
+        { &l->sum, hidden, t },
+        { &l->out, hidden, t },
+        { &l->saved, 2 * rows, WK_REAL },
+        { &l->attention_saved, 2 * rows, WK_REAL },
+        { &l->lse, rows * (size_t)s->heads, WK_REAL },
     };
 
     return alloc_all(dev, w, sizeof w / sizeof *w, err);
@@ -247,13 +249,14 @@ static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *
     const struct wk_model_size *s = &b->d->size;
     size_t hidden = (size_t)s->hidden;
     size_t wide = (size_t)(s->intermediate > s->hidden ? s->intermediate : s->hidden);
+    const enum wk_type t = b->model.dev->working;
     const struct wanted w[] = {
-        { &b->embed_sum, most * hidden }, { &b->embed_saved, 2 * most },
-        { &b->embedded, most * hidden },  { &b->logits, 2 * most },
-        { &b->d_logits, 2 * train },      { &b->d_x, train * hidden },
-        { &b->d_dense, train * hidden },  { &b->d_wide, train * wide },
-        { &b->d_qkv.q, train * hidden },  { &b->d_qkv.k, train * hidden },
-        { &b->d_qkv.v, train * hidden },
+        { &b->embed_sum, most * hidden, t }, { &b->embed_saved, 2 * most, WK_REAL },
+        { &b->embedded, most * hidden, t },  { &b->logits, 2 * most, WK_REAL },
+        { &b->d_logits, 2 * train, t },      { &b->d_x, train * hidden, t },
+        { &b->d_dense, train * hidden, t },  { &b->d_wide, train * wide, t },
+        { &b->d_qkv.q, train * hidden, t },  { &b->d_qkv.k, train * hidden, t },
+        { &b->d_qkv.v, train * hidden, t },
     };
 
     if (alloc_all(b->model.dev, w, sizeof w / sizeof *w, err) < 0)

@@ -110,25 +110,28 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
     }
     r->model = (struct wk_model){ .kind = &wk_model_rnn, .dev = dev };
     r->dropout = options->dropout;
-    struct {
+    const enum wk_type t = dev->working;
+    const struct {
         struct wk_span *span;
         size_t n;
+        enum wk_type type;
     } wanted[] = {
-        { &r->state, dev->backend->lstm_state(dev, &lstm) },
-        { &r->h, most * HIDDEN },
-        { &r->d_h, train * HIDDEN },
-        { &r->saved, 2 * HIDDEN },
-        { &r->normed, most * HIDDEN },
-        { &r->d_normed, train * HIDDEN },
-        { &r->dense, most * DENSE },
-        { &r->d_dense, train * DENSE },
-        { &r->dropped, train * DENSE },
-        { &r->logits, most * CLASSES },
-        { &r->d_logits, train * CLASSES },
+        { &r->state, dev->backend->lstm_state(dev, &lstm), WK_REAL },
+        { &r->h, most * HIDDEN, t },
+        { &r->d_h, train * HIDDEN, t },
+        { &r->saved, 2 * HIDDEN, WK_REAL },
+        { &r->normed, most * HIDDEN, t },
+        { &r->d_normed, train * HIDDEN, t },
+        { &r->dense, most * DENSE, t },
+        { &r->d_dense, train * DENSE, t },
+        { &r->dropped, train * DENSE, t },
+        { &r->logits, most * CLASSES, WK_REAL },
+        { &r->d_logits, train * CLASSES, t },
     };
 
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_REAL, wanted[i].n, wanted[i].span, err) < 0) {
+        if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, wanted[i].type, wanted[i].n, wanted[i].span,
+                         err) < 0) {
             rnn_close(&r->model);
             return NULL;
         }

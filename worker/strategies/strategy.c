@@ -271,6 +271,13 @@ int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err)
     return s->kind->update(s, lr, err);
 }
 
+void wk_strategy_count_step(struct wk_strategy *s, int steps)
+{
+    s->work.steps += steps;
+    s->work.passes += steps;
+    s->updates += steps;
+}
+
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err)
 {
     const struct wk_pass pass = { .strategy = s };

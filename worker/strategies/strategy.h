@@ -141,6 +141,9 @@ struct wk_strategy_options wk_strategy_defaults(const char *name, bool framework
 /* A step or an evaluation begins; an update ends a step. */
 int wk_strategy_begin(struct wk_strategy *s, bool training, struct hg_err *err);
 int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err);
+/* Count a step of one pass that the device launched as a whole, without calls to this strategy; or, with -1, one that it will be
+ * called for again. */
+void wk_strategy_count_step(struct wk_strategy *s, int steps);
 /* Take part in an evaluation pass of other ranks without one of one's own. */
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err);
 

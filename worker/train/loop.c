@@ -103,34 +103,154 @@ static const struct wk_batch *gather(struct wk_train *t, int pass)
 }
 
 /* Forward and backward of one batch; share is its part of the step's loss. */
-static int train_pass(struct wk_train *t, int number, double share, struct hg_err *err)
+static int train_pass(struct wk_train *t, const struct wk_batch *batch, double share,
+                      struct hg_err *err)
 {
     struct wk_pass pass = pass_of(t, true);
-    const struct wk_batch *batch = gather(t, number);
 
     pass.share = share;
     if (t->kind->forward(t->model, &pass, batch, err) < 0)
         return -1;
-    t->kind->loss(t->model, &pass, batch, wk_span_part(t->losses, (size_t)number, 1));
+    t->kind->loss(t->model, &pass, batch, t->loss);
     return t->kind->backward(t->model, &pass, batch, err);
 }
 
-static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
+static void keep_loss(struct wk_train *t, int pass)
 {
-    int first = step_first(t, step), end = step_end(t, step), rows = step_rows(t, step);
+    t->dev->backend->convert(t->dev, wk_span_part(t->losses, (size_t)pass, 1), t->loss);
+}
 
-    wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
+/* A step of several passes. */
+static int train_passes(struct wk_train *t, int first, int end, double lr, struct hg_err *err)
+{
+    double rows = 0;
+
+    for (int pass = first; pass < end; pass++)
+        rows += pass_rows(t, pass);
     if (wk_strategy_begin(t->strategy, true, err) < 0)
         return -1;
     for (int pass = first; pass < end; pass++) {
         t->strategy->partial = pass + 1 < end;
-        if (train_pass(t, pass, end - first > 1 ? (double)pass_rows(t, pass) / rows : 0, err) < 0)
+        if (train_pass(t, gather(t, pass), pass_rows(t, pass) / rows, err) < 0)
             return -1;
+        keep_loss(t, pass);
     }
-    if (wk_strategy_update(t->strategy, lr, err) < 0)
+    return wk_strategy_update(t->strategy, lr, err);
+}
+
+/* A step of one pass: nothing between its ops is anything else's. */
+static int train_whole(struct wk_train *t, const struct wk_batch *batch, double lr,
+                       struct hg_err *err)
+{
+    t->strategy->partial = false;
+    if (wk_strategy_begin(t->strategy, true, err) < 0 || train_pass(t, batch, 0, err) < 0)
         return -1;
+    return wk_strategy_update(t->strategy, lr, err);
+}
+
+/* What a device that launches steps as a whole knows them by. */
+static struct wk_step step_of(const struct wk_train *t, const struct wk_batch *batch, double lr)
+{
+    struct wk_step s = { .number = (uint32_t)t->steps_done,
+                         .lr = lr,
+                         .update = t->strategy->updates + 1 };
+
+    if (!batch)
+        return s;
+    s.repeats = t->comm->world == 1 && strcmp(t->strategy->kind->name, "single") == 0;
+    s.key[0] = (uint64_t)batch->rows;
+    s.key[1] = (uint64_t)batch->packing.rows;
+    s.key[2] = (uint64_t)batch->packing.longest;
+    return s;
+}
+
+/* One pass, which the device may know already. */
+static int train_recorded(struct wk_train *t, int pass, double lr, struct hg_err *err)
+{
+    const struct wk_backend *ops = t->dev->backend;
+    const struct wk_batch *batch = gather(t, pass);
+    struct wk_step s = step_of(t, batch, lr);
+
+    if (!ops->step_begin || ops->step_begin(t->dev, &s)) {
+        if (train_whole(t, batch, lr, err) < 0)
+            return -1;
+        if (ops->step_end && ops->step_end(t->dev)) {
+            wk_strategy_count_step(t->strategy, -1);
+            if (train_whole(t, batch, lr, err) < 0)
+                return -1;
+        }
+    } else {
+        wk_strategy_count_step(t->strategy, 1);
+    }
+    keep_loss(t, pass);
+    return 0;
+}
+
+static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
+{
+    const struct wk_backend *ops = t->dev->backend;
+    int first = step_first(t, step), end = step_end(t, step);
+
+    wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
+    if (end - first == 1) {
+        if (train_recorded(t, first, lr, err) < 0)
+            return -1;
+    } else {
+        struct wk_step s = step_of(t, NULL, lr);
+
+        if (ops->step_begin)
+            ops->step_begin(t->dev, &s);
+        if (train_passes(t, first, end, lr, err) < 0)
+            return -1;
+        if (ops->step_end)
+            ops->step_end(t->dev);
+    }
     t->steps_done++;
     return 0;
+}
+
+/* ---- How long steps take ---- */
+
+/* A device that works behind the host's back measures by itself. */
+static void begin_times(struct wk_train *t)
+{
+    if (t->dev->backend->mark)
+        t->dev->backend->mark(t->dev, true);
+    t->step_began_s = hg_clock_mono_s();
+}
+
+/* Times of steps that have ended. */
+static int take_times(struct wk_train *t, struct hg_err *err)
+{
+    double seconds[8];
+    int n;
+
+    do {
+        n = t->dev->backend->times(t->dev, seconds, (int)(sizeof seconds / sizeof *seconds));
+        for (int i = 0; i < n; i++)
+            if (push(&t->result->step_s, seconds[i], err) < 0)
+                return -1;
+    } while (n > 0);
+    return 0;
+}
+
+static int time_step(struct wk_train *t, struct hg_err *err)
+{
+    double now = hg_clock_mono_s(), seconds = now - t->step_began_s;
+
+    t->step_began_s = now;
+    if (!t->dev->backend->mark)
+        return push(&t->result->step_s, seconds, err);
+    t->dev->backend->mark(t->dev, false);
+    return take_times(t, err);
+}
+
+/* Wait for the device; all its steps have ended then. */
+static int sync_steps(struct wk_train *t, struct hg_err *err)
+{
+    if (t->dev->backend->sync(t->dev, err) < 0)
+        return -1;
+    return t->dev->backend->mark ? take_times(t, err) : 0;
 }
 
 /* Losses of the epoch's steps up to this one that are not there yet: from the device, averaged over the ranks, into the result. */
@@ -210,7 +330,7 @@ static int save_checkpoint(struct wk_train *t, int steps, double start, double e
 {
     double now = hg_clock_mono_s();
 
-    if (t->dev->backend->sync(t->dev, err) < 0)
+    if (sync_steps(t, err) < 0)
         return -1;
     if (steps > 0 && collect_losses(t, steps, err) < 0)
         return -1;
@@ -272,9 +392,10 @@ static bool wants_checkpoint(const struct wk_train *t)
 static int run_steps(struct wk_train *t, long long epoch, int step, int steps, double start,
                      struct hg_err *err)
 {
-    double epoch_start = hg_clock_mono_s(), before = epoch_start, now;
+    double epoch_start = hg_clock_mono_s();
     bool stop;
 
+    begin_times(t);
     for (; step < steps; step++) {
         if (must_stop(t, &stop, err) < 0)
             return -1;
@@ -285,20 +406,17 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         }
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
-        now = hg_clock_mono_s();
-        if (push(&t->result->step_s, now - before, err) < 0)
+        if (time_step(t, err) < 0)
             return -1;
-        before = now;
         if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
             return -1;
         if (wants_checkpoint(t) && step + 1 < steps &&
             save_checkpoint(t, step + 1, start, epoch_start, err) < 0)
             return -1;
     }
-    if (t->dev->backend->sync(t->dev, err) < 0)
+    if (sync_steps(t, err) < 0)
         return -1;
-    now = hg_clock_mono_s();
-    if (push(&t->result->epoch_s, t->epoch_before_s + now - epoch_start, err) < 0)
+    if (push(&t->result->epoch_s, t->epoch_before_s + hg_clock_mono_s() - epoch_start, err) < 0)
         return -1;
     t->epoch_before_s = 0;
     return finish_losses(t, steps, err);

@@ -133,6 +133,12 @@ static int check_memory(const struct wk_train *t, int rows, struct hg_err *err)
     return hg_err_hint(err, "not even one sequence fits: a smaller model, or seq_len");
 }
 
+/* Rows that so many sequences have at most. */
+static int tokens_of(const struct wk_train *t, const struct wk_features *features, int rows)
+{
+    return wk_dev_rows(t->dev, wk_qa_tokens(&t->qa, features, rows));
+}
+
 static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
@@ -141,10 +147,10 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
                                         .eval_rows = test_rows,
                                         .dropout = c->dropout,
                                         .kind = t->kind,
-                                        .batch_tokens = wk_qa_tokens(&t->qa, &t->qa.train, rows) };
+                                        .batch_tokens = tokens_of(t, &t->qa.train, rows) };
 
     if (test_rows)
-        options.eval_tokens = wk_qa_tokens(&t->qa, &t->qa.test, test_rows);
+        options.eval_tokens = tokens_of(t, &t->qa.test, test_rows);
     if (check_memory(t, rows, err) < 0)
         return -1;
     t->model = t->kind->open(t->dev, &options, err);
@@ -176,6 +182,8 @@ static int open_model(struct wk_train *t, struct hg_err *err)
     int rows = least(t->sampler.per_rank, t->config->batch_size);
 
     if ((t->kind->reads_tokens ? open_token_model : open_row_model)(t, rows, err) < 0)
+        return -1;
+    if (wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, 1, &t->loss, err) < 0)
         return -1;
     return wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, (size_t)t->sampler.steps, &t->losses,
                         err);
@@ -233,7 +241,7 @@ static const struct wk_model_kind *make_kind(const struct wk_config *c, struct h
 static struct wk_dev *open_device(const struct wk_config *c, const struct wk_backend *backend,
                                   int threads, struct hg_err *err)
 {
-    struct wk_dev_options options = { .threads = threads };
+    struct wk_dev_options options = { .threads = threads, .local_rank = wk_comm_local_rank() };
 
     if (wk_precision_find(c->precision, &options.precision, err) < 0)
         return NULL;
@@ -301,6 +309,7 @@ void wk_train_close(struct wk_train *t)
         wk_resident_close(&t->train, t->dev);
         wk_resident_close(&t->test, t->dev);
         wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->losses);
+        wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->loss);
         if (t->model)
             t->kind->close(t->model);
         wk_qa_close(&t->qa, t->dev);

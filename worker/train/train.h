@@ -30,9 +30,11 @@ struct wk_train {
     struct wk_batch batch, eval_batch;
     struct wk_qa qa; /* instead of set, train, test and batches, when the model reads tokens */
     struct wk_span losses;         /* one a pass of an epoch */
+    struct wk_span loss;           /* (1) of the pass that runs */
     long epoch_steps, total_steps; /* optimizer steps of an epoch, of the training */
     long steps_done;
     int collected; /* of this epoch's steps, those whose losses are in the result */
+    double step_began_s;
     double before_s, epoch_before_s; /* trained before a checkpoint, in this epoch before it */
     char *checkpoint;                /* file of the training state; NULL: none is kept */
 };
