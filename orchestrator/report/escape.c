@@ -61,6 +61,53 @@ void hg_href_append(const char *path, struct hg_buf *out)
             hg_buf_printf(out, "%%%02X", (unsigned char)*path);
 }
 
+/* What is no text in LaTeX, and signs that not every font encoding has. */
+static const struct {
+    const char *text, *latex;
+} signs[] = {
+    { "\\", "\\textbackslash{}" },
+    { "{", "\\{" },
+    { "}", "\\}" },
+    { "$", "\\$" },
+    { "&", "\\&" },
+    { "#", "\\#" },
+    { "_", "\\_" },
+    { "%", "\\%" },
+    { "^", "\\textasciicircum{}" },
+    { "~", "\\textasciitilde{}" },
+    { "<", "\\textless{}" },
+    { ">", "\\textgreater{}" },
+    { "|", "\\textbar{}" },
+    { "\"", "\\textquotedbl{}" },
+    { "±", "$\\pm$" },
+    { "–", "--" },
+    { "→", "$\\to$" },
+    { "∞", "$\\infty$" },
+    { "·", "$\\cdot$" },
+    { "…", "\\dots{}" },
+};
+
+void hg_latex_append(const char *text, struct hg_buf *out)
+{
+    struct hg_buf clean = HG_BUF_INIT;
+
+    hg_clean_append(text, 0, &clean);
+    for (const char *p = hg_buf_str(&clean); *p;) {
+        size_t i = 0;
+
+        while (i < sizeof signs / sizeof *signs &&
+               strncmp(p, signs[i].text, strlen(signs[i].text)) != 0)
+            i++;
+        if (i < sizeof signs / sizeof *signs) {
+            hg_buf_puts(out, signs[i].latex);
+            p += strlen(signs[i].text);
+        } else {
+            hg_buf_append(out, p++, 1);
+        }
+    }
+    hg_buf_done(&clean);
+}
+
 const char *hg_csv_separator(const struct hg_style *style)
 {
     return style->comma ? ";" : ",";

@@ -17,6 +17,9 @@ void hg_html_append(const char *text, struct hg_buf *out);
  * makes a scheme of it; "//host" stays a path. */
 void hg_href_append(const char *path, struct hg_buf *out);
 
+/* LaTeX, outside of math. Letters that are not Latin want a TeX that knows them (lualatex). */
+void hg_latex_append(const char *text, struct hg_buf *out);
+
 /* What stands between two fields: ",", or ";" where a comma is the decimal sign. */
 const char *hg_csv_separator(const struct hg_style *style);
 
