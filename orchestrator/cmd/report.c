@@ -16,9 +16,10 @@
 #include "report/ranks.h"
 #include "report/renderer.h"
 #include "report/save.h"
+#include "report/view.h"
 
 static const char *format, *rows, *columns, *group, *metric, *better, *where, *baseline, *out_path,
-    *reports, *numbers, *plot;
+    *reports, *numbers, *plot, *template_path;
 static bool pivot, ranks, strict, cost;
 static long width;
 
@@ -40,6 +41,8 @@ static const struct hg_opt opts[] = {
       0 },
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
       0, 0 },
+    { HG_OPT_STRING, 0, "template", &template_path, "FILE",
+      "fill a template of your own: templates/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
       "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
@@ -124,10 +127,14 @@ static json_t *parse_baseline(const char *text, struct hg_err *err)
     return object;
 }
 
+/* Pictures and templates have formats of their own. */
 static int check_pictures(struct hg_errs *errs)
 {
-    if (ranks || pivot)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--plot goes without --ranks and --pivot");
+    const char *what = plot ? "--plot" : "--template";
+
+    if (ranks || pivot || (plot && template_path))
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s goes without %s", what,
+                   plot && template_path ? "--template" : "--ranks and --pivot");
     return errs->n ? -1 : 0;
 }
 
@@ -139,7 +146,7 @@ static int check_words(struct hg_errs *errs)
 
     for (const struct hg_renderer *const *r = hg_renderers; *r && n < 16; r++)
         names[n++] = (*r)->name;
-    if (plot)
+    if (plot || template_path)
         return check_pictures(errs);
     format = format ? format : "text";
     if (!hg_renderer_find(format)) {
@@ -255,35 +262,48 @@ static size_t terminal_width(void)
     return 0;
 }
 
-static int write_forms(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
+/* The report in the form that the options ask for. */
+static int render(const struct hg_report *r, const struct input *in, struct hg_buf *out,
+                  struct hg_errs *errs)
 {
     const struct hg_render_options o = { .width = terminal_width(),
                                          .pivot = pivot,
                                          .page = &in->page };
-    struct hg_buf text = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
 
+    if (template_path)
+        return hg_view_render(r, &in->page, template_path, format, out, errs);
     if (ranks)
-        hg_ranks_render(r, format, &text, &err);
+        hg_ranks_render(r, format, out, &err);
     else
-        hg_renderer_find(format)->render(r, &o, &text);
-    if (err.code != HG_E_NONE || text.failed)
+        hg_renderer_find(format)->render(r, &o, out);
+    if (err.code == HG_E_NONE && out->failed)
         hg_err_oom(&err);
-    else if (out_path)
-        hg_fs_replace(out_path, text.data, text.len, 0644, &err);
-    else
+    return hg_errs_add(errs, &err);
+}
+
+static int write_form(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc = render(r, in, &text, errs);
+
+    if (rc == 0 && out_path)
+        rc = hg_fs_replace(out_path, text.data, text.len, 0644, &err);
+    else if (rc == 0)
         fwrite(text.data, 1, text.len, stdout);
     hg_buf_done(&text);
     if (in->tables && hg_report_save(r, in->tables, &(struct hg_err)HG_ERR_INIT) < 0)
         hg_warn("cannot write to %s: the report is not saved there", in->tables);
-    return hg_errs_add(errs, &err);
+    hg_errs_add(errs, &err);
+    return rc;
 }
 
 static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
     if (plot)
         return hg_cmd_pictures(r, plot, format, out_path, errs);
-    return write_forms(r, in, errs);
+    return write_form(r, in, errs);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
