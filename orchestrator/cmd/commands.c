@@ -12,6 +12,7 @@ extern const struct hg_cmd hg_cmd_doctor;
 extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
+extern const struct hg_cmd hg_cmd_history;
 extern const struct hg_cmd hg_cmd_logs;
 extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_report;
@@ -38,6 +39,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_collect,
     &hg_cmd_report,
     &hg_cmd_compare,
+    &hg_cmd_history,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

@@ -9,7 +9,7 @@
 
 static const char *metric, *better, *where, *reports;
 static double tolerance = 5;
-static bool as_json;
+static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
@@ -21,6 +21,8 @@ static const struct hg_opt opts[] = {
       0, 0 },
     { HG_OPT_REAL, 't', "tolerance", &tolerance, "PERCENT", "what counts as the same (5)", 0.001,
       1000 },
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict where the results are not comparable", 0,
+      0 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
       0 },
     { 0 },
@@ -28,7 +30,9 @@ static const struct hg_opt opts[] = {
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    const struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    const struct hg_report_options o = {
+        .metric = metric, .better = better, .where = where, .strict = strict
+    };
     struct hg_results sets[2];
     struct hg_compare *c = NULL;
     struct hg_buf text = HG_BUF_INIT;
@@ -63,7 +67,7 @@ const struct hg_cmd hg_cmd_compare = {
     .details = "A and B are named as for `hpcgrid report`. The verdict on a cell rests on the\n"
                "95 % interval of the ratio (three runs on both sides); with fewer runs on the\n"
                "values alone, and has a question mark. Exit code 1: something is slower, or\n"
-               "broken or missing in B.",
+               "broken or missing in B, or refused.",
     .opts = opts,
     .min_args = 2,
     .max_args = 2,

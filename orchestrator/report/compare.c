@@ -14,18 +14,30 @@
 
 #define WIDTH 80
 
-const char *const hg_verdict_words[HG_VERDICTS] = {
+static const char *const words[HG_VERDICTS] = {
     [HG_VERDICT_SAME] = "same",           [HG_VERDICT_FASTER] = "faster",
     [HG_VERDICT_SLOWER] = "slower",       [HG_VERDICT_UNCLEAR] = "unclear",
     [HG_VERDICT_ONLY_A] = "only in A",    [HG_VERDICT_ONLY_B] = "only in B",
     [HG_VERDICT_BROKEN] = "broken in B",  [HG_VERDICT_MENDED] = "broken in A",
-    [HG_VERDICT_NONE] = "broken in both",
+    [HG_VERDICT_NONE] = "broken in both", [HG_VERDICT_UNLIKE] = "not comparable",
 };
+
+static bool is_speed(const struct hg_report *r)
+{
+    return hg_metric_is_time(r->metric) || hg_metric_is_rate(r->metric);
+}
+
+const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verdict)
+{
+    if (!is_speed(r) && verdict == HG_VERDICT_FASTER)
+        return "better";
+    return !is_speed(r) && verdict == HG_VERDICT_SLOWER ? "worse" : words[verdict];
+}
 
 /* ---- Verdicts ---- */
 
 /* Single runs have a value and no interval: the value alone decides, and the verdict is unsure. */
-static enum hg_verdict_kind judge(const struct hg_estimate *speed, double tolerance)
+enum hg_verdict_kind hg_verdict_judge(const struct hg_estimate *speed, double tolerance)
 {
     double low = speed->has_interval ? speed->low : speed->value;
     double high = speed->has_interval ? speed->high : speed->value;
@@ -46,10 +58,12 @@ static void settle(struct hg_comparison *c, double tolerance)
         c->verdict = c->a.of ? HG_VERDICT_ONLY_A : HG_VERDICT_ONLY_B;
     } else if (c->a.n == 0 || c->b.n == 0) {
         c->verdict = c->a.n ? HG_VERDICT_BROKEN : c->b.n ? HG_VERDICT_MENDED : HG_VERDICT_NONE;
+    } else if (c->b.refused) {
+        c->verdict = HG_VERDICT_UNLIKE;
     } else if (isnan(c->speed.value)) {
         c->verdict = HG_VERDICT_UNCLEAR;
     } else {
-        c->verdict = judge(&c->speed, tolerance);
+        c->verdict = hg_verdict_judge(&c->speed, tolerance);
         c->sure = c->speed.has_interval;
     }
 }
@@ -94,6 +108,7 @@ static int mean_of_cells(struct hg_compare *c)
         }
     c->overall = hg_stats_center(v, n);
     c->overall.value = n ? exp(sum / (double)n) : NAN;
+    c->overall_verdict = n ? hg_verdict_judge(&c->overall, c->tolerance) : HG_VERDICT_NONE;
     free(v);
     return 0;
 }
@@ -116,8 +131,7 @@ struct hg_compare *hg_compare_build(const struct hg_results *sets,
     if (c->report && c->report->kind == HG_METRIC_OTHER) {
         hg_err_hint(hg_errs_next(errs), "--better lower or --better higher says which is good");
         rc = hg_err_set(&errs->items[errs->n - 1], HG_E_INPUT,
-                        "\"%s\" is neither a time (..._s) nor a rate (..._per_s)",
-                        c->report->metric);
+                        "nobody knows which way \"%s\" is good", c->report->metric);
     }
     for (size_t i = 0; c->report && rc == 0 && i < c->report->tables.n; i++)
         rc = compare_table(c, &c->report->tables.items[i]);
@@ -141,7 +155,7 @@ void hg_compare_free(struct hg_compare *c)
 bool hg_compare_is_good(const struct hg_compare *c)
 {
     return c->counts[HG_VERDICT_SLOWER] + c->counts[HG_VERDICT_ONLY_A] +
-               c->counts[HG_VERDICT_BROKEN] ==
+               c->counts[HG_VERDICT_BROKEN] + c->counts[HG_VERDICT_UNLIKE] ==
            0;
 }
 
@@ -160,8 +174,86 @@ static void put_estimate(const struct hg_report *r, struct hg_sheet *s, const st
     hg_sheet_take(s, &word);
 }
 
+/* Numbers of the notes of B's cells, of all tables one behind the other; HG_MAP_NONE: no such cell. */
+struct numbers {
+    size_t *items, *begin; /* items[begin[table] + note] */
+};
+
+static void numbers_done(struct numbers *n)
+{
+    free(n->items);
+    free(n->begin);
+}
+
+static int number_notes(const struct hg_compare *c, struct numbers *n)
+{
+    const struct hg_report *r = c->report;
+    size_t total = 0, next = 0;
+
+    n->begin = calloc(r->tables.n + 1, sizeof *n->begin);
+    for (size_t t = 0; n->begin && t < r->tables.n; t++) {
+        n->begin[t] = total;
+        total += r->tables.items[t].notes.n;
+    }
+    n->items = malloc((total + 1) * sizeof *n->items);
+    if (!n->begin || !n->items)
+        return -1;
+    for (size_t i = 0; i < total; i++)
+        n->items[i] = HG_MAP_NONE;
+    for (size_t i = 0; i < c->cells.n; i++) {
+        const struct hg_comparison *cell = &c->cells.items[i];
+        size_t *of_table = n->items + n->begin[cell->table - r->tables.items];
+
+        for (size_t k = 0; k < cell->b.n_notes; k++)
+            if (of_table[cell->b.notes[k]] == HG_MAP_NONE)
+                of_table[cell->b.notes[k]] = next++;
+    }
+    return 0;
+}
+
+/* What keeps B from being comparable with A, or from being complete. */
+static void append_marks(const struct hg_compare *c, const struct hg_comparison *cell,
+                         const struct numbers *n, struct hg_buf *out)
+{
+    const size_t *of_table = n->items + n->begin[cell->table - c->report->tables.items];
+
+    for (size_t i = 0; i < cell->b.n_notes; i++) {
+        hg_buf_puts(out, " ");
+        hg_mark_format(of_table[cell->b.notes[i]], out);
+    }
+}
+
+static void append_note(size_t number, const char *note, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_mark_format(number, &text);
+    hg_buf_puts(&text, " ");
+    hg_clean_append(note, 0, &text);
+    hg_wrapped_append(hg_buf_str(&text), WIDTH, 2, 0, out);
+    hg_buf_done(&text);
+}
+
+/* In the order of their numbers. */
+static void append_notes(const struct hg_compare *c, const struct numbers *n, struct hg_buf *out)
+{
+    const struct hg_report *r = c->report;
+    bool found = true;
+
+    for (size_t number = 0; found; number++) {
+        found = false;
+        for (size_t t = 0; t < r->tables.n; t++)
+            for (size_t i = 0; i < r->tables.items[t].notes.n; i++)
+                if (n->items[n->begin[t] + i] == number) {
+                    hg_buf_puts(out, number ? "" : "\n");
+                    append_note(number, r->tables.items[t].notes.items[i], out);
+                    found = true;
+                }
+    }
+}
+
 static void put_cell(const struct hg_compare *c, struct hg_sheet *s,
-                     const struct hg_comparison *cell)
+                     const struct hg_comparison *cell, const struct numbers *numbers)
 {
     const struct hg_report *r = c->report;
     int decimals = hg_section_decimals(cell->table, HG_SECTION_VALUE);
@@ -174,7 +266,8 @@ static void put_cell(const struct hg_compare *c, struct hg_sheet *s,
     put_estimate(r, s, &cell->a, HG_SECTION_VALUE, decimals);
     put_estimate(r, s, &cell->b, HG_SECTION_VALUE, decimals);
     put_estimate(r, s, &cell->b, HG_SECTION_SPEEDUP, 2);
-    hg_buf_printf(&word, "%s%s", hg_verdict_words[cell->verdict], cell->sure ? "" : "?");
+    hg_buf_printf(&word, "%s%s", hg_verdict_word(r, cell->verdict), cell->sure ? "" : "?");
+    append_marks(c, cell, numbers, &word);
     hg_sheet_take(s, &word);
 }
 
@@ -188,7 +281,7 @@ static void put_header(const struct hg_compare *c, struct hg_sheet *s)
         hg_sheet_put(s, r->frame.keys.items[r->row_keys[k]].name);
     hg_sheet_put(s, "A");
     hg_sheet_put(s, "B");
-    hg_sheet_put(s, "speed of B");
+    hg_sheet_put(s, is_speed(r) ? "speed of B" : "gain of B");
     hg_sheet_put(s, "verdict");
 }
 
@@ -201,14 +294,16 @@ static void append_overall(const struct hg_compare *c, struct hg_buf *out)
     for (size_t v = 0; v < HG_VERDICTS; v++) {
         if (!c->counts[v])
             continue;
-        hg_buf_printf(out, "%s%zu %s", first ? "" : ", ", c->counts[v], hg_verdict_words[v]);
+        hg_buf_printf(out, "%s%zu %s", first ? "" : ", ", c->counts[v],
+                      hg_verdict_word(c->report, v));
         first = false;
     }
     hg_figure_format(c->report, &p, HG_SECTION_SPEEDUP, 3, &figure);
     if (!isnan(c->overall.value))
-        hg_buf_printf(out, "; overall %s%s%s (geometric mean over cells)", figure.number,
-                      *figure.spread ? " " : "", figure.spread);
-    hg_buf_puts(out, "\n");
+        hg_buf_printf(out, "; overall %s%s%s (geometric mean over cells): %s%s", figure.number,
+                      *figure.spread ? " " : "", figure.spread,
+                      hg_verdict_word(c->report, c->overall_verdict),
+                      c->overall.has_interval ? "" : "?");
 }
 
 void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
@@ -216,7 +311,13 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     const struct hg_report *r = c->report;
     struct hg_sheet s = { .n_columns = r->n_split_keys + r->n_row_keys + 4 };
     struct hg_buf line = HG_BUF_INIT;
+    struct numbers numbers = { 0 };
 
+    if (number_notes(c, &numbers) < 0) {
+        out->failed = true;
+        numbers_done(&numbers);
+        return;
+    }
     hg_buf_puts(out, "A: ");
     hg_clean_append(r->labels[0], 0, out);
     hg_buf_puts(out, "   B: ");
@@ -227,10 +328,14 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     hg_buf_printf(out, "differences up to %.3g %% are none\n\n", c->tolerance * 100);
     put_header(c, &s);
     for (size_t i = 0; i < c->cells.n && !s.failed; i++)
-        put_cell(c, &s, &c->cells.items[i]);
+        put_cell(c, &s, &c->cells.items[i], &numbers);
     hg_sheet_text(&s, 1ul << (s.n_columns - 1), out);
     hg_buf_puts(out, "\n");
-    append_overall(c, out);
+    hg_buf_clear(&line);
+    append_overall(c, &line);
+    hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 0, out);
+    append_notes(c, &numbers, out);
+    numbers_done(&numbers);
     hg_buf_clear(&line);
     hg_common_format(r, &line);
     if (line.len) {
@@ -259,7 +364,10 @@ static json_t *side(const struct hg_point *p)
 
 static json_t *cell_json(const struct hg_report *r, const struct hg_comparison *cell)
 {
-    json_t *members = json_object();
+    json_t *members = json_object(), *notes = json_array();
+
+    for (size_t i = 0; i < cell->b.n_notes; i++)
+        json_array_append_new(notes, json_string(cell->table->notes.items[cell->b.notes[i]]));
 
     for (size_t k = 0; k < r->n_split_keys + r->n_row_keys; k++) {
         bool split = k < r->n_split_keys;
@@ -272,10 +380,11 @@ static json_t *cell_json(const struct hg_report *r, const struct hg_comparison *
         json_object_set_new(members, r->frame.keys.items[key].name,
                             json ? json_incref(json) : json_null());
     }
-    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:b}", "cell", members, "rehearsal",
+    return json_pack("{s:o, s:b, s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "cell", members, "rehearsal",
                      cell->table->rehearsal, "a", side(&cell->a), "b", side(&cell->b), "speed",
                      hg_json_number(cell->speed.value), "interval", interval(&cell->speed),
-                     "verdict", hg_verdict_words[cell->verdict], "sure", cell->sure);
+                     "verdict", hg_verdict_word(r, cell->verdict), "sure", cell->sure, "notes",
+                     notes);
 }
 
 void hg_compare_json(const struct hg_compare *c, struct hg_buf *out)
@@ -286,12 +395,13 @@ void hg_compare_json(const struct hg_compare *c, struct hg_buf *out)
         json_array_append_new(cells, cell_json(c->report, &c->cells.items[i]));
     for (size_t v = 0; v < HG_VERDICTS; v++)
         if (c->counts[v])
-            json_object_set_new(counts, hg_verdict_words[v],
+            json_object_set_new(counts, hg_verdict_word(c->report, v),
                                 json_integer((json_int_t)c->counts[v]));
-    root = json_pack("{s:s, s:s, s:b, s:f, s:o, s:o, s:o, s:o}", "schema", "hpcgrid-compare/1",
+    root = json_pack("{s:s, s:s, s:b, s:f, s:o, s:o, s:o, s:s, s:o}", "schema", "hpcgrid-compare/1",
                      "metric", c->report->metric, "good", hg_compare_is_good(c), "tolerance",
                      c->tolerance, "counts", counts, "overall", hg_json_number(c->overall.value),
-                     "overall_interval", interval(&c->overall), "cells", cells);
+                     "overall_interval", interval(&c->overall), "overall_verdict",
+                     hg_verdict_word(c->report, c->overall_verdict), "cells", cells);
     if (!root) {
         out->failed = true;
         return;

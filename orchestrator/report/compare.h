@@ -16,10 +16,16 @@ enum hg_verdict_kind {
     HG_VERDICT_BROKEN, /* A has a good result, B's cells did not end well */
     HG_VERDICT_MENDED, /* the other way round */
     HG_VERDICT_NONE,   /* neither has a good result */
+    HG_VERDICT_UNLIKE, /* refused (strict): they did not do the same */
     HG_VERDICTS
 };
 
-extern const char *const hg_verdict_words[HG_VERDICTS];
+/* "faster"; of a metric that is no speed (an accuracy, a loss) "better". */
+const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verdict);
+
+/* By the interval, or without one by the value alone: does the speed lie within the tolerance (a
+ * fraction) around 1? */
+enum hg_verdict_kind hg_verdict_judge(const struct hg_estimate *speed, double tolerance);
 
 struct hg_comparison {
     const struct hg_table *table; /* one row of it; column 0 is A */
@@ -38,6 +44,7 @@ struct hg_compare {
     } cells;
     size_t counts[HG_VERDICTS];
     struct hg_estimate overall; /* geometric mean of the speeds, interval over cells from n = 3 */
+    enum hg_verdict_kind overall_verdict; /* NONE without a speed */
     double tolerance;
 };
 
@@ -48,7 +55,7 @@ struct hg_compare *hg_compare_build(const struct hg_results *sets,
                                     struct hg_errs *errs);
 void hg_compare_free(struct hg_compare *c);
 
-/* Nothing is slower, broken or gone. */
+/* Nothing is slower, broken, gone or refused. */
 bool hg_compare_is_good(const struct hg_compare *c);
 
 void hg_compare_text(const struct hg_compare *c, struct hg_buf *out);

@@ -308,6 +308,8 @@ static int settle_metric(struct hg_build *b)
                 : r->kind == HG_METRIC_TIME ? -1
                                             : hg_metric_direction(metric);
     r->has_direction = direction != 0;
+    if (b->options->against_first && direction) /* its ratio to another run's is wanted */
+        r->kind = direction > 0 ? HG_METRIC_RATE : HG_METRIC_TIME;
     r->higher_is_better = direction > 0;
     r->metric = strdup(metric);
     return r->metric ? 0 : hg_err_oom(hg_errs_next(b->errs));

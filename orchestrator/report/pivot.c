@@ -397,7 +397,9 @@ static void compare_with_baseline(struct work *w, const struct hg_config *c, str
         p->p = own->devices / other->devices;
     if (p->n == 0 || p->base_n == 0)
         return;
-    p->work = hg_build_work(r, hg_config_first(w->b, c), hg_config_first(w->b, base));
+    p->work = w->b->options->against_first /* the same cell */
+                  ? 1
+                  : hg_build_work(r, hg_config_first(w->b, c), hg_config_first(w->b, base));
     if (base == c)
         p->speedup.value = 1;
     else if (r->kind == HG_METRIC_RATE)

@@ -81,8 +81,8 @@ static bool is_metric(const struct hg_report *r, const char *name)
 double hg_build_work(const struct hg_report *r, const struct hg_result *own,
                      const struct hg_result *base)
 {
-    double measured = trained(own) / trained(base);
     bool found;
+    double work;
 
     if (is_metric(r, "step_s"))
         return global_batch(own) / global_batch(base);
@@ -90,5 +90,6 @@ double hg_build_work(const struct hg_report *r, const struct hg_result *own,
         return declared(own, base) / ratio_of(own, base, "epochs", &found);
     if (is_metric(r, "init_s") || is_metric(r, "eval_s"))
         return NAN;
-    return isnan(measured) ? declared(own, base) : measured;
+    work = declared(own, base);
+    return isnan(work) ? trained(own) / trained(base) : work;
 }

@@ -61,6 +61,27 @@ verdict() { # NODES TASKS STRATEGY
     jq -e '.overall == 0.5 and .counts.slower == 5' <<<"$output"
 }
 
+@test "an accuracy that falls is worse, a loss that falls is better" {
+    jq '.results |= map(if .eval then .eval.accuracy *= 0.5 else . end | .final_loss = 2)' "$before" >worse.json
+    jq '.results |= map(.final_loss = 1)' "$before" >better.json
+    run "$hpcgrid" compare "$before" worse.json --metric eval.accuracy --json
+    [ "$status" -eq 1 ]
+    jq -e '.counts.worse == 5 and .overall_verdict == "worse"' <<<"$output"
+    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -e '.counts.better == 5 and .overall == 2'
+}
+
+@test "what is not alike is said, and refused by --strict; another revision is what one compares" {
+    jq '.results |= map(if .comparable then .comparable += {revision: "a"} else . end)' "$before" >a.json
+    jq '.results |= map(if .comparable then .comparable += {revision: "b"} | if .cell.nodes == 2 then .comparable.precision = "bf16" else . end else . end)' "$before" >b.json
+    run "$hpcgrid" compare a.json b.json
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"not like A: precision bf16 (A fp32)"* ]]
+    [[ "$output" != *revision* ]]
+    run "$hpcgrid" compare a.json b.json --strict --json
+    [ "$status" -eq 1 ]
+    jq -e '.counts == {"same": 3, "not comparable": 2}' <<<"$output"
+}
+
 @test "what broke in B is said and fails" {
     jq '.results |= map(if .cell.strategy == "single" then .status = "failed" else . end)' "$before" >broken.json
     run "$hpcgrid" compare "$before" broken.json --json
@@ -83,9 +104,11 @@ verdict() { # NODES TASKS STRATEGY
     [ "$status" -eq 2 ]
     run "$hpcgrid" compare "$before" nothing
     [ "$status" -ge 3 ]
-    run "$hpcgrid" compare "$before" after.json --metric eval.accuracy
+    jq '.results |= map(.score = 1)' "$before" >score.json
+    run "$hpcgrid" compare score.json score.json --metric score
     [ "$status" -eq 3 ]
-    [[ "$output" == *"neither a time"* ]]
+    [[ "$output" == *'nobody knows which way "score" is good'*"--better"* ]]
+    "$hpcgrid" compare score.json score.json --metric score --better lower >out
     run "$hpcgrid" compare "$before" after.json --tolerance -1
     [ "$status" -eq 2 ]
 }

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "cmd/results.h"
+#include "run/rundir.h"
+
+static const char *metric, *better, *where, *reports;
+static double tolerance = 5;
+static long last;
+static bool as_json;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_INT, 'n', "last", &last, "N", "only the newest N sets", 2, 1000000 },
+    { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to follow: train_s, eval.f1", 0, 0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is good: higher or lower", 0, 0 },
+    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
+      0, 0 },
+    { HG_OPT_REAL, 't', "tolerance", &tolerance, "PERCENT", "what counts as no change (5)", 0.001,
+      1000 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
+      0 },
+    { 0 },
+};
+
+struct sets {
+    struct hg_results *items;
+    size_t n, cap;
+};
+
+static int read_one(const char *word, struct sets *sets, struct hg_errs *errs)
+{
+    struct hg_results *set = HG_VEC_PUSH(sets);
+
+    if (!set)
+        return hg_err_oom(hg_errs_next(errs));
+    *set = (struct hg_results)HG_RESULTS_INIT;
+    return hg_cmd_results(word, reports, set, NULL, errs);
+}
+
+/* All runs of a name, oldest first; numbers without a folder were deleted. */
+static int read_runs(const char *name, struct sets *sets, struct hg_errs *errs)
+{
+    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
+    struct hg_rundir newest = { 0 };
+    struct hg_err err = HG_ERR_INIT;
+    int rc = 0, first = 1;
+
+    if (hg_rundir_find(root && *root ? root : "reports", name, &newest, &err) < 0)
+        return hg_errs_add(errs, &err);
+    if (last && newest.number > last)
+        first = newest.number - (int)last + 1;
+    for (int i = first; i <= newest.number && rc == 0; i++) {
+        char *word = hg_str_printf("%s/%03d", newest.name, i);
+        char *path = hg_str_printf("%.*s/%03d", (int)(strrchr(newest.path, '/') - newest.path),
+                                   newest.path, i);
+
+        if (!word || !path)
+            rc = hg_err_oom(hg_errs_next(errs));
+        else if (i == newest.number || hg_fs_is_dir(path))
+            rc = read_one(word, sets, errs);
+        free(word);
+        free(path);
+    }
+    hg_rundir_done(&newest);
+    return rc;
+}
+
+static int read_all(int argc, char **argv, struct sets *sets, struct hg_errs *errs)
+{
+    int rc = 0, first = last && argc > last ? argc - (int)last : 0;
+
+    if (argc == 1 && strcmp(argv[0], "-") != 0 && !hg_fs_exists(argv[0]) && !strchr(argv[0], '/'))
+        rc = read_runs(argv[0], sets, errs);
+    else
+        for (int i = first; i < argc; i++)
+            if (read_one(argv[i], sets, errs) < 0)
+                rc = -1;
+    if (rc == 0 && sets->n < 2) {
+        rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT, "one set of results is no history");
+        hg_err_hint(&errs->items[errs->n - 1], "name two or more, or a NAME with several runs");
+    }
+    return rc;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    const struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct sets sets = { 0 };
+    struct hg_history *h = NULL;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = -1;
+
+    if (read_all(argc, argv, &sets, errs) == 0 &&
+        (h = hg_history_build(sets.items, sets.n, &o, tolerance / 100, errs))) {
+        if (as_json)
+            hg_history_json(h, &text);
+        else
+            hg_history_text(h, 0, &text);
+        fputs(hg_buf_str(&text), stdout);
+        rc = text.failed ? hg_err_oom(hg_errs_next(errs)) : !hg_history_is_good(h);
+    }
+    hg_buf_done(&text);
+    hg_history_free(h);
+    for (size_t i = 0; i < sets.n; i++)
+        hg_results_done(&sets.items[i]);
+    HG_VEC_DONE(&sets);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_history = {
+    .name = "history",
+    .args = "NAME|RUN|FILE...",
+    .summary = "Follow the cells of a matrix over many runs: what changed, and when?",
+    .details = "NAME means all its runs, oldest first; several operands are named as for\n"
+               "`hpcgrid report`, oldest first. A change is where the 95 % interval of the\n"
+               "ratio of after to before (three results on one side at least) lies outside\n"
+               "the tolerance. Exit code 1: the last change of a cell was for the worse, or\n"
+               "the newest set has it broken or not at all.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

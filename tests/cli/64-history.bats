@@ -1,0 +1,114 @@
+#!/usr/bin/env bats
+# hpcgrid history: the same cells over many result sets.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# sets TIME...: a set a time, three repeats each, around it; a word instead of a time is a status
+sets() {
+    local i=0 t
+    rm -f s*.json
+    for t in "$@"; do
+        i=$((i + 1))
+        jq -n --arg t "$t" --arg run "$(printf %03d $i)" --argjson i $i '{schema: "hpcgrid-results/1", name: "nightly", run: $run,
+            results: [(1, 2) as $n | range(3) as $r | {cell: {nodes: $n, strategy: "ddp", repeat: ($r + 1)}}
+                + if ($t | tonumber? // null) == null then {status: $t}
+                  else {train_s: (($t | tonumber) / (if $n == 1 then 1 else 1.8 end) * (1 + ($r - 1) * 0.004 + ($i % 3) * 0.002))} end]
+                | map(select(.cell.nodes == 1 or $t != "gone"))}' >"$(printf 's%03d.json' $i)"
+    done
+}
+
+@test "what does not change is steady" {
+    sets 100 100.3 99.8 100.1
+    run "$hpcgrid" history s*.json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" == "nightly/001 to nightly/004 · 4 sets, 2 cells: 2 steady" ]]
+    ! grep -q '^changes$' <<<"$output"
+}
+
+@test "a change is found where it happened, with its interval, and the exit code is its sign" {
+    sets 100 100 100 112 112 112
+    run "$hpcgrid" history s*.json --json
+    [ "$status" -eq 1 ]
+    jq -e '.slower == 2 and (.good | not)' <<<"$output"
+    jq -e '.listings[1] | .name == "changes" and [.rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
+    jq -e '.listings[1].rows[] | .speed > 0.88 and .speed < 0.90 and .speed_low < .speed and .speed < .speed_high and .speed_high < 0.95' <<<"$output"
+    sets 112 112 112 100 100 100
+    run "$hpcgrid" history s*.json
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"faster since nightly/004"* ]]
+}
+
+@test "several changes are told apart, and the last one counts" {
+    sets 100 100 130 130 130 101 101
+    run "$hpcgrid" history s*.json --json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '[.listings[1].rows[] | select(.nodes == "1" or .nodes == 1) | [.since, .verdict]] == [["nightly/003", "slower"], ["nightly/006", "faster"]]' <<<"$output"
+}
+
+@test "what lies within the tolerance is none" {
+    sets 100 100 100 103 103 103
+    "$hpcgrid" history s*.json
+    run "$hpcgrid" history s*.json --tolerance 1
+    [ "$status" -eq 1 ]
+}
+
+@test "single runs make a change once there are three on a side" {
+    sets 100 101 99 120
+    for f in s*.json; do jq '.results |= map(select(.cell.repeat == 1))' "$f" >t && mv t "$f"; done
+    run "$hpcgrid" history s*.json --json
+    [ "$status" -eq 1 ]
+    jq -e '[.listings[1].rows[].since] == ["nightly/004", "nightly/004"]' <<<"$output"
+    run "$hpcgrid" history s001.json s004.json --json
+    [ "$status" -eq 0 ]
+    jq -e '.steady == 2' <<<"$output"
+}
+
+@test "what broke or went away in the newest set fails" {
+    sets 100 100 timeout
+    run "$hpcgrid" history s*.json
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == *"2 broken" ]]
+    sets 100 100 timeout 100
+    "$hpcgrid" history s*.json
+    sets 100 100 gone
+    jq '.results |= map(if .cell.nodes == 1 then del(.status) | .train_s = 100 else . end)' s003.json >t && mv t s003.json
+    run "$hpcgrid" history s*.json
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == *"1 steady, 1 gone" ]]
+}
+
+@test "a rate that falls is slower, an accuracy worse" {
+    sets 100 100 100 120 120 120
+    for f in s*.json; do jq '.results |= map(.samples_per_s = 1000 / .train_s | .eval.accuracy = 50 / .train_s | .score = .train_s)' "$f" >t && mv t "$f"; done
+    run "$hpcgrid" history s*.json --metric samples_per_s
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"slower since nightly/004"* ]]
+    run "$hpcgrid" history s*.json --metric eval.accuracy
+    [[ "$output" == *"worse since nightly/004"* ]]
+    run "$hpcgrid" history s*.json --metric score
+    [ "$status" -eq 3 ]
+    [[ "$output" == *'nobody knows which way "score" is good'* ]]
+    run "$hpcgrid" history s*.json --metric score --better higher
+    [ "$status" -eq 0 ]
+}
+
+@test "only the newest sets, and wrong words" {
+    sets 100 100 112 112 112
+    run "$hpcgrid" history s*.json --last 3
+    [ "$status" -eq 0 ]
+    [[ "${lines[0]}" == "nightly/003 to nightly/005 · 3 sets"* ]]
+    run "$hpcgrid" history s001.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"one set of results is no history"* ]]
+    run "$hpcgrid" history s001.json nothing
+    [ "$status" -ge 3 ]
+    run "$hpcgrid" history
+    [ "$status" -eq 2 ]
+}
