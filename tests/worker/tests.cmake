@@ -33,6 +33,7 @@ hg_add_worker_test(train fp32)
 hg_add_worker_test(meet fp32)
 hg_add_worker_test(comm fp32 fp64)
 hg_add_worker_test(watch fp32)
+hg_add_worker_test(strategies fp32 fp64)
 
 # hg_add_ranks_test(NAME PRECISION RANKS WORDS...): the program under mpirun, on more ranks than there may be cores. Ranks talk over shared
 # memory only. MPI itself leaks.

@@ -71,7 +71,10 @@ train() {
     check '{"batchsize": 3}' 'c.json:1:2: error: /batchsize: unknown member "batchsize"' 'did you mean "batch_size"?'
     check '{"epochs": 0, "lr": "x"}' '1:12: error: /epochs: 0 is out of range' '1:21: error: /lr: expected a number, found'
     check '{"strategy": "dpp"}' '/strategy: unknown strategy "dpp"' 'did you mean "ddp"?'
-    check '{"strategy": "fsdp"}' '/strategy: strategy fsdp: not available yet'
+    check '{"strategy": "dp"}' '/strategy: strategy dp: not available yet'
+    check '{"strategy": "ddp", "fsdp_wrap": "layer", "lr": 1}' '1:21: error: /fsdp_wrap: strategy ddp has no fsdp_wrap'
+    check '{"zero_reduce": "allreduce"}' '/zero_reduce: strategy single has no zero_reduce'
+    check '{"strategy": "deepspeed", "zero_reduce": "reduce"}' '/zero_reduce: unknown zero_reduce "reduce"' 'known: reduce_scatter, allreduce'
     check '{"model": "rn"}' '/model: unknown model "rn"' 'did you mean "rnn"?'
     check '{"model": "bert-base", "data": "/nowhere"}' 'no file /nowhere/train-v1.1.json (nor with .gz)' 'squad-slice'
     check '{"model": "bert-base", "dataset": "mnist"}' 'model bert-base does not read data set mnist'
@@ -152,7 +155,7 @@ train() {
     [ "$status" -eq 0 ]
     [[ "$output" == *"kernels "*"OpenBLAS"*"mpi Open MPI"* ]]
     run "$worker" describe
-    jq -e '.models[0].parameters == 26602 and (.strategies | map(select(.available).name)) == ["single", "ddp"]' <<<"$output"
+    jq -e '.models[0].parameters == 26602 and (.strategies | map(select(.available).name)) == ["single", "ddp", "fsdp", "deepspeed", "deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3"]' <<<"$output"
     run "$worker" --version
     [[ "$output" == "hpcgrid-worker "[0-9]* ]]
     run "$worker" train --help

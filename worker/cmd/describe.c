@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-worker describe: what this build can do. */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/opt.h"
@@ -8,6 +9,24 @@
 #include "models/model.h"
 #include "strategies/strategy.h"
 #include "train/revision.h"
+
+/* A limit that there is not is null. */
+static json_t *limit(int n)
+{
+    return n ? json_integer(n) : json_null();
+}
+
+static json_t *describe_strategy(const struct wk_strategy_limits *s)
+{
+    json_t *options = json_array();
+
+    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
+        if (strcmp(o->strategy, s->name) == 0)
+            json_array_append_new(options, json_string(o->parameter));
+    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "name", s->name, "summary", s->summary,
+                     "available", (int)s->built, "max_nodes", limit(s->max_nodes), "max_tasks",
+                     limit(s->max_tasks), "max_devices", limit(s->max_devices), "options", options);
+}
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
@@ -38,8 +57,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         wk_model_free(kind);
     }
     for (const struct wk_strategy_limits *s = wk_strategy_limits; s->name; s++)
-        json_array_append_new(strategies, json_pack("{s:s, s:s, s:b}", "name", s->name, "summary",
-                                                    s->summary, "available", (int)s->built));
+        json_array_append_new(strategies, describe_strategy(s));
     for (const struct wk_backend *const *b = wk_backends; *b; b++)
         json_array_append_new(
             backends, json_pack("{s:s, s:s}", "name", (*b)->name, "summary", (*b)->summary));

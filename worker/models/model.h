@@ -86,6 +86,7 @@ struct wk_model_kind {
     int n_params;
     const char *const *units;
     int n_units;
+    int layers_first, layers_end; /* units that are layers: those that are placed one by one */
     const struct wk_buffer *buffers;
     int n_buffers;
     int sample_width, classes; /* a sample's values, and labels 0 to classes - 1 */

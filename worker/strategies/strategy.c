@@ -7,9 +7,15 @@
 #include "base/text.h"
 #include "models/weights.h"
 
-extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp;
+extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp, wk_strategy_fsdp,
+    wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
+    wk_strategy_deepspeed_3;
 
-static const struct wk_strategy_kind *const kinds[] = { &wk_strategy_single, &wk_strategy_ddp };
+static const struct wk_strategy_kind *const kinds[] = {
+    &wk_strategy_single,      &wk_strategy_ddp,         &wk_strategy_fsdp,
+    &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1, &wk_strategy_deepspeed_2,
+    &wk_strategy_deepspeed_3,
+};
 
 const struct wk_strategy_limits wk_strategy_limits[] = {
 #define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, built, summary) \
@@ -20,6 +26,27 @@ const struct wk_strategy_limits wk_strategy_limits[] = {
 };
 
 #define N_LIMITS (sizeof wk_strategy_limits / sizeof *wk_strategy_limits - 1)
+
+const struct wk_strategy_option wk_strategy_option_list[] = {
+#define HG_STRATEGY_OPTION(strategy, parameter) { #strategy, #parameter },
+#include "base/strategy_options.def"
+#undef HG_STRATEGY_OPTION
+    { 0 },
+};
+
+bool wk_strategy_has_option(const char *strategy, const char *parameter)
+{
+    bool option = false;
+
+    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++) {
+        if (strcmp(o->parameter, parameter) != 0)
+            continue;
+        if (strcmp(o->strategy, strategy) == 0)
+            return true;
+        option = true;
+    }
+    return !option;
+}
 
 static const struct wk_strategy_limits *find_limits(const char *name)
 {

@@ -118,6 +118,15 @@ struct wk_strategy_limits {
 };
 extern const struct wk_strategy_limits wk_strategy_limits[]; /* ends with a NULL name */
 
+/* Which parameters are options of which strategies, from base/strategy_options.def; ends with NULL. */
+struct wk_strategy_option {
+    const char *strategy, *parameter;
+};
+extern const struct wk_strategy_option wk_strategy_option_list[];
+
+/* Can a cell with that strategy have that parameter? Everybody's and unknown ones: yes. */
+bool wk_strategy_has_option(const char *strategy, const char *parameter);
+
 /* Fails with INPUT: unknown name (with a suggestion), not available yet, more ranks than it can
  * use. */
 const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err);

@@ -64,8 +64,6 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .eps = bert ? 1e-8 : 1e-6,
                              .dropout = true,
                              .eval = true,
-                             .bucket_cap_mb = 25,
-                             .first_bucket_mb = 1,
                              .accumulate = 1,
                              .comm_timeout = 600,
                              .seq_len = 384,
@@ -83,7 +81,8 @@ static int set_defaults(struct wk_config *c, bool bert)
                    set_text(&c->schedule, bert ? "linear" : "step") && set_text(&c->decay, "all") &&
                    set_text(&c->padding, "packed") && set_text(&c->windows, "overlap") &&
                    set_text(&c->labels, "true") && set_text(&c->lengths, "squad") &&
-                   set_text(&c->gelu, "erf")
+                   set_text(&c->gelu, "erf") && set_text(&c->variant, "textbook") &&
+                   set_text(&c->fsdp_wrap, "layer") && set_text(&c->zero_reduce, "reduce_scatter")
                ? 0
                : -1;
 }
@@ -95,6 +94,32 @@ static void finish_defaults(struct wk_config *c)
         c->test_batch = c->batch_size;
     if (!c->epochs && !c->steps)
         c->epochs = 1;
+}
+
+/* A strategy's own options: what its variant says, then what the cell says. */
+static void choose_options(struct wk_config *c, const json_t *given)
+{
+    struct wk_strategy_options *o = &c->options;
+
+    *o = wk_strategy_defaults(c->strategy, strcmp(c->variant, "framework") == 0);
+    o->weights = c->init;
+#define GIVEN(name, to)                \
+    if (json_object_get(given, #name)) \
+    o->to
+    GIVEN(bucket_cap_mb, bucket_mib = c->bucket_cap_mb);
+    GIVEN(first_bucket_mb, first_bucket_mib = c->first_bucket_mb);
+    GIVEN(bucket_view, bucket_copies = !c->bucket_view);
+    GIVEN(bf16_gradients, bf16_gradients = c->bf16_gradients);
+    GIVEN(fsdp_wrap, wrap_model = strcmp(c->fsdp_wrap, "model") == 0);
+    GIVEN(reshard_after_forward, keep_after_forward = !c->reshard_after_forward);
+    GIVEN(backward_prefetch, no_backward_prefetch = !c->backward_prefetch);
+    GIVEN(zero_reduce, all_reduce = strcmp(c->zero_reduce, "allreduce") == 0);
+    GIVEN(reduce_bucket, reduce_elems = (double)c->reduce_bucket);
+    GIVEN(persistence_threshold, persistence_threshold = (double)c->persistence_threshold);
+    GIVEN(max_live, max_live = (double)c->max_live);
+    GIVEN(max_reuse_distance, max_reuse_distance = (double)c->max_reuse_distance);
+    GIVEN(prefetch_elems, prefetch_elems = (double)c->prefetch_elems);
+#undef GIVEN
 }
 
 /* `null` is absence everywhere. */
@@ -216,6 +241,12 @@ static void check_words(const struct wk_config *c, const struct hg_json_doc *doc
     check_word(doc, "labels", c->labels, wk_labels_names, errs);
     check_word(doc, "lengths", c->lengths, wk_lengths_names, errs);
     check_word(doc, "gelu", c->gelu, (const char *const[]){ "erf", "tanh", NULL }, errs);
+    check_word(doc, "variant", c->variant, (const char *const[]){ "textbook", "framework", NULL },
+               errs);
+    check_word(doc, "fsdp_wrap", c->fsdp_wrap, (const char *const[]){ "layer", "model", NULL },
+               errs);
+    check_word(doc, "zero_reduce", c->zero_reduce,
+               (const char *const[]){ "reduce_scatter", "allreduce", NULL }, errs);
 }
 
 static void __attribute__((format(printf, 4, 5)))
@@ -264,6 +295,23 @@ static void check_lengths(const struct wk_config *c, const struct hg_json_doc *d
     }
 }
 
+/* Options of other strategies are refused, too. */
+static void check_options(const struct wk_config *c, const struct hg_json_doc *doc,
+                          struct hg_errs *errs)
+{
+    char pointer[64];
+    const char *key;
+    json_t *value;
+
+    json_object_foreach(doc->root, key, value)
+    {
+        if (wk_strategy_has_option(c->strategy, key))
+            continue;
+        snprintf(pointer, sizeof pointer, "/%.60s", key);
+        hg_json_error_key(doc, pointer, errs, "strategy %s has no %s", c->strategy, key);
+    }
+}
+
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
@@ -306,6 +354,8 @@ int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
     check_names(c, &doc, errs);
     check_words(c, &doc, errs);
     check_foreign(bert, &doc, errs);
+    check_options(c, &doc, errs);
+    choose_options(c, doc.root);
     if (bert)
         check_lengths(c, &doc, errs);
     hg_json_doc_done(&doc);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
+#include "strategies/strategy.h"
 
 /* One field per parameter that is built; the file says what each is. Strings are owned. */
 struct wk_config {
@@ -13,7 +14,12 @@ struct wk_config {
     long long batch_size, epochs, steps, samples, test_samples, seed, test_batch;
     double lr, gamma, rho, eps;
     bool dropout, eval;
+    /* Options of strategies; what the cell does not give stands in options. */
+    char *variant, *fsdp_wrap, *zero_reduce;
     double bucket_cap_mb, first_bucket_mb;
+    bool bucket_view, bf16_gradients, reshard_after_forward, backward_prefetch;
+    long long reduce_bucket, persistence_threshold, max_live, max_reuse_distance, prefetch_elems;
+    struct wk_strategy_options options; /* all of them, as the strategy takes them */
     long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
     long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
     double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout;

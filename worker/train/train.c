@@ -248,16 +248,6 @@ static struct wk_dev *open_device(const struct wk_config *c, const struct wk_bac
     return backend->open(&options, err);
 }
 
-static struct wk_strategy_options strategy_options(const struct wk_config *c)
-{
-    struct wk_strategy_options o = wk_strategy_defaults(c->strategy, false);
-
-    o.bucket_mib = c->bucket_cap_mb;
-    o.first_bucket_mib = c->first_bucket_mb;
-    o.weights = c->init;
-    return o;
-}
-
 /* Every rank has a device: which, and where? */
 static int meet_others(struct wk_train *t, struct hg_err *err)
 {
@@ -271,7 +261,6 @@ static int meet_others(struct wk_train *t, struct hg_err *err)
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
-    struct wk_strategy_options options = strategy_options(c);
     const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
     const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
 
@@ -293,7 +282,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);
-    t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &options,
+    t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &c->options,
                                    (uint64_t)c->seed, err);
     if (!t->strategy)
         return -1;

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every strategy against single on the same samples, against each other, and against what its definition says it sends and stores:
+ * on 1, 2, 3, 4 and 8 ranks, which are threads of this process. */
+#include "team.h"
+
+#include "base/fs.h"
+#include "train/train.h"
+
+enum { STEPS = 20, BATCH = 24 /* of all ranks: every number of ranks divides it */ };
+
+static const int worlds[] = { 1, 2, 3, 4, 8 };
+
+/* A strategy and options that cut the small model in several pieces. */
+static const struct how {
+    const char *strategy, *options;
+} hows[] = {
+    { "ddp", "" },
+    { "ddp", ", \"bucket_cap_mb\": 0.01, \"first_bucket_mb\": 0.002" },
+    { "ddp", ", \"variant\": \"framework\"" },
+    { "fsdp", "" },
+    { "fsdp", ", \"variant\": \"framework\"" },
+    { "fsdp", ", \"reshard_after_forward\": false" },
+    { "fsdp", ", \"backward_prefetch\": false" },
+    { "deepspeed", "" },
+    { "deepspeed", ", \"reduce_bucket\": 900" },
+    { "deepspeed", ", \"variant\": \"framework\", \"reduce_bucket\": 2500" },
+    { "deepspeed_stage_1", ", \"reduce_bucket\": 900" },
+    { "deepspeed_stage_1", ", \"variant\": \"framework\", \"reduce_bucket\": 2500" },
+    { "deepspeed_stage_2", ", \"zero_reduce\": \"allreduce\"" },
+    { "deepspeed_stage_3", "" },
+    { "deepspeed_stage_3", ", \"variant\": \"framework\", \"persistence_threshold\": 40" },
+    { "deepspeed_stage_3",
+      ", \"max_live\": 3000, \"max_reuse_distance\": 4000, \"prefetch_elems\": 1000" },
+    { "deepspeed_stage_3", ", \"prefetch_elems\": 0, \"zero_reduce\": \"allreduce\"" },
+};
+
+static const char bert[] =
+    "\"model\": \"bert-tiny\", \"hidden\": 16, \"heads\": 2, \"layers\": 2, \"intermediate\": 32, \"vocab_size\": 200, "
+    "\"positions\": 32, \"dataset\": \"synthetic\", \"seq_len\": 24, \"lr\": 1e-3, \"test_samples\": 13";
+static const char rnn[] =
+    "\"model\": \"rnn\", \"lr\": 0.5, \"test_samples\": 13, \"test_batch\": 3";
+
+/* ---- One training ---- */
+
+static char path[] = "/tmp/hpcgrid-test-XXXXXX";
+
+struct training {
+    struct wk_config config;
+    struct wk_result results[8];
+};
+
+static int train(struct wk_comm *comm, void *context, struct hg_err *err)
+{
+    struct training *t = context;
+
+    return wk_train_all(&t->config, comm, 1, &t->results[comm->rank], err);
+}
+
+static void run(struct training *t, int world, const char *what, const char *strategy,
+                const char *options, int accumulate)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    int batch = accumulate > 1 ? 2 * BATCH : BATCH;
+    char text[800];
+
+    *t = (struct training){ 0 };
+    snprintf(
+        text, sizeof text,
+        "{%s, \"strategy\": \"%s\", \"batch_size\": %d, \"accumulate\": %d, \"samples\": %d, \"steps\": %d%s}",
+        what, strategy, batch / world / accumulate, accumulate, STEPS * batch, STEPS, options);
+    assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
+    if (wk_config_load(path, &t->config, &errs) < 0)
+        fail_msg("%s", errs.items[0].text);
+    team_run(world, train, t);
+    assert_int_equal(t->results[0].step_loss.n, STEPS);
+}
+
+static void done(struct training *t)
+{
+    for (int i = 0; i < 8; i++)
+        wk_result_done(&t->results[i]);
+    wk_config_done(&t->config);
+}
+
+/* Largest relative difference of two trainings' losses. */
+static double apart(const struct training *a, const struct training *b)
+{
+    double worst = 0;
+
+    for (int i = 0; i < STEPS; i++) {
+        double x = a->results[0].step_loss.items[i], y = b->results[0].step_loss.items[i];
+
+        worst = fmax(worst, fabs(x - y) / y);
+    }
+    return worst;
+}
+
+/* What every rank sent and stored is what the definition says, to the byte. */
+static void hold(const struct training *t, int world, const struct how *how)
+{
+    for (int rank = 0; rank < world; rank++) {
+        const struct wk_result *r = &t->results[rank];
+        const struct wk_expected *e = &r->expected;
+
+        for (int c = 0; c < WK_COLLS; c++) {
+            const struct wk_comm_count *found = &r->counts[WK_PLANE_TRAIN][c];
+
+            if ((double)found->calls != e->calls[c] ||
+                (double)found->payload_bytes != e->payload_bytes[c] ||
+                fabs(found->ring_bytes - e->ring_bytes[c]) > 1e-6 * (1 + e->ring_bytes[c]))
+                fail_msg("%s%s, rank %d of %d: %s %g calls, %g bytes; expected %g, %g",
+                         how->strategy, how->options, rank, world, wk_coll_names[c],
+                         (double)found->calls, (double)found->payload_bytes, e->calls[c],
+                         e->payload_bytes[c]);
+        }
+        for (int m = 0; m < WK_MEM_CLASSES; m++)
+            if (e->mem_bytes[m] >= 0 && (double)r->ranks[rank].mem_bytes[m] != e->mem_bytes[m])
+                fail_msg("%s%s, rank %d of %d: %s %g bytes, expected %g", how->strategy,
+                         how->options, rank, world, wk_mem_names[m],
+                         (double)r->ranks[rank].mem_bytes[m], e->mem_bytes[m]);
+    }
+}
+
+/* ---- Losses ---- */
+
+static void follow_single(const int *all, size_t n_all, const char *more, int accumulate, bool bits)
+{
+    struct training single, first, other;
+    double worst = 0;
+
+    run(&single, 1, bert, "single", more, accumulate);
+    for (size_t n = 0; n < n_all; n++)
+        for (size_t i = 0; i < N_OF(hows); i++) {
+            char options[300];
+
+            snprintf(options, sizeof options, "%s%s", hows[i].options, more);
+            run(i ? &other : &first, all[n], bert, hows[i].strategy, options, accumulate);
+            hold(i ? &other : &first, all[n], &hows[i]);
+            worst = fmax(worst, apart(i ? &other : &first, &single));
+            if (i && bits && apart(&other, &first) > 0)
+                fail_msg("%s%s on %d ranks is not ddp bit by bit: %g", hows[i].strategy,
+                         hows[i].options, all[n], apart(&other, &first));
+            if (i)
+                done(&other);
+            if (i + 1 == N_OF(hows))
+                done(&first);
+        }
+    print_message("worst of %zu trainings: %.2g\n", n_all * N_OF(hows), worst);
+    assert_true(worst < PICK(1e-12, 1e-5));
+    done(&single);
+}
+
+static void test_every_strategy_follows_single_and_equals_the_others(void **state)
+{
+    (void)state;
+    follow_single(worlds, N_OF(worlds), "", 1, true);
+}
+
+static void test_clipped_gradients_follow_single(void **state)
+{
+    (void)state;
+    follow_single((const int[]){ 1, 3 }, 2, ", \"clip_norm\": 0.5, \"decay\": \"weights\"", 1,
+                  false);
+}
+
+static void test_accumulated_gradients_follow_single(void **state)
+{
+    (void)state;
+    follow_single((const int[]){ 2 }, 1, "", 2, false);
+}
+
+/* Statistics of BatchNorm are a rank's own: N ranks train another model than one, all strategies the same one. */
+static void test_the_rnn_is_the_same_in_every_strategy(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < N_OF(worlds); n++) {
+        struct training first, other;
+
+        run(&first, worlds[n], rnn, "ddp", "", 1);
+        for (size_t i = 0; i < N_OF(hows); i++) {
+            run(&other, worlds[n], rnn, hows[i].strategy, hows[i].options, 1);
+            hold(&other, worlds[n], &hows[i]);
+            if (apart(&other, &first) > 0)
+                fail_msg("%s%s on %d ranks is not ddp bit by bit: %g", hows[i].strategy,
+                         hows[i].options, worlds[n], apart(&other, &first));
+            done(&other);
+        }
+        if (worlds[n] > 1) {
+            run(&other, 1, rnn, "single", "", 1);
+            assert_true(apart(&first, &other) > 1e-3);
+            done(&other);
+        }
+        done(&first);
+    }
+}
+
+/* Rounded gradients go their own way, but not far. */
+static void test_bf16_gradients_stay_near(void **state)
+{
+    const struct how how = { "ddp", ", \"bf16_gradients\": true" };
+
+    (void)state;
+    for (size_t n = 0; n < N_OF(worlds); n++) {
+        struct training exact, rounded;
+
+        run(&exact, worlds[n], bert, "ddp", "", 1);
+        run(&rounded, worlds[n], bert, how.strategy, how.options, 1);
+        hold(&rounded, worlds[n], &how);
+        assert_true(apart(&rounded, &exact) > 0);
+        assert_true(apart(&rounded, &exact) < 1e-2);
+        done(&rounded);
+        done(&exact);
+    }
+}
+
+static int make_file(void **state)
+{
+    (void)state;
+    return mkstemp(path) < 0 ? -1 : 0;
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return remove(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_strategy_follows_single_and_equals_the_others),
+        cmocka_unit_test(test_clipped_gradients_follow_single),
+        cmocka_unit_test(test_accumulated_gradients_follow_single),
+        cmocka_unit_test(test_the_rnn_is_the_same_in_every_strategy),
+        cmocka_unit_test(test_bf16_gradients_stay_near),
+    };
+
+    setenv("HPCGRID_LOG", "warn", 1);
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,788 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strategies/sharded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/* Buffers of one size that groups take in turn. */
+struct pool {
+    struct wk_span all;
+    size_t size; /* elements of one */
+    int n;
+    bool *taken;
+};
+
+/* A group's values and gradients at this moment; absent: not here. */
+struct group_state {
+    struct wk_span value, gradient;
+    int value_slot, gradient_slot; /* -1: a buffer of its own */
+    long coming;                   /* ticket of the gather */
+    bool fresh;                    /* nothing of this step is in the gradient's shard yet */
+};
+
+/* Gradients on their way. */
+struct flight {
+    int group;
+    struct wk_span buffer; /* where the sums will be */
+    int gradient_slot;     /* to give back afterwards; -1: none */
+    int stage;             /* the same of the stages; -1: none */
+    long ticket;
+};
+
+struct sharded {
+    struct wk_sharded_plan plan;
+    struct wk_span buffers;
+    struct wk_span values;      /* this rank's shard; all of them where they are not cut */
+    struct wk_span whole;       /* pieces that are never let go */
+    struct wk_span kept, alone; /* buffers of groups that have their own */
+    struct wk_span masters;     /* shard of the values that updates work on, where apart */
+    struct wk_span gradients;   /* this rank's shard; all of them where they are not cut */
+    struct wk_span stages;      /* (2, cap) */
+    struct wk_span slots[WK_OPTIM_SLOTS_MAX], norm;
+    struct pool value_pool, gradient_pool;
+    struct group_state *groups;
+    size_t *value_at; /* (pieces) first element in the gathered group, or among the whole pieces */
+    size_t *own_at;   /* (groups) first element in kept, or in alone */
+    struct {
+        struct flight *items;
+        size_t n, cap;
+    } flights;
+    bool stage_taken[2];
+    /* the piece that was fetched last, on the host */
+    wk_real *fetched;
+    int fetched_state, fetched_piece;
+};
+
+static struct sharded *sharded_of(struct wk_strategy *s)
+{
+    return s->own;
+}
+
+static bool is_mixed(const struct wk_strategy *s)
+{
+    return s->dev->working != WK_REAL;
+}
+
+static size_t part_of(const struct wk_strategy *s, const struct wk_piece *p)
+{
+    return p->padded / (size_t)s->comm->world;
+}
+
+/* This rank's part of a piece that begins at `first` of a buffer. */
+static struct wk_span own_part(const struct wk_strategy *s, const struct wk_piece *p,
+                               struct wk_span buffer, size_t first)
+{
+    size_t part = part_of(s, p);
+
+    return wk_span_part(buffer, first + part * (size_t)s->comm->rank, part);
+}
+
+static struct wk_span shard_part(const struct wk_strategy *s, const struct wk_piece *p,
+                                 struct wk_span shard)
+{
+    return wk_span_part(shard, p->shard_at, part_of(s, p));
+}
+
+/* Where this rank's part of a piece's values is: what passes read, and what updates write. */
+static struct wk_span own_values(struct wk_strategy *s, const struct wk_piece *p)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (d->plan.how.values)
+        return shard_part(s, p, d->values);
+    return own_part(s, p, d->values, d->plan.shards.groups[p->group].at + p->at);
+}
+
+static struct wk_span own_masters(struct wk_strategy *s, const struct wk_piece *p)
+{
+    struct sharded *d = sharded_of(s);
+
+    return d->masters.data ? shard_part(s, p, d->masters) : own_values(s, p);
+}
+
+static struct wk_span own_gradients(struct wk_strategy *s, const struct wk_piece *p)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (d->plan.how.gradients)
+        return shard_part(s, p, d->gradients);
+    return own_part(s, p, d->gradients, d->plan.shards.groups[p->group].at + p->at);
+}
+
+/* ---- Memory ---- */
+
+static enum wk_mem values_class(void)
+{
+    return WK_MEM_PARAMETERS;
+}
+
+static int pool_open(struct pool *p, enum wk_mem mem, enum wk_type type, size_t size, int n,
+                     struct wk_strategy *s, struct hg_err *err)
+{
+    if (n == 0)
+        return 0;
+    p->size = size;
+    p->n = n;
+    p->taken = calloc((size_t)n, sizeof *p->taken);
+    return p->taken ? wk_dev_alloc(s->dev, mem, type, size * (size_t)n, &p->all, err)
+                    : hg_err_oom(err);
+}
+
+static void pool_close(struct pool *p, enum wk_mem mem, struct wk_strategy *s)
+{
+    wk_dev_free(s->dev, mem, &p->all);
+    free(p->taken);
+}
+
+/* -1: all are taken. */
+static int pool_take(struct pool *p)
+{
+    for (int i = 0; i < p->n; i++)
+        if (!p->taken[i]) {
+            p->taken[i] = true;
+            return i;
+        }
+    return -1;
+}
+
+static void pool_give(struct pool *p, int i)
+{
+    if (i >= 0)
+        p->taken[i] = false;
+}
+
+static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
+                 struct wk_span *out, struct hg_err *err)
+{
+    return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
+}
+
+static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_sharded_plan *p = &d->plan;
+    enum wk_type type = s->dev->working;
+    size_t shard = p->shards.shard;
+
+    if (alloc(s, values_class(), type, p->how.values ? shard : p->shards.padded, &d->values, err) <
+            0 ||
+        alloc(s, values_class(), type, p->whole_n, &d->whole, err) < 0 ||
+        alloc(s, values_class(), type, p->kept_n, &d->kept, err) < 0 ||
+        pool_open(&d->value_pool, values_class(), type, p->value_slot, p->value_slots, s, err) < 0)
+        return -1;
+    return p->how.masters || is_mixed(s)
+               ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
+               : 0;
+}
+
+static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_sharded_plan *p = &d->plan;
+    size_t n = p->how.gradients ? p->shards.shard : p->shards.padded;
+
+    if (alloc(s, WK_MEM_GRADIENTS, WK_REAL, n, &d->gradients, err) < 0 ||
+        alloc(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, &d->alone, err) < 0 ||
+        pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
+                  s, err) < 0)
+        return -1;
+    return p->how.staged ? alloc(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, &d->stages, err)
+                         : 0;
+}
+
+static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
+{
+    for (int k = 0; k < s->optim->kind->slots; k++)
+        if (alloc(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k], err) < 0)
+            return -1;
+    return s->control.data ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
+}
+
+static int open_buffers(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
+{
+    size_t at = 0;
+
+    if (alloc(s, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &d->buffers, err) < 0)
+        return -1;
+    for (int i = 0; i < s->model->n_buffers; i++) {
+        s->buffers[i] = wk_span_part(d->buffers, at, (size_t)s->model->buffers[i].n);
+        at += (size_t)s->model->buffers[i].n;
+    }
+    return 0;
+}
+
+/* Where pieces begin in gathered groups, and groups in the buffers that hold them for good. */
+static void lay_out(struct sharded *d)
+{
+    const struct wk_sharded_plan *p = &d->plan;
+    size_t whole = 0, kept = 0, alone = 0;
+
+    for (int g = 0; g < p->shards.n_groups; g++) {
+        const struct wk_group *group = &p->shards.groups[g];
+        size_t at = 0;
+
+        for (int i = group->first_piece; i < group->first_piece + group->n_pieces; i++) {
+            size_t *next = p->whole[i] ? &whole : &at;
+
+            d->value_at[i] = *next;
+            *next += p->shards.pieces[i].padded;
+        }
+        d->own_at[2 * g] = kept;
+        d->own_at[2 * g + 1] = alone;
+        kept += p->kept[g] ? p->coming[g] : 0;
+        alone += p->alone[g] ? group->padded : 0;
+        d->groups[g].value_slot = d->groups[g].gradient_slot = -1;
+    }
+}
+
+/* Spans that do not move: whole values, whole gradients. */
+static void bind_fixed(struct sharded *d, struct wk_strategy *s)
+{
+    const struct wk_shards *shards = &d->plan.shards;
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        const struct wk_place *at = &shards->places[i];
+        size_t n = wk_param_n(&s->model->params[i]), first = shards->groups[at->group].at + at->at;
+
+        if (!d->plan.how.values)
+            s->params[i].value = wk_span_part(d->values, first, n);
+        else if (d->plan.whole[at->piece])
+            s->params[i].value = wk_span_part(
+                d->whole, d->value_at[at->piece] + at->at - shards->pieces[at->piece].at, n);
+        if (!d->plan.how.gradients)
+            s->params[i].gradient = wk_span_part(d->gradients, first, n);
+    }
+}
+
+int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct hg_err *err)
+{
+    struct sharded *d = calloc(1, sizeof *d);
+    struct wk_strategy_shape shape = wk_strategy_shape(s);
+
+    s->own = d;
+    if (!d || wk_sharded_plan(&d->plan, &shape, how) < 0)
+        return hg_err_oom(err);
+    d->fetched_piece = -1;
+    d->groups = calloc((size_t)d->plan.shards.n_groups, sizeof *d->groups);
+    d->value_at = calloc((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
+    d->own_at = calloc(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
+    if (!d->groups || !d->value_at || !d->own_at)
+        return hg_err_oom(err);
+    lay_out(d);
+    if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
+        open_optimizer(d, s, err) < 0 || open_buffers(d, s, err) < 0)
+        return -1;
+    bind_fixed(d, s);
+    return 0;
+}
+
+void wk_sharded_close(struct wk_strategy *s)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (!d)
+        return;
+    wk_comm_wait(s->comm, s->comm->started, NULL); /* nobody writes there any more */
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
+    wk_dev_free(s->dev, values_class(), &d->values);
+    wk_dev_free(s->dev, values_class(), &d->whole);
+    wk_dev_free(s->dev, values_class(), &d->kept);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->masters);
+    wk_dev_free(s->dev, WK_MEM_GRADIENTS, &d->gradients);
+    wk_dev_free(s->dev, WK_MEM_GRADIENTS, &d->alone);
+    wk_dev_free(s->dev, WK_MEM_COMM, &d->stages);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->norm);
+    for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
+        wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->slots[k]);
+    pool_close(&d->value_pool, values_class(), s);
+    pool_close(&d->gradient_pool, WK_MEM_GRADIENTS, s);
+    wk_sharded_plan_done(&d->plan);
+    HG_VEC_DONE(&d->flights);
+    free(d->groups);
+    free(d->value_at);
+    free(d->own_at);
+    free(d->fetched);
+    free(d);
+}
+
+/* ---- Values ---- */
+
+static void bind_values(struct wk_strategy *s, int group)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_shards *shards = &d->plan.shards;
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        const struct wk_place *at = &shards->places[i];
+
+        if (at->group == group && !d->plan.whole[at->piece])
+            s->params[i].value =
+                wk_span_part(d->groups[group].value,
+                             d->value_at[at->piece] + at->at - shards->pieces[at->piece].at,
+                             wk_param_n(&s->model->params[i]));
+    }
+}
+
+/* Send for a group's values. Without `must`, only if there is room. */
+static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_group *g = &d->plan.shards.groups[group];
+    struct group_state *state = &d->groups[group];
+    size_t n = d->plan.coming[group];
+
+    if (!n || state->value.data)
+        return 0;
+    if (d->plan.kept[group]) {
+        state->value = wk_span_part(d->kept, d->own_at[2 * group], n);
+    } else {
+        state->value_slot = pool_take(&d->value_pool);
+        if (state->value_slot < 0)
+            return must ? hg_err_set(err, HG_E_BUG, "no room for values of group %d", group) : 0;
+        state->value =
+            wk_span_part(d->value_pool.all, (size_t)state->value_slot * d->value_pool.size, n);
+    }
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+        const struct wk_piece *p = &d->plan.shards.pieces[i];
+
+        if (!d->plan.whole[i] &&
+            wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER,
+                          wk_span_part(state->value, d->value_at[i], p->padded), own_values(s, p),
+                          &state->coming, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void let_go(struct wk_strategy *s, int group)
+{
+    struct sharded *d = sharded_of(s);
+    struct group_state *state = &d->groups[group];
+
+    pool_give(&d->value_pool, state->value_slot);
+    state->value_slot = -1;
+    state->value = WK_NONE;
+}
+
+/* Have the values of a unit here. */
+static int need(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    for (int g = 0; g < d->plan.shards.n_groups; g++) {
+        if (!d->plan.coming[g] || !wk_shards_touch(&d->plan.shards, g, unit))
+            continue;
+        if (gather(s, g, true, err) < 0 || wk_comm_wait(s->comm, d->groups[g].coming, err) < 0)
+            return -1;
+        bind_values(s, g);
+    }
+    return 0;
+}
+
+/* Let the values of a unit come that is needed soon. */
+static int expect_unit(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (unit < 0 || unit >= s->model->n_units)
+        return 0;
+    for (int g = 0; g < d->plan.shards.n_groups; g++)
+        if (wk_shards_touch(&d->plan.shards, g, unit) &&
+            (double)d->plan.coming[g] <= d->plan.how.ahead_elems && gather(s, g, false, err) < 0)
+            return -1;
+    return 0;
+}
+
+int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (!d->plan.how.values)
+        return 0;
+    if (need(s, unit, err) < 0)
+        return -1;
+    return d->plan.how.forward_ahead ? expect_unit(s, unit + 1, err) : 0;
+}
+
+int wk_sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    (void)err;
+    for (int g = 0; g < d->plan.shards.n_groups && d->plan.how.values; g++)
+        if (d->plan.shards.groups[g].high == unit && (!d->plan.kept[g] || !s->training))
+            let_go(s, g);
+    return 0;
+}
+
+/* ---- Gradients ---- */
+
+/* The sums of the oldest group on its way are taken to where this rank keeps its own. */
+static int land(struct wk_strategy *s, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    struct flight f = d->flights.items[0];
+    const struct wk_group *g = &d->plan.shards.groups[f.group];
+    struct group_state *state = &d->groups[f.group];
+
+    d->flights.n--;
+    memmove(d->flights.items, d->flights.items + 1, d->flights.n * sizeof f);
+    if (wk_comm_wait(s->comm, f.ticket, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+        const struct wk_piece *p = &d->plan.shards.pieces[i];
+        struct wk_span from = own_part(s, p, f.buffer, p->at), to = own_gradients(s, p);
+
+        if (from.data == to.data)
+            continue;
+        if (state->fresh || !d->plan.how.gradients)
+            s->dev->backend->copy(s->dev, to, from);
+        else
+            s->dev->backend->add(s->dev, to, from);
+    }
+    state->fresh = false;
+    pool_give(&d->gradient_pool, f.gradient_slot);
+    if (f.stage >= 0)
+        d->stage_taken[f.stage] = false;
+    return 0;
+}
+
+static bool is_on_its_way(const struct sharded *d, int group)
+{
+    for (size_t i = 0; i < d->flights.n; i++)
+        if (d->flights.items[i].group == group)
+            return true;
+    return false;
+}
+
+/* A cleared buffer for the gradients of a group. */
+static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    struct group_state *state = &d->groups[group];
+    size_t n = d->plan.shards.groups[group].padded;
+
+    while (is_on_its_way(d, group)) /* an earlier pass's */
+        if (land(s, err) < 0)
+            return -1;
+    if (d->plan.alone[group]) {
+        state->gradient = wk_span_part(d->alone, d->own_at[2 * group + 1], n);
+    } else {
+        while ((state->gradient_slot = pool_take(&d->gradient_pool)) < 0) {
+            if (!d->flights.n)
+                return hg_err_set(err, HG_E_BUG, "no room for gradients of group %d", group);
+            if (land(s, err) < 0)
+                return -1;
+        }
+        state->gradient = wk_span_part(d->gradient_pool.all,
+                                       (size_t)state->gradient_slot * d->gradient_pool.size, n);
+    }
+    s->dev->backend->fill(s->dev, state->gradient, 0);
+    for (int i = 0; i < s->model->n_params; i++)
+        if (d->plan.shards.places[i].group == group)
+            s->params[i].gradient = wk_span_part(state->gradient, d->plan.shards.places[i].at,
+                                                 wk_param_n(&s->model->params[i]));
+    return 0;
+}
+
+int wk_sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (d->plan.how.values && need(s, unit, err) < 0)
+        return -1;
+    for (int g = 0; g < d->plan.shards.n_groups && d->plan.how.gradients; g++)
+        if (wk_shards_touch(&d->plan.shards, g, unit) && !d->groups[g].gradient.data &&
+            make_gradient(s, g, err) < 0)
+            return -1;
+    return d->plan.how.values && d->plan.how.backward_ahead ? expect_unit(s, unit - 1, err) : 0;
+}
+
+/* Into a free stage, if the group is not too long for one. */
+static int stage(struct wk_strategy *s, struct flight *f, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    size_t cap = (size_t)d->plan.how.cap;
+
+    if (!d->stages.data || f->buffer.n > cap)
+        return 0;
+    while (d->stage_taken[0] && d->stage_taken[1])
+        if (land(s, err) < 0)
+            return -1;
+    f->stage = d->stage_taken[0] ? 1 : 0;
+    d->stage_taken[f->stage] = true;
+    s->dev->backend->copy(s->dev, wk_span_part(d->stages, (size_t)f->stage * cap, f->buffer.n),
+                          f->buffer);
+    f->buffer = wk_span_part(d->stages, (size_t)f->stage * cap, f->buffer.n);
+    pool_give(&d->gradient_pool, f->gradient_slot);
+    f->gradient_slot = -1;
+    return 0;
+}
+
+/* A group's gradients are complete on this rank. */
+static int send(struct wk_strategy *s, int group, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_group *g = &d->plan.shards.groups[group];
+    struct group_state *state = &d->groups[group];
+    struct flight f = { .group = group, .gradient_slot = state->gradient_slot, .stage = -1 };
+    struct flight *slot;
+
+    f.buffer =
+        d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
+    state->gradient = WK_NONE;
+    state->gradient_slot = -1;
+    if (s->comm->world > 1)
+        s->dev->backend->scale(s->dev, f.buffer, 1.0 / s->comm->world);
+    if (stage(s, &f, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+        const struct wk_piece *p = &d->plan.shards.pieces[i];
+
+        if (wk_comm_start(s->comm, WK_PLANE_TRAIN,
+                          d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
+                          wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err) < 0)
+            return -1;
+    }
+    slot = HG_VEC_PUSH(&d->flights);
+    if (!slot)
+        return hg_err_oom(err);
+    *slot = f;
+    return 0;
+}
+
+int wk_sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_sharding *h = &d->plan.how;
+
+    for (int g = 0; g < d->plan.shards.n_groups; g++) {
+        if (d->plan.shards.groups[g].low != unit)
+            continue;
+        if (h->values)
+            let_go(s, g);
+        if ((h->gradients || !s->partial) && send(s, g, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* ---- Steps ---- */
+
+static int send_buffers(struct wk_strategy *s, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (!d->buffers.n)
+        return 0;
+    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->buffers, err);
+}
+
+int wk_sharded_start(struct wk_strategy *s, struct hg_err *err)
+{
+    return send_buffers(s, err);
+}
+
+int wk_sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    if (!training)
+        return send_buffers(s, err); /* all ranks judge the same model */
+    for (int g = 0; g < d->plan.shards.n_groups; g++)
+        d->groups[g].fresh = true;
+    if (!d->plan.how.gradients)
+        s->dev->backend->fill(s->dev, d->gradients, 0);
+    return 0;
+}
+
+/* Values that every rank has whole are put together from the ranks' parts. */
+static int publish(struct wk_strategy *s, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_shards *shards = &d->plan.shards;
+    long ticket = 0;
+
+    for (int i = 0; i < shards->n_pieces; i++) {
+        const struct wk_piece *p = &shards->pieces[i];
+        struct wk_span whole;
+
+        if (d->plan.how.values && !d->plan.whole[i])
+            continue;
+        whole = d->plan.how.values
+                    ? wk_span_part(d->whole, d->value_at[i], p->padded)
+                    : wk_span_part(d->values, shards->groups[p->group].at + p->at, p->padded);
+        if (wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER, whole,
+                          d->plan.how.values ? own_values(s, p) : WK_NONE, &ticket, err) < 0)
+            return -1;
+    }
+    return wk_comm_wait(s->comm, ticket, err);
+}
+
+int wk_sharded_round(struct wk_strategy *s, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    for (int i = 0; i < d->plan.shards.n_pieces && d->masters.data; i++) {
+        const struct wk_piece *p = &d->plan.shards.pieces[i];
+        struct wk_span to = own_values(s, p);
+
+        if (to.type == WK_REAL)
+            s->dev->backend->copy(s->dev, to, own_masters(s, p));
+        else
+            s->dev->backend->convert(s->dev, to, own_masters(s, p));
+    }
+    return publish(s, err);
+}
+
+/* The sum of squares of the whole gradient; with it the control is set. */
+static int measure(struct wk_strategy *s, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_backend *ops = s->dev->backend;
+    struct wk_span sum, one;
+
+    if (!s->control.data)
+        return 0;
+    sum = wk_span_part(d->norm, 0, 1);
+    one = wk_span_part(d->norm, 1, 1);
+    if (d->plan.how.gradients)
+        ops->square_sum(s->dev, sum, d->gradients);
+    for (int i = 0; i < d->plan.shards.n_pieces && !d->plan.how.gradients; i++) {
+        ops->square_sum(s->dev, i ? one : sum, own_gradients(s, &d->plan.shards.pieces[i]));
+        if (i)
+            ops->add(s->dev, sum, one);
+    }
+    if (wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_REDUCE, sum, err) < 0)
+        return -1;
+    wk_strategy_control(s, sum);
+    return 0;
+}
+
+static double decay_of(const struct wk_strategy *s, int param)
+{
+    const struct wk_optim *o = s->optim;
+
+    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
+}
+
+/* Update elements first to end of a piece, as far as they are this rank's. */
+static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t first, size_t end,
+                         struct wk_update *u)
+{
+    struct sharded *d = sharded_of(s);
+    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank, n;
+    struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
+
+    first = first > own ? first - own : 0;
+    end = end > own ? end - own : 0;
+    end = end < part ? end : part;
+    if (first >= end)
+        return;
+    n = end - first;
+    for (int k = 0; k < s->optim->kind->slots; k++)
+        slots[k] = wk_span_part(d->slots[k], p->shard_at + first, n);
+    u->copy = d->masters.data ? wk_span_part(own_values(s, p), first, n) : WK_NONE;
+    s->optim->kind->update(s->optim, s->dev, wk_span_part(own_masters(s, p), first, n),
+                           wk_span_part(own_gradients(s, p), first, n), slots, u);
+}
+
+/* All pieces; neighbours that decay alike at a time. */
+static void update_all(struct wk_strategy *s, double lr)
+{
+    const struct wk_shards *shards = &sharded_of(s)->plan.shards;
+    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+
+    for (int k = 0; k < shards->n_pieces; k++) {
+        const struct wk_piece *p = &shards->pieces[k];
+        size_t first = 0, end = 0;
+
+        for (int i = s->model->n_params - 1; i >= 0; i--) {
+            if (shards->places[i].piece != k)
+                continue;
+            if (end > first && decay_of(s, i) != u.decay) {
+                update_range(s, p, first, end, &u);
+                first = end;
+            }
+            u.decay = decay_of(s, i);
+            end += wk_param_n(&s->model->params[i]);
+        }
+        update_range(s, p, first, end, &u);
+    }
+}
+
+int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    while (d->flights.n)
+        if (land(s, err) < 0)
+            return -1;
+    if (measure(s, err) < 0)
+        return -1;
+    update_all(s, lr);
+    d->fetched_piece = -1;
+    return publish(s, err);
+}
+
+/* ---- From and to the host ---- */
+
+static struct wk_span own_state(struct wk_strategy *s, const struct wk_piece *p, int state)
+{
+    return state == WK_STATE_VALUE ? own_masters(s, p)
+                                   : shard_part(s, p, sharded_of(s)->slots[state - WK_STATE_SLOT]);
+}
+
+int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
+                     struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_place *at = &d->plan.shards.places[param];
+    const struct wk_piece *p = &d->plan.shards.pieces[at->piece];
+    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
+    size_t first = at->at - p->at, end = first + wk_param_n(&s->model->params[param]);
+    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
+
+    (void)err;
+    d->fetched_piece = -1;
+    if (from < to)
+        s->dev->backend->upload(s->dev, wk_span_part(own_state(s, p, state), from - own, to - from),
+                                host + (from - first));
+    return 0;
+}
+
+/* A whole piece from all ranks to the host; it stays there for the parameters beside. */
+static int fetch_piece(struct wk_strategy *s, int state, int piece, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_piece *p = &d->plan.shards.pieces[piece];
+    size_t part = part_of(s, p);
+
+    if (d->fetched_piece == piece && d->fetched_state == state)
+        return 0;
+    free(d->fetched);
+    d->fetched_piece = -1;
+    d->fetched = malloc(p->padded * sizeof *d->fetched);
+    if (!d->fetched)
+        return hg_err_oom(err);
+    s->dev->backend->download(s->dev, d->fetched + part * (size_t)s->comm->rank,
+                              own_state(s, p, state));
+    if (s->dev->backend->sync(s->dev, err) < 0 ||
+        wk_comm_gather(s->comm, d->fetched, part * sizeof *d->fetched, err) < 0)
+        return -1;
+    d->fetched_piece = piece;
+    d->fetched_state = state;
+    return 0;
+}
+
+int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+    const struct wk_place *at = &d->plan.shards.places[param];
+
+    if (fetch_piece(s, state, at->piece, err) < 0)
+        return -1;
+    memcpy(host, d->fetched + at->at - d->plan.shards.pieces[at->piece].at,
+           wk_param_n(&s->model->params[param]) * sizeof *host);
+    return 0;
+}

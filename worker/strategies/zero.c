@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ZeRO, as its paper defines it and DeepSpeed runs it. Every rank updates an N-th part of the values.
+ *
+ *   stage 1   all values and gradients are on every rank; a bucket's gradients are reduce-scattered as
+ *             soon as they are complete, the updated values all-gathered after the step
+ *   stage 2   the same, but a rank keeps only its part of the gradients
+ *   stage 3   a rank keeps only its part of the values too; a unit's parameters are all-gathered one by
+ *             one for its forward and its backward. Small ones may stay whole, and units whose backward
+ *             is near may stay gathered
+ *
+ * DeepSpeed's own stages 1 and 2 all-reduce a bucket where the paper reduce-scatters it, send it in two
+ * buffers of the bucket's size, and update a copy of the values: the options all_reduce and
+ * framework_state. */
+#include "strategies/sharded.h"
+
+static struct wk_sharding low_stage(const struct wk_strategy_options *o, bool gradients)
+{
+    return (struct wk_sharding){ .cut = WK_CUT_BUCKETS,
+                                 .cap = o->reduce_elems,
+                                 .gradients = gradients,
+                                 .all_reduce = o->all_reduce,
+                                 .staged = o->framework_state,
+                                 .masters = o->framework_state };
+}
+
+static struct wk_sharding stage_3(const struct wk_strategy_options *o)
+{
+    return (struct wk_sharding){ .cut = WK_CUT_PARAMS,
+                                 .values = true,
+                                 .gradients = true,
+                                 .all_reduce = o->all_reduce,
+                                 .forward_ahead = o->prefetch_elems > 0,
+                                 .backward_ahead = o->prefetch_elems > 0,
+                                 .ahead_elems = o->prefetch_elems,
+                                 .live_elems = o->max_live,
+                                 .reuse_elems = o->max_reuse_distance,
+                                 .whole_elems = o->persistence_threshold };
+}
+
+static int stage_1_open(struct wk_strategy *s, struct hg_err *err)
+{
+    struct wk_sharding how = low_stage(&s->options, false);
+
+    return wk_sharded_open(s, &how, err);
+}
+
+static int stage_2_open(struct wk_strategy *s, struct hg_err *err)
+{
+    struct wk_sharding how = low_stage(&s->options, true);
+
+    return wk_sharded_open(s, &how, err);
+}
+
+static int stage_3_open(struct wk_strategy *s, struct hg_err *err)
+{
+    struct wk_sharding how = stage_3(&s->options);
+
+    return wk_sharded_open(s, &how, err);
+}
+
+static void stage_1_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
+{
+    struct wk_sharding how = low_stage(shape->options, false);
+
+    wk_sharded_state(shape, &how, mem_bytes);
+}
+
+static void stage_2_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
+{
+    struct wk_sharding how = low_stage(shape->options, true);
+
+    wk_sharded_state(shape, &how, mem_bytes);
+}
+
+static void stage_3_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
+{
+    struct wk_sharding how = stage_3(shape->options);
+
+    wk_sharded_state(shape, &how, mem_bytes);
+}
+
+static void stage_1_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                           struct wk_expected *out)
+{
+    struct wk_sharding how = low_stage(shape->options, false);
+
+    wk_sharded_expect(shape, &how, work, out);
+}
+
+static void stage_2_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                           struct wk_expected *out)
+{
+    struct wk_sharding how = low_stage(shape->options, true);
+
+    wk_sharded_expect(shape, &how, work, out);
+}
+
+static void stage_3_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                           struct wk_expected *out)
+{
+    struct wk_sharding how = stage_3(shape->options);
+
+    wk_sharded_expect(shape, &how, work, out);
+}
+
+#define ZERO(name_, stage)                                                                     \
+    {                                                                                          \
+        .name = name_, .open = stage##_open, .state = stage##_state, .expect = stage##_expect, \
+        WK_SHARDED_HOOKS                                                                       \
+    }
+
+const struct wk_strategy_kind wk_strategy_deepspeed = ZERO("deepspeed", stage_2);
+const struct wk_strategy_kind wk_strategy_deepspeed_1 = ZERO("deepspeed_stage_1", stage_1);
+const struct wk_strategy_kind wk_strategy_deepspeed_2 = ZERO("deepspeed_stage_2", stage_2);
+const struct wk_strategy_kind wk_strategy_deepspeed_3 = ZERO("deepspeed_stage_3", stage_3);
