@@ -89,7 +89,7 @@ train() {
     check '{"precision": "fp23"}' '/precision: unknown precision "fp23"'
     check '{"optimizer": "adam", "backend": "gpu"}' '/optimizer: unknown optimizer "adam"' '/backend: unknown backend "gpu"'
     check '{"tf32": true}' '/tf32: tf32: not available yet'
-    check '{"fsdp_wrap": "layer"}' '/fsdp_wrap: fsdp_wrap: not available yet'
+    check '{"fsdp_wrap": "layer"}' '/fsdp_wrap: strategy single has no fsdp_wrap'
     check '{"epochs": 1, "epochs": 2}' 'given twice'
     check '{"epochs": 1' 'c.json:2:1: error: the file ends in the middle of a value'
     check '[]' 'expected an object'
