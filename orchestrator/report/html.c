@@ -36,8 +36,10 @@ static void append_name(const char *text, struct hg_buf *out)
 /* The header of a column may be broken behind "_" and "/" where there is little room. */
 static void append_header_word(const char *text, struct hg_buf *out)
 {
+    bool long_one = hg_text_width(text) > 9;
+
     while (*text) {
-        size_t n = strcspn(text, "_/");
+        size_t n = long_one ? strcspn(text, "_/") : strlen(text);
         char *part = strndup(text, n + (text[n] != '\0'));
 
         hg_html_append(part ? part : "", out);
@@ -312,7 +314,7 @@ static void append_plots(const struct hg_report *r, size_t table, struct hg_buf 
     if (plots.n)
         hg_buf_puts(out, "<div class=\"side\">\n");
     for (size_t i = 0; i < plots.n; i++) {
-        hg_buf_puts(out, "<figure>\n<figcaption>");
+        hg_buf_puts(out, "<figure tabindex=\"0\">\n<figcaption>");
         hg_html_append(plots.items[i].what, out);
         if (plots.items[i].note) {
             hg_buf_puts(out, " (");

@@ -1,0 +1,77 @@
+#!/usr/bin/env bats
+# The other forms in the programs that they are for: pdflatex, pandas, R.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    data="$HPCGRID_SOURCE/tests/data/results"
+    labs="$HPCGRID_SOURCE/reports/reference"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+compile() { # PACKAGE... <body: the text of doc.pdf in the file "text"
+    { echo '\documentclass{article}\usepackage[T1]{fontenc}'; printf '\\usepackage{%s}\n' "$@"
+      echo '\begin{document}'; cat; echo '\end{document}'; } >doc.tex
+    pdflatex -interaction=nonstopmode -halt-on-error doc.tex >log </dev/null || { grep -A5 '^!' log; return 1; }
+    ! grep -E 'Undefined|Missing|Package siunitx Error' log
+    pdftotext -layout doc.pdf text
+}
+
+bad_names() {
+    jq -n '{schema: "hpcgrid-results/1", name: "a_b & 100% $x^2$ #1 ~ {y} \\end{table} \"q\"", baseline: {nodes: 1}, results: [
+        ("\\input{/etc/passwd}", "$\\infty_0^1$", "50%_&#~^\\{}", "=1+1", "-a", "{3}", "<>|\"", "a\u0007b\nc", "\u00e9\u00df\u00e6") as $s | (1, 2) as $n
+        | {cell: {nodes: $n, "key_%$&": 1, strategy: $s}, train_s: (12.5 / $n)}]}'
+}
+
+@test "every table compiles with pdflatex, figures as they are printed" {
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format latex >table.tex || [ $? -eq 1 ]
+        compile booktabs siunitx <table.tex
+    done
+    "$hpcgrid" report "$data/quickstart.json" --format latex --numbers comma,durations >table.tex || [ $? -eq 1 ]
+    compile booktabs siunitx <table.tex
+    grep -qE '0m12,41s' text
+    grep -qE '1,86' text
+    "$hpcgrid" report "$data/quickstart.json" --template "$HPCGRID_SOURCE/templates/reports/paper.tex" >table.tex || [ $? -eq 1 ]
+    compile booktabs <table.tex
+    grep -qE '12\.41' text
+}
+
+@test "names full of LaTeX stay names" {
+    bad_names >set.json
+    "$hpcgrid" report set.json --rows strategy --columns nodes --format latex >table.tex
+    compile booktabs siunitx <table.tex
+    ! grep -q 'root:' text
+    grep -qF '50%_&#' text
+    grep -qF '\input{/etc/passwd}' text
+    "$hpcgrid" report set.json --rows nodes --columns strategy --format latex >table.tex
+    sed -i 's/\\centering/\\centering\\tiny/' table.tex
+    compile booktabs siunitx <table.tex
+}
+
+@test "csv is read by pandas and R without options" {
+    python="$HPCGRID_PEERS/bin/python"
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format csv >tidy.csv || [ $? -eq 1 ]
+        "$hpcgrid" report "$set" --format json >report.json || [ $? -eq 1 ]
+        jq '.results | length' "$set" >rows
+        "$python" - <<'PY'
+import json, pandas
+t, report = pandas.read_csv("tidy.csv"), json.load(open("report.json"))
+assert len(t) == int(open("rows").read()), (len(t), open("rows").read())
+assert t.counts.dtype == bool and t.counts.sum() >= report["cells_complete"], t.counts.sum()
+metric = report["metric"]
+assert t[metric].dtype.kind in "fi", t[metric].dtype
+assert not t.columns.duplicated().any()
+PY
+        Rscript -e 't <- read.csv("tidy.csv")
+                    stopifnot(nrow(t) == scan("rows", quiet = TRUE), is.numeric(t[[commandArgs(TRUE)[1]]]))' "$(jq -r .metric report.json)"
+    done
+    "$hpcgrid" report "$data/plots.json" --format csv --numbers comma >comma.csv
+    "$hpcgrid" report "$data/plots.json" --format csv >point.csv
+    Rscript -e 'stopifnot(all.equal(read.csv2("comma.csv"), read.csv("point.csv")))'
+    bad_names >set.json
+    "$hpcgrid" report set.json --format csv >tidy.csv
+    "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert len(t) == 18 and t.strategy.nunique() == 9; assert not t.strategy.str.match("[=+@-]").any()'
+}
