@@ -10,7 +10,7 @@
 #include "train/revision.h"
 
 static const struct wk_cmd *const commands[] = {
-    &wk_cmd_train,      &wk_cmd_check,   &wk_cmd_tokenize, &wk_cmd_features,
+    &wk_cmd_train,      &wk_cmd_check,   &wk_cmd_predict,  &wk_cmd_tokenize, &wk_cmd_features,
     &wk_cmd_eval_squad, &wk_cmd_inspect, &wk_cmd_describe, &wk_cmd_doctor,
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -59,4 +59,5 @@ endforeach()
 
 hg_add_bats(worker/train.bats worker 300)
 hg_add_bats(worker/faults.bats worker 600)
+hg_add_bats(worker/predict.bats worker 300)
 hg_add_bats(worker/bert.bats worker 900)

@@ -19,7 +19,7 @@ struct wk_cmd {
 };
 
 extern const struct wk_cmd wk_cmd_train, wk_cmd_check, wk_cmd_tokenize, wk_cmd_features,
-    wk_cmd_eval_squad, wk_cmd_inspect, wk_cmd_describe, wk_cmd_doctor;
+    wk_cmd_eval_squad, wk_cmd_inspect, wk_cmd_describe, wk_cmd_doctor, wk_cmd_predict;
 
 /* Errors to stderr in one write, so that ranks do not mix their lines. */
 void wk_cmd_print_errors(struct hg_errs *errs, int rank, int world);

@@ -330,36 +330,57 @@ static bool is_bert(const json_t *root)
     return model && strncmp(model, "bert", 4) == 0;
 }
 
+static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_errs *errs)
+{
+    bool bert = is_bert(doc->root);
+
+    if (set_defaults(c, bert) < 0)
+        return hg_err_oom(hg_errs_next(errs));
+    if (json_is_object(doc->root))
+        drop_nulls(doc->root);
+    c->given = json_incref(doc->root);
+    hg_json_decode(doc, doc->root, "", fields, true, c, errs);
+    finish_defaults(c);
+    check_names(c, doc, errs);
+    check_words(c, doc, errs);
+    check_foreign(bert, doc, errs);
+    check_options(c, doc, errs);
+    choose_options(c, doc->root);
+    if (bert)
+        check_lengths(c, doc, errs);
+    return errs->n ? -1 : 0;
+}
+
 int wk_config_load(const char *path, struct wk_config *c, struct hg_errs *errs)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-
-    bool bert;
+    int rc;
 
     *c = (struct wk_config){ 0 };
     if (hg_json_load(path, &doc, err) < 0)
         return hg_errs_add(errs, err);
-    bert = is_bert(doc.root);
-    if (set_defaults(c, bert) < 0) {
-        hg_json_doc_done(&doc);
-        hg_err_oom(hg_errs_next(errs));
-        return -1;
-    }
-    if (json_is_object(doc.root))
-        drop_nulls(doc.root);
-    c->given = json_incref(doc.root);
-    hg_json_decode(&doc, doc.root, "", fields, true, c, errs);
-    finish_defaults(c);
-    check_names(c, &doc, errs);
-    check_words(c, &doc, errs);
-    check_foreign(bert, &doc, errs);
-    check_options(c, &doc, errs);
-    choose_options(c, doc.root);
-    if (bert)
-        check_lengths(c, &doc, errs);
+    rc = decode(&doc, c, errs);
     hg_json_doc_done(&doc);
-    return errs->n ? -1 : 0;
+    return rc;
+}
+
+int wk_config_decode(const json_t *cell, struct wk_config *c, struct hg_errs *errs)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc;
+
+    *c = (struct wk_config){ 0 };
+    hg_json_dump(cell, HG_JSON_COMPACT, &text);
+    rc = hg_json_parse("cell", hg_buf_str(&text), text.len, &doc, err);
+    hg_buf_done(&text);
+    if (rc < 0)
+        return hg_errs_add(errs, err);
+    rc = decode(&doc, c, errs);
+    hg_json_doc_done(&doc);
+    return rc;
 }
 
 void wk_config_done(struct wk_config *c)

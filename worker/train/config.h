@@ -35,6 +35,8 @@ struct wk_config {
 /* Decode a cell file ("-": standard input). Every problem is added to errs with its place. Returns
  * 0 or -1; the config must be released with wk_config_done either way. */
 int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *errs);
+/* The same for a cell in memory. */
+int wk_config_decode(const json_t *cell, struct wk_config *config, struct hg_errs *errs);
 void wk_config_done(struct wk_config *config);
 
 /* Append the names of the parameters by section; name and meaning of those of one section, or of "all". Returns 0, or -1 with err set

@@ -285,12 +285,14 @@ int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev,
                                dev, err);
 }
 
-void wk_qa_close(struct wk_qa *qa, struct wk_dev *dev)
+void wk_qa_batches_close(struct wk_qa *qa, struct wk_dev *dev)
 {
-    if (dev) {
-        wk_token_batch_close(&qa->batch, dev);
-        wk_token_batch_close(&qa->test_batch, dev);
-    }
+    wk_token_batch_close(&qa->batch, dev);
+    wk_token_batch_close(&qa->test_batch, dev);
+}
+
+void wk_qa_close(struct wk_qa *qa)
+{
     wk_features_done(&qa->train);
     wk_features_done(&qa->test);
     wk_squad_done(&qa->squad);

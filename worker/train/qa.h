@@ -33,7 +33,8 @@ int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size
 /* Batches on the device. */
 int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev,
                   struct hg_err *err);
-void wk_qa_close(struct wk_qa *qa, struct wk_dev *dev);
+void wk_qa_batches_close(struct wk_qa *qa, struct wk_dev *dev);
+void wk_qa_close(struct wk_qa *qa);
 
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);

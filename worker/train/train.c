@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/train.h"
 
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "backends/count.h"
 #include "base/clock.h"
 #include "base/text.h"
 #include "train/checkpoint.h"
@@ -258,13 +260,11 @@ static int meet_others(struct wk_train *t, struct hg_err *err)
     return places ? 0 : -1;
 }
 
-int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
-                  struct wk_result *result, struct hg_err *err)
+/* Model and optimizer. */
+static int choose(struct wk_train *t, struct hg_err *err)
 {
-    const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
-    const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
+    const struct wk_config *c = t->config;
 
-    *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
     t->optim = (struct wk_optim){ .rho = c->rho,
                                   .eps = c->eps,
                                   .beta1 = c->beta1,
@@ -274,7 +274,17 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                                   .clip_norm = c->clip_norm };
     t->optim.kind = wk_optim_get(c->optimizer, err);
     t->kind = make_kind(c, err);
-    if (!backend || !t->optim.kind || !t->kind)
+    return t->optim.kind && t->kind ? 0 : -1;
+}
+
+int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
+                  struct wk_result *result, struct hg_err *err)
+{
+    const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
+    const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
+
+    *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
+    if (!backend || choose(t, err) < 0)
         return -1;
     t->dev = open_device(c, backend, threads, err);
     comm->dev = t->dev;
@@ -289,27 +299,99 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     return wk_checkpoint_open(t, err);
 }
 
+/* What open_model has made. */
+static void close_model(struct wk_train *t)
+{
+    wk_batch_close(&t->batch, t->dev);
+    wk_batch_close(&t->eval_batch, t->dev);
+    wk_resident_close(&t->train, t->dev);
+    wk_resident_close(&t->test, t->dev);
+    wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->losses);
+    wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->loss);
+    if (t->model)
+        t->kind->close(t->model);
+    wk_qa_batches_close(&t->qa, t->dev);
+}
+
 void wk_train_close(struct wk_train *t)
 {
     wk_strategy_close(t->strategy);
     if (t->dev) {
-        wk_batch_close(&t->batch, t->dev);
-        wk_batch_close(&t->eval_batch, t->dev);
-        wk_resident_close(&t->train, t->dev);
-        wk_resident_close(&t->test, t->dev);
-        wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->losses);
-        wk_dev_free(t->dev, WK_MEM_ACTIVATIONS, &t->loss);
-        if (t->model)
-            t->kind->close(t->model);
-        wk_qa_close(&t->qa, t->dev);
+        close_model(t);
         t->dev->backend->close(t->dev);
     }
     wk_sampler_close(&t->sampler);
     wk_dataset_free(t->set);
-    wk_qa_close(&t->qa, NULL);
+    wk_qa_close(&t->qa);
     wk_model_free(t->kind);
     free(t->checkpoint);
     *t = (struct wk_train){ 0 };
+}
+
+/* ---- What it takes ---- */
+
+int wk_train_count(const struct wk_train *t, const char *backend, enum wk_precision precision,
+                   int threads, double mem_bytes[WK_MEM_CLASSES], struct hg_err *err)
+{
+    struct wk_train k = { .config = t->config,
+                          .comm = t->comm,
+                          .set = t->set,
+                          .kind = t->kind,
+                          .optim = t->optim,
+                          .sampler = t->sampler,
+                          .qa = t->qa,
+                          .dev = wk_dev_count_open(backend, precision, threads, err) };
+    struct wk_span sums = WK_NONE;
+    int rc = -1;
+
+    if (!k.dev)
+        return -1;
+    k.qa.batch = k.qa.test_batch = (struct wk_token_batch){ 0 };
+    if (open_model(&k, err) < 0)
+        goto out;
+    if (t->config->eval) /* evaluation adds up two numbers there */
+        wk_dev_alloc(k.dev, WK_MEM_ACTIVATIONS, WK_REAL, 2, &sums, NULL);
+    mem_bytes[WK_MEM_ACTIVATIONS] = (double)k.dev->peak_bytes[WK_MEM_ACTIVATIONS];
+    mem_bytes[WK_MEM_DATA] = (double)k.dev->peak_bytes[WK_MEM_DATA];
+    wk_dev_free(k.dev, WK_MEM_ACTIVATIONS, &sums);
+    rc = 0;
+out:
+    close_model(&k);
+    k.dev->backend->close(k.dev);
+    return rc;
+}
+
+#define SEQUENCES_MAX 1000000 /* more than any question answering set here has */
+
+/* Stand in for data that nobody has read: as many samples as the set is known to have, sequences as long as they may be. */
+static int imagine_data(struct wk_train *t, struct hg_err *err)
+{
+    const struct wk_config *c = t->config;
+    bool slice = strstr(c->dataset, "-slice");
+    long long n = slice ? 4000 : 60000, test_n = slice ? 1000 : 10000;
+
+    if (t->kind->reads_tokens) {
+        t->qa.pad_to = (int)c->seq_len;
+        t->qa.train.n = t->qa.test.n = INT_MAX;
+        t->sampler.per_rank = INT_MAX;
+        t->sampler.steps = (int)(SEQUENCES_MAX / c->batch_size / t->comm->world) + 1;
+        return 0;
+    }
+    t->set = calloc(1, sizeof *t->set);
+    if (!t->set)
+        return hg_err_oom(err);
+    t->set->width = t->kind->sample_width;
+    t->set->train.n = (int)(c->samples ? c->samples : n);
+    t->set->test.n = (int)(c->test_samples ? c->test_samples : test_n);
+    return wk_sampler_open(&t->sampler, t->set->train.n, t->comm->rank, t->comm->world,
+                           (int)c->batch_size, 0, err);
+}
+
+int wk_train_plan(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm,
+                  bool read_data, struct hg_err *err)
+{
+    *t = (struct wk_train){ .config = c, .comm = comm };
+    return choose(t, err) < 0 || (read_data ? open_data : imagine_data)(t, err) < 0 ? -1 : 0;
 }
 
 /* ---- Accounts ---- */
@@ -340,7 +422,8 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
     memcpy(r->counts, t->comm->counts, sizeof r->counts);
     wk_strategy_expect(t->strategy, &r->expected);
     r->has_expected = true;
-    return 0;
+    return wk_train_count(t, t->config->backend, t->dev->precision, t->dev->threads,
+                          r->expected.mem_bytes, err);
 }
 
 int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,

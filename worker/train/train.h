@@ -55,6 +55,14 @@ int wk_train_eval(struct wk_train *t, struct hg_err *err);
 /* What the ranks are and sent, into the result. Every rank calls it. */
 int wk_train_account(struct wk_train *t, struct hg_err *err);
 
+/* For predictions (train/predict.h): what a training would open, without a device. wk_train_plan reads the data set, or imagines
+ * one as large as it may be; wk_train_count fills the bytes of activations and data that one rank would hold. End it
+ * with wk_train_close. */
+int wk_train_plan(struct wk_train *t, const struct wk_config *config, struct wk_comm *comm,
+                  bool read_data, struct hg_err *err);
+int wk_train_count(const struct wk_train *t, const char *backend, enum wk_precision precision,
+                   int threads, double mem_bytes[WK_MEM_CLASSES], struct hg_err *err);
+
 /* From a signal handler: the number of the signal that ends the training after the step it is in; 0
  * to go on. */
 void wk_train_signal(int number);
