@@ -38,6 +38,15 @@ holds() {
     holds 2 "$small, \"strategy\": \"ddp\", \"batch_size\": 2, \"clip_norm\": 1, \"eval\": false"
 }
 
+@test "what is predicted is what every strategy holds" {
+    rnn='"epochs": 1, "samples": 300, "test_samples": 60, "batch_size": 50'
+    holds 2 "$rnn, \"strategy\": \"ddp\", \"variant\": \"framework\""
+    for strategy in fsdp deepspeed_stage_1 deepspeed deepspeed_stage_3; do
+        holds 3 "$rnn, \"strategy\": \"$strategy\""
+        holds 2 "$rnn, \"strategy\": \"$strategy\", \"variant\": \"framework\", \"clip_norm\": 1"
+    done
+}
+
 @test "predictions name the strategies that could train the cell, and what each takes" {
     echo '{"model": "bert-large", "strategy": "ddp", "nodes": 2, "tasks_per_node": 4, "batch_size": 8}' >c.json
     run "$worker" predict --config c.json --no-data --json
