@@ -208,11 +208,11 @@ int wk_cuda_factors(wk_stream s, struct wk_cuda_factors *out, const struct wk_cu
 /* Both update `value` from scale * gradient and write it to copy (of type c) too, unless copy is NULL; with skip they change nothing
  * and copy stays. */
 int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
-                  float *m, float *v, size_t n, const struct wk_cuda_factors *f, float beta1,
-                  float beta2, float eps, float decay);
+                  float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
+                  double beta2, float eps, float decay);
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const float *gradient, float *square, float *delta, size_t n,
-                     const struct wk_cuda_factors *f, float rho, float eps);
+                     const struct wk_cuda_factors *f, double rho, float eps);
 
 #ifdef __cplusplus
 }

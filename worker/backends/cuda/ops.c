@@ -538,9 +538,8 @@ static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span 
     if (value.n && make_factors(c, h->lr, h->step, h->control, h->scale, h))
         wk_cuda_check(c,
                       wk_cuda_adamw(c->stream, value.data, type_of(h->copy), h->copy.data,
-                                    gradient.data, m.data, v.data, value.n, c->factors,
-                                    (float)h->beta1, (float)h->beta2, (float)h->eps,
-                                    (float)h->decay),
+                                    gradient.data, m.data, v.data, value.n, c->factors, h->beta1,
+                                    h->beta2, (float)h->eps, (float)h->decay),
                       "adamw");
 }
 
@@ -553,7 +552,7 @@ static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_sp
         wk_cuda_check(c,
                       wk_cuda_adadelta(c->stream, value.data, type_of(h->copy), h->copy.data,
                                        gradient.data, square.data, delta.data, value.n, c->factors,
-                                       (float)h->rho, (float)h->eps),
+                                       h->rho, (float)h->eps),
                       "adadelta");
 }
 

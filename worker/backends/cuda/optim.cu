@@ -92,13 +92,13 @@ template <typename C> struct update_tensors {
 /* m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
  * value = (value (1 - before decay) - rate m / (sqrt(v) root + eps)) (1 - after decay) */
 struct adamw_rule {
-    float beta1, beta2, eps, decay;
+    float beta1, beta2, rest1, rest2, eps, decay; /* rest: 1 - beta, made in double */
 
     __device__ void operator()(float &value, float g, float &m, float &v,
                                const struct wk_cuda_factors &f) const
     {
-        m = beta1 * m + (1 - beta1) * g;
-        v = beta2 * v + (1 - beta2) * g * g;
+        m = beta1 * m + rest1 * g;
+        v = beta2 * v + rest2 * g * g;
         value = (value * (1 - f.before * decay) - f.rate * m / (sqrtf(v) * f.root + eps)) *
                 (1 - f.after * decay);
     }
@@ -106,16 +106,16 @@ struct adamw_rule {
 
 /* square = rho square + (1 - rho) g^2, u = sqrt(delta + eps) / sqrt(square + eps) g, value -= lr u, delta = rho delta + (1 - rho) u^2 */
 struct adadelta_rule {
-    float rho, eps;
+    float rho, rest, eps;
 
     __device__ void operator()(float &value, float g, float &square, float &delta,
                                const struct wk_cuda_factors &f) const
     {
         float u;
 
-        square = rho * square + (1 - rho) * g * g;
+        square = rho * square + rest * g * g;
         u = sqrtf(delta + eps) / sqrtf(square + eps) * g;
-        delta = rho * delta + (1 - rho) * u * u;
+        delta = rho * delta + rest * u * u;
         value -= f.lr * u;
     }
 };
@@ -162,15 +162,18 @@ static int update(wk_stream s, float *value, enum wk_cuda_type c, void *copy, co
 }
 
 int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
-                  float *m, float *v, size_t n, const struct wk_cuda_factors *f, float beta1,
-                  float beta2, float eps, float decay)
+                  float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
+                  double beta2, float eps, float decay)
 {
-    return update(s, value, c, copy, gradient, m, v, n, f, adamw_rule{ beta1, beta2, eps, decay });
+    return update(s, value, c, copy, gradient, m, v, n, f,
+                  adamw_rule{ (float)beta1, (float)beta2, (float)(1 - beta1), (float)(1 - beta2),
+                              eps, decay });
 }
 
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const float *gradient, float *square, float *delta, size_t n,
-                     const struct wk_cuda_factors *f, float rho, float eps)
+                     const struct wk_cuda_factors *f, double rho, float eps)
 {
-    return update(s, value, c, copy, gradient, square, delta, n, f, adadelta_rule{ rho, eps });
+    return update(s, value, c, copy, gradient, square, delta, n, f,
+                  adadelta_rule{ (float)rho, (float)(1 - rho), eps });
 }

@@ -9,16 +9,25 @@
 #define WK_TOTAL_LANES 8
 #define WK_TARGETS 4
 
-/* Where the columns of partial sums go: those before end[0] to to[0], those from there before end[1] to to[1], ... A NULL leaves them
- * out. */
+/* Where the columns of partial sums go: those before end[0] are added to to[0], those from there before end[1] to to[1], ... */
 struct wk_targets {
     float *to[WK_TARGETS];
     int end[WK_TARGETS];
+
+    __device__ void operator()(int col, float sum) const
+    {
+        int i = 0;
+
+        while (col >= end[i])
+            i++;
+        to[i][col - (i ? end[i - 1] : 0)] += sum;
+    }
 };
 
-/* to[col] += sum of partial[p][col] over p: a block takes 32 columns, its 8 warps every eighth part. */
+/* add(col, sum of partial[p][col] over p): a block takes 32 columns, its 8 warps every eighth part. */
+template <typename A>
 static __global__ void __launch_bounds__(WK_TOTAL_LANES *WK_WARP)
-    wk_total_kernel(struct wk_targets targets, const float *partial, int parts, int cols)
+    wk_total_kernel(A add, const float *partial, int parts, int cols)
 {
     __shared__ float sums[WK_TOTAL_LANES][WK_WARP];
     int lane = (int)threadIdx.x % WK_WARP, warp = (int)threadIdx.x / WK_WARP;
@@ -33,22 +42,17 @@ static __global__ void __launch_bounds__(WK_TOTAL_LANES *WK_WARP)
     sums[warp][lane] = sum;
     __syncthreads();
     if (warp == 0 && col < cols) {
-        int i = 0;
-
         for (int w = 1; w < WK_TOTAL_LANES; w++)
             sum += sums[w][lane];
-        while (col >= targets.end[i])
-            i++;
-        if (targets.to[i])
-            targets.to[i][col - (i ? targets.end[i - 1] : 0)] += sum;
+        add(col, sum);
     }
 }
 
-static inline int wk_total(wk_stream s, const struct wk_targets &targets, const float *partial,
-                           int parts, int cols)
+template <typename A>
+static inline int wk_total(wk_stream s, const A &add, const float *partial, int parts, int cols)
 {
-    return wk_launch(wk_total_kernel, dim3(wk_blocks((size_t)cols, WK_WARP)),
-                     WK_TOTAL_LANES * WK_WARP, 0, s, targets, partial, parts, cols);
+    return wk_launch(wk_total_kernel<A>, dim3(wk_blocks((size_t)cols, WK_WARP)),
+                     WK_TOTAL_LANES * WK_WARP, 0, s, add, partial, parts, cols);
 }
 
 static inline size_t wk_round256(size_t bytes)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+# The ops of a backend against those of the cpu backend: gpu/ops.c. test_gpu_ops knows the worker's backends (a GPU is tested with
+# it); test_emulated runs the cuda backend's own ops and kernels on a GPU that gpu/emulator plays.
+set(ops_sources gpu/ops.c gpu/ops_attention.c gpu/ops_rows.c gpu/ops_tokens.c)
+
+function(hg_add_ops_program name)
+    add_executable(${name} ${ops_sources} ${ARGN})
+    target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE hpcgrid_worker m)
+endfunction()
+
+hg_add_ops_program(test_gpu_ops gpu/real.c)
+
+# .cu files are C++ here.
+enable_language(CXX)
+set(kernels "")
+foreach(kernel elementwise rows tokens attention attention_f32 lstm optim)
+    list(APPEND kernels ${PROJECT_SOURCE_DIR}/worker/backends/cuda/${kernel}.cu)
+endforeach()
+set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
+
+# hg_add_emulated(NAME DEFINITION...): the program, with kernels compiled with these definitions.
+function(hg_add_emulated name)
+    add_library(${name}_kernels OBJECT ${kernels})
+    target_compile_features(${name}_kernels PRIVATE cxx_std_17)
+    target_compile_definitions(${name}_kernels PRIVATE ${ARGN})
+    target_compile_options(${name}_kernels PRIVATE -O1 -Wall -Wextra -Wno-unknown-pragmas)
+    if(HPCGRID_WERROR)
+        target_compile_options(${name}_kernels PRIVATE -Werror)
+    endif()
+    target_include_directories(${name}_kernels PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}/gpu/emulator)
+    target_link_libraries(${name}_kernels PRIVATE hpcgrid_worker)
+    hg_add_ops_program(${name} gpu/emulated.c gpu/emulator/device.c ${PROJECT_SOURCE_DIR}/worker/backends/cuda/ops.c)
+    target_link_libraries(${name} PRIVATE ${name}_kernels)
+endfunction()
+
+function(hg_add_emulated_test name program)
+    add_test(NAME worker.emulated.${name} COMMAND ${program} ${ARGN})
+    set_tests_properties(worker.emulated.${name} PROPERTIES LABELS worker TIMEOUT 600 SKIP_RETURN_CODE 77
+        ENVIRONMENT "OMP_WAIT_POLICY=passive")
+endfunction()
+
+hg_add_emulated(test_emulated)
+hg_add_emulated(test_emulated_sm75 WK_EMULATE_SM75)
+foreach(precision fp32 bf16 fp16)
+    hg_add_emulated_test(${precision} test_emulated emulated ${precision})
+endforeach()
+hg_add_emulated_test(fp16.sm75 test_emulated_sm75 emulated fp16 attention)

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the attention kernels share. Rows of q, k and v are tokens, a head's values of a row lie together. A block works on a tile of
+ * rows of one head of one sequence, grid (tiles, heads, sequences + 1); the last plane of blocks clears the rows behind the last
+ * sequence. Twin: backends/cpu/attention.c.
+ *
+ * Scores are never stored: forward keeps a running maximum and sum of each row, backward makes probabilities again from the logarithm
+ * of that sum. With p = softmax(s), s = scale q k', and keep = 0 or 1 / (1 - drop) for each element:
+ *   out = (keep p) v,  d_v = (keep p)' d_out,  d_p = keep (d_out v'),  delta = sum(d_out out) of a row,
+ *   d_s = p (d_p - delta),  d_q = scale d_s k,  d_k = scale d_s' q
+ * One kernel owns rows of queries and makes d_q, another owns keys and makes d_k and d_v: every sum has one owner and one order.
+ * That costs two products more than adding up d_q with atomics, and no scratch for it. */
+#ifndef WK_BACKENDS_CUDA_ATTENTION_CUH
+#define WK_BACKENDS_CUDA_ATTENTION_CUH
+
+#include "backends/cuda/device.cuh"
+
+#define WK_LOG2_E 1.44269504088896340736f
+#define WK_KEY_TILE 64 /* keys of a mask's tile */
+
+struct wk_attention_job {
+    struct wk_cuda_packing p;
+    int heads, size, stride, d_stride;
+    float scale;
+    struct wk_drop drop; /* limit 0: none */
+    struct wk_cuda_rng rng;
+    bool wide; /* rows can be read 16 bytes at a time */
+    uint8_t *
+        mask; /* (heads, rows, fours): four keys' keep bits a byte, from d_q's kernel to that of d_k; NULL without dropout */
+    int fours;    /* bytes of a row: a multiple of 16 */
+    float *delta; /* (rows, heads): likewise */
+};
+
+/* One head of one sequence. */
+struct wk_head {
+    int first, queries, keys; /* first row; rows; those that are tokens */
+    int index;                /* which head */
+    uint32_t sample;
+};
+
+static __device__ __forceinline__ struct wk_head wk_head_of(const struct wk_attention_job &j)
+{
+    int s = (int)blockIdx.z;
+    struct wk_head h;
+
+    h.first = j.p.first[s];
+    h.queries = j.p.first[s + 1] - h.first;
+    h.keys = j.p.tokens[s];
+    h.index = (int)blockIdx.y;
+    h.sample = (uint32_t)j.p.sample[s];
+    return h;
+}
+
+/* Where a head's values of a row begin. */
+static __device__ __forceinline__ size_t wk_head_at(const struct wk_attention_job &j,
+                                                    const struct wk_head &h, int row, int stride)
+{
+    return (size_t)(h.first + row) * stride + (size_t)h.index * j.size;
+}
+
+/* ---- Tiles: rows of D elements, LD apart in shared memory, zeros beyond `valid` rows and `size` columns ---- */
+
+template <typename T> static __device__ constexpr int wk_chunk()
+{
+    return 16 / (int)sizeof(T);
+}
+
+template <typename T, int D> static __device__ constexpr int wk_ld()
+{
+    return D + wk_chunk<T>(); /* neighbouring rows begin in other banks */
+}
+
+/* Starts copies; they belong to the group that is committed next. */
+template <typename T, int D, int ROWS, int THREADS>
+static __device__ __forceinline__ void wk_load_rows(T *to, const T *from, int stride, int valid,
+                                                    int size, bool wide)
+{
+    const int chunk = wk_chunk<T>(), chunks = D / chunk, ld = wk_ld<T, D>();
+
+#pragma unroll 4
+    for (int i = (int)threadIdx.x; i < ROWS * chunks; i += THREADS) {
+        int row = i / chunks, col = i % chunks * chunk;
+        const T *at = from + (size_t)row * stride + col;
+        bool real = row < valid && col < size;
+
+        if (wide) {
+            wk_copy16(to + row * ld + col, real ? at : from, real);
+            continue;
+        }
+        for (int k = 0; k < chunk; k++)
+            to[row * ld + col + k] = real && col + k < size ? at[k] : wk_from_float<T>(0);
+    }
+}
+
+/* Rows [first, end) of a head become zeros. */
+template <typename T, int THREADS>
+static __device__ __forceinline__ void wk_clear_rows(T *at, int stride, int first, int end,
+                                                     int size)
+{
+    for (int i = (int)threadIdx.x; i < (end - first) * size; i += THREADS)
+        at[(size_t)(first + i / size) * stride + i % size] = wk_from_float<T>(0);
+}
+
+/* For blocks behind the last sequence: this block's share of the rows that fill up. */
+template <typename T, int THREADS>
+static __device__ __forceinline__ void wk_clear_fill(const struct wk_attention_job &j, T *at,
+                                                     int stride)
+{
+    int first = j.p.first[j.p.sequences], rows = j.p.rows - first;
+    int share = (rows + (int)gridDim.x - 1) / (int)gridDim.x, begin = share * (int)blockIdx.x;
+    int end = begin + share < rows ? begin + share : rows;
+
+    if (begin < end)
+        wk_clear_rows<T, THREADS>(at + (size_t)first * stride + (size_t)blockIdx.y * j.size, stride,
+                                  begin, end, j.size);
+}
+
+/* ---- Dropout: keep bits of ROWS queries and KEYS keys, a byte for four keys. An element's number counts a query's keys in fours, as
+ * many as a sequence can ever need. ---- */
+
+template <int ROWS, int KEYS, int THREADS>
+static __device__ __forceinline__ void wk_mask_tile(uint8_t *to, const struct wk_attention_job &j,
+                                                    const struct wk_head &h, int query, int key)
+{
+    struct wk_keys keys = wk_keys_of(j.rng);
+
+    keys.site += (uint32_t)h.index;
+    for (int i = (int)threadIdx.x; i < ROWS * (KEYS / 4); i += THREADS) {
+        int row = i / (KEYS / 4), four = i % (KEYS / 4);
+        uint32_t bits[4], byte = 0;
+
+        wk_numbers(bits, keys, (uint32_t)(query + row) << 14 | (uint32_t)(key / 4 + four),
+                   h.sample);
+#pragma unroll
+        for (int k = 0; k < 4; k++)
+            byte |= (uint32_t)(bits[k] >= j.drop.limit) << k;
+        to[i] = (uint8_t)byte;
+        if (j.mask && query + row < h.queries)
+            j.mask[((size_t)h.index * j.p.rows + h.first + query + row) * j.fours + key / 4 +
+                   four] = (uint8_t)byte;
+    }
+}
+
+/* The same from what d_q's kernel left. */
+template <int ROWS, int KEYS, int THREADS>
+static __device__ __forceinline__ void wk_mask_read(uint8_t *to, const struct wk_attention_job &j,
+                                                    const struct wk_head &h, int query, int key)
+{
+    for (int i = (int)threadIdx.x; i < ROWS * (KEYS / 16); i += THREADS) {
+        int row = i / (KEYS / 16), part = i % (KEYS / 16);
+        uint32_t word = 0;
+
+        if (query + row < h.queries)
+            word =
+                *(const uint32_t *)(j.mask +
+                                    ((size_t)h.index * j.p.rows + h.first + query + row) * j.fours +
+                                    key / 4 + 4 * part);
+        ((uint32_t *)to)[i] = word;
+    }
+}
+
+/* ---- The two families: tensor cores for 16-bit types, plain arithmetic for float. 0 or a cudaError_t. ---- */
+
+template <typename T> struct wk_attention_in {
+    const T *q, *k, *v, *out, *d_out;
+    const float *lse;
+};
+
+template <typename T>
+int wk_attention_forward(wk_stream s, const struct wk_attention_job &j,
+                         const struct wk_attention_in<T> &in, T *out, float *lse);
+template <typename T>
+int wk_attention_backward(wk_stream s, const struct wk_attention_job &j,
+                          const struct wk_attention_in<T> &in, T *d_q, T *d_k, T *d_v);
+
+#endif
