@@ -43,6 +43,35 @@ train() {
         and .dataset == "mnist-slice" and (.dataset_hash | length) == 32 and .revision != ""' r.json
 }
 
+@test "each rank's trace has its steps, ops and collectives, and spans nest" {
+    echo '{"strategy": "ddp", "steps": 8, "samples": 1024, "eval": false, "trace": true, "trace_active": 2, "trace_repeat": 2}' >c.json
+    ranks 2 "$worker" train --config c.json --result r.json
+    jq -e '.trace == "trace.0.json.gz" and .profile.steps == 4 and (.profile.ops | map(.name) | index("lstm_forward") != null)' r.json
+    jq -e '.profile.ops | all(.total_s >= .self_s and .self_s > 0 and .calls > 0)' r.json
+    for rank in 0 1; do
+        zcat trace.$rank.json.gz >t.json
+        [ "$(jq -c '[.traceEvents[] | select(.name | startswith("ProfilerStep")) | .name]' t.json)" = '["ProfilerStep#2","ProfilerStep#3","ProfilerStep#6","ProfilerStep#7"]' ]
+        jq -e --argjson rank $rank '.distributedInfo == {backend: "mpi", rank: $rank, world_size: 2} and (.traceEvents | all(.pid == $rank))' t.json
+        # what lies in a step lies in it whole, on each thread; a collective may end behind its step
+        jq -e '[.traceEvents[] | select(.ph == "X" and .tid == 1)] | (map(select(.name | startswith("ProfilerStep"))) | map({key: (.args.step | tostring), value: .}) | from_entries) as $steps
+            | all($steps[.args.step | tostring] as $s | .ts >= $s.ts - 0.001 and .ts + .dur <= $s.ts + $s.dur + 0.002)' t.json
+        jq -e '[.traceEvents[] | select(.cat == "collective_comm" and .args.control == false and .name == "all_reduce")]
+            | length >= 4 and all(.args.bytes == 26602 * 4 and .args["Group size"] == 2)' t.json
+    done
+}
+
+@test "TensorBoard files hold every step's loss" {
+    train '{"steps": 5, "samples": 640, "test_samples": 100, "tensorboard": true}'
+    [ "$status" -eq 0 ]
+    [ "$(ls events.out.tfevents.* | wc -l)" = 1 ]
+    [ "$(grep -ao 'train/loss' events.out.tfevents.* | wc -l)" = 6 ] # and once among the settings
+    grep -aq 'eval/accuracy' events.out.tfevents.*
+    echo '{"steps": 1, "tensorboard": true}' >c.json
+    run "$worker" train --config c.json --result nowhere/r.json
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"cannot write nowhere/events.out.tfevents."* ]]
+}
+
 @test "the cell and the result come from the environment too" {
     echo '{"steps": 2, "eval": false}' >cell.json
     HPCGRID_CELL=cell.json HPCGRID_RESULT=out.json run "$worker" train

@@ -86,7 +86,8 @@ struct wk_dev {
     enum wk_type working; /* of activations, and of the values that passes read */
     bool rounds_rows;     /* wants few different numbers of rows; see wk_dev_rows */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
-    struct hg_err error; /* first failure; see sync */
+    struct hg_err error;          /* first failure; see sync */
+    struct wk_profiler *profiler; /* who watches it; NULL: nobody */
 };
 
 /* An LSTM layer over `steps` inputs of `in` values; gate order i, f, g, o:

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
 
@@ -86,6 +87,7 @@ struct job {
     struct wk_result result;
     struct wk_comm *comm;
     const char *result_path;
+    char *folder; /* of the result; NULL: the working folder */
     int rank, world;
 };
 
@@ -157,6 +159,7 @@ static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
     if (wk_config_load(cell, &j->config, errs) < 0)
         return -1;
     keeps_checkpoint = j->config.checkpoint != NULL;
+    j->config.folder = j->folder;
     threads = wk_cmd_threads(&j->config, j->world);
     if (check_world(&j->config, j->world, err) < 0)
         return hg_errs_add(errs, err);
@@ -243,6 +246,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     }
     wk_comm_environment(&j.rank, &j.world);
     catch_signals();
+    if (j.result_path)
+        j.folder = hg_fs_dirname(j.result_path);
     rc = run_job(&j, cell, errs);
     goes_on = j.result.stopped_with_checkpoint;
     if (rc < 0 && !goes_on)
@@ -262,6 +267,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     wk_comm_close(j.comm);
     wk_result_done(&j.result);
     wk_config_done(&j.config);
+    free(j.folder);
     if (wk_train_stopped() && !goes_on && !(code == 0 && keeps_checkpoint))
         pass_signal_on(wk_train_stopped());
     return code;

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "models/weights.h"
+#include "profile/profiler.h"
 
 extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp, wk_strategy_fsdp,
     wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
@@ -322,8 +323,16 @@ static int call(hook *const *h, const struct wk_pass *pass, int unit, struct hg_
     return *h ? (*h)(pass->strategy, unit, err) : 0;
 }
 
+/* The time of a unit's pass, what its strategy does for it included. */
+static void begin_unit(const struct wk_pass *pass, enum wk_span_kind kind, int unit)
+{
+    wk_profiler_begin(pass->dev->profiler, kind,
+                      pass->strategy ? pass->strategy->model->units[unit] : "unit");
+}
+
 int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
+    begin_unit(pass, WK_SPAN_FORWARD, unit);
     if (pass->strategy && unit == 0 && pass->strategy->training)
         pass->strategy->work.passes++;
     else if (pass->strategy && unit == 0)
@@ -333,15 +342,22 @@ int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 
 int wk_after_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
-    return pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
+    int rc = pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
+
+    wk_profiler_end(pass->dev->profiler);
+    return rc;
 }
 
 int wk_before_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
+    begin_unit(pass, WK_SPAN_BACKWARD, unit);
     return pass->strategy ? call(&pass->strategy->kind->before_backward, pass, unit, err) : 0;
 }
 
 int wk_after_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
-    return pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
+    int rc = pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
+
+    wk_profiler_end(pass->dev->profiler);
+    return rc;
 }

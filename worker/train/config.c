@@ -71,6 +71,10 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .length_min = 16,
                              .length_mean = 176,
                              .length_sd = 60,
+                             .trace_wait = 1,
+                             .trace_warmup = 1,
+                             .trace_active = 3,
+                             .trace_repeat = 1,
                              .beta1 = 0.9,
                              .beta2 = 0.999,
                              .weight_decay = 0.01 };

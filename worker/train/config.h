@@ -24,12 +24,15 @@ struct wk_config {
     long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
     double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout;
     double length_mean, length_sd;
-    bool stop_on_nan, skip_bad_answers;
+    bool stop_on_nan, skip_bad_answers, tensorboard, trace;
+    long long trace_skip, trace_wait, trace_warmup, trace_active, trace_repeat;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
     char *init, *vocab, *cache, *checkpoint; /* NULL: none */
     /* Where the cell runs: 0 if it does not say. Held against what was really started. */
     long long nodes, tasks_per_node, cpus_per_task;
     json_t *given; /* the document, for the result */
+    const char *
+        folder; /* of files beside the result; lent by whoever loads it; NULL: the working folder */
 };
 
 /* Decode a cell file ("-": standard input). Every problem is added to errs with its place. Returns

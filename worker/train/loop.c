@@ -8,7 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "profile/profiler.h"
 #include "train/checkpoint.h"
+#include "train/observe.h"
 #include "train/rate.h"
 #include "train/train.h"
 
@@ -93,13 +95,25 @@ static const struct wk_batch *gather(struct wk_train *t, int pass)
 {
     int rows;
     const int32_t *ids = wk_sampler_batch(&t->sampler, pass, &rows);
+    bool tokens = t->kind->reads_tokens;
 
-    if (t->kind->reads_tokens) {
+    wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "data");
+    if (tokens)
         wk_token_batch_gather(&t->qa.batch, &t->qa.train, ids, rows, t->qa.pad_to, t->dev);
-        return &t->qa.batch.batch;
-    }
-    wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
-    return &t->batch;
+    else
+        wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
+    wk_profiler_end(t->dev->profiler);
+    return tokens ? &t->qa.batch.batch : &t->batch;
+}
+
+static int update(struct wk_train *t, double lr, struct hg_err *err)
+{
+    int rc;
+
+    wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "update");
+    rc = wk_strategy_update(t->strategy, lr, err);
+    wk_profiler_end(t->dev->profiler);
+    return rc;
 }
 
 /* Forward and backward of one batch; share is its part of the step's loss. */
@@ -135,7 +149,7 @@ static int train_passes(struct wk_train *t, int first, int end, double lr, struc
             return -1;
         keep_loss(t, pass);
     }
-    return wk_strategy_update(t->strategy, lr, err);
+    return update(t, lr, err);
 }
 
 /* A step of one pass: nothing between its ops is anything else's. */
@@ -145,7 +159,7 @@ static int train_whole(struct wk_train *t, const struct wk_batch *batch, double 
     t->strategy->partial = false;
     if (wk_strategy_begin(t->strategy, true, err) < 0 || train_pass(t, batch, 0, err) < 0)
         return -1;
-    return wk_strategy_update(t->strategy, lr, err);
+    return update(t, lr, err);
 }
 
 /* What a device that launches steps as a whole knows them by. */
@@ -280,6 +294,7 @@ static int collect_losses(struct wk_train *t, int steps, struct hg_err *err)
         if (push(&t->result->step_loss, mean[i], err) < 0)
             goto out;
     }
+    wk_observe_losses(t, n, t->steps_done - 1);
     t->collected = steps;
     rc = 0;
 out:
@@ -404,6 +419,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
                 return -1;
             return stopped(t, err);
         }
+        wk_observe_step(t, rate_of(t, epoch));
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
         if (time_step(t, err) < 0)
@@ -459,6 +475,7 @@ int wk_train_run(struct wk_train *t, struct hg_err *err)
 
         if (run_epoch(t, epoch, start, err) < 0)
             return -1;
+        wk_observe_epoch(t);
         say_epoch(t, epoch);
     }
     wk_comm_barrier(t->comm);

@@ -26,6 +26,7 @@ void wk_result_done(struct wk_result *r)
     free(r->places);
     r->places = NULL;
     json_decref(r->comparable);
+    json_decref(r->profile);
     r->comparable = NULL;
 }
 
@@ -312,6 +313,10 @@ static void encode_work(const struct wk_result *r, json_t *o)
         json_object_set_new(o, "memory", encode_memory(r));
         json_object_set_new(o, "ranks", encode_ranks(r));
     }
+    if (r->trace[0])
+        json_object_set_new(o, "trace", json_string(r->trace));
+    if (r->profile)
+        json_object_set(o, "profile", r->profile);
     json_object_set_new(o, "comparable", encode_comparable(r));
 }
 

@@ -54,6 +54,8 @@ struct wk_result {
     double exact, f1;
     int questions;
     json_t *comparable; /* more members of it; may be NULL */
+    json_t *profile;    /* seconds by op, of the steps that were recorded; NULL: none */
+    char trace[32];     /* file name of the trace, beside the result; "": none */
 
     /* Checkpoints. */
     bool stopped_with_checkpoint; /* run it again to go on */

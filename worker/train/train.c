@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "train/checkpoint.h"
+#include "train/observe.h"
 
 /* ---- Setting up ---- */
 
@@ -432,7 +433,8 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
     struct wk_train t = { 0 };
     int rc = -1;
 
-    if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_train_run(&t, err) < 0)
+    if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_observe_open(&t, err) < 0 ||
+        wk_train_run(&t, err) < 0)
         goto out;
     if (c->eval && wk_train_eval(&t, err) < 0)
         goto out;
@@ -441,6 +443,8 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
         goto out;
     rc = wk_train_account(&t, err);
 out:
+    if (wk_observe_close(&t, err) < 0)
+        rc = -1;
     wk_train_close(&t);
     return rc;
 }

@@ -36,6 +36,7 @@ struct wk_train {
     int collected; /* of this epoch's steps, those whose losses are in the result */
     double step_began_s;
     double before_s, epoch_before_s; /* trained before a checkpoint, in this epoch before it */
+    struct wk_observer *observer;    /* traces and curves; see train/observe.h */
     char *checkpoint;                /* file of the training state; NULL: none is kept */
 };
 
