@@ -46,3 +46,14 @@ foreach(precision fp32 bf16 fp16)
     hg_add_emulated_test(${precision} test_emulated emulated ${precision})
 endforeach()
 hg_add_emulated_test(fp16.sm75 test_emulated_sm75 emulated fp16 attention)
+
+# The whole models on the emulated GPU, against PyTorch's numbers as the cpu backend.
+function(hg_add_emulated_model name)
+    add_executable(test_emulated_${name} worker/${name}.c gpu/emulator/device.c ${PROJECT_SOURCE_DIR}/worker/backends/cuda/ops.c)
+    target_link_libraries(test_emulated_${name} PRIVATE test_emulated_kernels hpcgrid_worker PkgConfig::CMOCKA m)
+    target_compile_definitions(test_emulated_${name} PRIVATE HPCGRID_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WK_TEST_BACKEND=wk_backend_cuda)
+    hg_add_emulated_test(${name} test_emulated_${name})
+endfunction()
+
+hg_add_emulated_model(golden)
+hg_add_emulated_model(bert_golden)

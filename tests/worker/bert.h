@@ -31,6 +31,7 @@ static inline void bert_open(struct bert_rig *r, const struct wk_model_size *siz
     if (!r->kind || wk_token_batch_open(&r->tokens, rows, tokens, r->dev, &err) < 0)
         fail_msg("%s", err.text);
     options.kind = r->kind;
+    options.batch_tokens = wk_dev_rows(r->dev, tokens);
     r->model = r->kind->open(r->dev, &options, &err);
     if (!r->model)
         fail_msg("%s", err.text);

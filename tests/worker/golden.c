@@ -188,9 +188,11 @@ int main(void)
     };
     int failed = 0;
 
-    for (const struct wk_kernels *const *k = wk_kernels_usable(); *k; k++) {
-        print_message("---- kernels %s\n", (*k)->isa);
-        setenv("HPCGRID_ISA", (*k)->isa, 1);
+    for (int i = 0; i < ISAS_MAX && wk_kernels_usable()[i]; i++) {
+        const char *isa = wk_kernels_usable()[i]->isa;
+
+        print_message("---- kernels %s\n", isa);
+        setenv("HPCGRID_ISA", isa, 1);
         failed += cmocka_run_group_tests(tests, load_golden, free_golden);
     }
     return failed;

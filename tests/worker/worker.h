@@ -15,12 +15,19 @@
 #define PICK(f64, f32) (f32)
 #endif
 
+/* The cpu backend, or another one that computes in host memory: the same tests then are its own. */
+#ifdef WK_TEST_BACKEND
+#define ISAS_MAX 1 /* instruction sets that are tried */
+#else
+#define ISAS_MAX 8
+#define WK_TEST_BACKEND wk_backend_cpu
+#endif
+extern const struct wk_backend WK_TEST_BACKEND;
+
 static inline struct wk_dev *open_cpu(int threads)
 {
     struct hg_err err = HG_ERR_INIT;
-    const struct wk_backend *cpu = wk_backend_get("cpu", &err);
-    struct wk_dev *dev =
-        cpu ? cpu->open(&(struct wk_dev_options){ .threads = threads }, &err) : NULL;
+    struct wk_dev *dev = WK_TEST_BACKEND.open(&(struct wk_dev_options){ .threads = threads }, &err);
 
     if (!dev)
         fail_msg("%s", err.text);
