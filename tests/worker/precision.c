@@ -241,6 +241,84 @@ static void test_a_skipped_update_changes_nothing_and_is_no_step(void **state)
     control_close(&c);
 }
 
+/* ---- Training ---- */
+
+static void train_rnn(enum wk_precision precision, double losses[8])
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct wk_comm *comm = wk_comm_self.open(&err);
+    struct rig r;
+
+    rig_open_in(&r, precision, "single", comm, 32, true);
+    for (uint32_t step = 0; step < 8; step++) {
+        struct wk_pass pass = rig_pass(&r, true, 1, step);
+
+        if (precision == WK_MIXED_FP16)
+            pass.loss_scale = wk_span_part(r.strategy->control, WK_CONTROL_LOSS_SCALE, 1);
+        assert_int_equal(wk_strategy_begin(r.strategy, true, &err), 0);
+        losses[step] = rig_forward(&r, &pass, 32 * (int)step, 32);
+        assert_int_equal(r.kind->backward(r.model, &pass, &r.batch, &err), 0);
+        assert_int_equal(wk_strategy_update(r.strategy, 1, &err), 0);
+    }
+    rig_close(&r);
+    wk_comm_close(comm);
+}
+
+static void test_mixed_precision_follows_the_full_one(void **state)
+{
+    double full[8], mixed[8];
+
+    (void)state;
+    train_rnn(WK_FULL, full);
+    for (int p = WK_MIXED_BF16; p <= WK_MIXED_FP16; p++) {
+        train_rnn((enum wk_precision)p, mixed);
+        for (int i = 0; i < 8; i++) {
+            print_message("%s step %d: %.5f, in full %.5f\n",
+                          wk_precision_name((enum wk_precision)p), i, mixed[i], full[i]);
+            assert_true(fabs(mixed[i] - full[i]) < (p == WK_MIXED_FP16 ? 3e-3 : 3e-2));
+            assert_true(mixed[i] != full[i]);
+        }
+    }
+}
+
+static void test_masters_copies_and_their_memory(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct wk_comm *comm = wk_comm_self.open(&err);
+    struct wk_expected expected;
+    struct rig r;
+
+    (void)state;
+    rig_open_in(&r, WK_MIXED_BF16, "single", comm, 4, true);
+    for (int p = 0; p < r.kind->n_params; p++) {
+        struct wk_span master = r.strategy->masters[p], copy = r.strategy->params[p].value;
+
+        assert_int_equal(master.type, WK_REAL);
+        assert_int_equal(copy.type, WK_BF16);
+        assert_int_equal(r.strategy->params[p].gradient.type, WK_REAL);
+        for (size_t i = 0; i < master.n; i++)
+            assert_int_equal(((uint16_t *)copy.data)[i],
+                             wk_bf16_encode((float)((wk_real *)master.data)[i]));
+    }
+    wk_strategy_expect(r.strategy, &expected);
+    for (int m = 0; m < WK_MEM_CLASSES; m++)
+        if (expected.mem_bytes[m] >= 0)
+            assert_true(expected.mem_bytes[m] == (double)r.dev->peak_bytes[m]);
+    assert_true(expected.mem_bytes[WK_MEM_PARAMETERS] == 26602 * 2 + 128 * (double)sizeof(wk_real));
+    rig_close(&r);
+    wk_comm_close(comm);
+}
+
+static void test_the_cpu_has_no_tf32(void **state)
+{
+    const struct wk_dev_options options = { .threads = 1, .precision = WK_TF32 };
+    struct hg_err err = HG_ERR_INIT;
+
+    (void)state;
+    assert_null(wk_backend_get("cpu", &err)->open(&options, &err));
+    assert_int_equal(err.code, HG_E_ENV);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +331,9 @@ int main(void)
         cmocka_unit_test(test_the_loss_scale_leaves_no_trace_in_the_norm),
         cmocka_unit_test(test_the_loss_scale_adapts),
         cmocka_unit_test(test_a_skipped_update_changes_nothing_and_is_no_step),
+        cmocka_unit_test(test_mixed_precision_follows_the_full_one),
+        cmocka_unit_test(test_masters_copies_and_their_memory),
+        cmocka_unit_test(test_the_cpu_has_no_tf32),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

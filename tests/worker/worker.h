@@ -24,14 +24,20 @@
 #endif
 extern const struct wk_backend WK_TEST_BACKEND;
 
-static inline struct wk_dev *open_cpu(int threads)
+static inline struct wk_dev *open_cpu_in(enum wk_precision precision, int threads)
 {
+    const struct wk_dev_options options = { .threads = threads, .precision = precision };
     struct hg_err err = HG_ERR_INIT;
-    struct wk_dev *dev = WK_TEST_BACKEND.open(&(struct wk_dev_options){ .threads = threads }, &err);
+    struct wk_dev *dev = WK_TEST_BACKEND.open(&options, &err);
 
     if (!dev)
         fail_msg("%s", err.text);
     return dev;
+}
+
+static inline struct wk_dev *open_cpu(int threads)
+{
+    return open_cpu_in(WK_FULL, threads);
 }
 
 /* Numbers in (-1, 1) that look random and are the same everywhere. */
@@ -104,8 +110,8 @@ struct rig {
     struct wk_span loss;
 };
 
-static inline void rig_open(struct rig *r, const char *strategy, struct wk_comm *comm, int rows,
-                            bool dropout)
+static inline void rig_open_in(struct rig *r, enum wk_precision precision, const char *strategy,
+                               struct wk_comm *comm, int rows, bool dropout)
 {
     struct hg_err err = HG_ERR_INIT;
     struct wk_dataset_options data = { .name = "mnist-slice" };
@@ -114,7 +120,7 @@ static inline void rig_open(struct rig *r, const char *strategy, struct wk_comm 
     const struct wk_strategy_kind *kind;
 
     *r = (struct rig){ .comm = comm };
-    r->dev = open_cpu(1);
+    r->dev = open_cpu_in(precision, 1);
     r->set = wk_dataset_open(&data, &err);
     r->kind = wk_model_get("rnn", &err);
     r->optim = (struct wk_optim){ .kind = wk_optim_get("adadelta", &err), .rho = 0.9, .eps = 1e-6 };
@@ -126,6 +132,12 @@ static inline void rig_open(struct rig *r, const char *strategy, struct wk_comm 
               wk_strategy_open(kind, r->dev, comm, r->kind, &r->optim, &buckets, 1, &err)))
         fail_msg("%s", err.text);
     r->loss = tensor(r->dev, 1);
+}
+
+static inline void rig_open(struct rig *r, const char *strategy, struct wk_comm *comm, int rows,
+                            bool dropout)
+{
+    rig_open_in(r, WK_FULL, strategy, comm, rows, dropout);
 }
 
 static inline void rig_close(struct rig *r)

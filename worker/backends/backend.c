@@ -15,8 +15,8 @@ const struct wk_backend *const wk_backends[] = {
     NULL,
 };
 
-/* Backends that hpcgrid-worker has in other builds. */
-static const char *const absent[] = { "cuda" };
+/* Backends that hpcgrid-worker can have. */
+static const char *const possible[] = { "cuda" };
 
 const char *const wk_mem_names[WK_MEM_CLASSES] = { "parameters",  "gradients", "optimizer",
                                                    "activations", "comm",      "data" };
@@ -31,8 +31,8 @@ const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err)
             return *b;
         names[n++] = (*b)->name;
     }
-    for (size_t i = 0; i < sizeof absent / sizeof *absent; i++)
-        if (strcmp(absent[i], name) == 0) {
+    for (size_t i = 0; i < sizeof possible / sizeof *possible; i++)
+        if (strcmp(possible[i], name) == 0) {
             hg_err_set(err, HG_E_ENV, "this build of hpcgrid-worker has no %s backend", name);
             hg_err_hint(err, "use backend \"cpu\", or hardware that computes with it");
             return NULL;

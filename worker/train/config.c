@@ -212,9 +212,7 @@ static bool has_precision(const char *name, struct hg_err *err)
 {
     enum wk_precision precision;
 
-    if (wk_precision_find(name, &precision, err) == 0 && precision != WK_FULL)
-        hg_err_set(err, HG_E_INPUT, "precision %s: not available yet", name);
-    return err->code == HG_E_NONE;
+    return wk_precision_find(name, &precision, err) == 0;
 }
 
 /* A parameter that is one of a few words. */

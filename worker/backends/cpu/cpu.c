@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "backends/cpu/cpu.h"
-
-extern const struct wk_backend wk_backend_cpu;
+#include "backends/cpu/half.h"
 
 #define ALIGNMENT 64
 #define CLEAR_BYTES ((size_t)1 << 20) /* at a time */
@@ -85,9 +84,9 @@ static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_e
 {
     struct cpu *c;
 
-    if (options->precision != WK_FULL) {
-        hg_err_set(err, HG_E_ENV, "the cpu backend computes in %s, not in %s", WK_PRECISION,
-                   wk_precision_name(options->precision));
+    if (options->precision == WK_TF32) {
+        hg_err_set(err, HG_E_ENV, "the cpu backend has no tf32");
+        hg_err_hint(err, "it computes in %s, and slowly in bf16 and fp16", WK_PRECISION);
         return NULL;
     }
     c = calloc(1, sizeof *c);
@@ -102,10 +101,12 @@ static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_e
         return NULL;
     }
     c->tokens = wk_token_kernels_get(c->k->isa);
-    c->dev.backend = &wk_backend_cpu;
+    c->dev.backend = options->precision == WK_FULL ? &wk_backend_cpu : wk_cpu_half();
     c->dev.threads = options->threads > 0 ? options->threads : 1;
     c->dev.precision = options->precision;
-    c->dev.working = WK_REAL;
+    c->dev.working = options->precision == WK_MIXED_BF16   ? WK_BF16
+                     : options->precision == WK_MIXED_FP16 ? WK_F16
+                                                           : WK_REAL;
     name_device(c->dev.name);
     openblas_set_num_threads(1);
     return &c->dev;

@@ -7,26 +7,31 @@
 #include "backends/cpu/cpu.h"
 #include "backends/half.h"
 
-static wk_real decode(enum wk_type type, const void *data, size_t i)
-{
-    if (type == WK_REAL)
-        return ((const wk_real *)data)[i];
-    return (wk_real)(type == WK_BF16 ? wk_bf16_decode : wk_f16_decode)(((const uint16_t *)data)[i]);
-}
+#define CONVERT_SHARE_MIN (1 << 16) /* elements that are worth a second thread */
 
-static void encode(enum wk_type type, void *data, size_t i, wk_real x)
-{
-    if (type == WK_REAL)
-        ((wk_real *)data)[i] = x;
-    else
-        ((uint16_t *)data)[i] = (type == WK_BF16 ? wk_bf16_encode : wk_f16_encode)((float)x);
-}
+/* y[i] = x[i] for all i, one loop for each pair of types. */
+#define CONVERT(to, from, how)                                                                   \
+    do {                                                                                         \
+        to *p = y.data;                                                                          \
+        const from *q = x.data;                                                                  \
+        _Pragma("omp parallel for num_threads(threads)") for (size_t i = 0; i < y.n; i++) p[i] = \
+            how(q[i]);                                                                           \
+    } while (0)
 
 void wk_cpu_convert(struct wk_dev *dev, struct wk_span y, struct wk_span x)
 {
-#pragma omp parallel for num_threads(dev->threads) schedule(static)
-    for (size_t i = 0; i < y.n; i++)
-        encode(y.type, y.data, i, decode(x.type, x.data, i));
+    int threads = y.n < CONVERT_SHARE_MIN ? 1 : dev->threads;
+
+    if (y.type == x.type)
+        memcpy(y.data, x.data, y.n * wk_type_size(y.type));
+    else if (y.type == WK_BF16)
+        CONVERT(uint16_t, wk_real, wk_bf16_encode);
+    else if (y.type == WK_F16)
+        CONVERT(uint16_t, wk_real, wk_f16_encode);
+    else if (x.type == WK_BF16)
+        CONVERT(wk_real, uint16_t, wk_bf16_decode);
+    else
+        CONVERT(wk_real, uint16_t, wk_f16_decode);
 }
 
 static void adapt(wk_real *c, bool finite, int grow_after)
