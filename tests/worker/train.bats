@@ -100,7 +100,7 @@ train() {
     check '{"batchsize": 3}' 'c.json:1:2: error: /batchsize: unknown member "batchsize"' 'did you mean "batch_size"?'
     check '{"epochs": 0, "lr": "x"}' '1:12: error: /epochs: 0 is out of range' '1:21: error: /lr: expected a number, found'
     check '{"strategy": "dpp"}' '/strategy: unknown strategy "dpp"' 'did you mean "ddp"?'
-    check '{"strategy": "dp"}' '/strategy: strategy dp: not available yet'
+    check '{"strategy": "dp", "dp_devices": 65}' '/dp_devices: 65 is out of range'
     check '{"strategy": "ddp", "fsdp_wrap": "layer", "lr": 1}' '1:21: error: /fsdp_wrap: strategy ddp has no fsdp_wrap'
     check '{"zero_reduce": "allreduce"}' '/zero_reduce: strategy single has no zero_reduce'
     check '{"strategy": "deepspeed", "zero_reduce": "reduce"}' '/zero_reduce: unknown zero_reduce "reduce"' 'known: reduce_scatter, allreduce'
@@ -184,7 +184,7 @@ train() {
     [ "$status" -eq 0 ]
     [[ "$output" == *"kernels "*"OpenBLAS"*"mpi Open MPI"* ]]
     run "$worker" describe
-    jq -e '.models[0].parameters == 26602 and (.strategies | map(select(.available).name)) == ["single", "ddp", "fsdp", "deepspeed", "deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3"]' <<<"$output"
+    jq -e '.models[0].parameters == 26602 and (.strategies | map(select(.available).name)) == ["single", "dp", "ddp", "fsdp", "deepspeed", "deepspeed_stage_1", "deepspeed_stage_2", "deepspeed_stage_3"]' <<<"$output"
     run "$worker" --version
     [[ "$output" == "hpcgrid-worker "[0-9]* ]]
     run "$worker" train --help
@@ -238,6 +238,36 @@ train() {
     jq -e '.comm.all_reduce | .calls == 22 and .payload_bytes == 22 * 106408 and .ring_bytes == .expected_bytes' r.json
     jq -e '.comm.broadcast | .calls == 25 and .payload_bytes == 106408 + 24 * 512 and .ring_bytes == .expected_bytes' r.json
     jq -e '(.ranks | map(.rank)) == [0, 1] and (.ranks | map(.pid) | unique | length) == 2' r.json
+}
+
+@test "every strategy gives the same losses on two real ranks, and sends what it should" {
+    for strategy in ddp fsdp deepspeed deepspeed_stage_1 deepspeed_stage_3; do
+        train "{\"model\": \"bert-tiny\", \"hidden\": 32, \"layers\": 2, \"vocab_size\": 300, \"dataset\": \"synthetic\", \"samples\": 64, \"seq_len\": 32,
+            \"batch_size\": 4, \"lr\": 1e-3, \"test_samples\": 9, \"strategy\": \"$strategy\"}" mpirun --oversubscribe --allow-run-as-root -n 2
+        echo "$strategy: $output"
+        [ "$status" -eq 0 ]
+        [ -e first.json ] || cp r.json first.json
+        diff <(jq .loss first.json) <(jq .loss r.json)
+        jq -e '.comm | length > 0 and all(.[]; .ring_bytes == .expected_bytes and .calls == .expected_calls)' r.json
+        jq -e '.memory as $m | .memory_expected | to_entries | all(.value == $m[.key])' r.json
+    done
+}
+
+@test "dp drives several devices from one process, and only one process" {
+    config='"model": "bert-tiny", "hidden": 32, "layers": 2, "vocab_size": 300, "dataset": "synthetic", "samples": 64, "seq_len": 32, "lr": 1e-3, "eval": false'
+    train "{$config, \"batch_size\": 8}"
+    mv r.json single.json
+    train "{$config, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 4}"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.world == 4 and .communication == "threads" and (.ranks | length) == 4 and .comparable.global_batch == 8' r.json
+    jq -ne --slurpfile a single.json --slurpfile b r.json '[$a[0].loss.loss, $b[0].loss.loss] | transpose | length == 8 and all((.[0] - .[1] | fabs) <= 1e-5 * .[0])'
+    jq -e '.comm | keys == ["broadcast", "gather", "reduce", "scatter"] and all(.[]; .ring_bytes == .expected_bytes and .calls == .expected_calls)' r.json
+    train "{$config, \"batch_size\": 2, \"strategy\": \"dp\"}" mpirun --oversubscribe --allow-run-as-root -n 2
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"strategy dp runs as one rank, 2 were started: each would train alone"* ]]
+    train "{$config, \"batch_size\": 40, \"strategy\": \"dp\", \"dp_devices\": 2, \"vocab\": 1}"
+    [ "$status" -eq 3 ]
 }
 
 @test "ranks that know nothing of each other are refused" {

@@ -154,7 +154,7 @@ static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
 {
     const struct wk_watch_ends ends = { j, write_verdict, end_process };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-    int threads, rc;
+    int threads, devices, rc;
 
     if (wk_config_load(cell, &j->config, errs) < 0)
         return -1;
@@ -163,6 +163,12 @@ static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
     threads = wk_cmd_threads(&j->config, j->world);
     if (check_world(&j->config, j->world, err) < 0)
         return hg_errs_add(errs, err);
+    devices = wk_config_devices(&j->config);
+    if (devices > 1) {
+        rc = wk_train_devices(&j->config, devices, threads > devices ? threads / devices : 1,
+                              &j->result, err);
+        return rc < 0 ? hg_errs_add(errs, err) : 0;
+    }
     be_polite(j->world, threads);
     j->comm = wk_comm_open(err);
     if (!j->comm)

@@ -35,6 +35,11 @@ static uint32_t below(uint64_t seed, uint32_t position, uint32_t epoch, uint32_t
     return (uint32_t)(((unsigned __int128)((uint64_t)bits[0] << 32 | bits[1]) * bound) >> 64);
 }
 
+int32_t wk_sampler_id(const struct wk_sampler *s, int rank, int i)
+{
+    return s->order[((long long)i * s->world + rank) % s->n];
+}
+
 void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch)
 {
     for (int i = 0; i < s->n; i++)
@@ -47,7 +52,7 @@ void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch)
         s->order[i] = other;
     }
     for (int i = 0; i < s->per_rank; i++)
-        s->ids[i] = s->order[((long long)i * s->world + s->rank) % s->n];
+        s->ids[i] = wk_sampler_id(s, s->rank, i);
 }
 
 const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows)

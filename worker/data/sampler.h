@@ -30,4 +30,7 @@ void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch);
  * lent until the next epoch. */
 const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows);
 
+/* Sample i of any rank's epoch. */
+int32_t wk_sampler_id(const struct wk_sampler *s, int rank, int i);
+
 #endif

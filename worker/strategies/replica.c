@@ -25,7 +25,7 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
         at += n_i;
     }
-    for (int k = 0; k < s->optim->kind->slots; k++) {
+    for (int k = 0; k < s->optim->kind->slots && !r->passive; k++) {
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
             return -1;
         at = 0;

@@ -8,6 +8,7 @@
 #include "strategies/strategy.h"
 
 struct wk_replica {
+    bool passive; /* set before open: another rank updates, there is no optimizer state here */
     struct wk_span values, gradients, buffers;
     struct wk_span
         copies; /* of the values, in the type that passes read; absent: they read the values */

@@ -8,14 +8,14 @@
 #include "models/weights.h"
 #include "profile/profiler.h"
 
-extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_ddp, wk_strategy_fsdp,
-    wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
+extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_dp, wk_strategy_ddp,
+    wk_strategy_fsdp, wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
     wk_strategy_deepspeed_3;
 
 static const struct wk_strategy_kind *const kinds[] = {
-    &wk_strategy_single,      &wk_strategy_ddp,         &wk_strategy_fsdp,
-    &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1, &wk_strategy_deepspeed_2,
-    &wk_strategy_deepspeed_3,
+    &wk_strategy_single,      &wk_strategy_dp,          &wk_strategy_ddp,
+    &wk_strategy_fsdp,        &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1,
+    &wk_strategy_deepspeed_2, &wk_strategy_deepspeed_3,
 };
 
 const struct wk_strategy_limits wk_strategy_limits[] = {
@@ -158,6 +158,7 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                               .options = *options,
                               .params = calloc((size_t)model->n_params, sizeof *s->params),
                               .buffers = calloc((size_t)model->n_buffers + 1, sizeof *s->buffers) };
+    s->share = 1;
     s->slots = calloc((size_t)model->n_params * WK_OPTIM_SLOTS_MAX, sizeof *s->slots);
     s->masters = calloc((size_t)model->n_params, sizeof *s->masters);
     if (!s->params || !s->buffers || !s->slots || !s->masters) {
@@ -189,7 +190,7 @@ void wk_strategy_close(struct wk_strategy *s)
 
 /* ---- State from and to the host ---- */
 
-static struct wk_span place_of(const struct wk_strategy *s, int state, int param)
+struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int param)
 {
     return state == WK_STATE_VALUE ? s->masters[param]
                                    : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
@@ -200,7 +201,7 @@ int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real
 {
     if (s->kind->store)
         return s->kind->store(s, state, param, host, err);
-    s->dev->backend->upload(s->dev, place_of(s, state, param), host);
+    s->dev->backend->upload(s->dev, wk_strategy_place(s, state, param), host);
     return 0;
 }
 
@@ -209,7 +210,7 @@ int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host
 {
     if (s->kind->fetch)
         return s->kind->fetch(s, state, param, host, err);
-    s->dev->backend->download(s->dev, host, place_of(s, state, param));
+    s->dev->backend->download(s->dev, host, wk_strategy_place(s, state, param));
     return s->dev->backend->sync(s->dev, err);
 }
 
@@ -308,7 +309,7 @@ void wk_strategy_count_step(struct wk_strategy *s, int steps)
 
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err)
 {
-    const struct wk_pass pass = { .strategy = s };
+    const struct wk_pass pass = { .dev = s->dev, .strategy = s };
 
     for (int unit = 0; unit < s->model->n_units; unit++)
         if (wk_before_forward(&pass, unit, err) < 0 || wk_after_forward(&pass, unit, err) < 0)

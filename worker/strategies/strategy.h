@@ -13,6 +13,7 @@
 /* What a cell may choose; wk_strategy_defaults fills it for a strategy. */
 struct wk_strategy_options {
     const char *weights; /* safetensors file that parameters start from; NULL: the model's init */
+    int batch_rows;      /* most samples of a training pass; dp needs it */
     /* ddp */
     double bucket_mib, first_bucket_mib;
     bool bucket_copies;  /* buckets are copies of the gradients, as PyTorch's default; else views */
@@ -45,6 +46,7 @@ struct wk_work {
     long starts;        /* times that values were set from the host */
     long steps, passes; /* of the training */
     long evals, eval_passes;
+    long rows; /* samples of the training that this rank was told */
 };
 
 struct wk_strategy {
@@ -62,6 +64,7 @@ struct wk_strategy {
     struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
     long updates;            /* optimizer steps that were taken, also before a checkpoint */
     bool partial;            /* more passes follow before the update: gradients wait */
+    double share;            /* of every pass's loss, besides the pass's own; 1 */
     bool training;           /* the passes are those of a step, else of an evaluation */
     struct wk_work work;     /* of this process */
     void *own;               /* of the kind */
@@ -97,6 +100,11 @@ struct wk_strategy_kind {
     /* Make the unit's values usable; let them go. */
     int (*before_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
     int (*after_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
+    /* dp only, else NULL. Take this rank's rows of sample numbers; all (world, rows) is rank 0's. And the loss of a pass
+     * is there. */
+    int (*scatter)(struct wk_strategy *s, const int32_t *all, int rows, int32_t *own,
+                   struct hg_err *err);
+    int (*after_loss)(struct wk_strategy *s, struct wk_span loss, struct hg_err *err);
     /* The same for backward; after it the unit's gradients are complete on this rank. */
     int (*before_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
     int (*after_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
@@ -153,6 +161,8 @@ int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err);
 /* Count a step of one pass that the device launched as a whole, without calls to this strategy; or, with -1, one that it will be
  * called for again. */
 void wk_strategy_count_step(struct wk_strategy *s, int steps);
+/* Where masters and slots are whole: this one. */
+struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int param);
 /* Take part in an evaluation pass of other ranks without one of one's own. */
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err);
 

@@ -107,6 +107,7 @@ static void choose_options(struct wk_config *c, const json_t *given)
 
     *o = wk_strategy_defaults(c->strategy, strcmp(c->variant, "framework") == 0);
     o->weights = c->init;
+    o->batch_rows = (int)c->batch_size;
 #define GIVEN(name, to)                \
     if (json_object_get(given, #name)) \
     o->to
@@ -383,6 +384,15 @@ int wk_config_decode(const json_t *cell, struct wk_config *c, struct hg_errs *er
     rc = decode(&doc, c, errs);
     hg_json_doc_done(&doc);
     return rc;
+}
+
+int wk_config_devices(const struct wk_config *c)
+{
+    json_int_t gpus = json_integer_value(json_object_get(c->given, "gpus_per_node"));
+
+    if (strcmp(c->strategy, "dp") != 0)
+        return 1;
+    return c->dp_devices ? (int)c->dp_devices : gpus > 0 ? (int)gpus : 1;
 }
 
 void wk_config_done(struct wk_config *c)

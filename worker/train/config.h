@@ -18,6 +18,7 @@ struct wk_config {
     char *variant, *fsdp_wrap, *zero_reduce;
     double bucket_cap_mb, first_bucket_mb;
     bool bucket_view, bf16_gradients, reshard_after_forward, backward_prefetch;
+    long long dp_devices;
     long long reduce_bucket, persistence_threshold, max_live, max_reuse_distance, prefetch_elems;
     struct wk_strategy_options options; /* all of them, as the strategy takes them */
     long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
@@ -41,6 +42,9 @@ int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *e
 /* The same for a cell in memory. */
 int wk_config_decode(const json_t *cell, struct wk_config *config, struct hg_errs *errs);
 void wk_config_done(struct wk_config *config);
+
+/* Devices that a process drives: dp's, else 1. */
+int wk_config_devices(const struct wk_config *config);
 
 /* Append the names of the parameters by section; name and meaning of those of one section, or of "all". Returns 0, or -1 with err set
  * (USAGE) when there is no such section. */

@@ -91,12 +91,31 @@ static int step_rows(const struct wk_train *t, int step)
     return rows;
 }
 
-static const struct wk_batch *gather(struct wk_train *t, int pass)
+/* The samples of a pass: every rank works out its own, unless one rank tells the others. */
+static const int32_t *choose(struct wk_train *t, int pass, int *rows, struct hg_err *err)
+{
+    const struct wk_sampler *s = &t->sampler;
+    const int32_t *ids = wk_sampler_batch(s, pass, rows);
+    int32_t *all = t->scattered, *own;
+
+    if (!t->strategy->kind->scatter)
+        return ids;
+    own = all + (size_t)s->world * (size_t)s->batch;
+    for (int k = 0; k < s->world * *rows; k++)
+        all[k] = wk_sampler_id(s, k / *rows, pass * s->batch + k % *rows);
+    t->strategy->work.rows += *rows;
+    return t->strategy->kind->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
+}
+
+/* NULL with err set when ranks fail. */
+static const struct wk_batch *gather(struct wk_train *t, int pass, struct hg_err *err)
 {
     int rows;
-    const int32_t *ids = wk_sampler_batch(&t->sampler, pass, &rows);
+    const int32_t *ids = choose(t, pass, &rows, err);
     bool tokens = t->kind->reads_tokens;
 
+    if (!ids)
+        return NULL;
     wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "data");
     if (tokens)
         wk_token_batch_gather(&t->qa.batch, &t->qa.train, ids, rows, t->qa.pad_to, t->dev);
@@ -121,11 +140,14 @@ static int train_pass(struct wk_train *t, const struct wk_batch *batch, double s
                       struct hg_err *err)
 {
     struct wk_pass pass = pass_of(t, true);
+    struct wk_strategy *s = t->strategy;
 
-    pass.share = share;
+    pass.share = s->share == 1 ? share : s->share * (share > 0 ? share : 1);
     if (t->kind->forward(t->model, &pass, batch, err) < 0)
         return -1;
     t->kind->loss(t->model, &pass, batch, t->loss);
+    if (s->kind->after_loss && s->kind->after_loss(s, t->loss, err) < 0)
+        return -1;
     return t->kind->backward(t->model, &pass, batch, err);
 }
 
@@ -137,6 +159,7 @@ static void keep_loss(struct wk_train *t, int pass)
 /* A step of several passes. */
 static int train_passes(struct wk_train *t, int first, int end, double lr, struct hg_err *err)
 {
+    const struct wk_batch *batch;
     double rows = 0;
 
     for (int pass = first; pass < end; pass++)
@@ -145,7 +168,8 @@ static int train_passes(struct wk_train *t, int first, int end, double lr, struc
         return -1;
     for (int pass = first; pass < end; pass++) {
         t->strategy->partial = pass + 1 < end;
-        if (train_pass(t, gather(t, pass), pass_rows(t, pass) / rows, err) < 0)
+        batch = gather(t, pass, err);
+        if (!batch || train_pass(t, batch, pass_rows(t, pass) / rows, err) < 0)
             return -1;
         keep_loss(t, pass);
     }
@@ -182,9 +206,11 @@ static struct wk_step step_of(const struct wk_train *t, const struct wk_batch *b
 static int train_recorded(struct wk_train *t, int pass, double lr, struct hg_err *err)
 {
     const struct wk_backend *ops = t->dev->backend;
-    const struct wk_batch *batch = gather(t, pass);
+    const struct wk_batch *batch = gather(t, pass, err);
     struct wk_step s = step_of(t, batch, lr);
 
+    if (!batch)
+        return -1;
     if (!ops->step_begin || ops->step_begin(t->dev, &s)) {
         if (train_whole(t, batch, lr, err) < 0)
             return -1;

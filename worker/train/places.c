@@ -115,7 +115,8 @@ struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev
     }
     fill_own(&places[comm->rank], comm, dev);
     if (wk_comm_gather(comm, places, sizeof *places, err) == 0 &&
-        wk_places_check(places, comm->world, c, err) == 0)
+        (comm->kind == &wk_comm_threads || /* devices of one task */
+         wk_places_check(places, comm->world, c, err) == 0))
         return places;
     free(places);
     return NULL;

@@ -34,15 +34,16 @@ static void add_state(const struct wk_strategy_kind *kind, const struct wk_strat
 int wk_predict(const struct wk_config *c, const char *strategy, bool read_data,
                struct wk_prediction *out, struct hg_err *err)
 {
-    struct wk_comm comm = { .world = world_of(c) };
+    struct wk_comm comm = { .world = world_of(c) * wk_config_devices(c) };
     const struct wk_strategy_kind *kind =
-        wk_strategy_get(strategy ? strategy : c->strategy, comm.world, err);
+        wk_strategy_get(strategy ? strategy : c->strategy, world_of(c), err);
     struct wk_strategy_options options =
         strategy ? wk_strategy_defaults(strategy, false) : c->options;
     struct wk_strategy_shape shape = { .options = &options, .world = comm.world };
     struct wk_train t = { 0 };
     int rc = -1;
 
+    options.batch_rows = (int)c->batch_size;
     *out = (struct wk_prediction){ .world = comm.world, .exact = read_data };
     if (!kind || wk_precision_find(c->precision, &shape.precision, err) < 0)
         return -1;

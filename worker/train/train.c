@@ -281,7 +281,8 @@ static int choose(struct wk_train *t, struct hg_err *err)
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
-    const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, comm->world, err);
+    int tasks = comm->kind == &wk_comm_threads ? 1 : comm->world;
+    const struct wk_strategy_kind *strategy = wk_strategy_get(c->strategy, tasks, err);
     const struct wk_backend *backend = strategy ? wk_backend_get(c->backend, err) : NULL;
 
     *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
@@ -293,6 +294,9 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);
+    t->scattered = calloc((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
+    if (!t->scattered)
+        return hg_err_oom(err);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &c->options,
                                    (uint64_t)c->seed, err);
     if (!t->strategy)
@@ -321,6 +325,7 @@ void wk_train_close(struct wk_train *t)
         close_model(t);
         t->dev->backend->close(t->dev);
     }
+    free(t->scattered);
     wk_sampler_close(&t->sampler);
     wk_dataset_free(t->set);
     wk_qa_close(&t->qa);
@@ -451,14 +456,13 @@ out:
 
 int wk_train_check(const struct wk_config *c, struct hg_err *err)
 {
-    struct wk_comm comm = { .world = c->nodes && c->tasks_per_node
-                                         ? (int)(c->nodes * c->tasks_per_node)
-                                         : 1 };
+    int tasks = c->nodes && c->tasks_per_node ? (int)(c->nodes * c->tasks_per_node) : 1;
+    struct wk_comm comm = { .world = tasks * wk_config_devices(c) };
     struct wk_train t = { .config = c, .comm = &comm };
     int rc = -1;
 
     t.kind = make_kind(c, err);
-    if (t.kind && wk_strategy_get(c->strategy, comm.world, err) && open_data(&t, err) == 0)
+    if (t.kind && wk_strategy_get(c->strategy, tasks, err) && open_data(&t, err) == 0)
         rc = check_last_batch(&t, err);
     wk_train_close(&t);
     return rc;

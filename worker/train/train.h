@@ -26,6 +26,8 @@ struct wk_train {
     struct wk_optim optim;
     struct wk_strategy *strategy;
     struct wk_sampler sampler;
+    int32_t
+        *scattered; /* (world + 1, batch) sample numbers of all ranks, then this one's; dp only */
     struct wk_resident train, test;
     struct wk_batch batch, eval_batch;
     struct wk_qa qa; /* instead of set, train, test and batches, when the model reads tokens */
@@ -73,6 +75,10 @@ int wk_train_stopped(void);
 /* The whole way; a failure is in err and not yet in the result. */
 int wk_train_all(const struct wk_config *config, struct wk_comm *comm, int threads,
                  struct wk_result *result, struct hg_err *err);
+
+/* The same in one process with several devices, a thread each (dp); `threads` is a device's. */
+int wk_train_devices(const struct wk_config *config, int devices, int threads,
+                     struct wk_result *result, struct hg_err *err);
 
 /* Whether the cell could train, as far as that shows without a device or other ranks: read its data set and judge all of it.
  * Returns 0, or -1 with err set as wk_train_all would. */
