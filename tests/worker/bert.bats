@@ -49,14 +49,20 @@ same() {
     done
 }
 
+# Of each question's text only what is near the answer, cut between words: a third of the work.
 @test "bert-tiny learns 64 real questions by heart" {
     mkdir data
-    cp "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" data/train-v1.1.json
+    jq 'def left(n): if length > n then .[-n:] | sub("^\\S*\\s"; "") else . end;
+        def right(n): if length > n then .[0:n] | sub("\\s\\S*$"; "") else . end;
+        { version, data: [ { title: "near", paragraphs: [ .data[].paragraphs[] | .context as $text | .qas[] | .answers[0] as $a
+            | ($text[0:$a.answer_start] | left(150)) as $before | ($text[$a.answer_start + ($a.text | length):] | right(150)) as $after
+            | { context: ($before + $a.text + $after), qas: [ .answers = [ { text: $a.text, answer_start: ($before | length) } ] ] } ] } ] }' \
+        "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" >data/train-v1.1.json
     cp data/train-v1.1.json data/dev-v1.1.json
-    train '{"model": "bert-tiny", "data": "data", "batch_size": 16, "epochs": 45, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
+    train '{"model": "bert-tiny", "data": "data", "batch_size": 8, "epochs": 30, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
     echo "$output"
     [ "$status" -eq 0 ]
-    jq -e '.eval.em > 95 and .eval.questions == 64 and .final_loss < 0.2 and .loss.epoch[0] > 4' r.json
+    jq -e '.eval.em > 95 and .eval.questions == 64 and .final_loss < 0.2 and .loss.epoch[0] > 3.5' r.json
 }
 
 @test "the same seed gives the same bits, and threads do not show" {
@@ -111,53 +117,89 @@ same() {
     done
 }
 
-# Stop a training with a signal after a while, go on, again and again: the losses are those of one that was left alone.
-@test "a training that is stopped and resumed gives the same losses, bit for bit" {
-    config="{$small, $rate, \"batch_size\": 2, \"accumulate\": 2, \"epochs\": 8, \"clip_norm\": 1, \"warmup\": 0.1, \"eval\": false"
-    train "$config}"
-    [ "$status" -eq 0 ]
-    mv r.json whole.json
-    echo "$config, \"checkpoint\": \"keep\"}" >c.json
-    for signal in USR1 TERM USR1 none; do
+# wait_for FILE [OLD]: until it is there, or newer than OLD; a minute at most, while process $pid runs
+wait_for() {
+    for _ in $(seq 600); do
+        [ -e "$1" ] && { [ -z "${2:-}" ] || [ "$1" -nt "$2" ]; } && return
+        kill -0 $pid
+        sleep 0.1
+    done
+    return 1
+}
+
+# resume.c compares the bits; this is the way there. The training would take hours.
+@test "a signal ends a training with a checkpoint and code 75, and the next start goes on" {
+    echo "{$small, $rate, \"batch_size\": 2, \"epochs\": 100000, \"eval\": false, \"checkpoint\": \"keep/a.safetensors\", \"checkpoint_every\": 3}" >c.json
+    times=0
+    after=0
+    for signal in USR1 TERM; do
+        [ $times -eq 0 ] || touch -r keep/a.safetensors old
         "$worker" train --config c.json --result r.json 2>log &
         pid=$!
-        if [ $signal != none ]; then
-            sleep "0.$((RANDOM % 5 + 2))"
-            kill -$signal $pid || true
-        fi
+        wait_for keep/a.safetensors "$([ $times -eq 0 ] || echo old)"
+        kill -$signal $pid
         status=0
         wait $pid || status=$?
         echo "$signal: $status $(cat log)"
-        [ $status -eq 0 ] && break
-        if [ $status -eq 75 ]; then
-            jq -e '.status == "checkpoint" and (.error.message | contains("with a checkpoint in keep/bert-tiny-"))' r.json
-        else # the signal came before it was caught
-            [ $status -gt 128 ]
-        fi
+        [ $status -eq 75 ]
+        jq -e --argjson times $times --argjson after $after '.status == "checkpoint" and .steps > $after and (.resumed.times // 0) == $times
+            and (.resumed.after_step // 0) == $after and (.error.message | contains("with a checkpoint in keep/a.safetensors"))' r.json
+        times=$((times + 1))
+        after=$(jq .steps r.json)
     done
-    [ $status -eq 0 ]
-    diff <(jq .loss whole.json) <(jq .loss r.json)
-    [ "$(ls keep | wc -l)" -eq 1 ]
 }
 
-@test "checkpoints at epochs survive a kill, and stand with ranks" {
-    config="{$small, $rate, \"batch_size\": 2, \"strategy\": \"ddp\", \"epochs\": 6, \"eval\": false, \"checkpoint_every\": 5"
-    train "$config}" mpirun --oversubscribe --allow-run-as-root -n 2
+@test "a process that is killed while it writes leaves the last checkpoint, and no litter for long" {
+    config="{$small, $rate, \"batch_size\": 4, \"epochs\": 2, \"eval\": false, \"checkpoint\": \"keep/a.safetensors\", \"checkpoint_every\": 4}"
+    echo "$config" >c.json
+    run bash -c "ulimit -c 0; ulimit -f 1000; exec '$worker' train --config c.json --result r.json"
+    [ "$status" -eq 153 ] # XFSZ
+    [ "$(ls keep)" = "$(ls keep | grep '^a\.safetensors\.[0-9]*\.tmp$')" ]
+    "$worker" train --config c.json --result whole.json
+    [ "$(ls keep)" = a.safetensors ]
+    jq -e '.status == "ok" and .steps == 24 and (has("resumed") | not)' whole.json
+}
+
+# The training would take hours here too: the second start is stopped by a signal, which mpirun passes on.
+@test "a rank that is killed ends the others, and all go on from the last checkpoint" {
+    echo "{$small, $rate, \"batch_size\": 2, \"strategy\": \"ddp\", \"epochs\": 100000, \"eval\": false, \"checkpoint_every\": 5, \"checkpoint\": \"keep/a.safetensors\"}" >c.json
+    run_ranks() { # its pid in $pid, those of the ranks in the file pids
+        rm -f pids
+        mpirun --oversubscribe --allow-run-as-root -n 2 bash -c "echo \$\$ >>pids; exec '$worker' train --config c.json --result r.json" 2>log &
+        pid=$!
+    }
+    run_ranks
+    wait_for keep/a.safetensors
+    kill -KILL "$(tail -n 1 pids)"
+    status=0
+    wait $pid || status=$?
+    echo "$status $(cat log)"
+    [ $status -ne 0 ]
+    touch -r keep/a.safetensors old
+    run_ranks
+    wait_for keep/a.safetensors old
+    kill -USR1 $pid
+    wait $pid || echo "$? $(cat log)"
+    jq -e '.status == "checkpoint" and .resumed.times == 1 and .resumed.after_step >= 5 and .steps >= .resumed.after_step + 5
+        and (.loss.loss | length) > 5' r.json
+}
+
+@test "ranks that start at once share a cold cache of tokenised data" {
+    config='{"model": "bert-tiny", "hidden": 16, "layers": 1, "dataset": "squad-slice", "batch_size": 4, "strategy": "ddp", "samples": 24, "eval": false, "cache": "cache"}'
+    train "$config" mpirun --oversubscribe --allow-run-as-root -n 4
+    echo "$output"
     [ "$status" -eq 0 ]
-    mv r.json whole.json
-    echo "$config, \"checkpoint\": \"keep/state.safetensors\"}" >c.json
-    mpirun --oversubscribe --allow-run-as-root -n 2 "$worker" train --config c.json --result r.json 2>log &
-    pid=$!
-    for _ in $(seq 100); do
-        [ -e keep/state.safetensors ] && break
-        sleep 0.1
-    done
-    [ -e keep/state.safetensors ]
-    kill -KILL $pid # mpirun; its ranks lose their connection and end
-    wait $pid || true
-    sleep 1
-    mpirun --oversubscribe --allow-run-as-root -n 2 "$worker" train --config c.json --result r.json
-    diff <(jq .loss.loss whole.json) <(jq .loss.loss r.json) || same whole.json r.json 1e-6
+    [[ "$output" != *warning* ]]
+    [[ "$(ls cache)" =~ ^features-[0-9a-f]{32}\.bin$ ]]
+    jq .loss r.json >cold.json
+    sum="$(md5sum cache/*)"
+    train "$config" mpirun --oversubscribe --allow-run-as-root -n 4
+    [ "$sum" = "$(md5sum cache/*)" ]
+    printf 'X' | dd of="$(echo cache/*)" bs=1 seek=200 conv=notrunc status=none
+    train "$config"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"the features are made anew"* ]]
+    [ "$sum" = "$(md5sum cache/*)" ]
 }
 
 @test "a checkpoint of another training is refused, a finished one is not gone on from" {

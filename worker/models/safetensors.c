@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "models/safetensors.h"
 
+#include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <math.h>
@@ -407,6 +408,32 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
 fail:
     wk_st_abort(w);
     return NULL;
+}
+
+/* Is it BASE.PROCESS.tmp? */
+static bool is_temporary(const char *name, const char *base)
+{
+    size_t n = strlen(base);
+    const char *digits = name + n + 1;
+
+    if (strncmp(name, base, n) != 0 || name[n] != '.')
+        return false;
+    return digits[0] && strcmp(digits + strspn(digits, "0123456789"), ".tmp") == 0;
+}
+
+void wk_st_tidy(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char *folder = hg_fs_dirname(path);
+    DIR *d = folder ? opendir(folder) : NULL;
+    struct dirent *e;
+
+    while (d && (e = readdir(d)))
+        if (is_temporary(e->d_name, base))
+            unlinkat(dirfd(d), e->d_name, 0);
+    if (d)
+        closedir(d);
+    free(folder);
 }
 
 int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct hg_err *err)

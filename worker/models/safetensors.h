@@ -71,6 +71,8 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
 int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct hg_err *err);
 /* Bring it safely to the disk and put it in the place of the old one. Frees w also when it fails. */
 int wk_st_commit(struct wk_st_writer *w, struct hg_err *err);
+/* Remove what writers of this path left that were killed. Nobody may be writing there. */
+void wk_st_tidy(const char *path);
 /* Give up; takes NULL. */
 void wk_st_abort(struct wk_st_writer *w);
 

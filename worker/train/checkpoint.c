@@ -490,6 +490,8 @@ int wk_checkpoint_open(struct wk_train *t, struct hg_err *err)
         return hg_err_oom(err);
     if (make_folder(t->checkpoint, err) < 0)
         return -1;
+    if (t->comm->rank == 0)
+        wk_st_tidy(t->checkpoint);
     found = hg_fs_exists(t->checkpoint) ? 1 : 0;
     if (wk_comm_sum(t->comm, &found, 1, err) < 0)
         return -1;
