@@ -180,7 +180,7 @@ wait_for() {
     wait_for keep/a.safetensors old
     kill -USR1 $pid
     wait $pid || echo "$? $(cat log)"
-    jq -e '.status == "checkpoint" and .resumed.times == 1 and .resumed.after_step >= 5 and .steps >= .resumed.after_step + 5
+    jq -e '.status == "checkpoint" and .resumed.times == 1 and .resumed.after_step >= 5 and .steps > .resumed.after_step
         and (.loss.loss | length) > 5' r.json
 }
 
