@@ -179,21 +179,66 @@ static const char *want_string(struct check *c, const json_t *object, const char
     return json_is_string(value) ? json_string_value(value) : "";
 }
 
-/* A member whose name promises a unit holds a number that can be one. */
-static void check_quantity(struct check *c, const char *name, const json_t *value)
+/* ---- Quantities: the unit is in the name ---- */
+
+enum quantity { QUANTITY_NONE, QUANTITY_ANY, QUANTITY_POSITIVE };
+
+static enum quantity quantity_of(const char *name)
 {
-    static const char *const units[] = { "_s", "_j", "_bytes", "_loss" };
-    bool quantity = false, negative_ok = has_suffix(name, strlen(name), "_loss");
+    static const char *const units[] = { "_s", "_j", "_bytes" };
+    size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        quantity = quantity || has_suffix(name, strlen(name), units[i]);
-    if (!quantity || json_is_null(value) || json_is_object(value) || json_is_array(value))
+        if (has_suffix(name, len, units[i]))
+            return QUANTITY_POSITIVE;
+    return has_suffix(name, len, "_loss") ? QUANTITY_ANY : QUANTITY_NONE;
+}
+
+static void check_value(struct check *c, const char *name, enum quantity q, const json_t *value);
+
+/* What stands inside of a quantity is one: {"median": 0.1}, [1.5, 1.4]. */
+static void check_inside(struct check *c, const char *name, enum quantity q, const json_t *value)
+{
+    size_t keep = c->pointer.len, i;
+    const char *key;
+    json_t *item;
+
+    hg_json_pointer_push(&c->pointer, name);
+    json_object_foreach((json_t *)value, key, item)
+        check_value(c, key, q ? q : quantity_of(key), item);
+    json_array_foreach(value, i, item)
+    {
+        char index[24];
+
+        snprintf(index, sizeof index, "%zu", i);
+        check_value(c, index, q, item);
+    }
+    pointer_cut(c, keep);
+}
+
+static void check_value(struct check *c, const char *name, enum quantity q, const json_t *value)
+{
+    if (json_is_object(value) || json_is_array(value)) {
+        check_inside(c, name, q, value);
+    } else if (q == QUANTITY_NONE || json_is_null(value)) {
         return;
-    if (!json_is_number(value))
+    } else if (!json_is_number(value)) {
         hg_err_hint(wrong(c, name, "a number", value),
                     "the unit is in the name: write \"%s\": 12.5", name);
-    else if (json_number_value(value) < 0 && !negative_ok)
+    } else if (q == QUANTITY_POSITIVE && json_number_value(value) < 0) {
         wrong(c, name, "a number that is not negative", value);
+    }
+}
+
+/* Members of a result that hold no figures of it. */
+static bool is_description(const char *name)
+{
+    static const char *const names[] = { "cell", "env", "slurm", "error", "comparable" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
 }
 
 static void check_whole(struct check *c, const json_t *cell, const char *member, double min)
@@ -280,7 +325,11 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
     value = json_object_get(entry, "comparable");
     if (value && !json_is_object(value) && !json_is_null(value))
         wrong(c, "comparable", "an object", value);
-    json_object_foreach((json_t *)entry, name, value) check_quantity(c, name, value);
+    json_object_foreach((json_t *)entry, name, value)
+    {
+        if (!is_description(name))
+            check_value(c, name, quantity_of(name), value);
+    }
     r->ok = strcmp(r->status, "ok") == 0;
     r->problem = json_is_string(error) ? json_string_value(error)
                                        : json_string_value(json_object_get(error, "message"));
@@ -359,19 +408,13 @@ static int compare_attempts(const char *a, const char *b)
     return (na > nb) - (na < nb);
 }
 
-/* What tells cells apart, as bytes: the id, or all members but notes and the way of asking. */
-static const void *identity(const struct hg_frame *f, const struct hg_result *r, uint32_t *row,
-                            size_t *len)
+/* What a cell is, as bytes: all its members but notes and the way of asking. */
+static size_t identity(const struct hg_frame *f, uint32_t *row)
 {
-    if (*r->id) {
-        *len = strlen(r->id);
-        return r->id;
-    }
     for (size_t k = 0; k < f->keys.n; k++)
         if (f->keys.items[k].flags & (HG_KEY_NOTE | HG_KEY_LOOSE))
             row[k] = 0;
-    *len = f->keys.n * sizeof *row;
-    return row;
+    return f->keys.n * sizeof *row;
 }
 
 static bool counts_more(const struct hg_result *a, const struct hg_result *b)
@@ -390,40 +433,74 @@ static void duplicate(struct hg_results *set, size_t i, size_t earlier, struct h
     free(pointer);
 }
 
+/* An id names one cell, and a cell has one id. */
+static void mismatch(struct hg_results *set, size_t i, size_t earlier, const char *what,
+                     struct hg_errs *errs)
+{
+    char *pointer = hg_str_printf("/results/%zu", i);
+
+    hg_json_error(&set->doc, pointer ? pointer : "", errs, "%s /results/%zu", what, earlier);
+    free(pointer);
+}
+
+struct cells {
+    struct hg_map members, ids, attempts; /* to the first result */
+    struct hg_buf name;
+};
+
+/* First result of the same cell, by its id where it has one. HG_MAP_NONE when memory is gone. */
+static size_t first_of_cell(struct hg_results *set, struct cells *cells, const struct hg_frame *f,
+                            size_t i, bool strict, struct hg_errs *errs)
+{
+    const struct hg_result *r = &set->items[i];
+    uint32_t *row = hg_frame_row(f, i);
+    size_t same = hg_map_put(&cells->members, row, identity(f, row), i), id;
+
+    if (same == HG_MAP_NONE || !*r->id)
+        return same;
+    id = hg_map_put(&cells->ids, r->id, strlen(r->id), i);
+    if (strict && id != HG_MAP_NONE && id == i && same != i)
+        mismatch(set, i, same, "under another id the same cell as", errs);
+    else if (strict && id != HG_MAP_NONE && set->items[id].first != set->items[same].first)
+        mismatch(set, i, id, "another cell under the id of", errs);
+    return id;
+}
+
 static int choose_attempts(struct hg_results *set, unsigned flags, struct hg_frame *f,
                            struct hg_errs *errs)
 {
-    struct hg_map cells = HG_MAP_INIT, attempts = HG_MAP_INIT;
-    struct hg_buf name = HG_BUF_INIT;
+    bool strict = !(flags & HG_RESULTS_TOLERANT);
+    size_t before = errs->n + errs->dropped;
+    struct cells cells = { .name = HG_BUF_INIT };
     int rc = 0;
 
     for (size_t i = 0; i < set->n && !errs->dropped; i++) {
         struct hg_result *r = &set->items[i];
-        size_t len, cell, first;
-        const void *bytes = identity(f, r, hg_frame_row(f, i), &len);
+        size_t cell, first;
 
-        cell = hg_map_put(&cells, bytes, len, i);
-        hg_buf_clear(&name);
-        hg_buf_printf(&name, "%zu %s", cell, r->attempt);
-        first = name.failed ? HG_MAP_NONE : hg_map_put(&attempts, name.data, name.len, i);
+        r->first = i;
+        cell = first_of_cell(set, &cells, f, i, strict, errs);
+        hg_buf_clear(&cells.name);
+        hg_buf_printf(&cells.name, "%zu %s", cell, r->attempt);
+        first = cells.name.failed ? HG_MAP_NONE
+                                  : hg_map_put(&cells.attempts, cells.name.data, cells.name.len, i);
         if (cell == HG_MAP_NONE || first == HG_MAP_NONE) {
             rc = hg_err_oom(hg_errs_next(errs));
             break;
         }
         r->first = cell;
-        if (first != i && !(flags & HG_RESULTS_TOLERANT)) {
+        if (first != i && strict)
             duplicate(set, i, first, errs);
-            rc = -1;
-        }
         if (cell == i || counts_more(r, &set->items[set->items[cell].best]))
             set->items[cell].best = i;
     }
     for (size_t i = 0; i < set->n; i++)
         set->items[i].used = set->items[set->items[i].first].best == i;
-    hg_buf_done(&name);
-    hg_map_done(&attempts);
-    hg_map_done(&cells);
-    return rc;
+    hg_buf_done(&cells.name);
+    hg_map_done(&cells.attempts);
+    hg_map_done(&cells.ids);
+    hg_map_done(&cells.members);
+    return errs->n + errs->dropped == before ? rc : -1;
 }
 
 static int settle_attempts(struct hg_results *set, unsigned flags, struct hg_errs *errs)

@@ -406,7 +406,7 @@ static void compare_with_baseline(struct work *w, const struct hg_config *c, str
         p->speedup = hg_stats_ratio(w->mine, p->n, w->base, p->base_n);
     else
         p->speedup = hg_stats_ratio(w->base, p->base_n, w->mine, p->n);
-    if (!isfinite(p->speedup.value)) /* beyond the range of a double */
+    if (!isfinite(p->speedup.value) || p->speedup.value <= 0) /* beyond the range of a double */
         p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
     see_scaling(r, p);
 }
