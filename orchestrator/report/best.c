@@ -10,6 +10,9 @@
 #include "report/build.h"
 #include "report/figures.h"
 
+/* Where that is all that can be said of every case, it is said once. */
+#define UNSURE "unsure"
+
 /* The keys of rows and columns, as those that make the case and those that make its variants. */
 struct sides {
     const struct hg_report *r;
@@ -155,7 +158,7 @@ static void judge(const struct ranked *c, struct hg_buf *out)
     if (close.len)
         hg_buf_printf(out, "not distinguishable from %s", hg_buf_str(&close));
     else
-        hg_buf_puts(out, unsure ? "unsure: fewer than 3 runs" : "clear");
+        hg_buf_puts(out, unsure ? UNSURE : "clear");
     if (other_work.len)
         hg_buf_printf(out, "; not comparable: %s", hg_buf_str(&other_work));
     hg_buf_done(&close);
@@ -182,11 +185,37 @@ static void list_case(const struct ranked *c, struct hg_listing *l)
         hg_listing_number(l, best->value.value, decimals);
     variant_text(s, c->points[1], &text);
     hg_listing_text(l, hg_buf_str(&text));
-    hg_listing_number(l, ratio, 2);
+    hg_listing_number(l, ratio, 3);
     hg_buf_clear(&text);
     judge(c, &text);
     hg_listing_text(l, hg_buf_str(&text));
     hg_buf_done(&text);
+}
+
+/* A last column that says "unsure" in every line becomes a note. */
+static void fold_verdicts(struct hg_listing *l)
+{
+    size_t rows = hg_listing_rows(l), columns = l->columns.n, unsure = 0, kept = 0;
+
+    for (size_t row = 0; row < rows && !l->failed; row++)
+        unsure += strcmp(hg_listing_datum(l, row, columns - 1)->text, UNSURE) == 0;
+    if (l->failed || unsure == 0)
+        return;
+    hg_listing_note(l, unsure == rows
+                           ? "unsure, with fewer than 3 runs: the differences may be chance"
+                           : "unsure: fewer than 3 runs");
+    for (size_t i = 0; i < rows * columns && unsure == rows; i++) {
+        if (i % columns == columns - 1)
+            free(l->data.items[i].text);
+        else
+            l->data.items[kept++] = l->data.items[i];
+    }
+    if (unsure < rows)
+        return;
+    l->data.n = kept;
+    l->columns.n--;
+    free(l->columns.items[columns - 1].name);
+    free(l->columns.items[columns - 1].title);
 }
 
 static void head(const struct sides *s, struct hg_listing *l)
@@ -200,7 +229,7 @@ static void head(const struct sides *s, struct hg_listing *l)
     hg_listing_column(l, "best", "best", true);
     hg_listing_column(l, "value", s->r->metric, false);
     hg_listing_column(l, "next", "next", true);
-    hg_listing_column(l, "times_better", "behind by", false);
+    hg_listing_column(l, "times_better", "ratio", false);
     hg_listing_column(l, "verdict", "verdict", true);
 }
 
@@ -269,6 +298,8 @@ static int list_cases(struct hg_build *b, const struct sides *s, struct hg_listi
         }
         list_case(&c, l);
     }
+    if (l)
+        fold_verdicts(l);
     hg_listing_done(&spare);
     free(title);
     free(c.points);
