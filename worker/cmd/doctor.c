@@ -38,7 +38,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     hg_buf_printf(&text, "hpcgrid-worker %s, %s\n", WK_REVISION, WK_PRECISION);
     for (const struct wk_backend *const *b = wk_backends; *b; b++)
         describe(*b, &text);
-    wk_comm_mpi.describe(&text);
+    wk_comm_describe(&text);
     fputs(hg_buf_str(&text), stdout);
     hg_buf_done(&text);
     return 0;

@@ -9,6 +9,7 @@
 #include "backends/half.h"
 #include "base/clock.h"
 #include "base/vec.h"
+#include "comm/nccl.h"
 #include "comm/queue.h"
 
 const char *const wk_coll_names[WK_COLLS] = { "all_reduce",     "broadcast", "all_gather",
@@ -89,6 +90,41 @@ void wk_comm_close(struct wk_comm *comm)
     comm->queue = NULL;
     HG_VEC_DONE(&comm->records);
     comm->kind->close(comm);
+}
+
+static const struct {
+    const char *backend;
+    int (*attach)(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+    void (*describe)(struct hg_buf *out);
+} ways[] = {
+#ifdef WK_CUDA
+    { "cuda", wk_nccl_attach, wk_nccl_describe },
+#endif
+    { NULL, NULL, NULL },
+};
+
+void wk_comm_describe(struct hg_buf *out)
+{
+    wk_comm_mpi.describe(out);
+    for (int i = 0; ways[i].backend; i++)
+        ways[i].describe(out);
+}
+
+int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
+{
+    comm->dev = dev;
+    for (int i = 0; ways[i].backend; i++)
+        if (strcmp(ways[i].backend, dev->backend->name) == 0 &&
+            (comm->world > 1 || getenv("HPCGRID_JOIN_ALONE")))
+            return ways[i].attach(comm, dev, err);
+    return 0;
+}
+
+void wk_comm_leave(struct wk_comm *comm)
+{
+    if (comm->kind && comm->kind->detach)
+        comm->kind->detach(comm);
+    comm->dev = NULL;
 }
 
 double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world)

@@ -115,6 +115,8 @@ struct wk_comm_kind {
     int (*start)(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
                  struct hg_err *err);
     int (*wait)(struct wk_comm *comm, long ticket, struct hg_err *err);
+    /* Of a kind that was put over another: give back what it holds of the device, and leave the other. Else NULL. */
+    void (*detach)(struct wk_comm *comm);
     void (*barrier)(struct wk_comm *comm);
     /* End all ranks of the job with this exit code. Does not return. */
     void (*abort)(struct wk_comm *comm, int code) __attribute__((noreturn));
@@ -137,6 +139,13 @@ int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_en
                   struct hg_err *err);
 /* Where the training is; step counts from 1. */
 void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
+
+/* Let collectives over dev's memory run on the device itself, where its backend has a way (NCCL) and there is more than one rank;
+ * every rank calls it. Before the device is closed comes wk_comm_leave. */
+int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+void wk_comm_leave(struct wk_comm *comm);
+/* Lines about the transports of this build and their libraries, "key value\n", for doctor. */
+void wk_comm_describe(struct hg_buf *out);
 
 /* Rank and number of ranks as the environment tells them (RANK, WORLD_SIZE, SLURM_*, OMPI_*),
  * before wk_comm_open. */

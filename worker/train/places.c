@@ -87,6 +87,8 @@ static int check_nodes(const struct wk_place *places, int world, const struct wk
 
 static int check_devices(const struct wk_place *places, int world, struct hg_err *err)
 {
+    if (getenv("HPCGRID_SHARE_GPU")) /* a test of correctness; the result says so */
+        return 0;
     for (int i = 0; i < world; i++)
         for (int k = 0; k < i; k++)
             if (places[i].uuid[0] && strcmp(places[i].uuid, places[k].uuid) == 0) {

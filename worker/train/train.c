@@ -289,9 +289,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (!backend || choose(t, err) < 0)
         return -1;
     t->dev = open_device(c, backend, threads, err);
-    comm->dev = t->dev;
-    if (!t->dev || meet_others(t, err) < 0 || open_data(t, err) < 0 ||
-        check_last_batch(t, err) < 0 || open_model(t, err) < 0)
+    if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
+        open_data(t, err) < 0 || check_last_batch(t, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);
     t->scattered = calloc((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
@@ -323,6 +322,7 @@ void wk_train_close(struct wk_train *t)
     wk_strategy_close(t->strategy);
     if (t->dev) {
         close_model(t);
+        wk_comm_leave(t->comm);
         t->dev->backend->close(t->dev);
     }
     free(t->scattered);

@@ -30,7 +30,7 @@ static struct wk_cuda_trouble trouble_of(const struct wk_cuda *c, int code, cons
     cudaDriverGetVersion(&t.driver);
     if (c && c->dev.name[0]) {
         t.device = c->dev.name;
-        t.pci = c->pci;
+        t.pci = c->dev.pci;
         t.capability = c->capability;
     }
     return t;
@@ -237,12 +237,12 @@ static int describe_device(struct wk_cuda *c, struct hg_err *err)
     if (code == 0)
         code = (int)cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, c->number);
     if (code == 0)
-        code = (int)cudaDeviceGetPCIBusId(c->pci, sizeof c->pci, c->number);
+        code = (int)cudaDeviceGetPCIBusId(c->dev.pci, sizeof c->dev.pci, c->number);
     if (code != 0)
         return fail(NULL, code, NULL, err);
     snprintf(c->dev.name, sizeof c->dev.name, "%.127s", p.name);
     c->capability = p.major * 10 + p.minor;
-    write_uuid((const unsigned char *)p.uuid.bytes, c->uuid);
+    write_uuid((const unsigned char *)p.uuid.bytes, c->dev.uuid);
     c->own->processors = p.multiProcessorCount;
     c->own->memory_bytes = p.totalGlobalMem;
     if (mode == (int)cudaComputeModeProhibited) {
@@ -348,7 +348,7 @@ static void describe_nvml(const struct wk_cuda *c, struct hg_buf *out)
     struct hg_err err = HG_ERR_INIT;
     struct wk_nvml_info i;
 
-    if (wk_nvml_read(c->pci, &i, &err) < 0) {
+    if (wk_nvml_read(c->dev.pci, &i, &err) < 0) {
         hg_buf_printf(out, "nvml %s\n", err.text);
         return;
     }
@@ -378,7 +378,7 @@ void wk_cuda_describe(struct wk_dev *dev, struct hg_buf *out)
     hg_buf_printf(out, "device %s, compute capability %d.%d, %d multiprocessors\n", dev->name,
                   c->capability / 10, c->capability % 10, c->own->processors);
     hg_buf_printf(out, "memory %s, %s free\n", all, left);
-    hg_buf_printf(out, "address %s %s\n", c->pci, c->uuid);
+    hg_buf_printf(out, "address %s %s\n", dev->pci, dev->uuid);
     hg_buf_printf(out, "cuda %d.%d, the driver can do %d.%d\n", CUDART_VERSION / 1000,
                   CUDART_VERSION % 1000 / 10, driver / 1000, driver % 1000 / 10);
     hg_buf_printf(out, "cublaslt %s\n", version);

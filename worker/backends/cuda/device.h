@@ -11,7 +11,6 @@ struct wk_cuda {
     wk_stream stream;  /* everything that the device does for a training, in order */
     int number;        /* of the device in this process */
     int capability;    /* 90 for 9.0 */
-    char pci[32], uuid[64];
     /* The running step's numbers, and what updates multiply with: in device memory, the former as last sent. */
     struct wk_cuda_step *step, step_sent;
     struct wk_cuda_factors *factors;

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/nccl.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/cuda/device.h"
+#include "backends/cuda/library.h"
+
+/* ---- The library ---- */
+
+#define FUNCTIONS(X)         \
+    X(ncclGetVersion)        \
+    X(ncclGetUniqueId)       \
+    X(ncclCommInitRank)      \
+    X(ncclCommDestroy)       \
+    X(ncclCommAbort)         \
+    X(ncclCommGetAsyncError) \
+    X(ncclGetErrorString)    \
+    X(ncclGetLastError)      \
+    X(ncclGroupStart)        \
+    X(ncclGroupEnd)          \
+    X(ncclSend)              \
+    X(ncclRecv)              \
+    X(ncclAllReduce)         \
+    X(ncclBroadcast)         \
+    X(ncclAllGather)         \
+    X(ncclReduceScatter)     \
+    X(ncclReduce)
+
+#define POINTER(function) __typeof__(function) *function;
+struct library {
+    FUNCTIONS(POINTER)
+};
+
+static const struct library *library_get(struct hg_err *err)
+{
+    static const char *const names[] = { "libnccl.so.2", NULL };
+    static struct library all;
+    void *opened;
+
+    if (all.ncclReduce)
+        return &all;
+    opened = wk_library_open(names, "NCCL", err);
+    if (!opened)
+        return NULL;
+#define TAKE(function)                                           \
+    {                                                            \
+        void *address = wk_library_find(opened, #function, err); \
+                                                                 \
+        if (!address)                                            \
+            return NULL;                                         \
+        memcpy(&all.function, &address, sizeof address);         \
+    }
+    FUNCTIONS(TAKE)
+    return &all;
+}
+
+bool wk_nccl_version(char out[32])
+{
+    const struct library *lib = library_get(NULL);
+    int v = 0;
+
+    if (!lib || lib->ncclGetVersion(&v) != ncclSuccess)
+        return false;
+    snprintf(out, 32, "%d.%d.%d", v / 10000, v / 100 % 100, v % 100);
+    return true;
+}
+
+void wk_nccl_describe(struct hg_buf *out)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char version[32];
+
+    if (library_get(&err) && wk_nccl_version(version))
+        hg_buf_printf(out, "nccl %s\n", version);
+    else
+        hg_buf_printf(out, "nccl cannot be used here: %s\n", err.text);
+}
+
+/* ---- A communicator ---- */
+
+/* One collective that was started; events are on the collectives' stream, but stand and go, which bound the time that the training's
+ * stream stood and waited for it. */
+struct entry {
+    cudaEvent_t ready, start, end, stand, go;
+    struct wk_comm_count *count;
+    bool waited;
+};
+#define ENTRIES 64
+
+struct nccl {
+    struct wk_comm_kind kind; /* first: comm->kind points here */
+    const struct wk_comm_kind *base;
+    const struct library *lib;
+    struct wk_cuda *device;
+    ncclComm_t handle;
+    cudaStream_t stream;
+    struct entry entries[ENTRIES]; /* ticket t has number t % ENTRIES */
+    long last, settled;            /* tickets: given out; into the books */
+};
+
+static struct nccl *nccl_of(const struct wk_comm *comm)
+{
+    return (struct nccl *)(uintptr_t)comm->kind;
+}
+
+static int nccl_failed(const struct nccl *n, ncclResult_t code, const char *what,
+                       struct hg_err *err)
+{
+    const char *last = n->lib->ncclGetLastError(n->handle);
+
+    hg_err_set(err, HG_E_ENV, "NCCL: %s: %s%s%s", what, n->lib->ncclGetErrorString(code),
+               last && *last ? ": " : "", last && *last ? last : "");
+    return hg_err_hint(err, "NCCL_DEBUG=INFO in the cell's environment says more");
+}
+
+static int cuda_failed(cudaError_t code, struct hg_err *err)
+{
+    return hg_err_set(err, HG_E_ENV, "collectives' stream: %s", cudaGetErrorString(code));
+}
+
+static double seconds_between(cudaEvent_t a, cudaEvent_t b)
+{
+    float ms = 0;
+
+    return cudaEventElapsedTime(&ms, a, b) == cudaSuccess ? (double)ms / 1000 : 0;
+}
+
+/* Take finished collectives into the books, up to that ticket whatever it takes, and then as far as they are. */
+static int settle(struct nccl *n, long ticket, struct hg_err *err)
+{
+    while (n->settled < n->last) {
+        struct entry *e = &n->entries[(n->settled + 1) % ENTRIES];
+        cudaEvent_t final = e->waited ? e->go : e->end;
+        cudaError_t code =
+            n->settled < ticket ? cudaEventSynchronize(final) : cudaEventQuery(final);
+
+        if (code == cudaErrorNotReady) {
+            cudaGetLastError();
+            break;
+        }
+        if (code != cudaSuccess)
+            return cuda_failed(code, err);
+        e->count->seconds += seconds_between(e->start, e->end);
+        if (e->waited)
+            e->count->exposed_s += seconds_between(e->stand, e->go);
+        e->waited = false;
+        n->settled++;
+    }
+    return 0;
+}
+
+static ncclDataType_t data_type(enum wk_wire wire)
+{
+    static const ncclDataType_t types[] = { [WK_WIRE_REAL] = ncclFloat32,
+                                            [WK_WIRE_F64] = ncclFloat64,
+                                            [WK_WIRE_BYTE] = ncclUint8,
+                                            [WK_WIRE_BF16] = ncclBfloat16 };
+
+    return types[wire];
+}
+
+/* Parts to or from rank 0. */
+static ncclResult_t move_parts(const struct nccl *n, const struct wk_comm *comm,
+                               const struct wk_comm_op *op)
+{
+    size_t part = op->n / (size_t)comm->world, bytes = part * wk_wire_size(op->type);
+    bool out = op->coll == WK_COLL_SCATTER;
+    ncclDataType_t type = data_type(op->type);
+    ncclResult_t code = n->lib->ncclGroupStart();
+
+    for (int k = 0; comm->rank == 0 && k < comm->world && code == ncclSuccess; k++) {
+        char *at = (char *)op->whole + (size_t)k * bytes;
+
+        code = out ? n->lib->ncclSend(at, part, type, k, n->handle, n->stream)
+                   : n->lib->ncclRecv(at, part, type, k, n->handle, n->stream);
+    }
+    if (code == ncclSuccess)
+        code = out ? n->lib->ncclRecv(op->part, part, type, 0, n->handle, n->stream)
+                   : n->lib->ncclSend(op->part, part, type, 0, n->handle, n->stream);
+    n->lib->ncclGroupEnd();
+    return code;
+}
+
+static ncclResult_t launch(const struct nccl *n, const struct wk_comm *comm,
+                           const struct wk_comm_op *op)
+{
+    size_t part = op->n / (size_t)comm->world;
+    ncclDataType_t type = data_type(op->type);
+
+    switch (op->coll) {
+    case WK_COLL_ALL_REDUCE:
+        return n->lib->ncclAllReduce(op->whole, op->whole, op->n, type, ncclSum, n->handle,
+                                     n->stream);
+    case WK_COLL_BROADCAST:
+        return n->lib->ncclBroadcast(op->whole, op->whole, op->n, type, 0, n->handle, n->stream);
+    case WK_COLL_ALL_GATHER:
+        return n->lib->ncclAllGather(op->part, op->whole, part, type, n->handle, n->stream);
+    case WK_COLL_REDUCE_SCATTER:
+        return n->lib->ncclReduceScatter(op->whole, op->part, part, type, ncclSum, n->handle,
+                                         n->stream);
+    case WK_COLL_REDUCE:
+        return n->lib->ncclReduce(op->whole, op->whole, op->n, type, ncclSum, 0, n->handle,
+                                  n->stream);
+    default:
+        return move_parts(n, comm, op);
+    }
+}
+
+static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
+                      struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    struct entry *e = &n->entries[ticket % ENTRIES];
+    cudaError_t code;
+    ncclResult_t result;
+
+    if (settle(n, ticket - ENTRIES, err) < 0)
+        return -1;
+    n->last = ticket;
+    e->count = &comm->counts[op->plane][op->coll];
+    code = cudaEventRecord(e->ready, (cudaStream_t)n->device->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamWaitEvent(n->stream, e->ready, 0);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(e->start, n->stream);
+    if (code != cudaSuccess)
+        return cuda_failed(code, err);
+    result = op->n ? launch(n, comm, op) : ncclSuccess;
+    if (result != ncclSuccess)
+        return nccl_failed(n, result, wk_coll_names[op->coll], err);
+    code = cudaEventRecord(e->end, n->stream);
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+/* Collectives end in order, so behind one all before it are over. */
+static int nccl_wait(struct wk_comm *comm, long ticket, struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    cudaStream_t training = (cudaStream_t)n->device->stream;
+    struct entry *e = &n->entries[ticket % ENTRIES];
+    ncclResult_t asynchronous = ncclSuccess;
+    cudaError_t code;
+
+    if (ticket > n->last || ticket <= n->settled)
+        return 0;
+    n->lib->ncclCommGetAsyncError(n->handle, &asynchronous);
+    if (asynchronous != ncclSuccess && asynchronous != ncclInProgress)
+        return nccl_failed(n, asynchronous, "a collective", err);
+    code = cudaEventRecord(e->stand, training);
+    if (code == cudaSuccess)
+        code = cudaStreamWaitEvent(training, e->end, 0);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(e->go, training);
+    if (code != cudaSuccess)
+        return cuda_failed(code, err);
+    e->waited = true;
+    return settle(n, 0, err);
+}
+
+/* Host memory goes the other way; what is over by then goes into the books. */
+static int nccl_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Atomic bool *waited,
+                    struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+
+    return settle(n, 0, err) < 0 ? -1 : n->base->run(comm, op, waited, err);
+}
+
+static void nccl_free(struct nccl *n)
+{
+    for (int i = 0; i < ENTRIES; i++) {
+        struct entry *e = &n->entries[i];
+        cudaEvent_t all[] = { e->ready, e->start, e->end, e->stand, e->go };
+
+        for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+            if (all[k])
+                cudaEventDestroy(all[k]);
+    }
+    if (n->stream)
+        cudaStreamDestroy(n->stream);
+    free(n);
+}
+
+static void nccl_detach(struct wk_comm *comm)
+{
+    struct nccl *n = nccl_of(comm);
+
+    comm->kind = n->base;
+    if (n->handle)
+        n->lib->ncclCommDestroy(n->handle);
+    nccl_free(n);
+}
+
+/* The training failed: nobody may wait for ranks that do not come. */
+static __attribute__((noreturn)) void nccl_abort(struct wk_comm *comm, int code)
+{
+    const struct nccl *n = nccl_of(comm);
+
+    n->base->abort(comm, code);
+}
+
+/* ---- Joining ---- */
+
+/* Ranks that share a GPU, which only a test of correctness may do: NCCL refuses it on one host, so each says that it is on another. */
+static void pretend_hosts(int rank)
+{
+    char host[32];
+
+    if (!getenv("HPCGRID_SHARE_GPU"))
+        return;
+    snprintf(host, sizeof host, "hpcgrid-%d", rank);
+    setenv("NCCL_HOSTID", host, 0);
+}
+
+static int exchange_id(struct wk_comm *comm, const struct nccl *n, ncclUniqueId *id,
+                       struct hg_err *err)
+{
+    static const _Atomic bool waited = true;
+    const struct wk_comm_op op = { .coll = WK_COLL_BROADCAST,
+                                   .plane = WK_PLANE_CONTROL,
+                                   .type = WK_WIRE_BYTE,
+                                   .whole = id,
+                                   .n = sizeof *id };
+    ncclResult_t code = comm->rank == 0 ? n->lib->ncclGetUniqueId(id) : ncclSuccess;
+
+    if (code != ncclSuccess)
+        return nccl_failed(n, code, "ncclGetUniqueId", err);
+    return n->base->run(comm, &op, &waited, err);
+}
+
+static int open_events(struct nccl *n, struct hg_err *err)
+{
+    cudaError_t code = cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking);
+
+    for (int i = 0; i < ENTRIES && code == cudaSuccess; i++) {
+        struct entry *e = &n->entries[i];
+        cudaEvent_t *all[] = { &e->start, &e->end, &e->stand, &e->go };
+
+        code = cudaEventCreateWithFlags(&e->ready, cudaEventDisableTiming);
+        for (size_t k = 0; k < sizeof all / sizeof *all && code == cudaSuccess; k++)
+            code = cudaEventCreate(all[k]);
+    }
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+static void set_kind(struct nccl *n)
+{
+    n->kind = *n->base;
+    n->kind.name = "nccl";
+    n->kind.summary = "GPUs through NCCL";
+    n->kind.run = nccl_run;
+    n->kind.start = nccl_start;
+    n->kind.wait = nccl_wait;
+    n->kind.abort = nccl_abort;
+    n->kind.detach = nccl_detach;
+}
+
+int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
+{
+    struct nccl *n = calloc(1, sizeof *n);
+    ncclUniqueId id = { { 0 } };
+    ncclResult_t code;
+
+    if (!n)
+        return hg_err_oom(err);
+    n->base = comm->kind;
+    n->device = wk_cuda_of(dev);
+    n->last = n->settled = comm->started;
+    n->lib = library_get(err);
+    pretend_hosts(comm->rank);
+    if (!n->lib || open_events(n, err) < 0 || exchange_id(comm, n, &id, err) < 0) {
+        nccl_free(n);
+        return -1;
+    }
+    wk_watch_enter(comm->watch, "ncclCommInitRank");
+    code = n->lib->ncclCommInitRank(&n->handle, comm->world, id, comm->rank);
+    wk_watch_leave(comm->watch);
+    if (code != ncclSuccess) {
+        nccl_failed(n, code, "the ranks do not find each other", err);
+        nccl_free(n);
+        return -1;
+    }
+    set_kind(n);
+    comm->kind = &n->kind;
+    return 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Collectives over GPU memory through NCCL. Ranks meet over another transport first (MPI), which goes on to carry what lies in host
+ * memory; NCCL takes what lies on the devices, on a stream of its own beside the training's. */
+#ifndef WK_COMM_NCCL_H
+#define WK_COMM_NCCL_H
+
+#include "comm/comm.h"
+
+/* Let NCCL carry what lies in dev's memory from now on. Every rank calls it. wk_comm_close ends it, before the device is closed.
+ * Fails with ENV: no NCCL on this machine, two ranks with one GPU, ranks that do not reach each other. */
+int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+
+/* "nccl 2.28.9\n", or why there is none. */
+void wk_nccl_describe(struct hg_buf *out);
+/* "2.28.9"; false where there is none. */
+bool wk_nccl_version(char out[32]);
+
+#endif
