@@ -57,3 +57,11 @@ endfunction()
 
 hg_add_emulated_model(golden)
 hg_add_emulated_model(bert_golden)
+
+add_executable(test_emulator gpu/emulator/faults.cu)
+set_source_files_properties(gpu/emulator/faults.cu PROPERTIES LANGUAGE CXX)
+target_compile_features(test_emulator PRIVATE cxx_std_17)
+target_compile_options(test_emulator PRIVATE -O1 -Wall -Wextra -Wno-unknown-pragmas)
+target_include_directories(test_emulator PRIVATE gpu/emulator)
+target_link_libraries(test_emulator PRIVATE hpcgrid_worker)
+hg_add_emulated_test(faults test_emulator)

@@ -71,7 +71,7 @@ static __device__ __forceinline__ void scores_of_tile(float s[N][4], const T *le
 #pragma unroll
     for (int n = 0; n < N; n++)
         s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
-#pragma unroll
+#pragma unroll 2
     for (int k = 0; k < D / 16; k++) {
         uint32_t a[4];
 

@@ -69,26 +69,32 @@ template <typename T, int D> static __device__ constexpr int wk_ld()
     return D + wk_chunk<T>(); /* neighbouring rows begin in other banks */
 }
 
-/* Starts copies; they belong to the group that is committed next. */
+/* Starts copies; they belong to the group that is committed next. A thread keeps its column and goes down the rows. */
 template <typename T, int D, int ROWS, int THREADS>
 static __device__ __forceinline__ void wk_load_rows(T *to, const T *from, int stride, int valid,
                                                     int size, bool wide)
 {
     const int chunk = wk_chunk<T>(), chunks = D / chunk, ld = wk_ld<T, D>();
+    const int step = THREADS / chunks;
+    int row = (int)threadIdx.x / chunks, col = (int)threadIdx.x % chunks * chunk;
+    const T *at = from + (size_t)row * stride + col;
 
-#pragma unroll 4
-    for (int i = (int)threadIdx.x; i < ROWS * chunks; i += THREADS) {
-        int row = i / chunks, col = i % chunks * chunk;
-        const T *at = from + (size_t)row * stride + col;
-        bool real = row < valid && col < size;
-
-        if (wide) {
-            wk_copy16(to + row * ld + col, real ? at : from, real);
-            continue;
-        }
-        for (int k = 0; k < chunk; k++)
-            to[row * ld + col + k] = real && col + k < size ? at[k] : wk_from_float<T>(0);
+    if (col >= size)
+        valid = 0;
+    to += row * ld + col;
+    if (wide) {
+#pragma unroll
+        for (int i = 0; i < ROWS / step; i++, at += (size_t)step * stride)
+            wk_copy16(to + i * step * ld, row + i * step < valid ? at : from,
+                      row + i * step < valid);
+        return;
     }
+#pragma unroll 1
+    for (int i = 0; i < ROWS / step; i++, at += (size_t)step * stride)
+#pragma unroll 1
+        for (int k = 0; k < chunk; k++)
+            to[i * step * ld + k] =
+                row + i * step < valid && col + k < size ? at[k] : wk_from_float<T>(0);
 }
 
 /* Rows [first, end) of a head become zeros. */

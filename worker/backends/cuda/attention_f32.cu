@@ -181,7 +181,7 @@ static __device__ __forceinline__ void arrive()
 /* ---- Forward ---- */
 
 template <int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     forward_kernel(struct wk_attention_job j, struct wk_attention_in<float> in, float *out,
                    float *lse)
 {
@@ -264,7 +264,7 @@ static __global__ void __launch_bounds__(THREADS)
 /* ---- Backward for d_q, delta and the mask ---- */
 
 template <int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     d_q_kernel(struct wk_attention_job j, struct wk_attention_in<float> in, float *d_q)
 {
     typedef shape<D> S;
@@ -346,7 +346,7 @@ static __device__ __forceinline__ void read_mask(uint8_t *to, const struct wk_at
 }
 
 template <int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
     d_kv_kernel(struct wk_attention_job j, struct wk_attention_in<float> in, float *d_k, float *d_v)
 {
     typedef shape<D> S;
