@@ -212,7 +212,7 @@ wait_for() {
     diff first.json <(jq .loss r.json)
     train "{$small, $rate, \"batch_size\": 4, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"a.safetensors: error: the checkpoint is of another training: batch_size is 8 there and 4 here"* ]]
+    [[ "$output" == *"a.safetensors: error: the checkpoint is of another training: global_batch is 8 there and 4 here"* ]]
     head -c 3000 a.safetensors >b.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"b.safetensors\"}"
     [ "$status" -eq 3 ]

@@ -4,6 +4,7 @@
 #include "team.h"
 
 #include "base/fs.h"
+#include "train/checkpoint.h"
 #include "train/train.h"
 
 enum { STEPS = 20, BATCH = 24 /* of all ranks: every number of ranks divides it */ };
@@ -57,8 +58,26 @@ static int train(struct wk_comm *comm, void *context, struct hg_err *err)
     return wk_train_all(&t->config, comm, 1, &t->results[comm->rank], err);
 }
 
-static void run(struct training *t, int world, const char *what, const char *strategy,
-                const char *options, int accumulate)
+/* The next three steps, from a checkpoint and into one. */
+static int train_three_steps(struct wk_comm *comm, void *context, struct hg_err *err)
+{
+    struct training *all = context;
+    struct wk_train t;
+    int rc = -1;
+
+    if (wk_train_open(&t, &all->config, comm, 1, &all->results[comm->rank], err) == 0) {
+        t.total_steps = t.steps_done + 3;
+        rc = wk_train_run(&t, err);
+        t.collected = (int)t.steps_done; /* in the middle of an epoch */
+        if (rc == 0)
+            rc = wk_checkpoint_save(&t, 0, 0, err);
+    }
+    wk_train_close(&t);
+    return rc;
+}
+
+static void configure(struct training *t, int world, const char *what, const char *strategy,
+                      const char *options, int accumulate)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     int batch = accumulate > 1 ? 2 * BATCH : BATCH;
@@ -72,6 +91,12 @@ static void run(struct training *t, int world, const char *what, const char *str
     assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
     if (wk_config_load(path, &t->config, &errs) < 0)
         fail_msg("%s", errs.items[0].text);
+}
+
+static void run(struct training *t, int world, const char *what, const char *strategy,
+                const char *options, int accumulate)
+{
+    configure(t, world, what, strategy, options, accumulate);
     team_run(world, train, t);
     assert_int_equal(t->results[0].step_loss.n, STEPS);
 }
@@ -220,6 +245,43 @@ static void test_bf16_gradients_stay_near(void **state)
     }
 }
 
+/* A checkpoint is whole parameters: another number of ranks and another strategy go on from it. */
+static void test_checkpoints_load_on_other_ranks_in_other_strategies(void **state)
+{
+    static const struct {
+        int world;
+        const struct how how;
+    } stages[] = {
+        { 3, { "fsdp", "" } },
+        { 8, { "deepspeed_stage_3", "" } },
+        { 1, { "single", "" } },
+        { 2, { "deepspeed", ", \"variant\": \"framework\", \"reduce_bucket\": 2500" } },
+        { 4, { "dp", "" } },
+        { 4, { "deepspeed_stage_1", ", \"reduce_bucket\": 900" } },
+    };
+    struct training whole, t;
+    char file[64], options[300];
+
+    (void)state;
+    snprintf(file, sizeof file, "%s.safetensors", path);
+    remove(file);
+    run(&whole, 1, bert, "single", ", \"schedule\": \"constant\"", 1);
+    for (size_t i = 0; i < N_OF(stages); i++) {
+        snprintf(options, sizeof options, "%s, \"schedule\": \"constant\", \"checkpoint\": \"%s\"",
+                 stages[i].how.options, file);
+        configure(&t, stages[i].world, bert, stages[i].how.strategy, options, 1);
+        team_run(stages[i].world, train_three_steps, &t);
+        for (int step = 0; step < 3 * ((int)i + 1); step++)
+            assert_true(
+                fabs(t.results[0].step_loss.items[step] / whole.results[0].step_loss.items[step] -
+                     1) < PICK(1e-12, 1e-5));
+        assert_int_equal(t.results[0].step_loss.n, 3 * (i + 1));
+        done(&t);
+    }
+    remove(file);
+    done(&whole);
+}
+
 static int make_file(void **state)
 {
     (void)state;
@@ -240,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_accumulated_gradients_follow_single),
         cmocka_unit_test(test_the_rnn_is_the_same_in_every_strategy),
         cmocka_unit_test(test_bf16_gradients_stay_near),
+        cmocka_unit_test(test_checkpoints_load_on_other_ranks_in_other_strategies),
     };
 
     setenv("HPCGRID_LOG", "warn", 1);

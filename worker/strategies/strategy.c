@@ -35,18 +35,20 @@ const struct wk_strategy_option wk_strategy_option_list[] = {
     { 0 },
 };
 
+bool wk_strategy_is_option(const char *parameter)
+{
+    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
+        if (strcmp(o->parameter, parameter) == 0)
+            return true;
+    return false;
+}
+
 bool wk_strategy_has_option(const char *strategy, const char *parameter)
 {
-    bool option = false;
-
-    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++) {
-        if (strcmp(o->parameter, parameter) != 0)
-            continue;
-        if (strcmp(o->strategy, strategy) == 0)
+    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
+        if (strcmp(o->parameter, parameter) == 0 && strcmp(o->strategy, strategy) == 0)
             return true;
-        option = true;
-    }
-    return !option;
+    return !wk_strategy_is_option(parameter);
 }
 
 static const struct wk_strategy_limits *find_limits(const char *name)

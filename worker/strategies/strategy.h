@@ -135,6 +135,9 @@ extern const struct wk_strategy_option wk_strategy_option_list[];
 /* Can a cell with that strategy have that parameter? Everybody's and unknown ones: yes. */
 bool wk_strategy_has_option(const char *strategy, const char *parameter);
 
+/* Is it an option of any strategy? */
+bool wk_strategy_is_option(const char *parameter);
+
 /* Fails with INPUT: unknown name (with a suggestion), not available yet, more ranks than it can
  * use. */
 const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err);

@@ -35,7 +35,39 @@ static bool is_outside(const char *key)
     return false;
 }
 
-/* What the training is made of, canonical; a new reference. */
+/* Members that say how the work is shared out, not what is learned: another number of ranks or another strategy may go on. */
+static bool is_sharing(const char *key)
+{
+    static const char *const keys[] = { "strategy",      "batch_size",     "accumulate", "site",
+                                        "hardware",      "nodes",          "container",  "modules",
+                                        "gpus_per_node", "tasks_per_node", "repeat",     "balance",
+                                        "cpus_per_gpu",  "comm_timeout" };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(keys[i], key) == 0)
+            return true;
+    return wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0;
+}
+
+/* What is learned, canonical: two trainings with the same have the same losses, but for rounding. A new reference. */
+static json_t *training_of(const struct wk_train *t)
+{
+    json_t *o = json_object(), *value;
+    const char *key;
+
+    json_object_foreach(t->config->given, key, value) if (!is_outside(key) && !is_sharing(key))
+        json_object_set(o, key, value);
+    json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
+    json_object_set_new(o, "precision", json_string(t->config->precision));
+    json_object_set_new(
+        o, "global_batch",
+        json_integer(t->config->batch_size * t->config->accumulate * t->comm->world));
+    if (t->kind->n_buffers) /* statistics of a rank's batch */
+        json_object_set_new(o, "batch_size", json_integer(t->config->batch_size));
+    return o;
+}
+
+/* All that a file in a folder is for: no two cells share one. A new reference. */
 static json_t *identity_of(const struct wk_train *t)
 {
     json_t *o = json_object(), *value;
@@ -187,7 +219,7 @@ static void list_done(struct list *l)
 static json_t *encode_state(const struct wk_train *t, double train_s, double epoch_s, bool finished)
 {
     const struct wk_result *r = t->result;
-    json_t *identity = identity_of(t), *state, *metadata;
+    json_t *identity = training_of(t), *state, *metadata;
     struct hg_buf text = HG_BUF_INIT;
 
     state = json_pack("{s:s, s:s, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:i, s:o}", "schema", SCHEMA,
@@ -443,7 +475,7 @@ static json_t *read_state(const struct wk_st *st, struct hg_err *err)
 static int resume(struct wk_train *t, struct hg_err *err)
 {
     struct wk_st st;
-    json_t *state = NULL, *ours = identity_of(t), *theirs;
+    json_t *state = NULL, *ours = training_of(t), *theirs;
     int rc = -1;
 
     if (wk_st_open(t->checkpoint, &st, err) < 0) {
