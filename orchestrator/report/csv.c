@@ -209,19 +209,73 @@ static void render_tidy(const struct hg_report *r, struct hg_buf *out)
 
 /* ---- Pivoted ---- */
 
-static void append_pivot_columns(const struct hg_report *r, const struct hg_table *t,
-                                 struct hg_buf *out)
+/* Columns of all tables: one header stands for them all, so that the whole is one table. */
+struct columns {
+    const struct hg_report *r;
+    size_t width;
+    uint32_t *values; /* width to a column */
+    size_t n, cap;
+    struct hg_map index;
+    bool failed;
+};
+
+static const uint32_t *column_values(const struct hg_report *r, const struct hg_table *t,
+                                     size_t column)
+{
+    return t->columns + column * r->n_column_keys;
+}
+
+static void add_column(struct columns *c, const uint32_t *values)
+{
+    if (hg_map_put(&c->index, values, c->width * sizeof *values, c->n) != c->n)
+        return;
+    if (hg_vec_grow((void **)&c->values, c->n, &c->cap, (c->width + 1) * sizeof *values) < 0) {
+        c->failed = true;
+        return;
+    }
+    if (c->width)
+        memcpy(c->values + c->n * c->width, values, c->width * sizeof *values);
+    c->n++;
+}
+
+static int compare_columns(const void *pa, const void *pb, void *context)
+{
+    const struct columns *c = context;
+    const uint32_t *a = pa, *b = pb;
+
+    for (size_t i = 0; i < c->width; i++) {
+        int order = hg_frame_compare(&c->r->frame, a[i], b[i]);
+
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+static void gather_columns(struct columns *c)
+{
+    const struct hg_report *r = c->r;
+
+    for (size_t i = 0; i < r->tables.n; i++)
+        for (size_t column = 0; column < r->tables.items[i].n_columns; column++)
+            add_column(c, column_values(r, &r->tables.items[i], column));
+    if (c->width && c->n)
+        qsort_r(c->values, c->n, c->width * sizeof *c->values, compare_columns, c);
+}
+
+static void append_pivot_header(const struct columns *c, struct hg_buf *out)
 {
     static const char *const figures[] = {
         "", " low", " high", " n", " of", " speedup", " speedup low", " speedup high", " efficiency"
     };
+    const struct hg_report *r = c->r;
 
-    for (size_t column = 0; column < t->n_columns; column++)
+    for (size_t column = 0; column < c->n; column++)
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
             struct hg_buf name = HG_BUF_INIT;
 
-            for (size_t k = 0; k < r->n_column_keys; k++) {
-                uint32_t value = t->columns[column * r->n_column_keys + k];
+            for (size_t k = 0; k < c->width; k++) {
+                uint32_t value = c->values[column * c->width + k];
 
                 hg_buf_printf(&name, "%s=%s ", r->frame.keys.items[r->column_keys[k]].name,
                               value ? hg_report_text(r, value) : "");
@@ -262,20 +316,26 @@ static void append_pivot_point(const struct hg_report *r, const struct hg_point 
     append_field(r, p->efficiency, false, out);
 }
 
-static void append_pivot_table(const struct hg_report *r, const struct hg_table *t,
-                               struct hg_buf *out)
+/* Where a column of the whole stands in this table; HG_MAP_NONE: it has no such column. */
+static void find_columns(const struct columns *c, const struct hg_table *t, size_t *places)
 {
-    hg_buf_puts(out, "rehearsal");
-    for (size_t k = 0; k < r->n_split_keys; k++) {
-        separate(r, false, out);
-        hg_csv_append(&r->style, r->frame.keys.items[r->split_keys[k]].name, out);
-    }
-    for (size_t k = 0; k < r->n_row_keys; k++) {
-        separate(r, false, out);
-        hg_csv_append(&r->style, r->frame.keys.items[r->row_keys[k]].name, out);
-    }
-    append_pivot_columns(r, t, out);
-    hg_buf_puts(out, EOL);
+    struct hg_map index = HG_MAP_INIT;
+
+    for (size_t i = 0; i < t->n_columns; i++)
+        hg_map_put(&index, column_values(c->r, t, i), c->width * sizeof *c->values, i);
+    for (size_t i = 0; i < c->n; i++)
+        places[i] = hg_map_find(&index, c->values + i * c->width, c->width * sizeof *c->values);
+    hg_map_done(&index);
+}
+
+static void append_pivot_table(const struct columns *c, const struct hg_table *t,
+                               const size_t *places, struct hg_buf *out)
+{
+    static const struct hg_point nothing = { .value = HG_ESTIMATE_NONE,
+                                             .speedup = HG_ESTIMATE_NONE,
+                                             .efficiency = NAN };
+    const struct hg_report *r = c->r;
+
     for (size_t row = 0; row < t->n_rows; row++) {
         hg_buf_puts(out, t->rehearsal ? "true" : "false");
         for (size_t k = 0; k < r->n_split_keys; k++) {
@@ -286,20 +346,41 @@ static void append_pivot_table(const struct hg_report *r, const struct hg_table 
             separate(r, false, out);
             append_json(r, "", r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
         }
-        for (size_t column = 0; column < t->n_columns; column++)
-            append_pivot_point(r, hg_table_point(t, row, column), out);
+        for (size_t i = 0; i < c->n; i++)
+            append_pivot_point(
+                r, places[i] == HG_MAP_NONE ? &nothing : hg_table_point(t, row, places[i]), out);
         hg_buf_puts(out, EOL);
     }
 }
 
-/* Tables with other columns follow behind an empty line, each with its own header. */
+static void append_keys(const struct hg_report *r, const size_t *keys, size_t n, struct hg_buf *out)
+{
+    for (size_t k = 0; k < n; k++) {
+        separate(r, false, out);
+        hg_csv_append(&r->style, r->frame.keys.items[keys[k]].name, out);
+    }
+}
+
 static void render_pivot(const struct hg_report *r, struct hg_buf *out)
 {
-    for (size_t i = 0; i < r->tables.n; i++) {
-        if (i)
-            hg_buf_puts(out, EOL);
-        append_pivot_table(r, &r->tables.items[i], out);
+    struct columns c = { .r = r, .width = r->n_column_keys };
+    size_t *places = NULL;
+
+    gather_columns(&c);
+    places = calloc(c.n + 1, sizeof *places);
+    hg_buf_puts(out, "rehearsal");
+    append_keys(r, r->split_keys, r->n_split_keys, out);
+    append_keys(r, r->row_keys, r->n_row_keys, out);
+    append_pivot_header(&c, out);
+    hg_buf_puts(out, EOL);
+    for (size_t i = 0; places && i < r->tables.n; i++) {
+        find_columns(&c, &r->tables.items[i], places);
+        append_pivot_table(&c, &r->tables.items[i], places, out);
     }
+    out->failed = out->failed || c.failed || !places;
+    free(places);
+    free(c.values);
+    hg_map_done(&c.index);
 }
 
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)

@@ -16,6 +16,9 @@
 /* More cells than these are not listed one by one. */
 #define CELLS_MAX 2000
 
+/* Files of one kind that an attempt is linked with: the folder has them all. */
+#define FILES_MAX 4
+
 /* Tables with pictures: the page stays one that opens at once. */
 #define PICTURES_MAX 8
 
@@ -417,19 +420,33 @@ static bool is_file_name(const char *name)
     return name && *name && !strchr(name, '/') && strcmp(name, "..") != 0;
 }
 
+/* A file that the result names, or several: "trace", "tensorboard". */
+static void append_named(const char *root, const struct hg_result *result, const char *member,
+                         struct hg_buf *out)
+{
+    const json_t *value = json_object_get(result->entry, member);
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+
+    for (size_t i = 0; i < n && i < FILES_MAX; i++) {
+        const json_t *one = json_is_array(value) ? json_array_get(value, i) : value;
+
+        if (is_file_name(json_string_value(one)))
+            append_link(root, result, json_string_value(one), member, out);
+    }
+}
+
 static void append_links(const struct hg_page *page, const struct hg_report_entry *e,
                          struct hg_buf *out)
 {
     const char *root = page->links[e->set];
-    const char *trace = json_string_value(json_object_get(e->result->entry, "trace"));
 
     hg_buf_puts(out, "<td class=\"l\">");
     if (root && *e->result->attempt && *e->result->id) {
         append_link(root, e->result, "out.log", "out", out);
         append_link(root, e->result, "err.log", "err", out);
         append_link(root, e->result, "", "files", out);
-        if (is_file_name(trace))
-            append_link(root, e->result, trace, "trace", out);
+        append_named(root, e->result, "trace", out);
+        append_named(root, e->result, "tensorboard", out);
     }
     hg_buf_puts(out, "</td>");
 }

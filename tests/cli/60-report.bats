@@ -46,6 +46,14 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
     same_as_golden two-sets.text "$labs/lab-strategies.json" "$labs/lab-bert-a100.json" --rows source,nodes
 }
 
+@test "a pivoted csv of several tables is one table" {
+    set_of '{"cell": {"nodes": 1, "lr": 1, "strategy": "ddp"}, "train_s": 4}, {"cell": {"nodes": 1, "lr": 1, "strategy": "dp"}, "train_s": 5},
+            {"cell": {"nodes": 1, "lr": 2, "strategy": "ddp"}, "train_s": 6}, {"cell": {"nodes": 2, "lr": 2, "strategy": "zero"}, "train_s": 7}' >set.json
+    "$hpcgrid" report set.json --rows nodes --columns strategy --format csv --pivot | tr -d '\r' | cut -d, -f1-4,7,13,22 |
+        diff - <(printf '%s\n' 'rehearsal,lr,nodes,strategy=ddp train_s,strategy=ddp train_s n,strategy=dp train_s,strategy=zero train_s' \
+            false,1,1,4,1,5, false,2,1,6,1,, false,2,2,,,,7)
+}
+
 @test "columns of numbers say what they are, without rows, too" {
     set_of '{"cell": {"secs": 1}, "train_s": 1}, {"cell": {"secs": 2}, "train_s": 2}' >set.json
     "$hpcgrid" report set.json --columns secs >out
