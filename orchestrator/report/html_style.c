@@ -54,6 +54,7 @@ const char hg_html_style[] =
     ".line{fill:none;stroke-width:1.8}.ideal{fill:none;stroke:var(--soft);stroke-width:1.4;"
     "stroke-dasharray:6 4}\n"
     ".part{stroke:var(--back);stroke-width:1}\n"
+    ".hollow path{fill:var(--back)}\n"
     ".c0{fill:var(--c0);stroke:var(--c0)}.c1{fill:var(--c1);stroke:var(--c1)}.c2{fill:var(-"
     "-c2);stroke:var(--c2)}.c3{fill:var(--c3);stroke:var(--c3)}\n"
     ".c4{fill:var(--c4);stroke:var(--c4)}.c5{fill:var(--c5);stroke:var(--c5)}.c6{fill:var(-"

@@ -281,6 +281,38 @@ static void put_scaling(const struct hg_point *from, enum hg_plot_kind kind, str
                                         .high = e->has_interval ? e->high * by : NAN });
 }
 
+/* Of the series that have one, beside the points that were measured. */
+static void add_predictions(const struct hg_report *r, const struct hg_table *t, struct hg_plot *p)
+{
+    struct hg_buf label = HG_BUF_INIT;
+    const char *law = NULL;
+
+    for (size_t i = 0; i < t->series.n; i++) {
+        const struct hg_series *from = &t->series.items[i];
+        const struct hg_estimate *e = &from->prediction.speedup;
+        struct hg_plot_series *s;
+
+        if (!from->has_prediction || from->n_points == 0 || isnan(e->value))
+            continue;
+        hg_plot_label(r, t, from->points[0], false, &label);
+        s = hg_plot_find_series(p, hg_buf_str(&label));
+        if (!s || s->points.n == 0)
+            continue;
+        s->has_prediction = true;
+        s->prediction = (struct hg_plot_point){ .x = from->prediction.p,
+                                                .y = e->value,
+                                                .low = e->has_interval ? e->low : NAN,
+                                                .high = e->has_interval ? e->high : NAN };
+        law = from->prediction.law;
+    }
+    if (law) {
+        hg_buf_clear(&label);
+        hg_buf_printf(&label, "hollow: predicted by %s", law);
+        hg_plot_note(p, hg_buf_str(&label));
+    }
+    hg_buf_done(&label);
+}
+
 /* Against devices in units of the baseline's, where the ideal is the diagonal whatever it ran on. */
 static int add_scaling(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
                        struct hg_plots *plots)
@@ -317,6 +349,8 @@ static int add_scaling(const struct hg_report *r, size_t table, enum hg_plot_kin
             qsort(series->points.items, series->points.n, sizeof *series->points.items,
                   compare_points);
     }
+    if (kind == HG_PLOT_SPEEDUP && more)
+        add_predictions(r, t, p);
     if (left_out && more)
         hg_plot_note(p, "without places that are oversubscribed or not like their baseline");
     hg_buf_done(&label);

@@ -41,6 +41,8 @@ struct hg_plot_series {
         struct hg_plot_point *items;
         size_t n, cap;
     } points;
+    bool has_prediction; /* what a law says of more devices: drawn hollow and dotted */
+    struct hg_plot_point prediction;
 };
 
 struct hg_plot_tick {

@@ -79,21 +79,26 @@ struct range {
     double x_low, x_high, y_low, y_high;
 };
 
+static void widen(const struct hg_plot *p, const struct hg_plot_point *q, struct range *r)
+{
+    r->x_low = smaller(r->x_low, p->bars ? q->low : q->x);
+    r->x_high = larger(r->x_high, p->bars ? q->high : q->x);
+    if (p->bars)
+        return;
+    r->y_low = smaller(smaller(r->y_low, q->y), q->low);
+    r->y_high = larger(larger(r->y_high, q->y), q->high);
+}
+
 static struct range find_range(const struct hg_plot *p)
 {
     struct range r = { NAN, NAN, NAN, NAN };
 
-    for (size_t s = 0; s < p->series.n; s++)
-        for (size_t i = 0; i < p->series.items[s].points.n; i++) {
-            const struct hg_plot_point *q = &p->series.items[s].points.items[i];
-
-            r.x_low = smaller(r.x_low, p->bars ? q->low : q->x);
-            r.x_high = larger(r.x_high, p->bars ? q->high : q->x);
-            if (p->bars)
-                continue;
-            r.y_low = smaller(smaller(r.y_low, q->y), q->low);
-            r.y_high = larger(larger(r.y_high, q->y), q->high);
-        }
+    for (size_t s = 0; s < p->series.n; s++) {
+        for (size_t i = 0; i < p->series.items[s].points.n; i++)
+            widen(p, &p->series.items[s].points.items[i], &r);
+        if (p->series.items[s].has_prediction)
+            widen(p, &p->series.items[s].prediction, &r);
+    }
     return r;
 }
 
@@ -196,12 +201,14 @@ static void place_labels(struct hg_plot *p)
     }
     for (size_t s = 0; s < p->series.n; s++) {
         struct hg_plot_series *series = &p->series.items[s];
+        const struct hg_plot_point *last;
 
         series->label_at = NAN;
         if (series->points.n == 0 || (series->points.n == 1 && p->lines && label_point(p, series)))
             continue;
-        series->label_at = p->lines ? fraction(&p->y, series->points.items[series->points.n - 1].y)
-                                    : 1 - LABEL_GAP * (double)s;
+        last = series->has_prediction ? &series->prediction
+                                      : &series->points.items[series->points.n - 1];
+        series->label_at = p->lines ? fraction(&p->y, last->y) : 1 - LABEL_GAP * (double)s;
         sorted[n++] = series;
     }
     qsort(sorted, n, sizeof(struct hg_plot_series *), compare_heights);

@@ -32,6 +32,7 @@ static const char *const colours[HG_PLOT_COLOURS] = {
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A3B00",
 };
 static const int shapes[HG_PLOT_COLOURS] = { 7, 5, 9, 13, 11, 1, 15, 2 };
+static const int hollow_shapes[HG_PLOT_COLOURS] = { 6, 4, 8, 12, 10, 1, 14, 2 };
 
 static bool is_plain(unsigned char c)
 {
@@ -55,15 +56,13 @@ static void append_string(const char *text, size_t columns, struct hg_buf *out)
     hg_buf_done(&clean);
 }
 
+/* Ten digits: more than paper shows, fewer than differ between machines. */
 static void append_number(double v, struct hg_buf *out)
 {
-    char text[32];
-
-    if (!isfinite(v)) {
+    if (isfinite(v))
+        hg_buf_printf(out, "%.10g", v);
+    else
         hg_buf_puts(out, "NaN");
-        return;
-    }
-    hg_buf_append(out, text, hg_text_number_format(v, text));
 }
 
 /* ---- Paper ---- */
@@ -238,6 +237,15 @@ static void append_point_labels(const struct hg_plot_series *s, struct hg_buf *o
     }
 }
 
+static void append_row(const double *row, size_t n, struct hg_buf *out)
+{
+    for (size_t k = 0; k < n; k++) {
+        hg_buf_puts(out, k ? " " : "");
+        append_number(row[k], out);
+    }
+    hg_buf_puts(out, "\n");
+}
+
 /* x y low high, and a last column: y where the line passes (the best of each x). */
 static void append_curve_data(const struct hg_plot_series *s, size_t number, struct hg_buf *out)
 {
@@ -247,13 +255,20 @@ static void append_curve_data(const struct hg_plot_series *s, size_t number, str
         bool best = i + 1 == s->points.n || s->points.items[i + 1].x != q->x;
         const double row[] = { q->x, q->y, q->low, q->high, best ? q->y : NAN };
 
-        for (size_t k = 0; k < 5; k++) {
-            hg_buf_puts(out, k ? " " : "");
-            append_number(row[k], out);
-        }
-        hg_buf_puts(out, "\n");
+        append_row(row, 5, out);
     }
     hg_buf_puts(out, "EOD\n");
+    if (s->has_prediction) {
+        const struct hg_plot_point *last = &s->points.items[s->points.n - 1];
+        const double from[] = { last->x, last->y, NAN, NAN };
+        const double to[] = { s->prediction.x, s->prediction.y, s->prediction.low,
+                              s->prediction.high };
+
+        hg_buf_printf(out, "$p%zu << EOD\n", number);
+        append_row(from, 4, out);
+        append_row(to, 4, out);
+        hg_buf_puts(out, "EOD\n");
+    }
 }
 
 /* Dashes tell series apart that share a colour, and print. */
@@ -277,6 +292,21 @@ static void append_curve(const struct hg_plot *p, size_t number, struct hg_buf *
                       colour, shape);
 }
 
+/* Dotted from the last point, hollow where it ends. */
+static void append_prediction(size_t number, struct hg_buf *out)
+{
+    const char *colour = colours[number % HG_PLOT_COLOURS];
+
+    hg_buf_printf(out,
+                  ", \\\n     $p%zu using 1:2 with lines dashtype 3 linecolor rgb \"%s\""
+                  ", \\\n     $p%zu using 1:2:3:4 every ::1 with yerrorbars linecolor rgb \"%s\" "
+                  "pointtype %d pointsize 0.8"
+                  ", \\\n     $p%zu using 1:2 every ::1 with points linecolor rgb \"%s\" "
+                  "pointtype %d pointsize 0.8",
+                  number, colour, number, colour, hollow_shapes[number % HG_PLOT_COLOURS], number,
+                  colour, hollow_shapes[number % HG_PLOT_COLOURS]);
+}
+
 static void append_curves(const struct hg_plot *p, const struct paper *a, struct hg_buf *out)
 {
     for (size_t s = 0; s < p->series.n; s++) {
@@ -287,6 +317,9 @@ static void append_curves(const struct hg_plot *p, const struct paper *a, struct
     hg_buf_puts(out, "set datafile missing \"NaN\"\nplot ");
     for (size_t s = 0; s < p->series.n; s++)
         append_curve(p, s, out);
+    for (size_t s = 0; s < p->series.n; s++)
+        if (p->series.items[s].has_prediction)
+            append_prediction(s, out);
     hg_buf_puts(out, "\n");
 }
 

@@ -202,6 +202,19 @@ static void append_interval(const struct canvas *c, const struct hg_plot_point *
                   at_y(c, q->high));
 }
 
+static void append_prediction(const struct canvas *c, const struct hg_plot_series *s, size_t number)
+{
+    const struct hg_plot_point *from = &s->points.items[s->points.n - 1], *to = &s->prediction;
+
+    hg_buf_printf(c->out,
+                  "<path class=\"line\" stroke-dasharray=\"2 4\" d=\"M%.1f %.1fL%.1f %.1f\"/>",
+                  at_x(c, from->x), at_y(c, from->y), at_x(c, to->x), at_y(c, to->y));
+    append_interval(c, to);
+    hg_buf_puts(c->out, "<g class=\"hollow\">");
+    append_mark(c->out, number, at_x(c, to->x), at_y(c, to->y));
+    hg_buf_puts(c->out, "</g>");
+}
+
 static void append_curve(const struct canvas *c, size_t number)
 {
     const struct hg_plot *p = c->p;
@@ -215,6 +228,8 @@ static void append_curve(const struct canvas *c, size_t number)
         append_interval(c, &s->points.items[i]);
         append_mark(c->out, number, at_x(c, s->points.items[i].x), at_y(c, s->points.items[i].y));
     }
+    if (s->has_prediction)
+        append_prediction(c, s, number);
     if (!isnan(s->label_at))
         append_mark(c->out, number, c->right + 12, y);
     hg_buf_puts(c->out, "</g>\n");

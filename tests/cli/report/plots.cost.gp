@@ -14,37 +14,37 @@ set bmargin at screen 0.18182
 set xrange [0:428.95548]
 set xtics nomirror scale 0.5 ("0" 0, "100" 100, "200" 200, "300" 300, "400" 400)
 set xlabel "train\137s, seconds"
-set yrange [0:0.40781280000000003]
-set ytics nomirror scale 0.5 ("0.0" 0, "0.1" 0.1, "0.2" 0.2, "0.3" 0.30000000000000004, "0.4" 0.4)
+set yrange [0:0.4078128]
+set ytics nomirror scale 0.5 ("0.0" 0, "0.1" 0.1, "0.2" 0.2, "0.3" 0.3, "0.4" 0.4)
 set ylabel "device-hours"
 set label "single" at screen 0.86472,0.88430 left offset character 1,0 point pointtype 7 linecolor rgb "#0072B2"
-set label "1×1" at 397.181,0.11380027777777778 left offset character 0.8,0.5
+set label "1×1" at 397.181,0.1138002778 left offset character 0.8,0.5
 $s0 << EOD
-397.181 0.11380027777777778 NaN NaN 0.11380027777777778
+397.181 0.1138002778 NaN NaN 0.1138002778
 EOD
 set label "ddp" at screen 0.86472,0.84566 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
-set label "1×2" at 208.991,0.12332833333333335 left offset character 0.8,0.5
-set label "2×2" at 110.373,0.13819222222222222 left offset character 0.8,0.5
-set label "4×4" at 35.804,0.24801777777777778 left offset character 0.8,0.5
+set label "1×2" at 208.991,0.1233283333 left offset character 0.8,0.5
+set label "2×2" at 110.373,0.1381922222 left offset character 0.8,0.5
+set label "4×4" at 35.804,0.2480177778 left offset character 0.8,0.5
 $s1 << EOD
-208.991 0.12332833333333335 NaN NaN 0.12332833333333335
-110.373 0.13819222222222222 NaN NaN 0.13819222222222222
-35.804 0.24801777777777778 NaN NaN 0.24801777777777778
+208.991 0.1233283333 NaN NaN 0.1233283333
+110.373 0.1381922222 NaN NaN 0.1381922222
+35.804 0.2480177778 NaN NaN 0.2480177778
 EOD
 set label "fsdp" at screen 0.86472,0.80702 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
-set label "2×2" at 132.834,0.1631488888888889 left offset character 0.8,0.5
-set label "4×4" at 59.082,0.35147555555555554 left offset character 0.8,0.5
+set label "2×2" at 132.834,0.1631488889 left offset character 0.8,0.5
+set label "4×4" at 59.082,0.3514755556 left offset character 0.8,0.5
 $s2 << EOD
 224.042 0.13169 NaN NaN 0.13169
-132.834 0.1631488888888889 NaN NaN 0.1631488888888889
-59.082 0.35147555555555554 NaN NaN 0.35147555555555554
+132.834 0.1631488889 NaN NaN 0.1631488889
+59.082 0.3514755556 NaN NaN 0.3514755556
 EOD
 set label "deepspeed" at screen 0.86472,0.76839 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
-set label "4×4" at 64.961,0.37760444444444446 left offset character 0.8,0.5
+set label "4×4" at 64.961,0.3776044444 left offset character 0.8,0.5
 $s3 << EOD
-233.221 0.13678944444444444 NaN NaN 0.13678944444444444
-140.571 0.17174555555555554 NaN NaN 0.17174555555555554
-64.961 0.37760444444444446 NaN NaN 0.37760444444444446
+233.221 0.1367894444 NaN NaN 0.1367894444
+140.571 0.1717455556 NaN NaN 0.1717455556
+64.961 0.3776044444 NaN NaN 0.3776044444
 EOD
 set datafile missing "NaN"
 plot $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \

@@ -1,46 +1,59 @@
 # Made by hpcgrid report; gnuplot 5.4 or later draws it.
 set encoding utf8
-set terminal svg noenhanced size 720,462 font "sans-serif,14" background "#ffffff"
+set terminal svg noenhanced size 720,484 font "sans-serif,14" background "#ffffff"
 set output "speedup.svg"
-set label "plots: speedup" at screen 0.01667,0.95671 left
+set label "plots: speedup" at screen 0.01667,0.95868 left
+set label "hollow: predicted by USL" at screen 0.01667,0.02893 left textcolor rgb "#505050"
 unset key
 set border 3
 set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
 set lmargin at screen 0.10556
 set rmargin at screen 0.83694
-set tmargin at screen 0.87879
-set bmargin at screen 0.14286
-set xrange [1:16.0016]
+set tmargin at screen 0.88430
+set bmargin at screen 0.18182
+set xrange [1:32.0032]
 set logscale x 2
-set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16)
+set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)
 set xlabel "devices / devices of the baseline"
-set yrange [1:16.0016]
+set yrange [1:32.0032]
 set logscale y 2
-set ytics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16)
+set ytics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)
 set ylabel "speedup"
-set arrow 1 from 1,1 to 16,16 nohead back linecolor rgb "#606060" dashtype 2
-set label "ideal" at 16,16 right offset character -3,-0.6
+set arrow 1 from 1,1 to 32,32 nohead back linecolor rgb "#606060" dashtype 2
+set label "ideal" at 32,32 right offset character -3,-0.6
 set label "single" at 1,1 left offset character 0.8,0.5
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set label "ddp" at screen 0.86472,0.78157 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "ddp" at screen 0.86472,0.75141 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
 $s1 << EOD
-2 1.9004693982037502 1.865398929652781 1.9506346476705412 1.9004693982037502
-4 3.5985340617723534 3.501024699448962 3.6712412095765172 3.5985340617723534
-16 11.093201876885264 10.833549726853493 11.306932673018135 11.093201876885264
+2 1.900469398 1.86539893 1.950634648 1.900469398
+4 3.598534062 3.501024699 3.67124121 3.598534062
+16 11.09320188 10.83354973 11.30693267 11.09320188
 EOD
-set label "fsdp" at screen 0.86472,0.64863 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+$p1 << EOD
+16 11.09320188 NaN NaN
+32 16.6121774 14.9141332 18.74656159
+EOD
+set label "fsdp" at screen 0.86472,0.60941 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
 $s2 << EOD
-2 1.7727970648360574 1.7233311494091497 1.8263990312956357 1.7727970648360574
-4 2.9900552569372296 2.911905597011086 3.0901279053861512 2.9900552569372296
-16 6.722538167292915 6.550160071212289 6.888125528919849 6.722538167292915
+2 1.772797065 1.723331149 1.826399031 1.772797065
+4 2.990055257 2.911905597 3.090127905 2.990055257
+16 6.722538167 6.550160071 6.888125529 6.722538167
 EOD
-set label "deepspeed" at screen 0.86472,0.60815 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+$p2 << EOD
+16 6.722538167 NaN NaN
+32 8.244617431 7.335423048 9.411080727
+EOD
+set label "deepspeed" at screen 0.86472,0.57077 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
 $s3 << EOD
-2 1.703024170207657 1.6422513876097709 1.7581408276770616 1.703024170207657
-4 2.8254832077740075 2.7649816867430337 2.888332865354959 2.8254832077740075
-16 6.1141454103231165 5.977748009691559 6.307637905326515 6.1141454103231165
+2 1.70302417 1.642251388 1.758140828 1.70302417
+4 2.825483208 2.764981687 2.888332865 2.825483208
+16 6.11414541 5.97774801 6.307637905 6.11414541
+EOD
+$p3 << EOD
+16 6.11414541 NaN NaN
+32 7.294490293 6.21020273 8.837497706
 EOD
 set datafile missing "NaN"
 plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
@@ -54,4 +67,13 @@ plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linec
      $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
      $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
      $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
-     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8
+     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8, \
+     $p1 using 1:2 with lines dashtype 3 linecolor rgb "#D55E00", \
+     $p1 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#D55E00" pointtype 4 pointsize 0.8, \
+     $p1 using 1:2 every ::1 with points linecolor rgb "#D55E00" pointtype 4 pointsize 0.8, \
+     $p2 using 1:2 with lines dashtype 3 linecolor rgb "#009E73", \
+     $p2 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#009E73" pointtype 8 pointsize 0.8, \
+     $p2 using 1:2 every ::1 with points linecolor rgb "#009E73" pointtype 8 pointsize 0.8, \
+     $p3 using 1:2 with lines dashtype 3 linecolor rgb "#CC79A7", \
+     $p3 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#CC79A7" pointtype 12 pointsize 0.8, \
+     $p3 using 1:2 every ::1 with points linecolor rgb "#CC79A7" pointtype 12 pointsize 0.8
