@@ -59,3 +59,10 @@ allowed() {
     command -v clang-format >/dev/null || skip "clang-format is not installed"
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run --Werror
 }
+
+@test "no test hides a failure behind a bare !" {
+    # set -e does not see `! command`: the line would pass whatever happens
+    found=$(grep -nE '^[[:space:]]*! ' $(git ls-files 'tests/*.bats' 'tests/*.bash') | grep -v '||' || true)
+    echo "$found"
+    [ -z "$found" ]
+}

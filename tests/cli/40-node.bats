@@ -201,8 +201,8 @@ END
     grep -q '"peak": 7' "$file"
     grep -q '"cudnn": "9"' "$file"
     grep -q '"seq_len": 384' "$file"
-    ! grep -q forged "$file"
-    ! grep -q '"user_s": -1' "$file"
+    if grep -q forged "$file"; then return 1; fi
+    if grep -q '"user_s": -1' "$file"; then return 1; fi
     [[ "$(result wall_s)" != 1e9 ]]
 }
 

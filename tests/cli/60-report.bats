@@ -92,7 +92,7 @@ set_of() { # RESULTS [MEMBERS]: a result set with this text as its results
     done
     same_as_golden quickstart.numbers.pivot.csv "$data/quickstart.json" --format csv --pivot --numbers comma
     same_as_golden lab-mnist-rnn.durations.text "$labs/lab-mnist-rnn.json" --ranks --numbers durations
-    ! grep -E '[0-9]\.[0-9]' <(sed 's/^quickstart;.*;ok;//; s/"[^"]*"//g; s/;1\.[01];/;;/g' "$golden/quickstart.numbers.csv")
+    if grep -E '[0-9]\.[0-9]' <(sed 's/^quickstart;.*;ok;//; s/"[^"]*"//g; s/;1\.[01];/;;/g' "$golden/quickstart.numbers.csv"); then return 1; fi
     LC_ALL=C "$hpcgrid" report "$labs/lab-strategies.json" --numbers locale | grep -q 186.62
     run --separate-stderr env LC_ALL=tlh_KX "$hpcgrid" report "$labs/lab-strategies.json" --numbers locale
     [ "$status" -eq 4 ]
@@ -317,7 +317,7 @@ EOT
     "$hpcgrid" report set.json -f md >md
     "$hpcgrid" report set.json -f csv >csv
     "$hpcgrid" report set.json -f latex >tex
-    ! grep -q $'\033' text md tex
+    if grep -q $'\033' text md tex; then return 1; fi
     grep -qF '\textless{}b\textgreater{}\textbar{}' tex
     [ "$(grep -c '^| 1 |' md)" -eq 1 ]
     grep -qF '&lt;b>\|' md
@@ -327,6 +327,46 @@ import csv
 rows = list(csv.DictReader(open("csv", newline="")))
 assert len(rows) == 2 and rows[0]["strategy"].startswith("'=1+1,\"a\"\n<b>|"), rows
 PY
+}
+
+# Names that are something else in one of the forms: markup, formulas, LaTeX, control characters, directions of writing.
+bad_names() {
+    jq -n '{schema: "hpcgrid-results/1", name: "a\u202eb_<i>&\u0007", baseline: {nodes: 1}, results: [
+        ("\u05d0\u05d1\u05d2", "<script>alert(1)</script>", "=HYPERLINK(\"x\")", "+1+1", "-a", "@SUM(A1)", "\t=1", "\uff1d1+1", "\\input{x}", "$x_1^2$ 50% #~", "a|b`c`*d*[e](f)",
+         "\u001b[31mred", "a\nb\r\nc", "\u202etxt.exe", "\u2028x\u200f", "\"q\", 1", "\u0000"[0:0] + "plain", "{{title}}") as $s
+        | (1, 2) as $n | {cell: {nodes: $n, strategy: $s}, train_s: (10 / $n), wall_s: 11, init_s: 1, ranks: [{rank: 0, host: $s, real_s: 1}], env: {cpu: $s}}]}'
+}
+
+@test "bad names stay names in every form" {
+    bad_names >set.json
+    columns='--rows nodes --columns strategy'
+    for form in text md latex html; do
+        "$hpcgrid" report set.json $columns --format $form >$form
+        "$hpcgrid" report set.json --rows strategy --columns nodes --format $form >>$form
+    done
+    "$hpcgrid" report set.json --ranks >>text
+    "$hpcgrid" report set.json --ranks --format md >>md
+    "$hpcgrid" report set.json $columns --plot speedup --format gp >gp
+    printf '{{title}}{{#results}}{{cell.strategy}}{{/results}}{{#facts}}{{value}}{{/facts}}' >t.txt
+    "$hpcgrid" report set.json --template t.txt >template
+    for form in text md latex html gp template; do
+        [ -s $form ]
+        # no control characters but ends of lines, nothing that turns what stands beside it
+        if LC_ALL=C.UTF-8 grep -nP '[\x00-\x08\x0b-\x1f\x7f]|[\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]' $form; then return 1; fi
+        LC_ALL=C.UTF-8 grep -q "$(printf '\u05d0\u05d1\u05d2')" $form # letters stay what they are
+    done
+    [ "$(grep -o '<script' html | wc -l)" -eq 2 ] # one a page, its own
+    if grep -qE '(^|[^\\])(\$x|#~|50%)|\\input' latex; then return 1; fi
+    if grep -E '^\|.*[^\\](\*d|\[e|`c)' md; then return 1; fi
+    "$hpcgrid" report set.json --format csv >csv
+    "$hpcgrid" report set.json --format csv --pivot --rows strategy --columns nodes >pivot
+    "$hpcgrid" report set.json --format csv --ranks >ranks
+    # no field begins a formula
+    for file in csv pivot ranks; do
+        if LC_ALL=C grep -aP '(^|,)"?([=@\t]|\+1|-a|\xef\xbc\x9d)' $file; then return 1; fi
+    done
+    "$hpcgrid" report set.json --format json | jq -e --slurpfile set set.json \
+        '[.tables[].points[].column.strategy] | unique == ([$set[0].results[].cell.strategy] | unique)'
 }
 
 # A run without Slurm: a plan written by hand, its cells run by the node side; the third fails, the

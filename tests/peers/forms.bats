@@ -14,7 +14,7 @@ compile() { # PACKAGE... <body: the text of doc.pdf in the file "text"
     { echo '\documentclass{article}\usepackage[T1]{fontenc}'; printf '\\usepackage{%s}\n' "$@"
       echo '\begin{document}'; cat; echo '\end{document}'; } >doc.tex
     pdflatex -interaction=nonstopmode -halt-on-error doc.tex >log </dev/null || { grep -A5 '^!' log; return 1; }
-    ! grep -E 'Undefined|Missing|Package siunitx Error' log
+    if grep -E 'Undefined|Missing|Package siunitx Error' log; then return 1; fi
     pdftotext -layout doc.pdf text
 }
 
@@ -42,7 +42,7 @@ bad_names() {
     bad_names >set.json
     "$hpcgrid" report set.json --rows strategy --columns nodes --format latex >table.tex
     compile booktabs siunitx <table.tex
-    ! grep -q 'root:' text
+    if grep -q 'root:' text; then return 1; fi
     grep -qF '50%_&#' text
     grep -qF '\input{/etc/passwd}' text
     "$hpcgrid" report set.json --rows nodes --columns strategy --format latex >table.tex
