@@ -298,8 +298,8 @@ static void compare_results(struct notes *notes, struct hg_point *p, const struc
 /* ---- What they ran on ---- */
 
 /* Members of a result's `env` that say on what it ran. */
-static const char *const env_keys[] = { "gpu",   "cpu",    "driver", "cuda",  "nccl",
-                                        "cudnn", "cublas", "mpi",    "kernel" };
+static const char *const env_keys[] = { "gpu",   "cpu",    "driver", "cuda",   "nccl",
+                                        "cudnn", "cublas", "mpi",    "kernel", "modules" };
 
 /* Numbers of `env` that drift by themselves: said when they differ by more than this part. */
 #define CLOCK_TOLERANCE 0.02

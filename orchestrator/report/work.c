@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "report/build.h"
 
 /* Members that multiply to an amount of work, of a cell or of what a result says of itself. */
@@ -43,6 +44,8 @@ static double ratio_of(const struct hg_result *own, const struct hg_result *base
     const json_t *a = hg_build_comparable(own, key), *b = hg_build_comparable(base, key);
 
     if (!a && !b)
+        return 1;
+    if (a && b && !json_is_number(a) && hg_json_equal(a, b)) /* "size": "large" */
         return 1;
     *found = true;
     return number_of(own, key) / number_of(base, key);

@@ -416,6 +416,22 @@ END
     grep -q "<title>hand/001</title>" "$run_dir/tables/report.html"
 }
 
+@test "a run is priced as its site says, and followed over all runs of its name" {
+    make_run
+    jq -n '{name: "here", currency: "EUR", hardware: {cpu: {gpus_per_node: 0, price_per_hour: 36}}}' >"$run_dir/site.json"
+    "$hpcgrid" report hand --format json >out.json || true
+    jq -e '.currency == "EUR" and ([.tables[0].points[] | select(.cost)] | length == 2 and all(.cost > 0 and (.cost - 36 * .device_hours | fabs) < 1e-9))' out.json
+    jq -e '.listings[] | select(.name == "spent") | .rows[0] | .attempts == 3 and .lost_attempts == 1' out.json
+    run "$hpcgrid" history hand
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"one set of results is no history"* ]]
+    cp -r "$run_dir" "$HPCGRID_REPORTS/hand/003"
+    run --separate-stderr "$hpcgrid" history hand
+    echo "$output"
+    [ "$status" -eq 0 ] # what never worked is no news
+    [[ "${lines[0]}" == "hand/001 to hand/003 · 2 sets, 2 cells: 2 steady" ]]
+}
+
 @test "a damaged result file does not hide the others" {
     make_run
     truncate -s 100 "$run_dir/cells/x-2-ring/0.0/result.json"

@@ -2,3 +2,4 @@
 # Programs that ./dev test --peers installs: a browser, TeX, R, PyPI's packages ($HPCGRID_PEERS).
 hg_add_bats(peers/page.bats peers 300)
 hg_add_bats(peers/forms.bats peers 300)
+hg_add_bats(peers/figures.bats peers 300)
