@@ -5,11 +5,24 @@
 #include <stdio.h>
 
 #include "model/grid.h"
+#include "plan/batch.h"
 
 void hg_cmd_warn(const struct hg_cells_count *count)
 {
     for (size_t i = 0; i < count->n_warnings; i++)
         fprintf(stderr, "%s\n", count->warnings[i]);
+}
+
+void hg_cmd_show_skips(const struct hg_plan *plan)
+{
+    size_t shown = plan->skips.n < SKIPS_SHOWN ? plan->skips.n : SKIPS_SHOWN;
+
+    for (size_t i = 0; i < shown; i++)
+        fprintf(stderr, "warning: cell %s is skipped: %s\n", plan->skips.items[i].id,
+                plan->skips.items[i].why);
+    if (plan->skips.n > shown)
+        fprintf(stderr, "warning: %zu more cells are skipped for want of memory\n",
+                plan->skips.n - shown);
 }
 
 const char *hg_cmd_fate_word(enum hg_cell_fate fate)

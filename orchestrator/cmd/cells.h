@@ -9,6 +9,12 @@
 /* Print the warnings of a walk, one a line, to stderr. */
 void hg_cmd_warn(const struct hg_cells_count *count);
 
+#define SKIPS_SHOWN 20 /* cells listed one by one */
+
+/* Say which cells a plan leaves out, on stderr. */
+struct hg_plan;
+void hg_cmd_show_skips(const struct hg_plan *plan);
+
 /* What happened to the cells, as lines "made 36  /axes 33, /include/0 3" on stdout. */
 void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *count);
 

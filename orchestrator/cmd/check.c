@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cmd/cells.h"
+#include "plan/fit.h"
 #include "plan/preflight.h"
 
 static const char *site;
@@ -35,6 +36,44 @@ static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count
     putchar('\n');
 }
 
+/* ---- What fits ---- */
+
+struct fits {
+    struct hg_fit *fit;
+    size_t fitting, skipped;
+};
+
+static int look_at_cell(const struct hg_cell *cell, void *context)
+{
+    struct fits *f = context;
+    const char *why = cell->fate == HG_CELL_RUNS ? hg_fit_why(f->fit, cell->members) : "";
+
+    if (cell->fate != HG_CELL_RUNS)
+        return 0;
+    if (!why[0])
+        f->fitting++;
+    else if (f->skipped++ < SKIPS_SHOWN)
+        fprintf(stderr, "warning: cell %s would be skipped: %s\n", cell->id, why);
+    return 0;
+}
+
+static int look_at_memory(const struct hg_matrix *m, struct hg_errs *errs)
+{
+    struct fits f = { .fit = hg_fit_make(m, NULL, errs) };
+    int rc =
+        f.fit ? hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, look_at_cell, &f, NULL, errs)
+              : -1;
+
+    if (f.skipped > SKIPS_SHOWN)
+        fprintf(stderr, "warning: %zu more cells would be skipped for want of memory\n",
+                f.skipped - SKIPS_SHOWN);
+    if (rc == 0 && f.skipped && !f.fitting)
+        rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
+                        "nothing is left to run: no cell fits its device");
+    hg_fit_free(f.fit);
+    return rc;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
@@ -47,7 +86,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
         hg_cmd_warn(&count);
         print_verdict(m, &count);
-        rc = data_check ? hg_preflight_data(m, NULL, errs) : 0;
+        rc = look_at_memory(m, errs);
+        if (rc == 0 && data_check)
+            rc = hg_preflight_data(m, NULL, errs);
     }
     hg_cells_count_done(&count);
     hg_matrix_free(m);

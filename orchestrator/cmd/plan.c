@@ -157,7 +157,7 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
 {
     size_t unpriced;
     double hours = total_hours(plan, &unpriced);
-    json_t *batches = json_array();
+    json_t *batches = json_array(), *skipped = json_array();
     json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site", site_name,
                           "cells", (json_int_t)plan->cells, "submissions",
                           (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
@@ -167,6 +167,10 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
     for (size_t i = 0; i < plan->n; i++)
         json_array_append_new(batches, batch_json(&plan->items[i]));
     json_object_set_new(o, "batches", batches);
+    for (size_t i = 0; i < plan->skips.n; i++)
+        json_array_append_new(skipped, json_pack("{s:s, s:s}", "id", plan->skips.items[i].id,
+                                                 "reason", plan->skips.items[i].why));
+    json_object_set_new(o, "skipped", skipped);
     hg_json_dump(o, HG_JSON_INDENT, &out);
     puts(hg_buf_str(&out));
     hg_buf_done(&out);
@@ -195,6 +199,7 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
 static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
 {
     hg_cmd_warn(&plan->count);
+    hg_cmd_show_skips(plan);
     if (out_dir && save(plan, m, err) < 0)
         return -1;
     if (as_json) {

@@ -233,6 +233,7 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
     err = (struct hg_err)HG_ERR_INIT;
     if (!s->plan)
         return -1;
+    hg_cmd_show_skips(s->plan);
     if (s->plan->reshaped)
         hg_warn("%zu of this run's cells ask for other resources now, but not all of their batch; "
                 "they keep what they had (--new begins a new run)",

@@ -33,10 +33,14 @@ struct text {
     char scratch[32];
 };
 
+#define REASONS_MAX 3
+
 struct walk {
     const struct hg_matrix *m;
     const struct hg_grid *g;
     unsigned flags;
+    char reasons[REASONS_MAX][160]; /* why cells cannot run: the first few different ones */
+    size_t n_reasons;
     int (*visit)(const struct hg_cell *cell, void *context);
     void *context;
     struct hg_cells_count *count;
@@ -514,6 +518,17 @@ static int treat_standing(struct walk *w, struct made *cell)
     return w->emit ? hand_out(w, cell, fate, false, base) : 0;
 }
 
+/* A cell cannot run. */
+static void note_reason(struct walk *w, const char *why)
+{
+    w->count->skipped++;
+    for (size_t i = 0; i < w->n_reasons; i++)
+        if (strncmp(w->reasons[i], why, sizeof w->reasons[i] - 1) == 0)
+            return;
+    if (w->n_reasons < REASONS_MAX)
+        snprintf(w->reasons[w->n_reasons++], sizeof w->reasons[0], "%s", why);
+}
+
 static int treat_cell(struct walk *w, size_t source, unsigned long long round)
 {
     size_t size = w->g->columns.n * sizeof *w->placed;
@@ -531,7 +546,8 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     if (w->collect) {
         w->count->made++;
         w->count->by_source[source]++;
-        w->count->skipped += cell->outcome.fate == HG_CELL_SKIPPED;
+        if (cell->outcome.fate == HG_CELL_SKIPPED)
+            note_reason(w, cell->outcome.why);
         if (cell->outcome.fate == HG_CELL_EXCLUDED) {
             w->count->excluded++;
             w->count->by_rule[cell->outcome.rule]++;
@@ -686,8 +702,12 @@ static void describe_nothing(const struct walk *w, struct hg_buf *out)
             hg_buf_printf(out, "%s%s removes %llu", out->len ? ", " : "",
                           w->g->rules.items[i].pointer, (unsigned long long)w->count->by_rule[i]);
     if (w->count->skipped)
-        hg_buf_printf(out, "%s%llu cannot run (hpcgrid expand lists why)", out->len ? ", " : "",
+        hg_buf_printf(out, "%s%llu cannot run (", out->len ? ", " : "",
                       (unsigned long long)w->count->skipped);
+    for (size_t i = 0; i < w->n_reasons; i++)
+        hg_buf_printf(out, "%s%s", i ? "; " : "", w->reasons[i]);
+    if (w->count->skipped)
+        hg_buf_puts(out, w->n_reasons == REASONS_MAX ? "; ...)" : ")");
     if (w->count->unavailable)
         hg_buf_printf(out, "%s%llu need a newer hpcgrid-worker", out->len ? ", " : "",
                       (unsigned long long)w->count->unavailable);

@@ -32,6 +32,7 @@ struct hg_finisher {
     bool *derived;         /* per column, of the last cell */
     uint64_t *uses;        /* per derive rule */
     bool *not_yet;         /* per column: a parameter the worker cannot do yet */
+    bool *option;          /* per column: an option of some strategies only */
     bool *worded;          /* per column: a parameter whose values are names of things */
     hg_value *known_word;  /* per column: the name found available last */
     hg_value site, single; /* defaults */
@@ -106,11 +107,12 @@ static int make_columns(struct hg_finisher *f)
     f->judged = malloc(n * sizeof *f->judged);
     f->derived = calloc(n, sizeof *f->derived);
     f->not_yet = calloc(n, sizeof *f->not_yet);
+    f->option = calloc(n, sizeof *f->option);
     f->worded = calloc(n, sizeof *f->worded);
     f->known_word = malloc(n * sizeof *f->known_word);
     f->uses = calloc(f->g->derives.n + 1, sizeof *f->uses);
-    if (!f->worded || !f->known_word || !f->names || !f->judged || !f->derived || !f->not_yet ||
-        !f->uses)
+    if (!f->option || !f->worded || !f->known_word || !f->names || !f->judged || !f->derived ||
+        !f->not_yet || !f->uses)
         return -1;
     for (size_t i = 0; i < n; i++) {
         const char *name = f->g->columns.items[i].name;
@@ -119,6 +121,7 @@ static int make_columns(struct hg_finisher *f)
         f->names[i] = jv_string(name);
         f->judged[i] = UNKNOWN;
         f->not_yet[i] = f->judge.worker && hg_member_not_yet(name, NULL, &why);
+        f->option[i] = f->judge.worker && hg_param_is_option(name);
         f->worded[i] = f->judge.worker && hg_param_has_words(name);
         f->known_word[i] = UNKNOWN;
         hg_buf_done(&why);
@@ -167,6 +170,7 @@ void hg_finisher_free(struct hg_finisher *f)
     free(f->derived);
     free(f->uses);
     free(f->not_yet);
+    free(f->option);
     free(f->worded);
     free(f->known_word);
     jv_free(f->hw_json);
@@ -676,6 +680,20 @@ static bool above(struct hg_finisher *f, const char *strategy, double n, int lim
                    limit == 1 ? one : many, n);
 }
 
+/* An option that only other strategies have would be refused by the worker. */
+static bool wrong_option(struct hg_finisher *f, const hg_value *values)
+{
+    for (size_t i = HG_KEY_COUNT; i < f->g->columns.n; i++) {
+        const char *name = f->g->columns.items[i].name;
+
+        if (f->option[i] && !hg_value_is_absent(values[i]) &&
+            !hg_strategy_has_option(f->strategy->name, name))
+            return because(f, "strategy %s has no %s, that is an option of %s", f->strategy->name,
+                           name, hg_option_owners(name));
+    }
+    return false;
+}
+
 static bool wrong_for_strategy(struct hg_finisher *f, const hg_value *values)
 {
     double nodes = hg_value_number(values[HG_KEY_NODES]);
@@ -687,6 +705,8 @@ static bool wrong_for_strategy(struct hg_finisher *f, const hg_value *values)
     if (above(f, s->name, nodes, s->max_nodes, "node", "nodes") ||
         above(f, s->name, gpus > 0 ? gpus : tasks, s->max_devices, "device", "devices") ||
         above(f, s->name, tasks, s->max_tasks, "task", "tasks"))
+        return true;
+    if (wrong_option(f, values))
         return true;
     if (s->max_tasks == 1 || gpus_per_node <= 0 || per_node == gpus_per_node)
         return false;

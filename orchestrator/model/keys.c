@@ -93,6 +93,44 @@ const struct hg_strategy *hg_strategy_find(const char *name)
     return NULL;
 }
 
+static const struct {
+    const char *strategy, *name;
+} options[] = {
+#define HG_STRATEGY_OPTION(strategy, parameter) { #strategy, #parameter },
+#include "base/strategy_options.def"
+#undef HG_STRATEGY_OPTION
+};
+#define N_OPTIONS (sizeof options / sizeof *options)
+
+bool hg_param_is_option(const char *name)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if (strcmp(options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+bool hg_strategy_has_option(const char *strategy, const char *name)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if (strcmp(options[i].strategy, strategy) == 0 && strcmp(options[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+const char *hg_option_owners(const char *name)
+{
+    static char out[256];
+    size_t used = 0;
+
+    out[0] = '\0';
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        if (strcmp(options[i].name, name) == 0 && used + 32 < sizeof out)
+            used += (size_t)snprintf(out + used, sizeof out - used, "%s%s", used ? ", " : "",
+                                     options[i].strategy);
+    return out;
+}
+
 static const struct param *find_param(const char *name)
 {
     for (size_t i = 0; i < N_PARAMS; i++)

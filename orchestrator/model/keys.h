@@ -83,6 +83,12 @@ struct hg_strategy {
 };
 const struct hg_strategy *hg_strategy_find(const char *name);
 
+/* Is this parameter an option of only some strategies, and of this one? */
+bool hg_param_is_option(const char *name);
+bool hg_strategy_has_option(const char *strategy, const char *name);
+/* The strategies that have it: "ddp, fsdp". Lent until the next call. */
+const char *hg_option_owners(const char *name);
+
 /* All of them; ends with an entry without a name. */
 extern const struct hg_strategy hg_strategies[];
 

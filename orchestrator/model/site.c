@@ -56,6 +56,9 @@ static const struct hg_field hardware_fields[] = {
       .doc = "cores to ask for with each GPU; absent: Slurm's default" },
     { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
       .doc = "memory to ask for with each GPU: `48G`; absent: Slurm's default" },
+    { "device_mem", HG_J_STRING, offsetof(struct hg_hardware, device_mem), .check = check_size,
+      .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
+             "hpcgrid-worker that would hold more are skipped; absent: not looked at" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
       .doc =
           "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },

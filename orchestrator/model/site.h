@@ -18,6 +18,7 @@ struct hg_hardware {
     long long cores_per_node; /* 0: not said */
     long long cpus_per_gpu;   /* 0: the site's default of Slurm */
     char *mem_per_gpu;        /* "48G"; NULL: not asked for */
+    char *device_mem;         /* "40G": of one GPU, or of a CPU node; NULL: not checked */
     char *backend;            /* "cuda" or "cpu": what hpcgrid-worker computes with */
     char *account;            /* overrides the site's */
     char *qos;

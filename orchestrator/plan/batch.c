@@ -56,6 +56,11 @@ void hg_plan_free(struct hg_plan *plan)
     for (size_t i = 0; i < plan->n; i++)
         hg_batch_done(&plan->items[i]);
     HG_VEC_DONE(plan);
+    for (size_t i = 0; i < plan->skips.n; i++) {
+        free(plan->skips.items[i].id);
+        free(plan->skips.items[i].why);
+    }
+    HG_VEC_DONE(&plan->skips);
     hg_cells_count_done(&plan->count);
     json_decref(plan->workload);
     json_decref(plan->site);

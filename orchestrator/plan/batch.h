@@ -28,6 +28,10 @@ struct hg_batch {
     bool renewed;        /* asks for other resources than the saved script does */
 };
 
+struct hg_skip {
+    char *id, *why;
+};
+
 /* Everything that a run will submit. Saved as plan.json (without ids) plus
  * batches/<n>.{sh,cells.jsonl}; a line of a cells file is {"id", "baseline", "added", "cell"}. */
 struct hg_plan {
@@ -37,7 +41,11 @@ struct hg_plan {
     size_t n, cap;
     struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
     size_t cells;                /* of all batches */
-    size_t renewed;              /* known cells whose batch asks for other resources from now on */
+    struct {
+        struct hg_skip *items;
+        size_t n, cap;
+    } skips;          /* cells that would hold more than their device has */
+    size_t renewed;   /* known cells whose batch asks for other resources from now on */
     size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
@@ -47,7 +55,8 @@ struct hg_plan {
 
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
- * batches. A known batch whose cells all ask for the same other resources now (a longer time, more
+ * batches. New cells that would hold more than their device has are left out and listed in skips; when no cell is left
+ * that is an error (INPUT). A known batch whose cells all ask for the same other resources now (a longer time, more
  * memory) asks for those in submissions to come. NULL on failure. */
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs);

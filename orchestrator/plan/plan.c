@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "model/cell.h"
+#include "plan/fit.h"
 #include "plan/shape.h"
 #include "plan/template.h"
 
@@ -26,6 +27,7 @@ struct make {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     struct hg_plan *plan;
+    struct hg_fit *fit;  /* what fits its device */
     json_t *known;       /* id: index of its batch among known ones */
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
@@ -162,15 +164,29 @@ static void renew_batches(struct make *mk)
     }
 }
 
+static int skip_cell(struct make *mk, const struct hg_cell *cell, const char *why)
+{
+    struct hg_skip *skip = HG_VEC_PUSH(&mk->plan->skips);
+
+    if (!skip)
+        return hg_err_oom(&mk->err);
+    *skip = (struct hg_skip){ strdup(cell->id), strdup(why) };
+    return skip->id && skip->why ? 0 : hg_err_oom(&mk->err);
+}
+
 static int place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
                       const struct hg_shape *shape)
 {
     const json_t *known = json_object_get(mk->known, cell->id);
     const json_t *at = json_object_get(mk->by_shape, key);
+    const char *why;
     struct hg_batch *b;
 
     if (known)
         return note_known(mk, known, key, shape);
+    why = hg_fit_why(mk->fit, cell->members);
+    if (why[0])
+        return skip_cell(mk, cell, why);
     b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
     if (!b || add_cell(b, cell) < 0)
         return hg_err_oom(&mk->err);
@@ -291,6 +307,15 @@ static int copy_known(struct make *mk, const struct hg_plan *known)
     return 0;
 }
 
+static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
+{
+    for (size_t i = 0; i < plan->skips.n; i++)
+        hg_err_set(hg_errs_next(errs), HG_E_INPUT, "cell %s: %s", plan->skips.items[i].id,
+                   plan->skips.items[i].why);
+    return hg_err_set(hg_errs_next(errs), HG_E_INPUT,
+                      "nothing is left to run: no cell fits its device");
+}
+
 static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_errs *errs)
 {
     const struct hg_matrix *m = mk->m;
@@ -302,12 +327,15 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->longest ||
         (known && copy_known(mk, known) < 0))
         return hg_err_oom(&mk->err);
+    mk->fit = hg_fit_make(m, mk->select, errs);
+    if (!mk->fit)
+        return -1;
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs) < 0)
         return -1;
     renew_batches(mk);
-    return 0;
+    return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
 }
 
 /* limits.gpu_hours is a promise, so cells without a time limit break it. */
@@ -353,6 +381,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     for (size_t i = 0; i < mk.n_fresh; i++)
         hg_batch_done(&mk.fresh[i].batch);
     free(mk.fresh);
+    hg_fit_free(mk.fit);
     json_decref(mk.known);
     json_decref(mk.by_shape);
     json_decref(mk.longest);

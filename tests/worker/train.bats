@@ -177,6 +177,10 @@ train() {
     echo '{"strategy": "single", "nodes": 2, "tasks_per_node": 1}' >c.json
     run "$worker" check --config c.json
     [ "$status" -eq 3 ]
+    echo '{"strategy": "fsdp", "nodes": 3000, "tasks_per_node": 1}' >c.json
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *'strategy fsdp cannot cut the 2538 values of unit "head" for 3000 ranks'* ]]
 }
 
 @test "doctor, describe, version and help answer" {

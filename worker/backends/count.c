@@ -90,5 +90,6 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     dev->backend = &c->table;
     dev->precision = precision;
     dev->working = working_type(precision);
+    dev->rounds_rows = strcmp(backend, "cuda") == 0;
     return dev;
 }

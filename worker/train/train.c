@@ -261,6 +261,27 @@ static int meet_others(struct wk_train *t, struct hg_err *err)
     return places ? 0 : -1;
 }
 
+/* What is sharded is cut in as many parts as there are ranks, unit by unit: each must get something. */
+static int check_shards(const struct wk_train *t, struct hg_err *err)
+{
+    const char *name = t->config->strategy;
+    bool shards = strcmp(name, "fsdp") == 0 || strncmp(name, "deepspeed", 9) == 0;
+
+    for (int unit = 0; shards && unit < t->kind->n_units; unit++) {
+        size_t n = 0;
+
+        for (int i = 0; i < t->kind->n_params; i++)
+            n += t->kind->params[i].unit == unit ? wk_param_n(&t->kind->params[i]) : 0;
+        if (n >= (size_t)t->comm->world)
+            continue;
+        hg_err_set(err, HG_E_INPUT,
+                   "strategy %s cannot cut the %zu values of unit \"%s\" for %d ranks", name, n,
+                   t->kind->units[unit], t->comm->world);
+        return hg_err_hint(err, "fewer ranks, or strategy \"ddp\"");
+    }
+    return 0;
+}
+
 /* Model and optimizer. */
 static int choose(struct wk_train *t, struct hg_err *err)
 {
@@ -275,7 +296,7 @@ static int choose(struct wk_train *t, struct hg_err *err)
                                   .clip_norm = c->clip_norm };
     t->optim.kind = wk_optim_get(c->optimizer, err);
     t->kind = make_kind(c, err);
-    return t->optim.kind && t->kind ? 0 : -1;
+    return t->optim.kind && t->kind ? check_shards(t, err) : -1;
 }
 
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
@@ -461,8 +482,7 @@ int wk_train_check(const struct wk_config *c, struct hg_err *err)
     struct wk_train t = { .config = c, .comm = &comm };
     int rc = -1;
 
-    t.kind = make_kind(c, err);
-    if (t.kind && wk_strategy_get(c->strategy, tasks, err) && open_data(&t, err) == 0)
+    if (wk_strategy_get(c->strategy, tasks, err) && choose(&t, err) == 0 && open_data(&t, err) == 0)
         rc = check_last_batch(&t, err);
     wk_train_close(&t);
     return rc;

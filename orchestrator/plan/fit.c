@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan/fit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/proc.h"
+#include "base/text.h"
+#include "model/cell.h"
+#include "plan/preflight.h"
+
+#define COMBINATIONS_MAX 4096
+#define LIMIT_S 60.0
+
+struct hg_fit {
+    const struct hg_matrix *m;
+    const struct hg_selector *select;
+    struct hg_errs *errs;
+    json_t *cells;   /* array: what the worker is asked */
+    json_t *places;  /* text of such a cell: its place in the arrays */
+    json_t *answers; /* array */
+    struct hg_buf why;
+};
+
+/* ---- What matters ---- */
+
+/* Members that do not change what a training holds. */
+static bool is_idle(const char *key)
+{
+    static const char *const idle[] = { "site",   "hardware", "repeat",       "time",      "mem",
+                                        "sbatch", "modules",  "cpus_per_gpu", "container", "seed",
+                                        "lr",     "epochs",   "data",         "backend" };
+
+    for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
+        if (strcmp(idle[i], key) == 0)
+            return true;
+    return key[0] == '_';
+}
+
+static json_t *essence_of(const json_t *members)
+{
+    json_t *o = json_object();
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)members, key, value)
+    {
+        if (!is_idle(key))
+            json_object_set(o, key, value);
+    }
+    return o;
+}
+
+static const struct hg_hardware *hardware_of(const struct hg_fit *f, const json_t *members)
+{
+    const char *name = json_string_value(json_object_get(members, "hardware"));
+
+    return name ? hg_site_find_hardware(f->m->site, name) : NULL;
+}
+
+static double size_of(const char *text)
+{
+    uint64_t bytes = 0;
+
+    return text && hg_text_size_parse(text, &bytes, NULL) == 0 ? (double)bytes : 0;
+}
+
+/* Bytes that a rank of the cell may hold; 0: not said. On a CPU node its tasks share them. */
+static double room_of(const struct hg_fit *f, const json_t *members)
+{
+    const struct hg_hardware *hw = hardware_of(f, members);
+    double room = hw ? size_of(hw->device_mem) : 0, mem;
+    json_int_t tasks = json_integer_value(json_object_get(members, "tasks_per_node"));
+
+    if (!hw || hw->gpus_per_node || room <= 0)
+        return room;
+    mem = size_of(json_string_value(json_object_get(members, "mem")));
+    if (mem > 0 && mem < room)
+        room = mem;
+    return tasks > 1 ? room / (double)tasks : room;
+}
+
+/* ---- Asking ---- */
+
+static int add_combination(struct hg_fit *f, const json_t *members)
+{
+    json_t *essence = essence_of(members);
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = 0;
+
+    hg_json_dump(essence, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    if (text.failed)
+        rc = -1;
+    else if (!json_object_get(f->places, hg_buf_str(&text)))
+        rc = json_object_set_new(f->places, hg_buf_str(&text),
+                                 json_integer((json_int_t)json_array_size(f->cells))) < 0 ||
+                     json_array_append(f->cells, essence) < 0
+                 ? -1
+                 : 0;
+    hg_buf_done(&text);
+    json_decref(essence);
+    return rc;
+}
+
+static int visit(const struct hg_cell *cell, void *context)
+{
+    struct hg_fit *f = context;
+    struct hg_err err = HG_ERR_INIT;
+    int match;
+
+    if (cell->fate != HG_CELL_RUNS || room_of(f, cell->members) <= 0)
+        return 0;
+    match = hg_selector_match(f->select, cell->id, cell->members, &err);
+    if (match <= 0)
+        return hg_errs_add(f->errs, &err);
+    if (add_combination(f, cell->members) < 0)
+        return hg_err_oom(hg_errs_next(f->errs));
+    return json_array_size(f->cells) >= COMBINATIONS_MAX; /* 1 ends the walk */
+}
+
+/* One line of JSON for each cell. */
+static void read_answers(struct hg_fit *f, const char *text)
+{
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+        json_t *answer = json_loadb(line, n, JSON_REJECT_DUPLICATES, NULL);
+
+        json_array_append_new(f->answers, answer ? answer : json_null());
+        line += n + (line[n] == '\n');
+    }
+}
+
+/* What cannot be asked is no mistake of the matrix: the nodes may know more. */
+static void ask(struct hg_fit *f, const char *worker, const char *path)
+{
+    const char *const argv[] = { worker, "predict", "--no-data", "--cells", path, NULL };
+    struct hg_buf out = HG_BUF_INIT, said = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int status = 0;
+
+    if (hg_proc_capture(argv, LIMIT_S, &out, &said, &status, &err) < 0)
+        hg_warn("memory is not looked at: %s", err.text);
+    else if (status)
+        hg_warn("memory is not looked at: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
+                hg_buf_str(&said));
+    else
+        read_answers(f, hg_buf_str(&out));
+    hg_buf_done(&out);
+    hg_buf_done(&said);
+}
+
+static int ask_worker(struct hg_fit *f, struct hg_err *err)
+{
+    char path[] = "/tmp/hpcgrid-cells-XXXXXX";
+    int fd = mkstemp(path), rc = -1;
+    struct hg_buf text = HG_BUF_INIT;
+    char *self = hg_fs_self(err);
+    char *worker = self ? hg_worker_find(self) : NULL;
+
+    hg_json_dump(f->cells, HG_JSON_COMPACT, &text);
+    if (fd < 0 || text.failed || hg_fs_write_all(fd, text.data, text.len) < 0)
+        hg_err_sys(err, "cannot write %s", path);
+    else if (worker)
+        rc = 0;
+    if (rc == 0)
+        ask(f, worker, path);
+    if (fd >= 0) {
+        close(fd);
+        unlink(path);
+    }
+    hg_buf_done(&text);
+    free(worker);
+    free(self);
+    return rc;
+}
+
+struct hg_fit *hg_fit_make(const struct hg_matrix *m, const struct hg_selector *select,
+                           struct hg_errs *errs)
+{
+    struct hg_fit *f = calloc(1, sizeof *f);
+    struct hg_err err = HG_ERR_INIT;
+    bool ours = m->workload.program && strcmp(m->workload.program, "hpcgrid-worker") == 0;
+    int rc = 0;
+
+    if (!f) {
+        hg_err_oom(hg_errs_next(errs));
+        return NULL;
+    }
+    *f = (struct hg_fit){ .m = m, .select = select, .errs = errs, .why = HG_BUF_INIT };
+    f->cells = json_array();
+    f->places = json_object();
+    f->answers = json_array();
+    if (ours)
+        rc = hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, visit, f, NULL, errs);
+    if (rc >= 0 && json_array_size(f->cells))
+        rc = ask_worker(f, &err);
+    hg_errs_add(errs, &err);
+    if (rc >= 0)
+        return f;
+    hg_fit_free(f);
+    return NULL;
+}
+
+void hg_fit_free(struct hg_fit *f)
+{
+    if (!f)
+        return;
+    json_decref(f->cells);
+    json_decref(f->places);
+    json_decref(f->answers);
+    hg_buf_done(&f->why);
+    free(f);
+}
+
+/* ---- Judging ---- */
+
+static const json_t *answer_for(const struct hg_fit *f, const json_t *members)
+{
+    json_t *essence = essence_of(members);
+    struct hg_buf text = HG_BUF_INIT;
+    const json_t *place;
+
+    hg_json_dump(essence, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    place = json_object_get(f->places, hg_buf_str(&text));
+    hg_buf_done(&text);
+    json_decref(essence);
+    return place ? json_array_get(f->answers, (size_t)json_integer_value(place)) : NULL;
+}
+
+/* The member with the largest number, that is at most `most` (negative: any). */
+static const char *largest(const json_t *numbers, double most, double *value)
+{
+    const char *name, *best = NULL;
+    json_t *number;
+
+    *value = 0;
+    json_object_foreach((json_t *)numbers, name, number)
+    {
+        double v = json_number_value(number);
+
+        if ((most < 0 || v <= most) && v > *value) {
+            best = name;
+            *value = v;
+        }
+    }
+    return best;
+}
+
+static void explain(struct hg_fit *f, const json_t *answer, const char *hardware, double total,
+                    double room)
+{
+    char need[32], have[32], part[32], other_size[32];
+    double most, other_bytes;
+    const char *what = largest(json_object_get(answer, "memory"), -1, &most);
+    const char *other = largest(json_object_get(answer, "strategies"), room, &other_bytes);
+
+    hg_text_size_format((uint64_t)total, need);
+    hg_text_size_format((uint64_t)room, have);
+    hg_text_size_format((uint64_t)most, part);
+    hg_buf_printf(&f->why, "a rank would hold up to %s (%s: %s), %s has %s for it", need,
+                  what ? what : "", part, hardware, have);
+    if (other) {
+        hg_text_size_format((uint64_t)other_bytes, other_size);
+        hg_buf_printf(&f->why, "; strategy %s would fit (%s)", other, other_size);
+    } else {
+        hg_buf_puts(&f->why, "; no strategy would fit: a smaller batch_size or model");
+    }
+}
+
+const char *hg_fit_why(struct hg_fit *f, const json_t *members)
+{
+    double room = f ? room_of(f, members) : 0, total;
+    const json_t *answer = room > 0 ? answer_for(f, members) : NULL;
+
+    if (!answer)
+        return "";
+    total = json_number_value(json_object_get(answer, "total_bytes"));
+    hg_buf_clear(&f->why);
+    if (json_object_get(answer, "error")) /* it would fail so on the node */
+        hg_buf_puts(&f->why, json_string_value(json_object_get(answer, "error")));
+    else if (total > room)
+        explain(f, answer, hardware_of(f, members)->name, total, room);
+    return hg_buf_str(&f->why);
+}
