@@ -216,9 +216,9 @@ static void test_flags_choose_what_is_visited(void **state)
         unsigned flags;
         int runs, unavailable, skipped, excluded, merged;
     } cases[] = {
-        { 0, 3, 0, 0, 0, 0 },
-        { HG_CELLS_SKIPPED, 3, 2, 1, 0, 0 },
-        { HG_CELLS_ALL, 3, 2, 1, 9, 3 },
+        { 0, 5, 0, 0, 0, 0 },
+        { HG_CELLS_SKIPPED, 5, 0, 1, 0, 0 },
+        { HG_CELLS_ALL, 5, 0, 1, 9, 3 },
     };
 
     (void)state;
