@@ -45,6 +45,7 @@ hg_add_emulated(test_emulated_sm75 WK_EMULATE_SM75)
 foreach(precision fp32 bf16 fp16)
     hg_add_emulated_test(${precision} test_emulated emulated ${precision})
 endforeach()
+hg_add_emulated_test(tf32 test_emulated emulated tf32 attention)
 hg_add_emulated_test(fp16.sm75 test_emulated_sm75 emulated fp16 attention)
 
 # The whole models on the emulated GPU, against PyTorch's numbers as the cpu backend.

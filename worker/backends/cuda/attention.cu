@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention in bf16 and fp16 on tensor cores; attention.cuh says what is computed, attention_f32.cu does it in float.
+/* Attention in bf16, fp16 and tf32 on tensor cores; attention.cuh says what is computed, attention_f32.cu does it in float.
  *
  * A block is four warps and owns 64 rows, a warp 16 of them: queries in forward and for d_q, keys for d_k and d_v. The other side
  * streams through shared memory, loaded ahead by asynchronous copies. The owned side's factors stay in registers as fragments, and
@@ -11,9 +11,14 @@
 #define WARP_ROWS 16
 #define OWN 64 /* rows of a block */
 
-/* ---- Fragments. Lane 4 g + t of a warp. ---- */
+/* ---- Fragments. Lane 4 g + t of a warp. A product adds up DEPTH columns: 16 of the short types, 8 in tf32. ---- */
 
-/* Left factor: 16 rows and 16 columns of a tile from (row, col) on. */
+template <typename T> static __device__ constexpr int depth()
+{
+    return sizeof(T) == 2 ? 16 : 8;
+}
+
+/* Left factor: 16 rows and DEPTH columns of a tile from (row, col) on. */
 template <typename T>
 static __device__ __forceinline__ void load_left(uint32_t a[4], const T *tile, int ld, int row,
                                                  int col)
@@ -21,6 +26,18 @@ static __device__ __forceinline__ void load_left(uint32_t a[4], const T *tile, i
     int lane = (int)threadIdx.x % WK_WARP, m = lane / 8, r = lane % 8;
 
     wk_load_matrices<false>(a, tile + (row + m % 2 * 8 + r) * ld + col + m / 2 * 8);
+}
+
+static __device__ __forceinline__ void load_left(uint32_t a[4], const wk_tf32 *tile, int ld,
+                                                 int row, int col)
+{
+    int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
+    const wk_tf32 *at = tile + (row + g) * ld + col + t;
+
+    a[0] = wk_round_tf32(at[0].x);
+    a[1] = wk_round_tf32(at[8 * ld].x);
+    a[2] = wk_round_tf32(at[4].x);
+    a[3] = wk_round_tf32(at[8 * ld + 4].x);
 }
 
 /* Right factor (k, n) = (col, row) of a tile: b[0..1] for rows from `row` on, b[2..3] for those 8 further. */
@@ -33,7 +50,20 @@ static __device__ __forceinline__ void load_right(uint32_t b[4], const T *tile, 
     wk_load_matrices<false>(b, tile + (row + m / 2 * 8 + r) * ld + col + m % 2 * 8);
 }
 
-/* Right factor (k, n) = (row, col): b[0..1] for columns from `col` on, b[2..3] for those 8 further. */
+static __device__ __forceinline__ void load_right(uint32_t b[4], const wk_tf32 *tile, int ld,
+                                                  int row, int col)
+{
+    int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
+    const wk_tf32 *at = tile + (row + g) * ld + col + t;
+
+    b[0] = wk_round_tf32(at[0].x);
+    b[1] = wk_round_tf32(at[4].x);
+    b[2] = wk_round_tf32(at[8 * ld].x);
+    b[3] = wk_round_tf32(at[8 * ld + 4].x);
+}
+
+/* Right factor (k, n) = (row, col): b[0..1] for columns from `col` on, b[2..3] for those 8 further. In tf32 k counts rows 0, 2, 4, 6,
+ * 1, 3, 5, 7, as left_of does: so a lane's neighbours in a result are its own columns of the next product's left factor. */
 template <typename T>
 static __device__ __forceinline__ void load_right_turned(uint32_t b[4], const T *tile, int ld,
                                                          int row, int col)
@@ -43,21 +73,62 @@ static __device__ __forceinline__ void load_right_turned(uint32_t b[4], const T 
     wk_load_matrices<true>(b, tile + (row + m % 2 * 8 + r) * ld + col + m / 2 * 8);
 }
 
+static __device__ __forceinline__ void load_right_turned(uint32_t b[4], const wk_tf32 *tile, int ld,
+                                                         int row, int col)
+{
+    int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
+    const wk_tf32 *at = tile + (row + 2 * t) * ld + col + g;
+
+    b[0] = wk_round_tf32(at[0].x);
+    b[1] = wk_round_tf32(at[ld].x);
+    b[2] = wk_round_tf32(at[8].x);
+    b[3] = wk_round_tf32(at[ld + 8].x);
+}
+
+/* Left factor from results: columns DEPTH k and further of p. */
+template <typename T>
+static __device__ __forceinline__ void left_of(uint32_t a[4], const float (*p)[4], int k, T)
+{
+    a[0] = wk_pack2<T>(p[2 * k][0], p[2 * k][1]);
+    a[1] = wk_pack2<T>(p[2 * k][2], p[2 * k][3]);
+    a[2] = wk_pack2<T>(p[2 * k + 1][0], p[2 * k + 1][1]);
+    a[3] = wk_pack2<T>(p[2 * k + 1][2], p[2 * k + 1][3]);
+}
+
+static __device__ __forceinline__ void left_of(uint32_t a[4], const float (*p)[4], int k, wk_tf32)
+{
+    a[0] = wk_round_tf32(p[k][0]);
+    a[1] = wk_round_tf32(p[k][2]);
+    a[2] = wk_round_tf32(p[k][1]);
+    a[3] = wk_round_tf32(p[k][3]);
+}
+
+/* Two neighbours into a tile. */
+template <typename T> static __device__ __forceinline__ void put_pair(T *to, float a, float b)
+{
+    *(uint32_t *)to = wk_pack2<T>(a, b);
+}
+
+static __device__ __forceinline__ void put_pair(wk_tf32 *to, float a, float b)
+{
+    *(float2 *)to = make_float2(a, b);
+}
+
 /* s (16, 8 N) = left (16, D) times rows [row, row + 8 N) of a tile, turned. */
 template <typename T, int D, int N>
-static __device__ __forceinline__ void scores(float s[N][4], const uint32_t left[D / 16][4],
+static __device__ __forceinline__ void scores(float s[N][4], const uint32_t left[D / depth<T>()][4],
                                               const T *tile, int row)
 {
 #pragma unroll
     for (int n = 0; n < N; n++)
         s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
 #pragma unroll
-    for (int k = 0; k < D / 16; k++)
+    for (int k = 0; k < D / depth<T>(); k++)
 #pragma unroll
         for (int n = 0; n < N; n += 2) {
             uint32_t b[4];
 
-            load_right(b, tile, wk_ld<T, D>(), row + 8 * n, 16 * k);
+            load_right(b, tile, wk_ld<T, D>(), row + 8 * n, depth<T>() * k);
             wk_multiply(s[n], left[k], b, T());
             wk_multiply(s[n + 1], left[k], b + 2, T());
         }
@@ -72,15 +143,15 @@ static __device__ __forceinline__ void scores_of_tile(float s[N][4], const T *le
     for (int n = 0; n < N; n++)
         s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
 #pragma unroll 2
-    for (int k = 0; k < D / 16; k++) {
+    for (int k = 0; k < D / depth<T>(); k++) {
         uint32_t a[4];
 
-        load_left(a, left, wk_ld<T, D>(), left_row, 16 * k);
+        load_left(a, left, wk_ld<T, D>(), left_row, depth<T>() * k);
 #pragma unroll
         for (int n = 0; n < N; n += 2) {
             uint32_t b[4];
 
-            load_right(b, tile, wk_ld<T, D>(), row + 8 * n, 16 * k);
+            load_right(b, tile, wk_ld<T, D>(), row + 8 * n, depth<T>() * k);
             wk_multiply(s[n], a, b, T());
             wk_multiply(s[n + 1], a, b + 2, T());
         }
@@ -93,17 +164,15 @@ static __device__ __forceinline__ void weigh(float sum[D / 8][4], const float p[
                                              const T *tile, int row)
 {
 #pragma unroll
-    for (int k = 0; k < N / 2; k++) {
-        uint32_t a[4] = { wk_pack2<T>(p[2 * k][0], p[2 * k][1]),
-                          wk_pack2<T>(p[2 * k][2], p[2 * k][3]),
-                          wk_pack2<T>(p[2 * k + 1][0], p[2 * k + 1][1]),
-                          wk_pack2<T>(p[2 * k + 1][2], p[2 * k + 1][3]) };
+    for (int k = 0; k < 8 * N / depth<T>(); k++) {
+        uint32_t a[4];
 
+        left_of(a, p, k, T());
 #pragma unroll
         for (int n = 0; n < D / 8; n += 2) {
             uint32_t b[4];
 
-            load_right_turned(b, tile, wk_ld<T, D>(), row + 16 * k, 8 * n);
+            load_right_turned(b, tile, wk_ld<T, D>(), row + depth<T>() * k, 8 * n);
             wk_multiply(sum[n], a, b, T());
             wk_multiply(sum[n + 1], a, b + 2, T());
         }
@@ -117,27 +186,25 @@ static __device__ __forceinline__ void store_rows(const struct wk_attention_job 
                                                   int stride, T *tile, const float v[D / 8][4],
                                                   float low, float high, int valid)
 {
-    const int chunks = D / 8, ld = wk_ld<T, D>();
+    const int chunk = wk_chunk<T>(), chunks = D / chunk, ld = wk_ld<T, D>();
     int lane = (int)threadIdx.x % WK_WARP, first = (int)threadIdx.x / WK_WARP * WARP_ROWS;
     int g = lane / 4, t = lane % 4;
 
 #pragma unroll
     for (int n = 0; n < D / 8; n++) {
-        *(uint32_t *)(tile + (first + g) * ld + 8 * n + 2 * t) =
-            wk_pack2<T>(v[n][0] * low, v[n][1] * low);
-        *(uint32_t *)(tile + (first + g + 8) * ld + 8 * n + 2 * t) =
-            wk_pack2<T>(v[n][2] * high, v[n][3] * high);
+        put_pair(tile + (first + g) * ld + 8 * n + 2 * t, v[n][0] * low, v[n][1] * low);
+        put_pair(tile + (first + g + 8) * ld + 8 * n + 2 * t, v[n][2] * high, v[n][3] * high);
     }
     __syncwarp();
     for (int i = lane; i < WARP_ROWS * chunks; i += WK_WARP) {
-        int row = first + i / chunks, col = i % chunks * 8;
+        int row = first + i / chunks, col = i % chunks * chunk;
 
         if (row >= valid || col >= j.size)
             continue;
         if (j.wide)
             *(uint4 *)(to + (size_t)row * stride + col) = *(const uint4 *)(tile + row * ld + col);
         else
-            for (int k = 0; k < 8 && col + k < j.size; k++)
+            for (int k = 0; k < chunk && col + k < j.size; k++)
                 to[(size_t)row * stride + col + k] = tile[row * ld + col + k];
     }
 }
@@ -159,9 +226,9 @@ static __device__ __forceinline__ void read_mask(uint32_t row[4], const uint8_t 
 }
 
 /* How many tiles of keys and values are in shared memory at once. */
-template <int D> static __device__ constexpr int stages()
+template <typename T, int D> static __device__ constexpr int stages()
 {
-    return D == 64 ? 2 : 1;
+    return D * sizeof(T) == 128 ? 2 : 1;
 }
 
 /* Shared memory of a kernel that streams keys and values: tiles, mask. */
@@ -169,7 +236,7 @@ template <typename T, int D> struct stream_tiles {
     T k[OWN * wk_ld<T, D>()], v[OWN * wk_ld<T, D>()];
 };
 template <typename T, int D> struct stream_room {
-    struct stream_tiles<T, D> stage[D == 64 ? 2 : 1];
+    struct stream_tiles<T, D> stage[D * sizeof(T) == 128 ? 2 : 1];
     __align__(16) uint8_t mask[OWN * WK_KEY_TILE / 4];
 };
 
@@ -239,7 +306,7 @@ template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS)
     forward_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *out, float *lse)
 {
-    const int N = WK_KEY_TILE / 8, STAGES = stages<D>();
+    const int N = WK_KEY_TILE / 8, STAGES = stages<T, D>();
     struct stream_room<T, D> *room = (struct stream_room<T, D> *)wk_shared();
     int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
     int own = (int)threadIdx.x / WK_WARP * WARP_ROWS, query = (int)blockIdx.x * OWN;
@@ -251,7 +318,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     struct wk_head h = wk_head_of(j);
     int tiles = (h.keys + WK_KEY_TILE - 1) / WK_KEY_TILE;
-    uint32_t q[D / 16][4];
+    uint32_t q[D / depth<T>()][4];
     float sum[D / 8][4] = { { 0 } };
     struct running r = { { -INFINITY, -INFINITY }, { 0, 0 } };
 
@@ -268,8 +335,8 @@ static __global__ void __launch_bounds__(THREADS)
     wk_copy_wait<1>();
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < D / 16; k++)
-        load_left(q[k], room->stage[STAGES - 1].k, wk_ld<T, D>(), own, 16 * k);
+    for (int k = 0; k < D / depth<T>(); k++)
+        load_left(q[k], room->stage[STAGES - 1].k, wk_ld<T, D>(), own, depth<T>() * k);
     __syncthreads();
     for (int tile = 0; tile < tiles; tile++) {
         struct stream_tiles<T, D> *now = &room->stage[tile % STAGES];
@@ -369,7 +436,8 @@ template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS)
     d_q_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *d_q)
 {
-    const int N = D == 64 ? 8 : 4, STAGES = stages<D>(); /* N: eights of keys at a time */
+    const int N = D * sizeof(T) == 128 ? 8 : 4,
+              STAGES = stages<T, D>(); /* N: eights of keys at a time */
     struct stream_room<T, D> *room = (struct stream_room<T, D> *)wk_shared();
     int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
     int own = (int)threadIdx.x / WK_WARP * WARP_ROWS, query = (int)blockIdx.x * OWN;
@@ -381,7 +449,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
     struct wk_head h = wk_head_of(j);
     int tiles = (h.keys + WK_KEY_TILE - 1) / WK_KEY_TILE;
-    uint32_t q[D / 16][4], d_out[D / 16][4];
+    uint32_t q[D / depth<T>()][4], d_out[D / depth<T>()][4];
     float sum[D / 8][4] = { { 0 } };
 
     if (query >= h.queries)
@@ -403,9 +471,9 @@ static __global__ void __launch_bounds__(THREADS)
     wk_copy_wait<1>();
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < D / 16; k++) {
-        load_left(q[k], room->stage[STAGES - 1].k, wk_ld<T, D>(), own, 16 * k);
-        load_left(d_out[k], room->stage[STAGES - 1].v, wk_ld<T, D>(), own, 16 * k);
+    for (int k = 0; k < D / depth<T>(); k++) {
+        load_left(q[k], room->stage[STAGES - 1].k, wk_ld<T, D>(), own, depth<T>() * k);
+        load_left(d_out[k], room->stage[STAGES - 1].v, wk_ld<T, D>(), own, depth<T>() * k);
     }
     __syncthreads();
     for (int tile = 0; tile < tiles; tile++) {
@@ -460,7 +528,7 @@ template <typename T, int D> struct query_tiles {
 };
 template <typename T, int D> struct key_room {
     T k[OWN * wk_ld<T, D>()], v[OWN * wk_ld<T, D>()];
-    struct query_tiles<T, D> stage[D == 64 ? 2 : 1];
+    struct query_tiles<T, D> stage[D * sizeof(T) == 128 ? 2 : 1];
     __align__(16) float lse[QUERIES], delta[QUERIES];
     __align__(16) uint8_t mask[QUERIES * WK_KEY_TILE / 4];
 };
@@ -515,7 +583,7 @@ template <typename T, int D>
 static __global__ void __launch_bounds__(THREADS)
     d_kv_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *d_k, T *d_v)
 {
-    const int N = QUERIES / 8, STAGES = stages<D>();
+    const int N = QUERIES / 8, STAGES = stages<T, D>();
     struct key_room<T, D> *room = (struct key_room<T, D> *)wk_shared();
     int own = (int)threadIdx.x / WK_WARP * WARP_ROWS, key = (int)blockIdx.x * OWN;
     int g = (int)threadIdx.x % WK_WARP / 4;
@@ -595,6 +663,15 @@ static int forward(wk_stream s, const struct wk_attention_job &j,
                      j, in, out, lse);
 }
 
+/* In tf32 only heads up to 64: larger ones would not fit into registers. */
+template <>
+int wk_attention_forward<wk_tf32>(wk_stream s, const struct wk_attention_job &j,
+                                  const struct wk_attention_in<wk_tf32> &in, wk_tf32 *out,
+                                  float *lse)
+{
+    return forward<wk_tf32, 64>(s, j, in, out, lse);
+}
+
 template <typename T>
 int wk_attention_forward(wk_stream s, const struct wk_attention_job &j,
                          const struct wk_attention_in<T> &in, T *out, float *lse)
@@ -613,6 +690,14 @@ static int backward(wk_stream s, const struct wk_attention_job &j,
         return rc;
     return wk_launch(d_kv_kernel<T, D>, grid_of(j), THREADS, sizeof(struct key_room<T, D>), s, j,
                      in, d_k, d_v);
+}
+
+template <>
+int wk_attention_backward<wk_tf32>(wk_stream s, const struct wk_attention_job &j,
+                                   const struct wk_attention_in<wk_tf32> &in, wk_tf32 *d_q,
+                                   wk_tf32 *d_k, wk_tf32 *d_v)
+{
+    return backward<wk_tf32, 64>(s, j, in, d_q, d_k, d_v);
 }
 
 template <typename T>
@@ -653,6 +738,15 @@ static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_
     return j;
 }
 
+/* Call f with a value of the type that products are made in. */
+template <typename F>
+static int with_products(enum wk_cuda_type t, const struct wk_cuda_attention *a, F f)
+{
+    if (t == WK_CUDA_F32 && a->tf32 && a->size <= 64)
+        return f(wk_tf32());
+    return wk_with_type(t, f);
+}
+
 static bool aligned(const void *a, const void *b, const void *c, const void *d)
 {
     return (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d) & 15) == 0;
@@ -677,7 +771,7 @@ int wk_cuda_attention_forward(wk_stream s, enum wk_cuda_type t, const struct wk_
     if (a->size < 1 || a->size > 128)
         return cudaErrorInvalidValue;
     j.wide = j.wide && aligned(out, q, k, v);
-    return wk_with_type(t, [&](auto zero) {
+    return with_products(t, a, [&](auto zero) {
         typedef decltype(zero) T;
         struct wk_attention_in<T> in = {
         };
@@ -714,7 +808,7 @@ int wk_cuda_attention_backward(wk_stream s, enum wk_cuda_type t, const struct wk
     j.delta = (float *)scratch;
     j.mask = j.drop.limit ? (uint8_t *)scratch + delta_bytes(j) : NULL;
     j.wide = j.wide && aligned(q, k, v, d_out) && aligned(d_q, d_k, d_v, out);
-    return wk_with_type(t, [&](auto zero) {
+    return with_products(t, a, [&](auto zero) {
         typedef decltype(zero) T;
         struct wk_attention_in<T> in = {
             (const T *)q, (const T *)k, (const T *)v, (const T *)out, (const T *)d_out, lse

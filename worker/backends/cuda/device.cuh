@@ -23,6 +23,11 @@
 typedef __nv_bfloat16 wk_bf16;
 typedef __half wk_f16;
 
+/* A float that products cut to tf32: 8 bits of exponent, 10 of fraction. */
+struct wk_tf32 {
+    float x;
+};
+
 #define WK_WARP 32
 #define WK_ALL_LANES 0xffffffffu
 
@@ -129,7 +134,17 @@ static __device__ __forceinline__ float wk_to_float(wk_f16 x)
     return __half2float(x);
 }
 
+static __device__ __forceinline__ float wk_to_float(wk_tf32 x)
+{
+    return x.x;
+}
+
 template <typename T> static __device__ __forceinline__ T wk_from_float(float x);
+
+template <> __device__ __forceinline__ wk_tf32 wk_from_float<wk_tf32>(float x)
+{
+    return wk_tf32{ x };
+}
 
 template <> __device__ __forceinline__ float wk_from_float<float>(float x)
 {
@@ -220,6 +235,11 @@ template <> __device__ __forceinline__ void wk_load8<float>(float v[8], const fl
     v[5] = b.y;
     v[6] = b.z;
     v[7] = b.w;
+}
+
+template <> __device__ __forceinline__ void wk_load8<wk_tf32>(float v[8], const wk_tf32 *p)
+{
+    wk_load8<float>(v, (const float *)p);
 }
 
 template <typename T> static __device__ __forceinline__ void wk_store8(T *p, const float v[8])
@@ -498,6 +518,38 @@ static __device__ __forceinline__ void wk_multiply(float d[4], const uint32_t a[
     emu_mma<wk_bf16>(d, a, b, 16);
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#else
+    (void)a;
+    (void)b;
+    d[0] = d[1] = d[2] = d[3] = __uint_as_float(0x7fc00000u);
+#endif
+}
+
+/* Rounded to tf32, to nearest. */
+static __device__ __forceinline__ uint32_t wk_round_tf32(float x)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    uint32_t bits;
+
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+    return bits;
+#else
+    return __float_as_uint(x) + 0x1000u; /* what is below the 10 bits does not count */
+#endif
+}
+
+/* d (16, 8) += a (16, 8) b (8, 8): a[0] is (row g, k t), a[1] row g + 8, a[2] and a[3] the same with k + 4; b[0] is (k t, col g), b[1]
+ * k + 4. Not on sm_75 (the backend refuses tf32 there). */
+static __device__ __forceinline__ void wk_multiply(float d[4], const uint32_t a[4],
+                                                   const uint32_t b[2], wk_tf32)
+{
+#if !defined(__CUDACC__)
+    emu_mma_tf32(d, a, b);
+#elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
                  "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));

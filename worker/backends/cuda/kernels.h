@@ -155,6 +155,7 @@ int wk_cuda_gelu_backward(wk_stream s, enum wk_cuda_type t, void *d_x, const voi
  * out and d_out are dense, (rows, heads size). */
 struct wk_cuda_attention {
     int heads, size, stride, d_stride;
+    int tf32; /* products of floats may cut their factors to tf32 */
     double drop;
     struct wk_cuda_rng rng;
 };

@@ -441,6 +441,7 @@ static struct wk_cuda_attention attention_of(struct wk_cuda *c, const struct wk_
                                        .size = a->size,
                                        .stride = a->heads * a->size,
                                        .d_stride = a->heads * a->size,
+                                       .tf32 = c->dev.precision == WK_TF32,
                                        .drop = a->drop,
                                        .rng = rng_if(c, a->drop, a->rng) };
 }
