@@ -48,6 +48,8 @@ bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
 {
     if (code != 0 && c->dev.error.code == HG_E_NONE)
         fail(c, code, what, &c->dev.error);
+    if (c->own->op_times)
+        wk_op_times_mark(c->own->op_times, what, (cudaStream_t)c->stream);
     return code == 0;
 }
 
@@ -316,6 +318,7 @@ struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err 
         wk_cuda_close(&c->dev);
         return NULL;
     }
+    c->own->op_times = wk_op_times_open();
     return &c->dev;
 }
 
@@ -327,6 +330,7 @@ void wk_cuda_close(struct wk_dev *dev)
         return;
     if (c->stream)
         cudaStreamSynchronize((cudaStream_t)c->stream);
+    wk_op_times_close(c->own->op_times);
     wk_cuda_steps_close(c);
     wk_gemm_close(c->gemm);
     wk_cache_done(&c->own->cache);

@@ -64,6 +64,8 @@ struct wk_gemm {
 
 _Static_assert(sizeof(cublasLtMatmulAlgo_t) == WK_CHOICE_BYTES, "an algorithm is kept as bytes");
 
+static const char *const kinds[] = { "forward", "input", "weight" };
+
 /* ---- Descriptors ---- */
 
 static cudaDataType_t data_type(enum wk_cuda_type t)
@@ -323,7 +325,6 @@ static double try_one(void *context, int number)
 
 static void write_key(const struct shape *s, char key[160])
 {
-    static const char *const kinds[] = { "forward", "input", "weight" };
     static const char *const types[] = { "fp32", "bf16", "fp16" };
 
     snprintf(key, 160, "%s %s-%s %dx%dx%d%s%s%s%s", kinds[s->kind], s->tf32 ? "tf32" : types[s->t],
@@ -524,6 +525,7 @@ void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
     if (code != 0 && c->dev.error.code == HG_E_NONE)
         hg_err_set(&c->dev.error, HG_E_ENV, "cuBLASLt failed with status %d (%d x %d x %d)", code,
                    q->rows, q->in, q->out);
+    wk_cuda_check(c, 0, kinds[q->kind]);
     if (q->kind == WK_PRODUCT_WEIGHT)
         run_bias(c, q);
 }

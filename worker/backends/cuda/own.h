@@ -35,7 +35,15 @@ struct wk_cuda_own {
     /* Ends of steps: a ring of events; the first was reported already, or is no step's end but a beginning. */
     cudaEvent_t marks[WK_MARKS];
     int first_mark, n_marks;
+    struct wk_op_times *op_times; /* NULL: nobody asks */
 };
+
+/* NULL where HPCGRID_OP_TIMES names no file. */
+struct wk_op_times *wk_op_times_open(void);
+/* An op was launched. name must live on. */
+void wk_op_times_mark(struct wk_op_times *t, const char *name, cudaStream_t stream);
+/* Writes the file. */
+void wk_op_times_close(struct wk_op_times *t);
 
 int wk_cuda_steps_open(struct wk_cuda *c, struct hg_err *err);
 void wk_cuda_steps_close(struct wk_cuda *c);
