@@ -263,6 +263,15 @@ wait_for() {
     echo "$output"
     [ "$status" -eq 3 ]
     jq -e '.diverged and .status == "failed" and (.error.message | contains("became no number within the first"))' r.json
+    # values are no numbers one step before the loss shows it: the checkpoint stays that of a step with numbers
+    config="{$small, \"batch_size\": 8, \"eval\": false, \"optimizer\": \"adamw-google\", \"weight_decay\": 1000, \"schedule\": \"constant\""
+    train "$config, \"epochs\": 9, \"lr\": 1, \"stop_on_nan\": true, \"checkpoint\": \"a.safetensors\", \"checkpoint_every\": 1}"
+    echo "$output"
+    [ "$status" -eq 3 ]
+    jq -e '.diverged and .status == "failed" and .error.kind == "input" and (.error.message | test("became no number"))' r.json
+    train "$config, \"lr\": 0, \"steps\": 1, \"init\": \"a.safetensors\"}"
+    echo "$output"
+    [ "$status" -eq 0 ]
 }
 
 @test "synthetic lengths follow what is asked, and what means nothing is refused" {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/checkpoint.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,29 @@ static int write_span(struct wk_st_writer *w, struct wk_dev *dev, struct wk_span
     return rc;
 }
 
+/* Values that are no numbers do not replace a good checkpoint where the training is to end of them. The loss shows them a step later. */
+static int check_finite(const struct wk_train *t, int param, const wk_real *host,
+                        struct hg_err *err)
+{
+    size_t n = wk_param_n(&t->kind->params[param]);
+
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(host[i])) {
+            t->result->diverged = true;
+            return hg_err_set(err, HG_E_INPUT, "parameter %s became no number",
+                              t->kind->params[param].name);
+        }
+    return 0;
+}
+
+static int write_param(const struct wk_train *t, int state, int param, const wk_real *host,
+                       struct wk_st_writer *w, struct hg_err *err)
+{
+    if (state == WK_STATE_VALUE && t->config->stop_on_nan && check_finite(t, param, host, err) < 0)
+        return -1;
+    return wk_st_write(w, host, wk_param_n(&t->kind->params[param]) * sizeof *host, err);
+}
+
 /* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it goes on taking part. */
 static int write_state(const struct wk_train *t, int state, struct wk_st_writer *w,
                        struct hg_err *err)
@@ -256,13 +280,12 @@ static int write_state(const struct wk_train *t, int state, struct wk_st_writer 
     int rc = 0;
 
     for (int i = 0; i < t->kind->n_params; i++) {
-        size_t n = wk_param_n(&t->kind->params[i]);
-        wk_real *host = malloc(n * sizeof *host);
+        wk_real *host = malloc(wk_param_n(&t->kind->params[i]) * sizeof *host);
 
         if (!host)
             return hg_err_oom(err);
         if (wk_strategy_fetch(t->strategy, state, i, host, err) < 0 ||
-            (w && rc == 0 && wk_st_write(w, host, n * sizeof *host, err) < 0))
+            (w && rc == 0 && write_param(t, state, i, host, w, err) < 0))
             rc = -1;
         free(host);
     }
