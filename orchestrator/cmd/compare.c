@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/results.h"
 
-static const char *metric, *better, *where, *reports;
+static const char *metric, *better, *where, *reports, *numbers;
 static double tolerance = 5;
 static bool as_json, strict;
 
@@ -25,18 +25,19 @@ static const struct hg_opt opts[] = {
       0 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
       0 },
+    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
     { 0 },
 };
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    const struct hg_report_options o = {
+    struct hg_report_options o = {
         .metric = metric, .better = better, .where = where, .strict = strict
     };
     struct hg_results sets[2];
     struct hg_compare *c = NULL;
     struct hg_buf text = HG_BUF_INIT;
-    int rc = 0;
+    int rc = hg_style_option(numbers, as_json, &o.style, errs);
 
     (void)argc;
     sets[0] = sets[1] = (struct hg_results)HG_RESULTS_INIT;

@@ -12,7 +12,7 @@
 #include "cmd/results.h"
 #include "run/rundir.h"
 
-static const char *metric, *better, *where, *reports;
+static const char *metric, *better, *where, *reports, *numbers;
 static double tolerance = 5;
 static long last;
 static bool as_json;
@@ -28,6 +28,7 @@ static const struct hg_opt opts[] = {
       1000 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
       0 },
+    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
     { 0 },
 };
 
@@ -93,13 +94,14 @@ static int read_all(int argc, char **argv, struct sets *sets, struct hg_errs *er
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    const struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct hg_report_options o = { .metric = metric, .better = better, .where = where };
     struct sets sets = { 0 };
     struct hg_history *h = NULL;
     struct hg_buf text = HG_BUF_INIT;
     int rc = -1;
 
-    if (read_all(argc, argv, &sets, errs) == 0 &&
+    if (hg_style_option(numbers, as_json, &o.style, errs) == 0 &&
+        read_all(argc, argv, &sets, errs) == 0 &&
         (h = hg_history_build(sets.items, sets.n, &o, tolerance / 100, errs))) {
         if (as_json)
             hg_history_json(h, &text);

@@ -325,7 +325,9 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     hg_buf_puts(out, "\n");
     hg_method_format(r, &line);
     hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 0, out);
-    hg_buf_printf(out, "differences up to %.3g %% are none\n\n", c->tolerance * 100);
+    hg_buf_puts(out, "differences up to ");
+    hg_digits_append(&r->style, c->tolerance * 100, 3, out);
+    hg_buf_puts(out, " % are none\n\n");
     put_header(c, &s);
     for (size_t i = 0; i < c->cells.n && !s.failed; i++)
         put_cell(c, &s, &c->cells.items[i], &numbers);

@@ -42,15 +42,16 @@ static double nice_step(double span)
     return unit * (n <= 1 ? 1 : n <= 2 ? 2 : n <= 5 ? 5 : 10);
 }
 
+/* whole: of things that are counted, no tick stands between two numbers. */
 static void tick_linear(const struct hg_style *style, struct hg_plot *p, struct hg_plot_axis *axis,
-                        bool seconds)
+                        bool seconds, bool whole)
 {
     double span = axis->high - axis->low, step;
     int decimals;
 
     if (!(span > 0) || !isfinite(span))
         return;
-    step = nice_step(span);
+    step = whole && span > 1 ? fmax(nice_step(span), 1) : nice_step(span);
     decimals = step >= 1 ? 0 : (int)-floor(log10(step) + 1e-9);
     for (double k = ceil(axis->low / step - 1e-9); k * step <= axis->high + step * 1e-9; k++)
         add_tick(style, p, axis, k * step, decimals, seconds);
@@ -283,11 +284,11 @@ void hg_plot_settle(const struct hg_style *style, struct hg_plot *p)
     if (p->x.log2)
         tick_log2(style, p, &p->x);
     else
-        tick_linear(style, p, &p->x, seconds);
+        tick_linear(style, p, &p->x, seconds, p->ideal != HG_IDEAL_NONE || p->kind == HG_PLOT_LOSS);
     if (p->y.log2)
         tick_log2(style, p, &p->y);
     else if (!p->bars)
-        tick_linear(style, p, &p->y, false);
+        tick_linear(style, p, &p->y, false, false);
     if (p->bars)
         return;
     place_labels(p);

@@ -60,6 +60,18 @@ int hg_style_parse(const char *words, struct hg_style *style, struct hg_err *err
     return rc;
 }
 
+int hg_style_option(const char *words, bool json, struct hg_style *style, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    if (words && json)
+        return hg_err_set(hg_errs_next(errs), HG_E_USAGE,
+                          "--numbers does not go with JSON, which has seconds and points");
+    if (words && hg_style_parse(words, style, &err) < 0)
+        return hg_errs_add(errs, &err);
+    return 0;
+}
+
 static void append_special(double v, struct hg_buf *out)
 {
     hg_buf_puts(out, isnan(v) ? "–" : v > 0 ? "∞" : "-∞");

@@ -22,6 +22,10 @@ struct hg_style {
  * installed). */
 int hg_style_parse(const char *words, struct hg_style *style, struct hg_err *err);
 
+/* The same of an option that may be NULL, beside --json where there is nothing to choose. Returns 0, or -1
+ * with errs filled. */
+int hg_style_option(const char *words, bool json, struct hg_style *style, struct hg_errs *errs);
+
 /* Append a number with `decimals`, "-" in front where negative; "–" for NaN, "∞" for infinity. */
 void hg_number_append(const struct hg_style *style, double v, int decimals, struct hg_buf *out);
 

@@ -112,3 +112,17 @@ verdict() { # NODES TASKS STRATEGY
     run "$hpcgrid" compare "$before" after.json --tolerance -1
     [ "$status" -eq 2 ]
 }
+
+@test "numbers can be written with a comma and as durations" {
+    jq -n '{schema: "hpcgrid-results/1", name: "a", results: [range(2) as $n | range(3) as $r | {cell: {nodes: ($n + 1), repeat: ($r + 1)}, train_s: (90.25 + $n + $r / 10)}]}' >a.json
+    jq '.name = "b" | .results[].train_s *= 1.01' a.json >b.json
+    "$hpcgrid" compare a.json b.json --tolerance 2.5 --numbers comma,durations >out
+    grep -q '1m30,35s ±0,3 %' out
+    grep -q 'up to 2,5 % are none' out
+    if grep -E '[0-9]\.[0-9]' out; then return 1; fi
+    "$hpcgrid" history a.json b.json --tolerance 2.5 --numbers comma >out
+    grep -q '90,80' out
+    if grep -E '[0-9]\.[0-9]' out; then return 1; fi
+    run --separate-stderr "$hpcgrid" compare a.json b.json --json --numbers comma
+    [ "$status" -eq 2 ]
+}
