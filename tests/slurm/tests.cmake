@@ -7,6 +7,7 @@ hg_add_bats(slurm/25-history.bats slurm 180)
 hg_add_bats(slurm/27-site.bats slurm 120)
 hg_add_bats(slurm/30-exactly-once.bats slurm 400)
 hg_add_bats(slurm/31-drive.bats slurm 400)
+hg_add_bats(slurm/32-strategies.bats slurm 400)
 hg_add_bats(slurm/30-node.bats slurm 300)
 
 if(TARGET hpcgrid_agent)

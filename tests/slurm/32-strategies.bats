@@ -1,0 +1,63 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Strategies on virtual nodes of a real Slurm, and ranks of a job that die or stop there.
+
+bats_require_minimum_version 1.5.0
+load box
+
+setup_file() {
+    box_need
+    box_up cpu:2x0
+}
+
+teardown_file() {
+    box_down
+}
+
+setup() {
+    box_need
+    box_setup
+}
+
+@test "every strategy trains on two nodes, sends and holds what its definition says, and they agree to the bit" {
+    run --separate-stderr "$HPCGRID" run "$HPCGRID_SOURCE/matrices/strategies-tiny.json"
+    echo "$stderr"
+    echo "$output"
+    [ "$status" = 0 ]
+    jq -s '.' reports/strategies-tiny/001/cells/*/*/result.json >all.json
+    jq -c '.[] | [.cell.strategy, .cell.nodes, .status, .final_loss]' all.json
+    jq -e 'length == 12 and all(.[]; .status == "ok")' all.json
+    jq -e 'all(.[]; all(.comm[]; .ring_bytes == .expected_bytes and .calls == .expected_calls))' all.json
+    jq -e 'all(.[]; .memory == .memory_expected)' all.json
+    # two devices: the same batches, and sums in the order of the ranks
+    jq -e '[.[] | select(.cell.strategy != "single") | .final_loss] | length == 11 and (unique | length) == 1' all.json
+}
+
+# fault WHAT: a cell on two nodes whose rank 1 has it in step 5; its result in r.json
+fault() {
+    jq -n --arg fault "$1:1:5:2" --arg name "fault-$1" '{hpcgrid: 1, name: $name, site: "box",
+        workload: {program: "hpcgrid-worker", dataset: "mnist-slice", strategy: "ddp", nodes: 2, tasks_per_node: 1,
+            cpus_per_task: 1, epochs: 10000, comm_timeout: 3, time: "10m", env: {HPCGRID_FAULT: $fault}}}' >"$1.json"
+    run --separate-stderr "$HPCGRID" run "$1.json"
+    echo "$stderr"
+    [ "$status" = 1 ]
+    cp "reports/fault-$1/001/cells"/*/1.0/result.json r.json
+    jq -c '{status, error}' r.json
+    # a rank may have gone on from a collective in which the other still waits for what it sent
+    jq -e --arg host "$(hostname)" '.status == "failed" and .error.rank == 1 and .error.host == $host
+        and (.error.step == 5 or .error.step == 4) and .error.collective == "all_reduce" and .error.missing[0].rank == 1' r.json
+    jq -e '(.ranks | map(.rank)) == [0, 1] and (.ranks | map(.node)) == ["cpu-1", "cpu-2"]' r.json
+}
+
+@test "a killed rank of a job on two nodes is named in the result, with its collective and step" {
+    fault kill
+    jq -e '.error.missing[0].how == "gone" and (.error.message | contains("is gone, waited for in all_reduce"))' r.json
+}
+
+@test "a stopped rank of a job on two nodes ends the job after comm_timeout, and nothing is left of it" {
+    fault stop
+    jq -e '.error.missing[0].how == "silent" and (.error.message | contains("within 3 s; it no longer answers"))' r.json
+    pid=$(jq '.error.missing[0].pid' r.json)
+    box_wait 100 eval '[ ! -e "/proc/$pid" ]'
+    box_wait 100 box_idle
+}
