@@ -98,10 +98,17 @@ same() {
 
 @test "two ranks score the answers that one does" {
     config='"model": "bert-tiny", "hidden": 32, "layers": 1, "dataset": "squad-slice", "samples": 8, "seq_len": 300'
-    train "{$config, \"batch_size\": 2}"
+    train "{$config, \"batch_size\": 2, \"predictions\": \"one.answers\"}"
     mv r.json one.json
-    train "{$config, \"batch_size\": 1, \"strategy\": \"ddp\"}" mpirun --oversubscribe --allow-run-as-root -n 2
+    train "{$config, \"batch_size\": 1, \"strategy\": \"ddp\", \"predictions\": \"two.answers\"}" mpirun --oversubscribe --allow-run-as-root -n 2
     [ "$status" -eq 0 ]
+    for answers in one two; do
+        "$worker" eval-squad --data "$HPCGRID_SOURCE/tests/data/squad/dev-v1.1-slice.json" --predictions $answers.answers --json >$answers.score
+        jq 'keys_unsorted' $answers.answers >$answers.ids
+    done
+    cmp one.ids two.ids
+    jq -e 'length == 89' one.ids
+    jq -ne --slurpfile s one.score --slurpfile r one.json '$s[0].missing == 0 and ($s[0].em - $r[0].eval.em | fabs) < 1e-9 and ($s[0].f1 - $r[0].eval.f1 | fabs) < 1e-9'
     jq -ne --slurpfile a one.json --slurpfile b r.json '($a[0].eval.em - $b[0].eval.em | fabs) < 3 and $a[0].eval.questions == 89
         and $b[0].eval.questions == 89 and ($a[0].eval.loss - $b[0].eval.loss | fabs) < 1e-4'
 }
@@ -288,6 +295,9 @@ wait_for() {
     train '{"model": "bert-tiny", "dataset": "squad-slice", "lengths": "fixed"}'
     [ "$status" -eq 3 ]
     [[ "$output" == *"dataset squad-slice has its own lengths: no lengths"* ]]
+    train "{$config, \"predictions\": \"p.json\"}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"no predictions without an evaluation of real questions"* ]]
 }
 
 @test "answers that are not where they should be end the training, or are left out" {

@@ -21,12 +21,11 @@
 /* Members of a cell that do not change what is trained. */
 static bool is_outside(const char *key)
 {
-    static const char *const keys[] = { "checkpoint", "checkpoint_every",
-                                        "cache",      "data",
-                                        "vocab",      "cpus_per_task",
-                                        "time",       "mem",
-                                        "sbatch",     "eval",
-                                        "test_batch", "test_samples" };
+    static const char *const keys[] = {
+        "checkpoint",    "checkpoint_every", "cache",       "data", "vocab",
+        "cpus_per_task", "predictions",      "time",        "mem",  "sbatch",
+        "eval",          "test_batch",       "test_samples"
+    };
 
     if (key[0] == '_')
         return true;

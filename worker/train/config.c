@@ -271,12 +271,26 @@ check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *err
 /* Parameters that mean nothing to the model are refused, not ignored. */
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
-    static const char *const of_bert[] = {
-        "hidden",     "layers",      "heads",     "intermediate",    "vocab_size",
-        "padding",    "seq_len",     "positions", "doc_stride",      "windows",
-        "labels",     "lengths",     "gelu",      "vocab",           "cache",
-        "length_min", "length_mean", "length_sd", "skip_bad_answers"
-    };
+    static const char *const of_bert[] = { "hidden",
+                                           "layers",
+                                           "heads",
+                                           "intermediate",
+                                           "vocab_size",
+                                           "padding",
+                                           "seq_len",
+                                           "positions",
+                                           "doc_stride",
+                                           "windows",
+                                           "labels",
+                                           "lengths",
+                                           "gelu",
+                                           "vocab",
+                                           "cache",
+                                           "length_min",
+                                           "length_mean",
+                                           "length_sd",
+                                           "skip_bad_answers",
+                                           "predictions" };
 
     for (size_t i = 0; !bert && i < sizeof of_bert / sizeof *of_bert; i++)
         check_absent(doc, of_bert[i], errs, "model rnn has no %s", of_bert[i]);
@@ -351,6 +365,9 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     choose_options(c, doc->root);
     if (bert)
         check_lengths(c, doc, errs);
+    if (!c->eval || strcmp(c->dataset, "synthetic") == 0)
+        check_absent(doc, "predictions", errs,
+                     "no predictions without an evaluation of real questions");
     return errs->n ? -1 : 0;
 }
 

@@ -28,7 +28,7 @@ struct wk_config {
     bool stop_on_nan, skip_bad_answers, tensorboard, trace;
     long long trace_skip, trace_wait, trace_warmup, trace_active, trace_repeat;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
-    char *init, *vocab, *cache, *checkpoint; /* NULL: none */
+    char *init, *vocab, *cache, *checkpoint, *predictions; /* NULL: none */
     /* Where the cell runs: 0 if it does not say. Held against what was really started. */
     long long nodes, tasks_per_node, cpus_per_task;
     json_t *given; /* the document, for the result */

@@ -12,6 +12,7 @@
 #include "data/squad_eval.h"
 #include "data/synthetic.h"
 #include "data/wordpiece.h"
+#include "train/predictions.h"
 #include "strategies/strategy.h"
 
 /* ---- Where the files are ---- */
@@ -248,7 +249,8 @@ int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size
 {
     const struct set *set = find_set(c->dataset);
 
-    *qa = (struct wk_qa){ .pad_to = strcmp(c->padding, "packed") == 0 ? 0 : (int)c->seq_len };
+    *qa = (struct wk_qa){ .pad_to = strcmp(c->padding, "packed") == 0 ? 0 : (int)c->seq_len,
+                          .predictions = c->predictions };
     snprintf(qa->name, sizeof qa->name, "%s", c->dataset);
     if (!set)
         return hg_err_set(err, HG_E_INPUT, "model %s does not read data set %s", c->model,
@@ -417,7 +419,7 @@ static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_e
 
 /* Sums of this rank's scores: EM and F1 times their questions, and those questions. Questions of other ranks have no prediction
  * here; in v1.1 they count 0, in v2.0 not at all. */
-static int score_answers(struct evaluation *e, const struct wk_comm *comm, double sums[3],
+static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums[3],
                          struct hg_err *err)
 {
     const struct wk_squad *squad = &e->qa->squad;
@@ -435,6 +437,8 @@ static int score_answers(struct evaluation *e, const struct wk_comm *comm, doubl
         sums[2] = squad->v2 ? (double)score.all.n : (double)score.all.n / comm->world;
         rc = 0;
     }
+    if (rc == 0 && e->qa->predictions)
+        rc = wk_predictions_save(e->qa->predictions, squad, texts, comm, err);
     free(texts);
     return rc;
 }

@@ -13,8 +13,9 @@ struct wk_qa {
     char name[64], hash[33]; /* what the data set is; XXH3-128 of the features that are trained */
     int pad_to;              /* 0: packed */
     struct wk_features train, test;
-    struct wk_squad squad; /* texts and answers of test */
-    bool scored;           /* there are texts: synthetic data has none */
+    struct wk_squad squad;   /* texts and answers of test */
+    bool scored;             /* there are texts: synthetic data has none */
+    const char *predictions; /* file for the answers; NULL: none */
     struct wk_token_batch batch, test_batch;
 };
 
