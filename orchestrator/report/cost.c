@@ -113,36 +113,73 @@ static void list_key_values(const struct hg_report *r, const struct hg_table *t,
                         hg_report_text(r, t->columns[point % t->n_columns * r->n_column_keys + i]));
 }
 
+/* Decimals that leave three digits of the smallest figure above zero. */
+static int decimals_of(const struct hg_table *t, double (*figure)(const struct hg_point *p))
+{
+    double smallest = INFINITY;
+
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        double v = t->points[i].n ? figure(&t->points[i]) : NAN;
+
+        smallest = v > 0 && v < smallest ? v : smallest;
+    }
+    if (!isfinite(smallest) || smallest >= 100)
+        return 0;
+    return smallest < 1e-6 ? 8 : 2 - (int)floor(log10(smallest));
+}
+
+static double hours_of(const struct hg_point *p)
+{
+    return p->device_hours;
+}
+
+static double watt_hours_of(const struct hg_point *p)
+{
+    return p->energy_j / 3600;
+}
+
+static double cost_of(const struct hg_point *p)
+{
+    return p->cost;
+}
+
+static void list_costs(const struct hg_report *r, const struct hg_table *t, bool energy,
+                       const char *money, struct hg_listing *l)
+{
+    int hours = decimals_of(t, hours_of), watt_hours = decimals_of(t, watt_hours_of),
+        cost = decimals_of(t, cost_of);
+
+    list_key_columns(r, l);
+    hg_listing_column(l, "device_hours", "device-hours", false);
+    hg_listing_column(l, "device_hours_ratio", "of the baseline's", false);
+    if (energy)
+        hg_listing_column(l, "energy_wh", "energy, Wh", false);
+    if (money)
+        hg_listing_column(l, "cost", money, false);
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        const struct hg_point *p = &t->points[i];
+
+        if (p->n == 0)
+            continue;
+        list_key_values(r, t, i, l);
+        hg_listing_number(l, p->device_hours, hours);
+        hg_listing_number(l, p->hours_ratio, 2);
+        if (energy)
+            hg_listing_number(l, watt_hours_of(p), watt_hours);
+        if (money)
+            hg_listing_number(l, p->cost, cost);
+    }
+}
+
 int hg_build_cost_listing(struct hg_build *b, struct hg_table *t)
 {
-    const struct hg_report *r = b->r;
-    struct hg_listing spare = { 0 }, *l;
+    struct hg_listing spare = { 0 };
     bool energy, money, known = any_known(t, &energy, &money);
-    char *title = money_title(r);
+    char *title = money_title(b->r);
 
-    if (title && (known || b->options->cost)) {
-        l = hg_listing_add(&t->listings, "cost", "cost of one run", &spare);
-        list_key_columns(r, l);
-        hg_listing_column(l, "device_hours", "device-hours", false);
-        hg_listing_column(l, "device_hours_ratio", "of the baseline's", false);
-        if (energy)
-            hg_listing_column(l, "energy_wh", "energy, Wh", false);
-        if (money)
-            hg_listing_column(l, "cost", title, false);
-        for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
-            const struct hg_point *p = &t->points[i];
-
-            if (p->n == 0)
-                continue;
-            list_key_values(r, t, i, l);
-            hg_listing_number(l, p->device_hours, 4);
-            hg_listing_number(l, p->hours_ratio, 2);
-            if (energy)
-                hg_listing_number(l, p->energy_j / 3600, 2);
-            if (money)
-                hg_listing_number(l, p->cost, 4);
-        }
-    }
+    if (title && (known || b->options->cost))
+        list_costs(b->r, t, energy, money ? title : NULL,
+                   hg_listing_add(&t->listings, "cost", "cost of one run", &spare));
     hg_listing_done(&spare);
     free(title);
     return title ? 0 : -1;
@@ -235,9 +272,9 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
             continue;
         hg_listing_text(l, hg_report_text(r, (uint32_t)v));
         hg_listing_number(l, (double)spent[v].attempts, 0);
-        hg_listing_number(l, spent[v].hours, 3);
+        hg_listing_number(l, spent[v].hours, spent[v].hours < 1 ? 5 : 2);
         hg_listing_number(l, (double)spent[v].lost, 0);
-        hg_listing_number(l, spent[v].lost_hours, 3);
+        hg_listing_number(l, spent[v].lost_hours, spent[v].hours < 1 ? 5 : 2);
         if (energy)
             hg_listing_number(l, spent[v].energy_j / 3600, 1);
         if (money)

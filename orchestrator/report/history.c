@@ -376,12 +376,27 @@ static int add_line(struct work *w, struct line *line, struct hg_listing *histor
     return line->failed ? -1 : 0;
 }
 
+/* Hand a listing that was filled on its own over to the list; an empty one is dropped. */
+static void take_listing(struct hg_history *h, struct hg_listing *made, const char *name,
+                         const char *title, struct hg_listing *spare)
+{
+    struct hg_listing *kept;
+
+    if (hg_listing_rows(made) == 0 && !made->failed)
+        return;
+    kept = hg_listing_add(&h->listings, name, title, spare);
+    made->name = kept->name;
+    made->title = kept->title;
+    made->failed = made->failed || kept->failed;
+    *kept = *made;
+    *made = (struct hg_listing){ 0 };
+}
+
 static int add_lines(struct work *w)
 {
     const struct hg_report *r = w->h->report;
     struct line line = { .n_runs = r->n_sets, .runs = calloc(r->n_sets + 1, sizeof *line.runs) };
-    struct hg_listing history = { 0 }, changes = { 0 }, *kept;
-    struct hg_listing spare = { 0 };
+    struct hg_listing history = { 0 }, changes = { 0 }, spare = { 0 };
     int rc = line.runs ? 0 : -1;
 
     history_head(w->h, &history);
@@ -392,21 +407,9 @@ static int add_lines(struct work *w)
         for (line.row = 0; line.row < line.table->n_rows && rc == 0; line.row++)
             rc = add_line(w, &line, &history, &changes);
     }
-    for (int i = 0; i < 2 && rc == 0; i++) {
-        struct hg_listing *made = i ? &changes : &history;
-
-        if (hg_listing_rows(made) == 0)
-            continue;
-        kept = hg_listing_add(&w->h->listings, i ? "changes" : "history",
-                              i ? "changes" : "over all sets", &spare);
-        kept->columns.items = made->columns.items;
-        kept->columns.n = made->columns.n;
-        kept->columns.cap = made->columns.cap;
-        kept->data.items = made->data.items;
-        kept->data.n = made->data.n;
-        kept->data.cap = made->data.cap;
-        kept->failed = kept->failed || made->failed;
-        *made = (struct hg_listing){ 0 };
+    if (rc == 0) {
+        take_listing(w->h, &history, "history", "over all sets", &spare);
+        take_listing(w->h, &changes, "changes", "changes", &spare);
     }
     hg_listing_done(&history);
     hg_listing_done(&changes);

@@ -99,6 +99,17 @@ verdict() { # NODES TASKS STRATEGY
     grep -q 'nodes  tasks_per_node  strategy' header
 }
 
+@test "numbers are written as asked for" {
+    "$hpcgrid" compare "$before" "$before" --numbers comma,durations >out
+    grep -qF '0m12,41s ±3 %' out
+    grep -qF ' 1,00 ±' out
+    "$hpcgrid" history "$before" "$before" --numbers comma,durations | grep -qF '0m12,41s'
+    run "$hpcgrid" compare "$before" "$before" --numbers komma
+    [ "$status" -eq 2 ]
+    run "$hpcgrid" history "$before" "$before" --numbers komma
+    [ "$status" -eq 2 ]
+}
+
 @test "wrong input is refused" {
     run "$hpcgrid" compare "$before"
     [ "$status" -eq 2 ]
