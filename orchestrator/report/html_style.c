@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Colours: those of series are told apart by colour-blind people (after Okabe and Ito 2008), darkened or
- * lightened so that each has a contrast of at least 3 to 1 with its background; texts have 4.5. */
+/* Colours of series: any two are at least 24 apart in CIE L*a*b*, also for people who lack one kind of cone, and have a
+ * contrast of at least 3 with their background; tests/peers/colours.py measures it. Texts have a contrast of 4.5. */
 #include "report/html_style.h"
 
 /* clang-format off */
 const char hg_html_style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--soft:#57606a;--line:#d0d7de"
     ";--shade:#f3f5f7;--link:#0b57d0;--good:#116329;--bad:#9a3412;\n"
-    "--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b0569a;--c4:#b07d00;--c5:#3a93c9;--c6:#5b"
-    "5b5b;--c7:#7a3b00}\n"
+    "--c0:#011948;--c1:#e2781c;--c2:#41a58d;--c3:#65310f;--c4:#9c58c8;--c5:#4a20e7;--c6:#27"
+    "1010;--c7:#2c5562}\n"
     "@media (prefers-color-scheme:dark){:root{--back:#14171b;--text:#e6e9ed;--soft:#a4adb8;"
     "--line:#3a424c;--shade:#1e2329;--link:#8ab4f8;--good:#7ee2a0;--bad:#ffb38a;\n"
-    "--c0:#56b4e9;--c1:#ff8c42;--c2:#2fd0a0;--c3:#e79ccb;--c4:#f0c808;--c5:#9ad5f5;--c6:#b9"
-    "b9b9;--c7:#d99a6c}}\n"
+    "--c0:#6b95e4;--c1:#a34f43;--c2:#3efadb;--c3:#7f2fff;--c4:#c7aa21;--c5:#b0f097;--c6:#8b"
+    "5b7f;--c7:#feff20}}\n"
     "*{box-sizing:border-box}\n"
     "body{margin:0 auto;max-width:76rem;padding:1rem;background:var(--back);color:var(--tex"
     "t);font:1rem/1.5 system-ui,-apple-system,\"Segoe UI\",Roboto,sans-serif}\n"
@@ -69,8 +69,8 @@ const char hg_html_style[] =
     "3rem}th button::after{content:\"\";padding:0}}\n"
     "@media print{:root{color-scheme:light;--back:#fff;--text:#000;--soft:#444;--line:#999;"
     "--shade:#eee;--link:#000;--good:#000;--bad:#000;\n"
-    "--c0:#0072b2;--c1:#d55e00;--c2:#009e73;--c3:#b0569a;--c4:#b07d00;--c5:#3a93c9;--c6:#5b"
-    "5b5b;--c7:#7a3b00}\n"
+    "--c0:#011948;--c1:#e2781c;--c2:#41a58d;--c3:#65310f;--c4:#9c58c8;--c5:#4a20e7;--c6:#27"
+    "1010;--c7:#2c5562}\n"
     "html{font-size:9pt}body{max-width:none;padding:0}figure svg{min-width:0!important}.scr"
     "oll{overflow:visible}th,td{padding:.1rem .35rem}\n"
     "tr,figure{break-inside:avoid}h2,caption{break-after:avoid}thead{display:table-header-g"

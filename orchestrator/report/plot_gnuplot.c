@@ -27,9 +27,9 @@
 #define GLYPH 8.6 /* width of a character */
 #define LABEL_COLUMNS 28
 
-/* Okabe and Ito's colours (2008) without yellow, which paper does not show. */
+/* Those of the page on white. */
 static const char *const colours[HG_PLOT_COLOURS] = {
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7A3B00",
+    "#011948", "#e2781c", "#41a58d", "#65310f", "#9c58c8", "#4a20e7", "#271010", "#2c5562",
 };
 static const int shapes[HG_PLOT_COLOURS] = { 7, 5, 9, 13, 11, 1, 15, 2 };
 static const int hollow_shapes[HG_PLOT_COLOURS] = { 6, 4, 8, 12, 10, 1, 14, 2 };

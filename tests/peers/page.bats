@@ -64,6 +64,10 @@ good() {
     [ "$(jq .opened_ms found)" -lt 30000 ] # the figure is printed; a busy machine is no failure
 }
 
+@test "colours of series are told apart by all kinds of eyes" {
+    python3 "$HPCGRID_SOURCE/tests/peers/colours.py" "$HPCGRID_SOURCE"
+}
+
 @test "the page prints" {
     "$hpcgrid" report "$data/plots.json" --format html --out page.html
     browser --no-pdf-header-footer --print-to-pdf="$PWD/page.pdf" "file://$PWD/page.html"

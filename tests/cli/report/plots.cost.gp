@@ -17,12 +17,12 @@ set xlabel "train\137s, seconds"
 set yrange [0:0.4078128]
 set ytics nomirror scale 0.5 ("0.0" 0, "0.1" 0.1, "0.2" 0.2, "0.3" 0.3, "0.4" 0.4)
 set ylabel "device-hours"
-set label "single" at screen 0.86472,0.88430 left offset character 1,0 point pointtype 7 linecolor rgb "#0072B2"
+set label "single" at screen 0.86472,0.88430 left offset character 1,0 point pointtype 7 linecolor rgb "#011948"
 set label "1×1" at 397.181,0.1138002778 left offset character 0.8,0.5
 $s0 << EOD
 397.181 0.1138002778 NaN NaN 0.1138002778
 EOD
-set label "ddp" at screen 0.86472,0.84566 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "ddp" at screen 0.86472,0.84566 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 set label "1×2" at 208.991,0.1233283333 left offset character 0.8,0.5
 set label "2×2" at 110.373,0.1381922222 left offset character 0.8,0.5
 set label "4×4" at 35.804,0.2480177778 left offset character 0.8,0.5
@@ -31,7 +31,7 @@ $s1 << EOD
 110.373 0.1381922222 NaN NaN 0.1381922222
 35.804 0.2480177778 NaN NaN 0.2480177778
 EOD
-set label "fsdp" at screen 0.86472,0.80702 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+set label "fsdp" at screen 0.86472,0.80702 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
 set label "2×2" at 132.834,0.1631488889 left offset character 0.8,0.5
 set label "4×4" at 59.082,0.3514755556 left offset character 0.8,0.5
 $s2 << EOD
@@ -39,7 +39,7 @@ $s2 << EOD
 132.834 0.1631488889 NaN NaN 0.1631488889
 59.082 0.3514755556 NaN NaN 0.3514755556
 EOD
-set label "deepspeed" at screen 0.86472,0.76839 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+set label "deepspeed" at screen 0.86472,0.76839 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
 set label "4×4" at 64.961,0.3776044444 left offset character 0.8,0.5
 $s3 << EOD
 233.221 0.1367894444 NaN NaN 0.1367894444
@@ -47,11 +47,11 @@ $s3 << EOD
 64.961 0.3776044444 NaN NaN 0.3776044444
 EOD
 set datafile missing "NaN"
-plot $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \
-     $s0 using 1:2 with points linecolor rgb "#0072B2" pointtype 7 pointsize 0.8, \
-     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#D55E00" pointtype 5 pointsize 0.4, \
-     $s1 using 1:2 with points linecolor rgb "#D55E00" pointtype 5 pointsize 0.8, \
-     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#009E73" pointtype 9 pointsize 0.4, \
-     $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
-     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
-     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8
+plot $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using 1:2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using 1:2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8

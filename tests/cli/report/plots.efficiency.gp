@@ -23,34 +23,34 @@ set label "single" at 1,1 left offset character 0.8,0.5
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set label "ddp" at screen 0.86472,0.62880 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "ddp" at screen 0.86472,0.62880 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 2 0.9502346991 0.9326994648 0.9753173238 0.9502346991
 4 0.8996335154 0.8752561749 0.9178103024 0.8996335154
 16 0.6933251173 0.6770968579 0.7066832921 0.6933251173
 EOD
-set label "fsdp" at screen 0.86472,0.43734 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+set label "fsdp" at screen 0.86472,0.43734 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
 $s2 << EOD
 2 0.8863985324 0.8616655747 0.9131995156 0.8863985324
 4 0.7475138142 0.7279763993 0.7725319763 0.7475138142
 16 0.4201586355 0.4093850045 0.4305078456 0.4201586355
 EOD
-set label "deepspeed" at screen 0.86472,0.39686 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+set label "deepspeed" at screen 0.86472,0.39686 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
 $s3 << EOD
 2 0.8515120851 0.8211256938 0.8790704138 0.8515120851
 4 0.7063708019 0.6912454217 0.7220832163 0.7063708019
 16 0.3821340881 0.3736092506 0.3942273691 0.3821340881
 EOD
 set datafile missing "NaN"
-plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
-     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \
-     $s0 using 1:2 with points linecolor rgb "#0072B2" pointtype 7 pointsize 0.8, \
-     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#D55E00", \
-     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#D55E00" pointtype 5 pointsize 0.4, \
-     $s1 using 1:2 with points linecolor rgb "#D55E00" pointtype 5 pointsize 0.8, \
-     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#009E73", \
-     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#009E73" pointtype 9 pointsize 0.4, \
-     $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
-     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
-     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
-     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using 1:2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#65310f", \
+     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using 1:2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8

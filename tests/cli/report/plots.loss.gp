@@ -17,7 +17,7 @@ set xlabel "step"
 set yrange [0:2.39844]
 set ytics nomirror scale 0.5 ("0.0" 0, "0.5" 0.5, "1.0" 1, "1.5" 1.5, "2.0" 2)
 set ylabel "loss"
-set label "single 1×1" at screen 0.81694,0.29773 left offset character 1,0 point pointtype 7 linecolor rgb "#0072B2"
+set label "single 1×1" at screen 0.81694,0.29773 left offset character 1,0 point pointtype 7 linecolor rgb "#011948"
 $s0 << EOD
 1 2.3081 NaN NaN 2.3081
 33 1.7918 NaN NaN 1.7918
@@ -36,7 +36,7 @@ $s0 << EOD
 449 0.5013 NaN NaN 0.5013
 481 0.5634 NaN NaN 0.5634
 EOD
-set label "ddp 1×2" at screen 0.81694,0.25909 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "ddp 1×2" at screen 0.81694,0.25909 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 1 2.2567 NaN NaN 2.2567
 33 1.8102 NaN NaN 1.8102
@@ -55,7 +55,7 @@ $s1 << EOD
 449 0.5657 NaN NaN 0.5657
 481 0.5277 NaN NaN 0.5277
 EOD
-set label "fsdp 1×2" at screen 0.81694,0.22045 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+set label "fsdp 1×2" at screen 0.81694,0.22045 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
 $s2 << EOD
 1 2.2567 NaN NaN 2.2567
 33 1.8102 NaN NaN 1.8102
@@ -74,7 +74,7 @@ $s2 << EOD
 449 0.5657 NaN NaN 0.5657
 481 0.5277 NaN NaN 0.5277
 EOD
-set label "deepspeed 1×2" at screen 0.81694,0.18182 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+set label "deepspeed 1×2" at screen 0.81694,0.18182 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
 $s3 << EOD
 1 2.2567 NaN NaN 2.2567
 33 1.8102 NaN NaN 1.8102
@@ -93,7 +93,7 @@ $s3 << EOD
 449 0.5657 NaN NaN 0.5657
 481 0.5277 NaN NaN 0.5277
 EOD
-set label "ddp 2×2" at screen 0.81694,0.41364 left offset character 1,0 point pointtype 11 linecolor rgb "#E69F00"
+set label "ddp 2×2" at screen 0.81694,0.41364 left offset character 1,0 point pointtype 11 linecolor rgb "#9c58c8"
 $s4 << EOD
 1 2.2998 NaN NaN 2.2998
 33 1.8311 NaN NaN 1.8311
@@ -112,7 +112,7 @@ $s4 << EOD
 449 0.6271 NaN NaN 0.6271
 481 0.6135 NaN NaN 0.6135
 EOD
-set label "fsdp 2×2" at screen 0.81694,0.37500 left offset character 1,0 point pointtype 1 linecolor rgb "#56B4E9"
+set label "fsdp 2×2" at screen 0.81694,0.37500 left offset character 1,0 point pointtype 1 linecolor rgb "#4a20e7"
 $s5 << EOD
 1 2.2998 NaN NaN 2.2998
 33 1.8311 NaN NaN 1.8311
@@ -131,7 +131,7 @@ $s5 << EOD
 449 0.6271 NaN NaN 0.6271
 481 0.6135 NaN NaN 0.6135
 EOD
-set label "deepspeed 2×2" at screen 0.81694,0.33636 left offset character 1,0 point pointtype 15 linecolor rgb "#000000"
+set label "deepspeed 2×2" at screen 0.81694,0.33636 left offset character 1,0 point pointtype 15 linecolor rgb "#271010"
 $s6 << EOD
 1 2.2998 NaN NaN 2.2998
 33 1.8311 NaN NaN 1.8311
@@ -150,7 +150,7 @@ $s6 << EOD
 449 0.6271 NaN NaN 0.6271
 481 0.6135 NaN NaN 0.6135
 EOD
-set label "ddp 4×4" at screen 0.81694,0.52955 left offset character 1,0 point pointtype 2 linecolor rgb "#7A3B00"
+set label "ddp 4×4" at screen 0.81694,0.52955 left offset character 1,0 point pointtype 2 linecolor rgb "#2c5562"
 $s7 << EOD
 1 2.2893 NaN NaN 2.2893
 33 1.9297 NaN NaN 1.9297
@@ -169,7 +169,7 @@ $s7 << EOD
 449 0.8355 NaN NaN 0.8355
 481 0.8132 NaN NaN 0.8132
 EOD
-set label "fsdp 4×4" at screen 0.81694,0.49091 left offset character 1,0 point pointtype 7 linecolor rgb "#0072B2"
+set label "fsdp 4×4" at screen 0.81694,0.49091 left offset character 1,0 point pointtype 7 linecolor rgb "#011948"
 $s8 << EOD
 1 2.2893 NaN NaN 2.2893
 33 1.9297 NaN NaN 1.9297
@@ -188,7 +188,7 @@ $s8 << EOD
 449 0.8355 NaN NaN 0.8355
 481 0.8132 NaN NaN 0.8132
 EOD
-set label "deepspeed 4×4" at screen 0.81694,0.45227 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "deepspeed 4×4" at screen 0.81694,0.45227 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s9 << EOD
 1 2.2893 NaN NaN 2.2893
 33 1.9297 NaN NaN 1.9297
@@ -208,13 +208,13 @@ $s9 << EOD
 481 0.8132 NaN NaN 0.8132
 EOD
 set datafile missing "NaN"
-plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
-     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#D55E00", \
-     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#009E73", \
-     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
-     $s4 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#E69F00", \
-     $s5 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#56B4E9", \
-     $s6 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#000000", \
-     $s7 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#7A3B00", \
-     $s8 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#0072B2", \
-     $s9 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#D55E00"
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#65310f", \
+     $s4 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#9c58c8", \
+     $s5 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#4a20e7", \
+     $s6 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#271010", \
+     $s7 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#2c5562", \
+     $s8 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#011948", \
+     $s9 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c"

@@ -25,7 +25,7 @@ set label "deepspeed 2×2" at graph 0, first 6 right offset character -0.8,0
 set label "ddp 4×4" at graph 0, first 7 right offset character -0.8,0
 set label "fsdp 4×4" at graph 0, first 8 right offset character -0.8,0
 set label "deepspeed 4×4" at graph 0, first 9 right offset character -0.8,0
-set label "parameters" at screen 0.03333,0.88942 left offset character 1,0 point pointtype 5 linecolor rgb "#0072B2"
+set label "parameters" at screen 0.03333,0.88942 left offset character 1,0 point pointtype 5 linecolor rgb "#011948"
 $s0 << EOD
 0 0.4056587294 0
 0 0.4056587294 1
@@ -38,7 +38,7 @@ $s0 << EOD
 0 0.02535367012 8
 0 0.4056587294 9
 EOD
-set label "gradients" at screen 0.50000,0.88942 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "gradients" at screen 0.50000,0.88942 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 0.4056587294 0.8113174587 0
 0.4056587294 0.8113174587 1
@@ -51,7 +51,7 @@ $s1 << EOD
 0.02535367012 0.05070734024 8
 0.4056587294 0.4310123995 9
 EOD
-set label "optimizer" at screen 0.03333,0.84615 left offset character 1,0 point pointtype 5 linecolor rgb "#009E73"
+set label "optimizer" at screen 0.03333,0.84615 left offset character 1,0 point pointtype 5 linecolor rgb "#41a58d"
 $s2 << EOD
 0.8113174587 1.622634917 0
 0.8113174587 1.622634917 1
@@ -64,7 +64,7 @@ $s2 << EOD
 0.05070734024 0.1014146814 8
 0.4310123995 0.4817197407 9
 EOD
-set label "activations" at screen 0.50000,0.84615 left offset character 1,0 point pointtype 5 linecolor rgb "#CC79A7"
+set label "activations" at screen 0.50000,0.84615 left offset character 1,0 point pointtype 5 linecolor rgb "#65310f"
 $s3 << EOD
 1.622634917 3.622634917 0
 1.622634917 3.622634917 1
@@ -77,7 +77,7 @@ $s3 << EOD
 0.1014146814 2.101414681 8
 0.4817197407 2.481719741 9
 EOD
-set label "comm" at screen 0.03333,0.80288 left offset character 1,0 point pointtype 5 linecolor rgb "#E69F00"
+set label "comm" at screen 0.03333,0.80288 left offset character 1,0 point pointtype 5 linecolor rgb "#9c58c8"
 $s4 << EOD
 3.622634917 3.64704898 0
 3.622634917 3.64704898 1
@@ -91,8 +91,8 @@ $s4 << EOD
 2.481719741 2.506133803 9
 EOD
 set style fill solid 1 border rgb "#ffffff"
-plot $s0 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#0072B2", \
-     $s1 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#D55E00", \
-     $s2 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#009E73", \
-     $s3 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#CC79A7", \
-     $s4 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#E69F00"
+plot $s0 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#011948", \
+     $s1 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#e2781c", \
+     $s2 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#41a58d", \
+     $s3 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#65310f", \
+     $s4 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#9c58c8"

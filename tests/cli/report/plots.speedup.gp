@@ -25,7 +25,7 @@ set label "single" at 1,1 left offset character 0.8,0.5
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set label "ddp" at screen 0.86472,0.75141 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "ddp" at screen 0.86472,0.75141 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 2 1.900469398 1.86539893 1.950634648 1.900469398
 4 3.598534062 3.501024699 3.67124121 3.598534062
@@ -35,7 +35,7 @@ $p1 << EOD
 16 11.09320188 NaN NaN
 32 16.6121774 14.9141332 18.74656159
 EOD
-set label "fsdp" at screen 0.86472,0.60941 left offset character 1,0 point pointtype 9 linecolor rgb "#009E73"
+set label "fsdp" at screen 0.86472,0.60941 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
 $s2 << EOD
 2 1.772797065 1.723331149 1.826399031 1.772797065
 4 2.990055257 2.911905597 3.090127905 2.990055257
@@ -45,7 +45,7 @@ $p2 << EOD
 16 6.722538167 NaN NaN
 32 8.244617431 7.335423048 9.411080727
 EOD
-set label "deepspeed" at screen 0.86472,0.57077 left offset character 1,0 point pointtype 13 linecolor rgb "#CC79A7"
+set label "deepspeed" at screen 0.86472,0.57077 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
 $s3 << EOD
 2 1.70302417 1.642251388 1.758140828 1.70302417
 4 2.825483208 2.764981687 2.888332865 2.825483208
@@ -56,24 +56,24 @@ $p3 << EOD
 32 7.294490293 6.21020273 8.837497706
 EOD
 set datafile missing "NaN"
-plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#0072B2", \
-     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#0072B2" pointtype 7 pointsize 0.4, \
-     $s0 using 1:2 with points linecolor rgb "#0072B2" pointtype 7 pointsize 0.8, \
-     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#D55E00", \
-     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#D55E00" pointtype 5 pointsize 0.4, \
-     $s1 using 1:2 with points linecolor rgb "#D55E00" pointtype 5 pointsize 0.8, \
-     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#009E73", \
-     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#009E73" pointtype 9 pointsize 0.4, \
-     $s2 using 1:2 with points linecolor rgb "#009E73" pointtype 9 pointsize 0.8, \
-     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#CC79A7", \
-     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#CC79A7" pointtype 13 pointsize 0.4, \
-     $s3 using 1:2 with points linecolor rgb "#CC79A7" pointtype 13 pointsize 0.8, \
-     $p1 using 1:2 with lines dashtype 3 linecolor rgb "#D55E00", \
-     $p1 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#D55E00" pointtype 4 pointsize 0.8, \
-     $p1 using 1:2 every ::1 with points linecolor rgb "#D55E00" pointtype 4 pointsize 0.8, \
-     $p2 using 1:2 with lines dashtype 3 linecolor rgb "#009E73", \
-     $p2 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#009E73" pointtype 8 pointsize 0.8, \
-     $p2 using 1:2 every ::1 with points linecolor rgb "#009E73" pointtype 8 pointsize 0.8, \
-     $p3 using 1:2 with lines dashtype 3 linecolor rgb "#CC79A7", \
-     $p3 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#CC79A7" pointtype 12 pointsize 0.8, \
-     $p3 using 1:2 every ::1 with points linecolor rgb "#CC79A7" pointtype 12 pointsize 0.8
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using 1:2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#65310f", \
+     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using 1:2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
+     $p1 using 1:2 with lines dashtype 3 linecolor rgb "#e2781c", \
+     $p1 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p1 using 1:2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p2 using 1:2 with lines dashtype 3 linecolor rgb "#41a58d", \
+     $p2 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p2 using 1:2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p3 using 1:2 with lines dashtype 3 linecolor rgb "#65310f", \
+     $p3 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
+     $p3 using 1:2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8

@@ -26,7 +26,7 @@ set label "deepspeed 2×2" at graph 0, first 6 right offset character -0.8,0
 set label "ddp 4×4" at graph 0, first 7 right offset character -0.8,0
 set label "fsdp 4×4" at graph 0, first 8 right offset character -0.8,0
 set label "deepspeed 4×4" at graph 0, first 9 right offset character -0.8,0
-set label "start-up" at screen 0.03333,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#0072B2"
+set label "start-up" at screen 0.03333,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#011948"
 $s0 << EOD
 0 4.3 0
 0 4.6 1
@@ -39,7 +39,7 @@ $s0 << EOD
 0 8.8 8
 0 8.8 9
 EOD
-set label "exposed communication" at screen 0.50000,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#D55E00"
+set label "exposed communication" at screen 0.50000,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 4.6 8.362 1
 4.6 12.665 2
@@ -51,7 +51,7 @@ $s1 << EOD
 8.8 17.308 8
 8.8 27.509 9
 EOD
-set label "compute" at screen 0.03333,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#009E73"
+set label "compute" at screen 0.03333,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#41a58d"
 $s2 << EOD
 4.3 401.481 0
 8.362 213.591 1
@@ -64,7 +64,7 @@ $s2 << EOD
 17.308 67.882 8
 27.509 73.761 9
 EOD
-set label "evaluation" at screen 0.50000,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#CC79A7"
+set label "evaluation" at screen 0.50000,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#65310f"
 $s3 << EOD
 401.481 406.981 0
 213.591 219.091 1
@@ -77,7 +77,7 @@ $s3 << EOD
 67.882 73.382 8
 73.761 79.261 9
 EOD
-set label "launch, end and everything else" at screen 0.03333,0.81279 left offset character 1,0 point pointtype 5 linecolor rgb "#E69F00"
+set label "launch, end and everything else" at screen 0.03333,0.81279 left offset character 1,0 point pointtype 5 linecolor rgb "#9c58c8"
 $s4 << EOD
 406.981 409.681 0
 219.091 221.991 1
@@ -91,8 +91,8 @@ $s4 << EOD
 79.261 84.961 9
 EOD
 set style fill solid 1 border rgb "#ffffff"
-plot $s0 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#0072B2", \
-     $s1 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#D55E00", \
-     $s2 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#009E73", \
-     $s3 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#CC79A7", \
-     $s4 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#E69F00"
+plot $s0 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#011948", \
+     $s1 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#e2781c", \
+     $s2 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#41a58d", \
+     $s3 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#65310f", \
+     $s4 using 1:3:1:2:($3-0.36):($3+0.36) with boxxyerror fillcolor rgb "#9c58c8"
