@@ -91,25 +91,71 @@ int wk_dev_rows(const struct wk_dev *dev, int rows)
     return (rows + grain - 1) / grain * grain;
 }
 
-int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+/* Into the books, or without memory: an error. */
+static int enter(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n, void *data,
                  struct wk_span *span, struct hg_err *err)
 {
     size_t bytes = n * wk_type_size(type);
-    char text[32];
+    char text[32], left[32];
 
     *span = WK_NONE;
-    span->data = dev->backend->alloc(dev, bytes);
-    if (!span->data) {
+    if (!data) {
         hg_text_size_format(bytes, text);
-        return hg_err_set(err, HG_E_ENV, "no memory on %s: %s for %s", dev->name, text,
-                          wk_mem_names[mem]);
+        hg_text_size_format(dev->backend->available ? dev->backend->available(dev) : 0, left);
+        hg_err_set(err, HG_E_ENV, "no memory on %s: %s for %s, %s left", dev->name, text,
+                   wk_mem_names[mem], left);
+        return hg_err_hint(err, "a smaller batch_size with accumulate, or a strategy that shards "
+                                "(fsdp, deepspeed), takes less");
     }
-    span->n = n;
-    span->type = type;
+    *span = (struct wk_span){ data, n, type };
     dev->used_bytes[mem] += bytes;
     if (dev->used_bytes[mem] > dev->peak_bytes[mem])
         dev->peak_bytes[mem] = dev->used_bytes[mem];
     return 0;
+}
+
+int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                 struct wk_span *span, struct hg_err *err)
+{
+    return enter(dev, mem, type, n, dev->backend->alloc(dev, n * wk_type_size(type)), span, err);
+}
+
+#define PLACE_BYTES 256
+
+static int free_place(const struct wk_dev *dev)
+{
+    for (int i = 0; dev->rounds_rows && i < WK_PLACED; i++)
+        if (!dev->placed[i].data)
+            return i;
+    return -1;
+}
+
+int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                        size_t whole, struct wk_span *span, struct hg_err *err)
+{
+    size_t size = wk_type_size(type), ahead = whole * size % PLACE_BYTES;
+    int place = free_place(dev);
+    char *memory;
+
+    if (ahead == 0 || place < 0)
+        return wk_dev_alloc(dev, mem, type, n, span, err);
+    memory = dev->backend->alloc(dev, n * size + PLACE_BYTES);
+    if (memory) {
+        dev->placed[place].memory = memory;
+        dev->placed[place].data = memory + PLACE_BYTES - ahead;
+    }
+    return enter(dev, mem, type, n, memory ? dev->placed[place].data : NULL, span, err);
+}
+
+/* The beginning of what the backend gave. */
+static void *memory_of(struct wk_dev *dev, void *data)
+{
+    for (int i = 0; i < WK_PLACED; i++)
+        if (dev->placed[i].data == data) {
+            dev->placed[i].data = NULL;
+            return dev->placed[i].memory;
+        }
+    return data;
 }
 
 void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
@@ -117,6 +163,6 @@ void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
     if (!span->data)
         return;
     dev->used_bytes[mem] -= span->n * wk_type_size(span->type);
-    dev->backend->free(dev, span->data);
+    dev->backend->free(dev, memory_of(dev, span->data));
     *span = WK_NONE;
 }

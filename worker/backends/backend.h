@@ -76,6 +76,8 @@ struct wk_dev_options {
     int local_rank; /* which of the machine's devices, where it has several */
 };
 
+#define WK_PLACED 32
+
 /* An open device. Backends put this first in a struct of their own. */
 struct wk_dev {
     const struct wk_backend *backend;
@@ -86,6 +88,10 @@ struct wk_dev {
     enum wk_type working; /* of activations, and of the values that passes read */
     bool rounds_rows;     /* wants few different numbers of rows; see wk_dev_rows */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
+    struct {
+        void *data, *memory;
+    } placed
+        [WK_PLACED]; /* blocks whose data begins behind the memory's own beginning; NULL: free */
     struct hg_err error;          /* first failure; see sync */
     struct wk_profiler *profiler; /* who watches it; NULL: nobody */
 };
@@ -261,6 +267,24 @@ struct wk_backend {
                                 struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
                                 struct wk_span weight, int rows, int in, int out);
 
+    /* A dense layer and the GELU behind it: pre (rows, out) = x weight' + bias, y = gelu(pre). */
+    void (*linear_gelu_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span pre,
+                                struct wk_span x, struct wk_span weight, struct wk_span bias,
+                                int rows, int in, int out, enum wk_gelu form);
+    /* Backward of a GELU and the dense layer behind it, whose input x = gelu(pre) (rows, in) was: d_pre is the gradient of pre. */
+    void (*linear_gelu_backward)(struct wk_dev *dev, struct wk_span d_pre, struct wk_span d_weight,
+                                 struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
+                                 struct wk_span pre, struct wk_span weight, int rows, int in,
+                                 int out, enum wk_gelu form);
+    /* Three dense layers of one input, alike in size. Backward adds to d_x. */
+    void (*linear3_forward)(struct wk_dev *dev, const struct wk_qkv *y, struct wk_span x,
+                            const struct wk_qkv *weight, const struct wk_qkv *bias, int rows,
+                            int in, int out);
+    void (*linear3_backward)(struct wk_dev *dev, struct wk_span d_x, const struct wk_qkv *d_weight,
+                             const struct wk_qkv *d_bias, const struct wk_qkv *d_y,
+                             struct wk_span x, const struct wk_qkv *weight, int rows, int in,
+                             int out);
+
     void (*relu_forward)(struct wk_dev *dev, struct wk_span y, struct wk_span x); /* y may be x */
     /* From the output y of forward; d_x may be d_y. */
     void (*relu_backward)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
@@ -349,6 +373,10 @@ int wk_dev_rows(const struct wk_dev *dev, int rows);
 /* n zeroed elements in *span. Returns 0, or -1 with err set (ENV) and the span absent. */
 int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                  struct wk_span *span, struct hg_err *err);
+/* The same with element `whole` at an address that all kernels and products like, where it matters to the device: behind a bias of two
+ * values every matrix would lie badly. The books do not see it. */
+int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                        size_t whole, struct wk_span *span, struct hg_err *err);
 /* Free what wk_dev_alloc gave, of the same class; makes the span absent. */
 void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span);
 

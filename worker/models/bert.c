@@ -153,7 +153,8 @@ static void add_all(struct definition *d)
 
 /* What a layer keeps for backward; evaluation alone lets all layers share one. */
 struct layer {
-    struct wk_qkv qkv;                             /* (rows, hidden) each */
+    struct wk_qkv qkv;                             /* (rows, hidden) each, parts of: */
+    struct wk_span all_qkv;                        /* values, keys, queries */
     struct wk_span context, lse;                   /* (rows, hidden), (rows, heads) */
     struct wk_span attention_sum, attention_saved; /* (rows, hidden), (rows, 2) */
     struct wk_span middle;                         /* (rows, hidden): between the halves */
@@ -172,7 +173,8 @@ struct bert {
     struct wk_span embed_sum, embed_saved, embedded; /* (rows, hidden), (rows, 2), (rows, hidden) */
     struct wk_span logits, d_logits;                 /* (rows, 2) */
     struct wk_span d_x, d_dense, d_wide;             /* gradients on their way down */
-    struct wk_qkv d_qkv;
+    struct wk_qkv d_qkv;                             /* parts of: */
+    struct wk_span all_d_qkv;                        /* (3, rows, hidden) */
 };
 
 static struct bert *bert_of(struct wk_model *model)
@@ -184,7 +186,7 @@ static void layer_close(struct layer *l, struct wk_dev *dev)
 {
     struct wk_span *spans = (struct wk_span *)l;
 
-    for (size_t i = 0; i < LAYER_SPANS; i++)
+    for (size_t i = 3; i < LAYER_SPANS; i++) /* behind qkv */
         wk_dev_free(dev, WK_MEM_ACTIVATIONS, &spans[i]);
 }
 
@@ -194,9 +196,9 @@ static void bert_close(struct wk_model *model)
 
     if (!b)
         return;
-    struct wk_span *all[] = { &b->embed_sum, &b->embed_saved, &b->embedded, &b->logits,
-                              &b->d_logits,  &b->d_x,         &b->d_dense,  &b->d_wide,
-                              &b->d_qkv.q,   &b->d_qkv.k,     &b->d_qkv.v };
+    struct wk_span *all[] = { &b->embed_sum, &b->embed_saved, &b->embedded,
+                              &b->logits,    &b->d_logits,    &b->d_x,
+                              &b->d_dense,   &b->d_wide,      &b->all_d_qkv };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         wk_dev_free(model->dev, WK_MEM_ACTIVATIONS, all[i]);
@@ -212,6 +214,16 @@ struct wanted {
     enum wk_type type;
 };
 
+/* In the order in which a strategy's buffers have the weights: three products of one input can be one. */
+static struct wk_qkv cut_qkv(struct wk_span all)
+{
+    size_t n = all.n / 3;
+
+    return (struct wk_qkv){ .v = wk_span_part(all, 0, n),
+                            .k = wk_span_part(all, n, n),
+                            .q = wk_span_part(all, 2 * n, n) };
+}
+
 static int alloc_all(struct wk_dev *dev, const struct wanted *w, size_t n, struct hg_err *err)
 {
     for (size_t i = 0; i < n; i++)
@@ -226,9 +238,7 @@ static int layer_open(struct layer *l, const struct wk_model_size *s, size_t row
     size_t hidden = rows * (size_t)s->hidden, wide = rows * (size_t)s->intermediate;
     const enum wk_type t = dev->working;
     const struct wanted w[] = {
-        { &l->qkv.q, hidden, t },
-        { &l->qkv.k, hidden, t },
-        { &l->qkv.v, hidden, t },
+        { &l->all_qkv, 3 * hidden, t },
         { &l->context, hidden, t },
         { &l->middle, hidden, t },
         { &l->attention_sum, hidden, t },
@@ -241,7 +251,10 @@ static int layer_open(struct layer *l, const struct wk_model_size *s, size_t row
         { &l->lse, rows * (size_t)s->heads, WK_REAL },
     };
 
-    return alloc_all(dev, w, sizeof w / sizeof *w, err);
+    if (alloc_all(dev, w, sizeof w / sizeof *w, err) < 0)
+        return -1;
+    l->qkv = cut_qkv(l->all_qkv);
+    return 0;
 }
 
 static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *err)
@@ -251,16 +264,17 @@ static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *
     size_t wide = (size_t)(s->intermediate > s->hidden ? s->intermediate : s->hidden);
     const enum wk_type t = b->model.dev->working;
     const struct wanted w[] = {
-        { &b->embed_sum, most * hidden, t }, { &b->embed_saved, 2 * most, WK_REAL },
-        { &b->embedded, most * hidden, t },  { &b->logits, 2 * most, WK_REAL },
-        { &b->d_logits, 2 * train, t },      { &b->d_x, train * hidden, t },
-        { &b->d_dense, train * hidden, t },  { &b->d_wide, train * wide, t },
-        { &b->d_qkv.q, train * hidden, t },  { &b->d_qkv.k, train * hidden, t },
-        { &b->d_qkv.v, train * hidden, t },
+        { &b->embed_sum, most * hidden, t },      { &b->embed_saved, 2 * most, WK_REAL },
+        { &b->embedded, most * hidden, t },       { &b->logits, 2 * most, WK_REAL },
+        { &b->d_logits, 2 * train, t },           { &b->d_x, train * hidden, t },
+        { &b->d_dense, train * hidden, t },       { &b->d_wide, train * wide, t },
+        { &b->all_d_qkv, 3 * train * hidden, t },
     };
 
     if (alloc_all(b->model.dev, w, sizeof w / sizeof *w, err) < 0)
         return -1;
+    if (train)
+        b->d_qkv = cut_qkv(b->all_d_qkv);
     for (int i = 0; i < b->kept; i++)
         if (layer_open(&b->layers[i], s, most, b->model.dev, err) < 0)
             return -1;
@@ -346,11 +360,6 @@ static struct wk_rng rng_layer(const struct run *r, int layer, int place)
                             r->pass->step };
 }
 
-static struct wk_span part(const struct run *r, struct wk_span s, int cols)
-{
-    return wk_span_part(s, 0, (size_t)r->rows * (size_t)cols);
-}
-
 static struct wk_attention attention_of(const struct run *r, int layer)
 {
     int heads = (int)r->b->d->size.heads;
@@ -379,23 +388,33 @@ static void dense_forward(const struct run *r, struct wk_span y, struct wk_span 
     r->ops->linear_forward(r->dev, y, x, value(r, param), value(r, param + 1), r->rows, in, out);
 }
 
+static struct wk_qkv values3(const struct run *r, int plus)
+{
+    return (struct wk_qkv){ value(r, QUERY + plus), value(r, KEY + plus), value(r, VALUE + plus) };
+}
+
+static struct wk_qkv gradients3(const struct run *r, int plus)
+{
+    return (struct wk_qkv){ gradient(r, QUERY + plus), gradient(r, KEY + plus),
+                            gradient(r, VALUE + plus) };
+}
+
 static void layer_forward(const struct run *r, int index, struct layer *l, struct wk_span x)
 {
+    const struct wk_qkv weights = values3(r, 0), biases = values3(r, 1);
     const struct wk_packing *p = &r->batch->packing;
     struct wk_attention a = attention_of(r, index);
 
-    dense_forward(r, l->qkv.q, x, QUERY, r->hidden, r->hidden);
-    dense_forward(r, l->qkv.k, x, KEY, r->hidden, r->hidden);
-    dense_forward(r, l->qkv.v, x, VALUE, r->hidden, r->hidden);
+    r->ops->linear3_forward(r->dev, &l->qkv, x, &weights, &biases, r->rows, r->hidden, r->hidden);
     r->ops->attention_forward(r->dev, &a, p, l->context, r->pass->training ? l->lse : WK_NONE,
                               &l->qkv);
     dense_forward(r, l->attention_sum, l->context, ATTENTION_DENSE, r->hidden, r->hidden);
     r->ops->norm_forward(r->dev, l->middle, l->attention_saved, l->attention_sum, x,
                          value(r, ATTENTION_NORM), value(r, ATTENTION_NORM + 1), p, r->hidden, EPS,
                          r->drop, rng_layer(r, index, 0));
-    dense_forward(r, l->wide, l->middle, WIDE, r->hidden, r->wide);
-    r->ops->gelu_forward(r->dev, part(r, l->active, r->wide), part(r, l->wide, r->wide),
-                         r->b->d->size.gelu);
+    r->ops->linear_gelu_forward(r->dev, l->active, l->wide, l->middle, value(r, WIDE),
+                                value(r, WIDE + 1), r->rows, r->hidden, r->wide,
+                                r->b->d->size.gelu);
     dense_forward(r, l->sum, l->active, NARROW, r->wide, r->hidden);
     r->ops->norm_forward(r->dev, l->out, l->saved, l->sum, l->middle, value(r, NORM),
                          value(r, NORM + 1), p, r->hidden, EPS, r->drop, rng_layer(r, index, 1));
@@ -462,6 +481,8 @@ static void dense_backward(const struct run *r, bool add, struct wk_span d_x, st
 /* d_x comes in as the gradient of the layer's output and leaves as that of its input x. */
 static void layer_backward(const struct run *r, int index, struct layer *l, struct wk_span x)
 {
+    const struct wk_qkv weights = values3(r, 0), d_weights = gradients3(r, 0),
+                        d_biases = gradients3(r, 1);
     struct bert *b = r->b;
     const struct wk_packing *p = &r->batch->packing;
     struct wk_attention a = attention_of(r, index);
@@ -469,9 +490,9 @@ static void layer_backward(const struct run *r, int index, struct layer *l, stru
     r->ops->norm_backward(r->dev, b->d_x, b->d_dense, gradient(r, NORM), gradient(r, NORM + 1),
                           b->d_x, l->sum, value(r, NORM), l->saved, p, r->hidden, r->drop,
                           rng_layer(r, index, 1));
-    dense_backward(r, false, b->d_wide, b->d_dense, l->active, NARROW, r->wide, r->hidden);
-    r->ops->gelu_backward(r->dev, part(r, b->d_wide, r->wide), part(r, b->d_wide, r->wide),
-                          part(r, l->wide, r->wide), b->d->size.gelu);
+    r->ops->linear_gelu_backward(r->dev, b->d_wide, gradient(r, NARROW), gradient(r, NARROW + 1),
+                                 b->d_dense, l->active, l->wide, value(r, NARROW), r->rows, r->wide,
+                                 r->hidden, b->d->size.gelu);
     dense_backward(r, true, b->d_x, b->d_wide, l->middle, WIDE, r->hidden, r->wide);
     r->ops->norm_backward(r->dev, b->d_x, b->d_dense, gradient(r, ATTENTION_NORM),
                           gradient(r, ATTENTION_NORM + 1), b->d_x, l->attention_sum,
@@ -481,9 +502,8 @@ static void layer_backward(const struct run *r, int index, struct layer *l, stru
     dense_backward(r, false, b->d_wide, b->d_dense, l->context, ATTENTION_DENSE, r->hidden,
                    r->hidden);
     r->ops->attention_backward(r->dev, &a, p, &b->d_qkv, b->d_wide, l->context, l->lse, &l->qkv);
-    dense_backward(r, true, b->d_x, b->d_qkv.q, x, QUERY, r->hidden, r->hidden);
-    dense_backward(r, true, b->d_x, b->d_qkv.k, x, KEY, r->hidden, r->hidden);
-    dense_backward(r, true, b->d_x, b->d_qkv.v, x, VALUE, r->hidden, r->hidden);
+    r->ops->linear3_backward(r->dev, b->d_x, &d_weights, &d_biases, &b->d_qkv, x, &weights, r->rows,
+                             r->hidden, r->hidden);
 }
 
 static void embed_backward(const struct run *r)

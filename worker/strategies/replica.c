@@ -7,15 +7,33 @@ static enum wk_mem masters_class(const struct wk_strategy *s)
     return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
 }
 
+/* The first element of the largest parameter: that one has to lie well. */
+static size_t largest_at(const struct wk_model_kind *m)
+{
+    size_t at = 0, most = 0, found = 0;
+
+    for (int i = m->n_params - 1; i >= 0; i--) {
+        size_t n = wk_param_n(&m->params[i]);
+
+        if (n > most) {
+            most = n;
+            found = at;
+        }
+        at += n;
+    }
+    return found;
+}
+
 static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
-    size_t n = wk_model_n(s->model), at = 0;
+    size_t n = wk_model_n(s->model), whole = largest_at(s->model), at = 0;
     bool mixed = s->dev->working != WK_REAL;
 
-    if (wk_dev_alloc(s->dev, masters_class(s), WK_REAL, n, &r->values, err) < 0 ||
-        wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, &r->gradients, err) < 0)
+    if (wk_dev_alloc_placed(s->dev, masters_class(s), WK_REAL, n, whole, &r->values, err) < 0 ||
+        wk_dev_alloc_placed(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, whole, &r->gradients, err) < 0)
         return -1;
-    if (mixed && wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, &r->copies, err) < 0)
+    if (mixed && wk_dev_alloc_placed(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, whole,
+                                     &r->copies, err) < 0)
         return -1;
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         size_t n_i = wk_param_n(&s->model->params[i]);

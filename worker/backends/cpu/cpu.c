@@ -562,6 +562,48 @@ static void cpu_linear_backward_add(struct wk_dev *dev, struct wk_span d_x, stru
     linear_backward(dev, 1, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
 }
 
+static void cpu_linear_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span pre,
+                                    struct wk_span x, struct wk_span weight, struct wk_span bias,
+                                    int rows, int in, int out, enum wk_gelu form)
+{
+    size_t n = (size_t)rows * (size_t)out;
+
+    cpu_linear_forward(dev, pre, x, weight, bias, rows, in, out);
+    wk_cpu_gelu_forward(dev, wk_span_part(y, 0, n), wk_span_part(pre, 0, n), form);
+}
+
+static void cpu_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
+                                     struct wk_span d_weight, struct wk_span d_bias,
+                                     struct wk_span d_y, struct wk_span x, struct wk_span pre,
+                                     struct wk_span weight, int rows, int in, int out,
+                                     enum wk_gelu form)
+{
+    size_t n = (size_t)rows * (size_t)in;
+
+    cpu_linear_backward(dev, d_pre, d_weight, d_bias, d_y, x, weight, rows, in, out);
+    d_pre = wk_span_part(d_pre, 0, n);
+    wk_cpu_gelu_backward(dev, d_pre, d_pre, wk_span_part(pre, 0, n), form);
+}
+
+static void cpu_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, struct wk_span x,
+                                const struct wk_qkv *w, const struct wk_qkv *b, int rows, int in,
+                                int out)
+{
+    cpu_linear_forward(dev, y->q, x, w->q, b->q, rows, in, out);
+    cpu_linear_forward(dev, y->k, x, w->k, b->k, rows, in, out);
+    cpu_linear_forward(dev, y->v, x, w->v, b->v, rows, in, out);
+}
+
+static void cpu_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const struct wk_qkv *d_w,
+                                 const struct wk_qkv *d_b, const struct wk_qkv *d_y,
+                                 struct wk_span x, const struct wk_qkv *w, int rows, int in,
+                                 int out)
+{
+    linear_backward(dev, 1, d_x, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
+    linear_backward(dev, 1, d_x, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
+    linear_backward(dev, 1, d_x, d_w->v, d_b->v, d_y->v, x, w->v, rows, in, out);
+}
+
 static void cpu_relu_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span x_)
 {
     const wk_real *x = x_.data;
@@ -710,6 +752,10 @@ const struct wk_backend wk_backend_cpu = {
     .linear_forward = cpu_linear_forward,
     .linear_backward = cpu_linear_backward,
     .linear_backward_add = cpu_linear_backward_add,
+    .linear_gelu_forward = cpu_linear_gelu_forward,
+    .linear_gelu_backward = cpu_linear_gelu_backward,
+    .linear3_forward = cpu_linear3_forward,
+    .linear3_backward = cpu_linear3_backward,
     .relu_forward = cpu_relu_forward,
     .relu_backward = cpu_relu_backward,
     .nll = cpu_nll,

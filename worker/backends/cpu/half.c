@@ -263,6 +263,54 @@ static void half_linear_backward_add(struct wk_dev *dev, struct wk_span d_x,
     end(&k);
 }
 
+static void half_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                              enum wk_gelu form);
+static void half_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                               struct wk_span x, enum wk_gelu form);
+
+/* Between the product and the GELU there is a rounding, as where they are two. */
+static void half_linear_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span pre,
+                                     struct wk_span x, struct wk_span weight, struct wk_span bias,
+                                     int rows, int in_cols, int out_cols, enum wk_gelu form)
+{
+    size_t n = (size_t)rows * (size_t)out_cols;
+
+    half_linear_forward(dev, pre, x, weight, bias, rows, in_cols, out_cols);
+    half_gelu_forward(dev, wk_span_part(y, 0, n), wk_span_part(pre, 0, n), form);
+}
+
+static void half_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
+                                      struct wk_span d_weight, struct wk_span d_bias,
+                                      struct wk_span d_y, struct wk_span x, struct wk_span pre,
+                                      struct wk_span weight, int rows, int in_cols, int out_cols,
+                                      enum wk_gelu form)
+{
+    size_t n = (size_t)rows * (size_t)in_cols;
+
+    half_linear_backward(dev, d_pre, d_weight, d_bias, d_y, x, weight, rows, in_cols, out_cols);
+    d_pre = wk_span_part(d_pre, 0, n);
+    half_gelu_backward(dev, d_pre, d_pre, wk_span_part(pre, 0, n), form);
+}
+
+static void half_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, struct wk_span x,
+                                 const struct wk_qkv *w, const struct wk_qkv *b, int rows,
+                                 int in_cols, int out_cols)
+{
+    half_linear_forward(dev, y->q, x, w->q, b->q, rows, in_cols, out_cols);
+    half_linear_forward(dev, y->k, x, w->k, b->k, rows, in_cols, out_cols);
+    half_linear_forward(dev, y->v, x, w->v, b->v, rows, in_cols, out_cols);
+}
+
+static void half_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const struct wk_qkv *d_w,
+                                  const struct wk_qkv *d_b, const struct wk_qkv *d_y,
+                                  struct wk_span x, const struct wk_qkv *w, int rows, int in_cols,
+                                  int out_cols)
+{
+    half_linear_backward_add(dev, d_x, d_w->q, d_b->q, d_y->q, x, w->q, rows, in_cols, out_cols);
+    half_linear_backward_add(dev, d_x, d_w->k, d_b->k, d_y->k, x, w->k, rows, in_cols, out_cols);
+    half_linear_backward_add(dev, d_x, d_w->v, d_b->v, d_y->v, x, w->v, rows, in_cols, out_cols);
+}
+
 static void half_relu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x)
 {
     struct call k = { .dev = dev };
@@ -473,6 +521,10 @@ static void make_half(void)
     half.linear_forward = half_linear_forward;
     half.linear_backward = half_linear_backward;
     half.linear_backward_add = half_linear_backward_add;
+    half.linear_gelu_forward = half_linear_gelu_forward;
+    half.linear_gelu_backward = half_linear_gelu_backward;
+    half.linear3_forward = half_linear3_forward;
+    half.linear3_backward = half_linear3_backward;
     half.relu_forward = half_relu_forward;
     half.relu_backward = half_relu_backward;
     half.nll = half_nll;

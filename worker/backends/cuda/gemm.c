@@ -36,7 +36,8 @@ struct shape {
 enum variant {
     VARIANT_INSIDE, /* bias and GELU are the library's */
     VARIANT_BEHIND, /* they are kernels of their own */
-    N_VARIANTS
+    N_VARIANTS,
+    VARIANT_SINGLY = N_VARIANTS /* a batch that the library cannot do: one by one */
 };
 
 struct plan {
@@ -265,12 +266,13 @@ struct trial {
 static size_t target_bytes(const struct wk_product *q)
 {
     size_t rows = (size_t)q->rows, in = (size_t)q->in, out = (size_t)q->out;
-    size_t batch = q->batch > 1 ? (size_t)q->batch : 1;
-    size_t size = q->t == WK_CUDA_F32 ? 4 : 2, y_size = q->y_t == WK_CUDA_F32 ? 4 : 2;
+    size_t more = q->batch > 1 ? (size_t)q->batch - 1 : 0;
 
-    return q->kind == WK_PRODUCT_WEIGHT  ? in * out * 4 * batch
-           : q->kind == WK_PRODUCT_INPUT ? rows * in * size
-                                         : rows * out * y_size * batch;
+    if (q->kind == WK_PRODUCT_WEIGHT)
+        return (in * out + more * (size_t)q->weight_step) * 4;
+    if (q->kind == WK_PRODUCT_INPUT)
+        return rows * in * (q->t == WK_CUDA_F32 ? 4 : 2);
+    return (rows * out + more * (size_t)q->y_step) * (q->y_t == WK_CUDA_F32 ? 4 : 2);
 }
 
 static void look_up(struct trial *t, enum variant v, const struct shape *s)
@@ -435,6 +437,9 @@ static short alignment_of(const struct wk_product *q)
 
     if (q->kind == WK_PRODUCT_FORWARD)
         all |= (uintptr_t)q->bias;
+    if (q->batch > 1)
+        all |= 2 * (uintptr_t)(q->x_step | q->y_step | q->weight_step |
+                               (q->kind == WK_PRODUCT_FORWARD ? q->bias_step : 0));
     return (short)(all & (~all + 1));
 }
 
@@ -479,6 +484,10 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
         return &g->plans.items[*slot - 1];
     write_key(&s, key);
     if (!remembered(g, key, &s, &made) && !search(c, q, &s, key, &made)) {
+        made.shape = s;
+        made.variant = VARIANT_SINGLY;
+    }
+    if (made.variant == VARIANT_SINGLY && s.batch == 1) {
         if (c->dev.error.code == HG_E_NONE)
             hg_err_set(&c->dev.error, HG_E_ENV, "cuBLASLt has no algorithm for %s on %s", key,
                        c->dev.name);
@@ -511,6 +520,24 @@ static void run_bias(struct wk_cuda *c, const struct wk_product *q)
     }
 }
 
+static void run_singly(struct wk_cuda *c, const struct wk_product *q)
+{
+    ptrdiff_t size = q->t == WK_CUDA_F32 ? 4 : 2, y_size = q->y_t == WK_CUDA_F32 ? 4 : 2;
+    ptrdiff_t weight_size = q->kind == WK_PRODUCT_WEIGHT ? 4 : size;
+
+    for (int k = 0; k < q->batch; k++) {
+        struct wk_product one = *q;
+
+        one.batch = 1;
+        one.x = (char *)q->x + k * q->x_step * size;
+        one.y = (char *)q->y + k * q->y_step * y_size;
+        one.weight = (char *)q->weight + k * q->weight_step * weight_size;
+        one.bias = q->bias ? (char *)q->bias + k * q->bias_step * weight_size : NULL;
+        one.x_step = one.y_step = one.weight_step = one.bias_step = 0;
+        wk_gemm_run(c, &one);
+    }
+}
+
 void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
 {
     const struct plan *p;
@@ -521,6 +548,10 @@ void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
     p = plan_of(c, q);
     if (!p)
         return;
+    if (p->variant == VARIANT_SINGLY) {
+        run_singly(c, q);
+        return;
+    }
     code = run_plan(c, p, q, target_of(p, q));
     if (code != 0 && c->dev.error.code == HG_E_NONE)
         hg_err_set(&c->dev.error, HG_E_ENV, "cuBLASLt failed with status %d (%d x %d x %d)", code,

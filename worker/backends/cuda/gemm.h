@@ -23,8 +23,8 @@ struct wk_product {
     bool add;  /* INPUT: to x */
     bool gelu; /* in its tanh form; `pre` (rows, out) of FORWARD, (rows, in) of INPUT */
     void *pre;
-    /* So many at once (0 is 1): number k's operands stand so many elements behind those of k - 1 (negative: before); x's step may
-     * be 0. Neither add nor gelu. */
+    /* So many at once (0 is 1): number k's operands stand so many elements behind those of k - 1; x's step may be 0. Neither add nor
+     * gelu. */
     int batch;
     ptrdiff_t x_step, y_step, weight_step, bias_step;
 };

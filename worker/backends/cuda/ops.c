@@ -7,6 +7,11 @@
 
 extern const struct wk_backend wk_backend_cuda;
 
+static void cuda_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                              enum wk_gelu form);
+static void cuda_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                               struct wk_span x, enum wk_gelu form);
+
 /* ---- Translation ---- */
 
 static struct wk_cuda_packing packing_of(const struct wk_packing *p)
@@ -297,6 +302,146 @@ static void cuda_linear_backward_add(struct wk_dev *dev, struct wk_span d_x,
                                      int rows, int in, int out)
 {
     linear_backward(dev, true, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
+}
+
+/* The library's GELU is the one with tanh. */
+static void cuda_linear_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span pre,
+                                     struct wk_span x, struct wk_span weight, struct wk_span bias,
+                                     int rows, int in, int out, enum wk_gelu form)
+{
+    struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
+                            .rows = rows,
+                            .in = in,
+                            .out = out,
+                            .t = type_of(x),
+                            .y_t = type_of(y),
+                            .x = x.data,
+                            .y = y.data,
+                            .weight = weight.data,
+                            .bias = bias.data,
+                            .gelu = form == WK_GELU_TANH,
+                            .pre = pre.data };
+    size_t n = (size_t)rows * (size_t)out;
+
+    if (!p.gelu)
+        p.y = pre.data;
+    wk_gemm_run(wk_cuda_of(dev), &p);
+    if (!p.gelu)
+        cuda_gelu_forward(dev, wk_span_part(y, 0, n), wk_span_part(pre, 0, n), form);
+}
+
+static void cuda_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
+                                      struct wk_span d_weight, struct wk_span d_bias,
+                                      struct wk_span d_y, struct wk_span x, struct wk_span pre,
+                                      struct wk_span weight, int rows, int in, int out,
+                                      enum wk_gelu form)
+{
+    struct wk_product p = { .kind = WK_PRODUCT_INPUT,
+                            .rows = rows,
+                            .in = in,
+                            .out = out,
+                            .t = type_of(x),
+                            .y_t = type_of(d_y),
+                            .x = d_pre.data,
+                            .y = d_y.data,
+                            .weight = weight.data,
+                            .gelu = form == WK_GELU_TANH,
+                            .pre = pre.data };
+    size_t n = (size_t)rows * (size_t)in;
+
+    linear_backward(dev, false, WK_NONE, d_weight, d_bias, d_y, x, weight, rows, in, out);
+    wk_gemm_run(wk_cuda_of(dev), &p);
+    d_pre = wk_span_part(d_pre, 0, n);
+    if (!p.gelu)
+        cuda_gelu_backward(dev, d_pre, d_pre, wk_span_part(pre, 0, n), form);
+}
+
+/* Elements from the first to the second, and from there to the third; -1: they do not lie in steps, or lie far apart. */
+static ptrdiff_t step_of(const struct wk_span s[3])
+{
+    ptrdiff_t size = (ptrdiff_t)wk_type_size(s[0].type), far = (ptrdiff_t)1 << 32;
+    ptrdiff_t one = (char *)s[1].data - (char *)s[0].data;
+    ptrdiff_t two = (char *)s[2].data - (char *)s[1].data;
+
+    return one == two && one > 0 && one < far && one % size == 0 ? one / size : -1;
+}
+
+/* Three products as one, where their operands lie in steps, forwards or backwards. */
+static bool run_batch(struct wk_cuda *c, struct wk_product *p, const struct wk_qkv *y,
+                      const struct wk_qkv *weight, const struct wk_qkv *bias)
+{
+    bool forwards = (char *)weight->q.data < (char *)weight->k.data;
+    const struct wk_span ys[] = { forwards ? y->q : y->v, y->k, forwards ? y->v : y->q };
+    const struct wk_span ws[] = { forwards ? weight->q : weight->v, weight->k,
+                                  forwards ? weight->v : weight->q };
+    const struct wk_span bs[] = { forwards ? bias->q : bias->v, bias->k,
+                                  forwards ? bias->v : bias->q };
+
+    p->batch = 3;
+    p->y = ys[0].data;
+    p->weight = ws[0].data;
+    p->bias = bs[0].data;
+    p->y_step = step_of(ys);
+    p->weight_step = step_of(ws);
+    p->bias_step = step_of(bs);
+    if (p->y_step < 0 || p->weight_step < 0 || p->bias_step < 0)
+        return false;
+    wk_gemm_run(c, p);
+    return true;
+}
+
+static void cuda_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, struct wk_span x,
+                                 const struct wk_qkv *w, const struct wk_qkv *b, int rows, int in,
+                                 int out)
+{
+    struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
+                            .rows = rows,
+                            .in = in,
+                            .out = out,
+                            .t = type_of(x),
+                            .y_t = type_of(y->q),
+                            .x = x.data };
+
+    if (run_batch(wk_cuda_of(dev), &p, y, w, b))
+        return;
+    cuda_linear_forward(dev, y->q, x, w->q, b->q, rows, in, out);
+    cuda_linear_forward(dev, y->k, x, w->k, b->k, rows, in, out);
+    cuda_linear_forward(dev, y->v, x, w->v, b->v, rows, in, out);
+}
+
+/* The gradients of x are three products one after the other: they end in one sum. */
+static void cuda_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const struct wk_qkv *d_w,
+                                  const struct wk_qkv *d_b, const struct wk_qkv *d_y,
+                                  struct wk_span x, const struct wk_qkv *w, int rows, int in,
+                                  int out)
+{
+    const struct wk_span d_ys[] = { d_y->q, d_y->k, d_y->v }, ws[] = { w->q, w->k, w->v };
+    struct wk_product p = { .kind = WK_PRODUCT_WEIGHT,
+                            .rows = rows,
+                            .in = in,
+                            .out = out,
+                            .t = type_of(x),
+                            .y_t = type_of(d_y->q),
+                            .x = x.data };
+
+    if (!run_batch(wk_cuda_of(dev), &p, d_y, d_w, d_b)) {
+        linear_backward(dev, true, WK_NONE, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
+        linear_backward(dev, true, WK_NONE, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
+        linear_backward(dev, true, WK_NONE, d_w->v, d_b->v, d_y->v, x, w->v, rows, in, out);
+    }
+    p = (struct wk_product){ .kind = WK_PRODUCT_INPUT,
+                             .rows = rows,
+                             .in = in,
+                             .out = out,
+                             .t = type_of(d_x),
+                             .y_t = type_of(d_y->q),
+                             .x = d_x.data,
+                             .add = true };
+    for (int i = 0; i < 3; i++) {
+        p.y = d_ys[i].data;
+        p.weight = ws[i].data;
+        wk_gemm_run(wk_cuda_of(dev), &p);
+    }
 }
 
 /* ---- Classification ---- */
@@ -590,6 +735,10 @@ const struct wk_backend wk_backend_cuda = {
     .linear_forward = cuda_linear_forward,
     .linear_backward = cuda_linear_backward,
     .linear_backward_add = cuda_linear_backward_add,
+    .linear_gelu_forward = cuda_linear_gelu_forward,
+    .linear_gelu_backward = cuda_linear_gelu_backward,
+    .linear3_forward = cuda_linear3_forward,
+    .linear3_backward = cuda_linear3_backward,
     .relu_forward = cuda_relu_forward,
     .relu_backward = cuda_relu_backward,
     .nll = cuda_nll,
