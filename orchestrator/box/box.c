@@ -20,7 +20,8 @@
 #include "base/vec.h"
 #include "box/internal.h"
 
-#define IDLE_S 60.0     /* nodes are idle after 2 to 3 s on an idle machine */
+#define IDLE_S 120.0 /* nodes are idle after 2 to 3 s on an idle machine */
+#define HEAL_AGAIN_S 0.5
 #define LOCK_S 120.0    /* somebody else's up or down takes seconds */
 #define PORT_TRIES 3    /* others may take a port between our look and slurmctld's bind */
 #define NAME_MAX_BOX 32 /* munge refuses long socket paths */
@@ -541,16 +542,23 @@ static int wait_idle(const struct hg_box_tools *tools, const struct hg_box *box,
     return rc;
 }
 
-/* Tell the keeper of a degraded box, and wait until every daemon has a living process again. */
+/* Tell the keeper of a degraded box, and wait until every daemon has a living process again. It is told
+ * more than once: a daemon that has just been killed is dead for us before its parent can bury it. */
 static int heal(struct hg_box *box, struct hg_err *err)
 {
     const json_t *keeper = json_object_get(box->record, "keeper");
-    double end = hg_clock_mono_s() + IDLE_S;
+    pid_t pid = pid_of(keeper);
+    unsigned long long start = start_of(keeper);
+    double end = hg_clock_mono_s() + IDLE_S, again = 0;
 
-    hg_box_keeper_heal(pid_of(keeper), start_of(keeper));
     for (;;) {
-        json_t *record = load_record(box->dir);
+        json_t *record;
 
+        if (hg_clock_mono_s() >= again) {
+            hg_box_keeper_heal(pid, start);
+            again = hg_clock_mono_s() + HEAL_AGAIN_S;
+        }
+        record = load_record(box->dir);
         json_decref(box->record);
         box->record = record;
         box->state = judge(record);

@@ -453,6 +453,7 @@ int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
                         const struct hg_box_ports *ports, int version, struct hg_err *err)
 {
     struct hg_buf conf = HG_BUF_INIT, gres = HG_BUF_INIT;
+    static const char mpi[] = "PMIxCollFence=ring\n";
     unsigned char key[128];
     const char *cgroups;
     int rc = -1;
@@ -469,6 +470,11 @@ int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
      * word, but their v1 plugin looks for nothing unless asked. */
     cgroups = version >= 2311 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
     if (save(dir, "cgroup.conf", cgroups, strlen(cgroups), 0644, err) < 0)
+        goto out;
+    /* Slurm's other ways to bring the ranks of several nodes together (and its default takes either) let
+     * the first node go on alone: a rank that is still starting then gets what the others send it, and
+     * Open MPI dies of that. */
+    if (save(dir, "mpi.conf", mpi, sizeof mpi - 1, 0644, err) < 0)
         goto out;
     if (spec->accounting && write_accounting(dir, ports, err) < 0)
         goto out;

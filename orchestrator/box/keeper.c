@@ -22,10 +22,10 @@
 #include "base/proc.h"
 #include "box/internal.h"
 
-#define READY_S 20.0 /* munged and slurmctld take less than a second each on an idle machine */
+#define READY_S 60.0 /* munged and slurmctld take less than a second each on an idle machine */
 #define STOP_S 20.0
-#define DATABASE_S 60.0 /* 2 s on an idle machine */
-#define POLITE_S 1.0    /* between SIGTERM and SIGKILL */
+#define DATABASE_S 120.0 /* 2 s on an idle machine */
+#define POLITE_S 1.0     /* between SIGTERM and SIGKILL */
 #define TAIL_LINES 4
 
 enum kind { MUNGED, DATABASE, SLURMDBD, SLURMCTLD, SLURMD };

@@ -15,6 +15,10 @@ teardown() {
     box_tell
     "$HPCGRID" box down "$BOX" 2>/dev/null || true
     "$HPCGRID" box down "$OTHER" 2>/dev/null || true
+    if [ -n "${PROGRAM:-}" ]; then
+        runuser -u nobody -- "$PROGRAM" box down "$BOX" 2>/dev/null || true
+        rm -f "$PROGRAM"
+    fi
 }
 
 # Every process whose command line or open folder is in the box's folder.
@@ -97,8 +101,8 @@ a100-2 0,1,2" ]
     up --nodes cpu:2x0
     dir=$(dirname "$SLURM_CONF")
     sbatch -D "$dir" -o /dev/null --array=0-3 --wrap 'setsid sleep 7654 & trap "" TERM; while :; do sleep 0.1; done' >/dev/null
-    box_wait 20 eval '[ "$(squeue -h -t R | wc -l)" -eq 4 ]'
-    box_wait 20 eval '[ "$(processes_of "$dir" | wc -l)" -gt 8 ]'
+    box_wait 90 eval '[ "$(squeue -h -t R | wc -l)" -eq 4 ]'
+    box_wait 90 eval '[ "$(processes_of "$dir" | wc -l)" -gt 8 ]'
     jobs=$(processes_of "$dir")
     "$HPCGRID" box down "$BOX"
     [ ! -e "$dir" ]
@@ -121,7 +125,7 @@ a100-2 0,1,2" ]
     up --nodes cpu:1x0
     dir=$(dirname "$SLURM_CONF")
     sbatch -D "$dir" -o /dev/null --wrap 'sleep 7655' >/dev/null
-    box_wait 20 eval '[ "$(squeue -h -t R | wc -l)" -eq 1 ]'
+    box_wait 90 eval '[ "$(squeue -h -t R | wc -l)" -eq 1 ]'
     kill -KILL "$("$HPCGRID" box status "$BOX" --json | jq .keeper.pid)"
     run "$HPCGRID" box list
     grep -qE "^$BOX +lost" <<<"$output"
@@ -169,7 +173,7 @@ a100-2 0,1,2" ]
 @test "a dead daemon shows as degraded, and up starts it again" {
     up --nodes cpu:2x0
     kill -KILL "$(box_pid slurmd-cpu-2)"
-    box_wait 5 eval '[ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = degraded ]'
+    box_wait 90 eval '[ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = degraded ]'
     run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
     [ "$status" -eq 0 ]
     [ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = up ]
@@ -218,13 +222,44 @@ END
     mpicc sum.c -o sum
     up --nodes cpu:2x0
     export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
-    srun -N 2 --ntasks-per-node=2 ./sum | sort >got
+    srun --kill-on-bad-exit=1 -N 2 --ntasks-per-node=2 ./sum | sort >got
     diff got - <<'END'
 0 of 4: 6
 1 of 4: 6
 2 of 4: 6
 3 of 4: 6
 END
+}
+
+@test "ranks of two nodes wait for one another when they start" {
+    command -v mpicc >/dev/null || skip "mpicc is not installed"
+    cat >start.c <<'END'
+#include <mpi.h>
+#include <stdio.h>
+#include <time.h>
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+int main(int argc, char **argv)
+{
+    double before = now();
+    MPI_Init(&argc, &argv);
+    printf("%.6f %.6f\n", before, now());
+    MPI_Finalize();
+    return 0;
+}
+END
+    mpicc start.c -o start
+    up --nodes cpu:2x0
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pmix_base_collect_data=0
+    srun -N 2 --ntasks-per-node=2 bash -c '[ $SLURM_PROCID != 2 ] || sleep 1; exec ./start' >times
+    cat times
+    [ "$(wc -l <times)" = 4 ]
+    # the first to go on did so after the last had come
+    awk '{ if ($1 > last) last = $1; if (!first || $2 < first) first = $2 } END { exit !(first >= last) }' times
 }
 
 @test "as an ordinary user: up, a job on two nodes' GPUs, down" {
@@ -234,8 +269,9 @@ END
     name=$BOX
     as() { runuser -u nobody -- env -i PATH="$PATH" "$@"; }
     # The test's folder may be closed to others, the program need not be.
-    cp "$T/hpcgrid" "/tmp/hpcgrid-$$"
-    line=$(as "/tmp/hpcgrid-$$" box up --name "$name" --nodes a100:2x4)
+    PROGRAM=/tmp/hg-program-$$
+    cp "$T/hpcgrid" "$PROGRAM"
+    line=$(as "$PROGRAM" box up --name "$name" --nodes a100:2x4)
     dir=${line#export SLURM_CONF=}
     dir=${dir%/slurm.conf}
     [ "$(stat -c %u "$dir")" = "$(id -u nobody)" ]
@@ -243,8 +279,7 @@ END
     run as SLURM_CONF="$dir/slurm.conf" srun -N 2 --gres=gpu:a100:4 bash -c 'echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $(id -un)'
     [ "$(sort <<<"$output")" = "a100-1 0,1,2,3 nobody
 a100-2 0,1,2,3 nobody" ]
-    as "/tmp/hpcgrid-$$" box down "$name"
-    rm -f "/tmp/hpcgrid-$$"
+    as "$PROGRAM" box down "$name"
     [ ! -e "$dir" ]
     [ -z "$(processes_of "$dir")" ]
 }
