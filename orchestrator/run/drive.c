@@ -393,6 +393,8 @@ static int load_limits(struct hg_drive *d, struct hg_err *err)
                           "%s takes no job arrays (MaxArraySize %u, MaxJobCount "
                           "%u)",
                           d->o.executor->name, d->limits.max_array_size, d->limits.max_jobs);
+    if (!d->limits.min_job_age_s) /* MinJobAge=0: nothing is ever purged */
+        d->limits.min_job_age_s = UINT32_MAX;
     d->has_limits = true;
     return 0;
 }

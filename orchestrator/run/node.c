@@ -592,11 +592,6 @@ static bool is_told(struct node *n, double within_s)
     return n->outcome.stop != HG_STOP_NONE;
 }
 
-static bool died_of_term(int status)
-{
-    return WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM : WEXITSTATUS(status) == 128 + SIGTERM;
-}
-
 /* Wait for the launcher, with the signals that may come before it ends. */
 static void wait_end(struct node *n, pid_t pid)
 {
@@ -612,7 +607,8 @@ static void wait_end(struct node *n, pid_t pid)
     note_time(n);
     n->outcome.ended = true;
     if (n->outcome.status != 0)
-        is_told(n, getenv("SLURM_JOB_ID") && died_of_term(n->outcome.status) ? TOLD_WITHIN_S : 0);
+        is_told(n,
+                getenv("SLURM_JOB_ID") && hg_outcome_died_of_term(&n->outcome) ? TOLD_WITHIN_S : 0);
 }
 
 static void block_signals(struct node *n)

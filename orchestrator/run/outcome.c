@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,19 +426,44 @@ static const json_t *first_failed(const json_t *ranks)
     return first;
 }
 
+static bool is_term(int status)
+{
+    return WIFSIGNALED(status) ? WTERMSIG(status) == SIGTERM : WEXITSTATUS(status) == 128 + SIGTERM;
+}
+
+static int rank_status(const json_t *rank)
+{
+    const json_t *signal = json_object_get(rank, "signal");
+
+    return signal ? (int)json_integer_value(signal)
+                  : (int)json_integer_value(json_object_get(rank, "exit_code")) << 8;
+}
+
+bool hg_outcome_died_of_term(const struct hg_outcome *o)
+{
+    json_t *ranks, *rank;
+    bool all = o->ended && is_term(o->status);
+    size_t i;
+
+    if (!all)
+        return false;
+    ranks = read_ranks(o->dir);
+    json_array_foreach(ranks, i, rank) all =
+        all && (!rank_failed(rank) || is_term(rank_status(rank)));
+    json_decref(ranks);
+    return all;
+}
+
 static void describe_rank(const json_t *rank, char *out, size_t size)
 {
     const char *error = json_string_value(json_object_get(rank, "error"));
-    const json_t *signal = json_object_get(rank, "signal");
     char text[64];
 
     if (error) {
         snprintf(out, size, "%s", error);
         return;
     }
-    hg_proc_status_format(signal ? (int)json_integer_value(signal)
-                                 : (int)json_integer_value(json_object_get(rank, "exit_code")) << 8,
-                          text);
+    hg_proc_status_format(rank_status(rank), text);
     snprintf(out, size, "%s%s", text,
              json_is_true(json_object_get(rank, "oom")) ? ", out of memory" : "");
 }

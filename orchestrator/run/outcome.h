@@ -41,6 +41,9 @@ json_t *hg_outcome_result(const struct hg_outcome *o);
  * digits. An edited or damaged file no longer has it. -1 when memory is gone. */
 int hg_outcome_checksum(const json_t *result, char out[static 9]);
 
+/* Did the launcher end because its ranks were told to, none of them having failed by itself before? */
+bool hg_outcome_died_of_term(const struct hg_outcome *o);
+
 /* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is
  * not ok. */
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result);

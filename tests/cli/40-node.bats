@@ -2,6 +2,7 @@
 # The node side without Slurm: a plan written by hand, SLURM_* set by hand, commands that misbehave.
 
 bats_require_minimum_version 1.5.0
+load ../await
 
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
@@ -277,7 +278,7 @@ bad() {
 @test "TERM is passed on and the result says why" {
     plan '{"command": ["bash", "-c", "trap '"'echo told; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node
-    until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+    await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
     kill -TERM $pid
     code=0
     wait $pid || code=$?
@@ -291,7 +292,7 @@ bad() {
         rm -rf "$run_dir/cells"
         plan '{"command": ["bash", "-c", "trap '"'echo error: STEP 1.0 ON n1 CANCELLED AT 12:00 DUE TO ${why%%:*} >&2; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
         start_node
-        until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+        await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
         kill -TERM $pid
         wait $pid || true
         grep -q "\"message\": \"${why##*:}\"" "$run_dir/cells/c-0/0.0/result.json"
@@ -304,9 +305,9 @@ bad() {
     time_s=1 plan '{"command": ["bash", "-c", "trap : TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node
     sleep 1
-    until grep -q ready "$run_dir/cells/c-0/0.0/out.log" 2>/dev/null; do sleep 0.02; done
+    await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
     kill -TERM $pid
-    until [ -e "$run_dir/cells/c-0/0.0/result.json" ]; do sleep 0.02; done
+    await test -e "$run_dir/cells/c-0/0.0/result.json"
     [ "$(result status)" = '"timeout"' ]
     kill -KILL $pid
     wait $pid || true
@@ -316,15 +317,12 @@ bad() {
 @test "when exec is killed, rank and workload and its children are gone" {
     plan '{"command": ["sh", "-c", "echo $$; sleep 1000 & echo $!; wait"], "launch": [], "cwd": "/"}'
     start_node
-    until [ "$(wc -l <"$run_dir/cells/c-0/0.0/out.log" 2>/dev/null || echo 0)" -eq 2 ]; do sleep 0.02; done
+    both() { [ "$(wc -l <"$run_dir/cells/c-0/0.0/out.log")" -eq 2 ]; }
+    await both
     kill -KILL $pid
     wait $pid || true
     for p in $(cat "$run_dir/cells/c-0/0.0/out.log"); do
-        for i in $(seq 100); do
-            kill -0 "$p" 2>/dev/null || continue 2
-            sleep 0.05
-        done
-        return 1
+        await gone "$p"
     done
 }
 
@@ -332,7 +330,7 @@ bad() {
 at() {
     local call=$1
     shift
-    timeout 60 strace -qq -o "$BATS_TEST_TMPDIR/trace" -e "trace=$call" -e "inject=$call:signal=TERM:when=1" "$@"
+    timeout 90 strace -qq -o "$BATS_TEST_TMPDIR/trace" -e "trace=$call" -e "inject=$call:signal=TERM:when=1" "$@"
 }
 
 need_strace() {
@@ -371,12 +369,26 @@ need_strace() {
     plan "$(sh_workload 'kill -TERM $$')"
     export SLURM_JOB_ID=1
     start_node
-    until [ -e "$run_dir/cells/c-0/0.0/ranks/0.json" ]; do sleep 0.02; done
+    await test -e "$run_dir/cells/c-0/0.0/ranks/0.json"
     kill -TERM $pid
     code=0
     wait $pid || code=$?
     [ "$code" -eq 143 ]
     [ "$(result status)" = '"cancelled"' ]
+    # one that failed by itself is not waited for: the others were told for its sake
+    cat >"$BATS_TEST_TMPDIR/launch" <<'END'
+#!/bin/sh
+OMPI_COMM_WORLD_RANK=1 "$@"
+OMPI_COMM_WORLD_RANK=0 "$@"
+exit 143
+END
+    chmod +x "$BATS_TEST_TMPDIR/launch"
+    tasks=2 plan "{\"command\": [\"sh\", \"-c\", \"[ \$RANK = 1 ] && exit 5; kill -TERM \$\$\"], \"launch\": [\"$BATS_TEST_TMPDIR/launch\"], \"cwd\": \"/\"}"
+    rm -rf "$run_dir/cells"
+    run node
+    [ "$status" -eq 143 ]
+    grep -q '"message": "exit code 5"' "$run_dir/cells/c-0/0.0/result.json"
+    plan "$(sh_workload 'kill -TERM $$')"
     # by hand nobody tells it: it was the workload's own doing
     unset SLURM_JOB_ID
     run node --submission 1

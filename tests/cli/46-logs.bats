@@ -4,6 +4,8 @@
 
 bats_require_minimum_version 1.5.0
 
+load ../await
+
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
     cd "$BATS_TEST_TMPDIR"
@@ -78,9 +80,10 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     mkfifo gate
     sed -i "s/seq \$0/echo one; read x <gate; echo two/" "$run_dir/plan.json"
     one 0 &
-    until grep -qs one "$run_dir"/cells/*/0.0/out.log; do sleep 0.05; done
+    began() { grep -qs one "$run_dir"/cells/*/0.0/out.log; }
+    await began
     "$hpcgrid" logs talk n=3 --out --follow >seen 2>log &
-    until grep -q one seen; do sleep 0.05; done
+    await grep -q one seen
     echo go >gate
     wait
     [ "$(paste -sd, seen)" = one,two ]

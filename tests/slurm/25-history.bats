@@ -36,7 +36,7 @@ history() { agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":
 @test "every task of an array is found by its key, with its end" {
     printf '#!/bin/bash\nexit $SLURM_ARRAY_TASK_ID\n' >run.sh
     id=$(submit '.array = "0-2"' | jq .ok.job_id)
-    box_wait 60 eval '[ "$(history | jq "[.[] | select(.end_s > 0)] | length")" = 3 ]'
+    box_wait 90 eval '[ "$(history | jq "[.[] | select(.end_s > 0)] | length")" = 3 ]'
     history | jq -c --argjson id "$id" 'sort_by(.tasks)[] | [.job_id == $id, .tasks, .state, .exit_status / 256, .end_s >= .start_s]' >got
     diff got - <<'END'
 [true,"0","COMPLETED",0,true]
@@ -46,27 +46,27 @@ END
 }
 
 @test "a job that was requeued is told once, with the count of its restarts" {
-    id=$(submit '.args = ["sleep", "30"] | .requeue = true' | jq .ok.job_id)
-    box_wait 60 eval '[ "$(squeue -h -j "$id" -o %T)" = RUNNING ]'
+    id=$(submit '.args = ["sleep", "1000"] | .requeue = true' | jq .ok.job_id)
+    box_wait 90 eval '[ "$(squeue -h -j "$id" -o %T)" = RUNNING ]'
     scontrol requeue "$id"
     # Slurm would wait two minutes: the first node may still hold the first run's credential for revoked.
-    box_wait 20 eval 'scontrol update "jobid=$id" excnodelist=cpu-1 starttime=now 2>errors'
-    box_wait 20 eval '[ "$(squeue -h -j "$id" -o "%T %N")" = "RUNNING cpu-2" ]'
+    box_wait 90 eval 'scontrol update "jobid=$id" excnodelist=cpu-1 starttime=now 2>errors'
+    box_wait 90 eval '[ "$(squeue -h -j "$id" -o "%T %N")" = "RUNNING cpu-2" ]'
     scancel "$id"
-    box_wait 60 eval '[ "$(history | jq -c "[.[] | [.state, .restarts]]")" = "[[\"CANCELLED\",1]]" ]'
+    box_wait 90 eval '[ "$(history | jq -c "[.[] | [.state, .restarts]]")" = "[[\"CANCELLED\",1]]" ]'
 }
 
 @test "a job that is cancelled before it runs again is told as requeued" {
-    id=$(submit '.args = ["sleep", "30"] | .requeue = true' | jq .ok.job_id)
-    box_wait 60 eval '[ "$(squeue -h -j "$id" -o %T)" = RUNNING ]'
+    id=$(submit '.args = ["sleep", "1000"] | .requeue = true' | jq .ok.job_id)
+    box_wait 90 eval '[ "$(squeue -h -j "$id" -o %T)" = RUNNING ]'
     scontrol requeue "$id"
     scancel "$id"
-    box_wait 60 eval '[ "$(history | jq -c "[.[] | [.state, .restarts]]")" = "[[\"REQUEUED\",0]]" ]'
+    box_wait 90 eval '[ "$(history | jq -c "[.[] | [.state, .restarts]]")" = "[[\"REQUEUED\",0]]" ]'
 }
 
 @test "other keys and other times are not told" {
     submit | jq -e .ok
-    box_wait 60 eval '[ "$(history | jq length)" = 1 ]'
+    box_wait 90 eval '[ "$(history | jq length)" = 1 ]'
     [ "$(agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"00000000000000000000000000000000\"],\"since_s\":$BEGIN}" | jq -c .ok.jobs)" = "[]" ]
     [ "$(agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":$(($(date +%s) + 3600))}" | jq -c .ok.jobs)" = "[]" ]
 }
@@ -80,5 +80,5 @@ END
     [ "$(jq -r .ok <<<"$answer")" = null ]
     [[ "$(jq -r .error.code <<<"$answer")" =~ ^(env|again)$ ]]
     submit | jq -e .ok
-    box_wait 60 eval '[ "$(history | jq length)" = 1 ]'
+    box_wait 90 eval '[ "$(history | jq length)" = 1 ]'
 }

@@ -7,7 +7,7 @@ load box
 
 setup_file() {
     box_need
-    box_up cpu:1x0 MessageTimeout=3 AuthInfo=ttl=20
+    box_up cpu:1x0 MessageTimeout=8 AuthInfo=ttl=90
     lua 'return slurm.SUCCESS'
     echo 'JobSubmitPlugins=lua' >>"$SLURM_CONF"
     kill -KILL "$(box_pid slurmctld)"
@@ -76,8 +76,8 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 }
 
 @test "a plugin that is slower than the message timeout makes it ambiguous, and the job appears" {
-    lua 'local now = os.time() while os.time() < now + 5 do end return slurm.SUCCESS'
+    lua 'local now = os.time() while os.time() < now + 10 do end return slurm.SUCCESS'
     run submit
     [ "$(jq -r .error.code <<<"$output")" = ambiguous ]
-    box_wait 20 eval '[ "$(poll | jq length)" = 1 ]'
+    box_wait 90 eval '[ "$(poll | jq length)" = 1 ]'
 }

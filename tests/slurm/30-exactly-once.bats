@@ -9,7 +9,8 @@ load box
 setup_file() {
     box_need
     # short arrays: many submissions to be interrupted in; short credentials: doubts are settled in seconds
-    box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
+    # and ended jobs are kept for good, because they are counted
+    box_up cpu:2x0 MaxArraySize=8 MessageTimeout=10 AuthInfo=ttl=8 MinJobAge=30000
 }
 
 teardown_file() {
@@ -32,7 +33,7 @@ teardown() {
         return 0
     fi
     for id in $(squeue -h -o %A 2>/dev/null | sort -u); do scancel "$id"; done
-    box_wait 20 box_idle
+    box_wait 90 box_idle
 }
 
 # Tasks that the controller knows, ended ones included.
@@ -58,6 +59,9 @@ ran_once() {
 
 # Wait for the end of a process; its exit code
 ends() { wait "$1"; }
+
+# NAME has begun: its first submission is on its way. What dies before that is said at once and not waited for.
+begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
 
 @test "a sweep is a few submissions, and every cell runs once" {
     matrix plain 40
@@ -101,6 +105,7 @@ ends() { wait "$1"; }
     matrix agent 120
     "$HPCGRID" run agent.json >/dev/null 2>log &
     pid=$!
+    box_wait 90 begun agent
     for n in 1 2 3 4 5; do
         sleep "0.0$((RANDOM % 9 + 1))"
         agent=$(pgrep -P $pid hpcgrid-slurm || true)
@@ -129,22 +134,26 @@ ends() { wait "$1"; }
     done
     for i in "${pids[@]}"; do ends "$i"; done
     for i in "${names[@]}"; do ran_once "$i" 10; done
-    box_wait 20 box_idle
+    box_wait 90 box_idle
     [ "$(tasks)" = $((BEFORE + 10 * (${#names[@]} + 1))) ]
 }
 
 @test "a frozen controller: the answer is lost, the job is not" {
     local pid
+    box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
+    [ "$BOX" != "$FILE_BOX" ]
     matrix middle 120
     "$HPCGRID" run middle.json >out 2>log &
     pid=$!
-    sleep 0.1
+    box_wait 90 begun middle
     kill -STOP "$(box_pid slurmctld)"
     sleep 6
     kill -CONT "$(box_pid slurmctld)"
     ends $pid
     ran_once middle 120
-    [ "$(tasks)" = $((BEFORE + 120)) ]
+    [ "$(tasks)" = 120 ]
+    box_down
+    BOX=
 }
 
 # A controller that is killed comes back with the jobs of its last saved state, of earlier tests too: running for ever, out
@@ -157,6 +166,7 @@ ends() { wait "$1"; }
         matrix "lost$n" 16
         "$HPCGRID" run "lost$n.json" >out 2>log &
         pid=$!
+        box_wait 90 begun "lost$n"
         sleep "$((n - 1)).$((RANDOM % 8 + 1))"
         kill -9 "$(box_pid slurmctld)"
         sleep 1

@@ -29,7 +29,7 @@ value() { jq -c "$1" "$(attempt)/result.json"; }
     matrix '"workload": {"command": ["sh", "-c", "echo $RANK $LOCAL_RANK $WORLD_SIZE $OMP_NUM_THREADS $SLURM_CPUS_PER_TASK $SLURMD_NODENAME $MASTER_ADDR"]},
             "axes": {"hardware": "cpu", "nodes": 2, "tasks_per_node": 2, "cpus_per_task": 2}'
     job=$(submit)
-    box_wait 30 ended "$job"
+    box_wait 90 ended "$job"
     diff - <(sort "$(attempt)/out.log") <<'END'
 0 0 4 2 2 cpu-1 127.0.0.1
 1 1 4 2 2 cpu-1 127.0.0.1
@@ -44,7 +44,7 @@ END
 @test "a virtual GPU is seen by the ranks and is a rehearsal" {
     [ ! -e /proc/driver/nvidia/gpus ] || skip "there is a GPU here"
     matrix '"workload": {"command": ["sh", "-c", "echo $CUDA_VISIBLE_DEVICES"]}, "axes": {"hardware": "a100", "gpus_per_node": 2}'
-    box_wait 30 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
     [ "$(sort -u "$(attempt)/out.log")" = 0,1 ]
     [ "$(value '[.status, .rehearsal, .ranks[0].device_kind]')" = '["ok",true,"cpu"]' ]
 }
@@ -56,7 +56,7 @@ contained() {
         \"axes\": {\"hardware\": \"cpu\", \"tasks_per_node\": 2, \"container\": \"a b.sif\"}}" >m.json
     rm -rf "$run_dir"
     "$HPCGRID" plan m.json --out "$run_dir"
-    box_wait 60 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
 }
 
 @test "a container's words stand before the program, its options with the launcher" {
@@ -71,7 +71,7 @@ contained() {
 @test "values reach the ranks byte for byte through srun" {
     matrix '"workload": {"command": ["sh", "-c", "printf %s \"$1\" >\"$HPCGRID_ATTEMPT/arg.$RANK\"; printf %s \"$HPCGRID_V\" >\"$HPCGRID_ATTEMPT/env.$RANK\"", "-", "{{v}}"]},
             "axes": {"hardware": "cpu", "nodes": 2, "v": "a\"b\u0027$(touch canary)`touch canary`\\\\ \n\t; | %n \u2212 \ud83d\ude00 -x"}'
-    box_wait 30 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
     [ "$(value .status)" = '"ok"' ]
     for f in arg.0 arg.1 env.0 env.1; do
         [ "$(jq -Rs . "$(attempt)/$f")" = "$(jq .cell.v "$(attempt)/result.json")" ]
@@ -82,7 +82,7 @@ contained() {
 @test "the rank that failed first is named and the others are ended" {
     matrix '"workload": {"command": ["sh", "-c", "[ $RANK = 2 ] && { echo no luck >&2; exit 7; }; sleep 1000"]},
             "axes": {"hardware": "cpu", "nodes": 2, "tasks_per_node": 2}'
-    box_wait 40 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
     [ "$(value '[.status, .error.rank, .error.message]')" = '["failed",2,"exit code 7"]' ]
     [[ "$(value .error.tail)" == *"no luck"* ]]
 }
@@ -91,14 +91,14 @@ contained() {
     matrix '"workload": {"command": ["sh", "-c", "echo $$; sleep 1000"]}, "axes": {"hardware": "cpu", "nodes": 2, "tasks_per_node": 2}'
     job=$(submit)
     lines() { [ "$(wc -l <"$(attempt)/out.log")" -eq 4 ]; }
-    box_wait 30 lines
+    box_wait 90 lines
     scancel "$job"
-    box_wait 30 test -e "$(attempt)/result.json"
-    box_wait 30 ended "$job"
+    box_wait 90 test -e "$(attempt)/result.json"
+    box_wait 90 ended "$job"
     [ "$(value .status)" = '"cancelled"' ]
     for pid in $(cat "$(attempt)/out.log"); do
         gone() { ! kill -0 "$pid" 2>/dev/null; }
-        box_wait 10 gone
+        box_wait 90 gone
     done
 }
 
@@ -106,21 +106,21 @@ contained() {
     matrix '"workload": {"command": ["sh", "-c", "echo $$; sleep 1000"]}, "axes": {"hardware": "cpu", "nodes": 2}'
     job=$(submit)
     lines() { [ "$(wc -l <"$(attempt)/out.log")" -eq 2 ]; }
-    box_wait 30 lines
+    box_wait 90 lines
     kill -KILL "$(jq .pid "$(attempt)/claim.json")"
-    box_wait 30 ended "$job"
+    box_wait 90 ended "$job"
     for pid in $(cat "$(attempt)/out.log"); do
         gone() { ! kill -0 "$pid" 2>/dev/null; }
-        box_wait 20 gone
+        box_wait 90 gone
     done
     [ ! -e "$(attempt)/result.json" ]
 }
 
 @test "every index of an array is its own cell, and a second submission finds all claimed" {
     matrix '"workload": {"command": ["sh", "-c", "echo {{n}}"], "launch": []}, "axes": {"hardware": "cpu", "n": {"range": [1, 12]}}'
-    box_wait 60 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
     [ "$(cat "$run_dir"/cells/*/0.0/out.log | sort -n | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 9 10 11 12 " ]
-    box_wait 60 ended "$(submit)"
+    box_wait 90 ended "$(submit)"
     [ "$(cat "$run_dir"/cells/*/*/out.log | wc -l)" -eq 12 ]
     run -0 "$HPCGRID" collect "$run_dir"
 }

@@ -89,6 +89,9 @@ tell_runs() {
             jq -c 'select(.status != "ok") | {id, attempt, status, exit_code, signal, error, started, ended}' "$result"
         done | head -n 15
     done
+    find "${T:-/nonexistent}" -name '*.out' -path '*-*_*' -size +0 2>/dev/null | head -n 5 | while read -r log; do
+        echo "---- $log:" && tail -n 5 "$log"
+    done
 }
 
 teardown() { box_tell; }
@@ -98,7 +101,8 @@ box_pid() {
     "$HPCGRID" box status "$BOX" --json | jq -r --arg name "$1" '.daemons[] | select(.name == $name) | .pid'
 }
 
-# box_wait SECONDS COMMAND...: until the command succeeds
+# box_wait SECONDS COMMAND...: until the command succeeds. SECONDS is for a machine that is busy with other things: 60 and
+# more.
 box_wait() {
     local end=$((SECONDS + $1))
     shift

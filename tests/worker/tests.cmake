@@ -15,7 +15,7 @@ function(hg_add_worker_test name)
     foreach(precision ${ARGN})
         hg_add_worker_program(${name} ${precision})
         add_test(NAME worker.${name}.${precision} COMMAND test_worker_${name}_${precision})
-        set_tests_properties(worker.${name}.${precision} PROPERTIES LABELS worker TIMEOUT 120
+        set_tests_properties(worker.${name}.${precision} PROPERTIES LABELS worker TIMEOUT 600
             ENVIRONMENT "OMP_WAIT_POLICY=passive")
     endforeach()
 endfunction()
@@ -44,7 +44,7 @@ function(hg_add_ranks_test name precision ranks)
     set(test worker.${name}.${precision}.${ranks})
     add_test(NAME ${test} COMMAND ${MPIRUN} --oversubscribe --allow-run-as-root -n ${ranks}
         $<TARGET_FILE:test_worker_${name}_${precision}> ${ARGN})
-    set_tests_properties(${test} PROPERTIES LABELS worker TIMEOUT 120
+    set_tests_properties(${test} PROPERTIES LABELS worker TIMEOUT 600
         ENVIRONMENT
         "OMPI_MCA_btl=self,vader;OMPI_MCA_mpi_yield_when_idle=1;OMP_NUM_THREADS=1;ASAN_OPTIONS=detect_leaks=0")
 endfunction()
