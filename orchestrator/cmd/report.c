@@ -20,7 +20,7 @@
 
 static const char *format, *rows, *columns, *group, *metric, *better, *where, *baseline, *out_path,
     *reports, *numbers, *plot, *template_path;
-static bool pivot, ranks, strict, cost;
+static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
 static const struct hg_opt opts[] = {
@@ -46,6 +46,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
       "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
+    { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
@@ -241,8 +242,8 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
         else if (in->tables)
             place_run(in, (size_t)i, in->tables);
     }
-    if (in->n != 1 || rows || columns || group || strict || cost || metric || better || where ||
-        baseline || numbers) {
+    if (in->n != 1 || rows || columns || group || strict || cost || traffic || metric || better ||
+        where || baseline || numbers) {
         free(in->tables); /* saved forms are those that the matrix asks for */
         in->tables = NULL;
     }
@@ -308,9 +309,12 @@ static int write_report(const struct hg_report *r, const struct input *in, struc
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_report_options o = {
-        .metric = metric, .better = better, .where = where, .strict = strict, .cost = cost
-    };
+    struct hg_report_options o = { .metric = metric,
+                                   .better = better,
+                                   .where = where,
+                                   .strict = strict,
+                                   .cost = cost,
+                                   .traffic = traffic };
     struct words row_words = { 0 }, column_words = { 0 }, group_words = { 0 };
     struct input in = { 0 };
     struct hg_err err = HG_ERR_INIT;

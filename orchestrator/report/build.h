@@ -71,6 +71,14 @@ void hg_build_cost(struct hg_build *b, const struct hg_config *c, double *room, 
 int hg_build_cost_listing(struct hg_build *b, struct hg_table *t);
 int hg_build_spent(struct hg_build *b);
 
+/* traffic.c: the listing "traffic", if it was asked for: bytes sent, exposed communication, peak memory. */
+int hg_build_traffic(struct hg_build *b, struct hg_table *t);
+
+/* The keys of rows and columns as a listing's first columns, and their values at a place. */
+void hg_build_list_keys(const struct hg_report *r, struct hg_listing *l);
+void hg_build_list_place(const struct hg_report *r, const struct hg_table *t, size_t point,
+                         struct hg_listing *l);
+
 /* Append the value of a key to a listing, a number as a number. */
 void hg_build_list_value(const struct hg_report *r, struct hg_listing *l, uint32_t value);
 

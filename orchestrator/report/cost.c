@@ -94,7 +94,7 @@ static char *money_title(const struct hg_report *r)
                          r->currency ? r->currency : "");
 }
 
-static void list_key_columns(const struct hg_report *r, struct hg_listing *l)
+void hg_build_list_keys(const struct hg_report *r, struct hg_listing *l)
 {
     for (size_t i = 0; i < r->n_row_keys + r->n_column_keys; i++) {
         size_t key = i < r->n_row_keys ? r->row_keys[i] : r->column_keys[i - r->n_row_keys];
@@ -103,8 +103,8 @@ static void list_key_columns(const struct hg_report *r, struct hg_listing *l)
     }
 }
 
-static void list_key_values(const struct hg_report *r, const struct hg_table *t, size_t point,
-                            struct hg_listing *l)
+void hg_build_list_place(const struct hg_report *r, const struct hg_table *t, size_t point,
+                         struct hg_listing *l)
 {
     for (size_t i = 0; i < r->n_row_keys; i++)
         hg_build_list_value(r, l, t->rows[point / t->n_columns * r->n_row_keys + i]);
@@ -149,7 +149,7 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
     int hours = decimals_of(t, hours_of), watt_hours = decimals_of(t, watt_hours_of),
         cost = decimals_of(t, cost_of);
 
-    list_key_columns(r, l);
+    hg_build_list_keys(r, l);
     hg_listing_column(l, "device_hours", "device-hours", false);
     hg_listing_column(l, "device_hours_ratio", "of the baseline's", false);
     if (energy)
@@ -161,7 +161,7 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
 
         if (p->n == 0)
             continue;
-        list_key_values(r, t, i, l);
+        hg_build_list_place(r, t, i, l);
         hg_listing_number(l, p->device_hours, hours);
         hg_listing_number(l, p->hours_ratio, 2);
         if (energy)

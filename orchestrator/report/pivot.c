@@ -533,7 +533,7 @@ static int fill_table(struct work *w, struct hg_table *t, const size_t *entries,
     }
     if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t) < 0 ||
         hg_build_series(r, t) < 0 || hg_build_best(b, t) < 0 || hg_build_laws(r, t) < 0 ||
-        hg_build_cost_listing(b, t) < 0)
+        hg_build_traffic(b, t) < 0 || hg_build_cost_listing(b, t) < 0)
         goto out;
     rc = 0;
 out:

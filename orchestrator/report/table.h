@@ -147,6 +147,7 @@ struct hg_report_options {
     const char *where;  /* selector */
     struct hg_style style;
     const json_t *baseline; /* members put over a cell to find its baseline */
+    bool traffic;           /* list bytes sent, exposed communication, peak memory */
     bool cost;              /* list what places cost even if neither prices nor energy are known */
     bool strict;            /* no speedup where `comparable` differs from the baseline's */
     bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
