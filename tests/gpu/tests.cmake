@@ -36,7 +36,7 @@ endfunction()
 
 function(hg_add_emulated_test name program)
     add_test(NAME worker.emulated.${name} COMMAND ${program} ${ARGN})
-    set_tests_properties(worker.emulated.${name} PROPERTIES LABELS worker TIMEOUT 600 SKIP_RETURN_CODE 77
+    set_tests_properties(worker.emulated.${name} PROPERTIES LABELS worker TIMEOUT 600
         ENVIRONMENT "OMP_WAIT_POLICY=passive")
 endfunction()
 
@@ -58,6 +58,7 @@ endfunction()
 
 hg_add_emulated_model(golden)
 hg_add_emulated_model(bert_golden)
+hg_add_emulated_model(precision)
 
 add_executable(test_emulator gpu/emulator/faults.cu)
 set_source_files_properties(gpu/emulator/faults.cu PROPERTIES LANGUAGE CXX)
@@ -66,3 +67,7 @@ target_compile_options(test_emulator PRIVATE -O1 -Wall -Wextra -Wno-unknown-prag
 target_include_directories(test_emulator PRIVATE gpu/emulator)
 target_link_libraries(test_emulator PRIVATE hpcgrid_worker)
 hg_add_emulated_test(faults test_emulator)
+
+add_executable(test_emulated_gather gpu/gather_tokens.c)
+target_link_libraries(test_emulated_gather PRIVATE test_emulated_kernels hpcgrid_worker PkgConfig::CMOCKA)
+hg_add_emulated_test(gather test_emulated_gather)

@@ -48,7 +48,7 @@ static inline int wk_launch(void (*kernel)(P...), dim3 grid, unsigned threads, s
             return e;
     }
     kernel<<<grid, threads, shared, s>>>(P(args)...);
-    return cudaPeekAtLastError();
+    return cudaGetLastError();
 }
 
 /* The block's dynamic shared memory. */

@@ -21,7 +21,7 @@ template <typename T> struct lstm_weights {
 
 static __device__ __forceinline__ float logistic(float x)
 {
-    return 1 / (1 + expf(-x));
+    return __fdividef(1.0f, 1 + expf(-x));
 }
 
 /* Where step t of sequence b begins in the state. */
