@@ -31,12 +31,12 @@ static const char *kind_text(const struct hg_series *s)
                                            : hg_scaling_kind_words[s->kind];
 }
 
-static void list_curves(const struct hg_report *r, const struct hg_table *t, struct hg_listing *l)
+static void list_curves(const struct hg_table *t, struct hg_listing *l)
 {
     hg_listing_column(l, "series", "", true);
     hg_listing_column(l, "kind", "scaling", true);
     hg_listing_column(l, "points", "points", false);
-    hg_listing_column(l, "first_devices_ratio", "devices from", false);
+    hg_listing_column(l, "first_devices_ratio", "p from", false);
     hg_listing_column(l, "last_devices_ratio", "to", false);
     hg_listing_column(l, "first_serial_fraction", "serial fraction from", false);
     hg_listing_column(l, "last_serial_fraction", "to", false);
@@ -51,7 +51,7 @@ static void list_curves(const struct hg_report *r, const struct hg_table *t, str
         hg_listing_number(l, s->first_karp_flatt, 3);
         hg_listing_number(l, s->last_karp_flatt, 3);
     }
-    (void)r;
+    hg_listing_note(l, "p: devices in units of the baseline's");
 }
 
 /* ---- Laws ---- */
@@ -164,7 +164,7 @@ int hg_build_laws(const struct hg_report *r, struct hg_table *t)
     struct hg_listing spare = { 0 };
 
     if (t->series.n)
-        list_curves(r, t, hg_listing_add(&t->listings, "scaling", "scaling", &spare));
+        list_curves(t, hg_listing_add(&t->listings, "scaling", "scaling", &spare));
     if (any_fit(t))
         list_laws(t, hg_listing_add(&t->listings, "laws", "laws of scaling", &spare));
     if (any_prediction(t))

@@ -361,7 +361,9 @@ static void for_env(const struct hg_result *own, const struct hg_result *other, 
 static void note_env(struct notes *notes, struct hg_point *p, const char *key, const json_t *mine,
                      const json_t *theirs)
 {
-    const char *name = notes->b->options->against_first ? "A" : "baseline";
+    const char *name = notes->b->options->against_first ? "A"
+                       : notes->b->wants_speedup        ? "baseline"
+                                                        : "first place";
     struct hg_buf text = HG_BUF_INIT;
     char *head = hg_str_printf("ran on other nodes or software: %s ", key);
     char *tail = hg_str_printf(" (%s %s)", name, value_text(theirs, &text));
@@ -372,6 +374,33 @@ static void note_env(struct notes *notes, struct hg_point *p, const char *key, c
     free(head);
     free(tail);
     hg_buf_done(&text);
+}
+
+/* Number of the value of "hardware"; 0 where the cells do not say. */
+static uint32_t hardware_of(const struct hg_build *b, const struct hg_config *c)
+{
+    size_t key = hg_frame_find_key(&b->r->frame, "hardware");
+
+    return key == HG_MAP_NONE ? 0 : hg_frame_row(&b->r->frame, c->entry)[key];
+}
+
+/* Without a baseline: is it what the first place on the same hardware ran on? */
+static void note_others(struct notes *notes, const struct hg_table *t, const struct hg_config *c,
+                        struct hg_point *p)
+{
+    const struct hg_build *b = notes->b;
+    const struct hg_result *own = hg_config_first(b, c);
+
+    if (b->wants_speedup || !own)
+        return;
+    for (const struct hg_point *q = t->points; q < p; q++) {
+        const struct hg_config *other = q->n ? &b->configs.items[q->config] : NULL;
+
+        if (!other || hardware_of(b, other) != hardware_of(b, c))
+            continue;
+        for_env(own, hg_config_first(b, other), notes, p, note_env);
+        return;
+    }
 }
 
 static void note_mixed_env(struct notes *notes, struct hg_point *p, const char *key,
@@ -494,7 +523,8 @@ static void note_speedup(struct notes *notes, const struct hg_table *t, const st
     note_hardware(notes, c, base, p);
     compare_results(notes, p, own, other);
     note_work(notes, p);
-    for_env(own, other, notes, p, note_env);
+    if (hardware_of(b, c) == hardware_of(b, base)) /* else nobody expects the same */
+        for_env(own, other, notes, p, note_env);
     if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
         add_note(notes, p, "its baseline is oversubscribed", "", "");
     note_efficiency(notes, p);
@@ -573,6 +603,7 @@ int hg_build_notes(struct hg_build *b, struct hg_table *t)
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
         note_speedup(&notes, t, c, p);
+        note_others(&notes, t, c, p);
     }
     count_refused(b->r, t);
     rc = notes.failed || write_notes(&notes, t) < 0 ? -1 : 0;

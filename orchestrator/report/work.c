@@ -7,12 +7,13 @@
 #include "base/json.h"
 #include "report/build.h"
 
-/* Members that multiply to an amount of work, of a cell or of what a result says of itself. */
+/* Members that multiply to an amount of work, of a cell or of what a result says of itself: those that
+ * work is in proportion to (the edge of a grid is not). */
 static const char *const work_keys[] = { "epochs",       "samples",   "train_samples",
                                          "examples",     "sequences", "train_examples",
-                                         "problem_size", "size",      "elements",
-                                         "particles",    "cells",     "timesteps",
-                                         "iterations",   "work" };
+                                         "problem_size", "elements",  "particles",
+                                         "cells",        "timesteps", "iterations",
+                                         "work" };
 
 bool hg_build_is_work_key(const char *key)
 {

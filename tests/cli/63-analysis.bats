@@ -111,6 +111,8 @@ near() {
     report >out.json
     jq -e '.tables[0].points[1].notes == ["ran on other nodes or software: driver 570 (baseline 560)", "ran on other nodes or software: device A100-80GB (baseline A100-40GB)"]' out.json
     jq -e '.tables[0].points[2].notes == ["ran on other nodes or software: gpu_clock_mhz 1200 (baseline 1410)"]' out.json
+    of '("a100", "t4") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: 4, env: {driver: (if $n == 4 then "570" else $h end)}}' '{baseline: null, report: {rows: ["nodes"], columns: ["hardware"]}}'
+    report | jq -e '[.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
     of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
     report | jq -e '.tables[0].points[0].notes == ["runs differ among themselves in driver"]'
 }
