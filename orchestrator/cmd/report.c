@@ -290,9 +290,9 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
     int rc = render(r, in, &text, errs);
 
     if (rc == 0 && out_path)
-        rc = hg_fs_replace(out_path, text.data, text.len, 0644, &err);
+        rc = hg_fs_replace(out_path, hg_buf_str(&text), text.len, 0644, &err);
     else if (rc == 0)
-        fwrite(text.data, 1, text.len, stdout);
+        fwrite(hg_buf_str(&text), 1, text.len, stdout);
     hg_buf_done(&text);
     if (in->tables && hg_report_save(r, in->tables, &(struct hg_err)HG_ERR_INIT) < 0)
         hg_warn("cannot write to %s: the report is not saved there", in->tables);

@@ -163,9 +163,21 @@ struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label)
     return s;
 }
 
+/* Beyond that even the difference of two values is no number. */
+static bool fits_paper(double v)
+{
+    return fabs(v) < 1e300;
+}
+
 void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_point point)
 {
-    struct hg_plot_point *slot = s ? HG_VEC_PUSH(&s->points) : NULL;
+    struct hg_plot_point *slot;
+
+    if (!fits_paper(point.x) || !fits_paper(point.y) || (p->bars && !fits_paper(point.high))) {
+        free(point.label);
+        return;
+    }
+    slot = s ? HG_VEC_PUSH(&s->points) : NULL;
 
     if (slot)
         *slot = point;

@@ -46,15 +46,19 @@ static double nice_step(double span)
 static void tick_linear(const struct hg_style *style, struct hg_plot *p, struct hg_plot_axis *axis,
                         bool seconds, bool whole)
 {
-    double span = axis->high - axis->low, step;
+    double span = axis->high - axis->low, step, first;
     int decimals;
 
     if (!(span > 0) || !isfinite(span))
         return;
     step = whole && span > 1 ? fmax(nice_step(span), 1) : nice_step(span);
     decimals = step >= 1 ? 0 : (int)-floor(log10(step) + 1e-9);
-    for (double k = ceil(axis->low / step - 1e-9); k * step <= axis->high + step * 1e-9; k++)
-        add_tick(style, p, axis, k * step, decimals, seconds);
+    first = ceil(axis->low / step - 1e-9);
+    /* Far from zero a step may be less than what a double can tell: no tick then, and never more
+     * than so many. */
+    for (int k = 0; first + 1 != first && k <= 2 * TICKS; k++)
+        if ((first + k) * step <= axis->high + step * 1e-9)
+            add_tick(style, p, axis, (first + k) * step, decimals, seconds);
 }
 
 static void tick_log2(const struct hg_style *style, struct hg_plot *p, struct hg_plot_axis *axis)

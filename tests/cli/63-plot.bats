@@ -115,3 +115,21 @@ EOT
     done
     grep -q 'touch pwned3' out/speedup.svg # as text
 }
+
+@test "numbers at the ends of what there is make a picture or none, and always end" {
+    while IFS='|' read -r losses times; do
+        printf '{"schema": "hpcgrid-results/1", "name": "x", "baseline": {"nodes": 1}, "results": [
+            {"cell": {"nodes": 1}, "train_s": %s, "wall_s": %s, "init_s": 1, "loss": {"epoch": [%s]}, "memory": {"a": 1e308, "b": 1e308}},
+            {"cell": {"nodes": 2}, "train_s": 3, "loss": {"epoch": [%s]}}]}' "$times" "$times" "$losses" "$losses" >set.json
+        timeout 60 "$hpcgrid" report set.json --plot all --format gp --out out
+        timeout 60 "$hpcgrid" report set.json --format html --out page.html
+        [ "$(stat -c %s page.html)" -lt 100000 ]
+        if sed -n '/<svg/,/<\/svg>/p' page.html | grep -E '[" ,MVHL](nan|inf|-nan|-inf)'; then return 1; fi
+    done <<'EOT'
+1e300, 1.000000000000001e300|1e-300
+-1e308, 1e308|1e300
+0, 0|5
+5, 5|5
+1e-320, 2e-320|1e-320
+EOT
+}

@@ -21,6 +21,13 @@ setup() {
     done
 }
 
+@test "an empty template makes an empty file" {
+    : >t.txt
+    "$hpcgrid" report "$data/plots.json" --template t.txt --out out
+    [ -e out ] && [ ! -s out ]
+    [ -z "$("$hpcgrid" report "$data/plots.json" --template t.txt)" ]
+}
+
 @test "values are written for the format that is made" {
     jq -n '{schema: "hpcgrid-results/1", name: "x", results: [{cell: {nodes: 1, strategy: "=a\"<b>_%\u202e|"}, train_s: 90.5}]}' >set.json
     printf '{{#results}}{{cell.strategy}}{{/results}}' >t
