@@ -343,6 +343,56 @@ static void test_ranks_share_a_step_of_the_global_batch(void **state)
     }
 }
 
+/* The same samples in every step, as many for each rank, and nobody has much more to read than the others. */
+static void test_sequences_are_dealt_out_evenly(void **state)
+{
+    enum { N = 1000, BATCH = 16, WORLD = 4 };
+    int32_t lengths[N];
+    double worst[2] = { 0 };
+
+    (void)state;
+    for (int i = 0; i < N; i++)
+        lengths[i] = 20 + (int32_t)(364 * fabs((double)noise(1, (size_t)i)));
+    for (int balanced = 0; balanced < 2; balanced++) {
+        struct wk_sampler ranks[WORLD];
+        struct hg_err err = HG_ERR_INIT;
+        bool seen[N] = { false };
+
+        for (int r = 0; r < WORLD; r++) {
+            assert_int_equal(wk_sampler_open(&ranks[r], N, r, WORLD, BATCH, 1, &err), 0);
+            wk_sampler_epoch(&ranks[r], 0);
+            if (balanced)
+                assert_int_equal(wk_sampler_balance(&ranks[r], lengths), 0);
+        }
+        for (int step = 0; step + 1 < ranks[0].steps; step++) {
+            double most = 0, all = 0;
+
+            for (int r = 0; r < WORLD; r++) {
+                int rows, sum = 0;
+                const int32_t *ids = wk_sampler_batch(&ranks[r], step, &rows);
+
+                assert_int_equal(rows, BATCH);
+                for (int i = 0; i < rows; i++) {
+                    assert_false(seen[ids[i]]);
+                    seen[ids[i]] = true;
+                    sum += lengths[ids[i]];
+                    assert_int_equal(ids[i], wk_sampler_id(&ranks[0], r, step * BATCH + i));
+                }
+                most = fmax(most, sum);
+                all += sum;
+            }
+            worst[balanced] = fmax(worst[balanced], most * WORLD / all);
+            for (int i = 0; i < BATCH * WORLD;
+                 i++) /* whose order was not changed: the step's samples */
+                assert_true(seen[wk_sampler_id(&ranks[0], i % WORLD, step * BATCH + i / WORLD)]);
+        }
+        for (int r = 0; r < WORLD; r++)
+            wk_sampler_close(&ranks[r]);
+    }
+    assert_true(worst[0] > 1.1);
+    assert_true(worst[1] < 1.02);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -355,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_the_hash_is_that_of_the_samples_used),
         cmocka_unit_test(test_every_epoch_is_a_permutation_of_its_own),
         cmocka_unit_test(test_ranks_share_a_step_of_the_global_batch),
+        cmocka_unit_test(test_sequences_are_dealt_out_evenly),
     };
 
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -226,6 +226,31 @@ static void test_the_rnn_is_the_same_in_every_strategy(void **state)
     }
 }
 
+/* Statistics over all ranks' rows make it the same model again. */
+static void test_shared_statistics_follow_single(void **state)
+{
+    struct training single, t;
+    double worst = 0;
+
+    (void)state;
+    run(&single, 1, rnn, "single", "", 1);
+    for (size_t n = 0; n < N_OF(worlds); n++)
+        for (size_t i = 0; i < N_OF(hows); i++) {
+            char options[300];
+
+            if (strcmp(hows[i].strategy, "dp") == 0)
+                continue; /* has no such option */
+            snprintf(options, sizeof options, "%s, \"sync_batchnorm\": true", hows[i].options);
+            run(&t, worlds[n], rnn, hows[i].strategy, options, 1);
+            hold(&t, worlds[n], &hows[i]);
+            worst = fmax(worst, apart(&t, &single));
+            done(&t);
+        }
+    print_message("worst: %.2g\n", worst);
+    assert_true(worst < PICK(1e-12, 1e-5));
+    done(&single);
+}
+
 /* Rounded gradients go their own way, but not far. */
 static void test_bf16_gradients_stay_near(void **state)
 {
@@ -301,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_clipped_gradients_follow_single),
         cmocka_unit_test(test_accumulated_gradients_follow_single),
         cmocka_unit_test(test_the_rnn_is_the_same_in_every_strategy),
+        cmocka_unit_test(test_shared_statistics_follow_single),
         cmocka_unit_test(test_bf16_gradients_stay_near),
         cmocka_unit_test(test_checkpoints_load_on_other_ranks_in_other_strategies),
     };

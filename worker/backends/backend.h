@@ -249,6 +249,25 @@ struct wk_backend {
                                struct wk_span d_bias, struct wk_span d_y, struct wk_span x,
                                struct wk_span weight, struct wk_span saved, int rows, int cols);
 
+    /* The same over the rows of several ranks, in steps between which they talk. May be NULL, all five. */
+    /* moments (2, cols) = mean, and sum of squared distances from it, of these rows */
+    void (*batchnorm_moments)(struct wk_dev *dev, struct wk_span moments, struct wk_span x,
+                              int rows, int cols);
+    /* saved and the running statistics from the moments (parts, 2, cols) of parts of `rows` rows each */
+    void (*batchnorm_join)(struct wk_dev *dev, struct wk_span saved, struct wk_span running_mean,
+                           struct wk_span running_var, struct wk_span moments, int parts, int rows,
+                           int cols);
+    void (*batchnorm_apply)(struct wk_dev *dev, struct wk_span y, struct wk_span x,
+                            struct wk_span saved, struct wk_span weight, struct wk_span bias,
+                            int rows, int cols);
+    /* sums (2, cols) of d_y, and of d_y times the normalised x: the gradients of bias and weight */
+    void (*batchnorm_sums)(struct wk_dev *dev, struct wk_span sums, struct wk_span d_y,
+                           struct wk_span x, struct wk_span saved, int rows, int cols);
+    /* d_x from the sums over all rows of all parts, rows_all of them */
+    void (*batchnorm_spread)(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
+                             struct wk_span x, struct wk_span weight, struct wk_span saved,
+                             struct wk_span sums, int rows, int rows_all, int cols);
+
     /* ---- Dropout ---- */
     /* y = x / (1 - p) where the number for (element, sample[row], rng) keeps it, else 0; y may be
      * x. sample (rows) of int32. Linear in x: backward is the same call on the gradient. */

@@ -62,3 +62,72 @@ const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows)
     *rows = s->per_rank - first < s->batch ? s->per_rank - first : s->batch;
     return s->ids + first;
 }
+
+/* ---- Equal work ---- */
+
+struct dealt {
+    int32_t id, length;
+};
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct dealt *x = a, *y = b;
+
+    if (x->length != y->length)
+        return x->length < y->length ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+/* The rank with room that has least. */
+static int next_rank(const struct wk_sampler *s, const long long *sums, const int *counts, int rows)
+{
+    int best = -1;
+
+    for (int r = 0; r < s->world; r++)
+        if (counts[r] < rows && (best < 0 || sums[r] < sums[best]))
+            best = r;
+    return best;
+}
+
+/* Positions `first` and following: rank r's i-th sample of the step is at first + i world + r. */
+static void deal(struct wk_sampler *s, const int32_t *lengths, int first, int rows,
+                 struct dealt *all, long long *sums, int *counts)
+{
+    int n = rows * s->world;
+
+    for (int i = 0; i < n; i++)
+        all[i] = (struct dealt){ s->order[first + i], lengths[s->order[first + i]] };
+    qsort(all, (size_t)n, sizeof *all, longest_first);
+    for (int r = 0; r < s->world; r++)
+        sums[r] = counts[r] = 0;
+    for (int i = 0; i < n; i++) {
+        int r = next_rank(s, sums, counts, rows);
+
+        s->order[first + counts[r]++ * s->world + r] = all[i].id;
+        sums[r] += all[i].length;
+    }
+}
+
+int wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths)
+{
+    struct dealt *all = malloc((size_t)s->batch * (size_t)s->world * sizeof *all);
+    long long *sums = malloc((size_t)s->world * sizeof *sums);
+    int *counts = malloc((size_t)s->world * sizeof *counts), rows, rc = -1;
+
+    if (all && sums && counts) {
+        for (int step = 0; step < s->steps; step++) {
+            long long first = (long long)step * s->batch * s->world;
+
+            wk_sampler_batch(s, step, &rows);
+            if (first + (long long)rows * s->world <= s->n)
+                deal(s, lengths, (int)first, rows, all, sums, counts);
+        }
+        for (int i = 0; i < s->per_rank; i++)
+            s->ids[i] = wk_sampler_id(s, s->rank, i);
+        rc = 0;
+    }
+    free(all);
+    free(sums);
+    free(counts);
+    return rc;
+}

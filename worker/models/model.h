@@ -68,6 +68,7 @@ struct wk_model_options {
     int batch_rows; /* most rows of a training pass */
     int eval_rows;  /* most rows of an evaluation pass; 0: none */
     bool dropout;
+    int synced_ranks;                 /* ranks that share batch statistics; 0: each has its own */
     int batch_tokens, eval_tokens;    /* most rows of a packing in such passes */
     const struct wk_model_kind *kind; /* of models with sizes */
 };
@@ -90,9 +91,10 @@ struct wk_model_kind {
     const struct wk_buffer *buffers;
     int n_buffers;
     int sample_width, classes; /* a sample's values, and labels 0 to classes - 1 */
-    int min_rows;              /* fewest rows of a training pass */
-    bool reads_tokens;         /* batches are token sequences */
-    const void *own;           /* of the model's file */
+    int synced; /* values that batch statistics exchange for each rank, each way; 0: there are none */
+    int min_rows;      /* fewest rows of a training pass */
+    bool reads_tokens; /* batches are token sequences */
+    const void *own;   /* of the model's file */
 
     struct wk_model *(*open)(struct wk_dev *dev, const struct wk_model_options *options,
                              struct hg_err *err);

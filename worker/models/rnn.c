@@ -61,9 +61,11 @@ static const struct wk_buffer buffers[N_BUFFERS] = {
 struct rnn {
     struct wk_model model; /* first */
     bool dropout;
-    struct wk_span state;            /* what the LSTM keeps for backward */
-    struct wk_span h, d_h;           /* (rows, HIDDEN) last step */
-    struct wk_span saved;            /* (2, HIDDEN) mean and 1/sqrt(var) */
+    struct wk_span state;  /* what the LSTM keeps for backward */
+    struct wk_span h, d_h; /* (rows, HIDDEN) last step */
+    struct wk_span saved;  /* (2, HIDDEN) mean and 1/sqrt(var) */
+    struct wk_span
+        moments; /* (ranks, 2, HIDDEN) of all ranks' rows, where these share statistics */
     struct wk_span normed, d_normed; /* (rows, HIDDEN), after dropout */
     struct wk_span dense, d_dense;   /* (rows, DENSE), after ReLU; after dropout in dropped */
     struct wk_span dropped;          /* (rows, DENSE) */
@@ -82,9 +84,9 @@ static void rnn_close(struct wk_model *model)
 
     if (!r)
         return;
-    struct wk_span *all[] = { &r->state,   &r->h,        &r->d_h,     &r->saved,
-                              &r->normed,  &r->d_normed, &r->dense,   &r->d_dense,
-                              &r->dropped, &r->logits,   &r->d_logits };
+    struct wk_span *all[] = { &r->moments, &r->state,   &r->h,        &r->d_h,
+                              &r->saved,   &r->normed,  &r->d_normed, &r->dense,
+                              &r->d_dense, &r->dropped, &r->logits,   &r->d_logits };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         wk_dev_free(model->dev, WK_MEM_ACTIVATIONS, all[i]);
@@ -108,6 +110,12 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
         hg_err_oom(err);
         return NULL;
     }
+    if (options->synced_ranks && (dev->working != WK_REAL || !dev->backend->batchnorm_join)) {
+        hg_err_set(err, HG_E_INPUT, "sync_batchnorm on backend %s in %s: not available yet",
+                   dev->backend->name, wk_precision_name(dev->precision));
+        free(r);
+        return NULL;
+    }
     r->model = (struct wk_model){ .kind = &wk_model_rnn, .dev = dev };
     r->dropout = options->dropout;
     const enum wk_type t = dev->working;
@@ -120,6 +128,7 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
         { &r->h, most * HIDDEN, t },
         { &r->d_h, train * HIDDEN, t },
         { &r->saved, 2 * HIDDEN, WK_REAL },
+        { &r->moments, (size_t)options->synced_ranks * 2 * HIDDEN, WK_REAL },
         { &r->normed, most * HIDDEN, t },
         { &r->d_normed, train * HIDDEN, t },
         { &r->dense, most * DENSE, t },
@@ -130,8 +139,8 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
     };
 
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, wanted[i].type, wanted[i].n, wanted[i].span,
-                         err) < 0) {
+        if (wanted[i].n && wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, wanted[i].type, wanted[i].n,
+                                        wanted[i].span, err) < 0) {
             rnn_close(&r->model);
             return NULL;
         }
@@ -173,14 +182,54 @@ static struct wk_span rows_of(struct wk_span s, int rows, int cols)
     return wk_span_part(s, 0, (size_t)rows * (size_t)cols);
 }
 
-static void head_forward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b)
+/* Statistics over the rows of all ranks, as PyTorch's SyncBatchNorm. */
+static int sync_forward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b,
+                        struct hg_err *err)
+{
+    const struct wk_backend *ops = p->dev->backend;
+    int ranks = wk_pass_ranks(p);
+    struct wk_span own;
+
+    own = wk_span_part(r->moments, (size_t)wk_pass_rank(p) * 2 * HIDDEN, 2 * HIDDEN);
+    ops->batchnorm_moments(p->dev, own, r->h, b->rows, HIDDEN);
+    if (wk_pass_talk(p, WK_COLL_ALL_GATHER, r->moments, err) < 0)
+        return -1;
+    ops->batchnorm_join(p->dev, r->saved, p->buffers[RUNNING_MEAN], p->buffers[RUNNING_VAR],
+                        r->moments, ranks, b->rows, HIDDEN);
+    ops->batchnorm_apply(p->dev, r->normed, r->h, r->saved, value(p, BN_WEIGHT), value(p, BN_BIAS),
+                         b->rows, HIDDEN);
+    return 0;
+}
+
+/* Gradients of weight and bias stay those of the rank's own rows: they are averaged with the others. */
+static int sync_backward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b,
+                         struct hg_err *err)
+{
+    const struct wk_backend *ops = p->dev->backend;
+    struct wk_span sums = wk_span_part(r->moments, 0, 2 * HIDDEN);
+
+    ops->batchnorm_sums(p->dev, sums, r->d_normed, r->h, r->saved, b->rows, HIDDEN);
+    ops->add(p->dev, gradient(p, BN_BIAS), wk_span_part(sums, 0, HIDDEN));
+    ops->add(p->dev, gradient(p, BN_WEIGHT), wk_span_part(sums, HIDDEN, HIDDEN));
+    if (wk_pass_talk(p, WK_COLL_ALL_REDUCE, sums, err) < 0)
+        return -1;
+    ops->batchnorm_spread(p->dev, r->d_h, r->d_normed, r->h, value(p, BN_WEIGHT), r->saved, sums,
+                          b->rows, b->rows * wk_pass_ranks(p), HIDDEN);
+    return 0;
+}
+
+static int head_forward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b,
+                        struct hg_err *err)
 {
     const struct wk_backend *ops = p->dev->backend;
     struct wk_span mean = p->buffers[RUNNING_MEAN], var = p->buffers[RUNNING_VAR];
     bool drop = p->training && r->dropout;
     struct wk_span dense = rows_of(r->dense, b->rows, DENSE);
 
-    if (p->training)
+    if (p->training && wk_pass_ranks(p)) {
+        if (sync_forward(r, p, b, err) < 0)
+            return -1;
+    } else if (p->training)
         ops->batchnorm_forward(p->dev, r->normed, r->saved, mean, var, r->h, value(p, BN_WEIGHT),
                                value(p, BN_BIAS), b->rows, HIDDEN);
     else
@@ -195,6 +244,7 @@ static void head_forward(struct rnn *r, const struct wk_pass *p, const struct wk
         ops->dropout(p->dev, r->dropped, dense, b->sample, b->rows, DENSE, DROP2, rng_at(p, 1));
     ops->linear_forward(p->dev, r->logits, drop ? r->dropped : dense, value(p, FC2_WEIGHT),
                         value(p, FC2_BIAS), b->rows, DENSE, CLASSES);
+    return 0;
 }
 
 static int rnn_forward(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,
@@ -210,7 +260,8 @@ static int rnn_forward(struct wk_model *model, const struct wk_pass *p, const st
     p->dev->backend->lstm_forward(p->dev, &lstm, &w, r->h, p->training ? r->state : WK_NONE, b->x);
     if (wk_after_forward(p, UNIT_LSTM, err) < 0 || wk_before_forward(p, UNIT_HEAD, err) < 0)
         return -1;
-    head_forward(r, p, b);
+    if (head_forward(r, p, b, err) < 0)
+        return -1;
     return wk_after_forward(p, UNIT_HEAD, err);
 }
 
@@ -223,7 +274,8 @@ static void rnn_loss(struct wk_model *model, const struct wk_pass *p, const stru
                          p->share > 0 ? p->share : 1, p->loss_scale);
 }
 
-static void head_backward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b)
+static int head_backward(struct rnn *r, const struct wk_pass *p, const struct wk_batch *b,
+                         struct hg_err *err)
 {
     const struct wk_backend *ops = p->dev->backend;
     struct wk_span d_dense = rows_of(r->d_dense, b->rows, DENSE);
@@ -239,8 +291,11 @@ static void head_backward(struct rnn *r, const struct wk_pass *p, const struct w
     if (r->dropout)
         ops->dropout(p->dev, r->d_normed, r->d_normed, b->sample, b->rows, HIDDEN, DROP1,
                      rng_at(p, 0));
+    if (wk_pass_ranks(p))
+        return sync_backward(r, p, b, err);
     ops->batchnorm_backward(p->dev, r->d_h, gradient(p, BN_WEIGHT), gradient(p, BN_BIAS),
                             r->d_normed, r->h, value(p, BN_WEIGHT), r->saved, b->rows, HIDDEN);
+    return 0;
 }
 
 static int rnn_backward(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,
@@ -252,8 +307,8 @@ static int rnn_backward(struct wk_model *model, const struct wk_pass *p, const s
 
     if (wk_before_backward(p, UNIT_HEAD, err) < 0)
         return -1;
-    head_backward(r, p, b);
-    if (wk_after_backward(p, UNIT_HEAD, err) < 0 || wk_before_backward(p, UNIT_LSTM, err) < 0)
+    if (head_backward(r, p, b, err) < 0 || wk_after_backward(p, UNIT_HEAD, err) < 0 ||
+        wk_before_backward(p, UNIT_LSTM, err) < 0)
         return -1;
     w = lstm_values(p);
     d_w = lstm_gradients(p);
@@ -285,6 +340,7 @@ const struct wk_model_kind wk_model_rnn = {
     .n_buffers = N_BUFFERS,
     .sample_width = STEPS * IN,
     .classes = CLASSES,
+    .synced = 2 * HIDDEN,
     .min_rows = 2, /* the variance of one row is no number */
     .open = rnn_open,
     .close = rnn_close,

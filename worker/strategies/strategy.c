@@ -252,6 +252,18 @@ struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
                                        .world = s->comm->world };
 }
 
+/* Statistics that ranks share: their moments forward, sums of gradients backward. */
+static void expect_statistics(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                              struct wk_expected *out)
+{
+    double passes = (double)work->passes, bytes = (double)shape->model->synced * sizeof(wk_real);
+
+    if (!shape->options->sync_batchnorm)
+        return;
+    wk_expect_add(out, shape, WK_COLL_ALL_GATHER, passes, passes * bytes * shape->world);
+    wk_expect_add(out, shape, WK_COLL_ALL_REDUCE, passes, passes * bytes);
+}
+
 void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
 {
     struct wk_strategy_shape shape = wk_strategy_shape(s);
@@ -259,6 +271,24 @@ void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
     *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
     s->kind->state(&shape, out->mem_bytes);
     s->kind->expect(&shape, &s->work, out);
+    expect_statistics(&shape, &s->work, out);
+}
+
+int wk_pass_ranks(const struct wk_pass *pass)
+{
+    return pass->strategy && pass->strategy->options.sync_batchnorm ? pass->strategy->comm->world
+                                                                    : 0;
+}
+
+int wk_pass_rank(const struct wk_pass *pass)
+{
+    return pass->strategy->comm->rank;
+}
+
+int wk_pass_talk(const struct wk_pass *pass, enum wk_coll coll, struct wk_span whole,
+                 struct hg_err *err)
+{
+    return wk_comm_run(pass->strategy->comm, WK_PLANE_TRAIN, coll, whole, err);
 }
 
 bool wk_shape_mixed(const struct wk_strategy_shape *shape)

@@ -13,6 +13,7 @@
 /* What a cell may choose; wk_strategy_defaults fills it for a strategy. */
 struct wk_strategy_options {
     const char *weights; /* safetensors file that parameters start from; NULL: the model's init */
+    bool sync_batchnorm; /* batch statistics are those of all ranks' rows */
     int batch_rows;      /* most samples of a training pass; dp needs it */
     /* ddp */
     double bucket_mib, first_bucket_mib;
@@ -187,6 +188,13 @@ void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shap
 
 /* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
+
+/* For models with batch statistics: the ranks that share them (0: each has its own), this one's number, and a collective
+ * among them in the middle of a pass. */
+int wk_pass_ranks(const struct wk_pass *pass);
+int wk_pass_rank(const struct wk_pass *pass);
+int wk_pass_talk(const struct wk_pass *pass, enum wk_coll coll, struct wk_span whole,
+                 struct hg_err *err);
 
 /* The hooks as models call them; without a strategy in the pass they do nothing. */
 int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err);

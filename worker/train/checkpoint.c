@@ -46,7 +46,8 @@ static bool is_sharing(const char *key)
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (strcmp(keys[i], key) == 0)
             return true;
-    return wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0;
+    return wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0 &&
+           strcmp(key, "sync_batchnorm") != 0;
 }
 
 /* What is learned, canonical: two trainings with the same have the same losses, but for rounding. A new reference. */
@@ -62,7 +63,7 @@ static json_t *training_of(const struct wk_train *t)
     json_object_set_new(
         o, "global_batch",
         json_integer(t->config->batch_size * t->config->accumulate * t->comm->world));
-    if (t->kind->n_buffers) /* statistics of a rank's batch */
+    if (t->kind->n_buffers && !t->config->sync_batchnorm) /* statistics of a rank's batch */
         json_object_set_new(o, "batch_size", json_integer(t->config->batch_size));
     return o;
 }

@@ -63,6 +63,7 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .rho = 0.9,
                              .eps = bert ? 1e-8 : 1e-6,
                              .dropout = true,
+                             .balance = true,
                              .eval = true,
                              .accumulate = 1,
                              .comm_timeout = 600,
@@ -108,6 +109,7 @@ static void choose_options(struct wk_config *c, const json_t *given)
     *o = wk_strategy_defaults(c->strategy, strcmp(c->variant, "framework") == 0);
     o->weights = c->init;
     o->batch_rows = (int)c->batch_size;
+    o->sync_batchnorm = c->sync_batchnorm;
 #define GIVEN(name, to)                \
     if (json_object_get(given, #name)) \
     o->to
@@ -271,26 +273,13 @@ check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *err
 /* Parameters that mean nothing to the model are refused, not ignored. */
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
-    static const char *const of_bert[] = { "hidden",
-                                           "layers",
-                                           "heads",
-                                           "intermediate",
-                                           "vocab_size",
-                                           "padding",
-                                           "seq_len",
-                                           "positions",
-                                           "doc_stride",
-                                           "windows",
-                                           "labels",
-                                           "lengths",
-                                           "gelu",
-                                           "vocab",
-                                           "cache",
-                                           "length_min",
-                                           "length_mean",
-                                           "length_sd",
-                                           "skip_bad_answers",
-                                           "predictions" };
+    static const char *const of_bert[] = {
+        "hidden",     "balance",    "layers",      "heads",     "intermediate",
+        "vocab_size", "padding",    "seq_len",     "positions", "doc_stride",
+        "windows",    "labels",     "lengths",     "gelu",      "vocab",
+        "cache",      "length_min", "length_mean", "length_sd", "skip_bad_answers",
+        "predictions"
+    };
 
     for (size_t i = 0; !bert && i < sizeof of_bert / sizeof *of_bert; i++)
         check_absent(doc, of_bert[i], errs, "model rnn has no %s", of_bert[i]);

@@ -17,7 +17,8 @@ struct wk_config {
     /* Options of strategies; what the cell does not give stands in options. */
     char *variant, *fsdp_wrap, *zero_reduce;
     double bucket_cap_mb, first_bucket_mb;
-    bool bucket_view, bf16_gradients, reshard_after_forward, backward_prefetch;
+    bool balance, sync_batchnorm, bucket_view, bf16_gradients, reshard_after_forward,
+        backward_prefetch;
     long long dp_devices;
     long long reduce_bucket, persistence_threshold, max_live, max_reuse_distance, prefetch_elems;
     struct wk_strategy_options options; /* all of them, as the strategy takes them */

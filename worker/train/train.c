@@ -166,6 +166,7 @@ static int open_row_model(struct wk_train *t, int rows, struct hg_err *err)
     int eval_rows = c->eval ? least(share_of(t->set->test.n, t->comm), c->test_batch) : 0;
     struct wk_model_options options = { .batch_rows = rows,
                                         .eval_rows = eval_rows,
+                                        .synced_ranks = c->sync_batchnorm ? t->comm->world : 0,
                                         .dropout = c->dropout };
 
     t->model = t->kind->open(t->dev, &options, err);

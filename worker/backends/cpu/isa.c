@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cpu/kernels.h"
 
+#include <pthread.h>
 #include <string.h>
 
 #include "backends/cpu/kernels_tokens.h"
@@ -10,9 +11,10 @@ extern const struct wk_kernels wk_kernels_base;
 extern const struct wk_kernels wk_kernels_avx512, wk_kernels_avx2;
 #endif
 
-const struct wk_kernels *const *wk_kernels_usable(void)
+static const struct wk_kernels *found[4];
+
+static void find(void)
 {
-    static const struct wk_kernels *found[4];
     size_t n = 0;
 
 #ifdef __x86_64__
@@ -25,6 +27,13 @@ const struct wk_kernels *const *wk_kernels_usable(void)
 #endif
     found[n++] = &wk_kernels_base;
     found[n] = NULL;
+}
+
+const struct wk_kernels *const *wk_kernels_usable(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find);
     return found;
 }
 
