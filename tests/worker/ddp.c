@@ -4,6 +4,7 @@
  * divided by N and added up; one Adadelta step in plain C. Losses must agree; what was sent must be what the formulas say. */
 #include "worker.h"
 
+#include "base/json.h"
 #include "data/sampler.h"
 
 enum { BATCH = 8, SAMPLES = 203, STEPS = 30 };
@@ -246,6 +247,123 @@ static void test_all_ranks_start_from_rank_0(void **state)
     rig_close(&r);
 }
 
+/* ---- PyTorch's DistributedDataParallel: golden_ddp.py made the numbers ---- */
+
+/* The formula of set_weights in golden_rnn.py; other ranks than 0 start elsewhere, which must not show. */
+static void set_golden_weights(struct rig *r)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    for (int p = 0; p < r->kind->n_params; p++) {
+        bool ones = strcmp(r->kind->params[p].name, "batchnorm.weight") == 0;
+        wk_real *w = r->strategy->masters[p].data;
+
+        for (size_t i = 0; i < r->strategy->masters[p].n; i++)
+            w[i] = (wk_real)(sin(0.37 * (double)(i + 1) + p) * (ones ? 0.1 : 0.15) + ones +
+                             comm->rank);
+    }
+    assert_int_equal(r->strategy->kind->start(r->strategy, &err), 0);
+}
+
+/* Bytes of the buckets of one step, as PyTorch counts them in fp64. */
+static void check_buckets(const json_t *wanted, long step)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < comm->records.n; i++) {
+        const struct wk_comm_record *r = &comm->records.items[i];
+
+        if (r->step != step || r->coll != WK_COLL_ALL_REDUCE || r->plane != WK_PLANE_TRAIN)
+            continue;
+        assert_int_equal(r->n * sizeof(double), json_integer_value(json_array_get(wanted, n)));
+        n++;
+    }
+    assert_int_equal(n, json_array_size(wanted));
+}
+
+static void follow_pytorch(const json_t *golden, const json_t *c)
+{
+    struct hg_err err = HG_ERR_INIT;
+    int rows = (int)json_integer_value(json_object_get(golden, "rows"));
+    uint64_t seed = (uint64_t)json_integer_value(json_object_get(golden, "seed"));
+    const json_t *losses = json_object_get(c, "losses"), *value;
+    /* fp64 has twice the bytes of fp32: a cap holds as many elements in both */
+    double cap = json_number_value(json_object_get(c, "cap_mib")) * PICK(1, 0.5);
+    struct wk_strategy_options caps = { .bucket_mib = cap, .first_bucket_mib = cap };
+    size_t step;
+    struct rig r;
+
+    rig_open(&r, "ddp", comm, rows, true);
+    wk_strategy_close(r.strategy);
+    r.strategy = wk_strategy_open(wk_strategy_get("ddp", comm->world, &err), r.dev, comm, r.kind,
+                                  &r.optim, &caps, SEED, &err);
+    assert_non_null(r.strategy);
+    set_golden_weights(&r);
+    comm->records.n = 0;
+    json_array_foreach(losses, step, value)
+    {
+        struct wk_pass pass = rig_pass(&r, true, seed, (uint32_t)step);
+        double loss;
+
+        assert_int_equal(wk_strategy_begin(r.strategy, true, &err), 0);
+        loss = rig_forward(&r, &pass, ((int)step * comm->world + comm->rank) * rows, rows) /
+               comm->world;
+        assert_int_equal(r.kind->backward(r.model, &pass, &r.batch, &err), 0);
+        assert_int_equal(wk_strategy_update(r.strategy, 1.0, &err), 0);
+        assert_int_equal(wk_comm_sum(comm, &loss, 1, &err), 0);
+        assert_true(fabs(loss / json_number_value(value) - 1) < PICK(1e-12, 1e-5));
+        check_buckets(json_object_get(c, step ? "rebuilt_bytes" : "first_bytes"), (long)step);
+    }
+    rig_close(&r);
+}
+
+static void test_losses_and_buckets_are_pytorchs(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    const json_t *c;
+    size_t i;
+    int found = 0;
+
+    (void)state;
+    assert_int_equal(hg_json_load(HPCGRID_SOURCE_DIR "/tests/worker/golden_ddp.json", &doc, &err),
+                     0);
+    comm->recording = true;
+    json_array_foreach(json_object_get(doc.root, "cases"), i, c)
+    {
+        if (json_integer_value(json_object_get(c, "world")) != comm->world)
+            continue;
+        follow_pytorch(doc.root, c);
+        found++;
+    }
+    comm->recording = false;
+    assert_int_equal(found, comm->world < 4 ? 2 : 0);
+    hg_json_doc_done(&doc);
+}
+
+/* From a run of PyTorch's DDP with BERT-base in fp32: 13 buckets from the second step on. */
+static void test_bert_base_has_pytorchs_buckets(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    const struct wk_strategy_options options = wk_strategy_defaults("ddp", false);
+    const struct wk_optim optim = { .kind = wk_optim_get("adamw", &err) };
+    const struct wk_model_kind *bert = wk_model_get("bert-base", &err);
+    const struct wk_strategy_shape shape = {
+        .model = bert, .optim = &optim, .options = &options, .world = 4
+    };
+    const struct wk_work work = { .starts = 1, .steps = 3, .passes = 3 };
+    struct wk_expected e = { .calls = { 0 } };
+
+    (void)state;
+    wk_strategy_get("ddp", 4, &err)->expect(&shape, &work, &e);
+    if (sizeof(wk_real) == 4) {
+        assert_true(e.calls[WK_COLL_ALL_REDUCE] == 1 + 2 * 13);
+        assert_true(e.payload_bytes[WK_COLL_ALL_REDUCE] == 3 * 435572744.0);
+        assert_true(e.ring_bytes[WK_COLL_ALL_REDUCE] == 3 * 653359116.0);
+    }
+    wk_model_free(bert);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +371,8 @@ int main(void)
         cmocka_unit_test(test_bytes_are_those_of_the_formulas),
         cmocka_unit_test(test_buckets_change_no_loss),
         cmocka_unit_test(test_all_ranks_start_from_rank_0),
+        cmocka_unit_test(test_losses_and_buckets_are_pytorchs),
+        cmocka_unit_test(test_bert_base_has_pytorchs_buckets),
     };
     struct hg_err err = HG_ERR_INIT;
     int failed;

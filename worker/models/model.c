@@ -65,6 +65,11 @@ void wk_model_free(const struct wk_model_kind *kind)
         free((void *)(uintptr_t)kind->own); /* the kind is part of it */
 }
 
+int wk_model_ready(const struct wk_model_kind *kind, int k)
+{
+    return kind->ready ? kind->ready[k] : kind->n_params - 1 - k;
+}
+
 size_t wk_param_n(const struct wk_param *p)
 {
     return (size_t)p->rows * (size_t)p->cols;

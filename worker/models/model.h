@@ -87,6 +87,8 @@ struct wk_model_kind {
     int n_params;
     const char *const *units;
     int n_units;
+    const int *
+        ready; /* parameters as their gradients become ready in backward; NULL: the last one first */
     int layers_first, layers_end; /* units that are layers: those that are placed one by one */
     const struct wk_buffer *buffers;
     int n_buffers;
@@ -138,6 +140,9 @@ const struct wk_model_kind *wk_model_make(const char *name, const struct wk_mode
 /* The same in its own sizes. */
 const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err);
 void wk_model_free(const struct wk_model_kind *kind);
+
+/* The k-th parameter whose gradient becomes ready. */
+int wk_model_ready(const struct wk_model_kind *kind, int k);
 
 /* Elements of a parameter, of all parameters, of all buffers. */
 size_t wk_param_n(const struct wk_param *p);

@@ -52,6 +52,10 @@ static const struct wk_param params[N_PARAMS] = {
     [FC2_BIAS] = { "fc2.bias", UNIT_HEAD, CLASSES, 1, WK_INIT_UNIFORM, 0.17677669529663687 },
 };
 
+/* Within the LSTM as in PyTorch, which matters to buckets. */
+static const int ready[N_PARAMS] = { FC2_BIAS,  FC2_WEIGHT, FC1_BIAS, FC1_WEIGHT, BN_BIAS,
+                                     BN_WEIGHT, B_HH,       W_HH,     B_IH,       W_IH };
+
 static const struct wk_buffer buffers[N_BUFFERS] = {
     [RUNNING_MEAN] = { "batchnorm.running_mean", HIDDEN, 0 },
     [RUNNING_VAR] = { "batchnorm.running_var", HIDDEN, 1 },
@@ -334,6 +338,7 @@ const struct wk_model_kind wk_model_rnn = {
     .n_params = N_PARAMS,
     .units = units,
     .n_units = N_UNITS,
+    .ready = ready,
     .layers_first = UNIT_LSTM,
     .layers_end = UNIT_LSTM + 1,
     .buffers = buffers,

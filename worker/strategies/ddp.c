@@ -36,9 +36,12 @@ static int cut(struct buckets *out, const struct wk_model_kind *model, double fi
 {
     size_t first = 0, end = 0;
 
-    for (int i = model->n_params - 1; i >= 0; i--) {
+    for (int k = 0; k < model->n_params; k++) {
+        int i = wk_model_ready(model, k);
+
         end += wk_param_n(&model->params[i]);
-        if (i > 0 && (double)(end - first) * sizeof(wk_real) < (out->n ? cap : first_cap))
+        if (k + 1 < model->n_params &&
+            (double)(end - first) * sizeof(wk_real) < (out->n ? cap : first_cap))
             continue;
         struct bucket *b = HG_VEC_PUSH(out);
 

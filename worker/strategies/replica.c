@@ -35,7 +35,8 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
     if (mixed && wk_dev_alloc_placed(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, whole,
                                      &r->copies, err) < 0)
         return -1;
-    for (int i = s->model->n_params - 1; i >= 0; i--) {
+    for (int ready = 0; ready < s->model->n_params; ready++) {
+        int i = wk_model_ready(s->model, ready);
         size_t n_i = wk_param_n(&s->model->params[i]);
 
         s->masters[i] = wk_span_part(r->values, at, n_i);
@@ -47,7 +48,8 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
             return -1;
         at = 0;
-        for (int i = s->model->n_params - 1; i >= 0; i--) {
+        for (int ready = 0; ready < s->model->n_params; ready++) {
+            int i = wk_model_ready(s->model, ready);
             size_t n_i = wk_param_n(&s->model->params[i]);
 
             s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
@@ -113,12 +115,17 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
         wk_strategy_control(s, r->norm);
     }
     /* neighbours that decay alike at a time */
-    for (int i = s->model->n_params - 1; i >= 0; at += n) {
+    for (int i = 0; i < s->model->n_params; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
-        u.decay = decay_of(s, i);
-        for (n = 0; i >= 0 && decay_of(s, i) == u.decay; i--)
-            n += wk_param_n(&s->model->params[i]);
+        u.decay = decay_of(s, wk_model_ready(s->model, i));
+        for (n = 0; i < s->model->n_params; i++) {
+            int param = wk_model_ready(s->model, i);
+
+            if (decay_of(s, param) != u.decay)
+                break;
+            n += wk_param_n(&s->model->params[param]);
+        }
         for (int k = 0; k < s->optim->kind->slots; k++)
             slots[k] = wk_span_part(r->slots[k], at, n);
         if (r->copies.data)
