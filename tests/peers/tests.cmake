@@ -3,3 +3,4 @@
 hg_add_bats(peers/page.bats peers 300)
 hg_add_bats(peers/forms.bats peers 300)
 hg_add_bats(peers/figures.bats peers 300)
+hg_add_bats(peers/ddp.bats peers 300)

@@ -37,6 +37,10 @@ hg_add_worker_test(comm fp32 fp64)
 hg_add_worker_test(watch fp32)
 hg_add_worker_test(strategies fp32 fp64)
 
+# No test, but built as one: what strategies hide over a slow link (bench/strategies/run).
+add_executable(bench_overlap bench/strategies/overlap.c)
+target_link_libraries(bench_overlap PRIVATE hpcgrid_worker PkgConfig::CMOCKA m)
+
 # hg_add_ranks_test(NAME PRECISION RANKS WORDS...): the program under mpirun, on more ranks than there may be cores. Ranks talk over shared
 # memory only. MPI itself leaks.
 find_program(MPIRUN mpirun REQUIRED)
