@@ -57,7 +57,7 @@ static json_t *training_of(const struct wk_train *t)
     const char *key;
 
     json_object_foreach(t->config->given, key, value) if (!is_outside(key) && !is_sharing(key))
-        json_object_set(o, key, value);
+        json_object_set_new(o, key, json_deep_copy(value));
     json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
     json_object_set_new(o, "precision", json_string(t->config->precision));
     json_object_set_new(
@@ -75,7 +75,7 @@ static json_t *identity_of(const struct wk_train *t)
     const char *key;
 
     json_object_foreach(t->config->given, key, value) if (!is_outside(key))
-        json_object_set(o, key, value);
+        json_object_set_new(o, key, json_deep_copy(value));
     json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
     json_object_set_new(o, "world", json_integer(t->comm->world));
     json_object_set_new(o, "precision", json_string(t->config->precision));
