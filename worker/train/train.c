@@ -113,29 +113,6 @@ static int share_of(int n, const struct wk_comm *comm)
     return (n + comm->world - 1) / comm->world;
 }
 
-/* Say what fits before the kernel has to end somebody: the values kept for backward count for nearly all of a batch. */
-static int check_memory(const struct wk_train *t, int rows, struct hg_err *err)
-{
-    const struct wk_param *word = find_param(t->kind, "word_embeddings");
-    double model = (double)wk_model_n(t->kind) * sizeof(wk_real) * (2 + t->optim.kind->slots);
-    double token = (10.0 * word->cols + 2.0 * find_param(t->kind, "intermediate")->rows) *
-                   (t->kind->n_units - 2) * sizeof(wk_real);
-    double sample = token * wk_qa_tokens(&t->qa, &t->qa.train, rows) / rows;
-    double all = (double)t->dev->backend->available(t->dev);
-    char need[32], have[32];
-
-    if (all <= 0 || model + sample * rows < all)
-        return 0;
-    hg_text_size_format((uint64_t)(model + sample * rows), need);
-    hg_text_size_format((uint64_t)all, have);
-    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, %s has %s", rows, need, t->dev->name,
-               have);
-    if (all > model + sample)
-        return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",
-                           (int)((all - model) / sample));
-    return hg_err_hint(err, "not even one sequence fits: a smaller model, or seq_len");
-}
-
 /* Rows that so many sequences have at most. */
 static int tokens_of(const struct wk_train *t, const struct wk_features *features, int rows)
 {
@@ -154,8 +131,6 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 
     if (test_rows)
         options.eval_tokens = tokens_of(t, &t->qa.test, test_rows);
-    if (check_memory(t, rows, err) < 0)
-        return -1;
     t->model = t->kind->open(t->dev, &options, err);
     return t->model ? wk_qa_batches(&t->qa, rows, test_rows, t->dev, err) : -1;
 }
@@ -300,6 +275,42 @@ static int choose(struct wk_train *t, struct hg_err *err)
     return t->optim.kind && t->kind ? check_shards(t, err) : -1;
 }
 
+/* Say what fits before the kernel has to end somebody. */
+static int check_memory(const struct wk_train *t, const struct wk_strategy_kind *kind,
+                        struct hg_err *err)
+{
+    const struct wk_strategy_shape shape = { .model = t->kind,
+                                             .optim = &t->optim,
+                                             .options = &t->config->options,
+                                             .precision = t->dev->precision,
+                                             .rank = t->comm->rank,
+                                             .world = t->comm->world };
+    double all = (double)t->dev->backend->available(t->dev), fixed = 0, each;
+    double bytes[WK_MEM_CLASSES] = { 0 }, passes[WK_MEM_CLASSES] = { 0 };
+    int rows = least(t->sampler.per_rank, t->config->batch_size);
+    char need[32], have[32];
+
+    if (wk_train_count(t, t->config->backend, t->dev->precision, t->dev->threads, passes, err) < 0)
+        return -1;
+    kind->state(&shape, bytes);
+    bytes[WK_MEM_DATA] = passes[WK_MEM_DATA];
+    bytes[WK_MEM_ACTIVATIONS] = 0;
+    for (int i = 0; i < WK_MEM_CLASSES; i++)
+        fixed += bytes[i];
+    each = passes[WK_MEM_ACTIVATIONS] / rows;
+    if (all <= 0 || fixed + each * rows < all)
+        return 0;
+    hg_text_size_format((uint64_t)(fixed + each * rows), need);
+    hg_text_size_format((uint64_t)all, have);
+    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, %s has %s", rows, need, t->dev->name,
+               have);
+    if (all > fixed + each)
+        return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",
+                           (int)((all - fixed) / each));
+    return hg_err_hint(err, "not even one sample fits: a smaller model, shorter samples, or a "
+                            "strategy that shards");
+}
+
 int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm, int threads,
                   struct wk_result *result, struct hg_err *err)
 {
@@ -312,7 +323,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         return -1;
     t->dev = open_device(c, backend, threads, err);
     if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
-        open_data(t, err) < 0 || check_last_batch(t, err) < 0 || open_model(t, err) < 0)
+        open_data(t, err) < 0 || check_last_batch(t, err) < 0 ||
+        check_memory(t, strategy, err) < 0 || open_model(t, err) < 0)
         return -1;
     describe(t);
     t->scattered = calloc((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);

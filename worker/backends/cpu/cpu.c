@@ -144,18 +144,61 @@ static void cpu_download(struct wk_dev *dev, void *host, struct wk_span from)
 }
 
 /* What the machine can still give, as far as it tells. */
-static size_t cpu_available(struct wk_dev *dev)
+/* The number behind a name in a file of such lines; the file's only number for "". 0 if there is none, as for "max". */
+static unsigned long long read_number(const char *path, const char *name)
 {
-    FILE *f = fopen("/proc/meminfo", "re");
-    unsigned long long kib = 0;
-    char line[128];
+    FILE *f = fopen(path, "re");
+    unsigned long long v = 0;
+    char line[256];
 
-    (void)dev;
-    while (f && fgets(line, sizeof line, f) && sscanf(line, "MemAvailable: %llu kB", &kib) != 1)
-        continue;
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, name, strlen(name)) == 0 && sscanf(line + strlen(name), "%llu", &v) == 1)
+            break;
     if (f)
         fclose(f);
-    return (size_t)kib * 1024;
+    return v;
+}
+
+/* What the process's control group leaves it, as Slurm bounds a job's memory; what it holds of files can be given back.
+ * 0: no bound. The groups above this one count too. */
+static unsigned long long group_available(void)
+{
+    char path[512] = "", file[600], line[512], *end;
+    FILE *f = fopen("/proc/self/cgroup", "re");
+    unsigned long long least = 0;
+
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "0::/", 4) == 0)
+            snprintf(path, sizeof path, "%.*s", (int)strcspn(line + 3, "\n"), line + 3);
+    if (f)
+        fclose(f);
+    for (; path[0]; *end = '\0') {
+        unsigned long long limit, used, files;
+
+        snprintf(file, sizeof file, "/sys/fs/cgroup%s/memory.max", path);
+        limit = read_number(file, "");
+        snprintf(file, sizeof file, "/sys/fs/cgroup%s/memory.current", path);
+        used = read_number(file, "");
+        snprintf(file, sizeof file, "/sys/fs/cgroup%s/memory.stat", path);
+        files = read_number(file, "inactive_file ");
+        used -= files < used ? files : used;
+        if (limit) {
+            unsigned long long left = limit > used ? limit - used : 1;
+
+            least = !least || left < least ? left : least;
+        }
+        end = strrchr(path, '/');
+    }
+    return least;
+}
+
+static size_t cpu_available(struct wk_dev *dev)
+{
+    unsigned long long bytes = read_number("/proc/meminfo", "MemAvailable:") * 1024;
+    unsigned long long group = group_available();
+
+    (void)dev;
+    return (size_t)(group && group < bytes ? group : bytes);
 }
 
 static int cpu_sync(struct wk_dev *dev, struct hg_err *err)
