@@ -368,13 +368,18 @@ static bool is_oversubscribed(const json_t *ranks, long long cpus_per_task)
     json_array_foreach((json_t *)ranks, i, a)
     {
         const char *host = json_string_value(json_object_get(a, "host"));
+        const char *uuid = json_string_value(json_object_get(a, "uuid"));
         long long wanted = 0;
 
         json_array_foreach((json_t *)ranks, j, b)
         {
             const char *other = json_string_value(json_object_get(b, "host"));
 
+            const char *gpu = json_string_value(json_object_get(b, "uuid"));
+
             wanted += host && other && strcmp(host, other) == 0 ? cpus_per_task : 0;
+            if (j > i && uuid && gpu && strcmp(uuid, gpu) == 0)
+                return true; /* they share a GPU */
         }
         if (wanted > json_integer_value(json_object_get(a, "cores")))
             return true;

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 #include <nccl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +37,7 @@ struct library {
     FUNCTIONS(POINTER)
 };
 
-static const struct library *library_get(struct hg_err *err)
+static const struct library *library_get_locked(struct hg_err *err)
 {
     static const char *const names[] = { "libnccl.so.2", NULL };
     static struct library all;
@@ -57,6 +58,17 @@ static const struct library *library_get(struct hg_err *err)
     }
     FUNCTIONS(TAKE)
     return &all;
+}
+
+static const struct library *library_get(struct hg_err *err)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const struct library *lib;
+
+    pthread_mutex_lock(&lock);
+    lib = library_get_locked(err);
+    pthread_mutex_unlock(&lock);
+    return lib;
 }
 
 bool wk_nccl_version(char out[32])

@@ -26,6 +26,7 @@ void wk_result_done(struct wk_result *r)
     free(r->places);
     r->places = NULL;
     json_decref(r->comparable);
+    json_decref(r->env);
     json_decref(r->profile);
     r->comparable = NULL;
 }
@@ -218,6 +219,10 @@ static json_t *encode_ranks(const struct wk_result *r)
         json_object_set_new(o, "rank", json_integer(info->rank));
         json_object_set_new(o, "host", json_string(info->host));
         json_object_set_new(o, "device", json_string(info->device));
+        if (info->uuid[0]) {
+            json_object_set_new(o, "pci", json_string(info->pci));
+            json_object_set_new(o, "uuid", json_string(info->uuid));
+        }
         json_object_set_new(o, "pid", json_integer(info->pid));
         json_object_set_new(o, "threads", json_integer(info->threads));
         json_object_set_new(o, "comm_s", hg_json_number(info->comm_s));
@@ -317,6 +322,8 @@ static void encode_work(const struct wk_result *r, json_t *o)
         json_object_set_new(o, "trace", json_string(r->trace));
     if (r->profile)
         json_object_set(o, "profile", r->profile);
+    if (r->env)
+        json_object_set(o, "env", r->env);
     json_object_set_new(o, "comparable", encode_comparable(r));
 }
 

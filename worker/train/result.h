@@ -12,7 +12,7 @@
 
 /* One rank, as gathered to all: no pointers. */
 struct wk_rank_info {
-    char host[64], device[128];
+    char host[64], device[128], pci[32], uuid[64]; /* the last two are "" but for GPUs */
     int rank, pid, threads;
     uint64_t mem_bytes[WK_MEM_CLASSES]; /* peaks */
     double comm_s;                      /* training plane */
@@ -54,6 +54,7 @@ struct wk_result {
     double exact, f1;
     int questions;
     json_t *comparable; /* more members of it; may be NULL */
+    json_t *env;        /* versions of what it ran with; NULL: not known yet */
     json_t *profile;    /* seconds by op, of the steps that were recorded; NULL: none */
     char trace[32];     /* file name of the trace, beside the result; "": none */
 

@@ -176,11 +176,38 @@ static json_t *describe_tokens(const struct wk_config *c)
                      c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
 }
 
+/* Versions out of the lines that describe the device and the transports. */
+static json_t *environment_of(struct wk_dev *dev)
+{
+    static const char *const keys[] = { "driver", "cuda", "cublaslt", "nccl", "mpi", "blas" };
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *env = json_object();
+    bool gpu = dev->uuid[0];
+    char *line, *rest = NULL;
+
+    dev->backend->describe(dev, &text);
+    if (gpu)
+        wk_comm_describe(&text);
+    else
+        wk_comm_mpi.describe(&text);
+    for (line = strtok_r(text.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            size_t n = strlen(keys[i]);
+
+            if (strncmp(line, keys[i], n) == 0 && line[n] == ' ')
+                json_object_set_new(env, keys[i], json_string(line + n + 1));
+        }
+    json_object_set_new(env, gpu ? "gpu" : "cpu", json_string(dev->name));
+    hg_buf_done(&text);
+    return env;
+}
+
 static void describe(const struct wk_train *t)
 {
     const struct wk_config *c = t->config;
     struct wk_result *r = t->result;
 
+    r->env = environment_of(t->dev);
     r->world = t->comm->world;
     r->threads = t->dev->threads;
     r->batch_rows = (int)c->batch_size;
@@ -217,10 +244,16 @@ static const struct wk_model_kind *make_kind(const struct wk_config *c, struct h
     return wk_model_make(c->model, &size, err);
 }
 
-static struct wk_dev *open_device(const struct wk_config *c, const struct wk_backend *backend,
-                                  int threads, struct hg_err *err)
+/* Ranks that are threads of one task have its devices in turn. */
+static int device_number(const struct wk_comm *comm)
 {
-    struct wk_dev_options options = { .threads = threads, .local_rank = wk_comm_local_rank() };
+    return comm->kind == &wk_comm_threads ? comm->rank : wk_comm_local_rank();
+}
+
+static struct wk_dev *open_device(const struct wk_config *c, const struct wk_backend *backend,
+                                  int threads, int local_rank, struct hg_err *err)
+{
+    struct wk_dev_options options = { .threads = threads, .local_rank = local_rank };
 
     if (wk_precision_find(c->precision, &options.precision, err) < 0)
         return NULL;
@@ -321,7 +354,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     *t = (struct wk_train){ .config = c, .comm = comm, .result = result };
     if (!backend || choose(t, err) < 0)
         return -1;
-    t->dev = open_device(c, backend, threads, err);
+    t->dev = open_device(c, backend, threads, device_number(comm), err);
     if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
         open_data(t, err) < 0 || check_last_batch(t, err) < 0 ||
         check_memory(t, strategy, err) < 0 || open_model(t, err) < 0)
@@ -443,6 +476,8 @@ static void describe_rank(const struct wk_train *t, struct wk_rank_info *info)
                                    .threads = t->dev->threads };
     gethostname(info->host, sizeof info->host - 1);
     snprintf(info->device, sizeof info->device, "%s", t->dev->name);
+    snprintf(info->pci, sizeof info->pci, "%s", t->dev->pci);
+    snprintf(info->uuid, sizeof info->uuid, "%s", t->dev->uuid);
     for (int i = 0; i < WK_MEM_CLASSES; i++)
         info->mem_bytes[i] = t->dev->peak_bytes[i];
     for (int i = 0; i < WK_COLLS; i++)

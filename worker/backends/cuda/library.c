@@ -2,6 +2,7 @@
 #include "backends/cuda/library.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,9 +46,11 @@ static bool take(void *library, const char *name, void *function, struct hg_err 
 #define STRING(x) #x
 #define SONAME(library, major) library ".so." STRING(major)
 
-const struct wk_cublaslt *wk_cublaslt_get(struct hg_err *err)
+static const struct wk_cublaslt *cublaslt_get(struct hg_err *err)
 {
-    static const char *const names[] = { SONAME("libcublasLt", CUBLAS_VER_MAJOR), NULL };
+    /* the functions that are used are the same in 12 */
+    static const char *const names[] = { SONAME("libcublasLt", CUBLAS_VER_MAJOR),
+                                         "libcublasLt.so.12", NULL };
     static struct wk_cublaslt all;
     void *library;
 
@@ -62,6 +65,18 @@ const struct wk_cublaslt *wk_cublaslt_get(struct hg_err *err)
 #undef TAKE
     all = (struct wk_cublaslt){ 0 };
     return NULL;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* dp opens devices in threads */
+
+const struct wk_cublaslt *wk_cublaslt_get(struct hg_err *err)
+{
+    const struct wk_cublaslt *lib;
+
+    pthread_mutex_lock(&lock);
+    lib = cublaslt_get(err);
+    pthread_mutex_unlock(&lock);
+    return lib;
 }
 
 /* ---- NVML ---- */
@@ -82,7 +97,7 @@ struct nvml {
 };
 enum { NVML_CLOCK_SM = 1, NVML_UNCORRECTED = 1, NVML_SINCE_LOADED = 0, NVML_TOO_SMALL = 7 };
 
-static const struct nvml *nvml_get(struct hg_err *err)
+static const struct nvml *nvml_get_locked(struct hg_err *err)
 {
     static const char *const names[] = { "libnvidia-ml.so.1", NULL };
     static struct nvml n;
@@ -118,6 +133,16 @@ static const struct nvml *nvml_get(struct hg_err *err)
     }
     ready = true;
     return &n;
+}
+
+static const struct nvml *nvml_get(struct hg_err *err)
+{
+    const struct nvml *n;
+
+    pthread_mutex_lock(&lock);
+    n = nvml_get_locked(err);
+    pthread_mutex_unlock(&lock);
+    return n;
 }
 
 bool wk_nvml_driver(char out[80])
