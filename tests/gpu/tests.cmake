@@ -49,16 +49,17 @@ hg_add_emulated_test(tf32 test_emulated emulated tf32 attention)
 hg_add_emulated_test(fp16.sm75 test_emulated_sm75 emulated fp16 attention)
 
 # The whole models on the emulated GPU, against PyTorch's numbers as the cpu backend.
-function(hg_add_emulated_model name)
-    add_executable(test_emulated_${name} worker/${name}.c gpu/emulator/device.c ${PROJECT_SOURCE_DIR}/worker/backends/cuda/ops.c)
+function(hg_add_emulated_model folder name)
+    add_executable(test_emulated_${name} ${folder}/${name}.c gpu/emulator/device.c ${PROJECT_SOURCE_DIR}/worker/backends/cuda/ops.c)
     target_link_libraries(test_emulated_${name} PRIVATE test_emulated_kernels hpcgrid_worker PkgConfig::CMOCKA m)
     target_compile_definitions(test_emulated_${name} PRIVATE HPCGRID_SOURCE_DIR="${PROJECT_SOURCE_DIR}" WK_TEST_BACKEND=wk_backend_cuda)
     hg_add_emulated_test(${name} test_emulated_${name})
 endfunction()
 
-hg_add_emulated_model(golden)
-hg_add_emulated_model(bert_golden)
-hg_add_emulated_model(precision)
+hg_add_emulated_model(worker golden)
+hg_add_emulated_model(worker bert_golden)
+hg_add_emulated_model(worker precision)
+hg_add_emulated_model(gpu bert_mixed)
 
 add_executable(test_emulator gpu/emulator/faults.cu)
 set_source_files_properties(gpu/emulator/faults.cu PROPERTIES LANGUAGE CXX)
