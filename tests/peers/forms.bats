@@ -50,6 +50,25 @@ bad_names() {
     compile booktabs siunitx <table.tex
 }
 
+@test "json is what its schema says" {
+    i=0
+    for set in "$data"/*.json "$labs"/*.json; do
+        for options in "" "--strict --cost" "--metric train_s --rows nodes"; do
+            i=$((i + 1))
+            "$hpcgrid" report "$set" --format json $options >$i.json || [ $? -eq 1 ] || rm $i.json # 3: it has no train_s
+        done
+    done
+    "$HPCGRID_PEERS/bin/python" - "$HPCGRID_SOURCE/reports/report.schema.json" <<'PY'
+import glob, json, sys, jsonschema
+schema = json.load(open(sys.argv[1]))
+jsonschema.Draft202012Validator.check_schema(schema)
+reports = [json.load(open(f)) for f in glob.glob("[0-9]*.json")]
+assert len(reports) > 20, len(reports)
+for report in reports:
+    jsonschema.Draft202012Validator(schema).validate(report)
+PY
+}
+
 @test "csv is read by pandas and R without options" {
     python="$HPCGRID_PEERS/bin/python"
     for set in "$data"/*.json "$labs"/*.json; do
