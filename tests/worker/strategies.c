@@ -251,6 +251,37 @@ static void test_shared_statistics_follow_single(void **state)
     done(&single);
 }
 
+/* What is gathered are 16-bit copies, what is updated are whole values: still the same bits everywhere. */
+static void test_mixed_precision_is_the_same_in_every_strategy(void **state)
+{
+    static const char *const precisions[] = { "bf16", "fp16" };
+
+    (void)state;
+    if (sizeof(wk_real) == sizeof(double))
+        return; /* copies of doubles prove nothing more */
+    for (size_t k = 0; k < N_OF(precisions); k++)
+        for (int world = 2; world <= 3; world++) {
+            struct training first, other;
+            char options[300];
+
+            for (size_t i = 0; i < N_OF(hows); i++) {
+                snprintf(options, sizeof options, "%s, \"precision\": \"%s\"", hows[i].options,
+                         precisions[k]);
+                run(i ? &other : &first, world, bert, hows[i].strategy, options, 1);
+                hold(i ? &other : &first, world, &hows[i]);
+                /* halving a loss in fp16 rounds what is tiny: dp only has to be near */
+                if (i && strcmp(hows[i].strategy, "dp") == 0)
+                    assert_true(apart(&other, &first) < 1e-4);
+                else if (i && apart(&other, &first) > 0)
+                    fail_msg("%s%s on %d ranks in %s is not ddp bit by bit: %g", hows[i].strategy,
+                             hows[i].options, world, precisions[k], apart(&other, &first));
+                if (i)
+                    done(&other);
+            }
+            done(&first);
+        }
+}
+
 /* Rounded gradients go their own way, but not far. */
 static void test_bf16_gradients_stay_near(void **state)
 {
@@ -327,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_accumulated_gradients_follow_single),
         cmocka_unit_test(test_the_rnn_is_the_same_in_every_strategy),
         cmocka_unit_test(test_shared_statistics_follow_single),
+        cmocka_unit_test(test_mixed_precision_is_the_same_in_every_strategy),
         cmocka_unit_test(test_bf16_gradients_stay_near),
         cmocka_unit_test(test_checkpoints_load_on_other_ranks_in_other_strategies),
     };
