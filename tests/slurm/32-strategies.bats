@@ -37,7 +37,7 @@ setup() {
 fault() {
     jq -n --arg fault "$1:1:5:2" --arg name "fault-$1" '{hpcgrid: 1, name: $name, site: "box",
         workload: {program: "hpcgrid-worker", dataset: "mnist-slice", strategy: "ddp", nodes: 2, tasks_per_node: 1,
-            cpus_per_task: 1, epochs: 10000, comm_timeout: 3, time: "10m", env: {HPCGRID_FAULT: $fault}}}' >"$1.json"
+            cpus_per_task: 1, epochs: 10000, comm_timeout: 5, time: "10m", env: {HPCGRID_FAULT: $fault}}}' >"$1.json"
     run --separate-stderr "$HPCGRID" run "$1.json"
     echo "$stderr"
     [ "$status" = 1 ]
@@ -56,7 +56,7 @@ fault() {
 
 @test "a stopped rank of a job on two nodes ends the job after comm_timeout, and nothing is left of it" {
     fault stop
-    jq -e '.error.missing[0].how == "silent" and (.error.message | contains("within 3 s; it no longer answers"))' r.json
+    jq -e '.error.missing[0].how == "silent" and (.error.message | contains("within 5 s; it no longer answers"))' r.json
     pid=$(jq '.error.missing[0].pid' r.json)
     box_wait 100 eval '[ ! -e "/proc/$pid" ]'
     box_wait 100 box_idle

@@ -49,7 +49,7 @@ int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_en
     place.rank = comm->rank;
     place.world = comm->world;
     if (place.port)
-        m = wk_meet_open(&place, fd, limit_s < MEET_LIMIT_S ? limit_s : MEET_LIMIT_S, &why);
+        m = wk_meet_open(&place, fd, MEET_LIMIT_S, &why);
     here = m ? 1 : 0;
     if (wk_comm_sum(comm, &here, 1, err) < 0) {
         wk_meet_close(m);
