@@ -3,7 +3,7 @@
  * every collective sleeps as long as its ring bytes take. Prints a line a strategy: milliseconds a step in collectives, of these waited
  * for, hideable, and the part of the hideable that was hidden.
  *
- * Hideable is what has other work beside it: not ddp's last bucket; of fsdp not the gathers of the root and of the first layer before
+ * Hideable is what has other work beside it: not the last bucket of ddp and deepspeed, nor the values that the latter gathers after a step; of fsdp not the gathers of the root and of the first layer before
  * forward, nor that of the last layer before backward, nor the root's reduction at the end.
  *
  *   overlap MIB_PER_S [STEPS] */
@@ -28,16 +28,15 @@ static bool is_fixed(const struct wk_comm *comm, size_t i, bool fsdp)
 {
     const struct wk_comm_record *all = comm->records.items, *r = &all[i];
     bool last = i + 1 == comm->records.n || all[i + 1].step != r->step;
+    bool gather = r->coll == WK_COLL_ALL_GATHER;
     size_t gathers = 0;
 
-    if (last)
-        return true;
-    if (!fsdp || r->coll != WK_COLL_ALL_GATHER)
-        return false;
+    if (!fsdp) /* the values that updates made; the last bucket */
+        return gather || last || all[i + 1].coll == WK_COLL_ALL_GATHER;
     for (size_t k = i; k > 0 && all[k - 1].step == r->step; k--)
         gathers += all[k - 1].coll == WK_COLL_ALL_GATHER;
-    return gathers < 2 ||
-           gathers == LAYERS + 1; /* root, first layer; then all layers, and the last one again */
+    /* root, first layer; then all layers, and the last one again */
+    return last || (gather && (gathers < 2 || gathers == LAYERS + 1));
 }
 
 static void add_up(struct bench *b, const struct wk_comm *comm, bool fsdp)
