@@ -41,6 +41,12 @@ bool hg_agent_knows(int number);
 int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* ---- slurm_munge.c ---- */
+
+/* Is there a munged at this socket that answers? 0, or -1 with ENV: there is none, or none that answers
+ * within some seconds. */
+int hg_agent_check_munge(struct hg_agent_call *call, const char *path);
+
 /* ---- slurm_capture.c ---- */
 
 #define HG_AGENT_PROGRAM "hpcgrid-slurm"

@@ -86,27 +86,9 @@ static void find_munge(const char *conf)
         snprintf(munge_socket, sizeof munge_socket, "%s", usual);
 }
 
-/* Where munged is gone, libslurm tries for up to 50 s before it says so. */
 static int check_munge(struct hg_agent_call *call)
 {
-    struct sockaddr_un address = { .sun_family = AF_UNIX };
-    int fd, rc;
-
-    if (!munge_socket[0])
-        return 0;
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", munge_socket);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    rc = fd < 0 ? 0 : connect(fd, (struct sockaddr *)&address, sizeof address);
-    if (rc < 0 && (errno == ECONNREFUSED || errno == ENOENT)) {
-        hg_err_set(&call->err, HG_E_ENV, "munge does not answer at %s: %s", munge_socket,
-                   strerror(errno));
-        hg_err_hint(&call->err, "is munged running?");
-    } else {
-        rc = 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    return rc;
+    return munge_socket[0] ? hg_agent_check_munge(call, munge_socket) : 0;
 }
 
 static int need_slurm(struct hg_agent_call *call)
@@ -233,6 +215,30 @@ static int op_history(struct hg_agent_call *call)
 
 /* ---- submit, probe, cancel ---- */
 
+/* A controller that has just started knows nothing of a node until that has registered: what it refuses
+ * for its lack of nodes, it may take in a moment. */
+static void excuse_unregistered(struct hg_agent_call *call)
+{
+    node_info_msg_t *msg = NULL;
+    uint32_t n = 0;
+
+    if (call->number != ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE)
+        return;
+    call->rpcs++;
+    if (slurm_load_node(0, &msg, SHOW_ALL) != SLURM_SUCCESS)
+        return;
+    for (uint32_t i = 0; i < msg->record_count; i++)
+        n += msg->node_array[i].name &&
+             (msg->node_array[i].node_state & NODE_STATE_BASE) == NODE_STATE_UNKNOWN;
+    if (n) {
+        call->err = (struct hg_err)HG_ERR_INIT;
+        hg_err_set(&call->err, HG_E_AGAIN,
+                   "%u of %u nodes have not registered since slurmctld started", n,
+                   msg->record_count);
+    }
+    slurm_free_node_info_msg(msg);
+}
+
 /* What a controller's refusal is most likely about; its own words do not say. */
 static void name_request(const job_desc_msg_t *d, char out[static 256])
 {
@@ -282,6 +288,7 @@ static int op_submit(struct hg_agent_call *call)
     rc = slurm_submit_batch_job(hg_agent_job_desc(job), &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "submit%s", request);
+        excuse_unregistered(call);
     } else if (!answer || !answered_id(answer)) {
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmctld took the job but named no id");
     } else {
@@ -316,6 +323,7 @@ static int op_probe(struct hg_agent_call *call)
     rc = slurm_job_will_run2(hg_agent_job_desc(job), &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "probe%s", request);
+        excuse_unregistered(call);
     } else {
         add(call, "start_s", json_integer(answer ? answer->start_time : 0));
         add(call, "nodes", text_or_empty(answer ? answer->node_list : NULL));

@@ -83,6 +83,10 @@ static void add_hint(struct hg_err *err, int number)
                     "--socket)");
     else if (number == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR || number == ECONNREFUSED)
         hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
+    else if (number == ESLURM_ACCOUNTING_POLICY)
+        hg_err_hint(err,
+                    "if no job of yours is in the queue, these will never be let in: `sacctmgr "
+                    "show assoc` and `sacctmgr show qos` list the limits");
     else if (number == SLURM_PROTOCOL_VERSION_ERROR)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
 }
@@ -94,6 +98,8 @@ static const char *explain(int number)
         return "the site's submit plugin said no";
     if (number == EAGAIN)
         return "the job table is full (MaxJobCount)";
+    if (number == ESLURM_ACCOUNTING_POLICY)
+        return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
     if (number == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
         return "slurmctld did not answer in time";
     if (is_authentication(number))

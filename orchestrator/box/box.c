@@ -585,7 +585,7 @@ static int prepare(const struct hg_box_spec *spec, bool *exists, struct hg_err *
         return 0;
     if (box.state == HG_BOX_LOST) {
         rc = clear(&box, err);
-    } else if (!same_spec(spec, box.record)) {
+    } else if (!spec->any && !same_spec(spec, box.record)) {
         hg_err_set(err, HG_E_INPUT, "box \"%s\" is up with other nodes or settings", spec->name);
         rc = hg_err_hint(err, "`hpcgrid box down %s` first, or give this one another --name",
                          spec->name);

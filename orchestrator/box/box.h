@@ -36,6 +36,7 @@ struct hg_box_spec {
     size_t n_groups;
     const char *const *settings; /* "KEY=VALUE" lines for slurm.conf, NULL-terminated; NULL: none */
     bool accounting;             /* MariaDB and slurmdbd, too; takes some seconds more */
+    bool any; /* groups are a default only: a box of this name is fine as it is */
 };
 
 enum hg_box_state {

@@ -12,7 +12,9 @@
 
 #define SETTINGS_MAX 64
 
-static const char *nodes_text = "a100:2x2,cpu:2x0";
+#define USUAL_NODES "a100:2x2,cpu:2x0"
+
+static const char *nodes_text;
 static const char *name_text = HG_BOX_DEFAULT;
 static const char *one_setting; /* only for the help: --set may be given several times */
 static bool accounting, all, as_json;
@@ -20,7 +22,7 @@ static const char *settings[SETTINGS_MAX + 1];
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 'n', "nodes", &nodes_text, "LIST",
-      "up: HARDWARE:NODESxGPUS,... (a100:2x2,cpu:2x0)", 0, 0 },
+      "up: HARDWARE:NODESxGPUS,... (" USUAL_NODES ")", 0, 0 },
     { HG_OPT_STRING, 0, "name", &name_text, "NAME", "several boxes run side by side (default)", 0,
       0 },
     { HG_OPT_STRING, 0, "set", &one_setting, "KEY=VALUE",
@@ -58,26 +60,42 @@ static int take_settings(int *argc, char **argv, struct hg_err *err)
 
 /* ---- up, down ---- */
 
+static void format_nodes(const json_t *record, struct hg_buf *out)
+{
+    json_t *list = json_object_get(record, "nodes"), *g;
+    size_t i;
+
+    json_array_foreach(list, i, g) hg_buf_printf(
+        out, "%s%s:%lldx%lld", i ? "," : "", json_string_value(json_object_get(g, "hardware")),
+        (long long)json_integer_value(json_object_get(g, "nodes")),
+        (long long)json_integer_value(json_object_get(g, "gpus")));
+}
+
 static int up(struct hg_err *err)
 {
     double begin = hg_clock_mono_s();
     struct hg_box_spec spec = { .name = name_text, .settings = settings, .accounting = accounting };
-    struct hg_box_group *groups = hg_box_nodes_parse(nodes_text, &spec.n_groups, err);
+    struct hg_box_group *groups =
+        hg_box_nodes_parse(nodes_text ? nodes_text : USUAL_NODES, &spec.n_groups, err);
+    struct hg_buf nodes = HG_BUF_INIT;
     struct hg_box box;
     bool started;
     int rc = -1;
 
     spec.groups = groups;
+    spec.any = !nodes_text && !settings[0] && !accounting;
     if (groups && hg_box_up(&spec, &box, &started, err) == 0) {
+        format_nodes(box.record, &nodes);
         if (started)
             hg_info("box \"%s\" is up after %.1f s: %s", box.name, hg_clock_mono_s() - begin,
-                    nodes_text);
+                    hg_buf_str(&nodes));
         else
-            hg_info("box \"%s\" was up already", box.name);
+            hg_info("box \"%s\" was up already: %s", box.name, hg_buf_str(&nodes));
         printf("export SLURM_CONF=%s\n", box.conf);
         hg_box_done(&box);
         rc = 0;
     }
+    hg_buf_done(&nodes);
     free(groups);
     return rc;
 }
@@ -124,17 +142,6 @@ static void print_json(json_t *value)
 }
 
 /* "a100:2x2,cpu:2x0" */
-static void format_nodes(const json_t *record, struct hg_buf *out)
-{
-    json_t *list = json_object_get(record, "nodes"), *g;
-    size_t i;
-
-    json_array_foreach(list, i, g) hg_buf_printf(
-        out, "%s%s:%lldx%lld", i ? "," : "", json_string_value(json_object_get(g, "hardware")),
-        (long long)json_integer_value(json_object_get(g, "nodes")),
-        (long long)json_integer_value(json_object_get(g, "gpus")));
-}
-
 static int list(struct hg_err *err)
 {
     struct hg_boxes boxes;

@@ -67,7 +67,11 @@ static void print_invalid(const json_t *doc)
 
 static void print_counts(const struct hg_rundir *rd, const struct hg_collect_count *n)
 {
-    printf("%s/%03d: %zu of %zu cells have a good result", rd->name, rd->number, n->ok, n->cells);
+    if (rd->number)
+        printf("%s/%03d", rd->name, rd->number);
+    else
+        printf("%s", rd->path);
+    printf(": %zu of %zu cells have a good result", n->ok, n->cells);
     if (n->failed)
         printf(", %zu failed", n->failed);
     if (n->open)

@@ -406,6 +406,7 @@ json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *
     json_t *doc = plan ? json_object() : NULL;
     struct collect c = { .rd = rd, .verdict = verdict, .context = context, .err = err };
     char run[16];
+    const char *folder = strrchr(rd->path, '/');
 
     if (!plan)
         return NULL;
@@ -414,9 +415,10 @@ json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *
     c.run_key = json_string_value(json_object_get(plan, "run_key"));
     c.results = json_array();
     snprintf(run, sizeof run, "%03d", rd->number);
+    folder = folder ? folder + 1 : rd->path;
     json_object_set_new(doc, "schema", json_string("hpcgrid-results/1"));
     json_object_set(doc, "name", json_object_get(plan, "name"));
-    json_object_set_new(doc, "run", json_string(run));
+    json_object_set_new(doc, "run", json_string(rd->number ? run : folder));
     copy_prices(rd, doc);
     if (copy_wishes(rd, doc, err) < 0 || collect_all(&c, plan) < 0) {
         json_decref(doc);

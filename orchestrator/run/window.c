@@ -218,7 +218,8 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
         hg_drive_away(d, why);
     } else {
         if (!d->send_failures)
-            hg_info("Slurm takes no more jobs for now (%s); the rest waits", why->text);
+            hg_info("Slurm takes no more jobs for now (%s); the rest waits%s%s", why->text,
+                    *why->hint ? "\n  " : "", why->hint);
         for (unsigned i = 0; i < d->send_failures && step < 60; i++)
             step *= 2;
         d->send_failures++;

@@ -51,6 +51,16 @@ END
     [[ "$output" == *"already holds a plan"* ]]
 }
 
+@test "a plan in a folder of any name is called by that name" {
+    "$hpcgrid" plan m.json --out kept >/dev/null
+    chmod 700 kept
+    run "$hpcgrid" collect kept
+    [[ "$output" == "$PWD/kept: 0 of 3 cells have a good result, 3 not ended"* ]]
+    [ "$(jq -c .run kept/tables/results.json)" = '"kept"' ]
+    run "$hpcgrid" report kept
+    [[ "$output" == *"collect-me/kept"* ]]
+}
+
 @test "plan --json is one object with every id" {
     "$hpcgrid" plan m.json --json >out
     [ "$(jq -c '[.cells, .submissions, (.batches | length), (.batches[0].ids | length)]' out)" = "[3,1,1,3]" ]

@@ -60,7 +60,7 @@ a100-2 0,1,2" ]
     done
 }
 
-@test "up again is fine, other nodes are refused" {
+@test "up again is fine, other nodes are refused, none are taken as they are" {
     up --nodes cpu:2x0
     before=$("$HPCGRID" box status "$BOX" --json | jq .daemons)
     run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
@@ -70,6 +70,10 @@ a100-2 0,1,2" ]
     run "$HPCGRID" box up --name "$BOX" --nodes cpu:3x0
     [ "$status" -eq 3 ]
     [[ "$output" == *"is up with other nodes or settings"* ]]
+    run "$HPCGRID" box up --name "$BOX"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"was up already: cpu:2x0"* ]]
+    [[ "$output" == *"export SLURM_CONF=$SLURM_CONF"* ]]
 }
 
 @test "two boxes run side by side and do not see each other" {

@@ -283,6 +283,22 @@ freezable() {
     [[ "$(jq -r .error.hint <<<"$output")" == *"is munged running"* ]]
 }
 
+@test "a frozen munged: env, soon, and the message names munge" {
+    freezable
+    pid=$(box_pid munged)
+    kill -STOP "$pid"
+    SECONDS=0
+    run submit
+    waited=$SECONDS
+    kill -CONT "$pid"
+    echo "$output"
+    [ $waited -lt 45 ]
+    [ "$(jq -r .error.code <<<"$output")" = env ]
+    [[ "$(jq -r .error.message <<<"$output")" == "munge does not answer at $BOX_DIR/munge/sock within"* ]]
+    [ "$(jq -r .rpcs <<<"$output")" = 0 ]
+    submit '.extra = ["--hold"]' | jq -e .ok
+}
+
 @test "no slurm.conf: env, and not after a minute as libslurm has it" {
     request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
     for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do

@@ -72,7 +72,10 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
 
 @test "a submit limit is: again, whatever Slurm calls it" {
     lua 'return 2050'
-    [ "$(submit | jq -c '[.error.code, .error.errno]')" = '["again",2050]' ]
+    run submit
+    [ "$(jq -c '[.error.code, .error.errno]' <<<"$output")" = '["again",2050]' ]
+    [[ "$(jq -r .error.message <<<"$output")" == *"a limit of the account or QOS is in the way"* ]]
+    [[ "$(jq -r .error.hint <<<"$output")" == *"will never be let in"* ]]
 }
 
 @test "a plugin that is slower than the message timeout makes it ambiguous, and the job appears" {

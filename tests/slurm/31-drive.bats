@@ -262,6 +262,28 @@ cancelled() {
     [ "$(count away ok)" = 4 ]
 }
 
+@test "nodes that have not registered with a new controller are waited for" {
+    local pid nodes
+    box_up cpu:2x0 MessageTimeout=5 AuthInfo=ttl=10
+    OWN_BOX=$BOX
+    nodes="$(box_pid slurmd-cpu-1) $(box_pid slurmd-cpu-2)"
+    # shellcheck disable=SC2086
+    kill -STOP $nodes
+    kill -9 "$(box_pid slurmctld)"
+    box_heal & # it waits for the nodes, too
+    unknown() { [ "$(agent '{"id":1,"op":"nodes"}' | jq -c '[.ok.nodes[].state]')" = '["UNKNOWN","UNKNOWN"]' ]; }
+    box_wait 90 unknown
+    matrix soon 3 0
+    "$HPCGRID" run soon.json >out 2>log &
+    pid=$!
+    box_wait 90 is soon '{"pending":3}' # what the probe refuses, Slurm takes
+    # shellcheck disable=SC2086
+    kill -CONT $nodes
+    wait $pid
+    [ "$(count soon ok)" = 3 ]
+    wait
+}
+
 @test "run --box starts a box, uses it and takes it away" {
     unset SLURM_CONF
     matrix own 4 0 '.site = "box" | .workload.hardware = "cpu"'
