@@ -49,20 +49,14 @@ same() {
     done
 }
 
-# Of each question's text only what is near the answer, cut between words: a third of the work.
 @test "bert-tiny learns 64 real questions by heart" {
     mkdir data
-    jq 'def left(n): if length > n then .[-n:] | sub("^\\S*\\s"; "") else . end;
-        def right(n): if length > n then .[0:n] | sub("\\s\\S*$"; "") else . end;
-        { version, data: [ { title: "near", paragraphs: [ .data[].paragraphs[] | .context as $text | .qas[] | .answers[0] as $a
-            | ($text[0:$a.answer_start] | left(150)) as $before | ($text[$a.answer_start + ($a.text | length):] | right(150)) as $after
-            | { context: ($before + $a.text + $after), qas: [ .answers = [ { text: $a.text, answer_start: ($before | length) } ] ] } ] } ] }' \
-        "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" >data/train-v1.1.json
+    cp "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" data/train-v1.1.json
     cp data/train-v1.1.json data/dev-v1.1.json
-    train '{"model": "bert-tiny", "data": "data", "batch_size": 8, "epochs": 30, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
+    OMP_NUM_THREADS=2 train '{"model": "bert-tiny", "data": "data", "batch_size": 16, "epochs": 45, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
     echo "$output"
     [ "$status" -eq 0 ]
-    jq -e '.eval.em > 95 and .eval.questions == 64 and .final_loss < 0.2 and .loss.epoch[0] > 3.5' r.json
+    jq -e '.eval.em > 95 and .eval.questions == 64 and .final_loss < 0.2 and .loss.epoch[0] > 4' r.json
 }
 
 @test "the same seed gives the same bits, and threads do not show" {
