@@ -285,6 +285,7 @@ cancelled() {
 }
 
 @test "run --box starts a box, uses it and takes it away" {
+    local name
     unset SLURM_CONF
     matrix own 4 0 '.site = "box" | .workload.hardware = "cpu"'
     run --separate-stderr "$HPCGRID" run own.json
@@ -293,12 +294,14 @@ cancelled() {
     run --separate-stderr "$HPCGRID" run --box own.json
     echo "$stderr"
     [ "$status" = 0 ]
-    [ -z "$("$HPCGRID" box list | grep '^own-')" ]
+    name=$(sed -n 's/.*box \(own-[^ ]*\) is up.*/\1/p' <<<"$stderr")
+    [ -n "$name" ]
+    [ -z "$("$HPCGRID" box list | grep "^$name ")" ]
     [ ! -e reports/own/001/box.json ]
 }
 
 @test "a box outlives Ctrl-C, and resume finds it and takes it away" {
-    local pid
+    local pid name
     unset SLURM_CONF
     matrix keep 3 held '.site = "box" | .workload.hardware = "cpu"'
     "$HPCGRID" run --box keep.json >out 2>log &
@@ -308,11 +311,12 @@ cancelled() {
     status=0
     wait $pid || status=$?
     [ "$status" = 130 ]
-    "$HPCGRID" box list | grep -q '^keep-'
+    name=$(sed -n 's/.*box \(keep-[^ ]*\) is up.*/\1/p' log)
+    "$HPCGRID" box list | grep -q "^$name "
     touch go
     run --separate-stderr "$HPCGRID" resume keep
     echo "$stderr"
     [ "$status" = 0 ]
     [ "$(grep -c end ran/keep.* | grep -c ':1$')" = 3 ]
-    [ -z "$("$HPCGRID" box list | grep '^keep-')" ]
+    [ -z "$("$HPCGRID" box list | grep "^$name ")" ]
 }
