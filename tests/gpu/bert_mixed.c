@@ -2,6 +2,7 @@
 /* A small BERT with dropout, trained in every precision on the emulated GPU: masters, copies, loss scale and the kernels together. The
  * losses of bf16, fp16 and tf32 follow those of fp32, and every precision gives the same bits twice, with threads in another order. */
 #include "../worker/bert.h"
+#include "backends/cuda/gemm.h"
 
 void emu_seed(uint64_t seed);
 
@@ -17,6 +18,7 @@ struct training {
     struct wk_comm *comm;
     struct wk_optim optim;
     struct wk_strategy *strategy;
+    size_t reserved_bytes; /* of workspace, as a training would: here every op takes its own */
 };
 
 static void open_training(struct training *t, enum wk_precision precision)
@@ -24,11 +26,13 @@ static void open_training(struct training *t, enum wk_precision precision)
     struct hg_err err = HG_ERR_INIT;
     struct wk_model_options options = { .batch_rows = ROWS, .dropout = true };
     struct wk_strategy_options none = { 0 };
+    struct wk_calls calls = { 0 };
     struct bert_rig *r = &t->r;
 
     *t = (struct training){ .comm = wk_comm_self.open(&err) };
     r->dev = open_cpu_in(precision, 1);
     options.batch_tokens = wk_dev_rows(r->dev, TOKENS);
+    options.longest = wk_dev_rows(r->dev, 40);
     r->kind = options.kind = wk_model_make("bert-tiny", &sizes, &err);
     t->optim = (struct wk_optim){ .kind = wk_optim_get("adamw", &err),
                                   .beta1 = 0.9,
@@ -41,6 +45,9 @@ static void open_training(struct training *t, enum wk_precision precision)
         !(t->strategy = wk_strategy_open(wk_strategy_get("single", 1, &err), r->dev, t->comm,
                                          r->kind, &t->optim, &none, 5, &err)))
         fail_msg("%s", err.text);
+    calls.squares = wk_model_n(r->kind);
+    r->kind->calls(&options, &calls);
+    t->reserved_bytes = r->dev->backend->workspace(r->dev, &calls) - WK_GEMM_WORKSPACE;
     r->loss = tensor(r->dev, 1);
     r->pass = (struct wk_pass){ .dev = r->dev,
                                 .params = t->strategy->params,
@@ -85,6 +92,7 @@ static void train(enum wk_precision precision, double losses[STEPS], wk_real val
     }
     memcpy(values, t.strategy->masters[t.r.kind->n_params - 3].data, 64 * sizeof *values);
     assert_true(((wk_real *)t.strategy->control.data)[WK_CONTROL_SKIPPED] == 0);
+    assert_in_range(t.r.dev->peak_bytes[WK_MEM_WORKSPACE], 1, t.reserved_bytes);
     close_training(&t);
 }
 

@@ -20,7 +20,7 @@ holds() {
         return 1
     }
     jq -nc '$ARGS.named' --slurpfile p predicted.json --slurpfile r r.json | jq -c '.p[0].memory, .r[0].memory, .r[0].memory_expected'
-    jq -e --slurpfile p predicted.json '.memory == $p[0].memory and .memory_expected == .memory' r.json
+    jq -e --slurpfile p predicted.json '.memory == $p[0].memory and .memory_expected == .memory and .memory.workspace > 0' r.json
     jq -e --slurpfile b bound.json '.exact and (.total_bytes <= $b[0].total_bytes) and ($b[0].exact | not)' predicted.json
 }
 
@@ -45,6 +45,28 @@ holds() {
         holds 3 "$rnn, \"strategy\": \"$strategy\""
         holds 2 "$rnn, \"strategy\": \"$strategy\", \"variant\": \"framework\", \"clip_norm\": 1"
     done
+    holds 1 "$rnn, \"strategy\": \"dp\", \"dp_devices\": 3"
+}
+
+@test "what is predicted is what every strategy holds of BERT, in 16 bits too" {
+    small='"model": "bert-tiny", "layers": 2, "hidden": 32, "vocab_size": 300, "positions": 64, "dataset": "synthetic", "seq_len": 64, "steps": 2, "samples": 20, "test_samples": 3, "batch_size": 4'
+    holds 1 "$small, \"strategy\": \"dp\", \"dp_devices\": 2"
+    for strategy in deepspeed_stage_1 deepspeed deepspeed_stage_3; do
+        holds 2 "$small, \"strategy\": \"$strategy\""
+    done
+    holds 2 "$small, \"strategy\": \"fsdp\", \"precision\": \"bf16\""
+    holds 2 "$small, \"strategy\": \"ddp\", \"precision\": \"fp16\", \"cpus_per_task\": 1"
+}
+
+# A thread's scratch is its own, so what is predicted follows the threads.
+@test "workspace is that of all threads" {
+    for threads in 1 3; do
+        echo "{\"epochs\": 1, \"samples\": 128, \"eval\": false, \"cpus_per_task\": $threads}" >c.json
+        env -u OMP_NUM_THREADS "$worker" train --config c.json --result "r$threads.json" >log 2>&1
+        "$worker" predict --config c.json --json >"p$threads.json"
+        jq -e --slurpfile p "p$threads.json" '.memory == $p[0].memory' "r$threads.json"
+    done
+    jq -e --slurpfile one p1.json '.memory.workspace > $one[0].memory.workspace' p3.json
 }
 
 @test "predictions name the strategies that could train the cell, and what each takes" {

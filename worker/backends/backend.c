@@ -19,7 +19,8 @@ const struct wk_backend *const wk_backends[] = {
 static const char *const possible[] = { "cuda" };
 
 const char *const wk_mem_names[WK_MEM_CLASSES] = { "parameters",  "gradients", "optimizer",
-                                                   "activations", "comm",      "data" };
+                                                   "activations", "comm",      "workspace",
+                                                   "data" };
 
 const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err)
 {
@@ -91,6 +92,13 @@ int wk_dev_rows(const struct wk_dev *dev, int rows)
     return (rows + grain - 1) / grain * grain;
 }
 
+void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes)
+{
+    dev->used_bytes[mem] += (size_t)bytes;
+    if (dev->used_bytes[mem] > dev->peak_bytes[mem])
+        dev->peak_bytes[mem] = dev->used_bytes[mem];
+}
+
 /* Into the books, or without memory: an error. */
 static int enter(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n, void *data,
                  struct wk_span *span, struct hg_err *err)
@@ -108,9 +116,7 @@ static int enter(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t 
                                 "(fsdp, deepspeed), takes less");
     }
     *span = (struct wk_span){ data, n, type };
-    dev->used_bytes[mem] += bytes;
-    if (dev->used_bytes[mem] > dev->peak_bytes[mem])
-        dev->peak_bytes[mem] = dev->used_bytes[mem];
+    wk_dev_book(dev, mem, (ptrdiff_t)bytes);
     return 0;
 }
 
@@ -162,7 +168,7 @@ void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
 {
     if (!span->data)
         return;
-    dev->used_bytes[mem] -= span->n * wk_type_size(span->type);
+    wk_dev_book(dev, mem, -(ptrdiff_t)(span->n * wk_type_size(span->type)));
     dev->backend->free(dev, memory_of(dev, span->data));
     *span = WK_NONE;
 }

@@ -62,8 +62,9 @@ enum wk_mem {
     WK_MEM_PARAMETERS, /* trained values and the model's buffers */
     WK_MEM_GRADIENTS,
     WK_MEM_OPTIMIZER,
-    WK_MEM_ACTIVATIONS, /* what a pass keeps, its scratch, and the batch */
+    WK_MEM_ACTIVATIONS, /* what a pass keeps, its gradients on their way, and the batch */
     WK_MEM_COMM,        /* copies made for communication */
+    WK_MEM_WORKSPACE,   /* what ops need besides their operands, while they run */
     WK_MEM_DATA,        /* the resident data set */
     WK_MEM_CLASSES
 };
@@ -135,6 +136,18 @@ struct wk_qkv {
 /* x Phi(x), or its approximation with a hyperbolic tangent. */
 enum wk_gelu { WK_GELU_ERF, WK_GELU_TANH };
 
+/* The largest calls that a device will get, as far as the workspace of its ops depends on them; 0: there are none of that sort. */
+struct wk_calls {
+    struct wk_lstm lstm;
+    int rows;       /* of a batch: samples, or tokens */
+    int cols, wide; /* values of a row between layers; most inputs or outputs of a dense layer */
+    int sequences, longest; /* of a packing */
+    int heads, size;        /* of attention, which drops with `drop` */
+    double drop;
+    int embeddings, types; /* rows of all tables of embeddings, of that of types */
+    size_t squares;        /* elements that a square_sum is made of */
+};
+
 /* One step of AdamW: m and v are running means of gradient and square,
  *   TORCH   value -= lr decay value, then lr m^ / (sqrt(v^) + eps) with bias-corrected m^ and v^
  *   HF      value -= lr sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + eps), then lr decay value
@@ -190,6 +203,11 @@ struct wk_backend {
     int (*sync)(struct wk_dev *dev, struct hg_err *err);
     /* Bytes that can still be had; 0: not known. */
     size_t (*available)(struct wk_dev *dev);
+    /* Bytes of workspace with which ops do these calls, and any smaller ones. Asks only for threads, precision and working type of
+     * the device, which may be one that counts. */
+    size_t (*workspace)(struct wk_dev *dev, const struct wk_calls *calls);
+    /* Take them now, so that no op has to. Once, before the first op. */
+    int (*reserve)(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err);
 
     /* ---- Steps; NULL where ops run as they are called ---- */
     /* Before a step's ops. false: they have been launched already, do not call them. */
@@ -396,6 +414,8 @@ int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t 
  * values every matrix would lie badly. The books do not see it. */
 int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                         size_t whole, struct wk_span *span, struct hg_err *err);
+/* Into the books: so many bytes more, or fewer, that the backend holds by itself. */
+void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes);
 /* Free what wk_dev_alloc gave, of the same class; makes the span absent. */
 void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span);
 

@@ -45,6 +45,13 @@ static size_t count_available(struct wk_dev *dev)
     return 0;
 }
 
+static int count_reserve(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err)
+{
+    (void)err;
+    wk_dev_book(dev, WK_MEM_WORKSPACE, (ptrdiff_t)dev->backend->workspace(dev, calls));
+    return 0;
+}
+
 static void count_close(struct wk_dev *dev)
 {
     struct counting *c = (struct counting *)(uintptr_t)dev->backend;
@@ -78,14 +85,17 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     }
     c->table = *cpu;
     c->real = cpu;
-    if (asked)
+    if (asked) {
         c->table.lstm_state = asked->lstm_state;
+        c->table.workspace = asked->workspace;
+    }
     c->table.alloc = count_alloc;
     c->table.free = count_free;
     c->table.upload = count_upload;
     c->table.download = count_download;
     c->table.sync = count_sync;
     c->table.available = count_available;
+    c->table.reserve = count_reserve;
     c->table.close = count_close;
     dev->backend = &c->table;
     dev->precision = precision;

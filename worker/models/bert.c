@@ -281,6 +281,28 @@ static int bert_alloc(struct bert *b, size_t train, size_t most, struct hg_err *
     return 0;
 }
 
+static int larger(long long a, long long b)
+{
+    return (int)(a > b ? a : b);
+}
+
+static void bert_calls(const struct wk_model_options *options, struct wk_calls *calls)
+{
+    const struct definition *d = options->kind->own;
+    const struct wk_model_size *s = &d->size;
+
+    calls->rows = larger(options->batch_tokens, options->eval_tokens);
+    calls->cols = (int)s->hidden;
+    calls->wide = larger(s->intermediate, s->hidden);
+    calls->sequences = larger(options->batch_rows, options->eval_rows);
+    calls->longest = options->longest;
+    calls->heads = (int)s->heads;
+    calls->size = (int)(s->hidden / s->heads);
+    calls->drop = options->dropout ? DROP : 0;
+    calls->embeddings = (int)(s->vocab_size + s->positions + TYPES);
+    calls->types = TYPES;
+}
+
 static struct wk_model *bert_open(struct wk_dev *dev, const struct wk_model_options *options,
                                   struct hg_err *err)
 {
@@ -636,6 +658,7 @@ struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
                                       .own = d,
                                       .open = bert_open,
                                       .close = bert_close,
+                                      .calls = bert_calls,
                                       .forward = bert_forward,
                                       .loss = bert_loss,
                                       .backward = bert_backward,

@@ -70,6 +70,7 @@ struct wk_model_options {
     bool dropout;
     int synced_ranks;                 /* ranks that share batch statistics; 0: each has its own */
     int batch_tokens, eval_tokens;    /* most rows of a packing in such passes */
+    int longest;                      /* most rows of one sequence in any pass */
     const struct wk_model_kind *kind; /* of models with sizes */
 };
 
@@ -101,6 +102,8 @@ struct wk_model_kind {
     struct wk_model *(*open)(struct wk_dev *dev, const struct wk_model_options *options,
                              struct hg_err *err);
     void (*close)(struct wk_model *model);
+    /* The largest calls that its passes make; fills what of calls is 0. */
+    void (*calls)(const struct wk_model_options *options, struct wk_calls *calls);
     /* Outputs of a batch stay in the model for loss and score. */
     int (*forward)(struct wk_model *model, const struct wk_pass *pass, const struct wk_batch *batch,
                    struct hg_err *err);

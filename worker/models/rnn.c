@@ -102,6 +102,16 @@ static struct wk_lstm shape(int rows)
     return (struct wk_lstm){ .batch = rows, .steps = STEPS, .in = IN, .hidden = HIDDEN };
 }
 
+static void rnn_calls(const struct wk_model_options *options, struct wk_calls *calls)
+{
+    int most = options->eval_rows > options->batch_rows ? options->eval_rows : options->batch_rows;
+
+    calls->lstm = shape(most);
+    calls->rows = most;
+    calls->cols = HIDDEN;
+    calls->wide = DENSE > HIDDEN ? DENSE : HIDDEN;
+}
+
 static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_options *options,
                                  struct hg_err *err)
 {
@@ -349,6 +359,7 @@ const struct wk_model_kind wk_model_rnn = {
     .min_rows = 2, /* the variance of one row is no number */
     .open = rnn_open,
     .close = rnn_close,
+    .calls = rnn_calls,
     .forward = rnn_forward,
     .loss = rnn_loss,
     .backward = rnn_backward,

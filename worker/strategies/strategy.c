@@ -268,7 +268,9 @@ void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
 {
     struct wk_strategy_shape shape = wk_strategy_shape(s);
 
-    *out = (struct wk_expected){ .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_DATA] = -1 } };
+    *out = (struct wk_expected){
+        .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_WORKSPACE] = -1, [WK_MEM_DATA] = -1 }
+    };
     s->kind->state(&shape, out->mem_bytes);
     s->kind->expect(&shape, &s->work, out);
     expect_statistics(&shape, &s->work, out);

@@ -6,6 +6,14 @@
 
 #define RANKS_ALL 64 /* worlds up to this are looked at rank by rank, larger ones at their ends */
 
+/* CPU threads of a device; where the cell does not say, one. */
+static int threads_of(const struct wk_config *c)
+{
+    long long n = c->cpus_per_task / wk_config_devices(c);
+
+    return n > 1 ? (int)n : 1;
+}
+
 static int world_of(const struct wk_config *c)
 {
     return c->nodes && c->tasks_per_node ? (int)(c->nodes * c->tasks_per_node) : 1;
@@ -19,7 +27,7 @@ static void add_state(const struct wk_strategy_kind *kind, const struct wk_strat
 
     kind->state(shape, mem_bytes);
     for (int i = 0; i < WK_MEM_CLASSES; i++) {
-        if (i == WK_MEM_ACTIVATIONS || i == WK_MEM_DATA)
+        if (i == WK_MEM_ACTIVATIONS || i == WK_MEM_WORKSPACE || i == WK_MEM_DATA)
             mem_bytes[i] = p->mem_bytes[i];
         total += mem_bytes[i];
     }
@@ -48,8 +56,7 @@ int wk_predict(const struct wk_config *c, const char *strategy, bool read_data,
     if (!kind || wk_precision_find(c->precision, &shape.precision, err) < 0)
         return -1;
     if (wk_train_plan(&t, c, &comm, read_data, err) < 0 ||
-        wk_train_count(&t, c->backend, shape.precision,
-                       (int)(c->cpus_per_task ? c->cpus_per_task : 1), out->mem_bytes, err) < 0)
+        wk_train_count(&t, c->backend, shape.precision, threads_of(c), out->mem_bytes, err) < 0)
         goto out;
     shape.model = t.kind;
     shape.optim = &t.optim;

@@ -277,6 +277,11 @@ int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows)
     return (int)wk_tokens_most(f, rows, qa->pad_to);
 }
 
+int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f)
+{
+    return wk_qa_tokens(qa, f, 1);
+}
+
 int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev, struct hg_err *err)
 {
     if (wk_token_batch_open(&qa->batch, rows, wk_qa_tokens(qa, &qa->train, rows), dev, err) < 0)

@@ -39,6 +39,8 @@ void wk_qa_close(struct wk_qa *qa);
 
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
+/* Rows of its longest feature. */
+int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f);
 
 /* Run the test set's features through the model, questions shared out over the ranks. */
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,

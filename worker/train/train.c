@@ -119,6 +119,19 @@ static int tokens_of(const struct wk_train *t, const struct wk_features *feature
     return wk_dev_rows(t->dev, wk_qa_tokens(&t->qa, features, rows));
 }
 
+/* The model, and the workspace that its passes and the updates take. */
+static struct wk_model *open_and_reserve(struct wk_train *t, const struct wk_model_options *options,
+                                         struct hg_err *err)
+{
+    const struct wk_strategy_shape shape = { .optim = &t->optim, .precision = t->dev->precision };
+    struct wk_calls calls = { .squares = wk_shape_control(&shape) ? wk_model_n(t->kind) : 0 };
+
+    t->kind->calls(options, &calls);
+    if (t->dev->backend->reserve(t->dev, &calls, err) < 0)
+        return NULL;
+    return t->kind->open(t->dev, options, err);
+}
+
 static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
@@ -129,9 +142,15 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
                                         .kind = t->kind,
                                         .batch_tokens = tokens_of(t, &t->qa.train, rows) };
 
-    if (test_rows)
+    options.longest = wk_qa_longest(&t->qa, &t->qa.train);
+    if (test_rows) {
+        int longest = wk_qa_longest(&t->qa, &t->qa.test);
+
         options.eval_tokens = tokens_of(t, &t->qa.test, test_rows);
-    t->model = t->kind->open(t->dev, &options, err);
+        options.longest = longest > options.longest ? longest : options.longest;
+    }
+    options.longest = wk_dev_rows(t->dev, options.longest);
+    t->model = open_and_reserve(t, &options, err);
     return t->model ? wk_qa_batches(&t->qa, rows, test_rows, t->dev, err) : -1;
 }
 
@@ -144,7 +163,7 @@ static int open_row_model(struct wk_train *t, int rows, struct hg_err *err)
                                         .synced_ranks = c->sync_batchnorm ? t->comm->world : 0,
                                         .dropout = c->dropout };
 
-    t->model = t->kind->open(t->dev, &options, err);
+    t->model = open_and_reserve(t, &options, err);
     if (!t->model || wk_batch_open(&t->batch, rows, t->set->width, t->dev, err) < 0 ||
         wk_resident_open(&t->train, t->set, &t->set->train, t->dev, err) < 0)
         return -1;
@@ -327,6 +346,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
         return -1;
     kind->state(&shape, bytes);
     bytes[WK_MEM_DATA] = passes[WK_MEM_DATA];
+    bytes[WK_MEM_WORKSPACE] = passes[WK_MEM_WORKSPACE];
     bytes[WK_MEM_ACTIVATIONS] = 0;
     for (int i = 0; i < WK_MEM_CLASSES; i++)
         fixed += bytes[i];
@@ -425,6 +445,7 @@ int wk_train_count(const struct wk_train *t, const char *backend, enum wk_precis
     if (t->config->eval) /* evaluation adds up two numbers there */
         wk_dev_alloc(k.dev, WK_MEM_ACTIVATIONS, WK_REAL, 2, &sums, NULL);
     mem_bytes[WK_MEM_ACTIVATIONS] = (double)k.dev->peak_bytes[WK_MEM_ACTIVATIONS];
+    mem_bytes[WK_MEM_WORKSPACE] = (double)k.dev->peak_bytes[WK_MEM_WORKSPACE];
     mem_bytes[WK_MEM_DATA] = (double)k.dev->peak_bytes[WK_MEM_DATA];
     wk_dev_free(k.dev, WK_MEM_ACTIVATIONS, &sums);
     rc = 0;

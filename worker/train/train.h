@@ -59,7 +59,7 @@ int wk_train_eval(struct wk_train *t, struct hg_err *err);
 int wk_train_account(struct wk_train *t, struct hg_err *err);
 
 /* For predictions (train/predict.h): what a training would open, without a device. wk_train_plan reads the data set, or imagines
- * one as large as it may be; wk_train_count fills the bytes of activations and data that one rank would hold. End it
+ * one as large as it may be; wk_train_count fills the bytes of activations, workspace and data that one rank would hold. End it
  * with wk_train_close. */
 int wk_train_plan(struct wk_train *t, const struct wk_config *config, struct wk_comm *comm,
                   bool read_data, struct hg_err *err);

@@ -15,6 +15,7 @@ extern const struct wk_backend wk_backend_cuda;
 
 struct wk_cuda_own {
     void *scratch;
+    size_t scratch_bytes;
 };
 
 static void *room(size_t bytes)
@@ -155,6 +156,8 @@ bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
 void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
 {
     free(c->own->scratch);
+    wk_dev_book(&c->dev, WK_MEM_WORKSPACE, (ptrdiff_t)bytes - (ptrdiff_t)c->own->scratch_bytes);
+    c->own->scratch_bytes = bytes;
     c->own->scratch = bytes ? room(bytes) : NULL;
     if (c->own->scratch)
         memset(c->own->scratch, 0xff, (bytes / 256 + 1) * 256);

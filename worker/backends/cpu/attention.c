@@ -53,9 +53,9 @@ static struct head head_of(struct cpu *c, const struct wk_attention *a, const st
     return h;
 }
 
-static size_t scratch_n(const struct wk_packing *p)
+size_t wk_cpu_attention_scratch(int longest)
 {
-    return ((size_t)(2 * QUERIES + 1) * p->longest + 15) / 16 * 16;
+    return ((size_t)(2 * QUERIES + 1) * longest + 15) / 16 * 16;
 }
 
 /* Dropout factors of one query's keys. The element counts a query's keys in blocks of four, as many blocks as a sequence can ever
@@ -103,13 +103,14 @@ void wk_cpu_attention_forward(struct wk_dev *dev, const struct wk_attention *a,
                               const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
-    wk_real *scratch = wk_cpu_scratch(c, scratch_n(p) * dev->threads);
+    size_t each = wk_cpu_attention_scratch(p->longest);
+    wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
-        struct head h = head_of(c, a, p, task, scratch + scratch_n(p) * omp_get_thread_num());
+        struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());
 
         head_forward(&h, in, out.data, lse.data);
     }
@@ -168,14 +169,15 @@ void wk_cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
                                const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
-    wk_real *scratch = wk_cpu_scratch(c, scratch_n(p) * dev->threads);
+    size_t each = wk_cpu_attention_scratch(p->longest);
+    wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
     (void)out; /* its products with d_out are made anew with the probabilities */
     if (!scratch)
         return;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
-        struct head h = head_of(c, a, p, task, scratch + scratch_n(p) * omp_get_thread_num());
+        struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());
 
         head_backward(&h, in, d_in, d_out.data, lse.data);
     }

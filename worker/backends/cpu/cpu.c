@@ -116,7 +116,8 @@ static void cpu_close(struct wk_dev *dev)
 {
     if (!dev)
         return;
-    free(cpu_of(dev)->scratch);
+    wk_dev_free(dev, WK_MEM_WORKSPACE, &cpu_of(dev)->scratch);
+    wk_dev_free(dev, WK_MEM_WORKSPACE, &cpu_of(dev)->operands);
     free(dev);
 }
 
@@ -213,14 +214,11 @@ static int cpu_sync(struct wk_dev *dev, struct hg_err *err)
 
 wk_real *wk_cpu_scratch(struct cpu *c, size_t n)
 {
-    if (n > c->scratch_n) {
-        free(c->scratch);
-        c->scratch = cpu_alloc(&c->dev, n * sizeof *c->scratch);
-        c->scratch_n = c->scratch ? n : 0;
-        if (!c->scratch)
-            hg_err_oom(&c->dev.error);
+    if (n > c->scratch.n) {
+        wk_dev_free(&c->dev, WK_MEM_WORKSPACE, &c->scratch);
+        wk_dev_alloc(&c->dev, WK_MEM_WORKSPACE, WK_REAL, n, &c->scratch, &c->dev.error);
     }
-    return c->scratch;
+    return c->scratch.data;
 }
 
 /* ---- Elementwise ---- */
@@ -302,6 +300,28 @@ static size_t cpu_lstm_state(struct wk_dev *dev, const struct wk_lstm *s)
     return 6 * padded * s->steps * s->batch; /* four gates, c and h */
 }
 
+/* Reals of the packed weights, as they are and transposed. */
+static size_t packed_n(const struct cpu *c, const struct wk_lstm *s)
+{
+    size_t groups = groups_of(c, s), lanes = c->k->lanes, padded = groups * lanes;
+
+    return groups * (1 + s->in + padded) * 4 * lanes + 4 * padded * padded;
+}
+
+/* Reals that a thread takes besides: rows of gates where no state is kept; of gradients, or sums for the weights. */
+static size_t forward_more(const struct cpu *c, const struct wk_lstm *s)
+{
+    return (size_t)4 * ROWS_MAX * groups_of(c, s) * c->k->lanes;
+}
+
+static size_t backward_more(const struct cpu *c, const struct wk_lstm *s)
+{
+    size_t lanes = c->k->lanes, rows = (size_t)2 * ROWS_MAX * groups_of(c, s) * lanes;
+    size_t sums = ((size_t)s->in + s->hidden + 3 * c->k->row_tile) * 4 * lanes;
+
+    return rows > sums ? rows : sums;
+}
+
 /* The job of a call, its packed weights at the start of the scratch; `more` reals a thread follow
  * them at *rest. Returns -1 when memory is gone. */
 static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm_weights *w,
@@ -309,8 +329,8 @@ static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm
 {
     size_t groups = groups_of(c, s), lanes = c->k->lanes, padded = groups * lanes;
     size_t n = padded * s->steps * s->batch;
-    size_t packed = groups * (1 + s->in + padded) * 4 * lanes, packed_t = 4 * padded * padded;
-    wk_real *scratch = wk_cpu_scratch(c, packed + packed_t + more * c->dev.threads);
+    size_t packed = groups * (1 + s->in + padded) * 4 * lanes;
+    wk_real *scratch = wk_cpu_scratch(c, packed_n(c, s) + more * c->dev.threads);
 
     if (!scratch)
         return -1;
@@ -332,7 +352,7 @@ static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm
         j->c = j->gates + 4 * n;
         j->h = j->c + n;
     }
-    *rest = scratch + packed + packed_t;
+    *rest = scratch + packed_n(c, s);
     return 0;
 }
 
@@ -341,7 +361,7 @@ static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
                              struct wk_span state, struct wk_span x)
 {
     struct cpu *c = cpu_of(dev);
-    size_t more = state.data ? 0 : (size_t)4 * ROWS_MAX * groups_of(c, s) * c->k->lanes;
+    size_t more = state.data ? 0 : forward_more(c, s);
     struct wk_lstm_job j;
     wk_real *rest;
 
@@ -386,9 +406,7 @@ static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
                               struct wk_span x, struct wk_span d_h)
 {
     struct cpu *c = cpu_of(dev);
-    size_t lanes = c->k->lanes, rows = (size_t)2 * ROWS_MAX * groups_of(c, s) * lanes;
-    size_t sums = ((size_t)s->in + s->hidden + 3 * c->k->row_tile) * 4 * lanes;
-    size_t more = rows > sums ? rows : sums;
+    size_t more = backward_more(c, s);
     struct wk_lstm_job j;
     wk_real *rest;
 
@@ -868,6 +886,48 @@ static void cpu_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_spa
         wk_cpu_convert(dev, how->copy, value);
 }
 
+/* ---- Workspace ---- */
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+static size_t scratch_of(const struct cpu *c, const struct wk_calls *m)
+{
+    size_t threads = (size_t)c->dev.threads, n = wk_cpu_square_scratch(m->squares);
+
+    if (m->lstm.batch)
+        n = most(n, packed_n(c, &m->lstm) +
+                        threads * most(forward_more(c, &m->lstm), backward_more(c, &m->lstm)));
+    n = most(n, 2 * (size_t)m->cols); /* backward of batch normalisation */
+    if (m->sequences)                 /* dropout */
+        n = most(n, threads * (size_t)m->cols);
+    return m->heads ? most(n, threads * wk_cpu_attention_scratch(m->longest)) : n;
+}
+
+static size_t operands_of(const struct cpu *c, const struct wk_calls *m)
+{
+    return c->dev.working == WK_REAL ? 0 : wk_cpu_operands(m);
+}
+
+static size_t cpu_workspace(struct wk_dev *dev, const struct wk_calls *calls)
+{
+    const struct cpu *c = cpu_of(dev);
+
+    return (scratch_of(c, calls) + operands_of(c, calls)) * sizeof(wk_real);
+}
+
+static int cpu_reserve(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err)
+{
+    struct cpu *c = cpu_of(dev);
+    size_t operands = operands_of(c, calls);
+
+    if (wk_dev_alloc(dev, WK_MEM_WORKSPACE, WK_REAL, scratch_of(c, calls), &c->scratch, err) < 0)
+        return -1;
+    return operands ? wk_dev_alloc(dev, WK_MEM_WORKSPACE, WK_REAL, operands, &c->operands, err) : 0;
+}
+
 const struct wk_backend wk_backend_cpu = {
     .name = "cpu",
     .summary = "the processor: own kernels, OpenMP and OpenBLAS",
@@ -880,6 +940,8 @@ const struct wk_backend wk_backend_cpu = {
     .download = cpu_download,
     .sync = cpu_sync,
     .available = cpu_available,
+    .workspace = cpu_workspace,
+    .reserve = cpu_reserve,
     .fill = cpu_fill,
     .scale = cpu_scale,
     .copy = cpu_copy,

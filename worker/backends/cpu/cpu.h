@@ -11,8 +11,9 @@ struct cpu {
     struct wk_dev dev; /* first */
     const struct wk_kernels *k;
     const struct wk_token_kernels *tokens;
-    wk_real *scratch; /* grows to what the largest op needs */
-    size_t scratch_n;
+    struct wk_span scratch;  /* grows to what the largest op needs */
+    struct wk_span operands; /* room for 16-bit operands as reals; half.c */
+    size_t operands_taken;
 };
 
 static inline struct cpu *cpu_of(struct wk_dev *dev)
@@ -22,6 +23,10 @@ static inline struct cpu *cpu_of(struct wk_dev *dev)
 
 /* n reals that live until the next op; NULL with the device failed when memory is gone. */
 wk_real *wk_cpu_scratch(struct cpu *c, size_t n);
+
+/* Reals of scratch that ops take: for sequences of at most so many rows, a thread each; for a sum of so many squares. */
+size_t wk_cpu_attention_scratch(int longest);
+size_t wk_cpu_square_scratch(size_t n);
 
 /* A thread's share of the rows: whole tiles, as even as they go. */
 static inline void wk_cpu_share(long rows, long tile, int part, int parts, long *first, long *n)

@@ -13,27 +13,43 @@ struct call {
     struct wk_dev *dev;
     struct {
         struct wk_span half, real;
-        bool written;
+        bool written, own;
     } items[20];
     int n;
     bool failed;
 };
 
+#define LINE 16 /* operands begin at multiples of so many reals */
+
+/* n reals of the room that was reserved, or of their own: one op at a time takes from it, and gives all back at its end. */
+static bool take(struct call *k, size_t n, struct wk_span *real, bool *own)
+{
+    struct cpu *c = cpu_of(k->dev);
+    size_t lines = (n + LINE - 1) / LINE * LINE;
+
+    *own = c->operands.n - c->operands_taken < lines;
+    if (*own)
+        return wk_dev_alloc(k->dev, WK_MEM_WORKSPACE, WK_REAL, n, real, &k->dev->error) == 0;
+    *real = wk_span_part(c->operands, c->operands_taken, n);
+    c->operands_taken += lines;
+    return true;
+}
+
 static struct wk_span use(struct call *k, struct wk_span s, bool written)
 {
-    struct wk_span real = { .n = s.n, .type = WK_REAL };
+    struct wk_span real;
+    bool own;
 
     if (!s.data || (s.type != WK_BF16 && s.type != WK_F16) || k->failed)
         return s;
-    real.data = malloc((s.n + 1) * sizeof(wk_real));
-    if (!real.data) {
-        hg_err_oom(&k->dev->error);
+    if (!take(k, s.n, &real, &own)) {
         k->failed = true;
         return s;
     }
     wk_cpu_convert(k->dev, real, s);
     k->items[k->n].half = s;
     k->items[k->n].real = real;
+    k->items[k->n].own = own;
     k->items[k->n++].written = written;
     return real;
 }
@@ -70,8 +86,33 @@ static void end(struct call *k)
     for (int i = 0; i < k->n; i++) {
         if (k->items[i].written && !k->failed)
             wk_cpu_convert(k->dev, k->items[i].half, k->items[i].real);
-        free(k->items[i].real.data);
+        if (k->items[i].own)
+            wk_dev_free(k->dev, WK_MEM_WORKSPACE, &k->items[i].real);
     }
+    cpu_of(k->dev)->operands_taken = 0;
+}
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Each line is an op, or more than those that could be meant take. */
+size_t wk_cpu_operands(const struct wk_calls *m)
+{
+    size_t rows = (size_t)m->rows, narrow = rows * (size_t)m->cols, wide = rows * (size_t)m->wide;
+    size_t in = (size_t)m->lstm.in, hidden = (size_t)m->lstm.hidden;
+    size_t n = 3 * wide; /* backward of GELU and ReLU */
+
+    n = most(n, 2 * wide + narrow + (size_t)m->cols * (size_t)m->wide); /* of dense layers */
+    n = most(n, 4 * narrow + 3 * (size_t)m->cols);                      /* norms */
+    if (m->heads)
+        n = most(n, 7 * narrow + wide); /* backward of attention */
+    if (m->embeddings)
+        n = most(n, narrow + (size_t)m->embeddings * (size_t)m->cols);
+    if (m->lstm.batch)
+        n = most(n, rows * ((size_t)m->lstm.steps * in + hidden) + 4 * hidden * (in + hidden + 2));
+    return n + sizeof(((struct call *)0)->items) / sizeof *((struct call *)0)->items * LINE;
 }
 
 #define OPS (&wk_backend_cpu)

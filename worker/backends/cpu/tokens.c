@@ -329,11 +329,21 @@ void wk_cpu_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradi
         wk_cpu_convert(dev, how->copy, value);
 }
 
+static size_t ranges_of(size_t n)
+{
+    return (n + RANGE_TILE - 1) / RANGE_TILE;
+}
+
+size_t wk_cpu_square_scratch(size_t n)
+{
+    return ranges_of(n) * 2 + 1;
+}
+
 void wk_cpu_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
 {
     struct cpu *c = cpu_of(dev);
-    long ranges = (long)((x.n + RANGE_TILE - 1) / RANGE_TILE);
-    double *parts = (double *)wk_cpu_scratch(c, (size_t)ranges * 2 + 1), total = 0;
+    long ranges = (long)ranges_of(x.n);
+    double *parts = (double *)wk_cpu_scratch(c, wk_cpu_square_scratch(x.n)), total = 0;
 
     if (!parts)
         return;

@@ -124,6 +124,8 @@ void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
     }
     /* Launches that use the old one are queued before those that can get it next. */
     wk_cache_give(&own->cache, own->scratch);
+    wk_dev_book(&c->dev, WK_MEM_WORKSPACE, (ptrdiff_t)bytes - (ptrdiff_t)own->scratch_asked);
+    own->scratch_asked = bytes;
     own->scratch = more;
     own->scratch_bytes = wk_cache_size(&own->cache, more);
     return more;

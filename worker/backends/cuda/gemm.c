@@ -20,7 +20,6 @@
 #include "base/log.h"
 #include "base/vec.h"
 
-#define WORKSPACE ((size_t)32 << 20)
 #define LIKELY 8 /* algorithms of a variant that are tried */
 
 /* What a plan depends on. */
@@ -53,7 +52,7 @@ struct wk_gemm {
     cublasLtHandle_t handle;
     cublasLtMatmulPreference_t preference;
     struct wk_choices *choices;
-    void *workspace;
+    struct wk_span workspace;
     cudaEvent_t start, end;
     struct {
         struct plan *items;
@@ -220,8 +219,8 @@ static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_pro
     if (!set_pointers(g, p, q))
         return -1;
     return (int)g->lib->cublasLtMatmul(g->handle, p->product, &one, a, p->a, b, p->b, &keep, d,
-                                       p->d, d, p->d, &p->algorithm, g->workspace, WORKSPACE,
-                                       (cudaStream_t)c->stream);
+                                       p->d, d, p->d, &p->algorithm, g->workspace.data,
+                                       WK_GEMM_WORKSPACE, (cudaStream_t)c->stream);
 }
 
 /* The kernels behind a product, for number k of a batch. */
@@ -351,7 +350,7 @@ static bool remembered(const struct wk_gemm *g, const char *key, const struct sh
     memcpy(&p->algorithm, known->algorithm, sizeof p->algorithm);
     if (g->lib->cublasLtMatmulAlgoCheck(g->handle, p->product, p->a, p->b, p->d, p->d,
                                         &p->algorithm, &result) == 0 &&
-        result.workspaceSize <= WORKSPACE)
+        result.workspaceSize <= WK_GEMM_WORKSPACE)
         return true;
     plan_done(g, p);
     return false;
@@ -586,7 +585,7 @@ static bool open_choices(struct wk_gemm *g, const struct wk_cuda *c, struct hg_e
 static bool open_preference(struct wk_gemm *g)
 {
     const struct wk_cublaslt *lib = g->lib;
-    size_t workspace = WORKSPACE;
+    size_t workspace = WK_GEMM_WORKSPACE;
     uint32_t ordered = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
     return lib->cublasLtMatmulPreferenceCreate(&g->preference) == 0 &&
@@ -610,8 +609,9 @@ struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err)
     g->lib = wk_cublaslt_get(err);
     if (!g->lib || !open_choices(g, c, err))
         goto fail;
-    g->workspace = wk_cuda_alloc(&c->dev, WORKSPACE);
-    if (!g->workspace || g->lib->cublasLtCreate(&g->handle) != 0 || !open_preference(g) ||
+    if (wk_dev_alloc(&c->dev, WK_MEM_WORKSPACE, WK_U8, WK_GEMM_WORKSPACE, &g->workspace, err) < 0)
+        goto fail;
+    if (g->lib->cublasLtCreate(&g->handle) != 0 || !open_preference(g) ||
         cudaEventCreate(&g->start) != 0 || cudaEventCreate(&g->end) != 0) {
         hg_err_set(err, HG_E_ENV, "cuBLASLt does not start on %s", c->dev.name);
         goto fail;

@@ -29,6 +29,9 @@ struct wk_product {
     ptrdiff_t x_step, y_step, weight_step, bias_step;
 };
 
+/* What the library may use while it runs, in bytes: taken from the device when it is opened. */
+#define WK_GEMM_WORKSPACE ((size_t)32 << 20)
+
 /* Opens the library. NULL with err set (ENV). */
 struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err);
 /* Keeps what was found out. NULL is nothing. */

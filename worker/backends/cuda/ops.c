@@ -702,6 +702,63 @@ static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_sp
                       "adadelta");
 }
 
+/* ---- Workspace ---- */
+
+static size_t most(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Scratch of ops over a batch of so many rows; fewer rows can take more. */
+static size_t rows_scratch(struct wk_dev *dev, const struct wk_calls *m, int rows)
+{
+    const struct wk_cuda_packing p = { .sequences = m->sequences,
+                                       .rows = rows,
+                                       .longest = m->longest };
+    const struct wk_cuda_attention a = { .heads = m->heads,
+                                         .size = m->size,
+                                         .stride = m->heads * m->size,
+                                         .d_stride = m->heads * m->size,
+                                         .tf32 = dev->precision == WK_TF32,
+                                         .drop = m->drop };
+    enum wk_cuda_type t = wk_cuda_type(dev->working);
+    size_t n = most(wk_cuda_bias_backward_scratch(rows, m->wide), wk_cuda_nll_scratch(rows));
+
+    if (!m->sequences)
+        return n;
+    n = most(n, wk_cuda_norm_backward_scratch(&p, m->cols));
+    n = most(n, wk_cuda_span_loss_scratch(&p));
+    n = most(n, wk_cuda_embed_backward_scratch(&p, m->cols, m->embeddings, m->types));
+    n = most(n, wk_cuda_attention_forward_scratch(t, &a, &p));
+    return most(n, wk_cuda_attention_backward_scratch(t, &a, &p));
+}
+
+static size_t all_scratch(struct wk_dev *dev, const struct wk_calls *m)
+{
+    struct wk_cuda_lstm l = lstm_of(&m->lstm);
+    size_t n = wk_cuda_square_sum_scratch(m->squares);
+
+    if (l.batch)
+        n = most(n, most(wk_cuda_lstm_forward_scratch(&l), wk_cuda_lstm_backward_scratch(&l)));
+    for (int rows = 1; rows <= m->rows; rows++)
+        n = most(n, rows_scratch(dev, m, rows));
+    return n;
+}
+
+static size_t cuda_workspace(struct wk_dev *dev, const struct wk_calls *calls)
+{
+    return all_scratch(dev, calls) + WK_GEMM_WORKSPACE;
+}
+
+static int cuda_reserve(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err)
+{
+    size_t bytes = all_scratch(dev, calls);
+
+    if (wk_cuda_scratch(wk_cuda_of(dev), bytes) || bytes == 0)
+        return 0;
+    return dev->backend->sync(dev, err);
+}
+
 const struct wk_backend wk_backend_cuda = {
     .name = "cuda",
     .summary = "an NVIDIA GPU: own kernels, cuBLASLt and NCCL",
@@ -714,6 +771,8 @@ const struct wk_backend wk_backend_cuda = {
     .download = wk_cuda_download,
     .sync = wk_cuda_sync,
     .available = wk_cuda_available,
+    .workspace = cuda_workspace,
+    .reserve = cuda_reserve,
     .step_begin = wk_cuda_step_begin,
     .step_end = wk_cuda_step_end,
     .mark = wk_cuda_mark,

@@ -24,7 +24,8 @@ struct wk_pinned {
 struct wk_cuda_own {
     struct wk_cache cache;
     void *scratch;
-    size_t scratch_bytes;
+    size_t scratch_bytes,
+        scratch_asked; /* as the cache gave, as an op wanted: the books have this */
     void *pinned_memory;
     struct wk_pinned pinned[WK_PINNED_PARTS];
     int next_pinned;
