@@ -353,7 +353,7 @@ bad_names() {
         [ -s $form ]
         # no control characters but ends of lines, nothing that turns what stands beside it
         if LC_ALL=C.UTF-8 grep -nP '[\x00-\x08\x0b-\x1f\x7f]|[\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}\x{2028}\x{2029}]' $form; then return 1; fi
-        LC_ALL=C.UTF-8 grep -q "$(printf '\u05d0\u05d1\u05d2')" $form # letters stay what they are
+        grep -qF $'\xd7\x90\xd7\x91\xd7\x92' $form # letters stay what they are
     done
     [ "$(grep -o '<script' html | wc -l)" -eq 2 ] # one a page, its own
     if grep -qE '(^|[^\\])(\$x|#~|50%)|\\input' latex; then return 1; fi

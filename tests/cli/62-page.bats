@@ -84,9 +84,9 @@ same_as_golden() { # NAME
     page set.json
     [ "$(grep -oi '<script' out | wc -l)" -eq 1 ]
     if grep -qi '<img' out; then return 1; fi
-    if grep -qP '[\x00-\x08\x0b-\x1f]|\x{202e}' out; then return 1; fi
+    if LC_ALL=C.UTF-8 grep -qP '[\x00-\x08\x0b-\x1f]|\x{202e}' out; then return 1; fi
     grep -qF '&#60;b&#62;&#38;amp;&#34;&#39;??' out
-    grep -qF "$(printf '\u05d0\u05d1')" out
+    grep -qF $'\xd7\x90\xd7\x91' out
     grep -qF '&#60;/li&#62;&#60;script&#62;x' out
 }
 
