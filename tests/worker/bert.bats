@@ -185,6 +185,42 @@ wait_for() {
         and (.loss.loss | length) > 5' r.json
 }
 
+# parts.c tries every number of ranks and every damage; this is the way there.
+@test "ranks that write their own parts go on on another number of ranks, and a part that is gone is missed" {
+    config="{$small, $rate, \"epochs\": 2, \"eval\": false, \"strategy\": \"fsdp\""
+    kept='"checkpoint": "keep/a.safetensors", "checkpoint_every": 3, "checkpoint_shards": true'
+    ranks() { echo "mpirun --oversubscribe --allow-run-as-root -n $1"; }
+    train "$config, \"batch_size\": 4}" $(ranks 2)
+    [ "$status" -eq 0 ]
+    mv r.json whole.json
+    HPCGRID_FAULT=kill:1:5:1 train "$config, \"batch_size\": 4, $kept}" $(ranks 2)
+    [ "$status" -ne 0 ]
+    [ "$(cd keep && echo *)" = "a.safetensors a.safetensors.1.rank0 a.safetensors.1.rank1" ]
+    mv keep/a.safetensors.1.rank1 gone
+    train "$config, \"batch_size\": 2, $kept}" $(ranks 4)
+    echo "$output"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"keep/a.safetensors: error: part a.safetensors.1.rank1 of rank 1 of 2 (fsdp, after step 3) is not there"*"all 2 parts are needed, also on 4 ranks"* ]]
+    jq -e '.status == "failed" and .error.kind == "input" and (.error.message | contains("is not there"))' r.json
+    mv gone keep/a.safetensors.1.rank1
+    train "$config, \"batch_size\": 2, $kept}" $(ranks 4)
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.resumed.times == 1 and .resumed.after_step == 3 and .steps == 12' r.json
+    same whole.json r.json 2e-6
+    run "$worker" inspect keep/a.safetensors
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"a checkpoint of hpcgrid-worker, in 4 parts"* ]]
+    train "$config, \"batch_size\": 8, \"init\": \"keep/a.safetensors\"}"
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"the values of this checkpoint are in 4 other files"*"checkpoint_shards false"* ]]
+    for wrong in '"strategy": "ddp", "checkpoint": "k", "checkpoint_shards": true' '"strategy": "fsdp", "checkpoint_shards": true'; do
+        train "{$small, $wrong}"
+        [ "$status" -eq 3 ]
+        [[ "$output" == *"strategy ddp has no checkpoint_shards"* || "$output" == *"no checkpoint_shards without a checkpoint"* ]]
+    done
+}
+
 @test "ranks that start at once share a cold cache of tokenised data" {
     config='{"model": "bert-tiny", "hidden": 16, "layers": 1, "dataset": "squad-slice", "batch_size": 4, "strategy": "ddp", "samples": 24, "eval": false, "cache": "cache"}'
     train "$config" mpirun --oversubscribe --allow-run-as-root -n 4
@@ -218,6 +254,14 @@ wait_for() {
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"b.safetensors\"}"
     [ "$status" -eq 3 ]
     jq -e '.status == "failed" and .error.kind == "input"' r.json
+    printf X | dd of=a.safetensors bs=1 seek=$(($(stat -c %s a.safetensors) / 2)) conv=notrunc status=none
+    for words in "train --config c.json" "inspect a.safetensors"; do
+        echo "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"init\": \"a.safetensors\"}" >c.json
+        run "$worker" $words
+        echo "$output"
+        [ "$status" -eq 3 ]
+        [[ "$output" == *"a.safetensors: error: damaged: the bytes of tensor "*" are not those that were written"* ]]
+    done
 }
 
 @test "a full disk ends the training with the reason and leaves the last checkpoint" {

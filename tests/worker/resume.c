@@ -27,9 +27,13 @@
     "\"samples\": 300, \"batch_size\": 32, \"epochs\": 3, \"lr\": 1, \"schedule\": \"linear\", " \
     "\"eval\": false"
 
+/* In fp16, from a loss scale that takes gradients out of range: it halves, steps are skipped. */
+#define FP16 BERT ", \"precision\": \"fp16\""
+
 /* What a training's process leaves behind. */
 struct outcome {
     int steps, resumed;
+    wk_real control[WK_CONTROL_N]; /* loss scale and skipped steps; 0 where there are none */
     double losses[STEPS_MAX];
     char params[33]; /* hash of all of them */
 };
@@ -62,12 +66,25 @@ static void keep_outcome(const struct wk_train *t)
     outcome->resumed = t->result->resumed;
     for (int i = 0; i < outcome->steps && i < STEPS_MAX; i++)
         outcome->losses[i] = t->result->step_loss.items[i];
+    if (t->strategy->control.n)
+        t->dev->backend->download(t->dev, outcome->control, t->strategy->control);
     for (int i = 0; i < t->kind->n_params; i++) {
         hg_hash128_hex(t->strategy->params[i].value.data,
-                       t->strategy->params[i].value.n * sizeof(wk_real), all + at);
+                       t->strategy->params[i].value.n *
+                           wk_type_size(t->strategy->params[i].value.type),
+                       all + at);
         at += 32;
     }
     hg_hash128_hex(all, (size_t)at, outcome->params);
+}
+
+static void scale_too_far(const struct wk_train *t)
+{
+    const wk_real start[WK_CONTROL_N] = {
+        [WK_CONTROL_SCALE] = 1, [WK_CONTROL_LOSS_SCALE] = (wk_real)WK_LOSS_SCALE_MOST
+    };
+
+    t->dev->backend->upload(t->dev, t->strategy->control, start);
 }
 
 /* The process of one training: 0 done, 75 stopped with a checkpoint, 1 failed. */
@@ -87,6 +104,8 @@ static int train_here(const char *text, int threads)
         wk_config_load(path, &config, &errs) < 0 ||
         wk_train_open(&t, &config, comm, threads, &result, &err) < 0)
         goto out;
+    if (t.dev->precision == WK_MIXED_FP16 && !result.resumed)
+        scale_too_far(&t);
     real_kind = t.strategy->kind;
     kind = *real_kind;
     kind.update = update_and_stop;
@@ -169,10 +188,11 @@ static void stop_and_go(const char *cell, const struct outcome *whole, uint32_t 
         assert_int_equal(train(text, 1, 0, 0), 0);
     assert_memory_equal(outcome->losses, whole->losses, sizeof whole->losses);
     assert_string_equal(outcome->params, whole->params);
+    assert_memory_equal(outcome->control, whole->control, sizeof whole->control);
     assert_int_equal(outcome->steps, whole->steps);
 }
 
-static void check_stops(const char *cell, int steps, int rounds)
+static struct outcome check_stops(const char *cell, int steps, int rounds)
 {
     struct outcome whole;
     char text[1024];
@@ -191,6 +211,7 @@ static void check_stops(const char *cell, int steps, int rounds)
     }
     print_message("%d trainings went on %d times\n", rounds, resumed);
     assert_true(resumed >= rounds);
+    return whole;
 }
 
 static void test_bert_goes_on_from_any_step_with_the_same_bits(void **state)
@@ -203,6 +224,17 @@ static void test_the_rnn_goes_on_from_any_step_with_the_same_bits(void **state)
 {
     (void)state;
     check_stops(RNN, 30, 6);
+}
+
+static void test_the_loss_scale_goes_on_with_the_training(void **state)
+{
+    struct outcome whole = check_stops(FP16, 24, 6);
+
+    (void)state;
+    print_message("loss scale %g, %g steps skipped\n", (double)whole.control[WK_CONTROL_LOSS_SCALE],
+                  (double)whole.control[WK_CONTROL_SKIPPED]);
+    assert_true(whole.control[WK_CONTROL_SKIPPED] > 0);
+    assert_true(whole.control[WK_CONTROL_LOSS_SCALE] < (wk_real)WK_LOSS_SCALE_MOST);
 }
 
 static void test_losses_agree_on_any_number_of_threads(void **state)
@@ -233,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert_goes_on_from_any_step_with_the_same_bits),
         cmocka_unit_test(test_the_rnn_goes_on_from_any_step_with_the_same_bits),
+        cmocka_unit_test(test_the_loss_scale_goes_on_with_the_training),
         cmocka_unit_test(test_losses_agree_on_any_number_of_threads),
     };
 

@@ -221,7 +221,7 @@ static void save_model(const struct wk_model_kind *kind, const struct change *c,
         free(host);
         free(items[i].name);
     }
-    assert_int_equal(wk_st_commit(w, &err), 0);
+    assert_int_equal(wk_st_commit(w, NULL, &err), 0);
 }
 
 /* Open a strategy with the file's weights; NULL with err set. */
@@ -308,6 +308,47 @@ static void test_weights_of_another_model_are_refused(void **state)
     wk_model_free(other);
 }
 
+/* One bit at a time, all over the file. */
+static void test_a_changed_byte_is_refused_by_the_name_of_its_tensor(void **state)
+{
+    struct hg_err err = HG_ERR_INIT, named = HG_ERR_INIT;
+    const struct wk_model_kind *kind = wk_model_make("bert-tiny", &sizes, &err);
+    struct hg_buf text = HG_BUF_INIT;
+    struct wk_st st;
+    size_t norm;
+
+    (void)state;
+    save_model(kind, NULL, true);
+    assert_int_equal(wk_st_open(path, &st, &err), 0);
+    assert_int_equal(wk_st_verify(&st, true, &err), 0);
+    norm =
+        (size_t)(wk_st_find(&st, "bert.embeddings.LayerNorm.bias")->data - (unsigned char *)st.map);
+    wk_st_close(&st);
+    assert_int_equal(hg_fs_read(path, 1 << 20, &text, &err), 0);
+    for (size_t i = 0; i < text.len; i += 5) {
+        struct hg_err why = HG_ERR_INIT;
+
+        text.data[i] ^= (char)(1 << i % 8);
+        assert_int_equal(hg_fs_replace(path, text.data, text.len, 0600, NULL), 0);
+        if (wk_st_open(path, &st, &why) == 0) {
+            if (wk_st_verify(&st, true, &why) == 0)
+                fail_msg("byte %zu of %zu was changed, and nobody saw it", i, text.len);
+            wk_st_close(&st);
+        }
+        text.data[i] ^= (char)(1 << i % 8);
+    }
+    text.data[norm] ^= 1;
+    assert_int_equal(hg_fs_replace(path, text.data, text.len, 0600, NULL), 0);
+    assert_int_equal(wk_st_open(path, &st, &named), 0);
+    assert_int_equal(wk_st_verify(&st, true, &named), -1);
+    assert_string_equal(
+        named.text,
+        "damaged: the bytes of tensor bert.embeddings.LayerNorm.bias are not those that were written");
+    wk_st_close(&st);
+    hg_buf_done(&text);
+    wk_model_free(kind);
+}
+
 static void test_an_abandoned_file_leaves_the_old_one(void **state)
 {
     struct wk_st_item item = { (char[]){ "a" }, "F32", 1, { 1, 0 } };
@@ -335,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_weights_are_found_by_their_names_old_and_new),
         cmocka_unit_test(test_a_missing_head_starts_anew_and_nothing_else_may_lack),
         cmocka_unit_test(test_weights_of_another_model_are_refused),
+        cmocka_unit_test(test_a_changed_byte_is_refused_by_the_name_of_its_tensor),
         cmocka_unit_test(test_an_abandoned_file_leaves_the_old_one),
     };
 

@@ -151,7 +151,10 @@ static void print_text(const struct wk_st *st, const struct found *f, struct hg_
     hg_text_size_format(st->size, size);
     hg_buf_printf(out, "\n%zu tensors, %llu values, %s\n", st->n, (unsigned long long)elements,
                   size);
-    if (wk_st_metadata(st, "hpcgrid"))
+    if (wk_weights_in_parts(st))
+        hg_buf_printf(out, "a checkpoint of hpcgrid-worker, in %d parts\n",
+                      wk_weights_in_parts(st));
+    else if (wk_st_metadata(st, "hpcgrid"))
         hg_buf_puts(out, "a checkpoint of hpcgrid-worker\n");
     if (!f->kind) {
         hg_buf_puts(out, "model       none that hpcgrid-worker knows\n");
@@ -232,10 +235,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     }
     if (wk_st_open(argv[0], &st, err) < 0)
         return hg_errs_add(errs, err);
-    rc = look(&st, &f, err);
-    if (rc == 0)
-        rc = print(&st, &f, json, err);
-    found_done(&f);
+    rc = wk_st_verify(&st, false, err);
+    if (rc == 0) {
+        rc = look(&st, &f, err) < 0 ? -1 : print(&st, &f, json, err);
+        found_done(&f);
+    }
     wk_st_close(&st);
     return rc < 0 ? hg_errs_add(errs, err) : 0;
 }
@@ -247,7 +251,8 @@ static void help(struct hg_buf *out)
         "usage: hpcgrid-worker inspect FILE [--json]\n\n"
         "What a safetensors file holds: every tensor with its type and shape, the BERT that they\n"
         "are of, and what that model would miss, ignore or start anew if the file were its \"init\".\n"
-        "A checkpoint of hpcgrid-worker is such a file too.\n");
+        "A checkpoint of hpcgrid-worker is such a file too; its bytes are held against its\n"
+        "checksums.\n");
 }
 
 const struct wk_cmd wk_cmd_inspect = {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 
 #if __BYTE_ORDER != __LITTLE_ENDIAN
@@ -329,53 +330,142 @@ void wk_st_shape_format(const struct wk_st_tensor *t, char out[static 128])
     snprintf(out + at, 128 - (size_t)at, "]");
 }
 
+/* ---- Checksums ---- */
+
+static const struct wk_st_tensor *find_checksums(const struct wk_st *st)
+{
+    const struct wk_st_tensor *t = wk_st_find(st, WK_ST_CHECKSUMS);
+
+    return t && strcmp(t->dtype, "U64") == 0 && t->n == st->n ? t : NULL;
+}
+
+static uint64_t checksum_at(const struct wk_st_tensor *sums, size_t i)
+{
+    uint64_t v;
+
+    memcpy(&v, sums->data + i * sizeof v, sizeof v);
+    return v;
+}
+
+static int differs(const struct wk_st *st, const char *what, const char *name, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_INPUT, "damaged: the bytes of %s%s are not those that were written", what,
+               name);
+    return bad(st, err);
+}
+
+int wk_st_verify(const struct wk_st *st, bool must, struct hg_err *err)
+{
+    const struct wk_st_tensor *sums = find_checksums(st);
+
+    if (!sums && must) {
+        hg_err_set(err, HG_E_INPUT, "damaged: no checksums of its %zu tensors", st->n);
+        return bad(st, err);
+    }
+    if (!sums)
+        return 0;
+    if (hg_hash64(st->map, (size_t)(st->tensors[0].data - (unsigned char *)st->map)) !=
+        checksum_at(sums, 0))
+        return differs(st, "the header", "", err);
+    for (size_t i = 0, k = 1; i < st->n; i++) {
+        const struct wk_st_tensor *t = &st->tensors[i];
+
+        if (t != sums && hg_hash64(t->data, t->n * dtype_bytes(t->dtype)) != checksum_at(sums, k++))
+            return differs(st, "tensor ", t->name, err);
+    }
+    return 0;
+}
+
+uint64_t wk_st_sum(const struct wk_st *st)
+{
+    const struct wk_st_tensor *sums = find_checksums(st);
+
+    return sums ? hg_hash64(sums->data, sums->n * sizeof(uint64_t)) : 0;
+}
+
 /* ---- Writing ---- */
 
 struct wk_st_writer {
     char *path, *temporary;
     int fd;
+    const struct wk_st_item *items;
+    size_t n, next;
+    uint64_t *sums; /* (1 + n) of the header and the items so far */
 };
 
-static json_t *encode_header(const struct wk_st_item *items, size_t n, const json_t *metadata)
+static size_t item_bytes(const struct wk_st_item *item)
+{
+    size_t bytes = dtype_bytes(item->dtype);
+
+    for (int d = 0; d < item->n_dims; d++)
+        bytes *= (size_t)item->dims[d];
+    return bytes;
+}
+
+/* *at: where its bytes begin; moved behind them. */
+static void encode_item(json_t *header, const struct wk_st_item *item, uint64_t *at)
+{
+    json_t *shape = json_array();
+    uint64_t end = *at + item_bytes(item);
+
+    for (int d = 0; d < item->n_dims; d++)
+        json_array_append_new(shape, json_integer((json_int_t)item->dims[d]));
+    json_object_set_new(header, item->name,
+                        json_pack("{s:s, s:o, s:[I, I]}", "dtype", item->dtype, "shape", shape,
+                                  "data_offsets", (json_int_t)*at, (json_int_t)end));
+    *at = end;
+}
+
+static struct wk_st_item checksums_item(const struct wk_st_writer *w)
+{
+    static char name[] = WK_ST_CHECKSUMS;
+
+    return (
+        struct wk_st_item){ .name = name, .dtype = "U64", .n_dims = 1, .dims = { 1 + w->n, 0 } };
+}
+
+static json_t *encode_header(const struct wk_st_writer *w, const json_t *metadata)
 {
     json_t *header = json_object();
+    struct wk_st_item checksums = checksums_item(w);
     uint64_t at = 0;
 
     if (metadata)
         json_object_set(header, "__metadata__", (json_t *)(uintptr_t)metadata);
-    for (size_t i = 0; i < n; i++) {
-        json_t *shape = json_array();
-        uint64_t bytes = dtype_bytes(items[i].dtype);
-
-        for (int d = 0; d < items[i].n_dims; d++) {
-            json_array_append_new(shape, json_integer((json_int_t)items[i].dims[d]));
-            bytes *= items[i].dims[d];
-        }
-        json_object_set_new(header, items[i].name,
-                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", items[i].dtype, "shape",
-                                      shape, "data_offsets", (json_int_t)at,
-                                      (json_int_t)(at + bytes)));
-        at += bytes;
-    }
+    for (size_t i = 0; i < w->n; i++)
+        encode_item(header, &w->items[i], &at);
+    encode_item(header, &checksums, &at);
     return header;
 }
 
-static int write_header(struct wk_st_writer *w, const struct wk_st_item *items, size_t n,
-                        const json_t *metadata, struct hg_err *err)
+static int write_bytes(const struct wk_st_writer *w, const void *data, size_t bytes,
+                       struct hg_err *err)
 {
-    json_t *header = encode_header(items, n, metadata);
+    return hg_fs_write_all(w->fd, data, bytes) < 0
+               ? hg_err_sys(err, "cannot write %s", w->temporary)
+               : 0;
+}
+
+/* Its length and its text. */
+static int write_header(struct wk_st_writer *w, const json_t *metadata, struct hg_err *err)
+{
+    json_t *header = encode_header(w, metadata);
     struct hg_buf text = HG_BUF_INIT;
-    uint64_t length;
+    uint64_t length = 0;
     int rc = -1;
 
+    hg_buf_append(&text, &length, sizeof length);
     hg_json_dump(header, HG_JSON_COMPACT, &text);
     while (text.len % 8 && !text.failed)
         hg_buf_puts(&text, " ");
-    length = text.len;
-    if (text.failed)
+    if (text.failed) {
         hg_err_oom(err);
-    else if (wk_st_write(w, &length, 8, err) == 0 && wk_st_write(w, text.data, text.len, err) == 0)
-        rc = 0;
+    } else {
+        length = text.len - sizeof length;
+        memcpy(text.data, &length, sizeof length);
+        w->sums[0] = hg_hash64(text.data, text.len);
+        rc = write_bytes(w, text.data, text.len, err);
+    }
     json_decref(header);
     hg_buf_done(&text);
     return rc;
@@ -391,9 +481,12 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
         return NULL;
     }
     w->fd = -1;
+    w->items = items;
+    w->n = n;
     w->path = strdup(path);
     w->temporary = hg_str_printf("%s.%ld.tmp", path, (long)getpid());
-    if (!w->path || !w->temporary) {
+    w->sums = calloc(1 + n, sizeof *w->sums);
+    if (!w->path || !w->temporary || !w->sums) {
         hg_err_oom(err);
         goto fail;
     }
@@ -402,7 +495,7 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
         hg_err_sys(err, "cannot write %s", w->temporary);
         goto fail;
     }
-    if (write_header(w, items, n, metadata, err) < 0)
+    if (write_header(w, metadata, err) < 0)
         goto fail;
     return w;
 fail:
@@ -436,14 +529,25 @@ void wk_st_tidy(const char *path)
     free(folder);
 }
 
-int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct hg_err *err)
+/* Count items without bytes: nobody writes them. */
+static void skip_empty(struct wk_st_writer *w)
 {
-    if (hg_fs_write_all(w->fd, data, bytes) < 0)
-        return hg_err_sys(err, "cannot write %s", w->temporary);
-    return 0;
+    for (; w->next < w->n && item_bytes(&w->items[w->next]) == 0; w->next++)
+        w->sums[1 + w->next] = hg_hash64("", 0);
 }
 
-int wk_st_commit(struct wk_st_writer *w, struct hg_err *err)
+int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct hg_err *err)
+{
+    skip_empty(w);
+    if (w->next == w->n || item_bytes(&w->items[w->next]) != bytes)
+        return hg_err_set(err, HG_E_BUG, "%s: %zu bytes for tensor %zu of %zu", w->path, bytes,
+                          w->next + 1, w->n);
+    w->sums[1 + w->next++] = hg_hash64(data, bytes);
+    return write_bytes(w, data, bytes, err);
+}
+
+/* All is written: on the disk, under its own name. */
+static int put_in_place(struct wk_st_writer *w, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(w->path);
     int fd = w->fd, rc = -1;
@@ -460,6 +564,21 @@ int wk_st_commit(struct wk_st_writer *w, struct hg_err *err)
         rc = folder ? hg_fs_sync_dir(folder, err) : hg_err_oom(err);
     }
     free(folder);
+    return rc;
+}
+
+int wk_st_commit(struct wk_st_writer *w, uint64_t *sum, struct hg_err *err)
+{
+    size_t bytes = (1 + w->n) * sizeof *w->sums;
+    int rc = -1;
+
+    skip_empty(w);
+    if (sum)
+        *sum = hg_hash64(w->sums, bytes);
+    if (w->next < w->n)
+        hg_err_set(err, HG_E_BUG, "%s: %zu of %zu tensors", w->path, w->next, w->n);
+    else if (write_bytes(w, w->sums, bytes, err) == 0)
+        rc = put_in_place(w, err);
     wk_st_abort(w);
     return rc;
 }
@@ -472,6 +591,7 @@ void wk_st_abort(struct wk_st_writer *w)
         close(w->fd);
     if (w->temporary)
         unlink(w->temporary);
+    free(w->sums);
     free(w->temporary);
     free(w->path);
     free(w);

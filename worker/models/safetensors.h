@@ -50,6 +50,15 @@ int wk_st_read(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *ou
 int wk_st_read_any(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *out,
                    struct hg_err *err);
 
+/* The tensor that files of wk_st_create end with: U64, XXH3-64 of the header and of every other tensor's bytes, in the order of the file. */
+#define WK_ST_CHECKSUMS "hpcgrid.checksums"
+
+/* Hold every byte against the checksums. Fails with INPUT, naming the tensor that is not what was written. Files of others have no
+ * checksums and pass, unless `must`. */
+int wk_st_verify(const struct wk_st *st, bool must, struct hg_err *err);
+/* One number for all the bytes: a hash of the checksums; 0 if there are none. */
+uint64_t wk_st_sum(const struct wk_st *st);
+
 /* "[768, 3072]" */
 void wk_st_shape_format(const struct wk_st_tensor *t, char out[static 128]);
 
@@ -64,13 +73,15 @@ struct wk_st_item {
 
 struct wk_st_writer;
 
-/* Begin a file; values follow in the order of the items. metadata is an object of strings or NULL. What was at path stays there until
- * wk_st_commit. NULL with err set (ENV). */
+/* Begin a file; values follow in the order of the items, which it borrows until then. metadata is an object of strings or NULL. What was
+ * at path stays there until wk_st_commit. NULL with err set (ENV). */
 struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *items, size_t n,
                                   const json_t *metadata, struct hg_err *err);
+/* The next tensor, whole; empty ones are left out. BUG: it has another size. */
 int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct hg_err *err);
-/* Bring it safely to the disk and put it in the place of the old one. Frees w also when it fails. */
-int wk_st_commit(struct wk_st_writer *w, struct hg_err *err);
+/* Add the checksums (*sum: as wk_st_sum, unless NULL), bring it safely to the disk and put it in the place of the old one. Frees w also
+ * when it fails; BUG: tensors are missing. */
+int wk_st_commit(struct wk_st_writer *w, uint64_t *sum, struct hg_err *err);
 /* Remove what writers of this path left that were killed. Nobody may be writing there. */
 void wk_st_tidy(const char *path);
 /* Give up; takes NULL. */

@@ -61,8 +61,10 @@ bool wk_weights_may_lack(const struct wk_param *p)
 
 bool wk_weights_may_ignore(const char *name)
 {
-    static const char *const prefixes[] = { "cls.",   "bert.pooler.", "pooler.",    "optimizer.",
-                                            "train.", "buffer.",      "classifier." };
+    static const char *const prefixes[] = {
+        "cls.",   "bert.pooler.", "pooler.",     "optimizer.",
+        "train.", "buffer.",      "classifier.", WK_ST_CHECKSUMS
+    };
 
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (after_prefix(name, prefixes[i]))
@@ -141,6 +143,25 @@ static int load_all(const struct wk_st *st, struct wk_strategy *s, struct hg_err
     return check_rest(st, s, err);
 }
 
+int wk_weights_in_parts(const struct wk_st *st)
+{
+    const char *text = wk_st_metadata(st, "hpcgrid");
+    json_t *state = text ? json_loads(text, 0, NULL) : NULL;
+    int n = (int)json_integer_value(json_object_get(json_object_get(state, "parts"), "world"));
+
+    json_decref(state);
+    return n;
+}
+
+static int no_whole(const struct wk_st *st, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_INPUT,
+               "the values of this checkpoint are in %d other files, cut for %d ranks",
+               wk_weights_in_parts(st), wk_weights_in_parts(st));
+    hg_err_at(err, st->path, "");
+    return hg_err_hint(err, "go on from it with checkpoint_shards false: the next one is whole");
+}
+
 int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)
 {
     struct wk_st st;
@@ -148,7 +169,9 @@ int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)
 
     if (wk_st_open(path, &st, err) < 0)
         return -1;
-    rc = load_all(&st, s, err);
+    rc = wk_weights_in_parts(&st) ? no_whole(&st, err) : wk_st_verify(&st, false, err);
+    if (rc == 0)
+        rc = load_all(&st, s, err);
     wk_st_close(&st);
     return rc;
 }

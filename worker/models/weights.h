@@ -22,6 +22,9 @@ bool wk_weights_may_lack(const struct wk_param *p);
  * own. */
 bool wk_weights_may_ignore(const char *name);
 
+/* Into how many files of ranks a checkpoint's values were cut; 0: none, they are in this one. */
+int wk_weights_in_parts(const struct wk_st *st);
+
 /* Set the values of all parameters from a file. Fails with INPUT: damaged, of another model, NaN. */
 int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err);
 

@@ -733,22 +733,61 @@ static struct wk_span own_state(struct wk_strategy *s, const struct wk_piece *p,
                                    : shard_part(s, p, sharded_of(s)->slots[state - WK_STATE_SLOT]);
 }
 
+/* Elements of a parameter that are this rank's, and the first of them among its elements of the piece. */
+struct own {
+    size_t first, n, at;
+};
+
+static struct own own_elements(struct wk_strategy *s, int param)
+{
+    const struct wk_place *place = &sharded_of(s)->plan.shards.places[param];
+    const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
+    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
+    size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
+    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
+
+    if (from >= to)
+        return (struct own){ 0 };
+    return (struct own){ .first = from - first, .n = to - from, .at = from - own };
+}
+
+static struct wk_span own_span(struct wk_strategy *s, int state, int param, const struct own *own)
+{
+    const struct wk_shards *shards = &sharded_of(s)->plan.shards;
+
+    return wk_span_part(own_state(s, &shards->pieces[shards->places[param].piece], state), own->at,
+                        own->n);
+}
+
+void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
+{
+    struct own own = own_elements(s, param);
+
+    *first = own.first;
+    *n = own.n;
+}
+
 int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
                      struct hg_err *err)
 {
-    struct sharded *d = sharded_of(s);
-    const struct wk_place *at = &d->plan.shards.places[param];
-    const struct wk_piece *p = &d->plan.shards.pieces[at->piece];
-    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
-    size_t first = at->at - p->at, end = first + wk_param_n(&s->model->params[param]);
-    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
+    struct own own = own_elements(s, param);
 
     (void)err;
-    d->fetched_piece = -1;
-    if (from < to)
-        s->dev->backend->upload(s->dev, wk_span_part(own_state(s, p, state), from - own, to - from),
-                                host + (from - first));
+    sharded_of(s)->fetched_piece = -1;
+    if (own.n)
+        s->dev->backend->upload(s->dev, own_span(s, state, param, &own), host);
     return 0;
+}
+
+int wk_sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
+                         struct hg_err *err)
+{
+    struct own own = own_elements(s, param);
+
+    if (!own.n)
+        return 0;
+    s->dev->backend->download(s->dev, host, own_span(s, state, param, &own));
+    return s->dev->backend->sync(s->dev, err);
 }
 
 /* A whole piece from all ranks to the host; it stays there for the parameters beside. */

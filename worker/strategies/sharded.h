@@ -59,8 +59,11 @@ int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct
 void wk_sharded_close(struct wk_strategy *s);
 int wk_sharded_start(struct wk_strategy *s, struct hg_err *err);
 int wk_sharded_round(struct wk_strategy *s, struct hg_err *err);
+void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n);
 int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
                      struct hg_err *err);
+int wk_sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
+                         struct hg_err *err);
 int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
                      struct hg_err *err);
 int wk_sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err);
@@ -70,11 +73,12 @@ int wk_sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *e
 int wk_sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err);
 int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err);
 
-#define WK_SHARDED_HOOKS                                                                         \
-    .close = wk_sharded_close, .start = wk_sharded_start, .round = wk_sharded_round,             \
-    .store = wk_sharded_store, .fetch = wk_sharded_fetch, .before_step = wk_sharded_before_step, \
-    .before_forward = wk_sharded_before_forward, .after_forward = wk_sharded_after_forward,      \
-    .before_backward = wk_sharded_before_backward, .after_backward = wk_sharded_after_backward,  \
+#define WK_SHARDED_HOOKS                                                                        \
+    .close = wk_sharded_close, .start = wk_sharded_start, .round = wk_sharded_round,            \
+    .own = wk_sharded_own, .store = wk_sharded_store, .fetch_own = wk_sharded_fetch_own,        \
+    .fetch = wk_sharded_fetch, .before_step = wk_sharded_before_step,                           \
+    .before_forward = wk_sharded_before_forward, .after_forward = wk_sharded_after_forward,     \
+    .before_backward = wk_sharded_before_backward, .after_backward = wk_sharded_after_backward, \
     .update = wk_sharded_update
 
 #endif

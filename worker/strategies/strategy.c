@@ -198,22 +198,50 @@ struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int par
                                    : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
 }
 
+void wk_strategy_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
+{
+    *first = 0;
+    *n = wk_param_n(&s->model->params[param]);
+    if (s->kind->own)
+        s->kind->own(s, param, first, n);
+}
+
+int wk_strategy_store_own(struct wk_strategy *s, int state, int param, const wk_real *own,
+                          struct hg_err *err)
+{
+    if (s->kind->store)
+        return s->kind->store(s, state, param, own, err);
+    s->dev->backend->upload(s->dev, wk_strategy_place(s, state, param), own);
+    return 0;
+}
+
+static int download(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err)
+{
+    s->dev->backend->download(s->dev, host, wk_strategy_place(s, state, param));
+    return s->dev->backend->sync(s->dev, err);
+}
+
+int wk_strategy_fetch_own(struct wk_strategy *s, int state, int param, wk_real *own,
+                          struct hg_err *err)
+{
+    return s->kind->fetch_own ? s->kind->fetch_own(s, state, param, own, err)
+                              : download(s, state, param, own, err);
+}
+
 int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real *host,
                       struct hg_err *err)
 {
-    if (s->kind->store)
-        return s->kind->store(s, state, param, host, err);
-    s->dev->backend->upload(s->dev, wk_strategy_place(s, state, param), host);
-    return 0;
+    size_t first, n;
+
+    wk_strategy_own(s, param, &first, &n);
+    return wk_strategy_store_own(s, state, param, host + first, err);
 }
 
 int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
                       struct hg_err *err)
 {
-    if (s->kind->fetch)
-        return s->kind->fetch(s, state, param, host, err);
-    s->dev->backend->download(s->dev, host, wk_strategy_place(s, state, param));
-    return s->dev->backend->sync(s->dev, err);
+    return s->kind->fetch ? s->kind->fetch(s, state, param, host, err)
+                          : download(s, state, param, host, err);
 }
 
 int wk_strategy_round(struct wk_strategy *s, struct hg_err *err)

@@ -90,10 +90,13 @@ struct wk_strategy_kind {
     int (*start)(struct wk_strategy *s, struct hg_err *err);
     /* After values were set from the host: make the copies that passes read, on all ranks. */
     int (*round)(struct wk_strategy *s, struct hg_err *err);
-    /* Keep what this rank has of a whole parameter; give out a whole one, which every rank calls. NULL where
-     * masters and slots are whole. */
-    int (*store)(struct wk_strategy *s, int state, int param, const wk_real *host,
+    /* Which elements of a parameter this rank keeps; NULL where it keeps all. */
+    void (*own)(struct wk_strategy *s, int param, size_t *first, size_t *n);
+    /* Set and give out these elements; and give out a whole parameter, which every rank calls. NULL where masters and
+     * slots are whole. */
+    int (*store)(struct wk_strategy *s, int state, int param, const wk_real *own,
                  struct hg_err *err);
+    int (*fetch_own)(struct wk_strategy *s, int state, int param, wk_real *own, struct hg_err *err);
     int (*fetch)(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err);
     /* Before the passes of a step (training) or of an evaluation: clear gradients, refresh buffers.
      */
@@ -176,6 +179,12 @@ int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real
                       struct hg_err *err);
 int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
                       struct hg_err *err);
+/* The same of what this rank keeps alone: elements first to first + n of a parameter. No other rank takes part. */
+void wk_strategy_own(struct wk_strategy *s, int param, size_t *first, size_t *n);
+int wk_strategy_store_own(struct wk_strategy *s, int state, int param, const wk_real *own,
+                          struct hg_err *err);
+int wk_strategy_fetch_own(struct wk_strategy *s, int state, int param, wk_real *own,
+                          struct hg_err *err);
 int wk_strategy_round(struct wk_strategy *s, struct hg_err *err);
 
 /* For state and expect: the bytes of an element that passes read; of a control, if there is one; add

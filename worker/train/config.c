@@ -354,6 +354,8 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     choose_options(c, doc->root);
     if (bert)
         check_lengths(c, doc, errs);
+    if (!c->checkpoint)
+        check_absent(doc, "checkpoint_shards", errs, "no checkpoint_shards without a checkpoint");
     if (!c->eval || strcmp(c->dataset, "synthetic") == 0)
         check_absent(doc, "predictions", errs,
                      "no predictions without an evaluation of real questions");

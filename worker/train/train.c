@@ -376,10 +376,12 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         return -1;
     t->dev = open_device(c, backend, threads, device_number(comm), err);
     if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
-        open_data(t, err) < 0 || check_last_batch(t, err) < 0 ||
-        check_memory(t, strategy, err) < 0 || open_model(t, err) < 0)
+        open_data(t, err) < 0 || check_last_batch(t, err) < 0)
         return -1;
     describe(t);
+    if (wk_checkpoint_find(t, err) < 0 || check_memory(t, strategy, err) < 0 ||
+        open_model(t, err) < 0)
+        return -1;
     t->scattered = calloc((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
     if (!t->scattered)
         return hg_err_oom(err);
@@ -387,7 +389,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                                    (uint64_t)c->seed, err);
     if (!t->strategy)
         return -1;
-    return wk_checkpoint_open(t, err);
+    return wk_checkpoint_restore(t, err);
 }
 
 /* What open_model has made. */
@@ -417,7 +419,7 @@ void wk_train_close(struct wk_train *t)
     wk_dataset_free(t->set);
     wk_qa_close(&t->qa);
     wk_model_free(t->kind);
-    free(t->checkpoint);
+    wk_checkpoint_close(t);
     *t = (struct wk_train){ 0 };
 }
 

@@ -40,6 +40,8 @@ struct wk_train {
     double before_s, epoch_before_s; /* trained before a checkpoint, in this epoch before it */
     struct wk_observer *observer;    /* traces and curves; see train/observe.h */
     char *checkpoint;                /* file of the training state; NULL: none is kept */
+    long saves;                      /* number of the checkpoint that is there; 0: none */
+    struct wk_saved *saved;          /* to go on from; NULL: none. See train/checkpoint.h */
 };
 
 /* Read the data, open device, model and strategy. The others must outlive it. Returns 0, or -1 with
