@@ -322,6 +322,7 @@ END
     jq -e '.status == "failed" and .error.rank == 1 and (.error.message | contains("/nowhere/mnist"))' r.json
 }
 
+# Not before they train: Open MPI 4.1.4's mpirun may wait for ever when a rank dies while the ranks are still connecting to it.
 @test "a killed rank ends all" {
     echo '{"strategy": "ddp", "epochs": 100000}' >c.json
     cat >rank.sh <<'END'
@@ -330,10 +331,9 @@ echo $$ >pid.$OMPI_COMM_WORLD_RANK
 exec "$@"
 END
     chmod +x rank.sh
-    ranks 3 ./rank.sh "$worker" train --config c.json --result r.json >log 2>&1 3>&- &
+    HPCGRID_LOG=info ranks 3 ./rank.sh "$worker" train --config c.json --result r.json >log 2>&1 3>&- &
     job=$!
-    trains() { [ -s pid.0 ] && [ -s pid.1 ] && [ -s pid.2 ] && catches "$(cat pid.1)" 10; }
-    await trains
+    await grep -q "epoch 1 of" log
     kill -9 "$(cat pid.1)"
     wait "$job" && return 1
     for rank in 0 2; do await gone "$(cat pid.$rank)"; done
