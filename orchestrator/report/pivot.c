@@ -414,7 +414,7 @@ static void compare_with_baseline(struct work *w, const struct hg_config *c, str
 static void fill_point(struct work *w, size_t config, struct hg_point *p)
 {
     const struct hg_report *r = w->b->r;
-    const struct hg_config *c = &w->b->configs.items[config];
+    const struct hg_config *c;
 
     *p = (struct hg_point){ .value = HG_ESTIMATE_NONE,
                             .speedup = HG_ESTIMATE_NONE,
@@ -431,6 +431,7 @@ static void fill_point(struct work *w, size_t config, struct hg_point *p)
                             .config = config };
     if (config == HG_MAP_NONE)
         return;
+    c = &w->b->configs.items[config];
     p->devices = r->entries[c->entry].result->devices;
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = &r->entries[w->b->config_entries[c->begin + i]];
