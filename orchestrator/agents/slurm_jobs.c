@@ -4,9 +4,10 @@
 
 #include <slurm/slurmdb.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "base/json.h"
 
 #define KEY_DIGITS 32
 #define INDEX_MAX 4000001L /* no Slurm takes more */
@@ -104,23 +105,6 @@ static void add(json_t *object, const char *name, json_t *value)
     json_object_set_new(object, name, value);
 }
 
-/* Bytes that are no UTF-8 become "?", because JSON has no others. */
-static json_t *text_json(const char *text)
-{
-    json_t *value = json_string(text ? text : "");
-    char *copy;
-
-    if (value)
-        return value;
-    copy = strdup(text);
-    for (char *p = copy; p && *p; p++)
-        if ((unsigned char)*p >= 0x80)
-            *p = '?';
-    value = json_string(copy ? copy : "");
-    free(copy);
-    return value;
-}
-
 struct record {
     bool requeued; /* this run ended so, and the database knows no other */
     const char *key, *tasks, *reason, *nodes;
@@ -137,8 +121,8 @@ static json_t *encode(const struct record *r)
     add(o, "job_id", json_integer(r->job_id));
     add(o, "tasks", json_string(r->tasks));
     add(o, "state", json_string(r->requeued ? "REQUEUED" : state_name(r->state)));
-    add(o, "reason", text_json(r->reason));
-    add(o, "nodes", text_json(r->nodes));
+    add(o, "reason", hg_json_text(r->reason ? r->reason : ""));
+    add(o, "nodes", hg_json_text(r->nodes ? r->nodes : ""));
     add(o, "restarts", json_integer(r->restarts));
     add(o, "exit_status", json_integer(ended && r->exit_code != NO_VAL ? r->exit_code : 0));
     add(o, "submit_s", json_integer(r->submit));

@@ -13,8 +13,13 @@ static void set_text(struct hg_err *err, const char *fmt, va_list ap)
 {
     int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
 
-    if (n >= (int)sizeof err->text) /* mark what was cut */
-        memcpy(err->text + sizeof err->text - 4, "...", 4);
+    if (n >= (int)sizeof err->text) { /* mark what was cut, which is never half a character */
+        size_t at = sizeof err->text - 4;
+
+        while (at > 0 && ((unsigned char)err->text[at] & 0xc0) == 0x80)
+            at--;
+        memcpy(err->text + at, "...", 4);
+    }
 }
 
 int hg_err_set(struct hg_err *err, enum hg_err_code code, const char *fmt, ...)

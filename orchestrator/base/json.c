@@ -560,6 +560,25 @@ int hg_json_save(const char *path, const json_t *value, struct hg_err *err)
     return rc;
 }
 
+json_t *hg_json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    struct hg_buf clean = HG_BUF_INIT;
+
+    if (value)
+        return value;
+    while (*text) {
+        uint32_t cp;
+        size_t n = hg_text_utf8_next(text, &cp);
+
+        hg_buf_append(&clean, cp == 0xfffd ? "\xef\xbf\xbd" : text, cp == 0xfffd ? 3 : n);
+        text += n;
+    }
+    value = clean.failed ? NULL : json_string(hg_buf_str(&clean));
+    hg_buf_done(&clean);
+    return value;
+}
+
 json_t *hg_json_number(double v)
 {
     if (!isfinite(v))

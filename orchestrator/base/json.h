@@ -76,6 +76,10 @@ void hg_json_dump_string(const char *s, size_t n, struct hg_buf *out);
 /* Indented, newline at the end, replaced as a whole (hg_fs_replace), mode 0644. */
 int hg_json_save(const char *path, const json_t *value, struct hg_err *err);
 
+/* A string of any bytes, such as a message that was cut or a file name: those that are no UTF-8
+ * become U+FFFD, because JSON has no others. A new reference; NULL only when memory is gone. */
+json_t *hg_json_text(const char *text);
+
 /* A finite number, or null where it is NaN or infinite: JSON has no other way to say it. */
 json_t *hg_json_number(double v);
 

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 
 #define WORD_MAX 64
+#define DURATION_MAX_S 1e9 /* 31 years */
 
 /* Optimal string alignment distance; words longer than WORD_MAX are never near. */
 static size_t distance(const char *a, const char *b)
@@ -81,6 +82,8 @@ void hg_text_suggest(struct hg_err *err, const char *word, const char *const *kn
     hg_buf_done(&b);
 }
 
+#define DECIMAL "0123456789." /* strtod knows 0x10 and 1e9, too */
+
 /* [D-]HH:MM:SS */
 static int parse_clock(const char *text, double *seconds)
 {
@@ -101,15 +104,13 @@ static int parse_clock(const char *text, double *seconds)
 
 static int parse_unit(const char *text, double *seconds)
 {
+    size_t n = strspn(text, DECIMAL);
     char *end;
-    double v;
+    double v = strtod(text, &end);
 
-    if (!isdigit((unsigned char)text[0]))
+    if (!isdigit((unsigned char)text[0]) || end != text + n || !text[n] || text[n + 1])
         return -1;
-    v = strtod(text, &end);
-    if (end == text || !end[0] || end[1])
-        return -1;
-    switch (end[0]) {
+    switch (text[n]) {
     case 's':
         *seconds = v;
         return 0;
@@ -131,7 +132,7 @@ int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err
 {
     double v = 0;
 
-    if ((parse_clock(text, &v) < 0 && parse_unit(text, &v) < 0) || !isfinite(v) || v <= 0) {
+    if ((parse_clock(text, &v) < 0 && parse_unit(text, &v) < 0) || v <= 0 || v >= DURATION_MAX_S) {
         hg_err_set(err, HG_E_INPUT, "\"%.40s\" is not a wall time", text);
         return hg_err_hint(
             err, "write \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), or a number of "
@@ -171,15 +172,18 @@ void hg_text_duration_format(double seconds, char out[static 32])
 int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err)
 {
     static const char units[] = "KMGT";
+    size_t n = strspn(text, DECIMAL);
     char *end;
     double v = strtod(text, &end);
-    const char *unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
+    const char *unit = text[n] ? strchr(units, toupper((unsigned char)text[n])) : NULL;
+    double size = unit ? v * pow(1024, (double)(unit - units + 1)) : 0;
 
-    if (!isdigit((unsigned char)text[0]) || !unit || end[1] || !(v > 0) || v > 1e9) {
+    if (!isdigit((unsigned char)text[0]) || end != text + n || !unit || text[n + 1] || size < 1 ||
+        size >= 0x1p63) {
         hg_err_set(err, HG_E_INPUT, "\"%.40s\" is not an amount of memory", text);
         return hg_err_hint(err, "write a number and a unit: \"64G\" (K, M, G or T)");
     }
-    *bytes = (uint64_t)(v * pow(1024, (double)(unit - units + 1)));
+    *bytes = (uint64_t)size;
     return 0;
 }
 
@@ -257,20 +261,26 @@ size_t hg_text_number_format(double v, char out[static 32])
     return sign + layout_digits(digits, n, atoi(strchr(sci, 'e') + 1) + 1, out + sign);
 }
 
-/* Decode one UTF-8 character; bytes that are none give 1 byte and U+FFFD. */
-static size_t decode_utf8(const unsigned char *s, uint32_t *cp)
+size_t hg_text_utf8_next(const char *text, uint32_t *cp)
 {
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 }; /* below it: an overlong form */
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 1;
+    uint32_t value = n == 1 ? s[0] : s[0] & (0x7fu >> n);
 
-    *cp = n == 1 ? s[0] : s[0] & (0x7fu >> n);
     for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) {
-            *cp = 0xfffd;
-            return 1;
-        }
-        *cp = *cp << 6 | (s[i] & 0x3f);
+        if ((s[i] & 0xc0) != 0x80)
+            goto none;
+        value = value << 6 | (s[i] & 0x3f);
     }
+    if (s[0] >= 0xf8 || (n == 1 && value >= 0x80) || value < least[n] || value > 0x10ffff ||
+        (value >= 0xd800 && value <= 0xdfff))
+        goto none;
+    *cp = value;
     return n;
+none:
+    *cp = 0xfffd;
+    return 1;
 }
 
 static size_t width_of(uint32_t cp)
@@ -291,10 +301,10 @@ size_t hg_text_width(const char *text)
 {
     size_t width = 0;
 
-    for (const unsigned char *s = (const unsigned char *)text; *s;) {
+    while (*text) {
         uint32_t cp;
 
-        s += decode_utf8(s, &cp);
+        text += hg_text_utf8_next(text, &cp);
         width += width_of(cp);
     }
     return width;

@@ -18,7 +18,7 @@ const char *hg_text_nearest(const char *word, const char *const *known, size_t n
 void hg_text_suggest(struct hg_err *err, const char *word, const char *const *known, size_t n);
 
 /* Wall time: "HH:MM:SS", "D-HH:MM:SS", "90m" (s m h d). Anything that could be read two ways
- * ("01:30", "90") is refused. Seconds into *seconds. */
+ * ("01:30", "90") is refused, and so are 1e9 seconds and more. Seconds into *seconds. */
 int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err);
 
 /* "D-HH:MM:SS" or "HH:MM:SS", whole seconds rounded up: what Slurm reads. */
@@ -27,8 +27,8 @@ void hg_text_duration_slurm(double seconds, char out[static 32]);
 /* For people: "0.42 s", "41.3 s", "3m 07s", "2h 05m", "3d 04h". */
 void hg_text_duration_format(double seconds, char out[static 32]);
 
-/* Memory: "64G", "512M", "1T", "300K"; powers of 1024; a bare number is refused. Bytes into *bytes.
- */
+/* Memory: "64G", "512M", "1T", "300K"; powers of 1024; a bare number is refused. Bytes into
+ * *bytes, 1 to 2^63 - 1. */
 int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err);
 
 /* "1.5 GiB" */
@@ -41,6 +41,10 @@ bool hg_text_is_name(const char *text);
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */
 size_t hg_text_number_format(double v, char out[static 32]);
+
+/* The character that text, which is not at its end, begins with: its code point into *cp. Returns the
+ * bytes it takes; a byte that is no UTF-8 is taken by itself, as U+FFFD. */
+size_t hg_text_utf8_next(const char *text, uint32_t *cp);
 
 /* Columns that a UTF-8 text takes on a terminal (wide characters count 2, combining ones 0). Bytes
  * that are no UTF-8 count 1 each. */

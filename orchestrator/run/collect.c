@@ -257,7 +257,7 @@ static void set_status(json_t *entry, const char *status, const char *message)
 {
     json_object_set_new(entry, "status", json_string(status));
     if (message[0])
-        json_object_set_new(entry, "error", json_pack("{s: s}", "message", message));
+        json_object_set_new(entry, "error", json_pack("{s: o}", "message", hg_json_text(message)));
 }
 
 /* One attempt's entry. Returns 'o' for a good result, 'f' for another, 'i' for one that is none. */

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
@@ -147,7 +148,7 @@ static int say_group(struct hg_drive *d, const struct hg_drive_news *news, size_
     if (members && news->restarts)
         json_object_set_new(members, "restarts", json_integer(news->restarts));
     if (members && news->text)
-        json_object_set_new(members, "text", json_string(news->text));
+        json_object_set_new(members, "text", hg_json_text(news->text));
     return hg_drive_say(d, news->kind, members, err);
 }
 

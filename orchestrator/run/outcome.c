@@ -473,7 +473,7 @@ static void describe_rank(const json_t *rank, char *out, size_t size)
              json_is_true(json_object_get(rank, "oom")) ? ", out of memory" : "");
 }
 
-/* The last lines of stderr, bytes that are no text replaced. */
+/* The last lines of stderr, what is no text replaced. */
 static json_t *log_tail(const char *dir)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -481,12 +481,11 @@ static json_t *log_tail(const char *dir)
 
     read_tail(dir, "err.log", TAIL_MAX, &text);
     for (size_t i = 0; i < text.len; i++)
-        if ((unsigned char)text.data[i] >= 0x80 ||
-            (!isprint((unsigned char)text.data[i]) && text.data[i] != '\n'))
+        if (iscntrl((unsigned char)text.data[i]) && text.data[i] != '\n' && text.data[i] != '\t')
             text.data[i] = '?';
     while (text.len && text.data[text.len - 1] == '\n')
         text.data[--text.len] = '\0';
-    tail = text.len ? json_string(text.data) : NULL;
+    tail = text.len ? hg_json_text(text.data) : NULL;
     hg_buf_done(&text);
     return tail;
 }
@@ -496,7 +495,7 @@ static json_t *make_error(const struct hg_outcome *o, const char *message, const
     json_t *error = json_object();
     json_t *tail = log_tail(o->dir);
 
-    json_object_set_new(error, "message", json_string(message));
+    json_object_set_new(error, "message", hg_json_text(message));
     if (rank) {
         json_object_set(error, "rank", json_object_get(rank, "rank"));
         json_object_set(error, "host", json_object_get(rank, "host"));

@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/proc.h"
 #include "base/text.h"
 
@@ -23,7 +24,7 @@
 static void set_text(json_t *object, const char *key, const char *value)
 {
     if (value && value[0])
-        json_object_set_new(object, key, json_string(value));
+        json_object_set_new(object, key, hg_json_text(value));
 }
 
 /* ---- The machine ---- */

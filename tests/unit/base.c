@@ -78,6 +78,8 @@ static void test_wall_times_that_can_be_read_two_ways_are_refused(void **state)
         { "1w", 0 },
         { "infm", 0 },
         { "1-30:00:00", 0 },
+        { "0x10m", 0 },
+        { "99999999999999999999d", 0 },
     };
 
     (void)state;
@@ -91,6 +93,38 @@ static void test_wall_times_that_can_be_read_two_ways_are_refused(void **state)
     }
 }
 
+static void test_amounts_of_memory_are_whole_bytes_that_a_file_can_have(void **state)
+{
+    static const struct {
+        const char *text;
+        uint64_t bytes; /* 0: refused */
+    } cases[] = {
+        { "64G", (uint64_t)64 << 30 },
+        { "1.5k", 1536 },
+        { "8388607T", (uint64_t)8388607 << 40 },
+        { "8388608T", 0 },
+        { "1000000000T", 0 },
+        { "0K", 0 },
+        { "0.0001K", 0 },
+        { "64", 0 },
+        { "64GB", 0 },
+        { "0x10G", 0 },
+        { "-1G", 0 },
+        { "1.2.3G", 0 },
+        { "", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_err err = HG_ERR_INIT;
+        uint64_t bytes = 0;
+
+        hg_text_size_parse(cases[i].text, &bytes, &err);
+        assert_int_equal(bytes, cases[i].bytes);
+        assert_int_equal(err.code, cases[i].bytes ? HG_E_NONE : HG_E_INPUT);
+    }
+}
+
 static void test_nearest_word_is_found_and_far_ones_are_not(void **state)
 {
     static const char *const known[] = { "single", "dp", "ddp", "fsdp", "deepspeed" };
@@ -99,6 +133,49 @@ static void test_nearest_word_is_found_and_far_ones_are_not(void **state)
     assert_string_equal(hg_text_nearest("dpp", known, 5), "ddp");
     assert_string_equal(hg_text_nearest("deepsped", known, 5), "deepspeed");
     assert_null(hg_text_nearest("horovod", known, 5));
+}
+
+static void test_any_bytes_become_a_json_string(void **state)
+{
+    static const char *const cases[][2] = {
+        { "", "" },
+        { "na\xc3\xafve \xf0\x9f\x9a\x80", "na\xc3\xafve \xf0\x9f\x9a\x80" },
+        { "caf\xe9!", "caf\xef\xbf\xbd!" },                         /* Latin-1 */
+        { "\xe2\x80", "\xef\xbf\xbd\xef\xbf\xbd" },                 /* cut */
+        { "\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd" },                 /* overlong */
+        { "\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd" }, /* a surrogate */
+        { "\xf8\x80", "\xef\xbf\xbd\xef\xbf\xbd" },
+        { "\xef\xbf\xbd", "\xef\xbf\xbd" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        json_t *value = hg_json_text(cases[i][0]);
+
+        assert_string_equal(json_string_value(value), cases[i][1]);
+        json_decref(value);
+    }
+}
+
+static void test_long_messages_are_cut_between_characters(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char text[2048];
+    size_t n = 0;
+
+    (void)state;
+    while (n < sizeof text - 4)
+        n += (size_t)sprintf(text + n, "\xe2\x82\xac");
+    for (size_t shift = 0; shift < 3; shift++) {
+        json_t *value;
+
+        err = (struct hg_err)HG_ERR_INIT;
+        hg_err_set(&err, HG_E_INPUT, "%.*s%s", (int)shift, "ab", text);
+        value = json_string(err.text); /* NULL if it is no UTF-8 */
+        assert_non_null(value);
+        assert_string_equal(err.text + strlen(err.text) - 3, "...");
+        json_decref(value);
+    }
 }
 
 static void test_json_errors_name_line_and_column(void **state)
@@ -313,6 +390,9 @@ int main(void)
         cmocka_unit_test(test_first_error_wins_and_context_goes_in_front),
         cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
         cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
+        cmocka_unit_test(test_amounts_of_memory_are_whole_bytes_that_a_file_can_have),
+        cmocka_unit_test(test_any_bytes_become_a_json_string),
+        cmocka_unit_test(test_long_messages_are_cut_between_characters),
         cmocka_unit_test(test_nearest_word_is_found_and_far_ones_are_not),
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),

@@ -172,6 +172,22 @@ static void test_a_changed_result_has_another_checksum(void **state)
     hg_buf_done(&text);
 }
 
+static void test_the_last_words_keep_their_accents(void **state)
+{
+    static const char log[] = "\xc3\xa9t\xc3\xa9:\t\x1b[1m caf\xe9\n";
+    const json_t *error;
+    json_t *result;
+
+    (void)state;
+    write_file("err.log", log, sizeof log - 1);
+    result = result_of(1 << 8, 1, false);
+    error = json_object_get(result, "error");
+    assert_string_equal(json_string_value(json_object_get(error, "tail")),
+                        "\xc3\xa9t\xc3\xa9:\t?[1m caf\xef\xbf\xbd");
+    json_decref(result);
+    write_file("err.log", "", 0);
+}
+
 /* Whatever a workload writes there is a result, and it is JSON that can be read back. */
 static void test_any_bytes_of_a_workload_give_a_valid_result(void **state)
 {
@@ -257,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_a_gpu_cell_on_a_cpu_is_a_rehearsal_if_rank_or_workload_says_so),
         cmocka_unit_test(test_of_failed_ranks_the_first_is_named),
         cmocka_unit_test(test_a_changed_result_has_another_checksum),
+        cmocka_unit_test(test_the_last_words_keep_their_accents),
         cmocka_unit_test(test_any_bytes_of_a_workload_give_a_valid_result),
         cmocka_unit_test(test_names_of_attempts),
         cmocka_unit_test(test_the_first_host_of_a_node_list),

@@ -50,7 +50,7 @@ static void add_name(struct hg_buf *out, const char *prefix, const char *name, l
         snprintf(text, sizeof text, "%s%.128s#%ld", prefix, name, number);
     else
         snprintf(text, sizeof text, "%s%.128s", prefix, name);
-    string = json_string(text);
+    string = hg_json_text(text);
     hg_json_dump(string, HG_JSON_COMPACT, out);
     json_decref(string);
 }

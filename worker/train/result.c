@@ -69,16 +69,16 @@ static json_t *encode_error(const struct wk_result *r)
 {
     json_t *e = json_object();
 
-    json_object_set_new(e, "message", json_string(r->error.text));
+    json_object_set_new(e, "message", hg_json_text(r->error.text));
     json_object_set_new(e, "kind", json_string(error_kind(r->error.code)));
     if (r->error.hint[0])
-        json_object_set_new(e, "hint", json_string(r->error.hint));
+        json_object_set_new(e, "hint", hg_json_text(r->error.hint));
     if (r->error.file[0])
-        json_object_set_new(e, "file", json_string(r->error.file));
+        json_object_set_new(e, "file", hg_json_text(r->error.file));
     if (r->error.line)
         json_object_set_new(e, "line", json_integer(r->error.line));
     if (r->error.pointer[0])
-        json_object_set_new(e, "pointer", json_string(r->error.pointer));
+        json_object_set_new(e, "pointer", hg_json_text(r->error.pointer));
     json_object_set_new(e, "rank", json_integer(r->error_rank));
     json_object_set_new(e, "host", json_string(r->error_host));
     if (r->verdict)
