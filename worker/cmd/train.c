@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
 
