@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
-#define EXACT_MAX 9007199254740992.0 /* 2^53: larger integers are not exact as doubles */
+#define EXACT_MAX (1LL << 53) /* larger integers are not exact as doubles */
 #define NAMES_MAX 128
 
 const struct hg_key hg_keys[HG_KEY_COUNT] = {
@@ -360,7 +360,7 @@ static int judge_exact(const json_t *value, struct hg_err *err)
     json_t *inner;
     size_t i;
 
-    if (json_is_integer(value) && fabs((double)json_integer_value(value)) > EXACT_MAX) {
+    if (json_integer_value(value) > EXACT_MAX || json_integer_value(value) < -EXACT_MAX) {
         hg_err_set(err, HG_E_INPUT, "%" JSON_INTEGER_FORMAT " is beyond 2^53 and would be changed",
                    json_integer_value(value));
         return hg_err_hint(err, "write it as a string");

@@ -9,6 +9,7 @@
 #include "base/pattern.h"
 #include "base/text.h"
 #include "model/grid.h"
+#include "model/result_keys.h"
 #include "model/select.h"
 #include "model/tables.h"
 
@@ -76,6 +77,19 @@ static bool is_variable_name(const char *s)
     return *s && !(*s >= '0' && *s <= '9') && s[strspn(s, letters)] == '\0';
 }
 
+/* Set for every rank after the workload's own variables: those would be lost. */
+static bool is_own_variable(const char *name)
+{
+    static const char *const ours[] = { "HPCGRID_CELL",    "HPCGRID_RESULT", "HPCGRID_RUN",
+                                        "HPCGRID_ATTEMPT", "RANK",           "LOCAL_RANK",
+                                        "WORLD_SIZE" };
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(name, ours[i]) == 0)
+            return true;
+    return false;
+}
+
 static void check_env(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                       struct hg_errs *errs)
 {
@@ -89,6 +103,9 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
             hg_err_hint(hg_json_error(doc, pointer, errs,
                                       "\"%.70s\" cannot be the name of a variable", key),
                         "use letters, digits and _, not beginning with a digit");
+        else if (is_own_variable(key))
+            hg_err_hint(hg_json_error(doc, pointer, errs, "%s is set by hpcgrid itself", key),
+                        "choose another variable");
     }
 }
 
@@ -178,6 +195,20 @@ static void check_command(const struct hg_json_doc *doc, const json_t *value, co
                     "the first word is the program to start");
 }
 
+/* A number from the output can only become a key that holds one and that is not ours. */
+static void check_result_key(const struct hg_json_doc *doc, const char *key, const char *pointer,
+                             struct hg_errs *errs)
+{
+    const char *type = hg_result_key_type(key);
+
+    if (hg_result_key_is_own(key))
+        hg_err_hint(hg_json_error(doc, pointer, errs, "\"%s\" is measured by hpcgrid itself", key),
+                    "choose another name for what the output says");
+    else if (type && strcmp(type, "a number") != 0)
+        hg_err_hint(hg_json_error(doc, pointer, errs, "\"%s\" is %s, not one number", key, type),
+                    "choose another name for what the output says");
+}
+
 static void check_results(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                           struct hg_errs *errs)
 {
@@ -195,6 +226,7 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
         hg_buf_clear(&path);
         hg_buf_puts(&path, pointer);
         hg_json_pointer_push(&path, key);
+        check_result_key(doc, key, hg_buf_str(&path), errs);
         if (err.code)
             hg_err_hint(hg_json_error(doc, hg_buf_str(&path), errs, "%s", err.text), "%s",
                         err.hint);

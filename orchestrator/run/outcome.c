@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/pattern.h"
 #include "base/proc.h"
+#include "model/result_keys.h"
 
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
 #define LOG_READ_MAX ((long)64 << 20)
@@ -100,74 +101,6 @@ json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *d
 
 /* ---- What the workload wrote ---- */
 
-/* Keys of a result whose type matters to whoever calculates with it. */
-static const struct {
-    const char *key;
-    char type; /* n: number or null, N: list of these, o: object, l: list, b: bool */
-} typed[] = {
-    { "train_s", 'n' },       { "init_s", 'n' },      { "epoch_s", 'N' },    { "step_s", 'o' },
-    { "samples_per_s", 'n' }, { "steps_per_s", 'n' }, { "final_loss", 'n' }, { "eval", 'o' },
-    { "comm", 'o' },          { "memory", 'o' },      { "energy_j", 'n' },   { "ranks", 'l' },
-    { "comparable", 'o' },    { "diverged", 'b' },    { "env", 'o' },
-};
-
-/* exec's own: a workload cannot set them. */
-static const char *const own[] = { "schema",         "hpcgrid",   "run_key", "id",
-                                   "cell",           "attempt",   "status",  "error",
-                                   "wall_s",         "exit_code", "started", "ended",
-                                   "oversubscribed", "rehearsal", "slurm",   "added",
-                                   "baseline_id",    "checkpoint" };
-
-static bool is_own(const char *key)
-{
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(key, own[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_amount(const json_t *v)
-{
-    return json_is_null(v) || json_is_number(v);
-}
-
-static bool has_type(const json_t *v, char type)
-{
-    size_t i;
-    json_t *item;
-
-    switch (type) {
-    case 'n':
-        return is_amount(v);
-    case 'N':
-        json_array_foreach((json_t *)v, i, item) if (!is_amount(item)) return false;
-        return json_is_array(v) || json_is_null(v);
-    case 'o':
-        return json_is_object(v) || json_is_null(v);
-    case 'l':
-        return json_is_array(v) || json_is_null(v);
-    default:
-        return json_is_boolean(v);
-    }
-}
-
-static int check_member(const char *key, const json_t *value, struct hg_err *err)
-{
-    static const char *const names[] = { ['n'] = "a number",
-                                         ['N'] = "a list of numbers",
-                                         ['o'] = "an object",
-                                         ['l'] = "a list",
-                                         ['b'] = "true or false" };
-
-    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
-        if (strcmp(typed[i].key, key) == 0 && !has_type(value, typed[i].type))
-            return hg_err_set(err, HG_E_INPUT, "the result's \"%s\" must be %s, it is %s", key,
-                              names[(int)typed[i].type], hg_json_type_name(value));
-    if (strcmp(key, "train_s") == 0 && json_is_number(value) && !(json_number_value(value) > 0))
-        return hg_err_set(err, HG_E_INPUT, "the result's \"train_s\" must be above 0");
-    return 0;
-}
-
 /* Put the workload's members into the result. */
 static int take_members(const json_t *from, json_t *result, struct hg_err *err)
 {
@@ -176,9 +109,9 @@ static int take_members(const json_t *from, json_t *result, struct hg_err *err)
 
     json_object_foreach((json_t *)from, key, value)
     {
-        if (is_own(key))
+        if (hg_result_key_is_own(key))
             continue;
-        if (check_member(key, value, err) < 0)
+        if (hg_result_key_check(key, value, err) < 0)
             return -1;
         if (strcmp(key, "env") != 0 && strcmp(key, "ranks") != 0) /* these are merged */
             json_object_set(result, key, value);
@@ -243,7 +176,7 @@ static int take_number(const char *key, const char *text, size_t n, json_t *resu
                           number);
     *diverged |= !isfinite(v);
     json_object_set_new(result, key, hg_json_number(v));
-    return check_member(key, json_object_get(result, key), err);
+    return hg_result_key_check(key, json_object_get(result, key), err);
 }
 
 /* workload.results: numbers read from the output. */
