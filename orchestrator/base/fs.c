@@ -11,6 +11,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static int open_reading(const char *path, int flags, struct stat *st, struct hg_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+
+    if (fd < 0) {
+        int sys = errno;
+
+        hg_err_set(err, sys == ENOENT || sys == ENOTDIR ? HG_E_INPUT : HG_E_ENV,
+                   "cannot read %s: %s", path, strerror(sys));
+    } else if (fstat(fd, st) < 0) {
+        hg_err_sys(err, "cannot read %s", path);
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int refuse(int fd, const char *path, const char *why, struct hg_err *err)
+{
+    close(fd);
+    return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is %s", path, why);
+}
+
+int hg_fs_open_file(const char *path, struct hg_err *err)
+{
+    struct stat st;
+    int fd = open_reading(path, O_NONBLOCK, &st, err);
+
+    return fd < 0 || S_ISREG(st.st_mode) ? fd : refuse(fd, path, "no regular file", err);
+}
+
 static int open_input(const char *path, struct hg_err *err)
 {
     struct stat st;
@@ -18,30 +49,16 @@ static int open_input(const char *path, struct hg_err *err)
 
     if (strcmp(path, "-") == 0)
         return dup(STDIN_FILENO);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        int sys = errno;
-
-        hg_err_set(err, sys == ENOENT || sys == ENOTDIR ? HG_E_INPUT : HG_E_ENV,
-                   "cannot read %s: %s", path, strerror(sys));
-        return -1;
-    }
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
-        close(fd);
-        hg_err_set(err, HG_E_INPUT, "cannot read %s: it is a directory", path);
-        return -1;
-    }
-    return fd;
+    fd = open_reading(path, 0, &st, err);
+    return fd < 0 || !S_ISDIR(st.st_mode) ? fd : refuse(fd, path, "a directory", err);
 }
 
-int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
+/* Closes fd. */
+static int read_all(int fd, const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
 {
     size_t start = out->len;
     int rc = -1;
-    int fd = open_input(path, err);
 
-    if (fd < 0)
-        return hg_err_sys(err, "cannot read %s", path);
     for (;;) {
         ssize_t n;
 
@@ -69,6 +86,20 @@ int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *
 out:
     close(fd);
     return rc;
+}
+
+int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
+{
+    int fd = open_input(path, err);
+
+    return fd < 0 ? hg_err_sys(err, "cannot read %s", path) : read_all(fd, path, max, out, err);
+}
+
+int hg_fs_read_file(const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
+{
+    int fd = hg_fs_open_file(path, err);
+
+    return fd < 0 ? -1 : read_all(fd, path, max, out, err);
 }
 
 int hg_fs_write_all(int fd, const void *data, size_t len)

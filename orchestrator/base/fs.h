@@ -13,6 +13,13 @@
  * read to its end) or larger than max bytes; "-" reads standard input. */
 int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *err);
 
+/* The same for a file that another program made: it must be a regular one (or lead to one). A pipe
+ * in its place, which would wait for a writer for ever, is INPUT. */
+int hg_fs_read_file(const char *path, size_t max, struct hg_buf *out, struct hg_err *err);
+
+/* Open such a file. Returns a descriptor, or -1 with err set: INPUT or ENV. */
+int hg_fs_open_file(const char *path, struct hg_err *err);
+
 /* Replace a file as a whole: write a temporary name beside it, fsync, rename, fsync the folder. A
  * reader sees the old content or the new, never a part. The mode is 0600 less nothing: pass 0644
  * for files that colleagues may read. */

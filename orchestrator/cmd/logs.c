@@ -131,7 +131,7 @@ static off_t tail_start(int fd, long n)
 /* Print a file from *at on; *at moves behind what was printed. */
 static int print_from(const char *path, off_t *at, struct hg_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     static char chunk[CHUNK];
     ssize_t n = 0;
 

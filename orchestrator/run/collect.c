@@ -145,7 +145,7 @@ static json_t *read_result(const char *cell_dir, const struct found *f, const ch
     path = hg_str_printf("%s/%s/result.json", cell_dir, name);
     if (!path)
         hg_err_oom(err);
-    else if (hg_fs_read(path, RESULT_FILE_MAX, &text, err) == 0)
+    else if (hg_fs_read_file(path, RESULT_FILE_MAX, &text, err) == 0)
         result = hg_outcome_parse(path, hg_buf_str(&text), text.len, &diverged, err);
     if (result && check_result(result, run_key, id, name, cell, err) < 0) {
         json_decref(result);

@@ -129,7 +129,7 @@ static int read_workload(const char *dir, json_t **from, bool *diverged, struct 
     if (!path) {
         rc = hg_err_oom(err);
     } else if (hg_fs_exists(path)) {
-        rc = hg_fs_read(path, HG_RESULT_MAX, &text, err);
+        rc = hg_fs_read_file(path, HG_RESULT_MAX, &text, err);
         if (rc == 0) {
             *from = hg_outcome_parse("the workload's result", hg_buf_str(&text), text.len, diverged,
                                      err);
@@ -147,7 +147,8 @@ static int read_workload(const char *dir, json_t **from, bool *diverged, struct 
 static void read_tail(const char *dir, const char *name, long max, struct hg_buf *out)
 {
     char *path = hg_fs_join(dir, name);
-    FILE *f = path ? fopen(path, "re") : NULL;
+    int fd = path ? hg_fs_open_file(path, NULL) : -1;
+    FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     char chunk[65536];
     size_t n;
 

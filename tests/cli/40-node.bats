@@ -148,6 +148,20 @@ unlimited" ]
     grep -q 'cannot go to folder /no/such/folder' "$run_dir/cells/c-0/2.0/result.json"
 }
 
+@test "pipes where files are expected end nothing but the cell" {
+    plan "$(sh_workload 'mkfifo $HPCGRID_RESULT; rm $HPCGRID_ATTEMPT/out.log; mkfifo $HPCGRID_ATTEMPT/out.log')"
+    start_node
+    await gone "$pid"
+    [ "$(result status)" = '"failed"' ]
+    grep -q 'cannot read .*/workload.json: it is no regular file' "$run_dir/cells/c-0/0.0/result.json"
+
+    rm "$run_dir/cells/c-0/0.0/result.json"
+    mkfifo "$run_dir/cells/c-0/0.0/result.json"
+    echo '{}' >"$run_dir/matrix.json"
+    run timeout 60 "$hpcgrid" logs "$run_dir" c-0
+    [ "$status" != 124 ]
+}
+
 @test "a launcher that is not there is an error in the result" {
     plan '{"command": ["true"], "launch": ["no-such-launcher", "-x"], "cwd": "/"}'
     run node
