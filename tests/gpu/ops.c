@@ -336,6 +336,29 @@ static struct wk_dev *open_device(const char *name, const char *precision)
     return dev;
 }
 
+/* An op that a backend lacks would end a training where it is first called; only these may be absent. */
+static bool may_be_absent(const char *op)
+{
+    static const char *const shared[] = { "batchnorm_moments", "batchnorm_join", "batchnorm_apply",
+                                          "batchnorm_sums", "batchnorm_spread" };
+
+    for (size_t i = 0; i < N_OF(shared); i++)
+        if (strcmp(op, shared[i]) == 0)
+            return true;
+    return false;
+}
+
+static void look_for_ops(struct tester *t)
+{
+#define OP(name, params, args)                                   \
+    if (!t->tested->backend->name && !may_be_absent(#name)) {    \
+        printf("FAILED: the backend has no op \"%s\"\n", #name); \
+        t->failed++;                                             \
+    }
+#include "profile/ops.def"
+#undef OP
+}
+
 static const struct ops_case *const sets[] = { ops_cases_rows, ops_cases_tokens,
                                                ops_cases_attention };
 
@@ -349,6 +372,7 @@ int main(int argc, char **argv)
     t.precision = (int)t.tested->precision;
     t.rounded = t.tested->working;
     printf("%s, %s, against cpu, %s\n", t.tested->name, precision, WK_PRECISION);
+    look_for_ops(&t);
     for (size_t i = 0; i < N_OF(sets); i++)
         for (const struct ops_case *c = sets[i]; c->name; c++)
             if (argc < 4 || strcmp(argv[3], c->name) == 0)

@@ -62,6 +62,18 @@ static void run_convert(struct ops_run *r, const int *shape)
     ops_keep(r, "z", z);
 }
 
+static void run_copy(struct ops_run *r, const int *shape)
+{
+    size_t n = (size_t)shape[0];
+    struct wk_span x = ops_work(r, n + 3, 1, 2, 0), y = ops_alloc(r, r->working, n + 3);
+    struct wk_span a = ops_real(r, n, 2, 2, 0), b = ops_alloc(r, WK_REAL, n);
+
+    r->dev->backend->copy(r->dev, wk_span_part(y, 3, n), wk_span_part(x, 3, n));
+    r->dev->backend->copy(r->dev, b, a);
+    ops_keep(r, "y", y);
+    ops_keep(r, "b", b);
+}
+
 static void run_square_sum(struct ops_run *r, const int *shape)
 {
     struct wk_span x = ops_real(r, (size_t)shape[0], 1, 3, 0.5f), sum = ops_alloc(r, WK_REAL, 1);
@@ -208,11 +220,14 @@ static void run_linear(struct ops_run *r, const int *shape)
     struct wk_span b = ops_work(r, (size_t)out, 3, 1, 0), y = ops_alloc(r, r->working, n_y);
     struct wk_span d_y = ops_work(r, n_y, 4, 1, 0), d_x = ops_alloc(r, r->working, n_x);
     struct wk_span d_w = ops_real(r, n_w, 5, 1, 0), d_b = ops_real(r, (size_t)out, 6, 1, 0);
+    struct wk_span logits = ops_alloc(r, WK_REAL, n_y);
 
+    ops->linear_forward(r->dev, logits, x, w, b, rows, in, out);
     ops->linear_forward(r->dev, y, x, w, b, rows, in, out);
     ops->linear_backward(r->dev, d_x, d_w, d_b, d_y, x, w, rows, in, out);
     ops->linear_backward_add(r->dev, d_x, d_w, d_b, d_y, x, w, rows, in, out);
     ops->linear_backward(r->dev, WK_NONE, d_w, d_b, d_y, x, w, rows, in, out);
+    ops_keep(r, "logits", logits);
     ops_keep(r, "y", y);
     ops_keep(r, "d_x", d_x);
     ops_keep(r, "d_weight", d_w);
@@ -284,6 +299,7 @@ const struct ops_case ops_cases_rows[] = {
     { "scale", run_scale, sizes, ROUNDED, "rounding" },
     { "add", run_add, sizes, ROUNDED_TWICE, "rounding, twice" },
     { "convert", run_convert, sizes, { 0, 0, 0, 0 }, "exact: the numbers are of the type" },
+    { "copy", run_copy, sizes, { 0, 0, 0, 0 }, "exact" },
     { "square_sum", run_square_sum, sizes, { 4e-6, 4e-6, 4e-6, 4e-6 }, "order of sums" },
     { "relu", run_relu, sizes, { 0, 0, 0, 0 }, "exact" },
     { "gelu_erf", run_gelu_erf, sizes, ROUNDED, "rounding; the twin's fit is within 1e-8" },

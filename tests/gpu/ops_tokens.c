@@ -51,6 +51,45 @@ static void run_embed(struct ops_run *r, const int *shape)
     ops_keep(r, "d_type", d_type);
 }
 
+#define FEATURES (11 + 7 * OPS_SEQUENCES_MAX)
+
+/* Feature k has as many tokens as the sequence that is it, others one; a third of them of the first type. */
+static struct wk_token_source make_source(struct ops_run *r, const struct ops_lengths *l)
+{
+    int32_t at[FEATURES + 1] = { 0 }, second[FEATURES], tokens[1024];
+
+    for (int f = 0; f < FEATURES; f++) {
+        int s = f >= 11 && (f - 11) % 7 == 0 ? (f - 11) / 7 : -1;
+
+        at[f + 1] = at[f] + (s >= 0 && s < l->sequences ? l->tokens[s] : 1);
+        second[f] = (at[f + 1] - at[f]) / 3;
+    }
+    for (int i = 0; i < at[FEATURES]; i++)
+        tokens[i] = 100 + i;
+    return (struct wk_token_source){ ops_ints(r, tokens, (size_t)at[FEATURES]),
+                                     ops_ints(r, at, FEATURES + 1), ops_ints(r, second, FEATURES) };
+}
+
+static const int gathered[] = { 0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, -1 };
+
+static void run_gather_tokens(struct ops_run *r, const int *shape)
+{
+    struct ops_packing p = ops_pack(r, &ops_lengths[shape[0]]);
+    struct wk_token_source from = make_source(r, &ops_lengths[shape[0]]);
+    int32_t nothing[1024];
+    struct wk_span ids, types;
+
+    for (int i = 0; i < p.p.rows; i++)
+        nothing[i] = -7;
+    ids = ops_ints(r, nothing, (size_t)p.p.rows);
+    types = ops_ints(r, nothing, (size_t)p.p.rows);
+    p.p.sequence = ops_ints(r, nothing, (size_t)p.p.rows);
+    r->dev->backend->gather_tokens(r->dev, ids, types, &p.p, &from);
+    ops_keep_clean(r, "ids", &p, ids);
+    ops_keep_clean(r, "types", &p, types);
+    ops_keep_rows(r, "sequence", &p, p.p.sequence);
+}
+
 static const int rows[] = { 0, 8, 1,   0,  1, 64, 1,   0,    1, 13, 1,    0,  2, 24, 1,
                             0, 3, 256, 1,  0, 3,  768, 1,    0, 0,  1024, 1,  0, 1,  264,
                             0, 0, 1,   21, 0, 0,  0,   1304, 1, 0,  4,    96, 1, 0,  -1 };
@@ -113,6 +152,7 @@ static void run_span_loss(struct ops_run *r, const int *shape)
 
 const struct ops_case ops_cases_tokens[] = {
     { "embed", run_embed, embeds, { 4e-6, 4e-6, 0.004, 0.0005 }, "order of sums; y is rounded" },
+    { "gather_tokens", run_gather_tokens, gathered, { 0, 0, 0, 0 }, "exact" },
     { "token_dropout",
       run_token_dropout,
       rows,

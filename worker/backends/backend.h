@@ -88,6 +88,8 @@ struct wk_dev {
     enum wk_precision precision;
     enum wk_type working; /* of activations, and of the values that passes read */
     bool rounds_rows;     /* wants few different numbers of rows; see wk_dev_rows */
+    bool keeps_tokens;    /* token sequences of a data set lie on it, batches are gathered there */
+    bool counts_only;     /* nothing is where its spans point to; see count.h */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
     struct {
         void *data, *memory;
@@ -120,6 +122,14 @@ struct wk_packing {
     struct wk_span tokens;   /* (sequences) int32 */
     struct wk_span sample;   /* (sequences) int32: key of a sequence's randomness */
     struct wk_span sequence; /* (rows) int32: whose a row is */
+};
+
+/* Token sequences of a data set, on the device: number i is the tokens at[i] to at[i + 1] - 1, of type 0 before second[i] of them and
+ * 1 from there on. All int32. */
+struct wk_token_source {
+    struct wk_span tokens;
+    struct wk_span at;     /* (sequences + 1) */
+    struct wk_span second; /* (sequences) */
 };
 
 /* Attention with `heads` heads of `size` values: softmax(q k' / sqrt(size)) v, probabilities dropped out with
@@ -236,6 +246,10 @@ struct wk_backend {
     /* y (n) of int32 = values[index] */
     void (*gather_i32)(struct wk_dev *dev, struct wk_span y, struct wk_span values,
                        struct wk_span index, int n);
+    /* Sequence s of the packing becomes number p->sample[s] of the source, in its first p->tokens[s] rows; what follows is padding. Writes
+     * ids, types and p->sequence of all rows: 0, 0 and the sequence in padding, 0, 0 and -1 in rows of no sequence. */
+    void (*gather_tokens)(struct wk_dev *dev, struct wk_span ids, struct wk_span types,
+                          const struct wk_packing *p, const struct wk_token_source *from);
 
     /* ---- LSTM ---- */
     /* Elements of the state that forward leaves for backward. */

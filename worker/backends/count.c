@@ -98,8 +98,9 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     c->table.reserve = count_reserve;
     c->table.close = count_close;
     dev->backend = &c->table;
+    dev->counts_only = true;
     dev->precision = precision;
     dev->working = working_type(precision);
-    dev->rounds_rows = strcmp(backend, "cuda") == 0;
+    dev->rounds_rows = dev->keeps_tokens = strcmp(backend, "cuda") == 0;
     return dev;
 }

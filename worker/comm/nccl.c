@@ -183,7 +183,7 @@ static ncclResult_t move_parts(const struct nccl *n, const struct wk_comm *comm,
     size_t part = op->n / (size_t)comm->world, bytes = part * wk_wire_size(op->type);
     bool out = op->coll == WK_COLL_SCATTER;
     ncclDataType_t type = data_type(op->type);
-    ncclResult_t code = n->lib->ncclGroupStart();
+    ncclResult_t code = n->lib->ncclGroupStart(), end;
 
     for (int k = 0; comm->rank == 0 && k < comm->world && code == ncclSuccess; k++) {
         char *at = (char *)op->whole + (size_t)k * bytes;
@@ -194,8 +194,8 @@ static ncclResult_t move_parts(const struct nccl *n, const struct wk_comm *comm,
     if (code == ncclSuccess)
         code = out ? n->lib->ncclRecv(op->part, part, type, 0, n->handle, n->stream)
                    : n->lib->ncclSend(op->part, part, type, 0, n->handle, n->stream);
-    n->lib->ncclGroupEnd();
-    return code;
+    end = n->lib->ncclGroupEnd();
+    return code == ncclSuccess ? end : code;
 }
 
 static ncclResult_t launch(const struct nccl *n, const struct wk_comm *comm,

@@ -57,52 +57,85 @@ void wk_token_batch_begin(struct wk_token_batch *b, int pad_to)
     b->first[0] = 0;
 }
 
-void wk_token_batch_next(struct wk_token_batch *b, int n, int start, int end, int32_t sample,
-                         int32_t **ids, int32_t **types)
+/* What is known of a sequence besides its tokens. Returns its rows. */
+static int place(struct wk_token_batch *b, int n, int start, int end, int32_t sample)
 {
     struct wk_packing *p = &b->batch.packing;
-    int s = p->sequences++, at = p->rows, rows = b->pad_to > n ? b->pad_to : n;
+    int s = p->sequences++, rows = b->pad_to > n ? b->pad_to : n;
 
     b->tokens[s] = n;
     b->sample[s] = sample;
     b->starts[s] = start;
     b->ends[s] = end;
+    p->rows += rows;
+    p->longest = rows > p->longest ? rows : p->longest;
+    b->first[s + 1] = p->rows;
+    b->batch.rows = p->sequences;
+    return rows;
+}
+
+void wk_token_batch_next(struct wk_token_batch *b, int n, int start, int end, int32_t sample,
+                         int32_t **ids, int32_t **types)
+{
+    int s = b->batch.packing.sequences, at = b->batch.packing.rows;
+    int rows = place(b, n, start, end, sample);
+
     for (int i = 0; i < rows; i++)
         b->sequence[at + i] = s;
     memset(b->ids + at + n, 0, (size_t)(rows - n) * sizeof *b->ids);
     memset(b->types + at + n, 0, (size_t)(rows - n) * sizeof *b->types);
     *ids = b->ids + at;
     *types = b->types + at;
-    p->rows += rows;
-    p->longest = rows > p->longest ? rows : p->longest;
-    b->first[s + 1] = p->rows;
-    b->batch.rows = p->sequences;
 }
 
 /* Rows of no sequence up to a number that the device has seen before. */
-static void fill_up(struct wk_token_batch *b, const struct wk_dev *dev)
+static void round_up(struct wk_token_batch *b, const struct wk_dev *dev)
 {
     struct wk_packing *p = &b->batch.packing;
-    int rows = wk_dev_rows(dev, p->rows);
 
-    for (int i = p->rows; i < rows; i++) {
-        b->sequence[i] = -1;
-        b->ids[i] = b->types[i] = 0;
-    }
-    p->rows = rows;
+    p->rows = wk_dev_rows(dev, p->rows);
     p->longest = wk_dev_rows(dev, p->longest);
 }
 
 void wk_token_batch_end(struct wk_token_batch *b, struct wk_dev *dev)
 {
-    fill_up(b, dev);
+    int real = b->batch.packing.rows;
+
+    round_up(b, dev);
+    for (int i = real; i < b->batch.packing.rows; i++) {
+        b->sequence[i] = -1;
+        b->ids[i] = b->types[i] = 0;
+    }
     dev->backend->upload(dev, b->device, b->host);
 }
 
+/* Only what is known of sequences is sent; it lies before what is known of rows. */
+static void gather_there(struct wk_token_batch *b, const struct wk_features *f,
+                         const struct wk_token_source *from, const int32_t *ids, int rows,
+                         struct wk_dev *dev)
+{
+    struct wk_batch *d = &b->batch;
+
+    for (int i = 0; i < rows; i++) {
+        size_t at = (size_t)ids[i];
+        const struct wk_feature *item = &f->items[at];
+
+        place(b, (int)wk_feature_length(f, at), (int)item->start, (int)item->end, ids[i]);
+    }
+    round_up(b, dev);
+    dev->backend->upload(dev, wk_span_part(b->device, 0, (size_t)(b->sequence - b->host)), b->host);
+    dev->backend->gather_tokens(dev, d->ids, d->types, &d->packing, from);
+}
+
 void wk_token_batch_gather(struct wk_token_batch *b, const struct wk_features *f,
-                           const int32_t *ids, int rows, int pad_to, struct wk_dev *dev)
+                           const struct wk_token_source *from, const int32_t *ids, int rows,
+                           int pad_to, struct wk_dev *dev)
 {
     wk_token_batch_begin(b, pad_to);
+    if (from) {
+        gather_there(b, f, from, ids, rows, dev);
+        return;
+    }
     for (int i = 0; i < rows; i++) {
         size_t at = (size_t)ids[i];
         const struct wk_feature *item = &f->items[at];
@@ -113,6 +146,71 @@ void wk_token_batch_gather(struct wk_token_batch *b, const struct wk_features *f
         wk_feature_write(f, at, tokens, types);
     }
     wk_token_batch_end(b, dev);
+}
+
+/* ---- All sequences on the device ---- */
+
+static size_t tokens_of(const struct wk_features *f)
+{
+    size_t n = f->items ? 0 : f->n_context;
+
+    for (size_t i = 0; f->items && i < f->n; i++)
+        n += wk_feature_length(f, i);
+    return n;
+}
+
+/* Write and send all; types tell only where the second part begins. */
+static int send_all(struct wk_token_source *s, const struct wk_features *f, struct wk_dev *dev,
+                    struct hg_err *err)
+{
+    int32_t *tokens = malloc((s->tokens.n + f->max_length + 1) * sizeof *tokens);
+    int32_t *at = malloc((f->n + 1) * sizeof *at), *second = malloc(f->n * sizeof *second);
+    int32_t *types = malloc((f->max_length + 1) * sizeof *types);
+    int rc = -1;
+
+    if (!tokens || !at || !second || !types) {
+        hg_err_oom(err);
+        goto out;
+    }
+    at[0] = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        wk_feature_write(f, i, tokens + at[i], types);
+        at[i + 1] = at[i] + (int32_t)wk_feature_length(f, i);
+        second[i] = (int32_t)wk_feature_context(f, i);
+    }
+    dev->backend->upload(dev, s->tokens, tokens);
+    dev->backend->upload(dev, s->at, at);
+    dev->backend->upload(dev, s->second, second);
+    rc = dev->backend->sync(dev, err);
+out:
+    free(tokens);
+    free(at);
+    free(second);
+    free(types);
+    return rc;
+}
+
+int wk_token_source_open(struct wk_token_source *s, const struct wk_features *f, struct wk_dev *dev,
+                         struct hg_err *err)
+{
+    size_t n = tokens_of(f), sequences = f->items ? f->n : f->n_questions;
+
+    *s = (struct wk_token_source){ 0 };
+    if (n > INT32_MAX)
+        return hg_err_set(err, HG_E_INPUT, "%zu tokens are more than can be kept on %s", n,
+                          dev->name);
+    if (wk_dev_alloc(dev, WK_MEM_DATA, WK_I32, n, &s->tokens, err) < 0 ||
+        wk_dev_alloc(dev, WK_MEM_DATA, WK_I32, sequences + 1, &s->at, err) < 0 ||
+        wk_dev_alloc(dev, WK_MEM_DATA, WK_I32, sequences, &s->second, err) < 0)
+        return -1;
+    return dev->counts_only ? 0 : send_all(s, f, dev, err);
+}
+
+void wk_token_source_close(struct wk_token_source *s, struct wk_dev *dev)
+{
+    wk_dev_free(dev, WK_MEM_DATA, &s->tokens);
+    wk_dev_free(dev, WK_MEM_DATA, &s->at);
+    wk_dev_free(dev, WK_MEM_DATA, &s->second);
 }
 
 long long wk_tokens_most(const struct wk_features *f, int rows, int pad_to)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of token sequences: put together on the host, one sequence after the other, then sent to the device. */
+/* Batches of token sequences: put together on the host, one sequence after the other, then sent to the device; or, where all sequences
+ * lie on the device, gathered there. */
 #ifndef WK_DATA_TOKENS_H
 #define WK_DATA_TOKENS_H
 
@@ -16,6 +17,12 @@ struct wk_token_batch {
     int32_t *sequence, *ids, *types;                  /* per row */
 };
 
+/* The sequences of features on the device, one behind the other; wk_token_source_close ends it, half-open ones too. Of features that
+ * nobody has read (no items), room for n_questions sequences of n_context tokens in all. */
+int wk_token_source_open(struct wk_token_source *s, const struct wk_features *f, struct wk_dev *dev,
+                         struct hg_err *err);
+void wk_token_source_close(struct wk_token_source *s, struct wk_dev *dev);
+
 /* Room for so many sequences and rows of all of them together. wk_token_batch_close ends it, half-open ones too. */
 int wk_token_batch_open(struct wk_token_batch *b, int rows, int tokens, struct wk_dev *dev,
                         struct hg_err *err);
@@ -30,9 +37,11 @@ void wk_token_batch_next(struct wk_token_batch *b, int n, int start, int end, in
 /* Send it to the device. */
 void wk_token_batch_end(struct wk_token_batch *b, struct wk_dev *dev);
 
-/* The whole way for features: those with the numbers in ids; their number is the key of their randomness. */
+/* The whole way for features: those with the numbers in ids; their number is the key of their randomness. from: they lie on the device;
+ * NULL: tokens are written and sent. Nobody waits for the device. */
 void wk_token_batch_gather(struct wk_token_batch *b, const struct wk_features *f,
-                           const int32_t *ids, int rows, int pad_to, struct wk_dev *dev);
+                           const struct wk_token_source *from, const int32_t *ids, int rows,
+                           int pad_to, struct wk_dev *dev);
 
 /* Rows that a batch of `rows` features can have at most: those of the longest ones. */
 long long wk_tokens_most(const struct wk_features *f, int rows, int pad_to);

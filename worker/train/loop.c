@@ -118,7 +118,7 @@ static const struct wk_batch *gather(struct wk_train *t, int pass, struct hg_err
         return NULL;
     wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "data");
     if (tokens)
-        wk_token_batch_gather(&t->qa.batch, &t->qa.train, ids, rows, t->qa.pad_to, t->dev);
+        wk_qa_gather(&t->qa, ids, rows, t->dev);
     else
         wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
     wk_profiler_end(t->dev->profiler);

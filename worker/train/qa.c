@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/qa.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +18,17 @@
 
 /* ---- Where the files are ---- */
 
+#define SYNTHETIC 10000 /* sequences where the cell does not say how many */
+
 static const struct set {
     const char *name, *train, *test;
     bool ships;
+    long long questions; /* for training */
 } sets[] = {
-    { "squad-v1.1", "train-v1.1.json", "dev-v1.1.json", false },
-    { "squad-v2.0", "train-v2.0.json", "dev-v2.0.json", false },
-    { "squad-slice", "train-v1.1-slice.json", "dev-v1.1-slice.json", true },
-    { "synthetic", NULL, NULL, false },
+    { "squad-v1.1", "train-v1.1.json", "dev-v1.1.json", false, 87599 },
+    { "squad-v2.0", "train-v2.0.json", "dev-v2.0.json", false, 130319 },
+    { "squad-slice", "train-v1.1-slice.json", "dev-v1.1-slice.json", true, 128 },
+    { "synthetic", NULL, NULL, false, SYNTHETIC },
 };
 
 static const struct set *find_set(const char *name)
@@ -262,7 +266,7 @@ int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size
     if (set->train) {
         if (open_files(qa, set, c, vocab_size, err) < 0)
             return -1;
-    } else if (make_synthetic(c, vocab_size, c->samples ? c->samples : 10000, (uint64_t)c->seed,
+    } else if (make_synthetic(c, vocab_size, c->samples ? c->samples : SYNTHETIC, (uint64_t)c->seed,
                               &qa->train, err) < 0 ||
                (c->eval && make_synthetic(c, vocab_size, c->test_samples ? c->test_samples : 1000,
                                           (uint64_t)c->seed + 1, &qa->test, err) < 0)) {
@@ -282,9 +286,27 @@ int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f)
     return wk_qa_tokens(qa, f, 1);
 }
 
+#define QUESTION_TOKENS 512 /* of all windows of a question, more than they are on average */
+
+void wk_qa_imagine(struct wk_qa *qa, const struct wk_config *c)
+{
+    const struct set *set = find_set(c->dataset);
+    long long questions = set ? set->questions : 0;
+    size_t each = c->seq_len > QUESTION_TOKENS ? (size_t)c->seq_len : QUESTION_TOKENS;
+
+    if (c->samples && (c->samples < questions || (set && !set->train)))
+        questions = c->samples;
+    qa->pad_to = (int)c->seq_len;
+    qa->train.n = qa->test.n = INT_MAX;
+    qa->train.n_questions = (size_t)questions;
+    qa->train.n_context = (size_t)questions * each;
+}
+
 int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev, struct hg_err *err)
 {
     if (wk_token_batch_open(&qa->batch, rows, wk_qa_tokens(qa, &qa->train, rows), dev, err) < 0)
+        return -1;
+    if (dev->keeps_tokens && wk_token_source_open(&qa->source, &qa->train, dev, err) < 0)
         return -1;
     if (!test_rows)
         return 0;
@@ -296,6 +318,13 @@ void wk_qa_batches_close(struct wk_qa *qa, struct wk_dev *dev)
 {
     wk_token_batch_close(&qa->batch, dev);
     wk_token_batch_close(&qa->test_batch, dev);
+    wk_token_source_close(&qa->source, dev);
+}
+
+void wk_qa_gather(struct wk_qa *qa, const int32_t *ids, int rows, struct wk_dev *dev)
+{
+    wk_token_batch_gather(&qa->batch, &qa->train, qa->source.tokens.data ? &qa->source : NULL, ids,
+                          rows, qa->pad_to, dev);
 }
 
 void wk_qa_close(struct wk_qa *qa)
@@ -368,7 +397,7 @@ static int eval_batch(struct evaluation *e, const int32_t *ids, int rows, struct
     struct wk_batch *batch = &e->qa->test_batch.batch;
     wk_real sums[2];
 
-    wk_token_batch_gather(&e->qa->test_batch, &e->qa->test, ids, rows, e->qa->pad_to, dev);
+    wk_token_batch_gather(&e->qa->test_batch, &e->qa->test, NULL, ids, rows, e->qa->pad_to, dev);
     if (kind->forward(e->model, e->pass, batch, err) < 0)
         return -1;
     kind->score(e->model, e->pass, batch, e->sums);

@@ -17,6 +17,7 @@ struct wk_qa {
     bool scored;             /* there are texts: synthetic data has none */
     const char *predictions; /* file for the answers; NULL: none */
     struct wk_token_batch batch, test_batch;
+    struct wk_token_source source; /* train on a device that keeps it; else absent */
 };
 
 struct wk_qa_score {
@@ -31,12 +32,16 @@ bool wk_qa_known(const char *name);
  * INPUT: no such file, a vocabulary of another size, sequences too long. End it with wk_qa_close either way. */
 int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size,
                long long positions, struct hg_err *err);
-/* Batches on the device. */
+/* Stand in for data that nobody has read: sequences without end, for batches, and room for as many as the set can have of them. */
+void wk_qa_imagine(struct wk_qa *qa, const struct wk_config *c);
+/* Batches on the device, and the training's sequences where they stay there. */
 int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev,
                   struct hg_err *err);
 void wk_qa_batches_close(struct wk_qa *qa, struct wk_dev *dev);
 void wk_qa_close(struct wk_qa *qa);
 
+/* Put a batch of the training together; nobody waits for the device. */
+void wk_qa_gather(struct wk_qa *qa, const int32_t *ids, int rows, struct wk_dev *dev);
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
 /* Rows of its longest feature. */

@@ -442,6 +442,7 @@ int wk_train_count(const struct wk_train *t, const char *backend, enum wk_precis
     if (!k.dev)
         return -1;
     k.qa.batch = k.qa.test_batch = (struct wk_token_batch){ 0 };
+    k.qa.source = (struct wk_token_source){ 0 };
     if (open_model(&k, err) < 0)
         goto out;
     if (t->config->eval) /* evaluation adds up two numbers there */
@@ -467,8 +468,7 @@ static int imagine_data(struct wk_train *t, struct hg_err *err)
     long long n = slice ? 4000 : 60000, test_n = slice ? 1000 : 10000;
 
     if (t->kind->reads_tokens) {
-        t->qa.pad_to = (int)c->seq_len;
-        t->qa.train.n = t->qa.test.n = INT_MAX;
+        wk_qa_imagine(&t->qa, c);
         t->sampler.per_rank = INT_MAX;
         t->sampler.steps = (int)(SEQUENCES_MAX / c->batch_size / t->comm->world) + 1;
         return 0;

@@ -286,6 +286,29 @@ static void cpu_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span 
         to[i] = from[at[i]];
 }
 
+static void cpu_gather_tokens(struct wk_dev *dev, struct wk_span ids, struct wk_span types,
+                              const struct wk_packing *p, const struct wk_token_source *from)
+{
+    const int32_t *first = p->first.data, *tokens = p->tokens.data, *sample = p->sample.data;
+    const int32_t *words = from->tokens.data, *at = from->at.data, *second = from->second.data;
+    int32_t *id = ids.data, *type = types.data, *sequence = p->sequence.data;
+
+    (void)dev;
+    for (int s = 0; s < p->sequences; s++)
+        for (int row = first[s]; row < first[s + 1]; row++) {
+            int place = row - first[s];
+            bool token = place < tokens[s];
+
+            id[row] = token ? words[at[sample[s]] + place] : 0;
+            type[row] = token && place >= second[sample[s]];
+            sequence[row] = s;
+        }
+    for (int row = first[p->sequences]; row < p->rows; row++) {
+        id[row] = type[row] = 0;
+        sequence[row] = -1;
+    }
+}
+
 /* ---- LSTM ---- */
 
 static int groups_of(const struct cpu *c, const struct wk_lstm *s)
@@ -950,6 +973,7 @@ const struct wk_backend wk_backend_cpu = {
     .convert = wk_cpu_convert,
     .gather_u8 = cpu_gather_u8,
     .gather_i32 = cpu_gather_i32,
+    .gather_tokens = cpu_gather_tokens,
     .lstm_state = cpu_lstm_state,
     .lstm_forward = cpu_lstm_forward,
     .lstm_backward = cpu_lstm_backward,

@@ -293,7 +293,7 @@ static void set_options(struct wk_cuda *c, const struct wk_dev_options *options)
     c->dev.backend = &wk_backend_cuda;
     c->dev.threads = options->threads > 0 ? options->threads : 1;
     c->dev.precision = options->precision;
-    c->dev.rounds_rows = true;
+    c->dev.rounds_rows = c->dev.keeps_tokens = true;
     c->dev.working = options->precision == WK_MIXED_BF16   ? WK_BF16
                      : options->precision == WK_MIXED_FP16 ? WK_F16
                                                            : WK_REAL;

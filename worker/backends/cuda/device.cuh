@@ -59,20 +59,13 @@ static __device__ __forceinline__ unsigned char *wk_shared()
     return wk_shared_bytes;
 }
 #else
-template <typename F> static void wk_call(void *f)
-{
-    (*(F *)f)();
-}
-
 template <typename... P, typename... A>
 static inline int wk_launch(void (*kernel)(P...), dim3 grid, unsigned threads, size_t shared,
-                            wk_stream, A... args)
+                            wk_stream s, A... args)
 {
-    auto body = [&] { kernel(P(args)...); };
-
     if (grid.x == 0 || grid.y == 0 || grid.z == 0)
         return cudaSuccess;
-    return emu_launch("kernel", grid, dim3(threads), shared, wk_call<decltype(body)>, &body);
+    return emu_launch(s, grid, dim3(threads), shared, [=] { kernel(P(args)...); });
 }
 
 static inline unsigned char *wk_shared()

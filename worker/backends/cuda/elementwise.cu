@@ -393,15 +393,24 @@ template <typename T, typename W> struct add_bias_op {
     }
 };
 
+/* Logits are float beside biases of 16 bits: then the types are the other way round. */
 int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_type w,
                      const void *bias, int rows, int cols)
 {
+    size_t n = (size_t)rows * cols;
+    bool wide = wk_wide(cols, y, bias);
+
+    if (t == WK_CUDA_F32)
+        return wk_with_type(w, [&](auto b) {
+            typedef decltype(b) W;
+
+            return each(s, n, add_bias_op<float, W>{ (float *)y, (const W *)bias, cols, wide });
+        });
     return wk_with_types(t, w, [&](auto a, auto b) {
         typedef decltype(a) T;
         typedef decltype(b) W;
 
-        return each(s, (size_t)rows * cols,
-                    add_bias_op<T, W>{ (T *)y, (const W *)bias, cols, wk_wide(cols, y, bias) });
+        return each(s, n, add_bias_op<T, W>{ (T *)y, (const W *)bias, cols, wide });
     });
 }
 

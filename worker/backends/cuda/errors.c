@@ -24,7 +24,8 @@ enum {
     NOT_READY = 802,
     DRIVER_MISMATCH = 803,
     NO_COMPATIBILITY = 804,
-    NO_MPS = 807
+    NO_MPS = 807,
+    UNKNOWN = 999
 };
 
 const char *wk_cuda_driver_needed(int runtime)
@@ -38,6 +39,11 @@ const char *wk_cuda_driver_needed(int runtime)
         if (runtime >= table[i].runtime)
             return table[i].driver;
     return "newer";
+}
+
+static const char *what_of(const struct wk_cuda_trouble *t)
+{
+    return t->what ? t->what : "opening the device";
 }
 
 static int no_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
@@ -69,6 +75,22 @@ static int no_device(struct hg_err *err)
                             "CUDA_VISIBLE_DEVICES and `nvidia-smi -L` say what is there");
 }
 
+/* An error that says only that the driver no longer reaches the device: "fallen off the bus", a reset by somebody else. */
+static int lost(const struct wk_cuda_trouble *t, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_ENV, "%s (%s) does not answer any more, noticed by %s", t->device,
+               t->pci ? t->pci : "?", what_of(t));
+    return hg_err_hint(err, "the node's kernel log (`dmesg`) has the Xid (79: fallen off the bus); "
+                            "have the node drained, and run the cell again elsewhere");
+}
+
+static int no_memory(const struct wk_cuda_trouble *t, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_ENV, "no memory on %s for %s", t->device, what_of(t));
+    return hg_err_hint(err, "another process may hold it: `nvidia-smi` shows who; two ranks must "
+                            "not share a GPU");
+}
+
 static int busy(struct hg_err *err, const char *device)
 {
     hg_err_set(err, HG_E_ENV, "%s is busy, or in exclusive mode with another process on it",
@@ -97,7 +119,7 @@ static int no_kernels(const struct wk_cuda_trouble *t, struct hg_err *err)
 
 static int bug(const struct wk_cuda_trouble *t, struct hg_err *err)
 {
-    hg_err_set(err, HG_E_BUG, "a kernel failed on %s, noticed by %s: %s", t->device, t->what,
+    hg_err_set(err, HG_E_BUG, "a kernel failed on %s, noticed by %s: %s", t->device, what_of(t),
                t->name);
     return hg_err_hint(err,
                        "CUDA_LAUNCH_BLOCKING=1 names the op; the node's kernel log may have an "
@@ -112,7 +134,9 @@ static int explain_known(const struct wk_cuda_trouble *t, struct hg_err *err)
     case NO_DEVICE:
         return t->driver == 0 ? no_driver(t, err) : no_device(err);
     case UNAVAILABLE:
-        return busy(err, t->device);
+        return t->what ? lost(t, err) : busy(err, t->device);
+    case UNKNOWN:
+        return t->what ? lost(t, err) : 0;
     case NO_KERNELS:
         return no_kernels(t, err);
     case ECC:
@@ -123,7 +147,7 @@ static int explain_known(const struct wk_cuda_trouble *t, struct hg_err *err)
     case HARDWARE_STACK:
         return broken(t, err, t->name);
     case NO_MEMORY:
-        return hg_err_set(err, HG_E_ENV, "no memory on %s", t->device);
+        return no_memory(t, err);
     case NOT_READY:
         hg_err_set(err, HG_E_ENV, "the machine's GPUs are not ready");
         return hg_err_hint(err, "machines with NVSwitch need nvidia-fabricmanager to run");
@@ -153,9 +177,8 @@ int wk_cuda_explain(const struct wk_cuda_trouble *t, struct hg_err *err)
     struct wk_cuda_trouble known = *t;
 
     known.device = t->device ? t->device : "the GPU";
-    known.what = t->what ? t->what : "opening the device";
     if (explain_known(&known, err) == 0)
-        hg_err_set(err, HG_E_ENV, "%s: CUDA error %d (%s) on %s", known.what, t->code, t->name,
+        hg_err_set(err, HG_E_ENV, "%s: CUDA error %d (%s) on %s", what_of(t), t->code, t->name,
                    known.device);
     return -1;
 }

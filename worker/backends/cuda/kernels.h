@@ -59,7 +59,7 @@ int wk_cuda_convert(wk_stream s, enum wk_cuda_type to, void *y, enum wk_cuda_typ
 int wk_cuda_square_sum(wk_stream s, float *sum, enum wk_cuda_type t, const void *x, size_t n,
                        void *scratch);
 size_t wk_cuda_square_sum_scratch(size_t n);
-/* y (rows, cols) += bias (cols) */
+/* y (rows, cols) += bias (cols); y may be float beside a bias of 16 bits */
 int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_type w,
                      const void *bias, int rows, int cols);
 /* d_bias (cols) += column sums of d_y (rows, cols) */

@@ -82,6 +82,16 @@ static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
         wk_cuda_check(c, wk_cuda_add(c->stream, type_of(y), y.data, x.data, y.n), "add");
 }
 
+/* Elements of 4 bytes are moved as floats, whatever they are. */
+static void cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+
+    if (y.n)
+        wk_cuda_check(c, wk_cuda_convert(c->stream, type_of(x), y.data, type_of(x), x.data, y.n),
+                      "copy");
+}
+
 static void cuda_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
@@ -121,6 +131,18 @@ static void cuda_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span
 
     wk_cuda_check(c, wk_cuda_gather_i32(c->stream, y.data, values.data, index.data, n),
                   "gather_i32");
+}
+
+static void cuda_gather_tokens(struct wk_dev *dev, struct wk_span ids, struct wk_span types,
+                               const struct wk_packing *packing, const struct wk_token_source *from)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    struct wk_cuda_packing p = packing_of(packing);
+
+    wk_cuda_check(c,
+                  wk_cuda_gather_tokens(c->stream, ids.data, types.data, packing->sequence.data, &p,
+                                        from->tokens.data, from->at.data, from->second.data),
+                  "gather_tokens");
 }
 
 /* ---- LSTM ---- */
@@ -780,10 +802,12 @@ const struct wk_backend wk_backend_cuda = {
     .fill = cuda_fill,
     .scale = cuda_scale,
     .add = cuda_add,
+    .copy = cuda_copy,
     .square_sum = cuda_square_sum,
     .convert = cuda_convert,
     .gather_u8 = cuda_gather_u8,
     .gather_i32 = cuda_gather_i32,
+    .gather_tokens = cuda_gather_tokens,
     .lstm_state = cuda_lstm_state,
     .lstm_forward = cuda_lstm_forward,
     .lstm_backward = cuda_lstm_backward,
