@@ -47,7 +47,7 @@ struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err 
                      : options->precision == WK_MIXED_FP16 ? WK_F16
                                                            : WK_REAL;
     snprintf(c->dev.name, sizeof c->dev.name, "emulated GPU");
-    c->dev.rounds_rows = true;
+    c->dev.rounds_rows = c->dev.keeps_tokens = true;
     c->capability = 90;
     return &c->dev;
 }

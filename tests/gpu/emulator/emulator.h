@@ -12,7 +12,7 @@
  *   - mma and ldmatrix take and give the fragments of PTX (ISA, "Matrix fragments for mma.m16n8k8, m16n8k16"). A product is summed in
  *     double and rounded once; hardware rounds more often.
  *
- * One launch at a time, from one thread. */
+ * One launch at a time. With runtime.c in the program launches wait in their streams as on a device; else they happen at once. */
 #ifndef HG_TESTS_GPU_EMULATOR_H
 #define HG_TESTS_GPU_EMULATOR_H
 
@@ -22,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <vector>
 
 #ifdef __SANITIZE_ADDRESS__
@@ -405,8 +406,8 @@ static inline void emu_run_block()
 }
 
 /* Run body(context) for every thread of every block. */
-static inline int emu_launch(const char *kernel, dim3 grid, dim3 block, size_t shared_bytes,
-                             void (*body)(void *), void *context)
+static inline void emu_run(const char *kernel, dim3 grid, dim3 block, size_t shared_bytes,
+                           void (*body)(void *), void *context)
 {
     std::vector<uint64_t> order;
 
@@ -414,9 +415,6 @@ static inline int emu_launch(const char *kernel, dim3 grid, dim3 block, size_t s
     emu.grid = grid;
     emu.block = block;
     emu.threads = block.x * block.y * block.z;
-    if (emu.threads % EMU_LANES || emu.threads > 1024 || emu.threads == 0 || grid.y > 65535 ||
-        grid.z > 65535 || shared_bytes > 227 * 1024)
-        return cudaErrorInvalidValue;
     emu.random = emu.seed * 0x9e3779b97f4a7c15ULL + 1;
     while (emu.fibers.size() < emu.threads)
         emu.fibers.push_back(emu_fiber_make((unsigned)emu.fibers.size()));
@@ -439,7 +437,50 @@ static inline int emu_launch(const char *kernel, dim3 grid, dim3 block, size_t s
     }
     free(emu.shared);
     emu.shared = NULL;
-    return cudaSuccess;
+}
+
+/* One at a time, whichever thread asks. */
+inline std::mutex &emu_turn = *new std::mutex();
+
+template <typename F> struct emu_job {
+    dim3 grid, block;
+    size_t shared_bytes;
+    F body;
+
+    static void call(void *body)
+    {
+        (*static_cast<F *>(body))();
+    }
+    static int run(void *job)
+    {
+        std::lock_guard<std::mutex> turn(emu_turn);
+        emu_job *j = static_cast<emu_job *>(job);
+
+        emu_run("kernel", j->grid, j->block, j->shared_bytes, call, &j->body);
+        return cudaSuccess;
+    }
+    static void end(void *job)
+    {
+        delete static_cast<emu_job *>(job);
+    }
+};
+
+/* Of runtime.c, where the program has it: later, in the stream's order, or as a part of a graph. */
+extern "C" __attribute__((weak)) int emu_stream_launch(void *stream, int (*run)(void *), void *job,
+                                                       void (*end)(void *));
+
+template <typename F>
+static inline int emu_launch(void *stream, dim3 grid, dim3 block, size_t shared_bytes, F body)
+{
+    unsigned threads = block.x * block.y * block.z;
+    auto job = emu_job<F>{ grid, block, shared_bytes, body };
+
+    if (threads % EMU_LANES || threads > 1024 || threads == 0 || grid.y > 65535 || grid.z > 65535 ||
+        shared_bytes > 227 * 1024)
+        return cudaErrorInvalidValue;
+    if (emu_stream_launch && stream)
+        return emu_stream_launch(stream, job.run, new emu_job<F>(job), job.end);
+    return job.run(&job);
 }
 
 /* ---- Numbers ---- */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libnccl on the CPU for the played runtime: ranks are threads or processes of this machine, which share a file in memory that the
+ * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks. */
+#include <fcntl.h>
+#include <nccl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "backends/half.h"
+#include "gpu/emulator/runtime.h"
+
+#define RANKS 8
+#define SLOT ((size_t)64 << 10)
+
+struct shared {
+    pthread_barrier_t barrier;
+    _Atomic int ready;
+    char slots[RANKS][SLOT];
+};
+
+struct ncclComm {
+    struct shared *shared;
+    char path[128];
+    int rank, world;
+};
+
+enum what { ALL_REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, REDUCE, SEND, RECEIVE };
+
+struct job {
+    struct ncclComm *comm;
+    enum what what;
+    const char *from;
+    char *to;
+    size_t n;
+    ncclDataType_t type;
+    int peer;
+};
+
+static size_t size_of(ncclDataType_t t)
+{
+    return t == ncclFloat64 ? 8 : t == ncclFloat32 ? 4 : t == ncclBfloat16 ? 2 : 1;
+}
+
+static void meet(struct ncclComm *c)
+{
+    pthread_barrier_wait(&c->shared->barrier);
+}
+
+/* The sum of all ranks' slots. */
+static void sum_up(const struct ncclComm *c, char *to, size_t bytes, ncclDataType_t type)
+{
+    for (size_t i = 0; i < bytes / size_of(type); i++) {
+        double sum = 0;
+
+        for (int k = 0; k < c->world; k++) {
+            const char *slot = c->shared->slots[k];
+
+            sum += type == ncclFloat64 ? ((const double *)(const void *)slot)[i]
+                   : type == ncclFloat32
+                       ? (double)((const float *)(const void *)slot)[i]
+                       : (double)wk_bf16_decode(((const uint16_t *)(const void *)slot)[i]);
+        }
+        if (type == ncclFloat64)
+            ((double *)(void *)to)[i] = sum;
+        else if (type == ncclFloat32)
+            ((float *)(void *)to)[i] = (float)sum;
+        else
+            ((uint16_t *)(void *)to)[i] = wk_bf16_encode((float)sum);
+    }
+}
+
+/* One piece of `bytes` from each rank; `at` is its place in the whole. */
+static void run_piece(const struct job *j, size_t at, size_t bytes)
+{
+    struct ncclComm *c = j->comm;
+    size_t each = j->n * size_of(j->type);
+
+    if (j->what == REDUCE_SCATTER) {
+        for (int part = 0; part < c->world; part++) {
+            memcpy(c->shared->slots[c->rank], j->from + (size_t)part * each + at, bytes);
+            meet(c);
+            if (part == c->rank)
+                sum_up(c, j->to + at, bytes, j->type);
+            meet(c);
+        }
+        return;
+    }
+    memcpy(c->shared->slots[c->rank], j->from + at, bytes);
+    meet(c);
+    if (j->what == ALL_REDUCE || (j->what == REDUCE && c->rank == 0))
+        sum_up(c, j->to + at, bytes, j->type);
+    else if (j->what == BROADCAST)
+        memcpy(j->to + at, c->shared->slots[0], bytes);
+    for (int k = 0; j->what == ALL_GATHER && k < c->world; k++)
+        memcpy(j->to + (size_t)k * each + at, c->shared->slots[k], bytes);
+    meet(c);
+}
+
+static int run(void *job)
+{
+    const struct job *j = job;
+    size_t bytes = j->n * size_of(j->type);
+
+    for (size_t at = 0; at < bytes; at += SLOT)
+        run_piece(j, at, bytes - at < SLOT ? bytes - at : SLOT);
+    return 0;
+}
+
+static ncclResult_t start(const struct job *wanted, cudaStream_t stream)
+{
+    struct job *j = malloc(sizeof *j);
+
+    *j = *wanted;
+    return emu_stream_launch(stream, run, j, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+/* ---- Communicators ---- */
+
+ncclResult_t ncclGetVersion(int *version)
+{
+    *version = NCCL_VERSION_CODE;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    static _Atomic int number;
+
+    memset(id, 0, sizeof *id);
+    snprintf(id->internal, sizeof id->internal, "/hpcgrid-played-%d-%d", (int)getpid(), ++number);
+    return ncclSuccess;
+}
+
+static struct shared *open_shared(const char *name, int rank, int world)
+{
+    int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
+    struct shared *s = MAP_FAILED;
+    pthread_barrierattr_t a;
+
+    if (fd >= 0 && ftruncate(fd, sizeof *s) == 0)
+        s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    if (s == MAP_FAILED)
+        return NULL;
+    if (rank == 0) {
+        pthread_barrierattr_init(&a);
+        pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+        pthread_barrier_init(&s->barrier, &a, (unsigned)world);
+        s->ready = 1;
+    }
+    while (!s->ready)
+        usleep(1000);
+    return s;
+}
+
+ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId id, int rank)
+{
+    struct ncclComm *c = calloc(1, sizeof *c);
+
+    c->rank = rank;
+    c->world = world;
+    snprintf(c->path, sizeof c->path, "%s", id.internal);
+    c->shared = world <= RANKS ? open_shared(c->path, rank, world) : NULL;
+    if (!c->shared)
+        return ncclSystemError;
+    meet(c);
+    if (rank == 0)
+        shm_unlink(c->path);
+    *comm = c;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommDestroy(ncclComm_t c)
+{
+    munmap(c->shared, sizeof *c->shared);
+    free(c);
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t c)
+{
+    (void)c;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *code)
+{
+    (void)c;
+    *code = ncclSuccess;
+    return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t code)
+{
+    return code == ncclSuccess ? "no error" : "played error";
+}
+
+const char *ncclGetLastError(ncclComm_t c)
+{
+    (void)c;
+    return "";
+}
+
+/* ---- Collectives ---- */
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t n, ncclDataType_t type,
+                           ncclRedOp_t op, ncclComm_t c, cudaStream_t s)
+{
+    const struct job j = { c, ALL_REDUCE, from, to, n, type, 0 };
+
+    (void)op;
+    return start(&j, s);
+}
+
+ncclResult_t ncclBroadcast(const void *from, void *to, size_t n, ncclDataType_t type, int root,
+                           ncclComm_t c, cudaStream_t s)
+{
+    const struct job j = { c, BROADCAST, from, to, n, type, root };
+
+    return start(&j, s);
+}
+
+ncclResult_t ncclAllGather(const void *from, void *to, size_t n, ncclDataType_t type, ncclComm_t c,
+                           cudaStream_t s)
+{
+    const struct job j = { c, ALL_GATHER, from, to, n, type, 0 };
+
+    return start(&j, s);
+}
+
+ncclResult_t ncclReduceScatter(const void *from, void *to, size_t n, ncclDataType_t type,
+                               ncclRedOp_t op, ncclComm_t c, cudaStream_t s)
+{
+    const struct job j = { c, REDUCE_SCATTER, from, to, n, type, 0 };
+
+    (void)op;
+    return start(&j, s);
+}
+
+ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t type, ncclRedOp_t op,
+                        int root, ncclComm_t c, cudaStream_t s)
+{
+    const struct job j = { c, REDUCE, from, to, n, type, root };
+
+    (void)op;
+    return start(&j, s);
+}
+
+/* ---- Sending: a group of sends and receives between rank 0 and the others, as one piece of work ---- */
+
+static _Thread_local struct group {
+    struct job jobs[2 * RANKS];
+    int n;
+    cudaStream_t stream;
+} group;
+
+/* One pair after the other: every rank goes through all of them. */
+static int run_group(void *job)
+{
+    const struct group *g = job;
+    struct ncclComm *c = g->jobs[0].comm;
+    size_t bytes = g->jobs[0].n * size_of(g->jobs[0].type);
+
+    for (int from = 0; from < c->world; from++)
+        for (int to = 0; to < c->world; to++)
+            for (size_t at = 0; at < bytes; at += SLOT) {
+                size_t n = bytes - at < SLOT ? bytes - at : SLOT;
+
+                for (int i = 0; i < g->n; i++)
+                    if (g->jobs[i].what == SEND && c->rank == from && g->jobs[i].peer == to)
+                        memcpy(c->shared->slots[from], g->jobs[i].from + at, n);
+                meet(c);
+                for (int i = 0; i < g->n; i++)
+                    if (g->jobs[i].what == RECEIVE && c->rank == to && g->jobs[i].peer == from)
+                        memcpy(g->jobs[i].to + at, c->shared->slots[from], n);
+                meet(c);
+            }
+    return 0;
+}
+
+ncclResult_t ncclGroupStart(void);
+ncclResult_t ncclGroupEnd(void);
+
+ncclResult_t ncclGroupStart(void)
+{
+    group.n = 0;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    struct group *g = malloc(sizeof *g);
+
+    *g = group;
+    return emu_stream_launch(group.stream, run_group, g, free) == 0 ? ncclSuccess
+                                                                    : ncclUnhandledCudaError;
+}
+
+static ncclResult_t add(const struct job *j, cudaStream_t s)
+{
+    group.stream = s;
+    group.jobs[group.n++] = *j;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
+                      cudaStream_t s)
+{
+    const struct job j = { c, SEND, from, NULL, n, type, peer };
+
+    return add(&j, s);
+}
+
+ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
+                      cudaStream_t s)
+{
+    const struct job j = { c, RECEIVE, NULL, to, n, type, peer };
+
+    return add(&j, s);
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the played libraries and kernels ask of the played runtime (runtime.c). */
+#ifndef HG_TESTS_GPU_RUNTIME_H
+#define HG_TESTS_GPU_RUNTIME_H
+
+/* Put run(job) behind the stream's work, or into the graph that it captures, where it may run any number of times; then end(job), once.
+ * Returns the device's error, 0 for none. */
+int emu_stream_launch(void *stream, int (*run)(void *job), void *job, void (*end)(void *job));
+
+#endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env bats
+# hpcgrid-worker with the whole cuda backend, on a played GPU: runtime, cuBLASLt and NCCL are those of gpu/emulator. Work of a stream is done
+# as late as can be, so that whoever forgets to wait shows.
+
+setup() {
+    worker="$HPCGRID_BUILD/tests/hpcgrid-worker-emulated"
+    cd "$BATS_TEST_TMPDIR"
+    export LD_LIBRARY_PATH="$HPCGRID_BUILD/tests/played" HPCGRID_CACHE="$BATS_FILE_TMPDIR"
+    export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+    export ASAN_OPTIONS=detect_leaks=0
+    unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS CUDA_VISIBLE_DEVICES
+    bert='"model": "bert-tiny", "layers": 1, "vocab_size": 500, "dataset": "synthetic", "samples": 64, "seq_len": 32, "lr": 1e-4,
+        "lengths": "normal", "length_mean": 20, "length_sd": 6, "length_min": 8, "eval": false'
+    rnn='"model": "rnn", "dataset": "mnist-slice", "lr": 1, "batch_size": 8, "eval": false'
+    gpu='"backend": "cuda"'
+}
+
+# train NAME CONFIG [WORDS]: the result is in NAME.json
+train() {
+    name=$1
+    echo "$2" >"$name.cell"
+    shift 2
+    "$@" "$worker" train --config "$name.cell" --result "$name.json"
+}
+
+# near A B BOUND: how far the losses are from each other, relative
+near() {
+    jq -e -n --slurpfile a "$1.json" --slurpfile b "$2.json" --argjson bound "$3" '
+        [$a[0].loss.loss, $b[0].loss.loss] | (.[0] | length) > 0 and (.[0] | length) == (.[1] | length)
+        and (transpose | all((.[0] - .[1] | fabs) <= $bound * (.[0] | fabs)))'
+}
+
+same() {
+    cmp <(jq -c .loss.loss "$1.json") <(jq -c .loss.loss "$2.json")
+}
+
+@test "losses are the CPU's, and the same bits with graphs and without" {
+    for precision in fp32 bf16 fp16; do
+        own='"steps": 4, "batch_size": 2, "padding": "max_length", "precision": "'$precision'"'
+        train cpu "{$bert, $own}"
+        EMU_TELL=told train graphs "{$gpu, $bert, $own}"
+        [[ "$(<told)" == *"graphs 3" ]] # once as it is, then recorded, then twice more
+        HPCGRID_NO_GRAPHS=1 EMU_TELL=told train plain "{$gpu, $bert, $own}"
+        [[ "$(<told)" == *"graphs 0" ]]
+        near cpu graphs 0.002
+        same graphs plain
+    done
+    train cpu "{$rnn, \"steps\": 4}"
+    train gpu "{$gpu, $rnn, \"steps\": 4}"
+    near cpu gpu 1e-5
+    jq -e '.memory as $m | .memory_expected | to_entries | all(.value == $m[.key])' graphs.json
+    jq -e '.memory.data > 64 * 8 * 4' graphs.json # the sequences lie on the device
+}
+
+@test "a step waits for nothing" {
+    for model in "$gpu, $bert, \"batch_size\": 2" "$gpu, $rnn"; do
+        train first "{$model, \"steps\": 5}" # looks for algorithms, and waits for their times
+        EMU_TELL=short train short "{$model, \"steps\": 2}"
+        EMU_TELL=long train long "{$model, \"steps\": 5}"
+        [ "$(cut -d' ' -f2 short)" = "$(cut -d' ' -f2 long)" ]
+    done
+}
+
+@test "ranks over NCCL train as one, whatever the strategy" {
+    export HPCGRID_SHARE_GPU=1
+    train alone "{$gpu, $bert, \"steps\": 3, \"batch_size\": 4}"
+    for strategy in ddp deepspeed fsdp; do
+        train two "{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"$strategy\", \"variant\": \"framework\"}" \
+            mpirun --oversubscribe --allow-run-as-root -n 2
+        near alone two 1e-5
+        jq -e '.comm | [.[] | select(.calls? != null)] | all(.ring_bytes == .expected_bytes)' two.json
+    done
+    EMU_DEVICES=2 train two "{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
+    near alone two 1e-5
+}
+
+# refused CODE MESSAGE HINT SETTING...
+refused() {
+    code=$1 message=$2 hint=$3
+    shift 3
+    run train r "{$gpu, $bert, \"steps\": 2, \"batch_size\": 2}" env "$@"
+    [ "$status" -eq "$code" ]
+    jq -e --arg message "$message" --arg hint "$hint" \
+        '.status == "failed" and (.error.message | contains($message)) and (.error.hint | contains($hint))' r.json
+}
+
+@test "what is wrong with a machine is said, with what helps" {
+    refused 4 "no NVIDIA driver is loaded" "580 or newer" EMU_DRIVER=0
+    refused 4 "can do CUDA 12.2, this program needs CUDA" "driver 580 or newer is needed" EMU_DRIVER=12020
+    refused 4 "shows this process no GPU" "gpus_per_node" CUDA_VISIBLE_DEVICES=
+    refused 4 "is busy, or in exclusive mode" "nvidia-smi" EMU_OPEN=46
+    refused 4 "is in prohibited mode" "nvidia-smi -c DEFAULT" EMU_MODE=2
+    refused 4 "batch_size 2 takes about" "sample fits" EMU_MEMORY=36000000
+    refused 4 "an ECC error that cannot be corrected" "Xid" EMU_FAIL=214@60
+    refused 4 "does not answer any more" "Xid" EMU_FAIL=46@60
+    refused 5 "a kernel failed on emulated GPU" "CUDA_LAUNCH_BLOCKING=1" EMU_FAIL=700@60
+    refused 4 "which needs 7.5" "Turing" EMU_CAPABILITY=70
+}
+
+@test "fp16 that leaves its range ends with a result that says so" {
+    train r "{$gpu, ${bert/1e-4/1000000}, \"steps\": 4, \"batch_size\": 2, \"precision\": \"fp16\"}"
+    jq -e '.diverged == true' r.json
+}
