@@ -159,14 +159,40 @@ static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size
     return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
 }
 
+/* Where the largest parameter lies among all elements: that one has to lie well. */
+static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strategy *s)
+{
+    size_t most = 0, found = 0;
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        const struct wk_place *at = &p->shards.places[i];
+
+        if (wk_param_n(&s->model->params[i]) <= most)
+            continue;
+        most = wk_param_n(&s->model->params[i]);
+        found = p->shards.groups[at->group].at + at->at;
+    }
+    return found;
+}
+
+/* All elements, or this rank's of them where they are cut. */
+static int alloc_flat(struct sharded *d, struct wk_strategy *s, enum wk_mem mem, enum wk_type type,
+                      bool cut, struct wk_span *out, struct hg_err *err)
+{
+    const struct wk_sharded_plan *p = &d->plan;
+
+    return cut ? alloc(s, mem, type, p->shards.shard, out, err)
+               : wk_dev_alloc_placed(s->dev, mem, type, p->shards.padded, largest_at(p, s), out,
+                                     err);
+}
+
 static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     const struct wk_sharded_plan *p = &d->plan;
     enum wk_type type = s->dev->working;
     size_t shard = p->shards.shard;
 
-    if (alloc(s, values_class(), type, p->how.values ? shard : p->shards.padded, &d->values, err) <
-            0 ||
+    if (alloc_flat(d, s, values_class(), type, p->how.values, &d->values, err) < 0 ||
         alloc(s, values_class(), type, p->whole_n, &d->whole, err) < 0 ||
         alloc(s, values_class(), type, p->kept_n, &d->kept, err) < 0 ||
         pool_open(&d->value_pool, values_class(), type, p->value_slot, p->value_slots, s, err) < 0)
@@ -179,9 +205,8 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
 static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     const struct wk_sharded_plan *p = &d->plan;
-    size_t n = p->how.gradients ? p->shards.shard : p->shards.padded;
 
-    if (alloc(s, WK_MEM_GRADIENTS, WK_REAL, n, &d->gradients, err) < 0 ||
+    if (alloc_flat(d, s, WK_MEM_GRADIENTS, WK_REAL, p->how.gradients, &d->gradients, err) < 0 ||
         alloc(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, &d->alone, err) < 0 ||
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)

@@ -122,7 +122,8 @@ void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
         }
         return NULL;
     }
-    /* Launches that use the old one are queued before those that can get it next. */
+    /* Launches that use the old one are queued before those that can get it next; graphs that use it would be launched after them. */
+    wk_graphs_clear(&own->graphs);
     wk_cache_give(&own->cache, own->scratch);
     wk_dev_book(&c->dev, WK_MEM_WORKSPACE, (ptrdiff_t)bytes - (ptrdiff_t)own->scratch_asked);
     own->scratch_asked = bytes;
