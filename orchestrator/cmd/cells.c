@@ -21,8 +21,7 @@ void hg_cmd_show_skips(const struct hg_plan *plan)
         fprintf(stderr, "warning: cell %s is skipped: %s\n", plan->skips.items[i].id,
                 plan->skips.items[i].why);
     if (plan->skips.n > shown)
-        fprintf(stderr, "warning: %zu more cells are skipped for want of memory\n",
-                plan->skips.n - shown);
+        fprintf(stderr, "warning: %zu more cells are skipped\n", plan->skips.n - shown);
 }
 
 const char *hg_cmd_fate_word(enum hg_cell_fate fate)

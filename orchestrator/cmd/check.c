@@ -65,11 +65,10 @@ static int look_at_memory(const struct hg_matrix *m, struct hg_errs *errs)
               : -1;
 
     if (f.skipped > SKIPS_SHOWN)
-        fprintf(stderr, "warning: %zu more cells would be skipped for want of memory\n",
-                f.skipped - SKIPS_SHOWN);
+        fprintf(stderr, "warning: %zu more cells would be skipped\n", f.skipped - SKIPS_SHOWN);
     if (rc == 0 && f.skipped && !f.fitting)
         rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
-                        "nothing is left to run: no cell fits its device");
+                        "nothing is left to run: every cell is skipped");
     hg_fit_free(f.fit);
     return rc;
 }

@@ -41,7 +41,7 @@ struct hg_finisher {
     jv hw_json;
     bool hw_backend; /* the worker has its backend, or the cells say which to use */
     const struct hg_hardware *without_backend;
-    int backend;            /* column of the parameter, -1: none */
+    int backend, devices;   /* columns of the parameters backend and dp_devices, -1: none */
     hg_value strategy_name; /* looked up last */
     const struct hg_strategy *strategy;
     struct hg_buf why;
@@ -142,6 +142,7 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
     f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
     f->hardware = f->strategy_name = UNKNOWN;
     f->backend = hg_grid_column(f->g, "backend");
+    f->devices = hg_grid_column(f->g, "dp_devices");
     f->hw_json = jv_null();
     hg_exprs_describe(f->g->exprs, describe_now, f);
     if (make_columns(f) < 0 || make_memos(f) < 0 ||
@@ -708,6 +709,10 @@ static bool wrong_for_strategy(struct hg_finisher *f, const hg_value *values)
         return true;
     if (wrong_option(f, values))
         return true;
+    if (f->devices >= 0 && gpus_per_node > 0 && hg_value_number(values[f->devices]) > gpus_per_node)
+        return because(f, "%.0f devices asked, the cell has %.0f GPU%s per node",
+                       hg_value_number(values[f->devices]), gpus_per_node,
+                       gpus_per_node > 1 ? "s" : "");
     if (s->max_tasks == 1 || gpus_per_node <= 0 || per_node == gpus_per_node)
         return false;
     return because(f, "strategy %s runs one task per GPU, %.0f tasks and %.0f GPUs per node asked",

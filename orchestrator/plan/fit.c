@@ -13,6 +13,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "model/cell.h"
+#include "model/keys.h"
 #include "plan/preflight.h"
 
 #define COMBINATIONS_MAX 4096
@@ -25,6 +26,7 @@ struct hg_fit {
     json_t *cells;   /* array: what the worker is asked */
     json_t *places;  /* text of such a cell: its place in the arrays */
     json_t *answers; /* array */
+    bool measured;   /* a cell's room is known: not to be able to ask is worth a warning */
     struct hg_buf why;
 };
 
@@ -108,14 +110,31 @@ static int add_combination(struct hg_fit *f, const json_t *members)
     return rc;
 }
 
+/* Ranks that each need something of what the cell has only so much of. */
+static bool shares_little(const json_t *members)
+{
+    const char *strategy = json_string_value(json_object_get(members, "strategy"));
+    json_int_t tasks = json_integer_value(json_object_get(members, "nodes")) *
+                       json_integer_value(json_object_get(members, "tasks_per_node"));
+
+    if (json_object_get(members, "samples"))
+        return true;
+    return tasks > 1 && strategy && hg_strategy_has_option(strategy, "checkpoint_shards");
+}
+
 static int visit(const struct hg_cell *cell, void *context)
 {
     struct hg_fit *f = context;
     struct hg_err err = HG_ERR_INIT;
+    bool measured;
     int match;
 
-    if (cell->fate != HG_CELL_RUNS || room_of(f, cell->members) <= 0)
+    if (cell->fate != HG_CELL_RUNS)
         return 0;
+    measured = room_of(f, cell->members) > 0;
+    if (!measured && !shares_little(cell->members))
+        return 0;
+    f->measured |= measured;
     match = hg_selector_match(f->select, cell->id, cell->members, &err);
     if (match <= 0)
         return hg_errs_add(f->errs, &err);
@@ -144,13 +163,13 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
     struct hg_err err = HG_ERR_INIT;
     int status = 0;
 
-    if (hg_proc_capture(argv, LIMIT_S, &out, &said, &status, &err) < 0)
+    if (hg_proc_capture(argv, LIMIT_S, &out, &said, &status, &err) == 0 && status == 0)
+        read_answers(f, hg_buf_str(&out));
+    else if (f->measured && err.code)
         hg_warn("memory is not looked at: %s", err.text);
-    else if (status)
+    else if (f->measured)
         hg_warn("memory is not looked at: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
                 hg_buf_str(&said));
-    else
-        read_answers(f, hg_buf_str(&out));
     hg_buf_done(&out);
     hg_buf_done(&said);
 }
@@ -276,7 +295,7 @@ static void explain(struct hg_fit *f, const json_t *answer, const char *hardware
 const char *hg_fit_why(struct hg_fit *f, const json_t *members)
 {
     double room = f ? room_of(f, members) : 0, total;
-    const json_t *answer = room > 0 ? answer_for(f, members) : NULL;
+    const json_t *answer = f && json_array_size(f->answers) ? answer_for(f, members) : NULL;
 
     if (!answer)
         return "";
@@ -284,7 +303,7 @@ const char *hg_fit_why(struct hg_fit *f, const json_t *members)
     hg_buf_clear(&f->why);
     if (json_object_get(answer, "error")) /* it would fail so on the node */
         hg_buf_puts(&f->why, json_string_value(json_object_get(answer, "error")));
-    else if (total > room)
+    else if (room > 0 && total > room)
         explain(f, answer, hardware_of(f, members)->name, total, room);
     return hg_buf_str(&f->why);
 }

@@ -7,7 +7,8 @@
 #include "model/select.h"
 
 /* Which cells would hold more than their device has, or be refused. hpcgrid-worker predicts it, without the data: sequences are taken as
- * long as they may be. Looked at are cells of hpcgrid-worker on hardware whose site entry has `device_mem`. */
+ * long as they may be. Looked at are cells of hpcgrid-worker on hardware whose site entry has `device_mem`; elsewhere those whose ranks
+ * share out what may be too little: strategies that shard, and cells with a number of samples. */
 struct hg_fit;
 
 /* Ask hpcgrid-worker about the cells that select picks (NULL: all), once for all. Where there is no hpcgrid-worker to ask, that

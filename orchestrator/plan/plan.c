@@ -313,7 +313,7 @@ static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
         hg_err_set(hg_errs_next(errs), HG_E_INPUT, "cell %s: %s", plan->skips.items[i].id,
                    plan->skips.items[i].why);
     return hg_err_set(hg_errs_next(errs), HG_E_INPUT,
-                      "nothing is left to run: no cell fits its device");
+                      "nothing is left to run: every cell is skipped");
 }
 
 static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_errs *errs)

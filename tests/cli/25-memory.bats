@@ -43,7 +43,7 @@ large='"model": "bert-large", "dataset": "squad-slice", "batch_size": 1'
         echo "$output"
         [ "$status" -eq 3 ]
         [[ "$output" == *"no strategy would fit: a smaller batch_size or model"* ]]
-        [[ "$output" == *"error: nothing is left to run: no cell fits its device"* ]]
+        [[ "$output" == *"error: nothing is left to run: every cell is skipped"* ]]
     done
 }
 
@@ -92,4 +92,40 @@ large='"model": "bert-large", "dataset": "squad-slice", "batch_size": 1'
     echo "$output"
     [ "$status" -eq 0 ]
     [[ "$output" == *'is skipped: strategy fsdp cannot cut the 2538 values of unit "head" for 3000 ranks'* ]]
+}
+
+# refused WORDS: the only cell is skipped for that reason, in every command that makes cells or plans, and nothing is left
+refused() {
+    for command in plan "check --no-data-check"; do
+        run "$hpcgrid" $command m.json
+        echo "$command: $status $output"
+        [ "$status" -eq 3 ]
+        [[ "$output" == *"$1"* && "$output" == *"nothing is left to run"* ]]
+    done
+}
+
+@test "a cell that its ranks, devices or options make impossible is skipped with the reason, and none left is exit code 3" {
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp"' '{"nodes": [2]}'
+    refused "strategy dp runs on at most 1 node, 2 asked"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp"' '{"tasks_per_node": [2]}'
+    refused "strategy dp runs on at most 1 task, 2 asked"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp", "dp_devices": 3' '{"gpus_per_node": [2]}'
+    refused "3 devices asked, the cell has 2 GPUs per node"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "ddp"' '{"gpus_per_node": [8]}'
+    refused "8 GPUs per node asked, x has 4"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "checkpoint_shards": true' '{"strategy": ["ddp"]}'
+    refused "strategy ddp has no checkpoint_shards, that is an option of fsdp, deepspeed"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "deepspeed"' '{"nodes": [3000]}'
+    refused 'strategy deepspeed cannot cut the 2538 values of unit "head" for 3000 ranks'
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "ddp", "samples": 260, "nodes": 2' '{"gpus_per_node": [2]}'
+    refused "the last batch of an epoch would hold 1 sample a rank (260 samples, 4 ranks, batch 64)"
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "bucket_cap_mib": 3' '{"strategy": ["ddp"]}'
+    run "$hpcgrid" plan m.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *'"bucket_cap_mib"'*'did you mean "bucket_cap_mb"?'* ]]
+    # where nobody can be asked, these are the node's to refuse
+    matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "fsdp"' '{"nodes": [3000]}'
+    HPCGRID_WORKER=/nowhere/hpcgrid-worker run "$hpcgrid" plan m.json
+    [ "$status" -eq 0 ]
+    [[ "$output" != *"not looked at"* ]]
 }

@@ -51,7 +51,7 @@ bool wk_strategy_has_option(const char *strategy, const char *parameter)
     return !wk_strategy_is_option(parameter);
 }
 
-static const struct wk_strategy_limits *find_limits(const char *name)
+const struct wk_strategy_limits *wk_strategy_find(const char *name)
 {
     for (size_t i = 0; i < N_LIMITS; i++)
         if (strcmp(wk_strategy_limits[i].name, name) == 0)
@@ -71,7 +71,7 @@ static void unknown_strategy(const char *name, struct hg_err *err)
 
 const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err)
 {
-    const struct wk_strategy_limits *limits = find_limits(name);
+    const struct wk_strategy_limits *limits = wk_strategy_find(name);
 
     if (!limits) {
         unknown_strategy(name, err);

@@ -136,6 +136,9 @@ struct wk_strategy_option {
 };
 extern const struct wk_strategy_option wk_strategy_option_list[];
 
+/* NULL: no strategy of that name. */
+const struct wk_strategy_limits *wk_strategy_find(const char *name);
+
 /* Can a cell with that strategy have that parameter? Everybody's and unknown ones: yes. */
 bool wk_strategy_has_option(const char *strategy, const char *parameter);
 

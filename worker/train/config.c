@@ -318,6 +318,39 @@ static void check_options(const struct wk_config *c, const struct hg_json_doc *d
     }
 }
 
+/* More of something than the strategy can use. */
+static void check_limit(const struct hg_json_doc *doc, const char *key, const char *strategy,
+                        long long n, int limit, const char *what, struct hg_errs *errs)
+{
+    char pointer[64];
+
+    if (!limit || n <= limit)
+        return;
+    snprintf(pointer, sizeof pointer, "/%s", key);
+    hg_json_error(doc, pointer, errs, "strategy %s runs on at most %d %s%s, %lld asked", strategy,
+                  limit, what, limit == 1 ? "" : "s", n);
+}
+
+/* What the cell says of where it runs, before anybody is asked for it. */
+static void check_limits(const struct wk_config *c, const struct hg_json_doc *doc,
+                         struct hg_errs *errs)
+{
+    const struct wk_strategy_limits *limits = wk_strategy_find(c->strategy);
+    long long nodes = c->nodes ? c->nodes : 1, tasks = nodes * c->tasks_per_node;
+    long long gpus = json_integer_value(json_object_get(doc->root, "gpus_per_node"));
+
+    if (!limits)
+        return;
+    check_limit(doc, "nodes", limits->name, nodes, limits->max_nodes, "node", errs);
+    check_limit(doc, "tasks_per_node", limits->name, tasks, limits->max_tasks, "task", errs);
+    check_limit(doc, "gpus_per_node", limits->name, nodes * gpus, limits->max_devices, "device",
+                errs);
+    if (gpus > 0 && c->dp_devices > gpus)
+        hg_json_error(doc, "/dp_devices", errs,
+                      "%lld devices asked, the cell has %lld GPU%s a node", c->dp_devices, gpus,
+                      gpus == 1 ? "" : "s");
+}
+
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
@@ -351,6 +384,7 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     check_words(c, doc, errs);
     check_foreign(bert, doc, errs);
     check_options(c, doc, errs);
+    check_limits(c, doc, errs);
     choose_options(c, doc->root);
     if (bert)
         check_lengths(c, doc, errs);

@@ -75,7 +75,7 @@ static int wrong_nodes(const struct wk_place *places, int world, const struct wk
 static int check_nodes(const struct wk_place *places, int world, const struct wk_config *c,
                        struct hg_err *err)
 {
-    if (!c->nodes || !c->tasks_per_node)
+    if (!c->nodes || !c->tasks_per_node || wk_config_devices(c) > 1) /* dp: one task, checked */
         return 0;
     if (count_nodes(places, world) != c->nodes)
         return wrong_nodes(places, world, c, err);
@@ -117,8 +117,7 @@ struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev
     }
     fill_own(&places[comm->rank], comm, dev);
     if (wk_comm_gather(comm, places, sizeof *places, err) == 0 &&
-        (comm->kind == &wk_comm_threads || /* devices of one task */
-         wk_places_check(places, comm->world, c, err) == 0))
+        wk_places_check(places, comm->world, c, err) == 0)
         return places;
     free(places);
     return NULL;

@@ -483,11 +483,19 @@ static int imagine_data(struct wk_train *t, struct hg_err *err)
                            (int)c->batch_size, 0, err);
 }
 
+/* Is their number known before anybody has read them? */
+static bool knows_samples(const struct wk_train *t)
+{
+    return !t->kind->reads_tokens && (t->config->samples || strstr(t->config->dataset, "-slice"));
+}
+
 int wk_train_plan(struct wk_train *t, const struct wk_config *c, struct wk_comm *comm,
                   bool read_data, struct hg_err *err)
 {
     *t = (struct wk_train){ .config = c, .comm = comm };
-    return choose(t, err) < 0 || (read_data ? open_data : imagine_data)(t, err) < 0 ? -1 : 0;
+    if (choose(t, err) < 0 || (read_data ? open_data : imagine_data)(t, err) < 0)
+        return -1;
+    return read_data || knows_samples(t) ? check_last_batch(t, err) : 0;
 }
 
 /* ---- Accounts ---- */
