@@ -193,6 +193,50 @@ static int same_bits(struct wk_comm *comm, void *context, struct hg_err *err)
     return rc;
 }
 
+/* Where the results of a sum lie for this rank: its part, or the whole. */
+static bool same_sum(const struct wk_comm *comm, enum wk_coll coll, const wk_real *want,
+                     const wk_real *whole, const wk_real *part, size_t n)
+{
+    size_t n_part = n / (size_t)comm->world;
+
+    if (coll == WK_COLL_REDUCE_SCATTER)
+        return memcmp(part, want + n_part * (size_t)comm->rank, n_part * sizeof *part) == 0;
+    return memcmp(whole, want, n * sizeof *whole) == 0;
+}
+
+/* A transport of devices that sums on the host gives the bits of one that works in host memory. */
+static int host_sums(struct wk_comm *comm, void *context, struct hg_err *err)
+{
+    static const enum wk_coll colls[] = { WK_COLL_ALL_REDUCE, WK_COLL_REDUCE_SCATTER,
+                                          WK_COLL_REDUCE };
+    enum { PART = 1001 };
+    size_t n = PART * (size_t)comm->world;
+    struct wk_dev *dev = open_cpu(1);
+    wk_real *want = malloc(n * sizeof *want), *whole = malloc(n * sizeof *whole), part[PART];
+    struct wk_comm_op op = { .device = true, .whole = whole, .part = part, .n = n };
+    int rc = 0;
+
+    (void)context;
+    comm->dev = dev;
+    for (size_t c = 0; c < N_OF(colls) && rc == 0; c++) {
+        op.coll = colls[c];
+        for (size_t i = 0; i < n; i++)
+            want[i] = whole[i] = noise((uint32_t)comm->rank, i);
+        if (wk_comm_run(comm, WK_PLANE_TRAIN, op.coll, (struct wk_span){ want, n, WK_REAL }, err) <
+                0 ||
+            wk_comm_sum_on_host(comm, comm->kind, &op, err) < 0)
+            rc = -1;
+        else if (!same_sum(comm, op.coll, want, whole, part, n))
+            rc = hg_err_set(err, HG_E_BUG, "%s on the host, rank %d of %d: other bits",
+                            wk_coll_names[op.coll], comm->rank, comm->world);
+    }
+    comm->dev = NULL;
+    free(want);
+    free(whole);
+    dev->backend->close(dev);
+    return rc;
+}
+
 /* ---- Over threads ---- */
 
 static const int worlds[] = { 1, 2, 3, 4, 8 };
@@ -229,6 +273,13 @@ static int one_ends(struct wk_comm *comm, void *context, struct hg_err *err)
     if (wk_comm_sum(comm, &value, 1, &own) == 0 || !strstr(own.text, "rank 1 ended"))
         return hg_err_set(err, HG_E_BUG, "rank %d: \"%s\"", comm->rank, own.text);
     return 0;
+}
+
+static void test_sums_on_the_host_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_OF(worlds); i++)
+        team_run(worlds[i], host_sums, NULL);
 }
 
 static void test_a_rank_that_ends_ends_what_the_others_wait_for(void **state)
@@ -311,12 +362,19 @@ static void test_mpi_sums_have_the_same_bits(void **state)
     over_mpi(same_bits);
 }
 
+static void test_mpi_sums_on_the_host_have_the_same_bits(void **state)
+{
+    (void)state;
+    over_mpi(host_sums);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest threads[] = {
         cmocka_unit_test(test_threads_do_what_collectives_mean),
         cmocka_unit_test(test_many_collectives_are_on_their_way_at_once),
         cmocka_unit_test(test_sums_have_the_same_bits_in_every_collective),
+        cmocka_unit_test(test_sums_on_the_host_have_the_same_bits),
         cmocka_unit_test(test_a_rank_that_ends_ends_what_the_others_wait_for),
         cmocka_unit_test(test_ranks_that_mean_different_collectives_are_told),
         cmocka_unit_test(test_a_hub_has_a_limit),
@@ -325,6 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mpi_does_what_collectives_mean),
         cmocka_unit_test(test_mpi_has_many_on_their_way),
         cmocka_unit_test(test_mpi_sums_have_the_same_bits),
+        cmocka_unit_test(test_mpi_sums_on_the_host_have_the_same_bits),
     };
     struct hg_err err = HG_ERR_INIT;
     int failed;

@@ -122,6 +122,7 @@ train() {
     check '{"precision": "fp23"}' '/precision: unknown precision "fp23"'
     check '{"optimizer": "adam", "backend": "gpu"}' '/optimizer: unknown optimizer "adam"' '/backend: unknown backend "gpu"'
     check '{"tf32": true}' '/tf32: unknown member "tf32"'
+    check '{"deterministic_reduce": true}' '/deterministic_reduce: strategy single has no deterministic_reduce'
     check '{"fsdp_wrap": "layer"}' '/fsdp_wrap: strategy single has no fsdp_wrap'
     check '{"epochs": 1, "epochs": 2}' 'given twice'
     check '{"epochs": 1' 'c.json:2:1: error: the file ends in the middle of a value'

@@ -13,8 +13,8 @@
  *   scatter         part = this rank's part of rank 0's whole
  *   gather          on rank 0 whole = all ranks' parts
  *
- * On the CPU sums are taken in the order of the ranks, whichever collective and transport: the same
- * numbers give the same bits.
+ * In host memory sums are taken in the order of the ranks, whichever collective and transport: the same
+ * numbers give the same bits. Transports of devices sum as they like, unless they are told to keep that order.
  *
  * Ring bytes are what one rank sends in a ring algorithm for a whole of X bytes: all-reduce 2 (N-1)/N X,
  * broadcast and reduce X (0 when N is 1), the others (N-1)/N X. */
@@ -93,6 +93,7 @@ struct wk_comm {
     } records;
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
+    bool in_order;               /* sums over device memory, too: set before wk_comm_join */
     bool apart;                  /* set by open: run may be called on another thread than open */
     struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
     long started, settled;
@@ -172,6 +173,12 @@ int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
 /* Both at once, in place. */
 int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span whole,
                 struct hg_err *err);
+
+/* For transports of devices that are to sum in the order of the ranks: bring this rank's whole to the host, let `base` do the collective
+ * there, and take back what it gives this rank. Stands still until the device's memory is ready; all that was started before must be over. */
+bool wk_comm_sums(enum wk_coll coll);
+int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
+                        const struct wk_comm_op *op, struct hg_err *err);
 
 /* The same over host memory, counted as control. */
 int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *err);

@@ -26,7 +26,7 @@ struct wk_config {
     long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
     double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout;
     double length_mean, length_sd;
-    bool stop_on_nan, skip_bad_answers, tensorboard, trace, checkpoint_shards;
+    bool stop_on_nan, skip_bad_answers, tensorboard, trace, checkpoint_shards, deterministic_reduce;
     long long trace_skip, trace_wait, trace_warmup, trace_active, trace_repeat;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
     char *init, *vocab, *cache, *checkpoint, *predictions; /* NULL: none */

@@ -375,6 +375,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (!backend || choose(t, err) < 0)
         return -1;
     t->dev = open_device(c, backend, threads, device_number(comm), err);
+    comm->in_order = c->deterministic_reduce;
     if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
         open_data(t, err) < 0 || check_last_batch(t, err) < 0)
         return -1;
