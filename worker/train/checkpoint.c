@@ -477,7 +477,7 @@ static int look(struct wk_train *t, struct hg_err *err)
     theirs = json_object_get(saved->state, "training");
     t->saves = (long)json_integer_value(json_object_get(saved->state, "save"));
     if (!hg_json_equal(theirs, ours)) {
-        wk_identity_differ(t->checkpoint, theirs, ours, err);
+        wk_identity_differ(t, theirs, ours, err);
         goto out;
     }
     rc = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/identity.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +98,24 @@ char *wk_identity_file(const struct wk_train *t)
     return hg_str_printf("%s/%s-%.12s" SUFFIX, path, t->config->model, hash);
 }
 
-int wk_identity_differ(const char *path, const json_t *theirs, const json_t *ours,
+/* Another number of ranks may go on if the batches of all of them make the same step. */
+static void say_batch(const struct wk_train *t, long long batch, struct hg_err *err)
+{
+    long long passes = t->comm->world * t->config->accumulate;
+    char here[64];
+
+    snprintf(here, sizeof here, "%d rank%s%s", t->comm->world, t->comm->world == 1 ? "" : "s",
+             t->config->accumulate > 1 ? " and accumulate" : "");
+    if (batch > 0 && batch % passes == 0)
+        hg_err_hint(err, "with %s, batch_size %lld goes on from it", here, batch / passes);
+    else
+        hg_err_hint(err,
+                    "%lld samples cannot be shared out evenly on %s: use a number of ranks "
+                    "that divides them, or remove it to begin anew",
+                    batch, here);
+}
+
+int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const json_t *ours,
                        struct hg_err *err)
 {
     struct hg_buf a = HG_BUF_INIT, b = HG_BUF_INIT;
@@ -105,6 +123,7 @@ int wk_identity_differ(const char *path, const json_t *theirs, const json_t *our
     json_t *value;
     json_t *all = json_copy((json_t *)(uintptr_t)theirs);
 
+    hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
     json_object_update_missing(all, (json_t *)(uintptr_t)ours);
     json_object_foreach(all, key, value)
     {
@@ -119,12 +138,13 @@ int wk_identity_differ(const char *path, const json_t *theirs, const json_t *our
         hg_err_set(err, HG_E_INPUT,
                    "the checkpoint is of another training: %s is %s there and %s here", key,
                    x ? hg_buf_str(&a) : "absent", y ? hg_buf_str(&b) : "absent");
+        if (strcmp(key, "global_batch") == 0)
+            say_batch(t, (long long)json_integer_value(x), err);
         break;
     }
     if (err && !err->code)
         hg_err_set(err, HG_E_INPUT, "the checkpoint is of another training");
-    hg_err_at(err, path, "");
-    hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
+    hg_err_at(err, t->checkpoint, "");
     json_decref(all);
     hg_buf_done(&a);
     hg_buf_done(&b);

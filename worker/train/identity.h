@@ -12,8 +12,8 @@ json_t *wk_identity_training(const struct wk_train *t);
  * memory is gone. */
 char *wk_identity_file(const struct wk_train *t);
 
-/* Name one member in which two trainings differ. Returns -1 with err set (INPUT). */
-int wk_identity_differ(const char *path, const json_t *theirs, const json_t *ours,
+/* Name one member in which t and the training of its checkpoint differ, and what helps. Returns -1 with err set (INPUT). */
+int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const json_t *ours,
                        struct hg_err *err);
 
 #endif
