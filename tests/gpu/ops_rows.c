@@ -70,6 +70,9 @@ static void run_copy(struct ops_run *r, const int *shape)
 
     r->dev->backend->copy(r->dev, wk_span_part(y, 3, n), wk_span_part(x, 3, n));
     r->dev->backend->copy(r->dev, b, a);
+    b.type = a.type = WK_U8; /* fewer bytes than there is room for */
+    r->dev->backend->copy(r->dev, wk_span_part(b, 1, n), wk_span_part(a, 2, n));
+    b.type = WK_REAL;
     ops_keep(r, "y", y);
     ops_keep(r, "b", b);
 }

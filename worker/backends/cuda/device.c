@@ -188,6 +188,18 @@ void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from)
         memset(host, 0xff, bytes); /* no numbers: nobody may take what was there for a result */
 }
 
+void wk_cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    struct wk_cuda *c = wk_cuda_of(dev);
+    size_t bytes = x.n * wk_type_size(x.type);
+
+    if (bytes)
+        wk_cuda_check(c,
+                      (int)cudaMemcpyAsync(y.data, x.data, bytes, cudaMemcpyDeviceToDevice,
+                                           (cudaStream_t)c->stream),
+                      "copy");
+}
+
 void wk_cuda_send_step(struct wk_cuda *c, const struct wk_cuda_step *step)
 {
     c->unfit |= c->recording;

@@ -47,6 +47,7 @@ void *wk_cuda_alloc(struct wk_dev *dev, size_t bytes);
 void wk_cuda_free(struct wk_dev *dev, void *data);
 void wk_cuda_upload(struct wk_dev *dev, struct wk_span to, const void *host);
 void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from);
+void wk_cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x);
 int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err);
 size_t wk_cuda_available(struct wk_dev *dev);
 bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *step);

@@ -33,7 +33,7 @@ struct shape {
 };
 
 enum variant {
-    VARIANT_INSIDE, /* bias and GELU are the library's */
+    VARIANT_INSIDE, /* bias (or the sums for one) and GELU are the library's */
     VARIANT_BEHIND, /* they are kernels of their own */
     N_VARIANTS,
     VARIANT_SINGLY = N_VARIANTS /* a batch that the library cannot do: one by one */
@@ -97,8 +97,10 @@ static bool set(const struct wk_gemm *g, cublasLtMatmulDesc_t d, cublasLtMatmulD
 /* What the library does behind the product, in it. */
 static cublasLtEpilogue_t epilogue_of(const struct shape *s, enum variant v)
 {
-    if (v == VARIANT_BEHIND || s->kind == WK_PRODUCT_WEIGHT)
+    if (v == VARIANT_BEHIND)
         return CUBLASLT_EPILOGUE_DEFAULT;
+    if (s->kind == WK_PRODUCT_WEIGHT)
+        return s->bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT;
     if (s->kind == WK_PRODUCT_INPUT)
         return s->gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DEFAULT;
     if (s->gelu)
@@ -108,8 +110,11 @@ static cublasLtEpilogue_t epilogue_of(const struct shape *s, enum variant v)
 
 static bool has_variants(const struct shape *s)
 {
-    return s->kind == WK_PRODUCT_FORWARD ? s->t == s->y_t && (s->bias || s->gelu)
-                                         : s->kind == WK_PRODUCT_INPUT && s->gelu;
+    if (getenv("HPCGRID_PLAIN_PRODUCTS"))
+        return false;
+    if (s->kind == WK_PRODUCT_FORWARD)
+        return s->t == s->y_t && (s->bias || s->gelu);
+    return s->kind == WK_PRODUCT_INPUT ? s->gelu : s->bias && s->batch == 1;
 }
 
 static bool set_epilogue(const struct wk_gemm *g, struct plan *p)
@@ -117,11 +122,14 @@ static bool set_epilogue(const struct wk_gemm *g, struct plan *p)
     cublasLtEpilogue_t epilogue = epilogue_of(&p->shape, p->variant);
     int64_t ld = p->shape.kind == WK_PRODUCT_FORWARD ? p->shape.out : p->shape.in;
     int64_t step = p->shape.bias_step;
+    cudaDataType_t real = CUDA_R_32F;
 
     if (!set(g, p->product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue))
         return false;
     if (epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || epilogue == CUBLASLT_EPILOGUE_DGELU)
         return set(g, p->product, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, &ld, sizeof ld);
+    if (epilogue == CUBLASLT_EPILOGUE_BGRADB)
+        return set(g, p->product, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, &real, sizeof real);
     if (epilogue == CUBLASLT_EPILOGUE_BIAS && p->shape.batch > 1)
         return set(g, p->product, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &step, sizeof step);
     return true;
@@ -185,11 +193,18 @@ static bool plan_make(const struct wk_gemm *g, const struct shape *s, enum varia
 
 /* ---- Running ---- */
 
-/* Pointers that the library's part behind the product reads or writes. */
-static bool set_pointers(const struct wk_gemm *g, const struct plan *p, const struct wk_product *q)
+/* Pointers that the library's part behind the product reads or writes. It overwrites the sums for a bias, which are to be added to
+ * others: they take a way around. */
+static bool set_pointers(struct wk_cuda *c, const struct plan *p, const struct wk_product *q)
 {
+    const struct wk_gemm *g = c->gemm;
     cublasLtEpilogue_t epilogue = epilogue_of(&p->shape, p->variant);
+    void *sums = NULL;
 
+    if (epilogue == CUBLASLT_EPILOGUE_BGRADB) {
+        sums = wk_cuda_scratch(c, (size_t)q->out * sizeof(float));
+        return sums && set(g, p->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &sums, sizeof sums);
+    }
     if ((epilogue == CUBLASLT_EPILOGUE_BIAS || epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) &&
         !set(g, p->product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &q->bias, sizeof q->bias))
         return false;
@@ -216,7 +231,7 @@ static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_pro
     const void *a = q->kind == WK_PRODUCT_WEIGHT ? q->x : q->weight;
     const void *b = q->kind == WK_PRODUCT_FORWARD ? q->x : q->y;
 
-    if (!set_pointers(g, p, q))
+    if (!set_pointers(c, p, q))
         return -1;
     return (int)g->lib->cublasLtMatmul(g->handle, p->product, &one, a, p->a, b, p->b, &keep, d,
                                        p->d, d, p->d, &p->algorithm, g->workspace.data,
@@ -241,10 +256,34 @@ static int finish(struct wk_cuda *c, const struct plan *p, const struct wk_produ
     return wk_cuda_gelu_backward(c->stream, q->t, d, d, q->pre, (size_t)q->rows * (size_t)q->in, 1);
 }
 
+/* Gradients of biases, added: from the sums that the library made, or from the whole. */
+static int finish_bias(struct wk_cuda *c, const struct plan *p, const struct wk_product *q)
+{
+    size_t size = q->y_t == WK_CUDA_F32 ? 4 : 2;
+    int code = 0;
+
+    if (q->bias && p->variant == VARIANT_INSIDE)
+        return wk_cuda_add(c->stream, WK_CUDA_F32, q->bias,
+                           wk_cuda_scratch(c, (size_t)q->out * sizeof(float)), (size_t)q->out);
+    for (int k = 0; q->bias && k < p->shape.batch && code == 0; k++) {
+        void *scratch = wk_cuda_scratch(c, wk_cuda_bias_backward_scratch(q->rows, q->out));
+
+        code = wk_cuda_bias_backward(c->stream, (float *)q->bias + k * q->bias_step, q->y_t,
+                                     (const char *)q->y + (ptrdiff_t)size * k * q->y_step, q->rows,
+                                     q->out, scratch);
+        wk_cuda_check(c, code, "bias_backward");
+    }
+    return code;
+}
+
 static int run_plan(struct wk_cuda *c, const struct plan *p, const struct wk_product *q, void *d)
 {
     int code = multiply(c, p, q, d);
 
+    if (code == 0)
+        wk_cuda_check(c, 0, kinds[q->kind]);
+    if (code == 0 && q->kind == WK_PRODUCT_WEIGHT)
+        return finish_bias(c, p, q);
     for (int k = 0; code == 0 && k < p->shape.batch; k++)
         code = finish(c, p, q, d, k);
     return code;
@@ -254,8 +293,8 @@ static int run_plan(struct wk_cuda *c, const struct plan *p, const struct wk_pro
 
 struct trial {
     struct wk_cuda *c;
-    const struct wk_product *q;
-    void *d; /* instead of the product's own target: tries must leave no trace */
+    struct wk_product q; /* whose bias, where that is a target too, is another */
+    void *d;             /* instead of the product's own target: tries must leave no trace */
     struct plan plans[N_VARIANTS];
     cublasLtMatmulHeuristicResult_t likely[N_VARIANTS][LIKELY];
     int n_likely[N_VARIANTS];
@@ -289,9 +328,10 @@ static void look_up(struct trial *t, enum variant v, const struct shape *s)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         g->lib->cublasLtMatmulPreferenceSetAttribute(g->preference, all[i], &alignment,
                                                      sizeof alignment);
-    if (!set_pointers(g, p, t->q) || g->lib->cublasLtMatmulAlgoGetHeuristic(
-                                         g->handle, p->product, p->a, p->b, p->d, p->d,
-                                         g->preference, LIKELY, t->likely[v], &t->n_likely[v]) != 0)
+    if (!set_pointers(t->c, p, &t->q) ||
+        g->lib->cublasLtMatmulAlgoGetHeuristic(g->handle, p->product, p->a, p->b, p->d, p->d,
+                                               g->preference, LIKELY, t->likely[v],
+                                               &t->n_likely[v]) != 0)
         t->n_likely[v] = 0;
 }
 
@@ -317,7 +357,7 @@ static double try_one(void *context, int number)
     if (!candidate(t, number))
         return -1;
     if (cudaEventRecord(g->start, stream) != 0 ||
-        run_plan(t->c, &t->plans[number % N_VARIANTS], t->q, t->d) != 0 ||
+        run_plan(t->c, &t->plans[number % N_VARIANTS], &t->q, t->d) != 0 ||
         cudaEventRecord(g->end, stream) != 0 || cudaEventSynchronize(g->end) != 0 ||
         cudaEventElapsedTime(&ms, g->start, g->end) != 0)
         return -1;
@@ -345,7 +385,9 @@ static bool remembered(const struct wk_gemm *g, const char *key, const struct sh
     const struct wk_choice *known = wk_choices_find(g->choices, key);
     cublasLtMatmulHeuristicResult_t result;
 
-    if (!known || known->variant >= N_VARIANTS || !plan_make(g, s, (enum variant)known->variant, p))
+    if (!known || known->variant >= N_VARIANTS ||
+        (known->variant == VARIANT_INSIDE && !has_variants(s)) ||
+        !plan_make(g, s, (enum variant)known->variant, p))
         return false;
     memcpy(&p->algorithm, known->algorithm, sizeof p->algorithm);
     if (g->lib->cublasLtMatmulAlgoCheck(g->handle, p->product, p->a, p->b, p->d, p->d,
@@ -361,14 +403,18 @@ static bool remembered(const struct wk_gemm *g, const char *key, const struct sh
 static bool search(struct wk_cuda *c, const struct wk_product *q, const struct shape *s,
                    const char *key, struct plan *p)
 {
-    struct trial t = { .c = c, .q = q };
+    size_t bytes = (target_bytes(q) + 255) / 256 * 256, more = q->batch > 1 ? (size_t)q->batch : 1;
+    struct trial t = { .c = c, .q = *q };
     struct wk_choice choice = { 0 };
     int best = -1;
 
     look_up(&t, VARIANT_BEHIND, s);
     if (has_variants(s))
         look_up(&t, VARIANT_INSIDE, s);
-    t.d = c->recording ? NULL : wk_cuda_alloc(&c->dev, target_bytes(q));
+    more = ((more - 1) * (size_t)q->bias_step + (size_t)q->out) * sizeof(float);
+    t.d = c->recording ? NULL : wk_cuda_alloc(&c->dev, bytes + more);
+    if (t.d && q->kind == WK_PRODUCT_WEIGHT && q->bias)
+        t.q.bias = (char *)t.d + bytes;
     if (t.d)
         best = wk_search_best(N_VARIANTS * LIKELY, try_one, &t, &choice.seconds);
     for (int i = 0; best < 0 && i < N_VARIANTS * LIKELY; i++)
@@ -460,7 +506,7 @@ static struct shape shape_of(const struct wk_cuda *c, const struct wk_product *q
     s.y_t = (short)q->y_t;
     s.add = q->add;
     s.gelu = q->gelu;
-    s.bias = q->kind == WK_PRODUCT_FORWARD && q->bias;
+    s.bias = q->kind != WK_PRODUCT_INPUT && q->bias;
     s.alignment = alignment_of(q);
     s.tf32 = c->dev.precision == WK_TF32;
     return s;
@@ -503,22 +549,6 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
     return p;
 }
 
-static void run_bias(struct wk_cuda *c, const struct wk_product *q)
-{
-    size_t size = q->y_t == WK_CUDA_F32 ? 4 : 2;
-    int batch = q->batch > 1 ? q->batch : 1;
-
-    for (int k = 0; q->bias && k < batch; k++) {
-        void *scratch = wk_cuda_scratch(c, wk_cuda_bias_backward_scratch(q->rows, q->out));
-        const char *y = (const char *)q->y + (ptrdiff_t)size * k * q->y_step;
-
-        wk_cuda_check(c,
-                      wk_cuda_bias_backward(c->stream, (float *)q->bias + k * q->bias_step, q->y_t,
-                                            y, q->rows, q->out, scratch),
-                      "bias_backward");
-    }
-}
-
 static void run_singly(struct wk_cuda *c, const struct wk_product *q)
 {
     ptrdiff_t size = q->t == WK_CUDA_F32 ? 4 : 2, y_size = q->y_t == WK_CUDA_F32 ? 4 : 2;
@@ -556,8 +586,6 @@ void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
         hg_err_set(&c->dev.error, HG_E_ENV, "cuBLASLt failed with status %d (%d x %d x %d)", code,
                    q->rows, q->in, q->out);
     wk_cuda_check(c, 0, kinds[q->kind]);
-    if (q->kind == WK_PRODUCT_WEIGHT)
-        run_bias(c, q);
 }
 
 /* ---- Opening ---- */

@@ -82,16 +82,6 @@ static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
         wk_cuda_check(c, wk_cuda_add(c->stream, type_of(y), y.data, x.data, y.n), "add");
 }
 
-/* Elements of 4 bytes are moved as floats, whatever they are. */
-static void cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
-{
-    struct wk_cuda *c = wk_cuda_of(dev);
-
-    if (y.n)
-        wk_cuda_check(c, wk_cuda_convert(c->stream, type_of(x), y.data, type_of(x), x.data, y.n),
-                      "copy");
-}
-
 static void cuda_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
@@ -802,7 +792,7 @@ const struct wk_backend wk_backend_cuda = {
     .fill = cuda_fill,
     .scale = cuda_scale,
     .add = cuda_add,
-    .copy = cuda_copy,
+    .copy = wk_cuda_copy,
     .square_sum = cuda_square_sum,
     .convert = cuda_convert,
     .gather_u8 = cuda_gather_u8,
