@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every collective against its definition: over threads of this process, and (with the word mpi) over the ranks that mpirun
  * started. */
+#include <stdio.h>
+
+#include "comm/tcp.h"
 #include "team.h"
 
 /* What rank r's element i is before a collective: sums of these are exact in both precisions. */
@@ -332,6 +335,56 @@ static void test_a_hub_has_a_limit(void **state)
     assert_string_equal(err.text, "65 devices in one process; it can drive 1 to 64");
 }
 
+/* ---- Over TCP ---- */
+
+struct caller {
+    pthread_t thread;
+    struct wk_meet_place place;
+    int listener;
+    team_work *work;
+    struct hg_err err;
+};
+
+static void *caller_run(void *context)
+{
+    struct caller *c = context;
+    struct wk_comm *comm = wk_tcp_open(&c->place, c->listener, 600, &c->err);
+
+    if (comm)
+        c->work(comm, NULL, &c->err);
+    wk_comm_close(comm);
+    return NULL;
+}
+
+static void over_tcp(int world, team_work *work)
+{
+    struct wk_meet_place place = { .world = world };
+    struct caller callers[4] = { 0 };
+    struct hg_err err = HG_ERR_INIT;
+    int listener = wk_meet_listen(0, &place, &err);
+
+    assert_true(listener >= 0);
+    snprintf(place.addresses, sizeof place.addresses, "127.0.0.1");
+    for (int i = 0; i < world; i++) {
+        callers[i] = (struct caller){ .place = place, .listener = i ? -1 : listener, .work = work };
+        callers[i].place.rank = i;
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, caller_run, &callers[i]), 0);
+    }
+    for (int i = 0; i < world; i++)
+        pthread_join(callers[i].thread, NULL);
+    for (int i = 0; i < world; i++)
+        assert_string_equal(callers[i].err.text, "");
+}
+
+static void test_tcp_does_what_collectives_mean(void **state)
+{
+    (void)state;
+    over_tcp(2, all_collectives);
+    over_tcp(3, all_collectives);
+    over_tcp(3, many_at_once);
+    over_tcp(3, same_bits);
+}
+
 /* ---- Over MPI ---- */
 
 static struct wk_comm *mpi;
@@ -378,6 +431,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_rank_that_ends_ends_what_the_others_wait_for),
         cmocka_unit_test(test_ranks_that_mean_different_collectives_are_told),
         cmocka_unit_test(test_a_hub_has_a_limit),
+        cmocka_unit_test(test_tcp_does_what_collectives_mean),
     };
     const struct CMUnitTest ranks[] = {
         cmocka_unit_test(test_mpi_does_what_collectives_mean),

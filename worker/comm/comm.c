@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "comm/nccl.h"
 #include "comm/queue.h"
+#include "comm/tcp.h"
 
 const char *const wk_coll_names[WK_COLLS] = { "all_reduce",     "broadcast", "all_gather",
                                               "reduce_scatter", "reduce",    "scatter",
@@ -62,17 +63,34 @@ static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
     if (getenv("SLURM_STEP_NUM_TASKS"))
         return hg_err_hint(
             err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
-                 "the site has), or set the site's \"launcher\"");
+                 "the site has), or set the site's \"launcher\"; without PMIx HPCGRID_COMM=tcp "
+                 "(site's \"env\") does without MPI");
     return hg_err_hint(err, "start the ranks with mpirun or with `srun --mpi=pmix`");
+}
+
+/* How several ranks talk. */
+static const struct wk_comm_kind *kind_of(struct hg_err *err)
+{
+    static const struct wk_comm_kind *const kinds[] = { &wk_comm_mpi, &wk_comm_tcp };
+    const char *name = getenv("HPCGRID_COMM");
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!name || !*name || strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    hg_err_set(err, HG_E_ENV, "HPCGRID_COMM is \"%s\": ranks know no such way to talk", name);
+    hg_err_hint(err, "mpi (also where it is not set), or tcp");
+    return NULL;
 }
 
 struct wk_comm *wk_comm_open(struct hg_err *err)
 {
     int rank, told;
+    const struct wk_comm_kind *kind;
     struct wk_comm *comm;
 
     wk_comm_environment(&rank, &told);
-    comm = told > 1 ? wk_comm_mpi.open(err) : wk_comm_self.open(err);
+    kind = told > 1 ? kind_of(err) : &wk_comm_self;
+    comm = kind ? kind->open(err) : NULL;
     if (comm && told > 1 && comm->world != told) {
         wrong_world(comm, told, err);
         wk_comm_close(comm);

@@ -128,7 +128,7 @@ struct wk_comm_kind {
 extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi, wk_comm_threads;
 
 /* Join the ranks that this process was started with: alone (self), or through MPI when the
- * environment says that there are several. Fails with ENV when the environment
+ * environment says that there are several; through TCP where HPCGRID_COMM is "tcp". Fails with ENV when the environment
  * and MPI disagree, as after an srun that started N processes which know nothing of each other:
  * every number would be wrong. NULL on failure; end it with wk_comm_close. */
 struct wk_comm *wk_comm_open(struct hg_err *err);

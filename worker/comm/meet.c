@@ -511,6 +511,11 @@ static int move(struct wk_meet *m, int other, void *data, size_t n, bool sending
     return hg_err_set(err, HG_E_ENV, "%s is gone: %s", who, strerror(errno));
 }
 
+void wk_meet_limit(struct wk_meet *m, double limit_s)
+{
+    m->limit_s = limit_s;
+}
+
 int wk_meet_broadcast(struct wk_meet *m, void *data, size_t bytes, struct hg_err *err)
 {
     if (m->rank != 0)

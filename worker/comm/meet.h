@@ -35,6 +35,9 @@ struct wk_meet *wk_meet_open(const struct wk_meet_place *place, int listener, do
                              struct hg_err *err);
 void wk_meet_close(struct wk_meet *m);
 
+/* From now on a transfer may wait so many seconds for another rank. */
+void wk_meet_limit(struct wk_meet *m, double limit_s);
+
 /* Rank 0's bytes to all. Every rank calls it. */
 int wk_meet_broadcast(struct wk_meet *m, void *data, size_t bytes, struct hg_err *err);
 /* all (world, bytes): each rank's part, which it has put at its place, to all. Every rank calls it. */
