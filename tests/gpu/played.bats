@@ -70,7 +70,11 @@ same() {
         near alone two 1e-5
         jq -e '.comm | [.[] | select(.calls? != null)] | all(.ring_bytes == .expected_bytes)' two.json
     done
-    EMU_DEVICES=2 train two "{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
+    dp="{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
+    train two "$dp" # both on one device
+    near alone two 1e-5
+    unset HPCGRID_SHARE_GPU
+    EMU_DEVICES=2 train two "$dp"
     near alone two 1e-5
 }
 

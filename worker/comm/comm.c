@@ -130,8 +130,12 @@ void wk_comm_describe(struct hg_buf *out)
 
 int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
 {
+    bool share = comm->kind == &wk_comm_threads && getenv("HPCGRID_SHARE_GPU");
+
     comm->dev = dev;
-    for (int i = 0; ways[i].backend; i++)
+    if (dev->uuid[0] && comm->kind == &wk_comm_threads)
+        comm->apart = false; /* a GPU's work comes from the thread that opened it */
+    for (int i = 0; ways[i].backend && !share; i++)
         if (strcmp(ways[i].backend, dev->backend->name) == 0 &&
             (comm->world > 1 || getenv("HPCGRID_JOIN_ALONE")))
             return ways[i].attach(comm, dev, err);

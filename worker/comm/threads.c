@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ranks that are threads of one process. They meet at a hub: each shows where its data is, and when
- * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. */
+ * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
+ * own GPU do it: slower than NCCL, but several ranks may share one (HPCGRID_SHARE_GPU). */
 #include "comm/comm.h"
 
 #include <pthread.h>
@@ -125,77 +126,125 @@ static char *at(const struct wk_comm_op *op, void *data, size_t i)
     return (char *)data + i * wk_wire_size(op->type);
 }
 
+/* Does it lie on a GPU? */
+static bool is_far(const struct wk_comm *comm, const struct wk_comm_op *op)
+{
+    return op->device && comm->dev && comm->dev->uuid[0];
+}
+
+static void copy(struct wk_comm *comm, const struct wk_comm_op *op, void *to, void *from, size_t n)
+{
+    size_t bytes = n * wk_wire_size(op->type);
+
+    if (to == from || !n)
+        return;
+    if (is_far(comm, op))
+        comm->dev->backend->copy(comm->dev, (struct wk_span){ to, bytes, WK_U8 },
+                                 (struct wk_span){ from, bytes, WK_U8 });
+    else
+        memmove(to, from, bytes);
+}
+
+#define FAR_PIECE ((size_t)1 << 20) /* elements that a GPU sums at once */
+
+static int far_sum(struct wk_comm *comm, const struct wk_comm_op *all, size_t first, size_t n,
+                   char *out, struct hg_err *err)
+{
+    struct wk_dev *dev = comm->dev;
+    size_t room = n < FAR_PIECE ? n : FAR_PIECE;
+    struct wk_span sum = { NULL, room, WK_REAL }, other = sum;
+
+    if (all->type != WK_WIRE_REAL)
+        return hg_err_set(err, HG_E_BUG, "ranks that share a GPU sum numbers of full size only");
+    sum.data = n ? dev->backend->alloc(dev, 2 * room * sizeof(wk_real)) : NULL;
+    if (!n || !sum.data)
+        return n ? hg_err_set(err, HG_E_ENV, "no memory on %s to sum in", dev->name) : 0;
+    other.data = (wk_real *)sum.data + room;
+    for (size_t done = 0; done < n; done += sum.n) {
+        sum.n = other.n = n - done < room ? n - done : room;
+        for (int k = 0; k < comm->world; k++) {
+            copy(comm, all, k ? other.data : sum.data, at(&all[k], all[k].whole, first + done),
+                 sum.n);
+            if (k)
+                dev->backend->add(dev, sum, other);
+        }
+        copy(comm, all, at(all, out, done), sum.data, sum.n);
+    }
+    dev->backend->free(dev, sum.data);
+    return 0;
+}
+
 /* out = the sum of n elements from `first` on of all wholes. */
-static void sum(const struct wk_comm_op *all, int world, size_t first, size_t n, void *out)
+static int sum(struct wk_comm *comm, const struct wk_comm_op *all, size_t first, size_t n,
+               char *out, struct hg_err *err)
 {
     const void *from[WK_HUB_MAX];
 
-    for (int k = 0; k < world; k++)
+    if (is_far(comm, all))
+        return far_sum(comm, all, first, n, out, err);
+    for (int k = 0; k < comm->world; k++)
         from[k] = at(&all[k], all[k].whole, first);
-    wk_wire_sum(all->type, out, from, world, n);
+    wk_wire_sum(all->type, out, from, comm->world, n);
+    return 0;
 }
 
 /* Each rank sums its slice, for rank 0 and the `copies` after it. */
-static void reduce(int rank, int world, const struct wk_comm_op *all, int copies)
+static int reduce(struct wk_comm *comm, const struct wk_comm_op *all, int copies,
+                  struct hg_err *err)
 {
-    size_t first = all->n * (size_t)rank / (size_t)world;
-    size_t n = all->n * ((size_t)rank + 1) / (size_t)world - first;
+    size_t rank = (size_t)comm->rank, world = (size_t)comm->world;
+    size_t first = all->n * rank / world, n = all->n * (rank + 1) / world - first;
     char *out = at(all, all->whole, first);
+    int rc = sum(comm, all, first, n, out, err);
 
-    sum(all, world, first, n, out);
     for (int k = 1; k <= copies; k++)
-        memcpy(at(all, all[k].whole, first), out, n * wk_wire_size(all->type));
-}
-
-static void copy(const struct wk_comm_op *op, void *to, const void *from, size_t n)
-{
-    if (to != from && n)
-        memmove(to, from, n * wk_wire_size(op->type));
+        copy(comm, all, at(all, all[k].whole, first), out, n);
+    return rc;
 }
 
 /* What a rank does once all have shown their data. */
-static void act(int rank, int world, const struct wk_comm_op *all)
+static int act(struct wk_comm *comm, const struct wk_comm_op *all, struct hg_err *err)
 {
-    const struct wk_comm_op *own = &all[rank];
-    size_t n = own->n / (size_t)world, first = n * (size_t)rank;
+    const struct wk_comm_op *own = &all[comm->rank];
+    size_t n = own->n / (size_t)comm->world, first = n * (size_t)comm->rank;
 
     switch (own->coll) {
     case WK_COLL_ALL_REDUCE:
-        reduce(rank, world, all, world - 1);
-        break;
+        return reduce(comm, all, comm->world - 1, err);
     case WK_COLL_REDUCE:
-        reduce(rank, world, all, 0);
-        break;
+        return reduce(comm, all, 0, err);
     case WK_COLL_BROADCAST:
-        copy(own, own->whole, all[0].whole, own->n);
+        copy(comm, own, own->whole, all[0].whole, own->n);
         break;
     case WK_COLL_ALL_GATHER:
-        for (int k = 0; k < world; k++)
-            copy(own, at(own, all[k].whole, first), own->part, n);
+        for (int k = 0; k < comm->world; k++)
+            copy(comm, own, at(own, all[k].whole, first), own->part, n);
         break;
     case WK_COLL_GATHER:
-        copy(own, at(own, all[0].whole, first), own->part, n);
+        copy(comm, own, at(own, all[0].whole, first), own->part, n);
         break;
     case WK_COLL_REDUCE_SCATTER:
-        sum(all, world, first, n, own->part);
-        break;
+        return sum(comm, all, first, n, own->part, err);
     case WK_COLL_SCATTER:
-        copy(own, own->part, at(own, all[0].whole, first), n);
+        copy(comm, own, own->part, at(own, all[0].whole, first), n);
         break;
     case WK_COLLS:
         break;
     }
+    return 0;
 }
 
 static int threads_run(struct wk_comm *comm, const struct wk_comm_op *op,
                        const _Atomic bool *waited, struct hg_err *err)
 {
     struct wk_hub *hub = hub_of(comm);
+    struct wk_dev *dev = is_far(comm, op) ? comm->dev : NULL; /* what it does has to be over */
 
     (void)waited; /* nobody spins here */
-    if (meet(comm, op, err) < 0 || check(comm, op, hub->shown, err) < 0)
+    if ((dev && dev->backend->sync(dev, err) < 0) || meet(comm, op, err) < 0 ||
+        check(comm, op, hub->shown, err) < 0 || act(comm, hub->shown, err) < 0 ||
+        (dev && dev->backend->sync(dev, err) < 0))
         return -1;
-    act(comm->rank, comm->world, hub->shown);
     return meet(comm, NULL, err);
 }
 
