@@ -138,11 +138,6 @@ static int load(const char *path, size_t max, bool shared, struct hg_json_doc *d
     return parse_owned(path, owned, len, shared, doc, err);
 }
 
-int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
-{
-    return load(path, max, false, doc, err);
-}
-
 int hg_json_load_shared(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err)
 {
     return load(path, max, true, doc, err);
@@ -150,7 +145,7 @@ int hg_json_load_shared(const char *path, size_t max, struct hg_json_doc *doc, s
 
 int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err)
 {
-    return hg_json_load_max(path, HG_JSON_FILE_MAX, doc, err);
+    return load(path, HG_JSON_FILE_MAX, false, doc, err);
 }
 
 void hg_json_doc_done(struct hg_json_doc *doc)

@@ -28,11 +28,8 @@ struct hg_json_doc {
  * UTF-8, NUL and files above HG_JSON_FILE_MAX are refused: INPUT with file, line and column. */
 int hg_json_load(const char *path, struct hg_json_doc *doc, struct hg_err *err);
 
-/* The same with another limit, in bytes. */
-int hg_json_load_max(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err);
-
-/* The same for a long list of things that are much alike: values that are equal may be one, so nothing
- * in the tree may be changed. */
+/* The same for a long list of things that are much alike, of at most max bytes: values that are equal
+ * may be one, so nothing in the tree may be changed. */
 int hg_json_load_shared(const char *path, size_t max, struct hg_json_doc *doc, struct hg_err *err);
 
 /* The same for text in memory; file is the name for messages. */

@@ -176,7 +176,9 @@ static size_t terminal_width(void)
     return 0;
 }
 
-int hg_session_report(struct hg_session *s, struct hg_errs *errs)
+/* The tables of what there is: on stdout and in the run's folder. 0: every cell has a good result, 1: not,
+ * or -1. */
+static int print_report(struct hg_session *s, struct hg_errs *errs)
 {
     union {
         const struct hg_run_state *in;
@@ -229,7 +231,7 @@ int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
         return -1;
     if (rc == 1)
         return 128 + (hg_cmd_stop ? hg_cmd_stop : SIGINT);
-    rc = hg_session_report(s, errs);
+    rc = print_report(s, errs);
     if (rc >= 0 && add_refusals(s, errs) < 0)
         return -1;
     return rc;

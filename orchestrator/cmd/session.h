@@ -60,10 +60,6 @@ int hg_session_check(struct hg_session *s, struct hg_errs *errs);
 /* Drive to the end, telling what happens. 0: over; 1: stopped by a signal; -1: errs filled. */
 int hg_session_drive(struct hg_session *s, struct hg_errs *errs);
 
-/* The tables of what there is: on stdout and in the run's folder. 0: every cell has a good result, 1: not,
- * or -1. */
-int hg_session_report(struct hg_session *s, struct hg_errs *errs);
-
 /* Drive, report, remove the run's own box. Returns the exit code, or -1. */
 int hg_session_finish(struct hg_session *s, struct hg_errs *errs);
 

@@ -283,7 +283,7 @@ static int judge_strategy(const char *name, struct hg_err *err)
 
     if (hg_strategy_find(name))
         return 0;
-    for (; hg_strategies[n].name && n < NAMES_MAX; n++)
+    for (; n < NAMES_MAX && hg_strategies[n].name; n++)
         names[n] = hg_strategies[n].name;
     hg_err_set(err, HG_E_INPUT, "unknown strategy \"%s\"", name);
     hg_text_suggest(err, name, names, n);

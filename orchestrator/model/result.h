@@ -65,7 +65,7 @@ enum {
     HG_RESULTS_TOLERANT = 1,
 };
 
-/* Read a set from a document (hg_json_load_max with HG_RESULTS_FILE_MAX), which the set takes over, also
+/* Read a set from a document (hg_json_load_shared with HG_RESULTS_FILE_MAX), which the set takes over, also
  * on failure. Every problem is added to errs with its place, the first HG_ERRS_MAX of them. Returns 0
  * or -1; hg_results_done either way. */
 int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,

@@ -175,18 +175,6 @@ int hg_pool_add_string(struct hg_pool *pool, const char *text, hg_value *value)
     return rc;
 }
 
-hg_value hg_pool_find_string(const struct hg_pool *pool, const char *text)
-{
-    struct hg_buf b = HG_BUF_INIT;
-    uint32_t slot = 0;
-
-    hg_json_dump_string(text, strlen(text), &b);
-    if (!b.failed)
-        slot = *find_slot(pool, b.data, b.len, hg_hash64(b.data, b.len));
-    hg_buf_done(&b);
-    return slot ? HG_VALUE_POOLED | (slot - 1) : HG_VALUE_ABSENT;
-}
-
 static const struct entry *entry_of(const struct hg_pool *pool, hg_value value)
 {
     return (value & HG_VALUE_TAG) == HG_VALUE_POOLED ? &pool->items[value & ~HG_VALUE_TAG] : NULL;

@@ -40,9 +40,6 @@ void hg_pool_free(struct hg_pool *pool);
 int hg_pool_add(struct hg_pool *pool, const json_t *json, hg_value *value);
 int hg_pool_add_string(struct hg_pool *pool, const char *text, hg_value *value);
 
-/* The value of this string if the pool holds it, else HG_VALUE_ABSENT. */
-hg_value hg_pool_find_string(const struct hg_pool *pool, const char *text);
-
 /* JSON of a value, a new reference (whole numbers become integers); NULL for absence. */
 json_t *hg_pool_json(const struct hg_pool *pool, hg_value value);
 

@@ -46,7 +46,9 @@ void hg_words_done(struct hg_words *words)
 
 /* ---- Values ---- */
 
-bool hg_template_is_parameter(const char *key)
+/* Is this member of a cell a parameter of the workload? Not where and how the job runs (site, nodes,
+ * time ...), not repeat, not a note (_x). */
+static bool is_parameter(const char *key)
 {
     int known = hg_key_find(key);
 
@@ -99,7 +101,7 @@ static int push_args(const json_t *cell, struct hg_words *words, struct hg_err *
         struct hg_buf word = HG_BUF_INIT;
         int rc;
 
-        if (!hg_template_is_parameter(key) || json_is_null(value))
+        if (!is_parameter(key) || json_is_null(value))
             continue;
         hg_buf_printf(&word, "--%s=", key);
         hg_template_value(value, &word);

@@ -38,10 +38,6 @@ struct hg_words {
 int hg_words_push(struct hg_words *words, const char *word);
 void hg_words_done(struct hg_words *words);
 
-/* Is this member of a cell a parameter of the workload? Not where and how the job runs (site,
- * nodes, time ...), not repeat, not a note (_x). */
-bool hg_template_is_parameter(const char *key);
-
 /* Append a member's value as a placeholder shows it; nothing for null. */
 void hg_template_value(const json_t *value, struct hg_buf *out);
 

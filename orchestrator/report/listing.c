@@ -11,7 +11,6 @@
 #include "report/escape.h"
 #include "report/figures.h"
 
-#define EOL "\r\n"
 #define GAP 2
 #define WORD_MAX 40 /* columns, in text */
 
@@ -266,33 +265,6 @@ void hg_listing_write_md(const struct hg_listing *l, const struct hg_style *styl
         hg_buf_puts(out, "\n");
     }
     hg_buf_done(&word);
-    out->failed = out->failed || l->failed;
-}
-
-/* ---- CSV ---- */
-
-void hg_listing_write_csv(const struct hg_listing *l, const struct hg_style *style,
-                          struct hg_buf *out)
-{
-    const char *separator = hg_csv_separator(style);
-
-    for (size_t column = 0; column < l->columns.n; column++) {
-        hg_buf_puts(out, column ? separator : "");
-        hg_csv_append(style, l->columns.items[column].name, out);
-    }
-    hg_buf_puts(out, EOL);
-    for (size_t i = 0; i < l->data.n; i++) {
-        const struct hg_datum *d = &l->data.items[i];
-
-        hg_buf_puts(out, i % l->columns.n ? separator : "");
-        if (d->kind == HG_DATUM_TEXT)
-            hg_csv_append(style, d->text, out);
-        else if (d->kind == HG_DATUM_SECONDS)
-            hg_csv_append_seconds(style, d->v, out);
-        else if (d->kind == HG_DATUM_NUMBER)
-            hg_csv_append_number(style, d->v, out);
-        hg_buf_puts(out, (i + 1) % l->columns.n ? "" : EOL);
-    }
     out->failed = out->failed || l->failed;
 }
 

@@ -85,8 +85,6 @@ void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *st
                            struct hg_buf *out);
 void hg_listing_write_md(const struct hg_listing *l, const struct hg_style *style,
                          struct hg_buf *out);
-void hg_listing_write_csv(const struct hg_listing *l, const struct hg_style *style,
-                          struct hg_buf *out); /* all digits, names of columns */
 
 /* {"name", "title", "rows": [{column: value}], "notes"}; a new reference. Numbers have all digits,
  * NaN is null. */

@@ -93,8 +93,9 @@ static void append_values(const struct hg_report *r, const struct hg_table *t, s
         }
 }
 
-void hg_plot_shape(const struct hg_report *r, const struct hg_table *t, size_t point,
-                   struct hg_buf *out)
+/* The shape of a place alone, "2×1". Replaces what is in out. */
+static void name_shape(const struct hg_report *r, const struct hg_table *t, size_t point,
+                       struct hg_buf *out)
 {
     hg_buf_clear(out);
     append_values(r, t, point, true, out);
@@ -449,7 +450,7 @@ static int add_cost(const struct hg_report *r, size_t table, struct hg_plots *pl
 
         if (point->n == 0 || !(point->device_hours > 0))
             continue;
-        hg_plot_shape(r, t, i, &label);
+        name_shape(r, t, i, &label);
         name = label.len && t->n_rows * t->n_columns <= POINT_LABELS_MAX
                    ? strdup(hg_buf_str(&label))
                    : NULL;

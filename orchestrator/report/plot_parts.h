@@ -21,9 +21,7 @@ void hg_plot_runs_done(struct hg_plot_runs *runs);
 const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_plot_runs *runs,
                                     size_t config, size_t i);
 
-/* What a place is called: "2×1"; "ddp", or with its shape "ddp 2×1". Replaces what is in out. */
-void hg_plot_shape(const struct hg_report *r, const struct hg_table *t, size_t point,
-                   struct hg_buf *out);
+/* What a place is called: "ddp", or with its shape "ddp 2×1". Replaces what is in out. */
 void hg_plot_label(const struct hg_report *r, const struct hg_table *t, size_t point, bool shape,
                    struct hg_buf *out);
 

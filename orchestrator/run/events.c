@@ -29,7 +29,8 @@ const char *const hg_cell_state_names[HG_CELL_STATES] = {
     "failed",  "timeout",  "oom",       "node_fail", "cancelled", "lost",  "refused",
 };
 
-enum hg_cell_state hg_cell_state_of_status(const char *status)
+/* The state that a result's or verdict's status word stands for; FAILED for one that is not known. */
+static enum hg_cell_state cell_state_of_status(const char *status)
 {
     for (int s = HG_CELL_OK; s < HG_CELL_STATES; s++)
         if (strcmp(status, hg_cell_state_names[s]) == 0)
@@ -449,7 +450,7 @@ static void cell_result(const struct fold *f, struct hg_run_cell *cell, struct h
 {
     if (cell->state == HG_CELL_OK || cell->claim != sub->claim)
         return;
-    set_state(f->state, cell, hg_cell_state_of_status(get_text(f, "status")));
+    set_state(f->state, cell, cell_state_of_status(get_text(f, "status")));
     if (get_number(f, "restarts"))
         cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = text;

@@ -38,6 +38,8 @@
  *   cancel     batch, lines                                   asked for by a person
  *   again      batch, lines, cause                            to be run again, as if they had never run;
  *                                                             cause: by the matrix's "retry"
+ *   adopted    batch, lines                                   good results of jobs that nobody here
+ *                                                             submitted
  *   receipt                                                   a writer ends
  *
  * `claim` is the number that names a cell's attempt ("<claim>.<restarts>"). A submission that
@@ -150,10 +152,6 @@ const struct hg_submission *hg_run_submission_find(const struct hg_run_state *st
                                                    const char *key);
 const char *hg_run_text(const struct hg_run_state *state, const struct hg_run_cell *cell);
 bool hg_cell_is_over(const struct hg_run_cell *cell); /* nothing more will come without a person */
-
-/* The state a result's or verdict's status word stands for ("ok", "timeout", ...); FAILED for any
- * other. */
-enum hg_cell_state hg_cell_state_of_status(const char *status);
 
 /* ---- Writing: only while holding the run's lock ---- */
 

@@ -72,7 +72,8 @@ static const struct library *library_get(struct hg_err *err)
     return lib;
 }
 
-bool wk_nccl_version(char out[32])
+/* "2.28.9"; false where there is none. */
+static bool version_of(char out[32])
 {
     const struct library *lib = library_get(NULL);
     int v = 0;
@@ -88,7 +89,7 @@ void wk_nccl_describe(struct hg_buf *out)
     struct hg_err err = HG_ERR_INIT;
     char version[32];
 
-    if (library_get(&err) && wk_nccl_version(version))
+    if (library_get(&err) && version_of(version))
         hg_buf_printf(out, "nccl %s\n", version);
     else
         hg_buf_printf(out, "nccl cannot be used here: %s\n", err.text);

@@ -12,7 +12,5 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
 
 /* "nccl 2.28.9\n", or why there is none. */
 void wk_nccl_describe(struct hg_buf *out);
-/* "2.28.9"; false where there is none. */
-bool wk_nccl_version(char out[32]);
 
 #endif

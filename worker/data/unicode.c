@@ -22,7 +22,7 @@ int32_t wk_utf8_next(const char *p, size_t len, size_t *step)
     return n > 0 ? code : -1;
 }
 
-void wk_utf8_append(struct hg_buf *out, int32_t code)
+static void append_utf8(struct hg_buf *out, int32_t code)
 {
     utf8proc_uint8_t bytes[4];
     utf8proc_ssize_t n = utf8proc_encode_char(code, bytes);
@@ -141,9 +141,9 @@ void wk_unicode_lower(const char *text, size_t len, struct hg_buf *out)
         } else if (code == I_WITH_DOT) {
             hg_buf_puts(out, "i\xcc\x87");
         } else if (code == SIGMA && wk_unicode_final_sigma(text, len, i)) {
-            wk_utf8_append(out, FINAL_SIGMA);
+            append_utf8(out, FINAL_SIGMA);
         } else {
-            wk_utf8_append(out, utf8proc_tolower(code));
+            append_utf8(out, utf8proc_tolower(code));
         }
     }
 }

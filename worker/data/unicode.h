@@ -14,9 +14,6 @@
  * UTF-8. len > 0. */
 int32_t wk_utf8_next(const char *p, size_t len, size_t *step);
 
-/* Append a code point. */
-void wk_utf8_append(struct hg_buf *out, int32_t code);
-
 /* Code points in valid UTF-8. */
 size_t wk_utf8_count(const char *text, size_t len);
 

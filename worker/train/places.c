@@ -100,8 +100,9 @@ static int check_devices(const struct wk_place *places, int world, struct hg_err
     return 0;
 }
 
-int wk_places_check(const struct wk_place *places, int world, const struct wk_config *c,
-                    struct hg_err *err)
+/* Are these places what the cell asks for? */
+static int check_places(const struct wk_place *places, int world, const struct wk_config *c,
+                        struct hg_err *err)
 {
     return check_nodes(places, world, c, err) < 0 ? -1 : check_devices(places, world, err);
 }
@@ -117,7 +118,7 @@ struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev
     }
     fill_own(&places[comm->rank], comm, dev);
     if (wk_comm_gather(comm, places, sizeof *places, err) == 0 &&
-        wk_places_check(places, comm->world, c, err) == 0)
+        check_places(places, comm->world, c, err) == 0)
         return places;
     free(places);
     return NULL;

@@ -22,10 +22,6 @@ struct wk_place {
 struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev,
                                   const struct wk_config *config, struct hg_err *err);
 
-/* Are these places what the cell asks for? -1 with err set (ENV) if not. */
-int wk_places_check(const struct wk_place *places, int world, const struct wk_config *config,
-                    struct hg_err *err);
-
 /* A list of objects {rank, host, node, pid, threads, device, pci, uuid}; a new reference. */
 json_t *wk_places_encode(const struct wk_place *places, int world);
 

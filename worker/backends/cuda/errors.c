@@ -28,7 +28,8 @@ enum {
     UNKNOWN = 999
 };
 
-const char *wk_cuda_driver_needed(int runtime)
+/* The oldest driver for a CUDA runtime: its major version, as NVIDIA numbers drivers ("580"). */
+static const char *driver_needed(int runtime)
 {
     static const struct {
         int runtime;
@@ -52,7 +53,7 @@ static int no_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
     return hg_err_hint(err,
                        "run it on a machine with a GPU (its driver must be %s or newer), or "
                        "use backend \"cpu\"",
-                       wk_cuda_driver_needed(t->runtime));
+                       driver_needed(t->runtime));
 }
 
 static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
@@ -65,7 +66,7 @@ static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
     return hg_err_hint(err,
                        "driver %s or newer is needed; or build hpcgrid-worker with a CUDA "
                        "toolkit of this driver's version",
-                       wk_cuda_driver_needed(t->runtime));
+                       driver_needed(t->runtime));
 }
 
 static int no_device(struct hg_err *err)

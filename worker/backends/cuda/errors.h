@@ -22,9 +22,6 @@ struct wk_cuda_trouble {
 /* Always returns -1, with err set: ENV, what is wrong and what helps. */
 int wk_cuda_explain(const struct wk_cuda_trouble *t, struct hg_err *err);
 
-/* The oldest driver for a CUDA runtime: its major version, as NVIDIA numbers drivers ("580"). */
-const char *wk_cuda_driver_needed(int runtime);
-
 /* Whether a device of that capability can compute with this precision: else false with err set (ENV). */
 bool wk_cuda_can(int precision, int capability, const char *device, struct hg_err *err);
 

@@ -145,13 +145,6 @@ static const struct nvml *nvml_get(struct hg_err *err)
     return n;
 }
 
-bool wk_nvml_driver(char out[80])
-{
-    const struct nvml *n = nvml_get(NULL);
-
-    return n && n->driver(out, 80) == 0;
-}
-
 static double watts(int (*read)(nvml_device, unsigned *), nvml_device device)
 {
     unsigned milliwatts;

@@ -55,7 +55,5 @@ struct wk_nvml_info {
 
 /* By the bus address that CUDA gives ("0000:65:00.0"). Returns -1 with err set (ENV) where there is no NVML. */
 int wk_nvml_read(const char *pci, struct wk_nvml_info *info, struct hg_err *err);
-/* The driver's version alone; false where there is no NVML. */
-bool wk_nvml_driver(char out[80]);
 
 #endif
