@@ -15,6 +15,7 @@
 #include "agents/agent.h"
 #include "agents/slurm_jobs.h"
 #include "base/fs.h"
+#include "base/json.h"
 
 #define PROTOCOL 1
 #define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
@@ -128,9 +129,7 @@ static void add(struct hg_agent_call *call, const char *name, json_t *value)
 
 static json_t *text_or_empty(const char *s)
 {
-    json_t *value = json_string(s ? s : "");
-
-    return value ? value : json_string("?");
+    return hg_json_text(s ? s : "");
 }
 
 /* The Slurm that this program was built with: its library goes with no other. */

@@ -9,17 +9,28 @@
 
 #include "base/buf.h"
 
+/* After writing n bytes at `used`: mark what was cut, which is never half a character. */
+static void mark_cut(struct hg_err *err, size_t used, int n)
+{
+    size_t at = sizeof err->text - 4;
+
+    if (n < 0 || used + (size_t)n < sizeof err->text)
+        return;
+    while (at > 0 && ((unsigned char)err->text[at] & 0xc0) == 0x80)
+        at--;
+    memcpy(err->text + at, "...", 4);
+}
+
 static void set_text(struct hg_err *err, const char *fmt, va_list ap)
 {
-    int n = vsnprintf(err->text, sizeof err->text, fmt, ap);
+    mark_cut(err, 0, vsnprintf(err->text, sizeof err->text, fmt, ap));
+}
 
-    if (n >= (int)sizeof err->text) { /* mark what was cut, which is never half a character */
-        size_t at = sizeof err->text - 4;
+static void add_text(struct hg_err *err, const char *text)
+{
+    size_t used = strlen(err->text);
 
-        while (at > 0 && ((unsigned char)err->text[at] & 0xc0) == 0x80)
-            at--;
-        memcpy(err->text + at, "...", 4);
-    }
+    mark_cut(err, used, snprintf(err->text + used, sizeof err->text - used, ": %s", text));
 }
 
 int hg_err_set(struct hg_err *err, enum hg_err_code code, const char *fmt, ...)
@@ -38,7 +49,6 @@ int hg_err_set(struct hg_err *err, enum hg_err_code code, const char *fmt, ...)
 int hg_err_sys(struct hg_err *err, const char *fmt, ...)
 {
     int sys = errno;
-    size_t used;
     va_list ap;
 
     if (!err || err->code)
@@ -47,8 +57,7 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     set_text(err, fmt, ap);
     va_end(ap);
-    used = strlen(err->text);
-    snprintf(err->text + used, sizeof err->text - used, ": %s", strerror(sys));
+    add_text(err, strerror(sys));
     errno = sys;
     return -1;
 }
@@ -61,7 +70,6 @@ int hg_err_oom(struct hg_err *err)
 int hg_err_wrap(struct hg_err *err, const char *fmt, ...)
 {
     char old[sizeof err->text];
-    size_t used;
     va_list ap;
 
     if (!err || !err->code)
@@ -70,8 +78,7 @@ int hg_err_wrap(struct hg_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     set_text(err, fmt, ap);
     va_end(ap);
-    used = strlen(err->text);
-    snprintf(err->text + used, sizeof err->text - used, ": %s", old);
+    add_text(err, old);
     return -1;
 }
 

@@ -508,6 +508,10 @@ static void dump_value(const struct dump *d, const json_t *value, int depth)
 {
     char number[32];
 
+    if (!value) {
+        d->out->failed = true;
+        return;
+    }
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         dump_object(d, value, depth);

@@ -261,19 +261,20 @@ static json_t *reasons_json(const struct view *v)
 
 static void print_json(const struct view *v)
 {
-    json_t *answer = json_pack("{s:s,s:I,s:o,s:o,s:b,s:{s:I,s:I,s:I}}", "run", v->rd.path, "cells",
-                               (json_int_t)v->cells, "counts", counts_json(v->counts), "reasons",
-                               reasons_json(v), "polled", v->polled, "receipt", "submit",
-                               (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
-                               "cancel", (json_int_t)v->state->cancels);
+    json_t *answer = json_pack(
+        "{s:o,s:I,s:o,s:o,s:b,s:{s:I,s:I,s:I}}", "run", hg_json_text(v->rd.path), "cells",
+        (json_int_t)v->cells, "counts", counts_json(v->counts), "reasons", reasons_json(v),
+        "polled", v->polled, "receipt", "submit", (json_int_t)v->state->submits, "poll",
+        (json_int_t)v->state->polls, "cancel", (json_int_t)v->state->cancels);
     struct hg_buf text = HG_BUF_INIT;
 
     if (v->held)
         json_object_set_new(answer, "driver",
-                            json_pack("{s:s,s:I,s:s}", "host", v->owner.host, "pid",
-                                      (json_int_t)v->owner.pid, "command", v->owner.command));
+                            json_pack("{s:s,s:I,s:o}", "host", v->owner.host, "pid",
+                                      (json_int_t)v->owner.pid, "command",
+                                      hg_json_text(v->owner.command)));
     if (*v->unreachable)
-        json_object_set_new(answer, "unreachable", json_string(v->unreachable));
+        json_object_set_new(answer, "unreachable", hg_json_text(v->unreachable));
     if (list_cells)
         json_object_set_new(answer, "list", cells_json(v));
     hg_json_dump(answer, HG_JSON_INDENT, &text);

@@ -58,8 +58,9 @@ static void print_json(const struct hg_session *s, size_t from)
                                               (json_int_t)sub->n_tasks, "certain",
                                               sub->state == HG_SUB_SUBMITTED));
     }
-    answer = json_pack("{s:s,s:I,s:I,s:o}", "run", s->rd.path, "cells", (json_int_t)state->cells,
-                       "waiting", (json_int_t)state->counts[HG_CELL_WAITING], "submissions", list);
+    answer = json_pack("{s:o,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
+                       (json_int_t)state->cells, "waiting",
+                       (json_int_t)state->counts[HG_CELL_WAITING], "submissions", list);
     hg_json_dump(answer, HG_JSON_INDENT, &text);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);

@@ -261,8 +261,8 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
         json_array_append_new(sizes, json_integer((json_int_t)d->plan->items[b].n));
     }
     if (hg_drive_say(d, "open",
-                     json_pack("{s:s,s:s,s:s,s:I}", "schema", "hpcgrid-events/1", "command",
-                               d->o.command ? d->o.command : "", "host", host, "pid",
+                     json_pack("{s:s,s:o,s:s,s:I}", "schema", "hpcgrid-events/1", "command",
+                               hg_json_text(d->o.command ? d->o.command : ""), "host", host, "pid",
                                (json_int_t)getpid()),
                      err) < 0 ||
         (grown && hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes), err) < 0)) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
@@ -201,8 +202,8 @@ static int journal_rejected(struct hg_drive *d, const struct hg_submission *sub,
                             const char *text, struct hg_err *err)
 {
     if (hg_drive_say(d, "rejected",
-                     json_pack("{s:I,s:b,s:s}", "submission", (json_int_t)sub->number, "again",
-                               again, "text", text),
+                     json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number, "again",
+                               again, "text", hg_json_text(text)),
                      err) < 0)
         return -1;
     return hg_drive_commit(d, err);
@@ -237,8 +238,8 @@ static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
     hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
             sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, d->limits.ambiguous_s);
     if (hg_drive_say(d, "ambiguous",
-                     json_pack("{s:I,s:f,s:s}", "submission", (json_int_t)sub->number, "until",
-                               until_s, "text", why->text),
+                     json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number, "until",
+                               until_s, "text", hg_json_text(why->text)),
                      err) < 0)
         return -1;
     return hg_drive_commit(d, err);

@@ -170,7 +170,8 @@ static void test_long_messages_are_cut_between_characters(void **state)
         json_t *value;
 
         err = (struct hg_err)HG_ERR_INIT;
-        hg_err_set(&err, HG_E_INPUT, "%.*s%s", (int)shift, "ab", text);
+        hg_err_set(&err, HG_E_INPUT, "%.1000s", text);
+        hg_err_wrap(&err, "%.*s%.60s", (int)shift, "ab", text);
         value = json_string(err.text); /* NULL if it is no UTF-8 */
         assert_non_null(value);
         assert_string_equal(err.text + strlen(err.text) - 3, "...");

@@ -61,6 +61,26 @@ static void leave_stale_lock(void)
     assert_int_equal(status, 0);
 }
 
+/* The owner's record holds the beginning of the command, whatever its bytes are. */
+static void test_any_command_can_hold_the_lock(void **state)
+{
+    char command[1024];
+    size_t n = 0;
+
+    (void)state;
+    while (n < sizeof command - 4)
+        n += (size_t)sprintf(command + n, "\xe2\x82\xac"); /* the euro sign */
+    for (size_t shift = 0; shift < 3; shift++) {
+        struct hg_lock *lock = hg_lock_take(dir, command + shift, false, 0, NULL);
+        struct hg_lock_owner owner;
+
+        assert_non_null(lock);
+        assert_int_equal(hg_lock_find(dir, &owner, NULL), 1);
+        assert_non_null(strstr(owner.command, "\xe2\x82\xac"));
+        hg_lock_release(lock);
+    }
+}
+
 static void test_lock_of_a_dead_process_is_taken_over(void **state)
 {
     struct hg_lock_owner owner;
@@ -197,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         in_dir(test_second_writer_learns_who_holds_it),
+        in_dir(test_any_command_can_hold_the_lock),
         in_dir(test_lock_of_a_dead_process_is_taken_over),
         in_dir(test_lock_of_another_machine_is_only_stolen),
         in_dir(test_a_holder_notices_that_it_was_robbed),
