@@ -504,10 +504,19 @@ static void dump_array(const struct dump *d, const json_t *array, int depth)
     hg_buf_puts(d->out, "]");
 }
 
-static void dump_value(const struct dump *d, const json_t *value, int depth)
+/* Whole numbers from 2^63 on would read back as integers, and most readers know none so large. The
+ * canonical form has no choice. */
+static void dump_real(const struct dump *d, double v)
 {
     char number[32];
 
+    hg_buf_append(d->out, number, hg_text_number_format(v, number));
+    if (!(d->flags & HG_JSON_SORT) && fabs(v) >= 0x1p63 && !strchr(number, 'e'))
+        hg_buf_puts(d->out, ".0");
+}
+
+static void dump_value(const struct dump *d, const json_t *value, int depth)
+{
     if (!value) {
         d->out->failed = true;
         return;
@@ -526,7 +535,7 @@ static void dump_value(const struct dump *d, const json_t *value, int depth)
         hg_buf_printf(d->out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
         break;
     case JSON_REAL:
-        hg_buf_append(d->out, number, hg_text_number_format(json_real_value(value), number));
+        dump_real(d, json_real_value(value));
         break;
     case JSON_TRUE:
         hg_buf_puts(d->out, "true");

@@ -61,7 +61,8 @@ enum {
     HG_JSON_INDENT = 2, /* two spaces; lists of scalars fill their lines */
 };
 
-/* Append the text. Numbers have the shortest digits that read back the same; 1.0 is written 1.
+/* Append the text. Numbers have the shortest digits that read back the same; 1.0 is written 1,
+ * but one of 2^63 or more keeps a .0 (not with SORT), as parsers refuse integers so large.
  * A value that is NULL, because memory was gone when it was made, marks out failed. */
 void hg_json_dump(const json_t *value, unsigned flags, struct hg_buf *out);
 

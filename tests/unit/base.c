@@ -235,6 +235,26 @@ static void test_canonical_json_is_rfc_8785(void **state)
     json_decref(value);
 }
 
+static void test_large_numbers_read_back(void **state)
+{
+    static const double cases[] = {
+        1e18, 0x1p63, -0x1p63, 1e19, -3.5e20, 1e21, 1.7976931348623157e308
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        json_t *value = json_real(cases[i]), *again;
+        struct hg_buf out = HG_BUF_INIT;
+
+        hg_json_dump(value, HG_JSON_COMPACT, &out);
+        again = json_loadb(out.data, out.len, JSON_DECODE_ANY, NULL);
+        assert_true(json_number_value(again) == cases[i]);
+        json_decref(again);
+        json_decref(value);
+        hg_buf_done(&out);
+    }
+}
+
 static void test_long_lists_fill_their_lines(void **state)
 {
     struct hg_buf out = HG_BUF_INIT;
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
+        cmocka_unit_test(test_large_numbers_read_back),
         cmocka_unit_test(test_long_lists_fill_their_lines),
         cmocka_unit_test(test_field_tables_report_every_problem),
         cmocka_unit_test(test_replace_leaves_no_temporary_file),
