@@ -296,13 +296,15 @@ const char *hg_fit_why(struct hg_fit *f, const json_t *members)
 {
     double room = f ? room_of(f, members) : 0, total;
     const json_t *answer = f && json_array_size(f->answers) ? answer_for(f, members) : NULL;
+    const char *error;
 
     if (!answer)
         return "";
+    error = json_string_value(json_object_get(answer, "error"));
     total = json_number_value(json_object_get(answer, "total_bytes"));
     hg_buf_clear(&f->why);
-    if (json_object_get(answer, "error")) /* it would fail so on the node */
-        hg_buf_puts(&f->why, json_string_value(json_object_get(answer, "error")));
+    if (error) /* it would fail so on the node */
+        hg_buf_puts(&f->why, error);
     else if (room > 0 && total > room)
         explain(f, answer, hardware_of(f, members)->name, total, room);
     return hg_buf_str(&f->why);

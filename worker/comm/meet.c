@@ -447,6 +447,8 @@ struct wk_meet *wk_meet_open(const struct wk_meet_place *place, int listener, do
         *m = (struct wk_meet){ .rank = place->rank, .world = place->world, .limit_s = limit_s };
         m->fds = malloc(n * sizeof *m->fds);
         m->cards = calloc(n, sizeof *m->cards);
+        for (size_t i = 0; m->fds && i < n; i++)
+            m->fds[i] = -1;
     }
     if (!m || !m->fds || !m->cards) {
         hg_err_oom(err);
@@ -455,8 +457,6 @@ struct wk_meet *wk_meet_open(const struct wk_meet_place *place, int listener, do
         wk_meet_close(m);
         return NULL;
     }
-    for (size_t i = 0; i < n; i++)
-        m->fds[i] = -1;
     m->cards[m->rank] = own_card(place);
     rc = m->rank == 0 ? receive_ranks(m, place, listener, err) : find_hub(m, place, err);
     if (rc == 0)
