@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/jsonpool.h"
+#include "fuzz.h"
+#include "model/cell.h"
+#include "model/matrix.h"
+#include "model/result.h"
+#include "model/select.h"
+#include "model/site.h"
+#include "plan/template.h"
+#include "report/escape.h"
+#include "report/mustache.h"
+#include "report/renderer.h"
+#include "report/view.h"
+#include "run/events.h"
+
+/* ---- JSON ---- */
+
+/* What is written reads back as the same, but for numbers beyond 15 digits. */
+static void expect_round_trip(const json_t *value)
+{
+    struct hg_buf first = HG_BUF_INIT, second = HG_BUF_INIT;
+    json_t *again;
+
+    hg_json_dump(value, HG_JSON_INDENT, &first);
+    again = json_loadb(first.data, first.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+    hg_fuzz_expect(again, "what is written is JSON");
+    hg_json_dump(again, HG_JSON_INDENT, &second);
+    hg_fuzz_expect(strcmp(first.data, second.data) == 0, "it is written the same again");
+    json_decref(again);
+    hg_buf_done(&first);
+    hg_buf_done(&second);
+}
+
+static void run_json(const char *text, size_t len)
+{
+    json_t *shared = hg_json_parse_shared(text, len);
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+
+    if (hg_json_parse("fuzz", text, len, &doc, &err) == 0) {
+        hg_fuzz_expect(!shared || json_equal(shared, doc.root), "shared or not, it is the same");
+        expect_round_trip(doc.root);
+        hg_json_error(&doc, "/a/0/b", &errs, "a place");
+        hg_json_error_key(&doc, "/a/1", &errs, "a place");
+    } else {
+        hg_fuzz_expect(!shared, "what is no JSON is none when shared");
+    }
+    json_decref(shared);
+    hg_json_doc_done(&doc);
+    hg_fuzz_errors(&errs, &err);
+}
+
+/* ---- Matrices and what belongs to them ---- */
+
+#define CELLS_MAX 200
+
+static int count_cell(const struct hg_cell *cell, void *context)
+{
+    int *n = context;
+
+    hg_fuzz_expect(cell->id[0] && cell->members, "a cell has an id and members");
+    return ++*n == CELLS_MAX;
+}
+
+static void run_matrix(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_matrix *m = hg_matrix_load(hg_fuzz_file(text, len), NULL, &errs);
+    struct hg_cells_count count = { 0 };
+    int n = 0;
+
+    if (m)
+        hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_ALL | HG_CELLS_ORIGINS, count_cell, &n, &count,
+                      &errs);
+    hg_cells_count_done(&count);
+    hg_matrix_free(m);
+    hg_fuzz_errors(&errs, NULL);
+}
+
+static void run_site(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+
+    hg_site_free(hg_site_load(hg_fuzz_file(text, len), &errs));
+    hg_fuzz_errors(&errs, NULL);
+}
+
+static json_t *some_cell(void)
+{
+    return json_pack("{s:i, s:s, s:f, s:b, s:n, s:[i, s]}", "nodes", 2, "strategy", "ddp", "lr",
+                     0.5, "amp", 1, "absent", "list", 1, "x y");
+}
+
+static void run_selector(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_selector *s = hg_selector_parse(text, &err);
+    json_t *cell = some_cell();
+
+    (void)len;
+    if (s)
+        hg_selector_match(s, "bert-ddp-0123456789ab", cell, &err);
+    hg_selector_free(s);
+    json_decref(cell);
+    hg_fuzz_errors(&errs, &err);
+}
+
+static void run_placeholders(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf out = HG_BUF_INIT;
+    json_t *cell = some_cell();
+    const struct hg_template_vars vars = { .cell = cell, .dir = "/d", .head = "h", .id = "c" };
+    bool absent = false;
+
+    (void)len;
+    if (hg_template_text(text, &vars, &out, &absent, &err) == 0)
+        hg_template_lines(text, &vars, &out, &err);
+    json_decref(cell);
+    hg_buf_done(&out);
+    hg_fuzz_errors(&errs, &err);
+}
+
+/* ---- Runs and reports ---- */
+
+/* A journal's lines without their checksums, which would keep everything else out. */
+static void run_events(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_create(&err);
+    const char *end = text + len, *newline;
+
+    for (; text < end; text = newline + 1) {
+        struct hg_err bad = HG_ERR_INIT;
+        json_t *record, *kind;
+
+        newline = memchr(text, '\n', (size_t)(end - text));
+        newline = newline ? newline : end;
+        record = json_loadb(text, (size_t)(newline - text), JSON_REJECT_DUPLICATES, NULL);
+        kind = json_incref(json_object_get(record, "kind"));
+        if (json_is_string(kind))
+            hg_run_state_apply(state, json_string_value(kind), json_incref(record), &bad);
+        hg_errs_add(&errs, &bad);
+        json_decref(kind);
+        json_decref(record);
+    }
+    hg_run_state_free(state);
+    hg_fuzz_errors(&errs, &err);
+}
+
+static void render(const struct hg_report *r)
+{
+    const struct hg_render_options o = { .width = 80 };
+    json_t *view = hg_view(r, NULL);
+
+    for (size_t i = 0; hg_renderers[i]; i++) {
+        struct hg_buf out = HG_BUF_INIT;
+
+        hg_renderers[i]->render(r, &o, &out);
+        if (hg_renderers[i] == &hg_renderer_json) {
+            json_t *json = json_loadb(out.data, out.len, JSON_REJECT_DUPLICATES, NULL);
+
+            hg_fuzz_expect(json, "a report as JSON is JSON");
+            json_decref(json);
+        }
+        hg_buf_done(&out);
+    }
+    json_decref(view);
+}
+
+static void report(const char *text, size_t len, unsigned flags)
+{
+    const struct hg_report_options o = { .cost = true, .traffic = true, .strict = flags == 0 };
+    struct hg_results set = HG_RESULTS_INIT;
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_report *r = NULL;
+
+    if (hg_json_parse("fuzz", text, len, &doc, &err) == 0 &&
+        hg_results_decode(&doc, flags, &set, &errs) == 0)
+        r = hg_report_build(&set, 1, &o, &errs);
+    if (r)
+        render(r);
+    hg_report_free(r);
+    hg_results_done(&set);
+    hg_json_doc_done(&doc);
+    hg_fuzz_errors(&errs, &err);
+}
+
+static void run_results(const char *text, size_t len)
+{
+    report(text, len, 0);
+    report(text, len, HG_RESULTS_TOLERANT);
+}
+
+static void run_mustache(const char *text, size_t len)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf out = HG_BUF_INIT;
+    json_t *data = json_pack("{s:s, s:s, s:[{s:i, s:[]}, {s:i, s:[{s:s}]}], s:{s:s}, s:[s, s]}",
+                             "name", "<b>", "empty", "", "list", "n", 1, "in", "n", 2, "in", "x",
+                             "y", "cell", "nodes", "4", "words", "u", "v");
+    json_t *shape =
+        json_pack("{s:s, s:s, s:[{s:i, s:[{s:s}]}], s:{s:s}, s:[s]}", "name", "", "empty", "",
+                  "list", "n", 1, "in", "x", "", "cell", "*", "", "words", "");
+    struct hg_mustache *m = hg_mustache_parse("fuzz", text, len, shape, &errs);
+
+    hg_fuzz_expect(data && shape, "the data are made");
+    if (m)
+        hg_mustache_render(m, data, hg_html_append, &out, &err);
+    hg_mustache_free(m);
+    hg_buf_done(&out);
+    json_decref(data);
+    json_decref(shape);
+    hg_fuzz_errors(&errs, &err);
+}
+
+const struct hg_fuzz_target hg_fuzz_orchestrator[] = {
+    { "json", run_json },
+    { "matrix", run_matrix },
+    { "site", run_site },
+    { "selector", run_selector },
+    { "placeholders", run_placeholders },
+    { "events", run_events },
+    { "results", run_results },
+    { "mustache", run_mustache },
+    { NULL, NULL },
+};
