@@ -2,6 +2,7 @@
 /* The files of a box: folders, munge's key, slurm.conf, gres.conf. */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,7 +137,6 @@ static const struct {
     { "TaskPlugin", "task/none" },
     { "SwitchType", "switch/none" },
     { "JobAcctGatherType", "jobacct_gather/none" },
-    { "CommunicationParameters", "NoCtldInAddrAny,NoInAddrAny" },
     { "SelectType", "select/cons_tres" },
     { "SelectTypeParameters", "CR_Core" },
     { "SchedulerType", "sched/backfill" },
@@ -160,6 +160,37 @@ static int set_fixed(struct settings *s, struct hg_err *err)
         if (set_default(s, fixed[i].key, strdup(fixed[i].value), err) < 0)
             return -1;
     return 0;
+}
+
+/* Does this host's name mean 127.0.0.1? Asks as Slurm does. */
+static bool name_is_loopback(const char *host)
+{
+    const struct addrinfo hints = { .ai_family = AF_INET,
+                                    .ai_socktype = SOCK_STREAM,
+                                    .ai_flags = AI_ADDRCONFIG };
+    struct addrinfo *found = NULL;
+    const struct sockaddr_in *ip;
+    bool is;
+
+    if (getaddrinfo(host, NULL, &hints, &found) != 0)
+        return false;
+    ip = (const void *)found->ai_addr;
+    is = ip->sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+    freeaddrinfo(found);
+    return is;
+}
+
+/* Told to keep off other addresses, Slurm's programs listen on that of this host's name and nowhere else,
+ * whatever slurm.conf says. Unless that is the one at which the box is looked for, they have to listen on
+ * all: Debian's installer writes 127.0.1.1, a network knows the host by another, or nobody knows it. */
+static int set_listening(struct settings *s, struct hg_err *err)
+{
+    char host[256] = "";
+
+    gethostname(host, sizeof host - 1);
+    if (!name_is_loopback(host))
+        return 0;
+    return set_default(s, "CommunicationParameters", strdup("NoCtldInAddrAny,NoInAddrAny"), err);
 }
 
 static int set_places(struct settings *s, const char *dir, const struct hg_box_ports *ports,
@@ -324,7 +355,8 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
                    (long)geteuid());
         goto out;
     }
-    if (set_fixed(s, err) < 0 || set_places(s, dir, ports, host, user, err) < 0)
+    if (set_fixed(s, err) < 0 || set_places(s, dir, ports, host, user, err) < 0 ||
+        set_listening(s, err) < 0)
         goto out;
     if (spec->accounting && set_accounting(s, dir, ports, err) < 0)
         goto out;

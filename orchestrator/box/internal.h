@@ -60,7 +60,7 @@ size_t hg_box_count_nodes(const struct hg_box_spec *spec);
 /* Name of the i-th node (from 0) over all groups. */
 void hg_box_node_name(const struct hg_box_spec *spec, size_t i, char out[static 96]);
 
-/* Find 3 + n free ports in a row on the loopback. */
+/* Find 3 + n free ports in a row. */
 int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err);
 
 /* Make the folders, munge's key, slurm.conf, gres.conf and the devices below dir. */

@@ -49,14 +49,40 @@ cpu-1 (null) idle" ]
 a100-2 0,1,2" ]
 }
 
-@test "it listens on the loopback only" {
+@test "it listens on the loopback only where this host's name means 127.0.0.1" {
     up --nodes cpu:2x0
     ports=$(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$4 == "0A" { print $2 }')
     port=$("$HPCGRID" box status "$BOX" --json | jq .port)
+    wanted=0100007F other=00000000
+    if ! getent ahostsv4 "$(hostname)" | grep -q '^127\.0\.0\.1 '; then wanted=00000000 other=0100007F; fi
     for p in $port $((port + 1)) $((port + 2)); do
-        grep -q "^0100007F:$(printf %04X "$p")$" <<<"$ports"
-        run grep "^00000000:$(printf %04X "$p")$" <<<"$ports"
+        grep -q "^$wanted:$(printf %04X "$p")$" <<<"$ports"
+        run grep "^$other:$(printf %04X "$p")$" <<<"$ports"
         [ "$status" -eq 1 ]
+    done
+}
+
+@test "a box runs jobs on two nodes whatever this host is called" {
+    spaces=-um
+    [ "$(id -u)" -eq 0 ] || spaces=-Urum
+    unshare $spaces true || skip "this kernel lets nobody rename the host"
+    sed 's/^hosts:.*/hosts: files/' /etc/nsswitch.conf >nsswitch.conf
+    cat >try <<'END'
+set -e
+mount --bind hosts /etc/hosts
+mount --bind nsswitch.conf /etc/nsswitch.conf
+hostname "$1"
+trap '"$HPCGRID" box down "$BOX"' EXIT
+eval "$("$HPCGRID" box up --name "$BOX" --nodes cpu:2x0)"
+timeout 60 srun -N 2 -n 2 bash -c 'echo $SLURMD_NODENAME' | sort
+END
+    for name in debian lab nobody; do
+        printf '%s\n' "127.0.0.1 localhost" "127.0.1.1 debian" "192.0.2.9 lab.example.org lab" >hosts
+        HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try "$name"
+        echo "$name: $output"
+        [ "$status" -eq 0 ]
+        [[ "$output" == *"cpu-1
+cpu-2"* ]]
     done
 }
 
