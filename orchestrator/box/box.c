@@ -426,6 +426,8 @@ static int create(const struct hg_box_spec *spec, const struct hg_box_tools *too
     struct hg_box_keeper keeper = { .spec = spec, .tools = tools, .dir = dir };
     int rc = -1;
 
+    if (hg_box_place_check(err) < 0)
+        return -1;
     if (hg_box_ports_choose(hg_box_count_nodes(spec), &ports, err) < 0)
         return -1;
     if (mkdir(dir, 0755) < 0)

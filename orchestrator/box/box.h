@@ -66,13 +66,13 @@ struct hg_box_group *hg_box_nodes_parse(const char *text, size_t *n, struct hg_e
 /* Make sure that this box runs and all its nodes are idle; takes 2 to 3 s. A box of that name that
  * is already up with the same nodes and settings is fine (*started false); one that lost a daemon
  * gets it back; one left by a killed hpcgrid or an earlier boot is replaced. INPUT: it is up with
- * other nodes; ENV: a package is missing or a daemon failed, with the end of its log. started may be
+ * other nodes; ENV: a package is missing, /tmp is full or noexec, or a daemon failed, with the end of its log. started may be
  * NULL. */
 int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
               struct hg_err *err);
 
 /* Could a box be started here? 0 with the version of Slurm (2205 for 22.05), or -1 with ENV: what
- * must be installed. */
+ * must be installed, or what is wrong with /tmp. */
 int hg_box_check(int *version, struct hg_err *err);
 
 /* End all its processes, running jobs too, and remove its folder. NOTFOUND if there is no such box.

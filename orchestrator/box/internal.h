@@ -32,7 +32,10 @@ pid_t hg_box_socket_owner(const char *path);
 /* The kernel's boot id, "" if it cannot be read. */
 void hg_box_boot_id(char out[static 40]);
 
-/* ---- tools.c: Slurm's programs ---- */
+/* ---- tools.c: Slurm's programs, and whether this machine lets them run ---- */
+
+/* ENV if jobs would fail for /tmp, without a word of why: full, or no place for programs. */
+int hg_box_place_check(struct hg_err *err);
 
 struct hg_box_tools {
     char *munged, *slurmctld, *slurmd, *sinfo;

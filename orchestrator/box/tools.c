@@ -3,11 +3,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/proc.h"
 #include "box/internal.h"
+
+#define SPACE_MIB 64 /* logs, and what MPI shares between the ranks of a node */
 
 static const struct {
     const char *program, *package;
@@ -104,11 +107,30 @@ int hg_box_tools_find(struct hg_box_tools *tools, bool accounting, struct hg_err
     return rc;
 }
 
+int hg_box_place_check(struct hg_err *err)
+{
+    struct statvfs fs;
+    unsigned long long left_mib;
+
+    if (statvfs("/tmp", &fs) < 0)
+        return hg_err_sys(err, "cannot look at /tmp");
+    if (fs.f_flag & ST_NOEXEC) {
+        hg_err_set(err, HG_E_ENV, "/tmp is mounted noexec: Slurm starts a box's jobs from there");
+        return hg_err_hint(err, "as root: mount -o remount,exec /tmp");
+    }
+    left_mib = (unsigned long long)fs.f_bavail * fs.f_frsize >> 20;
+    if (left_mib < SPACE_MIB) {
+        hg_err_set(err, HG_E_ENV, "/tmp has %llu MiB left: a box wants %d", left_mib, SPACE_MIB);
+        return hg_err_hint(err, "remove what nobody needs there, or mount a larger one");
+    }
+    return 0;
+}
+
 int hg_box_check(int *version, struct hg_err *err)
 {
     struct hg_box_tools tools;
 
-    if (hg_box_tools_find(&tools, false, err) < 0)
+    if (hg_box_place_check(err) < 0 || hg_box_tools_find(&tools, false, err) < 0)
         return -1;
     *version = tools.version;
     hg_box_tools_done(&tools);

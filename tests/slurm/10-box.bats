@@ -62,6 +62,24 @@ a100-2 0,1,2" ]
     done
 }
 
+@test "a /tmp in which jobs could not run is refused before anything starts" {
+    spaces=-m
+    [ "$(id -u)" -eq 0 ] || spaces=-Urm
+    unshare $spaces true || skip "this kernel lets nobody mount"
+    cat >try <<'END'
+exec 9<"$HPCGRID" # which may be in /tmp
+mount -t tmpfs -o "$1" none /tmp && /proc/self/fd/9 box up --name "$BOX" --nodes cpu:1x0
+END
+    HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try size=8m
+    [ "$status" -eq 4 ]
+    [ "$output" = "hpcgrid: error: /tmp has 8 MiB left: a box wants 64
+  remove what nobody needs there, or mount a larger one" ]
+    HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try noexec
+    [ "$status" -eq 4 ]
+    [ "$output" = "hpcgrid: error: /tmp is mounted noexec: Slurm starts a box's jobs from there
+  as root: mount -o remount,exec /tmp" ]
+}
+
 @test "a box runs jobs on two nodes whatever this host is called" {
     spaces=-um
     [ "$(id -u)" -eq 0 ] || spaces=-Urum
