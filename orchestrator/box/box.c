@@ -624,7 +624,7 @@ int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
     if (rc < 0 && !exists)
         clear(box, &(struct hg_err)HG_ERR_INIT);
     if (started)
-        *started = !exists;
+        *started = rc == 0 && !exists;
 out:
     if (rc < 0)
         hg_box_done(box);
