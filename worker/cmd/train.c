@@ -85,7 +85,8 @@ struct job {
     struct wk_config config;
     struct wk_result result;
     struct wk_comm *comm;
-    const char *result_path;
+    const char *cell, *result_path; /* result_path NULL: none is written */
+    bool json;
     char *folder; /* of the result; NULL: the working folder */
     int rank, world;
 };
@@ -149,13 +150,13 @@ static void settle_blame(const struct job *j, const struct hg_errs *errs)
             hg_clock_sleep_s(1);
 }
 
-static int run_job(struct job *j, const char *cell, struct hg_errs *errs)
+static int run_job(struct job *j, struct hg_errs *errs)
 {
     const struct wk_watch_ends ends = { j, write_verdict, end_process };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int threads, devices, rc;
 
-    if (wk_config_load(cell, &j->config, errs) < 0)
+    if (wk_config_load(j->cell, &j->config, errs) < 0)
         return -1;
     keeps_checkpoint = j->config.checkpoint != NULL;
     j->config.folder = j->folder;
@@ -200,13 +201,13 @@ static int save_result(const struct job *j, struct hg_errs *errs)
                                                                         : 0;
 }
 
-static int print_result(const struct job *j, bool json)
+static int print_result(const struct job *j)
 {
     struct hg_buf text = HG_BUF_INIT;
 
     if (j->rank != 0)
         return 0;
-    if (json) {
+    if (j->json) {
         json_t *o = wk_result_encode(&j->result);
 
         hg_json_dump(o, HG_JSON_INDENT, &text);
@@ -220,54 +221,66 @@ static int print_result(const struct job *j, bool json)
     return fflush(stdout);
 }
 
-static int run(int argc, char **argv, struct hg_errs *errs)
+/* Says what came of the training, to whom it may concern. Returns the exit code. */
+static int settle(struct job *j, int rc, struct hg_errs *errs)
 {
-    const char *cell = getenv("HPCGRID_CELL"), *config = NULL;
-    struct job j = { .result_path = getenv("HPCGRID_RESULT") };
-    bool json = false;
+    bool goes_on = j->result.stopped_with_checkpoint;
+
+    if (rc < 0 && !goes_on)
+        settle_blame(j, errs);
+    if (rc < 0)
+        describe_failure(j, errs);
+    if (save_result(j, errs) < 0)
+        rc = -1;
+    if (rc == 0 && print_result(j) != 0)
+        rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
+    if (rc == 0)
+        return 0;
+    print_failure(j, errs);
+    return goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
+}
+
+static int read_options(struct job *j, int argc, char **argv, struct hg_errs *errs)
+{
+    const char *config = NULL;
     const struct hg_opt opts[] = {
-        { HG_OPT_STRING, 0, "cell", &cell, "FILE", "a cell's JSON ($HPCGRID_CELL)", 0, 0 },
+        { HG_OPT_STRING, 0, "cell", &j->cell, "FILE", "a cell's JSON ($HPCGRID_CELL)", 0, 0 },
         { HG_OPT_STRING, 0, "config", &config, "FILE",
           "the same, written by hand; - is standard input", 0, 0 },
-        { HG_OPT_STRING, 0, "result", &j.result_path, "FILE",
+        { HG_OPT_STRING, 0, "result", &j->result_path, "FILE",
           "where the result goes ($HPCGRID_RESULT)", 0, 0 },
-        { HG_OPT_FLAG, 0, "json", &json, NULL, "print the result as JSON", 0, 0 },
+        { HG_OPT_FLAG, 0, "json", &j->json, NULL, "print the result as JSON", 0, 0 },
         { 0 },
     };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-    int rc, code = 0;
-    bool goes_on;
 
-    j.result.start_mono_s = hg_clock_mono_s();
     if (hg_opt_parse(opts, &argc, argv, err) < 0)
         return hg_errs_add(errs, err);
     if (config)
-        cell = config;
-    if (argc > 0 || !cell) {
-        hg_err_set(err, HG_E_USAGE,
-                   argc > 0 ? "train: too many arguments" : "train: no cell given");
-        hg_err_hint(err, "usage: hpcgrid-worker train --cell FILE");
-        return hg_errs_add(errs, err);
-    }
+        j->cell = config;
+    if (argc == 0 && j->cell)
+        return 0;
+    hg_err_set(err, HG_E_USAGE, argc > 0 ? "train: too many arguments" : "train: no cell given");
+    hg_err_hint(err, "usage: hpcgrid-worker train --cell FILE");
+    return hg_errs_add(errs, err);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct job j = { .cell = getenv("HPCGRID_CELL"), .result_path = getenv("HPCGRID_RESULT") };
+    bool goes_on;
+    int code;
+
+    j.result.start_mono_s = hg_clock_mono_s();
+    if (read_options(&j, argc, argv, errs) < 0)
+        return -1;
     wk_comm_environment(&j.rank, &j.world);
     catch_signals();
     if (j.result_path)
         j.folder = hg_fs_dirname(j.result_path);
-    rc = run_job(&j, cell, errs);
+    code = settle(&j, run_job(&j, errs), errs);
     goes_on = j.result.stopped_with_checkpoint;
-    if (rc < 0 && !goes_on)
-        settle_blame(&j, errs);
-    if (rc < 0)
-        describe_failure(&j, errs);
-    if (save_result(&j, errs) < 0)
-        rc = -1;
-    if (rc == 0 && print_result(&j, json) != 0)
-        rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
-    if (rc < 0) {
-        code = goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
-        print_failure(&j, errs);
-    }
-    if (rc < 0 && !goes_on && j.comm && j.world > 1)
+    if (code && !goes_on && j.comm && j.world > 1)
         j.comm->kind->abort(j.comm, code);
     wk_comm_close(j.comm);
     wk_result_done(&j.result);
