@@ -258,7 +258,9 @@ static int settle(struct wk_comm *comm, const struct wk_request *r, struct hg_er
                                            .stream = r->apart,
                                            .start_s = r->start_s,
                                            .end_s = r->end_s,
-                                           .exposed_s = r->exposed_s };
+                                           .exposed_s = r->exposed_s,
+                                           .asked = r->asked,
+                                           .claimed = comm->work };
     if (!r->error.code)
         return 0;
     if (err && !err->code)
@@ -296,7 +298,9 @@ static int start_on_stream(struct wk_comm *comm, const struct wk_comm_op *op, st
 static int start(struct wk_comm *comm, const struct wk_comm_op *op, bool now, struct hg_err *err)
 {
     static const _Atomic bool waited = true;
-    struct wk_request r = { .op = *op, .step = comm->step, .error = HG_ERR_INIT };
+    struct wk_request r = {
+        .op = *op, .step = comm->step, .asked = comm->work, .error = HG_ERR_INIT
+    };
     struct wk_comm_count *count = &comm->counts[op->plane][op->coll];
     size_t bytes = op->n * wk_wire_size(op->type);
 

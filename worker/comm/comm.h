@@ -75,6 +75,7 @@ struct wk_comm_record {
     int stream;            /* 0: the rank waited for it at once; 1: beside the rank's work */
     double start_s, end_s; /* clock of hg_clock_mono_s */
     double exposed_s;
+    long asked, claimed; /* wk_comm.work when the rank started it, and when it came for it */
 };
 
 struct wk_comm_queue;
@@ -82,8 +83,9 @@ struct wk_comm_queue;
 struct wk_comm {
     const struct wk_comm_kind *kind;
     int rank, world;
-    struct wk_dev *dev;     /* whose memory device spans lie in; set by whoever opens both */
-    long step;              /* of the training, for records */
+    struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
+    long step;          /* of the training, for records */
+    long work; /* passes of layers that the rank has done: what can stand beside a collective */
     struct wk_watch *watch; /* NULL: nobody watches */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     bool recording;

@@ -9,7 +9,7 @@
 /* A collective on its way. */
 struct wk_request {
     struct wk_comm_op op;
-    long step;
+    long step, asked;
     double start_s, end_s, exposed_s;
     bool apart; /* ran on the thread */
     struct hg_err error;

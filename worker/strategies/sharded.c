@@ -19,7 +19,8 @@ struct group_state {
     struct wk_span value, gradient;
     int value_slot, gradient_slot; /* -1: a buffer of its own */
     long coming;                   /* ticket of the gather */
-    bool fresh;                    /* nothing of this step is in the gradient's shard yet */
+    long updated; /* ticket of the last gather after an update, of what every rank has whole */
+    bool fresh;   /* nothing of this step is in the gradient's shard yet */
 };
 
 /* Gradients on their way. */
@@ -389,6 +390,18 @@ static void let_go(struct wk_strategy *s, int group)
     state->value = WK_NONE;
 }
 
+/* Have the values of a unit that every rank keeps here, as the last update left them. */
+static int need_updated(struct wk_strategy *s, int unit, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    for (int g = 0; g < d->plan.shards.n_groups; g++)
+        if (wk_shards_touch(&d->plan.shards, g, unit) &&
+            wk_comm_wait(s->comm, d->groups[g].updated, err) < 0)
+            return -1;
+    return 0;
+}
+
 /* Have the values of a unit here. */
 static int need(struct wk_strategy *s, int unit, struct hg_err *err)
 {
@@ -422,6 +435,8 @@ int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *er
 {
     struct sharded *d = sharded_of(s);
 
+    if (need_updated(s, unit, err) < 0)
+        return -1;
     if (!d->plan.how.values)
         return 0;
     if (need(s, unit, err) < 0)
@@ -621,27 +636,21 @@ int wk_sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *
     return 0;
 }
 
-/* Values that every rank has whole are put together from the ranks' parts. */
-static int publish(struct wk_strategy *s, struct hg_err *err)
+/* Begin to put a piece's values together from the ranks' parts, if every rank has it whole. */
+static int publish(struct wk_strategy *s, int piece, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
-    const struct wk_shards *shards = &d->plan.shards;
-    long ticket = 0;
+    const struct wk_piece *p = &d->plan.shards.pieces[piece];
+    struct wk_span whole;
 
-    for (int i = 0; i < shards->n_pieces; i++) {
-        const struct wk_piece *p = &shards->pieces[i];
-        struct wk_span whole;
-
-        if (d->plan.how.values && !d->plan.whole[i])
-            continue;
-        whole = d->plan.how.values
-                    ? wk_span_part(d->whole, d->value_at[i], p->padded)
-                    : wk_span_part(d->values, shards->groups[p->group].at + p->at, p->padded);
-        if (wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER, whole,
-                          d->plan.how.values ? own_values(s, p) : WK_NONE, &ticket, err) < 0)
-            return -1;
-    }
-    return wk_comm_wait(s->comm, ticket, err);
+    if (d->plan.how.values && !d->plan.whole[piece])
+        return 0;
+    whole = d->plan.how.values
+                ? wk_span_part(d->whole, d->value_at[piece], p->padded)
+                : wk_span_part(d->values, d->plan.shards.groups[p->group].at + p->at, p->padded);
+    return wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER, whole,
+                         d->plan.how.values ? own_values(s, p) : WK_NONE,
+                         &d->groups[p->group].updated, err);
 }
 
 int wk_sharded_round(struct wk_strategy *s, struct hg_err *err)
@@ -657,7 +666,10 @@ int wk_sharded_round(struct wk_strategy *s, struct hg_err *err)
         else
             s->dev->backend->convert(s->dev, to, own_masters(s, p));
     }
-    return publish(s, err);
+    for (int i = 0; i < d->plan.shards.n_pieces; i++)
+        if (publish(s, i, err) < 0)
+            return -1;
+    return wk_comm_wait(s->comm, s->comm->started, err);
 }
 
 /* The sum of squares of the whole gradient; with it the control is set. */
@@ -712,28 +724,38 @@ static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t
                            wk_span_part(own_gradients(s, p), first, n), slots, u);
 }
 
-/* All pieces; neighbours that decay alike at a time. */
-static void update_all(struct wk_strategy *s, double lr)
+/* Neighbours that decay alike at a time. */
+static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
 {
     const struct wk_shards *shards = &sharded_of(s)->plan.shards;
+    const struct wk_piece *p = &shards->pieces[piece];
+    size_t first = 0, end = 0;
+
+    for (int i = s->model->n_params - 1; i >= 0; i--) {
+        if (shards->places[i].piece != piece)
+            continue;
+        if (end > first && decay_of(s, i) != u->decay) {
+            update_range(s, p, first, end, u);
+            first = end;
+        }
+        u->decay = decay_of(s, i);
+        end += wk_param_n(&s->model->params[i]);
+    }
+    update_range(s, p, first, end, u);
+}
+
+/* The last pieces are needed first in the next forward: their new values are on their way while the others are updated, and the
+ * others' while the first units compute. */
+static int update_all(struct wk_strategy *s, double lr, struct hg_err *err)
+{
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
 
-    for (int k = 0; k < shards->n_pieces; k++) {
-        const struct wk_piece *p = &shards->pieces[k];
-        size_t first = 0, end = 0;
-
-        for (int i = s->model->n_params - 1; i >= 0; i--) {
-            if (shards->places[i].piece != k)
-                continue;
-            if (end > first && decay_of(s, i) != u.decay) {
-                update_range(s, p, first, end, &u);
-                first = end;
-            }
-            u.decay = decay_of(s, i);
-            end += wk_param_n(&s->model->params[i]);
-        }
-        update_range(s, p, first, end, &u);
+    for (int i = sharded_of(s)->plan.shards.n_pieces - 1; i >= 0; i--) {
+        update_piece(s, i, &u);
+        if (publish(s, i, err) < 0)
+            return -1;
     }
+    return 0;
 }
 
 int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
@@ -745,9 +767,8 @@ int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
             return -1;
     if (measure(s, err) < 0)
         return -1;
-    update_all(s, lr);
     d->fetched_piece = -1;
-    return publish(s, err);
+    return update_all(s, lr, err);
 }
 
 /* ---- From and to the host ---- */

@@ -62,10 +62,24 @@ static void plan_values(struct wk_sharded_plan *p)
         p->value_slots = turns;
 }
 
+/* Buffers that are full or being filled at a time: those of a unit, and of the one before it, which are on their way beside it. */
+static int most_at_once(const struct wk_sharded_plan *p)
+{
+    int all = 0;
+
+    for (int u = 0; u < p->shards.n_units; u++) {
+        int n = 0;
+
+        for (int g = 0; g < p->shards.n_groups; g++)
+            n += !p->alone[g] && (wk_shards_touch(&p->shards, g, u) ||
+                                  (u > 0 && wk_shards_touch(&p->shards, g, u - 1)));
+        all = n > all ? n : all;
+    }
+    return all;
+}
+
 static void plan_gradients(struct wk_sharded_plan *p)
 {
-    int turns = 0, touched = wk_shards_most_touched(&p->shards);
-
     for (int g = 0; g < p->shards.n_groups; g++) {
         p->alone[g] = p->shards.groups[g].scattered;
         if (p->alone[g]) {
@@ -73,10 +87,8 @@ static void plan_gradients(struct wk_sharded_plan *p)
             continue;
         }
         p->gradient_slot = most(p->gradient_slot, p->shards.groups[g].padded);
-        turns++;
     }
-    /* those that a unit fills, and one on its way */
-    p->gradient_slots = touched + 1 < turns ? touched + 1 : turns;
+    p->gradient_slots = most_at_once(p);
 }
 
 int wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,

@@ -113,17 +113,3 @@ bool wk_shards_touch(const struct wk_shards *s, int group, int unit)
 {
     return s->touches[group * s->n_units + unit];
 }
-
-int wk_shards_most_touched(const struct wk_shards *s)
-{
-    int most = 0;
-
-    for (int u = 0; u < s->n_units; u++) {
-        int n = 0;
-
-        for (int g = 0; g < s->n_groups; g++)
-            n += wk_shards_touch(s, g, u);
-        most = n > most ? n : most;
-    }
-    return most;
-}

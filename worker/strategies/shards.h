@@ -51,7 +51,5 @@ int wk_shards_make(struct wk_shards *s, const struct wk_model_kind *model, enum 
 void wk_shards_done(struct wk_shards *s);
 
 bool wk_shards_touch(const struct wk_shards *s, int group, int unit);
-/* Most groups that one unit has parameters in. */
-int wk_shards_most_touched(const struct wk_shards *s);
 
 #endif

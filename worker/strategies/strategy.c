@@ -393,6 +393,15 @@ static void begin_unit(const struct wk_pass *pass, enum wk_span_kind kind, int u
                       pass->strategy ? pass->strategy->model->units[unit] : "unit");
 }
 
+/* What a strategy starts behind a layer has not had that layer's pass beside it. */
+static void count_work(const struct wk_pass *pass, int unit)
+{
+    struct wk_strategy *s = pass->strategy;
+
+    if (s && unit >= s->model->layers_first && unit < s->model->layers_end)
+        s->comm->work++;
+}
+
 int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
     begin_unit(pass, WK_SPAN_FORWARD, unit);
@@ -405,8 +414,10 @@ int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 
 int wk_after_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
-    int rc = pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
+    int rc;
 
+    count_work(pass, unit);
+    rc = pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
     wk_profiler_end(pass->dev->profiler);
     return rc;
 }
@@ -419,8 +430,10 @@ int wk_before_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
 
 int wk_after_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
 {
-    int rc = pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
+    int rc;
 
+    count_work(pass, unit);
+    rc = pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
     wk_profiler_end(pass->dev->profiler);
     return rc;
 }

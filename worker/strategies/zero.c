@@ -2,7 +2,8 @@
 /* ZeRO, as its paper defines it and DeepSpeed runs it. Every rank updates an N-th part of the values.
  *
  *   stage 1   all values and gradients are on every rank; a bucket's gradients are reduce-scattered as
- *             soon as they are complete, the updated values all-gathered after the step
+ *             soon as they are complete, the updated values all-gathered after the step, those that the next forward needs first
+ *             ahead, the others beside it
  *   stage 2   the same, but a rank keeps only its part of the gradients
  *   stage 3   a rank keeps only its part of the values too; a unit's parameters are all-gathered one by
  *             one for its forward and its backward. Small ones may stay whole, and units whose backward
