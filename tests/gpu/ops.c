@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every op of a backend against its twin of the cpu backend in fp32, at many shapes.
  *
- *   ops [BACKEND [PRECISION [CASE]]]
+ *   ops [BACKEND [PRECISION [CASE]]]        CASE: all cases whose names begin so
  *
  * Both get the same inputs, rounded to the type that the tested device works in. Each output is compared as a whole: the largest
  * difference over the largest value of the twin's, against the bound of the case, which says what it comes from. Then the op
@@ -25,8 +25,10 @@ static void fail(const char *text)
     exit(1);
 }
 
-static float round_to(enum wk_type type, float x)
+static float round_to(enum wk_type type, bool cut, float x)
 {
+    if (cut)
+        return wk_bits_float((wk_float_bits(x) + 0x1000) & 0xffffe000);
     if (type == WK_BF16)
         return wk_bf16_decode(wk_bf16_encode(x));
     return type == WK_F16 ? wk_f16_decode(wk_f16_encode(x)) : x;
@@ -83,7 +85,7 @@ static struct wk_span noise(struct ops_run *r, bool activations, size_t n, size_
     for (size_t i = 0; i < filled; i++)
         values[i] = shift + scale * ops_noise(what, i);
     for (size_t i = 0; activations && i < filled; i++)
-        values[i] = round_to(r->rounded, values[i]);
+        values[i] = round_to(r->rounded, r->cut, values[i]);
     s = put(r, activations ? r->working : WK_REAL, values, n);
     free(values);
     return s;
@@ -211,6 +213,7 @@ struct ops_packing ops_pack(struct ops_run *r, const struct ops_lengths *l)
 struct tester {
     struct wk_dev *reference, *tested;
     enum wk_type rounded;
+    bool cut;      /* tf32 */
     int precision; /* place in a case's bounds */
     int failed, done;
 };
@@ -284,10 +287,11 @@ static double compare(struct tester *t, const struct ops_case *c, const int *sha
 
 static double one_shape(struct tester *t, const struct ops_case *c, const int *shape)
 {
-    struct ops_run reference = { .dev = t->reference, .rounded = t->rounded };
+    struct ops_run reference = { .dev = t->reference, .rounded = t->rounded, .cut = t->cut };
     struct ops_run tested = { .dev = t->tested,
                               .working = t->tested->working,
                               .rounded = t->rounded,
+                              .cut = t->cut,
                               .tested = t->tested->backend != t->reference->backend };
     struct ops_run again = tested;
     double worst;
@@ -371,11 +375,12 @@ int main(int argc, char **argv)
     t.tested = open_device(name, precision);
     t.precision = (int)t.tested->precision;
     t.rounded = t.tested->working;
+    t.cut = t.tested->precision == WK_TF32;
     printf("%s, %s, against cpu, %s\n", t.tested->name, precision, WK_PRECISION);
     look_for_ops(&t);
     for (size_t i = 0; i < N_OF(sets); i++)
         for (const struct ops_case *c = sets[i]; c->name; c++)
-            if (argc < 4 || strcmp(argv[3], c->name) == 0)
+            if (argc < 4 || strncmp(argv[3], c->name, strlen(argv[3])) == 0)
                 one_case(&t, c);
     t.tested->backend->close(t.tested);
     t.reference->backend->close(t.reference);

@@ -22,6 +22,7 @@ struct ops_run {
     struct wk_dev *dev;
     enum wk_type working; /* of activations on this device */
     enum wk_type rounded; /* what inputs are rounded to on both devices */
+    bool cut;             /* inputs have only the 10 bits of fraction that products in tf32 read */
     bool tested;
     const char *dirty; /* an output with something in rows that only fill up */
     struct wk_span spans[OPS_SPANS_MAX];

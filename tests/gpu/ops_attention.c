@@ -89,7 +89,7 @@ const struct ops_case ops_cases_attention[] = {
     { "attention_sharp",
       run_sharp,
       sharp,
-      { 2e-4, 2e-2, 0.02, 0.0025 },
+      { 2e-4, 4e-3, 0.02, 0.0025 },
       "scores up to 2,000: a unit of their last place is 1e-4" },
     { "lstm",
       run_lstm,
