@@ -99,6 +99,18 @@ struct wk_dev {
     struct wk_profiler *profiler; /* who watches it; NULL: nobody */
 };
 
+/* What the time before a mark went to. */
+enum wk_mark {
+    WK_MARK_BEGIN, /* nothing: a row of steps begins */
+    WK_MARK_WORK,  /* part of a step */
+    WK_MARK_DATA,  /* part of a step: its batch was made and brought to the device */
+    WK_MARK_STEP,  /* the last part of a step */
+};
+struct wk_lap {
+    enum wk_mark what;
+    double seconds;
+};
+
 /* An LSTM layer over `steps` inputs of `in` values; gate order i, f, g, o:
  *   gates = x_t w_ih' + b_ih + h_{t-1} w_hh' + b_hh;  c_t = f c_{t-1} + i g;  h_t = o tanh(c_t);
  * h_0 = c_0 = 0 with i, f, o through the logistic function and g through tanh. */
@@ -224,10 +236,10 @@ struct wk_backend {
     bool (*step_begin)(struct wk_dev *dev, const struct wk_step *step);
     /* After them. true: they were only looked at, call them all once more (without begin and end). */
     bool (*step_end)(struct wk_dev *dev);
-    /* The end of a step, or the beginning of a row of steps, in the order of the device's work. */
-    void (*mark)(struct wk_dev *dev, bool begin);
-    /* Seconds from mark to mark, of steps that ended since the last call, oldest first; how many. Waits when the host is far ahead. */
-    int (*times)(struct wk_dev *dev, double *seconds, int most);
+    /* A place in the order of the device's work. */
+    void (*mark)(struct wk_dev *dev, enum wk_mark what);
+    /* From mark to mark, what has ended since the last call, oldest first; how many. Waits when the host is far ahead. */
+    int (*times)(struct wk_dev *dev, struct wk_lap *laps, int most);
 
     /* ---- Elementwise ---- */
     void (*fill)(struct wk_dev *dev, struct wk_span y, double value);     /* y = value */

@@ -133,14 +133,14 @@ static json_t *encode_state(const struct wk_train *t, const struct moment *now)
     json_t *state, *metadata;
     struct hg_buf text = HG_BUF_INIT;
 
-    state =
-        json_pack("{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:f, s:f, s:f, s:b, s:b, s:i, s:o, s:O*}",
-                  "schema", SCHEMA, "model", t->kind->name, "strategy", t->strategy->kind->name,
-                  "world", t->comm->world, "save", (json_int_t)t->saves + 1, "steps",
-                  (json_int_t)t->steps_done, "collected", t->collected, "train_s", now->train_s,
-                  "epoch_s", now->epoch_s, "trained_samples", r->trained_samples, "diverged",
-                  (int)r->diverged, "finished", (int)now->finished, "resumed", r->resumed,
-                  "training", wk_identity_training(t), "parts", now->parts);
+    state = json_pack(
+        "{s:s, s:s, s:s, s:i, s:I, s:I, s:i, s:f, s:f, s:f, s:f, s:b, s:b, s:i, s:o, s:O*}",
+        "schema", SCHEMA, "model", t->kind->name, "strategy", t->strategy->kind->name, "world",
+        t->comm->world, "save", (json_int_t)t->saves + 1, "steps", (json_int_t)t->steps_done,
+        "collected", t->collected, "train_s", now->train_s, "epoch_s", now->epoch_s, "data_s",
+        r->data_s, "trained_samples", r->trained_samples, "diverged", (int)r->diverged, "finished",
+        (int)now->finished, "resumed", r->resumed, "training", wk_identity_training(t), "parts",
+        now->parts);
     hg_json_dump(state, HG_JSON_COMPACT, &text);
     metadata = json_pack("{s:s, s:s}", "format", "pt", "hpcgrid", hg_buf_str(&text));
     json_decref(state);
@@ -402,6 +402,7 @@ int wk_checkpoint_restore(struct wk_train *t, struct hg_err *err)
     t->collected = (int)json_integer_value(json_object_get(state, "collected"));
     t->before_s = json_number_value(json_object_get(state, "train_s"));
     t->epoch_before_s = json_number_value(json_object_get(state, "epoch_s"));
+    r->data_s = json_number_value(json_object_get(state, "data_s"));
     r->trained_samples = json_number_value(json_object_get(state, "trained_samples"));
     r->diverged = json_is_true(json_object_get(state, "diverged"));
     r->resumed = (int)json_integer_value(json_object_get(state, "resumed")) + 1;

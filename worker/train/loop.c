@@ -91,6 +91,54 @@ static int step_rows(const struct wk_train *t, int step)
     return rows;
 }
 
+/* ---- What the time goes to ---- */
+
+static int take_lap(struct wk_train *t, struct wk_lap lap, struct hg_err *err)
+{
+    int rc = 0;
+
+    t->step_s += lap.seconds;
+    if (lap.what == WK_MARK_DATA)
+        t->result->data_s += lap.seconds;
+    if (lap.what == WK_MARK_STEP) {
+        rc = push(&t->result->step_s, t->step_s, err);
+        t->step_s = 0;
+    }
+    return rc;
+}
+
+/* What has ended on a device that measures by itself. */
+static int take_laps(struct wk_train *t, struct hg_err *err)
+{
+    struct wk_lap laps[8];
+    int n;
+
+    do {
+        n = t->dev->backend->times(t->dev, laps, (int)(sizeof laps / sizeof *laps));
+        for (int i = 0; i < n; i++)
+            if (take_lap(t, laps[i], err) < 0)
+                return -1;
+    } while (n > 0);
+    return 0;
+}
+
+/* The time since the last mark went to this. A device that works behind the host's back measures by itself. */
+static int mark(struct wk_train *t, enum wk_mark what, struct hg_err *err)
+{
+    double now = hg_clock_mono_s(), since = now - t->marked_s;
+
+    t->marked_s = now;
+    if (what == WK_MARK_BEGIN)
+        t->step_s = 0;
+    if (t->dev->backend->mark) {
+        t->dev->backend->mark(t->dev, what);
+        return take_laps(t, err);
+    }
+    return what == WK_MARK_BEGIN ? 0 : take_lap(t, (struct wk_lap){ what, since }, err);
+}
+
+/* ---- A pass ---- */
+
 /* The samples of a pass: every rank works out its own, unless one rank tells the others. */
 static const int32_t *choose(struct wk_train *t, int pass, int *rows, struct hg_err *err)
 {
@@ -107,14 +155,14 @@ static const int32_t *choose(struct wk_train *t, int pass, int *rows, struct hg_
     return t->strategy->kind->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
 }
 
-/* NULL with err set when ranks fail. */
+/* The batch of a pass; NULL with err set when ranks fail. */
 static const struct wk_batch *gather(struct wk_train *t, int pass, struct hg_err *err)
 {
     int rows;
     const int32_t *ids = choose(t, pass, &rows, err);
     bool tokens = t->kind->reads_tokens;
 
-    if (!ids)
+    if (!ids || mark(t, WK_MARK_WORK, err) < 0)
         return NULL;
     wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "data");
     if (tokens)
@@ -122,6 +170,8 @@ static const struct wk_batch *gather(struct wk_train *t, int pass, struct hg_err
     else
         wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
     wk_profiler_end(t->dev->profiler);
+    if (mark(t, WK_MARK_DATA, err) < 0)
+        return NULL;
     return tokens ? &t->qa.batch.batch : &t->batch;
 }
 
@@ -249,48 +299,14 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
     return 0;
 }
 
-/* ---- How long steps take ---- */
-
-/* A device that works behind the host's back measures by itself. */
-static void begin_times(struct wk_train *t)
-{
-    if (t->dev->backend->mark)
-        t->dev->backend->mark(t->dev, true);
-    t->step_began_s = hg_clock_mono_s();
-}
-
-/* Times of steps that have ended. */
-static int take_times(struct wk_train *t, struct hg_err *err)
-{
-    double seconds[8];
-    int n;
-
-    do {
-        n = t->dev->backend->times(t->dev, seconds, (int)(sizeof seconds / sizeof *seconds));
-        for (int i = 0; i < n; i++)
-            if (push(&t->result->step_s, seconds[i], err) < 0)
-                return -1;
-    } while (n > 0);
-    return 0;
-}
-
-static int time_step(struct wk_train *t, struct hg_err *err)
-{
-    double now = hg_clock_mono_s(), seconds = now - t->step_began_s;
-
-    t->step_began_s = now;
-    if (!t->dev->backend->mark)
-        return push(&t->result->step_s, seconds, err);
-    t->dev->backend->mark(t->dev, false);
-    return take_times(t, err);
-}
+/* ---- After steps ---- */
 
 /* Wait for the device; all its steps have ended then. */
 static int sync_steps(struct wk_train *t, struct hg_err *err)
 {
     if (t->dev->backend->sync(t->dev, err) < 0)
         return -1;
-    return t->dev->backend->mark ? take_times(t, err) : 0;
+    return t->dev->backend->mark ? take_laps(t, err) : 0;
 }
 
 /* Losses of the epoch's steps up to this one that are not there yet: from the device, averaged over the ranks, into the result. */
@@ -436,7 +452,8 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
     double epoch_start = hg_clock_mono_s();
     bool stop;
 
-    begin_times(t);
+    if (mark(t, WK_MARK_BEGIN, err) < 0)
+        return -1;
     for (; step < steps; step++) {
         if (must_stop(t, &stop, err) < 0)
             return -1;
@@ -448,7 +465,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         wk_observe_step(t, rate_of(t, epoch));
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
-        if (time_step(t, err) < 0)
+        if (mark(t, WK_MARK_STEP, err) < 0)
             return -1;
         if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
             return -1;

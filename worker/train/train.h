@@ -35,8 +35,8 @@ struct wk_train {
     struct wk_span loss;           /* (1) of the pass that runs */
     long epoch_steps, total_steps; /* optimizer steps of an epoch, of the training */
     long steps_done;
-    int collected; /* of this epoch's steps, those whose losses are in the result */
-    double step_began_s;
+    int collected;           /* of this epoch's steps, those whose losses are in the result */
+    double marked_s, step_s; /* last mark of a device without its own; of the step so far */
     double before_s, epoch_before_s; /* trained before a checkpoint, in this epoch before it */
     struct wk_observer *observer;    /* traces and curves; see train/observe.h */
     char *checkpoint;                /* file of the training state; NULL: none is kept */

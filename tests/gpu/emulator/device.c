@@ -130,16 +130,16 @@ bool wk_cuda_step_end(struct wk_dev *dev)
     return false;
 }
 
-void wk_cuda_mark(struct wk_dev *dev, bool begin)
+void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what)
 {
     (void)dev;
-    (void)begin;
+    (void)what;
 }
 
-int wk_cuda_times(struct wk_dev *dev, double *seconds, int most)
+int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
 {
     (void)dev;
-    (void)seconds;
+    (void)laps;
     (void)most;
     return 0;
 }

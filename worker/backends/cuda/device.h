@@ -52,7 +52,7 @@ int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err);
 size_t wk_cuda_available(struct wk_dev *dev);
 bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *step);
 bool wk_cuda_step_end(struct wk_dev *dev);
-void wk_cuda_mark(struct wk_dev *dev, bool begin);
-int wk_cuda_times(struct wk_dev *dev, double *seconds, int most);
+void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what);
+int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most);
 
 #endif

@@ -19,7 +19,7 @@ struct wk_pinned {
     bool sent;
 };
 
-#define WK_MARKS 16 /* steps that may be queued ahead of the device */
+#define WK_MARKS 64 /* how far the host may be ahead of the device; a step has three or more */
 
 struct wk_cuda_own {
     struct wk_cache cache;
@@ -33,8 +33,9 @@ struct wk_cuda_own {
     size_t memory_bytes;
     struct wk_graphs graphs;
     struct wk_graph_entry *running; /* the step that is recorded or run */
-    /* Ends of steps: a ring of events; the first was reported already, or is no step's end but a beginning. */
+    /* A ring of events; what ended at the first was reported already, or is a beginning. */
     cudaEvent_t marks[WK_MARKS];
+    enum wk_mark mark_kinds[WK_MARKS];
     int first_mark, n_marks;
     struct wk_op_times *op_times; /* NULL: nobody asks */
 };

@@ -120,39 +120,46 @@ bool wk_cuda_step_end(struct wk_dev *dev)
 
 /* ---- Times ---- */
 
-static cudaEvent_t mark_at(const struct wk_cuda_own *own, int i)
+static int place_of(const struct wk_cuda_own *own, int i)
 {
-    return own->marks[(own->first_mark + i) % WK_MARKS];
+    return (own->first_mark + i) % WK_MARKS;
 }
 
-/* Seconds from the first mark to the second; the first is forgotten. */
-static double take_time(struct wk_cuda *c)
+static cudaEvent_t mark_at(const struct wk_cuda_own *own, int i)
+{
+    return own->marks[place_of(own, i)];
+}
+
+/* From the first mark to the second; the first is forgotten. */
+static struct wk_lap take_time(struct wk_cuda *c)
 {
     struct wk_cuda_own *own = c->own;
+    enum wk_mark what = own->mark_kinds[place_of(own, 1)];
     float ms = 0;
 
     wk_cuda_check(c, (int)cudaEventElapsedTime(&ms, mark_at(own, 0), mark_at(own, 1)),
                   "a step's time");
     own->first_mark = (own->first_mark + 1) % WK_MARKS;
     own->n_marks--;
-    return (double)ms / 1000;
+    return (struct wk_lap){ .what = what, .seconds = (double)ms / 1000 };
 }
 
-void wk_cuda_mark(struct wk_dev *dev, bool begin)
+void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_own *own = c->own;
 
-    if (begin)
+    if (what == WK_MARK_BEGIN)
         own->n_marks = 0;
     if (own->n_marks == WK_MARKS) /* nobody asks: the oldest is lost */
         take_time(c);
     wk_cuda_check(c, (int)cudaEventRecord(mark_at(own, own->n_marks), (cudaStream_t)c->stream),
                   "a step's time");
+    own->mark_kinds[place_of(own, own->n_marks)] = what;
     own->n_marks++;
 }
 
-int wk_cuda_times(struct wk_dev *dev, double *seconds, int most)
+int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_own *own = c->own;
@@ -164,7 +171,7 @@ int wk_cuda_times(struct wk_dev *dev, double *seconds, int most)
             break;
         if (!wk_cuda_check(c, (int)cudaEventSynchronize(mark_at(own, 1)), "a step's time"))
             break;
-        seconds[n++] = take_time(c);
+        laps[n++] = take_time(c);
     }
     cudaGetLastError(); /* "not ready" is no error */
     return n;
