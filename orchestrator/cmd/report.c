@@ -18,8 +18,8 @@
 #include "report/save.h"
 #include "report/view.h"
 
-static const char *format, *rows, *columns, *group, *metric, *better, *where, *baseline, *out_path,
-    *reports, *numbers, *plot, *template_path;
+static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
+    *out_path, *reports, *numbers, *plot, *template_path;
 static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
@@ -48,6 +48,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
@@ -315,7 +316,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
                                    .strict = strict,
                                    .cost = cost,
                                    .traffic = traffic };
-    struct words row_words = { 0 }, column_words = { 0 }, group_words = { 0 };
+    struct words row_words = { 0 }, column_words = { 0 }, group_words = { 0 }, work_words = { 0 };
     struct input in = { 0 };
     struct hg_err err = HG_ERR_INIT;
     struct hg_report *r = NULL;
@@ -326,7 +327,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         return -1;
     if ((rows && split_words(rows, &row_words) < 0) ||
         (columns && split_words(columns, &column_words) < 0) ||
-        (group && split_words(group, &group_words) < 0)) {
+        (group && split_words(group, &group_words) < 0) ||
+        (work && split_words(work, &work_words) < 0)) {
         hg_err_oom(hg_errs_next(errs));
         goto out;
     }
@@ -341,6 +343,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     o.rows = row_words.items;
     o.columns = column_words.items;
     o.group = group_words.items;
+    o.work = work_words.items;
     o.baseline = members;
     if (read_all(argc, argv, &in, errs) < 0 || !(r = hg_report_build(in.items, in.n, &o, errs)))
         goto out;
@@ -356,6 +359,7 @@ out:
     words_done(&row_words);
     words_done(&column_words);
     words_done(&group_words);
+    words_done(&work_words);
     return rc;
 }
 

@@ -270,7 +270,7 @@ const struct hg_field hg_workload_fields[] = {
 static const char *const better_words[] = { "lower", "higher", NULL };
 
 struct report {
-    char **rows, **columns, **group;
+    char **rows, **columns, **group, **work;
     char *metric, *where, *better;
 };
 
@@ -285,6 +285,8 @@ const struct hg_field hg_report_fields[] = {
     { "where", HG_J_STRING, offsetof(struct report, where), .doc = "a selector: only these cells" },
     { "better", HG_J_STRING, offsetof(struct report, better), .words = better_words,
       .doc = "`higher` makes the metric a rate" },
+    { "work", HG_J_STRINGS, offsetof(struct report, work),
+      .doc = "keys whose product is the work of a cell: tells strong from weak scaling" },
     { 0 },
 };
 
@@ -475,6 +477,7 @@ static void check_report(const struct hg_matrix *m, struct hg_errs *errs)
         check_report_keys(m, "rows", errs);
         check_report_keys(m, "columns", errs);
         check_report_keys(m, "group", errs);
+        check_report_keys(m, "work", errs);
     }
     hg_json_release(hg_report_fields, &r);
 }

@@ -536,6 +536,8 @@ static const struct hg_field report_fields[] = {
       .doc = "selector: only these cells" },
     { "better", HG_J_STRING, offsetof(struct hg_results, better), .words = better_words,
       .doc = "which values are good" },
+    { "work", HG_J_STRINGS, offsetof(struct hg_results, work),
+      .doc = "keys whose product is the work of a cell" },
     { 0 },
 };
 

@@ -45,7 +45,7 @@ struct hg_results {
     const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
     const char *currency;   /* of the prices; "" if not said */
     /* How the set wants to be shown; NULL where it does not say. */
-    char **rows, **columns, **group; /* NULL-terminated */
+    char **rows, **columns, **group, **work; /* NULL-terminated */
     char *metric, *where, *better;
     struct hg_result *items;
     size_t n, cap;

@@ -46,12 +46,12 @@ int hg_build_tables(struct hg_build *b);
 /* The first of its entries that counts; NULL if none does. */
 const struct hg_result *hg_config_first(const struct hg_build *b, const struct hg_config *c);
 
-/* work.c: the work behind one value of the metric, in units of the baseline's; NaN: not said. */
+/* work.c: the keys of work, as asked for or as the first set says that has some. */
+int hg_build_work_keys(struct hg_build *b);
+
+/* The work behind one value of the metric, in units of the baseline's; NaN: not said. */
 double hg_build_work(const struct hg_report *r, const struct hg_result *own,
                      const struct hg_result *base);
-
-/* Is it a member that says how much work is done? Under weak scaling it differs on purpose. */
-bool hg_build_is_work_key(const char *key);
 
 /* What two results must agree in for their ratio to mean something: a member of `comparable`, or of
  * the cell where the result has none. NULL: not said. */

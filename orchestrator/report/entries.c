@@ -397,5 +397,7 @@ int hg_build_entries(struct hg_build *b)
         return hg_err_oom(hg_errs_next(b->errs));
     if (mark_shown(b) < 0 || settle_metric(b) < 0)
         return -1;
+    if (hg_build_work_keys(b) < 0)
+        return -1;
     return measure_entries(r) < 0 ? hg_err_oom(hg_errs_next(b->errs)) : 0;
 }

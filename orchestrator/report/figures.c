@@ -156,6 +156,59 @@ void hg_mark_format(size_t number, struct hg_buf *out)
         hg_buf_puts(out, digits[*p - '0']);
 }
 
+static bool is_called_by(const struct hg_report *r, const struct hg_table *t,
+                         const struct hg_frame_key *key, enum hg_label what)
+{
+    if (key->flags & HG_KEY_SHAPE)
+        return what == HG_LABEL_SHAPE;
+    if (what == HG_LABEL_SERIES)
+        return !(key->flags & HG_KEY_NOTE) && !(t->weak && hg_report_is_work(r, key->name));
+    return what == HG_LABEL_CASE;
+}
+
+/* Append the values of a place's keys; numbers that are no shape have their key. */
+static void append_values(const struct hg_report *r, const struct hg_table *t, size_t point,
+                          enum hg_label what, struct hg_buf *out)
+{
+    const struct {
+        const size_t *keys;
+        size_t n;
+        const uint32_t *values;
+    } parts[2] = { { r->column_keys, r->n_column_keys,
+                     t->columns + point % t->n_columns * r->n_column_keys },
+                   { r->row_keys, r->n_row_keys, t->rows + point / t->n_columns * r->n_row_keys } };
+    const char *between = what == HG_LABEL_SHAPE ? "×" : " ";
+    size_t before = out->len;
+
+    for (size_t part = 0; part < 2; part++)
+        for (size_t i = 0; i < parts[part].n; i++) {
+            const struct hg_frame_key *key = &r->frame.keys.items[parts[part].keys[i]];
+            const struct hg_frame_value *v = &r->frame.values.items[parts[part].values[i]];
+            bool named = what != HG_LABEL_SHAPE && v->is_number;
+
+            if (parts[part].values[i] == 0 || !is_called_by(r, t, key, what))
+                continue;
+            hg_buf_printf(out, "%s%s%s%s", out->len > before ? between : "", named ? key->name : "",
+                          named ? "=" : "", v->text);
+        }
+}
+
+void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t point,
+                    enum hg_label what, struct hg_buf *out)
+{
+    struct hg_buf sizes = HG_BUF_INIT;
+
+    hg_buf_clear(out);
+    append_values(r, t, point, what == HG_LABEL_PLACE ? HG_LABEL_CASE : what, out);
+    if (what == HG_LABEL_PLACE)
+        append_values(r, t, point, HG_LABEL_SHAPE, &sizes);
+    if (sizes.len)
+        hg_buf_printf(out, "%s%s", out->len ? " " : "", sizes.data);
+    if (!out->len && what != HG_LABEL_SHAPE)
+        hg_buf_puts(out, "all");
+    hg_buf_done(&sizes);
+}
+
 void hg_marks_format(const struct hg_point *p, struct hg_buf *out)
 {
     for (size_t i = 0; i < p->n_notes; i++) {
@@ -214,9 +267,8 @@ static bool any_interval(const struct hg_report *r)
 static bool any_weak(const struct hg_report *r)
 {
     for (size_t t = 0; t < r->tables.n; t++)
-        for (size_t i = 0; i < r->tables.items[t].n_rows * r->tables.items[t].n_columns; i++)
-            if (r->tables.items[t].points[i].weak)
-                return true;
+        if (r->tables.items[t].weak)
+            return true;
     return false;
 }
 

@@ -28,6 +28,18 @@ struct hg_figure {
 void hg_figure_format(const struct hg_report *r, const struct hg_point *p, enum hg_section section,
                       int decimals, struct hg_figure *figure);
 
+/* What a place is called by. */
+enum hg_label {
+    HG_LABEL_SHAPE,  /* "2×1": on how many devices; "" if all places agree in that */
+    HG_LABEL_CASE,   /* "ddp lr=0.1": the rest */
+    HG_LABEL_PLACE,  /* "ddp lr=0.1 2×1" */
+    HG_LABEL_SERIES, /* the case without notes, and under weak scaling without the work */
+};
+
+/* Replaces what is in out; "all" where there is nothing to say of a case. */
+void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t point,
+                    enum hg_label what, struct hg_buf *out);
+
 /* Append " ¹ ²", the marks of a place's notes. */
 void hg_marks_format(const struct hg_point *p, struct hg_buf *out);
 

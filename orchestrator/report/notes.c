@@ -231,7 +231,7 @@ static void compare_member(struct notes *notes, struct hg_point *p, const char *
     const struct hg_report_options *o = notes->b->options;
     struct hg_buf text = HG_BUF_INIT, head = HG_BUF_INIT, tail = HG_BUF_INIT;
     bool on_purpose =
-        (p->weak && (hg_build_is_work_key(key) || strcmp(key, "global_batch") == 0)) ||
+        (p->weak && (hg_report_is_work(notes->b->r, key) || strcmp(key, "global_batch") == 0)) ||
         (o->against_first && strcmp(key, "revision") == 0);
 
     if (!on_purpose && !is_same(own, base, key)) {

@@ -64,59 +64,6 @@ int hg_plot_kinds_parse(const char *words, unsigned *kinds, struct hg_err *err)
 
 /* ---- Parts that all kinds share ---- */
 
-/* Values of a place's keys, those of the shape ("2×1") or the others ("ddp lr=0.1"): numbers that are
- * no shape have their key. */
-static void append_values(const struct hg_report *r, const struct hg_table *t, size_t point,
-                          bool shape, struct hg_buf *out)
-{
-    const struct {
-        const size_t *keys;
-        size_t n;
-        const uint32_t *values;
-    } parts[2] = { { r->column_keys, r->n_column_keys,
-                     t->columns + point % t->n_columns * r->n_column_keys },
-                   { r->row_keys, r->n_row_keys, t->rows + point / t->n_columns * r->n_row_keys } };
-
-    for (size_t part = 0; part < 2; part++)
-        for (size_t i = 0; i < parts[part].n; i++) {
-            const struct hg_frame_key *key = &r->frame.keys.items[parts[part].keys[i]];
-            const struct hg_frame_value *v = &r->frame.values.items[parts[part].values[i]];
-            bool named = !shape && v->is_number;
-
-            if (parts[part].values[i] == 0 || ((key->flags & HG_KEY_SHAPE) != 0) != shape)
-                continue;
-            hg_buf_printf(out, "%s%s%s%s",
-                          !out->len ? ""
-                          : shape   ? "×"
-                                    : " ",
-                          named ? key->name : "", named ? "=" : "", v->text);
-        }
-}
-
-/* The shape of a place alone, "2×1". Replaces what is in out. */
-static void name_shape(const struct hg_report *r, const struct hg_table *t, size_t point,
-                       struct hg_buf *out)
-{
-    hg_buf_clear(out);
-    append_values(r, t, point, true, out);
-}
-
-void hg_plot_label(const struct hg_report *r, const struct hg_table *t, size_t point, bool shape,
-                   struct hg_buf *out)
-{
-    struct hg_buf sizes = HG_BUF_INIT;
-
-    hg_buf_clear(out);
-    append_values(r, t, point, false, out);
-    if (shape)
-        append_values(r, t, point, true, &sizes);
-    if (sizes.len)
-        hg_buf_printf(out, "%s%s", out->len ? " " : "", sizes.data);
-    if (!out->len)
-        hg_buf_puts(out, "all");
-    hg_buf_done(&sizes);
-}
-
 struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
                             const char *what, const char *x_title, const char *y_title,
                             struct hg_plots *plots)
@@ -309,7 +256,7 @@ static void add_predictions(const struct hg_report *r, const struct hg_table *t,
 
         if (!from->has_prediction || from->n_points == 0 || isnan(e->value))
             continue;
-        hg_plot_label(r, t, from->points[0], false, &label);
+        hg_point_label(r, t, from->points[0], HG_LABEL_SERIES, &label);
         s = hg_plot_find_series(p, hg_buf_str(&label));
         if (!s || s->points.n == 0)
             continue;
@@ -352,7 +299,7 @@ static int add_scaling(const struct hg_report *r, size_t table, enum hg_plot_kin
         if (point->oversubscribed || point->unlike)
             continue;
         more = more || point->p > 1;
-        hg_plot_label(r, t, i, false, &label);
+        hg_point_label(r, t, i, HG_LABEL_SERIES, &label);
         put_scaling(point, kind, p, hg_plot_find_series(p, hg_buf_str(&label)));
     }
     for (size_t s = 0; s < p->series.n; s++) {
@@ -420,7 +367,7 @@ static int add_loss(const struct hg_report *r, size_t table, const struct hg_plo
 
         if (json_array_size(values) < 2)
             continue;
-        hg_plot_label(r, t, i, true, &label);
+        hg_point_label(r, t, i, HG_LABEL_PLACE, &label);
         put_curve(p, hg_plot_find_series(p, hg_buf_str(&label)),
                   steps ? json_object_get(loss, "step") : NULL, values);
     }
@@ -450,11 +397,11 @@ static int add_cost(const struct hg_report *r, size_t table, struct hg_plots *pl
 
         if (point->n == 0 || !(point->device_hours > 0))
             continue;
-        name_shape(r, t, i, &label);
+        hg_point_label(r, t, i, HG_LABEL_SHAPE, &label);
         name = label.len && t->n_rows * t->n_columns <= POINT_LABELS_MAX
                    ? strdup(hg_buf_str(&label))
                    : NULL;
-        hg_plot_label(r, t, i, false, &label);
+        hg_point_label(r, t, i, HG_LABEL_CASE, &label);
         hg_plot_put(p, hg_plot_find_series(p, hg_buf_str(&label)),
                     (struct hg_plot_point){ .x = point->value.value,
                                             .y = point->device_hours,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "report/figures.h"
 
 #define BARS_MAX 40
 
@@ -218,7 +219,7 @@ static void add_bar(const struct hg_report *r, const struct hg_plot_runs *runs,
         p->failed = true;
         return;
     }
-    hg_plot_label(r, t, point, true, &label);
+    hg_point_label(r, t, point, HG_LABEL_PLACE, &label);
     *slot = hg_buf_detach(&label);
     p->failed = p->failed || !*slot;
     for (size_t s = 0; s < p->series.n; s++) {

@@ -21,10 +21,6 @@ void hg_plot_runs_done(struct hg_plot_runs *runs);
 const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_plot_runs *runs,
                                     size_t config, size_t i);
 
-/* What a place is called: "ddp", or with its shape "ddp 2×1". Replaces what is in out. */
-void hg_plot_label(const struct hg_report *r, const struct hg_table *t, size_t point, bool shape,
-                   struct hg_buf *out);
-
 /* An empty picture at the end; NULL when memory is gone. */
 struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
                             const char *what, const char *x_title, const char *y_title,

@@ -8,39 +8,10 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "report/build.h"
+#include "report/figures.h"
 
 /* The next step is so many times the devices of the last point. */
 #define NEXT_STEP 2
-
-/* What the points of a series are called: their members apart from the shape. */
-static int label_series(const struct hg_report *r, const struct hg_table *t, size_t point,
-                        struct hg_buf *out)
-{
-    const struct {
-        const size_t *keys;
-        size_t n;
-        const uint32_t *values;
-    } parts[2] = { { r->row_keys, r->n_row_keys, t->rows + point / t->n_columns * r->n_row_keys },
-                   { r->column_keys, r->n_column_keys,
-                     t->columns + point % t->n_columns * r->n_column_keys } };
-
-    hg_buf_clear(out);
-    for (size_t part = 0; part < 2; part++)
-        for (size_t i = 0; i < parts[part].n; i++) {
-            const struct hg_frame_key *key = &r->frame.keys.items[parts[part].keys[i]];
-            const struct hg_frame_value *v = &r->frame.values.items[parts[part].values[i]];
-
-            if (key->flags & (HG_KEY_SHAPE | HG_KEY_NOTE) || parts[part].values[i] == 0)
-                continue;
-            if (hg_build_is_work_key(key->name)) /* grows along the curve */
-                continue;
-            hg_buf_printf(out, "%s%s%s%s", out->len ? " " : "", v->is_number ? key->name : "",
-                          v->is_number ? "=" : "", v->text);
-        }
-    if (!out->len)
-        hg_buf_puts(out, "all");
-    return out->failed ? -1 : 0;
-}
 
 /* ---- One series ---- */
 
@@ -156,38 +127,53 @@ static int label_points(const struct hg_report *r, const struct hg_table *t, str
         of_point[i] = HG_MAP_NONE;
         if (!is_on_a_curve(&t->points[i]))
             continue;
-        rc = label_series(r, t, i, &label);
-        if (rc == 0)
-            of_point[i] = hg_map_put(labels, hg_buf_str(&label), label.len, labels->n);
-        rc = of_point[i] == HG_MAP_NONE ? -1 : rc;
+        hg_point_label(r, t, i, HG_LABEL_SERIES, &label);
+        of_point[i] = hg_map_put(labels, hg_buf_str(&label), label.len, labels->n);
+        rc = label.failed || of_point[i] == HG_MAP_NONE ? -1 : 0;
     }
     hg_buf_done(&label);
     return rc;
 }
 
+/* The points of each label one after the other, from points + begin[label] on. begin: two more than labels, zeros. */
+static void sort_by_label(const size_t *of_point, size_t n, size_t n_labels, size_t *begin,
+                          size_t *points)
+{
+    for (size_t i = 0; i < n; i++)
+        if (of_point[i] != HG_MAP_NONE)
+            begin[of_point[i] + 2]++;
+    for (size_t s = 2; s < n_labels + 2; s++)
+        begin[s] += begin[s - 1];
+    for (size_t i = 0; i < n; i++)
+        if (of_point[i] != HG_MAP_NONE)
+            points[begin[of_point[i] + 1]++] = i;
+}
+
 int hg_build_series(const struct hg_report *r, struct hg_table *t)
 {
     size_t n = t->n_rows * t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
-    size_t *members = malloc((n + 1) * sizeof *members);
+    size_t *points = malloc((n + 1) * sizeof *points), *begin = calloc(n + 2, sizeof *begin);
     struct hg_map labels = HG_MAP_INIT;
     struct hg_buf label = HG_BUF_INIT;
-    int rc = of_point && members ? label_points(r, t, &labels, of_point) : -1;
+    int rc;
 
+    for (size_t i = 0; i < n; i++)
+        t->weak = t->weak || t->points[i].weak;
+    rc = of_point && points && begin ? label_points(r, t, &labels, of_point) : -1;
+    if (rc == 0)
+        sort_by_label(of_point, n, labels.n, begin, points);
     for (size_t s = 0; rc == 0 && s < labels.n; s++) {
-        size_t n_members = 0;
+        size_t n_members = begin[s + 1] - begin[s];
 
-        for (size_t i = 0; i < n; i++)
-            if (of_point[i] == s)
-                members[n_members++] = i;
         if (n_members < HG_SCALING_POINTS_MIN)
             continue;
-        rc = label_series(r, t, members[0], &label);
-        if (rc == 0)
-            rc = add_series(r, t, hg_buf_str(&label), members, n_members);
+        hg_point_label(r, t, points[begin[s]], HG_LABEL_SERIES, &label);
+        rc = label.failed ? -1 : add_series(r, t, hg_buf_str(&label), points + begin[s], n_members);
     }
     hg_buf_done(&label);
     hg_map_done(&labels);
-    free(members);
+    free(points);
+    free(begin);
     free(of_point);
     return rc;
 }

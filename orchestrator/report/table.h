@@ -98,6 +98,7 @@ struct hg_table {
     } series;                    /* only those with a fit */
     struct hg_listings listings; /* what else is known about its places */
     bool has_speedup, has_efficiency;
+    bool weak; /* some of its places are under weak scaling: work is no part of a series */
     const char *no_speedup; /* why there is none though a baseline is named; NULL */
 };
 
@@ -110,6 +111,8 @@ struct hg_report {
     struct hg_style style; /* of numbers for people, in sentences, too */
     char *title;
     char *metric;
+    char **
+        work; /* keys whose product is the work of a cell, lent, NULL-terminated; NULL: see work.c */
     enum hg_metric_kind kind;
     bool has_direction; /* it is known which values are good */
     bool higher_is_better;
@@ -142,6 +145,7 @@ struct hg_report {
 struct hg_report_options {
     char **rows, **columns; /* NULL-terminated */
     char **group;           /* keys that give a table each, whether or not they have to */
+    char **work;            /* keys whose product is the work of a cell */
     const char *metric;
     const char *better; /* "lower" or "higher" */
     const char *where;  /* selector */
@@ -159,6 +163,9 @@ struct hg_report_options {
 struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
                                   const struct hg_report_options *options, struct hg_errs *errs);
 void hg_report_free(struct hg_report *r);
+
+/* Is it a key that says how much work is done? Under weak scaling it differs on purpose. */
+bool hg_report_is_work(const struct hg_report *r, const char *key);
 
 /* All cells shown have a complete, valid result. */
 bool hg_report_is_complete(const struct hg_report *r);

@@ -2,6 +2,7 @@
 /* How much work a result did compared with its baseline: strong scaling holds it constant, weak
  * scaling lets it grow with the devices, and without knowing which a speedup is no speedup. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -15,8 +16,13 @@ static const char *const work_keys[] = { "epochs",       "samples",   "train_sam
                                          "cells",        "timesteps", "iterations",
                                          "work" };
 
-bool hg_build_is_work_key(const char *key)
+bool hg_report_is_work(const struct hg_report *r, const char *key)
 {
+    for (size_t i = 0; r->work && r->work[i]; i++)
+        if (strcmp(r->work[i], key) == 0)
+            return true;
+    if (r->work)
+        return false;
     for (size_t i = 0; i < sizeof work_keys / sizeof *work_keys; i++)
         if (strcmp(work_keys[i], key) == 0)
             return true;
@@ -28,6 +34,29 @@ static double number_of(const struct hg_result *r, const char *key)
     const json_t *value = hg_build_comparable(r, key);
 
     return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+int hg_build_work_keys(struct hg_build *b)
+{
+    const struct hg_results *set = NULL;
+    struct hg_report *r = b->r;
+    int rc = 0;
+
+    r->work = b->options->work;
+    for (size_t s = 0; s < r->n_sets && !r->work; s++) {
+        set = &r->sets[s];
+        r->work = set->work;
+    }
+    if (!b->options->work && !r->work)
+        set = NULL;
+    for (size_t i = 0; r->work && r->work[i]; i++) {
+        char pointer[48];
+
+        snprintf(pointer, sizeof pointer, "/report/work/%zu", i);
+        if (hg_build_key(b, "--work", r->work[i], set, pointer) == HG_MAP_NONE)
+            rc = -1;
+    }
+    return rc;
 }
 
 /* Samples of one optimizer step. */
@@ -52,12 +81,18 @@ static double ratio_of(const struct hg_result *own, const struct hg_result *base
     return number_of(own, key) / number_of(base, key);
 }
 
-/* What the members say: steps times the batch, else the product of all amounts. */
-static double declared(const struct hg_result *own, const struct hg_result *base)
+/* What the members say: the keys that were named, or steps times the batch, or the product of all amounts. */
+static double declared(const struct hg_report *r, const struct hg_result *own,
+                       const struct hg_result *base)
 {
     bool found = false;
-    double work = ratio_of(own, base, "steps", &found);
+    double work = 1;
 
+    for (size_t i = 0; r->work && r->work[i]; i++)
+        work *= ratio_of(own, base, r->work[i], &found);
+    if (r->work)
+        return work;
+    work = ratio_of(own, base, "steps", &found);
     if (found)
         return work * global_batch(own) / global_batch(base);
     for (size_t i = 0; i < sizeof work_keys / sizeof *work_keys; i++)
@@ -91,9 +126,10 @@ double hg_build_work(const struct hg_report *r, const struct hg_result *own,
     if (is_metric(r, "step_s"))
         return global_batch(own) / global_batch(base);
     if (is_metric(r, "epoch_s"))
-        return declared(own, base) / ratio_of(own, base, "epochs", &found);
+        return declared(r, own, base) /
+               (hg_report_is_work(r, "epochs") ? ratio_of(own, base, "epochs", &found) : 1);
     if (is_metric(r, "init_s") || is_metric(r, "eval_s"))
         return NAN;
-    work = declared(own, base);
+    work = declared(r, own, base);
     return isnan(work) ? trained(own) / trained(base) : work;
 }

@@ -49,6 +49,26 @@ near() {
     report | jq -e '.tables[0].scaling[0].kind == "not known"'
 }
 
+@test "the work of a cell is the product of the keys that are named" {
+    of '([1, 1], [2, 1], [2, 2], [4, 2]) as [$x, $y] | {cell: {nodes: ($x * $y), nx: $x, ny: $y, epochs: ($x + 1)}, train_s: 100}' \
+        '{baseline: {nodes: 1, nx: 1, ny: 1, epochs: 2}, report: {rows: ["nodes"], columns: [], work: ["nx", "ny"]}}'
+    report | jq -e '[.tables[].points[].scaling] == [null, "weak", "weak", "weak"] and ([.tables[].points[].efficiency] == [1, 1, 1, 1])'
+    report --work nx | jq -e '[.tables[].points[].scaling] == [null, "weak", null, null]'
+    run "$hpcgrid" report set.json --work nz
+    [ "$status" -eq 3 ]
+    [[ "$output" == *'--work: no cell has "nz"'*'did you mean "nx"?'* ]]
+    jq '.report.work = ["nx", "n"]' set.json >bad.json
+    run "$hpcgrid" report bad.json
+    [ "$status" -eq 3 ]
+    [[ "$output" == *'bad.json:'*'error: /report/work/1: no cell has "n"'* ]]
+}
+
+@test "curves of different work are no one curve where the work stays the same along them" {
+    of '(1, 2) as $e | (1, 2, 4, 8) as $n | {cell: {nodes: $n, epochs: $e}, train_s: (100 * $e / ($n | if . == 1 then 1 else . - 0.1 * $e end))}' '{report: {rows: ["nodes", "epochs"], columns: []}}'
+    report | jq -e '[.tables[0].scaling[].label] == ["epochs=1", "epochs=2"] and all(.tables[0].scaling[]; .kind == "strong" and .points == 3)'
+    "$hpcgrid" report set.json --plot speedup --format gp | grep -q 'epochs=2'
+}
+
 @test "steps of a constant length on growing batches are weak scaling; epochs are strong" {
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n, gpus_per_node: 1, batch_size: 8, steps: 100}, train_s: 50}'
     report | jq -e '.tables[0].scaling[0].kind == "weak"'
