@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/results.h"
 #include "cmd/session.h"
 #include "report/save.h"
 #include "run/collect.h"
@@ -180,27 +181,19 @@ static size_t terminal_width(void)
  * or -1. */
 static int print_report(struct hg_session *s, struct hg_errs *errs)
 {
-    union {
-        const struct hg_run_state *in;
-        void *out; /* hg_drive_verdict only reads it */
-    } state = { .in = hg_drive_state(s->drive) };
-    struct hg_collect_count count;
-    struct hg_err err = HG_ERR_INIT;
+    struct hg_results set = HG_RESULTS_INIT;
     struct hg_buf text = HG_BUF_INIT;
     char *tables = hg_rundir_path(&s->rd, "tables");
-    json_t *collected = hg_collect_run(&s->rd, hg_drive_verdict, state.out, &count, &err);
     bool complete = false;
     int rc = -1;
 
-    if (!collected || !tables) {
-        hg_err_oom(&err);
-        json_decref(collected);
-        hg_errs_add(errs, &err);
-    } else {
-        rc = hg_report_run(collected, tables, terminal_width(), &text, &complete, errs);
-    }
+    if (!tables)
+        hg_err_oom(hg_errs_next(errs));
+    else if (hg_cmd_run_results(&s->rd, hg_drive_state(s->drive), &set, errs) == 0)
+        rc = hg_report_run(&set, tables, terminal_width(), &text, &complete, errs);
     if (rc == 0)
         fwrite(hg_buf_str(&text), 1, text.len, stdout);
+    hg_results_done(&set);
     hg_buf_done(&text);
     free(tables);
     return rc < 0 ? -1 : !complete;

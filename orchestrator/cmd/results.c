@@ -11,17 +11,50 @@
 #include "run/events.h"
 #include "run/rundir.h"
 
+struct adding {
+    struct hg_results *set;
+    struct hg_errs *errs;
+};
+
+static int add_entry(void *context, json_t *entry, char *loss_file, struct hg_err *err)
+{
+    struct adding *a = context;
+
+    (void)err; /* errs has it */
+    return hg_results_add(a->set, entry, loss_file, a->errs);
+}
+
+int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *state,
+                       struct hg_results *set, struct hg_errs *errs)
+{
+    union {
+        const struct hg_run_state *in;
+        void *out; /* hg_drive_verdict only reads it */
+    } context = { .in = state };
+    struct adding adding = { set, errs };
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc = -1;
+
+    doc.root = hg_collect_head(rd, &err);
+    doc.file = strdup(rd->path);
+    if (doc.root && doc.file && hg_results_begin(&doc, HG_RESULTS_TOLERANT, set, errs) == 0 &&
+        hg_collect_each(rd, state ? hg_drive_verdict : NULL, context.out, add_entry, &adding, NULL,
+                        &err) == 0)
+        rc = hg_results_end(set, errs);
+    hg_json_doc_done(&doc);
+    return hg_errs_add(errs, &err) < 0 ? -1 : rc;
+}
+
 /* A run's results, collected from its folder. */
 static int read_run(const char *word, const char *reports, struct hg_results *set, char **tables,
                     struct hg_errs *errs)
 {
     const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
     struct hg_rundir rd = { 0 };
-    struct hg_collect_count count;
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
     struct hg_run_state *state = NULL;
-    int rc = -1;
+    int rc;
 
     if (hg_rundir_find(root && *root ? root : "reports", word, &rd, &err) < 0)
         return hg_errs_add(errs, &err);
@@ -29,16 +62,10 @@ static int read_run(const char *word, const char *reports, struct hg_results *se
     state = hg_run_state_load(rd.path, &why);
     if (!state && why.code != HG_E_NOTFOUND)
         hg_warn("%s: %s", rd.path, why.text);
-    doc.root = hg_collect_run(&rd, state ? hg_drive_verdict : NULL, state, &count, &err);
+    rc = hg_cmd_run_results(&rd, state, set, errs);
     hg_run_state_free(state);
-    doc.file = strdup(rd.path);
-    if (doc.root && doc.file)
-        rc = hg_results_decode(&doc, HG_RESULTS_TOLERANT, set, errs);
-    else
-        hg_errs_add(errs, &err);
     if (tables)
         *tables = hg_rundir_path(&rd, "tables");
-    hg_json_doc_done(&doc);
     hg_rundir_done(&rd);
     return rc;
 }

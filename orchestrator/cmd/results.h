@@ -3,6 +3,8 @@
 #define HG_CMD_RESULTS_H
 
 #include "model/result.h"
+#include "run/drive.h"
+#include "run/rundir.h"
 
 /* Read what a user named: a result-set file ("-": standard input), a run's folder, NAME, NAME/002, or
  * a matrix (its newest run). reports: where runs are; NULL: HPCGRID_REPORTS, else "reports". For a
@@ -10,5 +12,9 @@
  * errs filled; hg_results_done either way. */
 int hg_cmd_results(const char *word, const char *reports, struct hg_results *set, char **tables,
                    struct hg_errs *errs);
+
+/* The results of a run whose journal is known, or not (state NULL). Returns the same. */
+int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *state,
+                       struct hg_results *set, struct hg_errs *errs);
 
 #endif

@@ -95,7 +95,14 @@ out:
     return median;
 }
 
-double hg_result_number(const json_t *entry, const char *path)
+static double number_of(const json_t *value)
+{
+    if (json_is_array(value))
+        return median_of_list(value);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static double number_at(const json_t *entry, const char *path)
 {
     const json_t *value = json_object_get(entry, path);
 
@@ -111,9 +118,54 @@ double hg_result_number(const json_t *entry, const char *path)
         path += n + 1;
         value = json_object_get(entry, path);
     }
-    if (json_is_array(value))
-        return median_of_list(value);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return number_of(value);
+}
+
+/* ---- Members ---- */
+
+json_t *hg_result_get(const struct hg_result *r, const char *member)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_err ignored = HG_ERR_INIT;
+    json_t *value;
+
+    if (r->entry)
+        return json_incref(json_object_get(r->entry, member));
+    value = hg_jsonpack_member(r->pack, r->packed, member);
+    if (value || !r->loss_file || strcmp(member, "loss") != 0)
+        return value;
+    if (hg_json_load(r->loss_file, &doc, &ignored) == 0)
+        value = json_incref(json_object_get(doc.root, member));
+    hg_json_doc_done(&doc);
+    return value;
+}
+
+json_t *hg_result_entry(const struct hg_result *r)
+{
+    return r->entry ? json_incref((json_t *)r->entry) : hg_jsonpack_load(r->pack, r->packed);
+}
+
+double hg_result_number(const struct hg_result *r, const char *path)
+{
+    size_t n = strcspn(path, ".");
+    json_t *value;
+    char name[128];
+    double number;
+
+    if (r->entry)
+        return number_at(r->entry, path);
+    value = hg_result_get(r, path);
+    if (!value && path[n] && n < sizeof name) {
+        memcpy(name, path, n);
+        name[n] = '\0';
+        value = hg_result_get(r, name);
+        path += n + 1;
+        number = number_at(value, path);
+    } else {
+        number = number_of(value);
+    }
+    json_decref(value);
+    return number;
 }
 
 /* ---- Decoding, strictly ---- */
@@ -325,6 +377,12 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
     value = json_object_get(entry, "comparable");
     if (value && !json_is_object(value) && !json_is_null(value))
         wrong(c, "comparable", "an object", value);
+    r->comparable = value;
+    r->env = json_object_get(entry, "env");
+    r->device = json_string_value(
+        json_object_get(json_array_get(json_object_get(entry, "ranks"), 0), "device"));
+    if (!r->device)
+        r->device = json_string_value(json_object_get(entry, "device"));
     json_object_foreach((json_t *)entry, name, value)
     {
         if (!is_description(name))
@@ -361,36 +419,119 @@ static int keep_problem(struct hg_results *set, struct hg_result *r, const struc
     return 0;
 }
 
-static int read_entries(struct hg_results *set, unsigned flags, struct hg_errs *errs)
+/* Read entry i as the last of the set's results. */
+static int take_entry(struct hg_results *set, const json_t *entry, size_t i, struct hg_errs *errs)
+{
+    struct check c = { .doc = &set->doc, .errs = errs };
+    struct hg_errs found = HG_ERRS_INIT;
+    struct hg_result *r = HG_VEC_PUSH(set);
+    int rc = r ? 0 : -1;
+
+    if (!r)
+        return hg_err_oom(hg_errs_next(errs));
+    *r = (struct hg_result){ .id = "", .baseline_id = "", .attempt = "", .status = "" };
+    hg_buf_printf(&c.pointer, "/results/%zu", i);
+    c.errs = set->flags & HG_RESULTS_TOLERANT ? &found : errs;
+    if (json_is_object(entry))
+        read_entry(&c, entry, r);
+    else
+        wrong(&c, NULL, "an object", entry);
+    if (found.n && keep_problem(set, r, &found.items[0]) < 0)
+        rc = hg_err_oom(hg_errs_next(errs));
+    hg_errs_done(&found);
+    hg_buf_done(&c.pointer);
+    return rc;
+}
+
+static int read_entries(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *list = json_object_get(set->doc.root, "results");
-    struct check c = { .doc = &set->doc, .errs = errs };
     size_t before = errs->n + errs->dropped, i;
     json_t *entry;
 
     json_array_foreach(list, i, entry)
     {
-        struct hg_errs found = HG_ERRS_INIT;
-        struct hg_result *r = HG_VEC_PUSH(set);
-
-        if (!r)
-            return hg_err_oom(hg_errs_next(errs));
         if (errs->dropped) /* fifty messages are enough */
             break;
-        *r = (struct hg_result){ .id = "", .baseline_id = "", .attempt = "", .status = "" };
-        hg_buf_clear(&c.pointer);
-        hg_buf_printf(&c.pointer, "/results/%zu", i);
-        c.errs = flags & HG_RESULTS_TOLERANT ? &found : errs;
-        if (json_is_object(entry))
-            read_entry(&c, entry, r);
-        else
-            wrong(&c, NULL, "an object", entry);
-        if (found.n && keep_problem(set, r, &found.items[0]) < 0)
-            hg_err_oom(hg_errs_next(errs));
-        hg_errs_done(&found);
+        if (take_entry(set, entry, i, errs) < 0)
+            return -1;
     }
-    hg_buf_done(&c.pointer);
     return errs->n + errs->dropped == before ? 0 : -1;
+}
+
+/* ---- Packing ---- */
+
+static const char *keep_word(struct hg_jsonpack *pack, const char *word, bool *failed)
+{
+    json_t *value = word && *word ? json_string(word) : NULL;
+    const json_t *kept = value ? hg_jsonpack_share(pack, value) : NULL;
+
+    *failed = *failed || (word && *word && !kept);
+    json_decref(value);
+    return kept ? json_string_value(kept) : word ? "" : NULL;
+}
+
+static const json_t *keep_value(struct hg_jsonpack *pack, const json_t *value, bool *failed)
+{
+    const json_t *kept = value ? hg_jsonpack_share(pack, value) : NULL;
+
+    *failed = *failed || (value && !kept);
+    return kept;
+}
+
+/* A cell of values that are there once. */
+static const json_t *keep_cell(struct hg_jsonpack *pack, const json_t *cell, bool *failed)
+{
+    json_t *copy = json_object(), *value;
+    const char *name;
+    const json_t *kept;
+
+    json_object_foreach((json_t *)cell, name, value)
+        json_object_set(copy, name, (json_t *)keep_value(pack, value, failed));
+    kept = keep_value(pack, copy, failed);
+    json_decref(copy);
+    return kept;
+}
+
+/* Put what a result lends from its entry into the pack, and the entry itself. */
+static int pack_entry(struct hg_results *set, json_t *entry, struct hg_result *r)
+{
+    bool own_problem = set->n_problems && r->problem == set->problems[set->n_problems - 1],
+         failed = false;
+    struct hg_jsonpack *pack = set->pack;
+
+    r->id = keep_word(pack, r->id, &failed);
+    r->baseline_id = keep_word(pack, r->baseline_id, &failed);
+    r->attempt = keep_word(pack, r->attempt, &failed);
+    r->status = keep_word(pack, r->status, &failed);
+    r->device = keep_word(pack, r->device, &failed);
+    if (!own_problem)
+        r->problem = keep_word(pack, r->problem, &failed);
+    r->comparable = keep_value(pack, r->comparable, &failed);
+    r->env = keep_value(pack, r->env, &failed);
+    if (r->cell != set->no_cell)
+        r->cell = keep_cell(pack, r->cell, &failed);
+    json_object_del(entry, "cell");
+    r->entry = NULL;
+    r->pack = pack;
+    r->packed = hg_jsonpack_add(pack, entry);
+    return failed || r->packed == HG_MAP_NONE || !r->cell ? -1 : 0;
+}
+
+int hg_results_add(struct hg_results *set, json_t *entry, char *loss_file, struct hg_errs *errs)
+{
+    int rc = take_entry(set, entry, set->n, errs);
+
+    if (rc == 0) {
+        struct hg_result *r = &set->items[set->n - 1];
+
+        r->loss_file = loss_file;
+        rc = pack_entry(set, entry, r) < 0 ? hg_err_oom(hg_errs_next(errs)) : 0;
+    } else {
+        free(loss_file);
+    }
+    json_decref(entry);
+    return rc;
 }
 
 /* ---- Which attempt counts ---- */
@@ -466,10 +607,9 @@ static size_t first_of_cell(struct hg_results *set, struct cells *cells, const s
     return id;
 }
 
-static int choose_attempts(struct hg_results *set, unsigned flags, struct hg_frame *f,
-                           struct hg_errs *errs)
+static int choose_attempts(struct hg_results *set, struct hg_frame *f, struct hg_errs *errs)
 {
-    bool strict = !(flags & HG_RESULTS_TOLERANT);
+    bool strict = !(set->flags & HG_RESULTS_TOLERANT);
     size_t before = errs->n + errs->dropped;
     struct cells cells = { .name = HG_BUF_INIT };
     int rc = 0;
@@ -503,7 +643,7 @@ static int choose_attempts(struct hg_results *set, unsigned flags, struct hg_fra
     return errs->n + errs->dropped == before ? rc : -1;
 }
 
-static int settle_attempts(struct hg_results *set, unsigned flags, struct hg_errs *errs)
+static int settle_attempts(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t **cells = malloc((set->n + 1) * sizeof *cells);
     struct hg_frame frame = HG_FRAME_INIT;
@@ -514,7 +654,7 @@ static int settle_attempts(struct hg_results *set, unsigned flags, struct hg_err
     if (!cells || hg_frame_build(&frame, cells, set->n, NULL) < 0)
         hg_err_oom(hg_errs_next(errs));
     else
-        rc = choose_attempts(set, flags, &frame, errs);
+        rc = choose_attempts(set, &frame, errs);
     hg_frame_done(&frame);
     free(cells);
     return rc;
@@ -541,6 +681,13 @@ static const struct hg_field report_fields[] = {
     { 0 },
 };
 
+static bool is_our_schema(const json_t *root)
+{
+    const char *word = json_string_value(json_object_get(root, "schema"));
+
+    return word && strcmp(word, HG_RESULTS_SCHEMA) == 0;
+}
+
 /* Of another schema nothing else is read. */
 static bool check_schema(struct hg_results *set, struct hg_errs *errs)
 {
@@ -552,7 +699,7 @@ static bool check_schema(struct hg_results *set, struct hg_errs *errs)
                     "a result set begins with \"schema\": \"" HG_RESULTS_SCHEMA "\"");
         return false;
     }
-    if (!word || strcmp(word, HG_RESULTS_SCHEMA) != 0) {
+    if (!is_our_schema(set->doc.root)) {
         struct hg_err *err = hg_json_error(&set->doc, "/schema", errs, "unknown schema \"%.60s\"",
                                            word ? word : hg_json_type_name(schema));
 
@@ -618,8 +765,7 @@ static void read_head(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *root = set->doc.root;
     struct check c = { .doc = &set->doc, .errs = errs };
-    const json_t *list = json_object_get(root, "results"),
-                 *report = json_object_get(root, "report");
+    const json_t *report = json_object_get(root, "report");
 
     if (!check_schema(set, errs))
         return;
@@ -637,30 +783,47 @@ static void read_head(struct hg_results *set, struct hg_errs *errs)
     read_prices(set, &c);
     if (report && !json_is_null(report))
         hg_json_decode(&set->doc, report, "/report", report_fields, true, set, errs);
+    hg_buf_done(&c.pointer);
+}
+
+/* Its head: all but the results. */
+static int open_set(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                    struct hg_errs *errs)
+{
+    size_t before = errs->n + errs->dropped;
+
+    set->doc = *doc;
+    set->flags = flags;
+    *doc = (struct hg_json_doc)HG_JSON_DOC_INIT;
+    if (!json_is_object(set->doc.root))
+        hg_json_error(&set->doc, "", errs, "no result set: expected an object, found %s",
+                      hg_json_type_name(set->doc.root));
+    else
+        read_head(set, errs);
+    return errs->n + errs->dropped == before ? 0 : -1;
+}
+
+static int check_list(const struct hg_results *set, struct hg_errs *errs)
+{
+    const json_t *list = json_object_get(set->doc.root, "results");
+
     if (!json_is_array(list))
         hg_json_error(&set->doc, list ? "/results" : "", errs, "\"results\" %s",
                       list ? "is not a list" : "is missing: the list of results");
     else if (json_array_size(list) == 0)
         hg_json_error(&set->doc, "/results", errs, "no results in it");
-    hg_buf_done(&c.pointer);
+    return json_array_size(list) ? 0 : -1;
 }
 
 int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
                       struct hg_errs *errs)
 {
-    size_t before = errs->n + errs->dropped;
+    int rc = open_set(doc, flags, set, errs);
 
-    set->doc = *doc;
-    *doc = (struct hg_json_doc)HG_JSON_DOC_INIT;
-    if (!json_is_object(set->doc.root)) {
-        hg_json_error(&set->doc, "", errs, "no result set: expected an object, found %s",
-                      hg_json_type_name(set->doc.root));
+    if (!json_is_object(set->doc.root) || !is_our_schema(set->doc.root))
         return -1;
-    }
-    read_head(set, errs);
-    if (errs->n + errs->dropped != before || read_entries(set, flags, errs) < 0)
-        return -1;
-    if (settle_attempts(set, flags, errs) < 0)
+    if (check_list(set, errs) < 0 || rc < 0 || read_entries(set, errs) < 0 ||
+        settle_attempts(set, errs) < 0)
         return -1;
     if (set->doc.len > TEXT_KEPT_MAX) {
         free(set->doc.text);
@@ -669,14 +832,35 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
     return 0;
 }
 
+int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                     struct hg_errs *errs)
+{
+    set->pack = hg_jsonpack_create();
+    if (!set->pack)
+        return hg_err_oom(hg_errs_next(errs));
+    return open_set(doc, flags, set, errs);
+}
+
+int hg_results_end(struct hg_results *set, struct hg_errs *errs)
+{
+    if (set->n == 0) {
+        hg_json_error(&set->doc, "", errs, "no results in it");
+        return -1;
+    }
+    return settle_attempts(set, errs);
+}
+
 void hg_results_done(struct hg_results *set)
 {
     hg_json_release(report_fields, set);
+    for (size_t i = 0; i < set->n; i++)
+        free(set->items[i].loss_file);
     HG_VEC_DONE(set);
     for (size_t i = 0; i < set->n_problems; i++)
         free(set->problems[i]);
     free(set->problems);
     json_decref(set->no_cell);
+    hg_jsonpack_free(set->pack);
     hg_json_doc_done(&set->doc);
     *set = (struct hg_results)HG_RESULTS_INIT;
 }

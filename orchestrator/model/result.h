@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/jsonpack.h"
 
 /* A result set, "schema": "hpcgrid-results/1": published numbers, another tool's runs, or what was
  * collected from a run of ours. Members and rules: reports/README.md. */
@@ -19,15 +20,17 @@
 
 /* One attempt at one cell. Everything is lent by the set. */
 struct hg_result {
-    const json_t *entry;     /* as written */
-    const json_t *cell;      /* its "cell" */
-    const char *id;          /* "" in sets without ids */
-    const char *baseline_id; /* "" if none is named */
-    const char *attempt;     /* "" if none began, or if the set does not say */
-    const char *status;      /* "ok", or why there is no result */
-    const char *problem;     /* the error's message, or what is wrong with the entry; NULL */
-    bool ok;                 /* status "ok" and nothing wrong with the entry */
-    bool added;              /* not in the matrix: run because it is somebody's baseline */
+    const json_t *cell;       /* its "cell" */
+    const json_t *comparable; /* NULL: none */
+    const json_t *env;        /* NULL: none */
+    const char *device;       /* what its first rank computed on; NULL: not said */
+    const char *id;           /* "" in sets without ids */
+    const char *baseline_id;  /* "" if none is named */
+    const char *attempt;      /* "" if none began, or if the set does not say */
+    const char *status;       /* "ok", or why there is no result */
+    const char *problem;      /* the error's message, or what is wrong with the entry; NULL */
+    bool ok;                  /* status "ok" and nothing wrong with the entry */
+    bool added;               /* not in the matrix: run because it is somebody's baseline */
     bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
                   newest */
     bool has_rehearsal, rehearsal;
@@ -36,10 +39,18 @@ struct hg_result {
     bool on_cores;  /* devices are cores */
     size_t first;   /* index of the first attempt at the same cell */
     size_t best;    /* only there: index of the attempt that counts */
+
+    /* All members; see hg_result_get. */
+    const json_t *entry;            /* as written; NULL: packed */
+    const struct hg_jsonpack *pack; /* where they are packed, without the cell */
+    size_t packed;
+    char *
+        loss_file; /* a result.json that has the loss curve; NULL: it is among the members. Owned by the set */
 };
 
 struct hg_results {
     struct hg_json_doc doc;
+    unsigned flags;
     const char *name, *run; /* run: "" in sets that are no run of ours */
     const json_t *baseline; /* members put over a cell; NULL: none */
     const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
@@ -51,7 +62,8 @@ struct hg_results {
     size_t n, cap;
     char **problems; /* owned texts behind result.problem */
     size_t n_problems;
-    json_t *no_cell; /* stands in where an entry of a tolerant set has none */
+    json_t *no_cell;          /* stands in where an entry of a tolerant set has none */
+    struct hg_jsonpack *pack; /* entries that were added one by one; NULL: none */
 };
 #define HG_RESULTS_INIT \
     {                   \
@@ -71,11 +83,25 @@ enum {
 int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
                       struct hg_errs *errs);
 
+/* The same for very many results, which are kept in little memory: begin with a document without "results",
+ * add entries one by one, end. An entry's reference is taken over, on failure, too, and so is loss_file (NULL: the entry
+ * has all there is). 0 or -1; hg_results_done either way. */
+int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                     struct hg_errs *errs);
+int hg_results_add(struct hg_results *set, json_t *entry, char *loss_file, struct hg_errs *errs);
+int hg_results_end(struct hg_results *set, struct hg_errs *errs);
+
 void hg_results_done(struct hg_results *set);
 
-/* The number at a dotted path of an entry ("train_s", "eval.accuracy"); a list gives its median. NaN
+/* A member of a result; a new reference that nobody changes, NULL if it has none. */
+json_t *hg_result_get(const struct hg_result *r, const char *member);
+
+/* All members but the loss curve, and perhaps without the cell; a new reference. */
+json_t *hg_result_entry(const struct hg_result *r);
+
+/* The number at a dotted path of a result ("train_s", "eval.accuracy"); a list gives its median. NaN
  * if there is none. */
-double hg_result_number(const json_t *entry, const char *path);
+double hg_result_number(const struct hg_result *r, const char *path);
 
 /* Seconds and rates must be above zero to stand in a ratio; this tells them by their names. */
 bool hg_metric_is_time(const char *metric); /* "..._s", "..._s.median" */

@@ -11,9 +11,9 @@
 /* Seconds for which a result held its devices. */
 static double held_s(const struct hg_result *r)
 {
-    double wall = hg_result_number(r->entry, "wall_s");
+    double wall = hg_result_number(r, "wall_s");
 
-    return isnan(wall) ? hg_result_number(r->entry, "train_s") : wall;
+    return isnan(wall) ? hg_result_number(r, "train_s") : wall;
 }
 
 static double price_of(const struct hg_build *b, const struct hg_report_entry *e)
@@ -50,12 +50,12 @@ static double device_hours(const struct hg_result *r)
 
 static double energy_j(const struct hg_result *r)
 {
-    return hg_result_number(r->entry, "energy_j");
+    return hg_result_number(r, "energy_j");
 }
 
 static double samples_per_s(const struct hg_result *r)
 {
-    return hg_result_number(r->entry, "samples_per_s");
+    return hg_result_number(r, "samples_per_s");
 }
 
 void hg_build_cost(struct hg_build *b, const struct hg_config *c, double *room, struct hg_point *p)

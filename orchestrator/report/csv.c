@@ -76,26 +76,26 @@ static void add_path(struct paths *paths, const char *path)
     paths->failed = paths->failed || !item || !*item;
 }
 
-/* Lists (times of epochs, ranks) have no place in a line. */
-static void gather_paths(struct paths *paths, const char *prefix, const json_t *object)
+/* Lists (times of epochs, ranks) have no place in a line. path: where the object stands, left as it was. */
+static void gather_paths(struct paths *paths, struct hg_buf *path, const json_t *object)
 {
+    size_t keep = path->len;
     const char *name;
     json_t *value;
 
     json_object_foreach((json_t *)object, name, value)
     {
-        char *path;
-
-        if (!*prefix && is_own(name))
+        if (keep == 0 && is_own(name))
             continue;
-        path = hg_str_printf("%s%s%s", prefix, *prefix ? "." : "", name);
-        if (!path)
+        hg_buf_puts(path, keep ? "." : "");
+        hg_buf_puts(path, name);
+        if (path->failed)
             paths->failed = true;
         else if (json_is_object(value))
             gather_paths(paths, path, value);
         else if (!json_is_array(value))
-            add_path(paths, path);
-        free(path);
+            add_path(paths, path->data);
+        path->len = keep;
     }
 }
 
@@ -147,6 +147,7 @@ static void append_tidy_line(const struct hg_report *r, const struct hg_results 
                              const struct hg_result *result, const struct paths *paths,
                              struct hg_buf *out)
 {
+    json_t *entry = hg_result_entry(result);
     const char *first[] = { result->id,
                             result->attempt,
                             result->used && result->ok ? "true" : "false",
@@ -169,8 +170,9 @@ static void append_tidy_line(const struct hg_report *r, const struct hg_results 
     }
     for (size_t i = 0; i < paths->n; i++) {
         separate(r, false, out);
-        append_json(r, paths->items[i], value_at(result->entry, paths->items[i]), out);
+        append_json(r, paths->items[i], value_at(entry, paths->items[i]), out);
     }
+    json_decref(entry);
     hg_buf_puts(out, EOL);
 }
 
@@ -178,6 +180,7 @@ static void append_tidy_line(const struct hg_report *r, const struct hg_results 
 static void render_tidy(const struct hg_report *r, struct hg_buf *out)
 {
     struct paths paths = { 0 };
+    struct hg_buf path = HG_BUF_INIT;
     struct hg_map shown = HG_MAP_INIT;
 
     for (size_t i = 0; i < r->n_entries; i++) {
@@ -189,8 +192,13 @@ static void render_tidy(const struct hg_report *r, struct hg_buf *out)
             out->failed = true;
     }
     for (size_t s = 0; s < r->n_sets; s++)
-        for (size_t i = 0; i < r->sets[s].n; i++)
-            gather_paths(&paths, "", r->sets[s].items[i].entry);
+        for (size_t i = 0; i < r->sets[s].n; i++) {
+            json_t *entry = hg_result_entry(&r->sets[s].items[i]);
+
+            gather_paths(&paths, &path, entry);
+            json_decref(entry);
+        }
+    hg_buf_done(&path);
     append_tidy_header(r, &paths, out);
     for (size_t s = 0; s < r->n_sets; s++)
         for (size_t i = 0; i < r->sets[s].n; i++) {

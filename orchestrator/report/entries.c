@@ -228,7 +228,7 @@ static void count_metric(const struct hg_report *r, const char *metric, size_t *
         if (!e->shown || !e->result->ok)
             continue;
         ++*ok;
-        *have += !isnan(hg_result_number(e->result->entry, metric));
+        *have += !isnan(hg_result_number(e->result, metric));
     }
 }
 
@@ -258,13 +258,15 @@ static int unknown_metric(struct hg_build *b, const char *metric, bool chosen)
     const char *names[64];
     size_t n = 0;
     struct hg_err *err = hg_errs_next(b->errs);
+    json_t *entry = NULL, *value;
     const char *name;
-    json_t *value;
 
     for (size_t i = 0; i < b->r->n_entries && n == 0; i++) {
         if (!b->r->entries[i].result->ok)
             continue;
-        json_object_foreach((json_t *)b->r->entries[i].result->entry, name, value)
+        json_decref(entry);
+        entry = hg_result_entry(b->r->entries[i].result);
+        json_object_foreach(entry, name, value)
         {
             if (n < sizeof names / sizeof *names && json_is_number(value))
                 names[n++] = name;
@@ -278,6 +280,7 @@ static int unknown_metric(struct hg_build *b, const char *metric, bool chosen)
         hg_err_set(err, HG_E_INPUT, "metric: no result has \"%s\"", metric);
     if (n)
         hg_text_suggest(err, metric, names, n);
+    json_decref(entry);
     return -1;
 }
 
@@ -319,7 +322,7 @@ static int settle_metric(struct hg_build *b)
 
 static void measure(struct hg_report *r, struct hg_report_entry *e)
 {
-    e->value = hg_result_number(e->result->entry, r->metric);
+    e->value = hg_result_number(e->result, r->metric);
     if (!e->result->ok)
         e->state = strcmp(e->result->status, "ok") == 0 ? "invalid" : e->result->status;
     else if (isnan(e->value))

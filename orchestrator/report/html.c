@@ -424,7 +424,7 @@ static bool is_file_name(const char *name)
 static void append_named(const char *root, const struct hg_result *result, const char *member,
                          struct hg_buf *out)
 {
-    const json_t *value = json_object_get(result->entry, member);
+    json_t *value = hg_result_get(result, member);
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
 
     for (size_t i = 0; i < n && i < FILES_MAX; i++) {
@@ -433,6 +433,7 @@ static void append_named(const char *root, const struct hg_result *result, const
         if (is_file_name(json_string_value(one)))
             append_link(root, result, json_string_value(one), member, out);
     }
+    json_decref(value);
 }
 
 static void append_links(const struct hg_page *page, const struct hg_report_entry *e,

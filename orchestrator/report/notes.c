@@ -197,7 +197,7 @@ static const char *const comparable_keys[] = { "precision", "tf32",    "global_b
 
 const json_t *hg_build_comparable(const struct hg_result *result, const char *key)
 {
-    const json_t *value = json_object_get(json_object_get(result->entry, "comparable"), key);
+    const json_t *value = json_object_get(result->comparable, key);
 
     if (!value)
         value = json_object_get(result->cell, key);
@@ -268,7 +268,7 @@ bool hg_build_is_like(const struct hg_result *a, const struct hg_result *b,
             return false;
     }
     for (size_t i = 0; i < 2; i++) {
-        json_object_foreach(json_object_get(sides[i]->entry, "comparable"), key, value)
+        json_object_foreach((json_t *)sides[i]->comparable, key, value)
         {
             if (strcmp(key, "global_batch") != 0 && !ignored(context, key) && !is_same(a, b, key))
                 return false;
@@ -287,7 +287,7 @@ static void compare_results(struct notes *notes, struct hg_point *p, const struc
     for (size_t i = 0; i < sizeof comparable_keys / sizeof *comparable_keys; i++)
         compare_member(notes, p, comparable_keys[i], own, base);
     for (size_t i = 0; i < 2; i++) {
-        json_object_foreach(json_object_get(sides[i]->entry, "comparable"), key, value)
+        json_object_foreach((json_t *)sides[i]->comparable, key, value)
         {
             if (!is_comparable_key(key))
                 compare_member(notes, p, key, own, base);
@@ -317,14 +317,9 @@ static bool is_env_key(const char *key)
     return is_clock(key);
 }
 
-/* A member of env; "device": the one that the first rank computed on. */
 static const json_t *env_value(const struct hg_result *result, const char *key)
 {
-    const json_t *ranks = json_object_get(result->entry, "ranks");
-
-    if (strcmp(key, "device") == 0)
-        return json_object_get(json_array_get(ranks, 0), "device");
-    return json_object_get(json_object_get(result->entry, "env"), key);
+    return json_object_get(result->env, key);
 }
 
 /* Only what both say can differ. */
@@ -344,36 +339,38 @@ static bool env_differs(const struct hg_result *own, const struct hg_result *oth
 static void for_env(const struct hg_result *own, const struct hg_result *other, struct notes *notes,
                     struct hg_point *p,
                     void (*note)(struct notes *notes, struct hg_point *p, const char *key,
-                                 const json_t *mine, const json_t *theirs))
+                                 const char *mine, const char *theirs))
 {
+    struct hg_buf mine = HG_BUF_INIT, theirs = HG_BUF_INIT;
     const char *key;
     json_t *value;
 
-    json_object_foreach(json_object_get(own->entry, "env"), key, value)
+    json_object_foreach((json_t *)own->env, key, value)
     {
         if (is_env_key(key) && env_differs(own, other, key))
-            note(notes, p, key, value, env_value(other, key));
+            note(notes, p, key, value_text(value, &mine),
+                 value_text(env_value(other, key), &theirs));
     }
-    if (env_differs(own, other, "device"))
-        note(notes, p, "device", env_value(own, "device"), env_value(other, "device"));
+    if (own->device && other->device && strcmp(own->device, other->device) != 0)
+        note(notes, p, "device", own->device, other->device);
+    hg_buf_done(&mine);
+    hg_buf_done(&theirs);
 }
 
-static void note_env(struct notes *notes, struct hg_point *p, const char *key, const json_t *mine,
-                     const json_t *theirs)
+static void note_env(struct notes *notes, struct hg_point *p, const char *key, const char *mine,
+                     const char *theirs)
 {
     const char *name = notes->b->options->against_first ? "A"
                        : notes->b->wants_speedup        ? "baseline"
                                                         : "first place";
-    struct hg_buf text = HG_BUF_INIT;
     char *head = hg_str_printf("ran on other nodes or software: %s ", key);
-    char *tail = hg_str_printf(" (%s %s)", name, value_text(theirs, &text));
+    char *tail = hg_str_printf(" (%s %s)", name, theirs);
 
     if (head && tail)
-        add_note(notes, p, head, value_text(mine, &text), tail);
+        add_note(notes, p, head, mine, tail);
     notes->failed = notes->failed || !head || !tail;
     free(head);
     free(tail);
-    hg_buf_done(&text);
 }
 
 /* Number of the value of "hardware"; 0 where the cells do not say. */
@@ -404,7 +401,7 @@ static void note_others(struct notes *notes, const struct hg_table *t, const str
 }
 
 static void note_mixed_env(struct notes *notes, struct hg_point *p, const char *key,
-                           const json_t *mine, const json_t *theirs)
+                           const char *mine, const char *theirs)
 {
     (void)mine, (void)theirs;
     add_note(notes, p, "runs differ among themselves in ", key, "");
@@ -421,7 +418,7 @@ static void note_mixed(struct notes *notes, const struct hg_config *c, struct hg
 
         if (config_entry(notes->b, c, i)->state)
             continue;
-        json_object_foreach(json_object_get(first->entry, "comparable"), key, value)
+        json_object_foreach((json_t *)first->comparable, key, value)
         {
             const json_t *theirs = hg_build_comparable(other, key);
 

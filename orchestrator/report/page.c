@@ -137,47 +137,60 @@ static void put_fact(struct hg_listing *l, const char *name, struct values *v)
 static void gather(const struct hg_report *r, const char *object, const char *member,
                    struct values *v)
 {
-    for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].shown && !r->entries[i].state)
-            add_value(
-                v, json_object_get(json_object_get(r->entries[i].result->entry, object), member));
+    for (size_t i = 0; i < r->n_entries; i++) {
+        json_t *parent = r->entries[i].shown && !r->entries[i].state
+                             ? hg_result_get(r->entries[i].result, object)
+                             : NULL;
+
+        add_value(v, json_object_get(parent, member));
+        json_decref(parent);
+    }
 }
 
 static void gather_ranks(const struct hg_report *r, const char *member, struct values *v)
 {
-    size_t k;
-    json_t *rank;
+    for (size_t i = 0; i < r->n_entries; i++) {
+        json_t *ranks = r->entries[i].shown && !r->entries[i].state
+                            ? hg_result_get(r->entries[i].result, "ranks")
+                            : NULL;
+        json_t *rank;
+        size_t k;
 
-    for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].shown && !r->entries[i].state)
-            json_array_foreach(json_object_get(r->entries[i].result->entry, "ranks"), k, rank)
-                add_value(v, json_object_get(rank, member));
+        json_array_foreach(ranks, k, rank) add_value(v, json_object_get(rank, member));
+        json_decref(ranks);
+    }
+}
+
+/* RFC 3339, UTC: sorts as text. Keep the first of both if sign is -1, the last if it is 1; takes the reference. */
+static void keep_time(struct hg_buf *kept, json_t *time, int sign)
+{
+    const char *text = json_string_value(time);
+
+    if (text && (!kept->len || strcmp(text, kept->data) * sign > 0)) {
+        hg_buf_clear(kept);
+        hg_buf_puts(kept, text);
+    }
+    json_decref(time);
 }
 
 /* From the first start to the last end. */
 static void put_times(const struct hg_report *r, struct hg_listing *l)
 {
-    const char *first = NULL, *last = NULL;
-    struct hg_buf text = HG_BUF_INIT;
+    struct hg_buf first = HG_BUF_INIT, last = HG_BUF_INIT;
 
     for (size_t i = 0; i < r->n_entries; i++) {
-        const json_t *entry = r->entries[i].result->entry;
-        const char *started = json_string_value(json_object_get(entry, "started"));
-        const char *ended = json_string_value(json_object_get(entry, "ended"));
-
         if (!r->entries[i].shown)
             continue;
-        if (started && (!first || strcmp(started, first) < 0)) /* RFC 3339, UTC: sorts as text */
-            first = started;
-        if (ended && (!last || strcmp(ended, last) > 0))
-            last = ended;
+        keep_time(&first, hg_result_get(r->entries[i].result, "started"), -1);
+        keep_time(&last, hg_result_get(r->entries[i].result, "ended"), 1);
     }
-    if (!first || !last)
-        return;
-    hg_buf_printf(&text, "%s to %s", first, last);
-    hg_listing_text(l, "measured");
-    hg_listing_text(l, hg_buf_str(&text));
-    hg_buf_done(&text);
+    if (first.len && last.len) {
+        hg_buf_printf(&first, " to %s", last.data);
+        hg_listing_text(l, "measured");
+        hg_listing_text(l, hg_buf_str(&first));
+    }
+    hg_buf_done(&first);
+    hg_buf_done(&last);
 }
 
 /* What a published set says of itself at its top level. */

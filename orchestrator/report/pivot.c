@@ -591,8 +591,7 @@ static void name_device(const struct hg_report *r, struct hg_table *t, const siz
                         size_t n)
 {
     for (size_t i = 0; i < n && !t->device && t->rehearsal; i++)
-        t->device =
-            json_string_value(json_object_get(r->entries[entries[i]].result->entry, "device"));
+        t->device = r->entries[entries[i]].result->device;
 }
 
 static int make_tables(struct work *w)

@@ -340,6 +340,15 @@ static void put_curve(struct hg_plot *p, struct hg_plot_series *s, const json_t 
     }
 }
 
+static bool has_steps(const struct hg_result *run)
+{
+    json_t *loss = run ? hg_result_get(run, "loss") : NULL;
+    bool has = json_array_size(json_object_get(loss, "loss")) > 0;
+
+    json_decref(loss);
+    return has;
+}
+
 /* The first run of each place that counts; steps where any has them, else epochs. */
 static int add_loss(const struct hg_report *r, size_t table, const struct hg_plot_runs *runs,
                     struct hg_plots *plots)
@@ -349,27 +358,24 @@ static int add_loss(const struct hg_report *r, size_t table, const struct hg_plo
     bool steps = false;
     struct hg_plot *p;
 
-    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
-        const struct hg_result *run = hg_plot_run(r, runs, t->points[i].config, 0);
-
-        steps =
-            steps ||
-            (run && json_array_size(json_object_get(json_object_get(run->entry, "loss"), "loss")));
-    }
+    for (size_t i = 0; i < t->n_rows * t->n_columns && !steps; i++)
+        steps = has_steps(hg_plot_run(r, runs, t->points[i].config, 0));
     p = hg_plot_add(r, table, HG_PLOT_LOSS, "loss", steps ? "step" : "epoch", "loss", plots);
     if (!p)
         return -1;
     p->lines = true;
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         const struct hg_result *run = hg_plot_run(r, runs, t->points[i].config, 0);
-        const json_t *loss = run ? json_object_get(run->entry, "loss") : NULL;
+        bool counted = run && run->loss_file && p->series.n >= SERIES_MAX; /* not drawn */
+        json_t *loss = run && !counted ? hg_result_get(run, "loss") : NULL;
         const json_t *values = json_object_get(loss, steps ? "loss" : "epoch");
 
-        if (json_array_size(values) < 2)
-            continue;
-        hg_point_label(r, t, i, HG_LABEL_PLACE, &label);
-        put_curve(p, hg_plot_find_series(p, hg_buf_str(&label)),
-                  steps ? json_object_get(loss, "step") : NULL, values);
+        if (counted || json_array_size(values) >= 2) {
+            hg_point_label(r, t, i, HG_LABEL_PLACE, &label);
+            put_curve(p, hg_plot_find_series(p, hg_buf_str(&label)),
+                      steps ? json_object_get(loss, "step") : NULL, values);
+        }
+        json_decref(loss);
     }
     if (r->repeats > 1)
         hg_plot_note(p, "the first run of each place");

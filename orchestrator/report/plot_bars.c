@@ -57,13 +57,14 @@ const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_p
 
 /* Median of what `number` says of each run; NaN if it says nothing of any. */
 static double median_of(const struct hg_report *r, const struct hg_plot_runs *runs, size_t config,
-                        double (*number)(const json_t *entry, const char *name), const char *name)
+                        double (*number)(const struct hg_result *run, const char *name),
+                        const char *name)
 {
     const struct hg_result *run;
     size_t n = 0;
 
     for (size_t i = 0; (run = hg_plot_run(r, runs, config, i)); i++) {
-        double v = number(run->entry, name);
+        double v = number(run, name);
 
         if (!isnan(v))
             runs->room[n++] = v;
@@ -94,39 +95,38 @@ static const char *const part_names[PARTS] = {
     "launch, end and everything else",
 };
 
-static double get(const json_t *entry, const char *name)
+static double get(const struct hg_result *run, const char *name)
 {
-    double v = hg_result_number(entry, name);
+    double v = hg_result_number(run, name);
 
     return v > 0 ? v : 0;
 }
 
 /* Seconds that the ranks waited for collectives; NaN where nobody measured. */
-static double exposed_s(const json_t *entry)
+static double exposed_s(const struct hg_result *run)
 {
-    const json_t *comm = json_object_get(entry, "comm");
+    json_t *comm = hg_result_get(run, "comm"), *collective;
+    double sum = json_is_object(comm) ? 0 : NAN;
     const char *name;
-    json_t *collective;
-    double sum = 0;
 
-    if (!json_is_object(comm))
-        return NAN;
-    json_object_foreach((json_t *)comm, name, collective) sum += get(collective, "exposed_s");
+    json_object_foreach(comm, name, collective) sum +=
+        fmax(json_number_value(json_object_get(collective, "exposed_s")), 0);
+    json_decref(comm);
     return sum;
 }
 
 /* One part of one run's time, by its name. */
-static double time_part(const json_t *entry, const char *name)
+static double time_part(const struct hg_result *run, const char *name)
 {
-    double train = get(entry, "train_s"), comm = exposed_s(entry), data = get(entry, "data_s");
-    double known = get(entry, "init_s") + train + get(entry, "eval_s");
+    double train = get(run, "train_s"), comm = exposed_s(run), data = get(run, "data_s");
+    double known = get(run, "init_s") + train + get(run, "eval_s");
     size_t part = 0;
 
     while (part < PARTS && strcmp(part_names[part], name) != 0)
         part++;
     switch (part) {
     case PART_START:
-        return get(entry, "init_s");
+        return get(run, "init_s");
     case PART_DATA:
         return data;
     case PART_COMM:
@@ -136,32 +136,38 @@ static double time_part(const json_t *entry, const char *name)
     case PART_TRAIN:
         return isnan(comm) ? fmax(train - data, 0) : 0;
     case PART_EVAL:
-        return get(entry, "eval_s");
+        return get(run, "eval_s");
     default:
-        return fmax(get(entry, "wall_s") - known, 0);
+        return fmax(get(run, "wall_s") - known, 0);
     }
 }
 
 static bool has_time(const struct hg_result *run)
 {
-    return run && hg_result_number(run->entry, "train_s") > 0 &&
-           (json_is_object(json_object_get(run->entry, "comm")) ||
-            !isnan(hg_result_number(run->entry, "init_s")));
+    return run && hg_result_number(run, "train_s") > 0 &&
+           (!isnan(exposed_s(run)) || !isnan(hg_result_number(run, "init_s")));
 }
 
 /* ---- Memory ---- */
 
 /* The class's bytes in the run's memory object. */
-static double memory_part(const json_t *entry, const char *name)
+static double memory_part(const struct hg_result *run, const char *name)
 {
-    const json_t *value = json_object_get(json_object_get(entry, "memory"), name);
+    json_t *memory = hg_result_get(run, "memory");
+    const json_t *value = json_object_get(memory, name);
+    double bytes = json_is_number(value) ? json_number_value(value) : NAN;
 
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    json_decref(memory);
+    return bytes;
 }
 
 static bool has_memory(const struct hg_result *run)
 {
-    return run && json_object_size(json_object_get(run->entry, "memory"));
+    json_t *memory = run ? hg_result_get(run, "memory") : NULL;
+    bool has = json_object_size(memory) > 0;
+
+    json_decref(memory);
+    return has;
 }
 
 /* Classes in order of appearance, as series that are still empty. */
@@ -173,14 +179,14 @@ static void list_classes(const struct hg_report *r, const struct hg_plot_runs *r
 
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         const struct hg_result *run = hg_plot_run(r, runs, t->points[i].config, 0);
+        json_t *memory = run ? hg_result_get(run, "memory") : NULL;
 
-        if (!has_memory(run))
-            continue;
-        json_object_foreach(json_object_get(run->entry, "memory"), name, value)
+        json_object_foreach(memory, name, value)
         {
             if (json_is_number(value) && json_number_value(value) > 0)
                 hg_plot_find_series(p, name);
         }
+        json_decref(memory);
     }
 }
 
@@ -271,7 +277,7 @@ int hg_plot_add_bars(const struct hg_report *r, size_t table, enum hg_plot_kind 
 
         if (!(time ? has_time(run) : has_memory(run)))
             continue;
-        data = data || !isnan(hg_result_number(run->entry, "data_s"));
+        data = data || !isnan(hg_result_number(run, "data_s"));
         if (bars++ < BARS_MAX)
             add_bar(r, runs, t, i, p);
     }

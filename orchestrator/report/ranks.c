@@ -15,19 +15,33 @@
 static const char *const members[] = { "rank", "host", "device", "real_s", "user_s", "sys_s" };
 enum { MEMBERS = sizeof members / sizeof *members };
 
-static const json_t *ranks_of(const struct hg_report_entry *e)
+/* A new reference; NULL: it lists none. */
+static json_t *ranks_of(const struct hg_report_entry *e)
 {
-    const json_t *ranks = json_object_get(e->result->entry, "ranks");
+    json_t *ranks = e->shown && e->result->ok ? hg_result_get(e->result, "ranks") : NULL;
 
-    return e->shown && e->result->ok && json_array_size(ranks) ? ranks : NULL;
+    if (json_array_size(ranks))
+        return ranks;
+    json_decref(ranks);
+    return NULL;
+}
+
+static bool has_ranks(const struct hg_report_entry *e)
+{
+    json_t *ranks = ranks_of(e);
+
+    json_decref(ranks);
+    return ranks != NULL;
 }
 
 static bool any_has(const struct hg_report *r, const char *member)
 {
     for (size_t i = 0; i < r->n_entries; i++) {
-        const json_t *ranks = ranks_of(&r->entries[i]);
+        json_t *ranks = ranks_of(&r->entries[i]);
+        bool has = json_object_get(json_array_get(ranks, 0), member) != NULL;
 
-        if (ranks && json_object_get(json_array_get(ranks, 0), member))
+        json_decref(ranks);
+        if (has)
             return true;
     }
     return false;
@@ -40,7 +54,7 @@ static bool varies(const struct hg_report *r, size_t key)
     const struct hg_report_entry *first = NULL;
 
     for (size_t i = 0; i < r->n_entries; i++) {
-        if (!ranks_of(&r->entries[i]))
+        if (!has_ranks(&r->entries[i]))
             continue;
         if (first && hg_frame_row(&r->frame, i)[key] !=
                          hg_frame_row(&r->frame, (size_t)(first - r->entries))[key])
@@ -115,7 +129,7 @@ static void put_member(const struct hg_style *style, const json_t *value, bool e
 static void put_ranks(const struct hg_report *r, const struct layout *l, size_t entry, bool exact,
                       struct hg_sheet *s)
 {
-    const json_t *ranks = ranks_of(&r->entries[entry]);
+    json_t *ranks = ranks_of(&r->entries[entry]);
     size_t i;
     json_t *rank;
 
@@ -128,6 +142,7 @@ static void put_ranks(const struct hg_report *r, const struct layout *l, size_t 
                 put_member(&r->style, json_object_get(rank, members[m]), exact,
                            hg_metric_is_time(members[m]), s);
     }
+    json_decref(ranks);
 }
 
 int hg_ranks_render(const struct hg_report *r, const char *format, struct hg_buf *out,
@@ -143,7 +158,7 @@ int hg_ranks_render(const struct hg_report *r, const char *format, struct hg_buf
     s.n_columns = l.n_columns;
     put_header(r, &l, &s);
     for (size_t i = 0; i < r->n_entries; i++) {
-        if (!ranks_of(&r->entries[i]))
+        if (!has_ranks(&r->entries[i]))
             continue;
         put_ranks(r, &l, i, csv, &s);
         n_listed++;

@@ -63,28 +63,21 @@ int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *er
     return rc < 0 ? hg_err_wrap(err, "cannot save the tables") : 0;
 }
 
-int hg_report_run(json_t *collected, const char *tables, size_t width, struct hg_buf *out,
-                  bool *complete, struct hg_errs *errs)
+int hg_report_run(const struct hg_results *set, const char *tables, size_t width,
+                  struct hg_buf *out, bool *complete, struct hg_errs *errs)
 {
-    struct hg_json_doc doc = { .root = collected };
-    struct hg_results set = HG_RESULTS_INIT;
     const struct hg_render_options options = { .width = width };
-    struct hg_report *r = NULL;
+    struct hg_report *r = hg_report_build(set, 1, NULL, errs);
     struct hg_err err = HG_ERR_INIT;
-    int rc = -1;
 
-    if (hg_results_decode(&doc, HG_RESULTS_TOLERANT, &set, errs) < 0 ||
-        !(r = hg_report_build(&set, 1, NULL, errs)))
-        goto out;
+    if (!r)
+        return -1;
     hg_renderer_text.render(r, &options, out);
     *complete = hg_report_is_complete(r);
     if (out->failed)
         hg_err_oom(&err);
     else
         hg_report_save(r, tables, &err);
-    rc = hg_errs_add(errs, &err);
-out:
     hg_report_free(r);
-    hg_results_done(&set);
-    return rc;
+    return hg_errs_add(errs, &err);
 }

@@ -9,8 +9,8 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* Sum of one number over the members of an object; NaN where the object is missing, or a member lacks it. */
-static double sum_of(const json_t *object, const char *key)
+/* Sum of one number over the members of an object of the result; NaN where the object is missing, or a member lacks it. */
+static double sum_in(const json_t *object, const char *key)
 {
     double sum = 0;
     const char *name;
@@ -29,24 +29,33 @@ static double sum_of(const json_t *object, const char *key)
     return sum;
 }
 
+static double sum_of(const struct hg_result *r, const char *member, const char *key)
+{
+    json_t *object = hg_result_get(r, member);
+    double sum = sum_in(object, key);
+
+    json_decref(object);
+    return sum;
+}
+
 static double sent_mib(const struct hg_result *r)
 {
-    return sum_of(json_object_get(r->entry, "comm"), "ring_bytes") / MIB;
+    return sum_of(r, "comm", "ring_bytes") / MIB;
 }
 
 static double exposed_s(const struct hg_result *r)
 {
-    return sum_of(json_object_get(r->entry, "comm"), "exposed_s");
+    return sum_of(r, "comm", "exposed_s");
 }
 
 static double exposed_ratio(const struct hg_result *r)
 {
-    return exposed_s(r) / hg_result_number(r->entry, "train_s");
+    return exposed_s(r) / hg_result_number(r, "train_s");
 }
 
 static double memory_mib(const struct hg_result *r)
 {
-    return sum_of(json_object_get(r->entry, "memory"), NULL) / MIB;
+    return sum_of(r, "memory", NULL) / MIB;
 }
 
 static const struct {

@@ -103,8 +103,7 @@ static double declared(const struct hg_report *r, const struct hg_result *own,
 /* Samples that were trained, as measured. */
 static double trained(const struct hg_result *r)
 {
-    double rate = hg_result_number(r->entry, "samples_per_s"),
-           time_s = hg_result_number(r->entry, "train_s");
+    double rate = hg_result_number(r, "samples_per_s"), time_s = hg_result_number(r, "train_s");
 
     return rate > 0 && time_s > 0 ? rate * time_s : NAN;
 }

@@ -109,18 +109,27 @@ static int expect(const json_t *result, const char *key, const char *wanted, str
                       wanted);
 }
 
-/* Does this result belong here, whole and as exec wrote it? */
-static int check_result(const json_t *result, const char *run_key, const char *id, const char *name,
-                        const json_t *cell, struct hg_err *err)
+/* Does this result belong here? */
+static int check_place(const json_t *result, const char *run_key, const char *id, const char *name,
+                       struct hg_err *err)
 {
-    char sum[9];
-
     if (expect(result, "schema", HG_RESULT_SCHEMA, err) < 0 ||
         expect(result, "run_key", run_key, err) < 0 || expect(result, "id", id, err) < 0 ||
         expect(result, "attempt", name, err) < 0)
         return -1;
     if (!is_status(json_string_value(json_object_get(result, "status"))))
         return hg_err_set(err, HG_E_INPUT, "its \"status\" is none");
+    return 0;
+}
+
+/* The same, and is it whole and as exec wrote it? */
+static int check_result(const json_t *result, const char *run_key, const char *id, const char *name,
+                        const json_t *cell, struct hg_err *err)
+{
+    char sum[9];
+
+    if (check_place(result, run_key, id, name, err) < 0)
+        return -1;
     if (hg_outcome_checksum(result, sum) < 0)
         return hg_err_oom(err);
     if (expect(result, "crc32c", sum, err) < 0)
@@ -130,30 +139,109 @@ static int check_result(const json_t *result, const char *run_key, const char *i
     return 0;
 }
 
-/* Read and judge one result.json. cell: as planned, NULL: not compared. A new reference, or NULL
- * with err saying what is wrong with it. */
+/* What reading needs again and again. */
+struct room {
+    struct hg_buf text, part, cell;
+    struct hg_json_canonical canonical;
+};
+
+static void room_done(struct room *room)
+{
+    hg_buf_done(&room->text);
+    hg_buf_done(&room->part);
+    hg_buf_done(&room->cell);
+    hg_json_canonical_done(&room->canonical);
+}
+
+static bool is_value(const struct room *room, const char *name, const struct hg_buf *wanted)
+{
+    const struct hg_json_member *m = hg_json_canonical_find(&room->canonical, name);
+
+    return m && m->end - m->value == wanted->len &&
+           memcmp(room->canonical.text.data + m->value, wanted->data, wanted->len) == 0;
+}
+
+/* Is the checksum of the text in order, and the cell the planned one? */
+static bool is_as_written(struct room *room, const json_t *cell)
+{
+    char sum[9];
+
+    if (!hg_json_canonical_read(&room->canonical, hg_buf_str(&room->text), room->text.len))
+        return false;
+    hg_outcome_checksum_text(&room->canonical, sum);
+    hg_buf_clear(&room->part);
+    hg_buf_printf(&room->part, "\"%s\"", sum);
+    hg_buf_clear(&room->cell);
+    hg_json_dump(cell, HG_JSON_COMPACT | HG_JSON_SORT, &room->cell);
+    return !room->part.failed && !room->cell.failed && is_value(room, "crc32c", &room->part) &&
+           is_value(room, "cell", &room->cell);
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct hg_json_member *m = a, *n = b;
+
+    return (m->from > n->from) - (m->from < n->from);
+}
+
+/* The members of a result that is as exec wrote it, but for the cell, which is known, and the loss curve, which is long. NULL: it is
+ * not, and has to be looked at closely. */
+static json_t *skim_result(struct room *room, const json_t *cell, bool *has_loss)
+{
+    struct hg_json_canonical *c = &room->canonical;
+
+    if (!is_as_written(room, cell))
+        return NULL;
+    *has_loss = hg_json_canonical_find(c, "loss") != NULL;
+    qsort(c->items, c->n, sizeof *c->items, compare_places);
+    hg_buf_clear(&room->part);
+    for (size_t i = 0; i < c->n; i++) {
+        const struct hg_json_member *m = &c->items[i];
+        const char *name = c->text.data + m->name;
+
+        if (m->name_len == 4 && (memcmp(name, "cell", 4) == 0 || memcmp(name, "loss", 4) == 0))
+            continue;
+        hg_buf_puts(&room->part, room->part.len ? "," : "{");
+        hg_buf_append(&room->part, room->text.data + m->from, m->to - m->from);
+    }
+    hg_buf_puts(&room->part, "}");
+    return room->part.failed ? NULL : json_loadb(room->part.data, room->part.len, 0, NULL);
+}
+
+/* Read and judge one result.json. cell: as planned, NULL: not compared. loss_file, if it is not NULL: the loss curve may be left out, and
+ * is in the file of this name then (free it). A new reference, or NULL with err saying what is wrong with it. */
 static json_t *read_result(const char *cell_dir, const struct found *f, const char *run_key,
-                           const char *id, const json_t *cell, struct hg_err *err)
+                           const char *id, const json_t *cell, struct room *room, char **loss_file,
+                           struct hg_err *err)
 {
     char name[HG_ATTEMPT_NAME_MAX];
-    struct hg_buf text = HG_BUF_INIT;
-    bool diverged = false;
+    bool diverged = false, skimmed = false, has_loss = false;
     json_t *result = NULL;
     char *path;
 
     hg_attempt_name(f->submission, f->restarts, name);
     path = hg_str_printf("%s/%s/result.json", cell_dir, name);
-    if (!path)
+    hg_buf_clear(&room->text);
+    if (!path) {
         hg_err_oom(err);
-    else if (hg_fs_read_file(path, RESULT_FILE_MAX, &text, err) == 0)
-        result = hg_outcome_parse(path, hg_buf_str(&text), text.len, &diverged, err);
-    if (result && check_result(result, run_key, id, name, cell, err) < 0) {
+    } else if (hg_fs_read_file(path, RESULT_FILE_MAX, &room->text, err) == 0) {
+        result = loss_file ? skim_result(room, cell, &has_loss) : NULL;
+        skimmed = result != NULL;
+        if (!skimmed)
+            result =
+                hg_outcome_parse(path, hg_buf_str(&room->text), room->text.len, &diverged, err);
+    }
+    if (result && (skimmed ? check_place(result, run_key, id, name, err)
+                           : check_result(result, run_key, id, name, cell, err)) < 0) {
         json_decref(result);
         result = NULL;
     }
     if (!result)
         hg_err_wrap(err, "%s", path ? path : id);
-    hg_buf_done(&text);
+    if (result && has_loss) {
+        *loss_file = path;
+        path = NULL;
+    }
     free(path);
     return result;
 }
@@ -176,7 +264,9 @@ static void take_attempt(const char *cell_dir, const struct found *f, const char
                          const char *id, struct hg_attempt *a)
 {
     struct hg_err err = HG_ERR_INIT;
-    json_t *result = f->result ? read_result(cell_dir, f, run_key, id, NULL, &err) : NULL;
+    struct room room = { 0 };
+    json_t *result =
+        f->result ? read_result(cell_dir, f, run_key, id, NULL, &room, NULL, &err) : NULL;
 
     *a = (struct hg_attempt){ .submission = f->submission,
                               .restarts = f->restarts,
@@ -185,6 +275,7 @@ static void take_attempt(const char *cell_dir, const struct found *f, const char
         take_result(result, a);
     else
         snprintf(a->error, sizeof a->error, "%.255s", err.text);
+    room_done(&room);
     json_decref(result);
 }
 
@@ -232,7 +323,10 @@ struct collect {
     hg_verdict_fn verdict;
     void *context;
     int batch;
-    json_t *results;
+    hg_collect_fn take;
+    void *take_context;
+    bool whole; /* with loss curves */
+    struct room room;
     struct hg_collect_count *count;
     struct hg_err *err;
 };
@@ -260,32 +354,32 @@ static void set_status(json_t *entry, const char *status, const char *message)
         json_object_set_new(entry, "error", json_pack("{s: o}", "message", hg_json_text(message)));
 }
 
-/* One attempt's entry. Returns 'o' for a good result, 'f' for another, 'i' for one that is none. */
-static char add_attempt(struct collect *c, const char *dir, const struct found *f,
-                        const json_t *line)
+/* One attempt's entry. *kind: 'o' for a good result, 'f' for another, 'i' for one that is none. */
+static int add_attempt(struct collect *c, const char *dir, const struct found *f,
+                       const json_t *line, char *kind)
 {
     struct hg_err err = HG_ERR_INIT;
-    json_t *entry = new_entry(line, f);
-    json_t *result = read_result(dir, f, c->run_key, json_string_value(json_object_get(line, "id")),
-                                 json_object_get(line, "cell"), &err);
+    json_t *entry = new_entry(line, f), *value;
+    char *loss_file = NULL;
+    json_t *result =
+        read_result(dir, f, c->run_key, json_string_value(json_object_get(line, "id")),
+                    json_object_get(line, "cell"), &c->room, c->whole ? NULL : &loss_file, &err);
     const char *key;
-    json_t *value;
-    char kind = 'i';
 
+    *kind = 'i';
     if (result) {
         json_object_foreach(result, key,
                             value) if (strcmp(key, "schema") != 0 && strcmp(key, "crc32c") != 0 &&
                                        strcmp(key, "run_key") != 0 && !json_object_get(entry, key))
             json_object_set(entry, key, value);
-        kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
+        *kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
         c->count->attempts++;
     } else {
         set_status(entry, "invalid", err.text);
         c->count->invalid++;
     }
-    json_array_append_new(c->results, entry);
     json_decref(result);
-    return kind;
+    return c->take(c->take_context, entry, loss_file, c->err);
 }
 
 static bool is_open(const char *status)
@@ -323,8 +417,9 @@ static int collect_cell(size_t number, const json_t *line, void *context)
 
     for (size_t i = 0; rc == 0 && i < list.n; i++)
         if (list.items[i].result) {
-            char kind = add_attempt(c, dir, &list.items[i], line);
+            char kind;
 
+            rc = add_attempt(c, dir, &list.items[i], line, &kind);
             ok |= kind == 'o';
             valid |= kind != 'i';
             invalid |= kind == 'i';
@@ -332,11 +427,11 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     get_verdict(c, number, list.n > 0, &v);
     if (!c->verdict && (valid || invalid))
         snprintf(v.status, sizeof v.status, "failed"); /* nobody says that it goes on */
-    else if (!ok && (!valid || is_open(v.status))) {
+    else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
         json_t *entry = new_entry(line, list.n ? &list.items[list.n - 1] : NULL);
 
         set_status(entry, v.status, v.reason);
-        json_array_append_new(c->results, entry);
+        rc = c->take(c->take_context, entry, NULL, c->err);
     }
     count_cell(c, ok, is_open(v.status));
     HG_VEC_DONE(&list);
@@ -398,35 +493,90 @@ static int collect_all(struct collect *c, const json_t *plan)
     return 0;
 }
 
-json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *context,
-                       struct hg_collect_count *count, struct hg_err *err)
+static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct hg_err *err)
 {
-    struct hg_collect_count unused;
-    json_t *plan = hg_plan_read(rd->path, err);
-    json_t *doc = plan ? json_object() : NULL;
-    struct collect c = { .rd = rd, .verdict = verdict, .context = context, .err = err };
-    char run[16];
     const char *folder = strrchr(rd->path, '/');
+    json_t *doc = json_object();
+    char run[16];
 
-    if (!plan)
-        return NULL;
-    c.count = count ? count : &unused;
-    *c.count = (struct hg_collect_count){ 0 };
-    c.run_key = json_string_value(json_object_get(plan, "run_key"));
-    c.results = json_array();
     snprintf(run, sizeof run, "%03d", rd->number);
     folder = folder ? folder + 1 : rd->path;
     json_object_set_new(doc, "schema", json_string("hpcgrid-results/1"));
     json_object_set(doc, "name", json_object_get(plan, "name"));
     json_object_set_new(doc, "run", json_string(rd->number ? run : folder));
     copy_prices(rd, doc);
-    if (copy_wishes(rd, doc, err) < 0 || collect_all(&c, plan) < 0) {
+    if (copy_wishes(rd, doc, err) == 0)
+        return doc;
+    json_decref(doc);
+    return NULL;
+}
+
+json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err)
+{
+    json_t *plan = hg_plan_read(rd->path, err);
+    json_t *doc = plan ? make_head(rd, plan, err) : NULL;
+
+    json_decref(plan);
+    return doc;
+}
+
+/* c: filled but for the count. */
+static int collect(struct collect *c, const json_t *plan, struct hg_collect_count *count)
+{
+    struct hg_collect_count unused;
+    int rc;
+
+    c->count = count ? count : &unused;
+    *c->count = (struct hg_collect_count){ 0 };
+    c->run_key = json_string_value(json_object_get(plan, "run_key"));
+    rc = collect_all(c, plan);
+    room_done(&c->room);
+    return rc;
+}
+
+int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
+                    hg_collect_fn take, void *context, struct hg_collect_count *count,
+                    struct hg_err *err)
+{
+    struct collect c = { .rd = rd,
+                         .verdict = verdict,
+                         .context = verdict_context,
+                         .take = take,
+                         .take_context = context,
+                         .err = err };
+    json_t *plan = hg_plan_read(rd->path, err);
+    int rc = plan ? collect(&c, plan, count) : -1;
+
+    json_decref(plan);
+    return rc;
+}
+
+static int append_entry(void *context, json_t *entry, char *loss_file, struct hg_err *err)
+{
+    free(loss_file);
+    return json_array_append_new(context, entry) == 0 ? 0 : hg_err_oom(err);
+}
+
+json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *context,
+                       struct hg_collect_count *count, struct hg_err *err)
+{
+    json_t *plan = hg_plan_read(rd->path, err), *results = json_array();
+    json_t *doc = plan ? make_head(rd, plan, err) : NULL;
+    struct collect c = { .rd = rd,
+                         .verdict = verdict,
+                         .context = context,
+                         .take = append_entry,
+                         .take_context = results,
+                         .whole = true,
+                         .err = err };
+
+    if (doc && collect(&c, plan, count) < 0) {
         json_decref(doc);
         doc = NULL;
     }
     if (doc)
-        json_object_set(doc, "results", c.results);
-    json_decref(c.results);
+        json_object_set(doc, "results", results);
+    json_decref(results);
     json_decref(plan);
     return doc;
 }

@@ -50,6 +50,18 @@ struct hg_collect_count {
     size_t invalid;  /* result files that do not count: cut short, of another run, edited */
 };
 
+/* What is done with each result; the references are taken over. loss_file: the file where its loss curve is (free it), NULL if the
+ * entry has all there is. 0, or -1 to stop with err set. */
+typedef int (*hg_collect_fn)(void *context, json_t *entry, char *loss_file, struct hg_err *err);
+
+/* The document below without its results; NULL with err set. A new reference. */
+json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);
+
+/* Its results one by one, without their loss curves: of a hundred thousand that would be all the memory. Returns 0 or -1. */
+int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
+                    hg_collect_fn take, void *context, struct hg_collect_count *count,
+                    struct hg_err *err);
+
 /* All results of a run as one document, the form that `hpcgrid report` reads:
  *
  *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",

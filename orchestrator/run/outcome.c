@@ -31,6 +31,8 @@ static size_t not_finite(const char *p, size_t n)
 {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf" };
 
+    if (!strchr("NI-ni", *p))
+        return 0;
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         size_t len = strlen(words[i]);
 
@@ -641,6 +643,24 @@ int hg_outcome_checksum(const json_t *result, char out[static 9])
     hg_buf_done(&text);
     json_decref(rest);
     return rc;
+}
+
+void hg_outcome_checksum_text(const struct hg_json_canonical *text, char out[static 9])
+{
+    const struct hg_json_member *sum = hg_json_canonical_find(text, "crc32c");
+    uint32_t crc = hg_crc32c(0, "{", 1);
+    bool first = true;
+
+    for (size_t i = 0; i < text->n; i++) {
+        const struct hg_json_member *m = &text->items[i];
+
+        if (m == sum)
+            continue;
+        crc = first ? crc : hg_crc32c(crc, ",", 1);
+        crc = hg_crc32c(crc, text->text.data + m->begin, m->end - m->begin);
+        first = false;
+    }
+    snprintf(out, 9, "%08x", hg_crc32c(crc, "}", 1));
 }
 
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/jsontext.h"
 
 #define HG_RESULT_SCHEMA "hpcgrid-result/1"
 #define HG_RESULT_MAX ((size_t)16 << 20) /* bytes of a workload's result file */
@@ -40,6 +41,9 @@ json_t *hg_outcome_result(const struct hg_outcome *o);
 /* What stands in a result's "crc32c": CRC-32C over the canonical JSON of its other members, as 8 hex
  * digits. An edited or damaged file no longer has it. -1 when memory is gone. */
 int hg_outcome_checksum(const json_t *result, char out[static 9]);
+
+/* The same of a result's text as exec wrote it, without reading its numbers. */
+void hg_outcome_checksum_text(const struct hg_json_canonical *text, char out[static 9]);
 
 /* Did the launcher end because its ranks were told to, none of them having failed by itself before? */
 bool hg_outcome_died_of_term(const struct hg_outcome *o);

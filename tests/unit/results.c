@@ -69,19 +69,32 @@ static void test_numbers_are_found_by_dotted_paths(void **state)
                                " \"epoch_s\": [3, 1, 2], \"bad_s\": [1, \"2\"], \"none_s\": [],"
                                " \"text\": \"5\", \"null_s\": null}",
                                0, NULL);
+    static const char *const paths[] = { "train_s", "eval.f1",    "eval.a.b",  "x.y",
+                                         "epoch_s", "bad_s",      "none_s",    "text",
+                                         "null_s",  "eval",       "eval.f1.x", "absent",
+                                         "a.b",     "absent.none" };
+    struct hg_jsonpack *pack = hg_jsonpack_create();
+    const struct hg_result result = { .entry = entry },
+                           packed = { .pack = pack, .packed = hg_jsonpack_add(pack, entry) };
 
     (void)state;
-    assert_true(hg_result_number(entry, "train_s") == 2);
-    assert_true(hg_result_number(entry, "eval.f1") == 88.5);
-    assert_true(hg_result_number(entry, "eval.a.b") == 1);
-    assert_true(hg_result_number(entry, "x.y") == 3);
-    assert_true(hg_result_number(entry, "epoch_s") == 2); /* the median of a list */
-    assert_true(isnan(hg_result_number(entry, "bad_s")));
-    assert_true(isnan(hg_result_number(entry, "none_s")));
-    assert_true(isnan(hg_result_number(entry, "text")));
-    assert_true(isnan(hg_result_number(entry, "null_s")));
-    assert_true(isnan(hg_result_number(entry, "eval")));
-    assert_true(isnan(hg_result_number(entry, "eval.f1.x")));
+    assert_true(hg_result_number(&result, "train_s") == 2);
+    assert_true(hg_result_number(&result, "eval.f1") == 88.5);
+    assert_true(hg_result_number(&result, "eval.a.b") == 1);
+    assert_true(hg_result_number(&result, "x.y") == 3);
+    assert_true(hg_result_number(&result, "epoch_s") == 2); /* the median of a list */
+    assert_true(isnan(hg_result_number(&result, "bad_s")));
+    assert_true(isnan(hg_result_number(&result, "none_s")));
+    assert_true(isnan(hg_result_number(&result, "text")));
+    assert_true(isnan(hg_result_number(&result, "null_s")));
+    assert_true(isnan(hg_result_number(&result, "eval")));
+    assert_true(isnan(hg_result_number(&result, "eval.f1.x")));
+    for (size_t i = 0; i < N_OF(paths); i++) { /* packed it says the same */
+        double a = hg_result_number(&result, paths[i]), b = hg_result_number(&packed, paths[i]);
+
+        assert_true(a == b || (isnan(a) && isnan(b)));
+    }
+    hg_jsonpack_free(pack);
     json_decref(entry);
 }
 

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/jsontext.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+#define DEPTH_MAX 32
+
+struct members {
+    struct hg_json_member *items;
+    size_t n, cap;
+};
+
+struct reader {
+    const char *text, *at, *end;
+    struct hg_buf *out;
+    struct hg_buf sorted; /* room to put members into order */
+    int depth;
+};
+
+static bool read_value(struct reader *r, struct members *top);
+
+static void skip_space(struct reader *r)
+{
+    while (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r')
+        r->at++;
+}
+
+/* Copy a string with its quotes. */
+static bool read_string(struct reader *r)
+{
+    const char *start = r->at++;
+
+    while (r->at < r->end && *r->at != '"')
+        r->at += *r->at == '\\' ? 2 : 1;
+    if (r->at >= r->end)
+        return false;
+    r->at++;
+    hg_buf_append(r->out, start, (size_t)(r->at - start));
+    return true;
+}
+
+/* Copy a number, or true, false, null. */
+static bool read_word(struct reader *r)
+{
+    const char *start = r->at;
+
+    while ((*r->at >= '0' && *r->at <= '9') || (*r->at >= 'a' && *r->at <= 'z') || *r->at == '.' ||
+           *r->at == '-' || *r->at == '+' || *r->at == 'E')
+        r->at++;
+    hg_buf_append(r->out, start, (size_t)(r->at - start));
+    return r->at > start;
+}
+
+/* Between values: a comma goes on, `close` ends. */
+static bool read_separator(struct reader *r, char close, bool *more)
+{
+    skip_space(r);
+    *more = *r->at == ',';
+    if (*r->at != ',' && *r->at != close)
+        return false;
+    hg_buf_append(r->out, r->at++, 1);
+    skip_space(r);
+    return true;
+}
+
+static bool read_list(struct reader *r)
+{
+    bool more = true;
+
+    hg_buf_append(r->out, r->at++, 1);
+    skip_space(r);
+    if (*r->at == ']') {
+        hg_buf_append(r->out, r->at++, 1);
+        return true;
+    }
+    while (more)
+        if (!read_value(r, NULL) || !read_separator(r, ']', &more))
+            return false;
+    return true;
+}
+
+/* A name of plain ASCII: its order by bytes is that by UTF-16 code units. */
+static bool is_plain(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)name[i] >= 0x80 || (unsigned char)name[i] < 0x20 || name[i] == '\\')
+            return false;
+    return true;
+}
+
+static bool read_member(struct reader *r, struct members *list)
+{
+    struct hg_json_member *m = HG_VEC_PUSH(list);
+
+    if (!m || *r->at != '"')
+        return false;
+    m->from = (size_t)(r->at - r->text);
+    m->begin = r->out->len;
+    if (!read_string(r) || r->out->failed)
+        return false;
+    m->name = m->begin + 1;
+    m->name_len = r->out->len - m->begin - 2;
+    skip_space(r);
+    if (*r->at != ':' || !is_plain(r->out->data + m->name, m->name_len))
+        return false;
+    hg_buf_append(r->out, r->at++, 1);
+    m->value = r->out->len;
+    skip_space(r);
+    if (!read_value(r, NULL))
+        return false;
+    list->items[list->n - 1].end = r->out->len;
+    list->items[list->n - 1].to = (size_t)(r->at - r->text);
+    return true;
+}
+
+static int compare_names(const char *text, const struct hg_json_member *a,
+                         const struct hg_json_member *b)
+{
+    size_t n = a->name_len < b->name_len ? a->name_len : b->name_len;
+    int order = memcmp(text + a->name, text + b->name, n);
+
+    return order ? order : (a->name_len > b->name_len) - (a->name_len < b->name_len);
+}
+
+static int compare_members(const void *a, const void *b, void *text)
+{
+    return compare_names(text, a, b);
+}
+
+/* Names in order, none twice. */
+static bool is_sorted(const char *text, const struct members *list)
+{
+    for (size_t i = 1; i < list->n; i++)
+        if (compare_names(text, &list->items[i - 1], &list->items[i]) >= 0)
+            return false;
+    return true;
+}
+
+/* Put the members, which stand in out from `start` to its end, into order. */
+static bool sort_members(struct reader *r, struct members *list, size_t start)
+{
+    size_t at = start;
+
+    if (is_sorted(r->out->data, list))
+        return true;
+    qsort_r(list->items, list->n, sizeof *list->items, compare_members, r->out->data);
+    if (!is_sorted(r->out->data, list))
+        return false;
+    hg_buf_clear(&r->sorted);
+    for (size_t i = 0; i < list->n; i++) {
+        struct hg_json_member *m = &list->items[i];
+        size_t shift = at - m->begin; /* wraps; so does what it is added to */
+
+        hg_buf_append(&r->sorted, i ? "," : "", i ? 1 : 0);
+        shift += i ? 1 : 0;
+        hg_buf_append(&r->sorted, r->out->data + m->begin, m->end - m->begin);
+        m->begin += shift;
+        m->name += shift;
+        m->value += shift;
+        m->end += shift;
+        at = m->end;
+    }
+    if (r->sorted.failed || r->sorted.len + 1 != r->out->len - start)
+        return false;
+    memcpy(r->out->data + start, r->sorted.data, r->sorted.len);
+    return true;
+}
+
+/* The members of an object; `list` is empty. */
+static bool read_members(struct reader *r, struct members *list)
+{
+    size_t start;
+    bool more = true;
+
+    hg_buf_append(r->out, r->at++, 1);
+    start = r->out->len;
+    skip_space(r);
+    if (*r->at == '}') {
+        hg_buf_append(r->out, r->at++, 1);
+        return true;
+    }
+    while (more)
+        if (!read_member(r, list) || !read_separator(r, '}', &more))
+            return false;
+    return !r->out->failed && sort_members(r, list, start);
+}
+
+static bool read_object(struct reader *r, struct members *top)
+{
+    struct members own = { 0 };
+    bool ok = read_members(r, top ? top : &own);
+
+    HG_VEC_DONE(&own);
+    return ok;
+}
+
+static bool read_value(struct reader *r, struct members *top)
+{
+    bool ok;
+
+    if (r->depth == DEPTH_MAX)
+        return false;
+    r->depth++;
+    ok = *r->at == '{'   ? read_object(r, top)
+         : *r->at == '[' ? read_list(r)
+         : *r->at == '"' ? read_string(r)
+                         : read_word(r);
+    r->depth--;
+    return ok;
+}
+
+bool hg_json_canonical_read(struct hg_json_canonical *c, const char *text, size_t len)
+{
+    struct members top = { c->items, 0, c->cap };
+    struct reader r = { .text = text, .at = text, .end = text + len, .out = &c->text };
+    bool ok;
+
+    hg_buf_clear(&c->text);
+    c->text.failed = false;
+    hg_buf_reserve(&c->text, len + 1);
+    skip_space(&r);
+    ok = *r.at == '{' && read_value(&r, &top);
+    skip_space(&r);
+    ok = ok && r.at == r.end && !c->text.failed;
+    hg_buf_done(&r.sorted);
+    c->items = top.items;
+    c->cap = top.cap;
+    c->n = ok ? top.n : 0;
+    return ok;
+}
+
+const struct hg_json_member *hg_json_canonical_find(const struct hg_json_canonical *c,
+                                                    const char *name)
+{
+    size_t len = strlen(name);
+
+    for (size_t i = 0; i < c->n; i++)
+        if (c->items[i].name_len == len && memcmp(c->text.data + c->items[i].name, name, len) == 0)
+            return &c->items[i];
+    return NULL;
+}
+
+void hg_json_canonical_done(struct hg_json_canonical *c)
+{
+    hg_buf_done(&c->text);
+    HG_VEC_DONE(c);
+}
