@@ -143,7 +143,7 @@ static void judge(const struct ranked *c, struct hg_buf *out)
 {
     const struct hg_estimate *best = &c->sides->t->points[c->points[0]].value;
     struct hg_buf close = HG_BUF_INIT, other_work = HG_BUF_INIT;
-    bool unsure = !best->has_interval;
+    bool unsure = !best->has_interval, only_next = true;
 
     for (size_t i = 1; i < c->n; i++) {
         const struct hg_estimate *e = &c->sides->t->points[c->points[i]].value;
@@ -152,10 +152,14 @@ static void judge(const struct ranked *c, struct hg_buf *out)
             append_variant(c, i, other_work.len ? ", " : "", &other_work);
         else if (!e->has_interval)
             unsure = true;
-        else if (best->has_interval && overlap(best, e))
+        else if (best->has_interval && overlap(best, e)) {
             append_variant(c, i, close.len ? ", " : "", &close);
+            only_next = i == 1;
+        }
     }
-    if (close.len)
+    if (close.len && only_next) /* whose name stands two columns before */
+        hg_buf_puts(out, "not distinguishable");
+    else if (close.len)
         hg_buf_printf(out, "not distinguishable from %s", hg_buf_str(&close));
     else
         hg_buf_puts(out, unsure ? UNSURE : "clear");
@@ -226,6 +230,7 @@ static void head(const struct sides *s, struct hg_listing *l)
 
             hg_listing_column(l, name, name, false);
         }
+    l->n_keys = l->columns.n;
     hg_listing_column(l, "best", "best", true);
     hg_listing_column(l, "value", s->r->metric, false);
     hg_listing_column(l, "next", "next", true);

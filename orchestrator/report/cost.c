@@ -101,6 +101,7 @@ void hg_build_list_keys(const struct hg_report *r, struct hg_listing *l)
 
         hg_listing_column(l, r->frame.keys.items[key].name, r->frame.keys.items[key].name, false);
     }
+    l->n_keys = l->columns.n;
 }
 
 void hg_build_list_place(const struct hg_report *r, const struct hg_table *t, size_t point,

@@ -7,19 +7,32 @@
 #include "report/build.h"
 #include "report/figures.h"
 
-static bool any_fit(const struct hg_table *t)
+/* A prediction whose interval spans more says nothing. */
+#define SPAN_MAX 2
+
+/* Does the series gain from its devices? Of one that does not no law says anything that the table does not. */
+static bool gains(const struct hg_table *t, const struct hg_series *s)
 {
-    for (size_t i = 0; i < t->series.n; i++)
-        if (t->series.items[i].has_amdahl || t->series.items[i].has_usl ||
-            t->series.items[i].has_gustafson)
-            return true;
-    return false;
+    return s->n_points && t->points[s->points[s->n_points - 1]].speedup.value > 1;
 }
 
-static bool any_prediction(const struct hg_table *t)
+static bool has_fit(const struct hg_table *t, const struct hg_series *s)
+{
+    return gains(t, s) && (s->has_amdahl || s->has_usl || s->has_gustafson);
+}
+
+static bool has_prediction(const struct hg_table *t, const struct hg_series *s)
+{
+    const struct hg_estimate *e = &s->prediction.speedup;
+
+    return gains(t, s) && s->has_prediction && e->has_interval && e->high <= SPAN_MAX * e->low;
+}
+
+static bool any(const struct hg_table *t,
+                bool (*has)(const struct hg_table *t, const struct hg_series *s))
 {
     for (size_t i = 0; i < t->series.n; i++)
-        if (t->series.items[i].has_prediction)
+        if (has(t, &t->series.items[i]))
             return true;
     return false;
 }
@@ -36,10 +49,10 @@ static void list_curves(const struct hg_table *t, struct hg_listing *l)
     hg_listing_column(l, "series", "", true);
     hg_listing_column(l, "kind", "scaling", true);
     hg_listing_column(l, "points", "points", false);
-    hg_listing_column(l, "first_devices_ratio", "p from", false);
-    hg_listing_column(l, "last_devices_ratio", "to", false);
-    hg_listing_column(l, "first_serial_fraction", "serial fraction from", false);
-    hg_listing_column(l, "last_serial_fraction", "to", false);
+    hg_listing_column(l, "first_devices_ratio", "p, first", false);
+    hg_listing_column(l, "last_devices_ratio", "last", false);
+    hg_listing_column(l, "first_serial_fraction", "serial fraction, first", false);
+    hg_listing_column(l, "last_serial_fraction", "last", false);
     for (size_t i = 0; i < t->series.n; i++) {
         const struct hg_series *s = &t->series.items[i];
 
@@ -51,7 +64,7 @@ static void list_curves(const struct hg_table *t, struct hg_listing *l)
         hg_listing_number(l, s->first_karp_flatt, 3);
         hg_listing_number(l, s->last_karp_flatt, 3);
     }
-    hg_listing_note(l, "p: devices in units of the baseline's");
+    hg_listing_note(l, "p: devices in units of the baseline's; serial fraction: Karp-Flatt");
 }
 
 /* ---- Laws ---- */
@@ -103,6 +116,7 @@ static void list_laws(const struct hg_table *t, struct hg_listing *l)
 {
     hg_listing_column(l, "series", "", true);
     hg_listing_column(l, "law", "law", true);
+    l->n_keys = 2;
     hg_listing_column(l, "serial_fraction", "serial", false);
     hg_listing_column(l, "serial_fraction_error", "±", false);
     hg_listing_column(l, "coherency", "kappa", false);
@@ -113,6 +127,8 @@ static void list_laws(const struct hg_table *t, struct hg_listing *l)
     for (size_t i = 0; i < t->series.n; i++) {
         const struct hg_series *s = &t->series.items[i];
 
+        if (!has_fit(t, s))
+            continue;
         if (s->has_amdahl)
             list_amdahl(l, s);
         if (s->has_usl)
@@ -143,14 +159,14 @@ static void list_predictions(const struct hg_report *r, const struct hg_table *t
         const struct hg_series *s = &t->series.items[i];
         const struct hg_estimate *e = &s->prediction.speedup;
 
-        if (!s->has_prediction)
+        if (!has_prediction(t, s))
             continue;
         hg_listing_text(l, s->label);
         hg_listing_text(l, s->prediction.law);
         hg_listing_number(l, s->predicted_devices, 0);
         hg_listing_number(l, e->value, 2);
-        hg_listing_number(l, e->has_interval ? e->low : NAN, 2);
-        hg_listing_number(l, e->has_interval ? e->high : NAN, 2);
+        hg_listing_number(l, e->low, 2);
+        hg_listing_number(l, e->high, 2);
         if (hg_metric_is_time(r->metric))
             hg_listing_seconds(l, s->predicted_value, decimals);
         else
@@ -164,10 +180,10 @@ int hg_build_laws(const struct hg_report *r, struct hg_table *t)
     struct hg_listing spare = { 0 };
 
     if (t->series.n)
-        list_curves(t, hg_listing_add(&t->listings, "scaling", "scaling", &spare));
-    if (any_fit(t))
+        list_curves(t, hg_listing_add(&t->listings, "scaling", "scaling curves", &spare));
+    if (any(t, has_fit))
         list_laws(t, hg_listing_add(&t->listings, "laws", "laws of scaling", &spare));
-    if (any_prediction(t))
+    if (any(t, has_prediction))
         list_predictions(r, t,
                          hg_listing_add(&t->listings, "predicted",
                                         "predicted, not measured: twice the devices", &spare));

@@ -174,24 +174,37 @@ static void append_cell(const struct hg_listing *l, const struct hg_style *style
     hg_buf_done(&word);
 }
 
-/* The first column, then those from..to: it names the rows wherever the table is continued. */
+/* The first columns, which name the rows wherever the table is continued, then those from..to. */
 static void append_block(const struct hg_listing *l, const struct hg_style *style,
-                         const size_t *rooms, size_t from, size_t to, struct hg_buf *out)
+                         const size_t *rooms, size_t keys, size_t from, size_t to,
+                         struct hg_buf *out)
 {
-    size_t width = rooms[0];
+    size_t n = keys + to - from;
 
-    for (size_t column = from; column < to; column++)
-        width += GAP + rooms[column];
     for (size_t row = 0; row <= hg_listing_rows(l); row++) {
-        append_cell(l, style, row, 0, rooms[0], out);
-        for (size_t column = from; column < to; column++) {
-            hg_buf_printf(out, "%*s", GAP, "");
+        size_t width = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            size_t column = i < keys ? i : from + i - keys, gap = i ? GAP : 0;
+
+            hg_buf_printf(out, "%*s", (int)gap, "");
             append_cell(l, style, row, column, rooms[column], out);
+            width += gap + rooms[column];
         }
         hg_line_end(out);
         for (size_t i = 0; row == 0 && i < width; i++)
             hg_buf_puts(out, i + 1 < width ? "─" : "─\n");
     }
+}
+
+/* The width of the first columns with what is between them. */
+static size_t keys_width(const size_t *rooms, size_t keys)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < keys; i++)
+        width += (i ? GAP : 0) + rooms[i];
+    return width;
 }
 
 static void append_wrapped(const char *text, size_t width, struct hg_buf *out)
@@ -203,10 +216,19 @@ static void append_wrapped(const char *text, size_t width, struct hg_buf *out)
     hg_buf_done(&clean);
 }
 
+static void append_continued(const char *title, size_t width, struct hg_buf *out)
+{
+    char *text = hg_str_printf("%s, continued", title);
+
+    append_wrapped(text ? text : title, width, out);
+    free(text);
+}
+
 void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *style, size_t width,
                            struct hg_buf *out)
 {
-    size_t *rooms = calloc(l->columns.n + 1, sizeof *rooms), from = 1;
+    size_t *rooms = calloc(l->columns.n + 1, sizeof *rooms);
+    size_t keys = l->n_keys && l->n_keys < l->columns.n ? l->n_keys : 1, from;
 
     if (l->failed || !rooms || l->columns.n == 0) {
         out->failed = true;
@@ -215,14 +237,20 @@ void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *st
     }
     for (size_t column = 0; column < l->columns.n; column++)
         rooms[column] = column_room(l, style, column);
+    if (keys_width(rooms, keys) * 2 > width) /* no room for anything beside them */
+        keys = 1;
+    from = keys;
     append_wrapped(l->title, width, out);
     do {
-        size_t to = from, used = rooms[0];
+        size_t to = from, used = keys_width(rooms, keys);
 
         while (to < l->columns.n && (to == from || used + GAP + rooms[to] <= width))
             used += GAP + rooms[to++];
-        hg_buf_puts(out, from > 1 ? "\n" : "");
-        append_block(l, style, rooms, from, to, out);
+        if (from > keys) {
+            hg_buf_puts(out, "\n");
+            append_continued(l->title, width, out);
+        }
+        append_block(l, style, rooms, keys, from, to, out);
         from = to;
     } while (from < l->columns.n);
     for (size_t i = 0; i < l->notes.n; i++)

@@ -34,6 +34,8 @@ struct hg_listing {
         struct hg_listing_column *items;
         size_t n, cap;
     } columns;
+    size_t n_keys; /* first columns that say what a row is about: they stand wherever the others are
+                      continued; 0: the first one */
     struct {
         struct hg_datum *items; /* row by row, columns.n to a row */
         size_t n, cap;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -56,6 +57,23 @@ static char *relative_path(const char *from, const char *to)
     return path.len ? hg_buf_detach(&path) : strdup(".");
 }
 
+/* The text of a matrix, or where it is when it is too long for a page; NULL: it cannot be read. */
+static char *matrix_text(const char *path)
+{
+    struct hg_err ignored = HG_ERR_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    struct stat st;
+    char *result = NULL;
+
+    if (stat(path, &st) == 0 && (size_t)st.st_size > MATRIX_MAX)
+        return hg_str_printf("%lld KiB, too long for this page: matrix.json in the run's folder",
+                             (long long)st.st_size / 1024);
+    if (hg_fs_read(path, MATRIX_MAX, &text, &ignored) == 0)
+        result = hg_buf_detach(&text);
+    hg_buf_done(&text);
+    return result;
+}
+
 void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, const char *out)
 {
     struct hg_err ignored = HG_ERR_INIT;
@@ -63,13 +81,11 @@ void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, cons
     char *from = dir ? hg_fs_absolute(dir, &ignored) : NULL;
     char *to = hg_fs_absolute(run_dir, &ignored);
     char *matrix = hg_fs_join(run_dir, "matrix.json");
-    struct hg_buf text = HG_BUF_INIT;
 
     if (from && to)
         page->links[set] = relative_path(from, to);
-    if (matrix && hg_fs_read(matrix, MATRIX_MAX, &text, &ignored) == 0)
-        page->matrices[set] = hg_buf_detach(&text);
-    hg_buf_done(&text);
+    if (matrix)
+        page->matrices[set] = matrix_text(matrix);
     free(matrix);
     free(to);
     free(from);

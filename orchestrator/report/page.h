@@ -11,8 +11,9 @@
 struct hg_page {
     char *command; /* that makes it again, ready for a shell; NULL: not said */
     size_t n_sets;
-    char **links;    /* by set: the way from the page to the run's folder; NULL: no links */
-    char **matrices; /* by set: text of the run's matrix; NULL: none */
+    char **links; /* by set: the way from the page to the run's folder; NULL: no links */
+    char *
+        *matrices; /* by set: text of the run's matrix, or where it is if it is long; NULL: none */
 };
 
 /* Room for n sets. Returns 0, or -1 when memory is gone; hg_page_done either way. */

@@ -96,7 +96,7 @@ same_as_golden() { # NAME
     mkdir -p -m 0700 "$run_dir/batches" elsewhere
     cat >"$run_dir/plan.json" <<END
 {"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
- "workload": {"command": ["sh", "-c", "echo hello"], "launch": [], "cwd": "/"},
+ "workload": {"command": ["sh", "-c", "echo hello; echo '{\\"train_s\\": 5, \\"loss\\": {\\"epoch\\": [2.5, 1.25]}}' >\$HPCGRID_RESULT"], "launch": [], "cwd": "/"},
  "site": {"name": "here", "launcher": []},
  "batches": [{"number": 1, "cells": 1, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
 END
@@ -114,6 +114,47 @@ END
     grep -qF 'a &#60; b &#38; c' page.html
     grep -qF 'hpcgrid report --format html hand' page.html
     grep -q '<th scope="row" class="l">hosts</th>' page.html
+    grep -q 'hand/001: loss' page.html # the curve is read from the result's own file
+    { printf '{"hpcgrid": 1, "name": "hand", "_long": "'; head -c 70000 /dev/zero | tr '\0' x; printf '"}\n'; } >"$run_dir/matrix.json"
+    "$hpcgrid" report hand --format html --out page.html
+    grep -qF '68 KiB, too long for this page: matrix.json in the run' page.html
+}
+
+@test "a result that was formatted anew counts, one that was changed does not" {
+    export HPCGRID_REPORTS=$PWD/reports
+    run_dir=$HPCGRID_REPORTS/hand/001
+    mkdir -p -m 0700 "$run_dir/batches"
+    cat >"$run_dir/plan.json" <<END
+{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+ "workload": {"command": ["sh", "-c", "echo '{\\"train_s\\": 5.25, \\"z\\": {\\"b\\": 1e-7, \\"a\\": [1, {}]}, \\"loss\\": {\\"epoch\\": [2.5, 1.25]}}' >\$HPCGRID_RESULT"], "launch": [], "cwd": "/"},
+ "site": {"name": "here", "launcher": []},
+ "batches": [{"number": 1, "cells": 1, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
+END
+    printf '{"hpcgrid": 1, "name": "hand"}\n' >"$run_dir/matrix.json"
+    echo '{"id":"x-1","baseline":"","added":false,"cell":{"hardware":"cpu","nodes":1,"gpus_per_node":0,"tasks_per_node":1,"lr":1.0,"note":"\u00e9"}}' \
+        >"$run_dir/batches/1.cells.jsonl"
+    SLURM_ARRAY_TASK_ID=0 "$hpcgrid" exec --run "$run_dir" --batch 1
+    result="$run_dir/cells/x-1/0.0/result.json"
+    "$hpcgrid" report hand --format csv >first.csv
+    "$hpcgrid" report hand --format json | jq -e '.complete and .tables[0].points[0].value == 5.25'
+    cp "$result" kept.json
+    for way in '.' '-S .' '-c .'; do
+        jq $way kept.json >"$result"
+        "$hpcgrid" report hand --format json | jq -e '.complete and .tables[0].points[0].value == 5.25'
+    done
+    sed 's/1e-7/0.0000001/; s/5\.25/5.250/' kept.json >"$result" # other digits, the same numbers
+    "$hpcgrid" report hand --format csv | diff - first.csv
+    for change in 's/5\.25/5.26/' 's/2\.5/2.4/' 's/"lr": 1/"lr": 2/' 's/"a": /"c": /'; do
+        sed "$change" kept.json >"$result"
+        if cmp -s kept.json "$result"; then echo "nothing to change: $change"; return 1; fi
+        run "$hpcgrid" report hand --format json
+        echo "$change: $status"
+        [ "$status" -eq 1 ]
+        jq -e '.states == {"invalid": 1}' <<<"$output"
+    done
+    head -c 300 kept.json >"$result"
+    run "$hpcgrid" report hand --format json
+    jq -e '.states == {"invalid": 1}' <<<"$output"
 }
 
 @test "a page of a thousand cells stays below one megabyte" {

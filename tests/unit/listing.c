@@ -133,6 +133,8 @@ static void test_one_listing_in_every_form(void **state)
                                            "=1+1|<b>   1m1,3s\n"
                                            "ddp\n"
                                            "\n"
+                                           "best strategy,\n"
+                                           "  continued\n"
                                            "case      limit\n"
                                            "───────────────\n"
                                            "=1+1|<b>    3,8\n"
