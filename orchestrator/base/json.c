@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fs.h"
 #include "base/jsonpool.h"
@@ -68,6 +69,9 @@ static const char *syntax_hint(const char *text, const json_error_t *je)
         return "the file begins with a byte order mark: save it as UTF-8 without one";
     if (strncmp(near, " near '/", 8) == 0 || strncmp(near, " near '#", 8) == 0)
         return "JSON has no comments: a member that begins with _ can hold one";
+    if (strncasecmp(near, " near 'nan", 10) == 0 || strncasecmp(near, " near 'inf", 10) == 0 ||
+        strncasecmp(near, " near '-", 8) == 0)
+        return "JSON has no such number: null stands for what is none";
     if (near[0] && near[7] == 39) /* the token is a single quote */
         return "JSON has double quotes only";
     if (strncmp(near, " near '}", 8) == 0 || strncmp(near, " near ']", 8) == 0)

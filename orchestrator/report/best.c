@@ -88,6 +88,7 @@ struct ranked {
     struct hg_build *b;
     const struct sides *sides;
     size_t *points, n; /* of one case, best first */
+    int decimals;      /* of the table's values */
 };
 
 static int compare_points(const void *pa, const void *pb, void *context)
@@ -175,7 +176,6 @@ static void list_case(const struct ranked *c, struct hg_listing *l)
     const struct hg_point *best = &s->t->points[c->points[0]], *next = &s->t->points[c->points[1]];
     double ratio = s->r->higher_is_better ? best->value.value / next->value.value
                                           : next->value.value / best->value.value;
-    int decimals = hg_section_decimals(s->t, HG_SECTION_VALUE);
     struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < s->n_keys; i++)
@@ -184,9 +184,9 @@ static void list_case(const struct ranked *c, struct hg_listing *l)
     variant_text(s, c->points[0], &text);
     hg_listing_text(l, hg_buf_str(&text));
     if (hg_metric_is_time(s->r->metric))
-        hg_listing_seconds(l, best->value.value, decimals);
+        hg_listing_seconds(l, best->value.value, c->decimals);
     else
-        hg_listing_number(l, best->value.value, decimals);
+        hg_listing_number(l, best->value.value, c->decimals);
     variant_text(s, c->points[1], &text);
     hg_listing_text(l, hg_buf_str(&text));
     hg_listing_number(l, ratio, 3);
@@ -281,35 +281,50 @@ static char *title_of(const struct sides *s)
     return hg_buf_detach(&title);
 }
 
-static int list_cases(struct hg_build *b, const struct sides *s, struct hg_listings *listings)
+/* c: without points yet; points: those of all cases, case by case from begin[case] on. */
+static void list_all(struct ranked *c, size_t *points, const size_t *begin, size_t count,
+                     struct hg_listings *listings, const char *title)
 {
-    size_t n = s->t->n_rows * s->t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
-    struct ranked c = { .b = b, .sides = s, .points = malloc((n + 1) * sizeof *c.points) };
-    size_t count = of_point && c.points ? number_cases(s, of_point) : HG_MAP_NONE;
     struct hg_listing spare = { 0 }, *l = NULL;
-    char *title = title_of(s);
 
-    for (size_t i = 0; count != HG_MAP_NONE && title && i < count; i++) {
-        c.n = 0;
-        for (size_t p = 0; p < n; p++)
-            if (of_point[p] == i)
-                c.points[c.n++] = p;
-        if (c.n < 2)
+    for (size_t i = 0; i < count; i++) {
+        c->points = points + begin[i];
+        c->n = begin[i + 1] - begin[i];
+        if (c->n < 2)
             continue;
-        qsort_r(c.points, c.n, sizeof *c.points, compare_points, (void *)s);
+        qsort_r(c->points, c->n, sizeof *c->points, compare_points, (void *)c->sides);
         if (!l) {
             l = hg_listing_add(listings, "best", title, &spare);
-            head(s, l);
+            head(c->sides, l);
         }
-        list_case(&c, l);
+        list_case(c, l);
     }
     if (l)
         fold_verdicts(l);
     hg_listing_done(&spare);
-    free(title);
-    free(c.points);
+}
+
+static int list_cases(struct hg_build *b, const struct sides *s, struct hg_listings *listings)
+{
+    size_t n = s->t->n_rows * s->t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
+    size_t *points = malloc((n + 1) * sizeof *points), *begin = calloc(n + 2, sizeof *begin);
+    size_t count = of_point && points && begin ? number_cases(s, of_point) : HG_MAP_NONE;
+    struct ranked c = { .b = b,
+                        .sides = s,
+                        .decimals = hg_section_decimals(s->t, HG_SECTION_VALUE) };
+    char *title = title_of(s);
+    int rc;
+
+    if (count != HG_MAP_NONE && title) {
+        hg_build_sort_points(of_point, n, count, begin, points);
+        list_all(&c, points, begin, count, listings, title);
+    }
+    free(points);
+    free(begin);
     free(of_point);
-    return count == HG_MAP_NONE || !title ? -1 : 0;
+    rc = count != HG_MAP_NONE && title ? 0 : -1;
+    free(title);
+    return rc;
 }
 
 int hg_build_best(struct hg_build *b, struct hg_table *t)

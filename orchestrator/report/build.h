@@ -91,6 +91,11 @@ int hg_build_laws(const struct hg_report *r, struct hg_table *t);
 /* series.c: scaling curves, and what follows from them. */
 int hg_build_series(const struct hg_report *r, struct hg_table *t);
 
+/* The points of each group one after the other: those of group g from points + begin[g] to
+ * points + begin[g + 1]. of_point: HG_MAP_NONE for those of no group. begin: n_groups + 2 zeros. */
+void hg_build_sort_points(const size_t *of_point, size_t n, size_t n_groups, size_t *begin,
+                          size_t *points);
+
 /* Key of a name, or HG_MAP_NONE with an error that suggests one. The name was asked for by `what`
  * ("rows", "--baseline"), or by the set (NULL: by an option) whose document has it at the pointer. */
 size_t hg_build_key(struct hg_build *b, const char *what, const char *name,

@@ -135,14 +135,13 @@ static int label_points(const struct hg_report *r, const struct hg_table *t, str
     return rc;
 }
 
-/* The points of each label one after the other, from points + begin[label] on. begin: two more than labels, zeros. */
-static void sort_by_label(const size_t *of_point, size_t n, size_t n_labels, size_t *begin,
+void hg_build_sort_points(const size_t *of_point, size_t n, size_t n_groups, size_t *begin,
                           size_t *points)
 {
     for (size_t i = 0; i < n; i++)
         if (of_point[i] != HG_MAP_NONE)
             begin[of_point[i] + 2]++;
-    for (size_t s = 2; s < n_labels + 2; s++)
+    for (size_t s = 2; s < n_groups + 2; s++)
         begin[s] += begin[s - 1];
     for (size_t i = 0; i < n; i++)
         if (of_point[i] != HG_MAP_NONE)
@@ -161,7 +160,7 @@ int hg_build_series(const struct hg_report *r, struct hg_table *t)
         t->weak = t->weak || t->points[i].weak;
     rc = of_point && points && begin ? label_points(r, t, &labels, of_point) : -1;
     if (rc == 0)
-        sort_by_label(of_point, n, labels.n, begin, points);
+        hg_build_sort_points(of_point, n, labels.n, begin, points);
     for (size_t s = 0; rc == 0 && s < labels.n; s++) {
         size_t n_members = begin[s + 1] - begin[s];
 

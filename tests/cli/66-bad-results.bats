@@ -93,6 +93,7 @@ text|x 路 2 of 2 cells complete\n|text.json:1:
 object|{"schema": "hpcgrid-results/1", "results": {"a": 1}}|"results" is not a list
 words|{"schema": "hpcgrid-results/1", "results": ["a", 5]}|/results/1: expected an object, found 5
 dup|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1, "nodes": 2}, "train_s": 1}]}|dup.json:1:
+nan|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1}, "train_s": NaN}]}|null stands for what is none
 escape|{"schema": "hpcgrid-results/1", "results": [{"cell": {"a": "\\ud800"}, "train_s": 1}]}|escape.json:1:
 EOT
     mkdir folder.json
