@@ -109,11 +109,12 @@ static void test_the_tables_say_what_is_built(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(words); i++) {
         const char *name = words[i].word;
+        const struct wk_model_kind *model = NULL;
         bool has = false;
 
         err = (struct hg_err)HG_ERR_INIT;
         if (strcmp(words[i].parameter, "model") == 0)
-            has = wk_model_get(name, &err), models += has;
+            has = (model = wk_model_get(name, &err)), models += has;
         else if (strcmp(words[i].parameter, "dataset") == 0)
             has = wk_qa_known(name) || wk_dataset_known(name, &err);
         else if (strcmp(words[i].parameter, "backend") == 0)
@@ -122,6 +123,7 @@ static void test_the_tables_say_what_is_built(void **state)
             has = wk_optim_get(name, &err);
         else
             continue;
+        wk_model_free(model);
         if (has != words[i].built)
             fail_msg("%s %s: %d in the table, %d in the worker", words[i].parameter, name,
                      words[i].built, has);

@@ -125,7 +125,7 @@ static int code(const struct play *p, int rank)
 /* The words of a rank's verdict, hosts and process numbers left out. */
 static const char *words(const struct play *p, int rank)
 {
-    static char out[600];
+    static char out[1024]; /* as an error's text */
     char who[200], host[64] = "";
     const struct wk_verdict *v = &p->verdicts[rank];
 
