@@ -131,6 +131,27 @@ static void test_a_capital_sigma_ends_a_word_as_google_has_it(void **state)
     wk_tokens_done(&google);
 }
 
+/* Control characters and U+FFFD are taken out before letters become small. */
+static void test_a_final_sigma_does_not_see_what_is_taken_out(void **state)
+{
+    static const struct {
+        const char *text, *last;
+    } cases[] = {
+        { "a\xc2\x85\xce\xa3", "##\xcf\x82" },     { "a\xef\xbf\xbd\xce\xa3", "##\xcf\x82" },
+        { "a\xce\xa3\x01", "##\xcf\x82" },         { "a\n\xce\xa3", "\xcf\x83" },
+        { "a\xce\xa3\x0b\xce\xa3", "##\xcf\x82" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct wk_tokens t = WK_TOKENS_INIT;
+
+        encode(WK_WORDPIECE_GOOGLE, cases[i].text, strlen(cases[i].text), &t);
+        assert_string_equal(wk_wordpiece_token(wp, t.ids[t.n - 1]), cases[i].last);
+        wk_tokens_done(&t);
+    }
+}
+
 static void test_text_that_is_no_utf8_is_refused_and_adds_nothing(void **state)
 {
     static const char *const texts[] = { "caf\xe9",          "ok \xc3",       "\xed\xa0\x80",
@@ -260,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_ids_and_offsets_are_the_golden_ones),
         cmocka_unit_test(test_tokens_are_appended_and_offsets_begin_anew),
         cmocka_unit_test(test_a_capital_sigma_ends_a_word_as_google_has_it),
+        cmocka_unit_test(test_a_final_sigma_does_not_see_what_is_taken_out),
         cmocka_unit_test(test_text_that_is_no_utf8_is_refused_and_adds_nothing),
         cmocka_unit_test(test_bad_vocabularies_are_refused_with_their_place),
         cmocka_unit_test(test_lines_may_end_as_on_windows_and_the_last_one_not_at_all),

@@ -96,7 +96,15 @@ static bool is_case_ignorable(int32_t code)
     }
 }
 
-bool wk_unicode_final_sigma(const char *text, size_t len, size_t at)
+/* What cleaning takes out of a text, besides format characters. */
+static bool is_cleaned_away(int32_t code)
+{
+    if (code == '\t' || code == '\n' || code == '\r')
+        return false;
+    return code == 0xfffd || (code >= 0 && utf8proc_category(code) == UTF8PROC_CATEGORY_CC);
+}
+
+bool wk_unicode_final_sigma(const char *text, size_t len, size_t at, bool cleaned)
 {
     bool before = false;
     size_t step;
@@ -108,7 +116,7 @@ bool wk_unicode_final_sigma(const char *text, size_t len, size_t at)
             i--;
         while (i > 0 && ((unsigned char)text[i] & 0xc0) == 0x80);
         code = wk_utf8_next(text + i, len - i, &step);
-        if (is_case_ignorable(code))
+        if (is_case_ignorable(code) || (cleaned && is_cleaned_away(code)))
             continue;
         if (!is_cased(code))
             return false;
@@ -119,7 +127,7 @@ bool wk_unicode_final_sigma(const char *text, size_t len, size_t at)
     for (size_t i = at + 2; i < len; i += step) {
         int32_t code = wk_utf8_next(text + i, len - i, &step);
 
-        if (!is_case_ignorable(code))
+        if (!is_case_ignorable(code) && !(cleaned && is_cleaned_away(code)))
             return !is_cased(code);
     }
     return true;
@@ -140,7 +148,7 @@ void wk_unicode_lower(const char *text, size_t len, struct hg_buf *out)
             hg_buf_append(out, &c, 1);
         } else if (code == I_WITH_DOT) {
             hg_buf_puts(out, "i\xcc\x87");
-        } else if (code == SIGMA && wk_unicode_final_sigma(text, len, i)) {
+        } else if (code == SIGMA && wk_unicode_final_sigma(text, len, i, false)) {
             append_utf8(out, FINAL_SIGMA);
         } else {
             append_utf8(out, utf8proc_tolower(code));

@@ -25,8 +25,8 @@ bool wk_unicode_is_word(int32_t code);
 
 /* Is a capital sigma at byte `at` the last letter of a word, so that it becomes the final form?
  * (Unicode's Final_Sigma: a cased letter before it and none behind it, marks and the like passed
- * over.) */
-bool wk_unicode_final_sigma(const char *text, size_t len, size_t at);
+ * over.) cleaned: as if the text's control characters and U+FFFD were gone already. */
+bool wk_unicode_final_sigma(const char *text, size_t len, size_t at, bool cleaned);
 
 /* Append text as str.lower() gives it. */
 void wk_unicode_lower(const char *text, size_t len, struct hg_buf *out);

@@ -573,7 +573,8 @@ static void add_wide(struct encoder *e, const char *text, size_t len, size_t i, 
         end_word(e);
         return;
     }
-    if (code == 0x3a3 && e->rules == WK_WORDPIECE_GOOGLE && wk_unicode_final_sigma(text, len, i))
+    if (code == 0x3a3 && e->rules == WK_WORDPIECE_GOOGLE &&
+        wk_unicode_final_sigma(text, len, i, true))
         code = 0x3c2;
     add_letter(e, code, at, is_single(e, code, class));
 }

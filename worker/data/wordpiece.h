@@ -17,6 +17,10 @@
  *   private use characters         dropped                   kept
  *   Chinese U+2B820..U+2B91F       parts of words            words of their own
  *   capital sigma ending a word    small sigma               final sigma
+ * Which code points are marks, punctuation and control characters says one table, Unicode 8's as in
+ * HF's. References that run in Python (Hugging Face's slow tokenizer, the original) ask their
+ * Python's Unicode, so they differ in characters that are newer; the slow one also drops code points
+ * that are not assigned and has the original's Chinese characters and sigma.
  * Where marks change places in normalization, HF's offsets stay with the place, ours go with the
  * mark. */
 enum wk_wordpiece_rules { WK_WORDPIECE_HF, WK_WORDPIECE_GOOGLE };
