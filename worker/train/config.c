@@ -274,11 +274,11 @@ check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *err
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
     static const char *const of_bert[] = {
-        "hidden",     "balance",    "layers",      "heads",     "intermediate",
-        "vocab_size", "padding",    "seq_len",     "positions", "doc_stride",
-        "windows",    "labels",     "lengths",     "gelu",      "vocab",
-        "cache",      "length_min", "length_mean", "length_sd", "skip_bad_answers",
-        "predictions"
+        "hidden",      "balance",       "layers",      "heads",     "intermediate",
+        "vocab_size",  "padding",       "seq_len",     "positions", "doc_stride",
+        "windows",     "labels",        "lengths",     "gelu",      "vocab",
+        "cache",       "length_min",    "length_mean", "length_sd", "skip_bad_answers",
+        "predictions", "null_threshold"
     };
 
     for (size_t i = 0; !bert && i < sizeof of_bert / sizeof *of_bert; i++)
@@ -393,6 +393,9 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     if (!c->eval || strcmp(c->dataset, "synthetic") == 0)
         check_absent(doc, "predictions", errs,
                      "no predictions without an evaluation of real questions");
+    if (!c->eval || strcmp(c->dataset, "squad-v2.0") != 0)
+        check_absent(doc, "null_threshold", errs,
+                     "no null_threshold without an evaluation of squad-v2.0");
     return errs->n ? -1 : 0;
 }
 

@@ -24,7 +24,7 @@ struct wk_config {
     struct wk_strategy_options options; /* all of them, as the strategy takes them */
     long long hidden, layers, heads, intermediate, vocab_size, positions; /* 0: the model's */
     long long accumulate, seq_len, doc_stride, checkpoint_every, length_min;
-    double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout;
+    double beta1, beta2, weight_decay, warmup, clip_norm, comm_timeout, null_threshold;
     double length_mean, length_sd;
     bool stop_on_nan, skip_bad_answers, tensorboard, trace, checkpoint_shards, deterministic_reduce;
     long long trace_skip, trace_wait, trace_warmup, trace_active, trace_repeat;

@@ -254,7 +254,8 @@ int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size
     const struct set *set = find_set(c->dataset);
 
     *qa = (struct wk_qa){ .pad_to = strcmp(c->padding, "packed") == 0 ? 0 : (int)c->seq_len,
-                          .predictions = c->predictions };
+                          .predictions = c->predictions,
+                          .null_threshold = c->null_threshold };
     snprintf(qa->name, sizeof qa->name, "%s", c->dataset);
     if (!set)
         return hg_err_set(err, HG_E_INPUT, "model %s does not read data set %s", c->model,
@@ -353,6 +354,7 @@ static int evaluation_open(struct evaluation *e, struct hg_err *err)
     struct wk_answer_options options = WK_ANSWER_OPTIONS_INIT;
     size_t rows = (size_t)e->qa->test_batch.tokens_max;
 
+    options.null_threshold = e->qa->null_threshold;
     e->logits = malloc(2 * rows * sizeof *e->logits);
     e->starts = malloc(rows * sizeof *e->starts);
     e->ends = malloc(rows * sizeof *e->ends);

@@ -16,6 +16,7 @@ struct wk_qa {
     struct wk_squad squad;   /* texts and answers of test */
     bool scored;             /* there are texts: synthetic data has none */
     const char *predictions; /* file for the answers; NULL: none */
+    double null_threshold;   /* see struct wk_answer_options */
     struct wk_token_batch batch, test_batch;
     struct wk_token_source source; /* train on a device that keeps it; else absent */
 };
