@@ -282,6 +282,37 @@ wait_for() {
     [ "$(ls | grep -c tmp)" -eq 0 ]
 }
 
+@test "an evaluation that cannot write its answers costs no training, and makes the folder they want" {
+    config='{"model": "bert-tiny", "hidden": 32, "dataset": "squad-slice", "samples": 12, "test_samples": 6, "seq_len": 96, "doc_stride": 32, "checkpoint": "a.safetensors", "predictions": "new/p.json"}'
+    mkdir -p new/p.json
+    train "$config"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"new/p.json"* ]]
+    rm -r new
+    train "$config"
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.resumed.after_step == .steps and .resumed.times == 1 and .train_s > 0 and .eval.questions == 6' r.json
+    [ "$(jq length new/p.json)" -eq 6 ]
+}
+
+@test "null_threshold decides how easily a text has no answer, in squad-v2.0 only" {
+    mkdir data
+    for set in train dev; do
+        jq -c '.version = "v2.0" | .data |= .[:1] | .data[].paragraphs |= .[:2]' "$HPCGRID_SOURCE/tests/data/squad/$set-v1.1-slice.json" >data/$set-v2.0.json
+    done
+    for threshold in -1000000 1000000; do
+        train "{\"model\": \"bert-tiny\", \"hidden\": 32, \"dataset\": \"squad-v2.0\", \"data\": \"data\", \"samples\": 4, \"steps\": 1, \"seq_len\": 96, \"doc_stride\": 32, \"predictions\": \"p$threshold.json\", \"null_threshold\": $threshold}"
+        echo "$output"
+        [ "$status" -eq 0 ]
+    done
+    jq -e 'length > 0 and all(. == "")' p-1000000.json
+    jq -e 'length > 0 and all(. != "")' p1000000.json
+    train '{"model": "bert-tiny", "dataset": "squad-slice", "null_threshold": 1}'
+    [ "$status" -eq 3 ]
+    [[ "$output" == *"no null_threshold without an evaluation of squad-v2.0"* ]]
+}
+
 @test "inspect says what a file holds, and weights start a training" {
     train "{$small, $rate, \"batch_size\": 8, \"epochs\": 6, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
     last="$(jq .final_loss r.json)"

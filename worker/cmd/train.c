@@ -230,10 +230,10 @@ static int settle(struct job *j, int rc, struct hg_errs *errs)
         settle_blame(j, errs);
     if (rc < 0)
         describe_failure(j, errs);
-    if (save_result(j, errs) < 0)
-        rc = -1;
     if (rc == 0 && print_result(j) != 0)
         rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
+    if (save_result(j, errs) < 0)
+        rc = -1;
     if (rc == 0)
         return 0;
     print_failure(j, errs);
@@ -265,6 +265,21 @@ static int read_options(struct job *j, int argc, char **argv, struct hg_errs *er
     return hg_errs_add(errs, err);
 }
 
+/* Of several ranks all go on to MPI: one that ended before it would leave the others waiting. */
+static int find_folder(struct job *j, struct hg_errs *errs)
+{
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+
+    if (!j->result_path)
+        return 0;
+    j->folder = hg_fs_dirname(j->result_path);
+    if (!j->folder || j->world > 1 || hg_fs_exists(j->folder))
+        return 0;
+    free(j->folder);
+    hg_err_set(err, HG_E_ENV, "no folder for the result %s", j->result_path);
+    return hg_errs_add(errs, err);
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct job j = { .cell = getenv("HPCGRID_CELL"), .result_path = getenv("HPCGRID_RESULT") };
@@ -276,8 +291,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         return -1;
     wk_comm_environment(&j.rank, &j.world);
     catch_signals();
-    if (j.result_path)
-        j.folder = hg_fs_dirname(j.result_path);
+    if (find_folder(&j, errs) < 0)
+        return -1;
     code = settle(&j, run_job(&j, errs), errs);
     goes_on = j.result.stopped_with_checkpoint;
     if (code && !goes_on && j.comm && j.world > 1)

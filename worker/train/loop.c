@@ -524,7 +524,8 @@ static void say_epoch(const struct wk_train *t, long long epoch)
 
     if (t->comm->rank == 0)
         hg_info("epoch %lld of %lld: loss %.4f, %.2f s", epoch + 1, r->epochs,
-                r->epoch_loss.items[r->epoch_loss.n - 1], r->epoch_s.items[r->epoch_s.n - 1]);
+                fabs(r->epoch_loss.items[r->epoch_loss.n - 1]), /* NaN has a sign */
+                r->epoch_s.items[r->epoch_s.n - 1]);
 }
 
 int wk_train_run(struct wk_train *t, struct hg_err *err)

@@ -4,7 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/json.h"
+
+int wk_predictions_prepare(const char *path, struct hg_err *err)
+{
+    char *folder = hg_fs_dirname(path);
+    int rc = folder ? hg_fs_mkdirs(folder, 0755, err) : hg_err_oom(err);
+
+    free(folder);
+    return rc;
+}
 
 /* This rank's answers as a list. */
 static int encode_own(const struct wk_squad *squad, const char *const *texts,

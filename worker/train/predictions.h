@@ -6,6 +6,9 @@
 #include "comm/comm.h"
 #include "data/squad.h"
 
+/* Make the folder that the file will be in: what is wrong with it shall not show after the training. Fails with ENV. */
+int wk_predictions_prepare(const char *path, struct hg_err *err);
+
 /* Write {question id: text} in the order of the questions; the file is replaced as a whole, by rank 0. Question q is rank q % world's,
  * which has its text in texts[q] (NULL: no answer); all ranks call it and all hear how it went. */
 int wk_predictions_save(const char *path, const struct wk_squad *squad, const char *const *texts,

@@ -388,7 +388,8 @@ void wk_result_format(const struct wk_result *r, struct hg_buf *out)
     hg_buf_printf(out, "trained   %s, %zu steps, %.0f samples/s\n", text, r->step_loss.n,
                   r->train_s > 0 ? r->trained_samples / r->train_s : 0);
     if (r->epoch_loss.n)
-        hg_buf_printf(out, "loss      %.4f\n", r->epoch_loss.items[r->epoch_loss.n - 1]);
+        hg_buf_printf(out, "loss      %.4f\n",
+                      fabs(r->epoch_loss.items[r->epoch_loss.n - 1])); /* NaN has a sign */
     if (r->evaluated && r->answers)
         hg_buf_printf(out, "answers   EM %.2f, F1 %.2f of %d questions\n", r->exact, r->f1,
                       r->questions);

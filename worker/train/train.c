@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "train/checkpoint.h"
 #include "train/observe.h"
+#include "train/predictions.h"
 
 /* ---- Setting up ---- */
 
@@ -390,6 +391,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                                    (uint64_t)c->seed, err);
     if (!t->strategy)
         return -1;
+    if (c->predictions && wk_predictions_prepare(c->predictions, err) < 0)
+        return -1;
     return wk_checkpoint_restore(t, err);
 }
 
@@ -533,6 +536,12 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
                           r->expected.mem_bytes, err);
 }
 
+/* An evaluation may take as long as an epoch, and end early: what is trained is not trained again then. */
+static int keep_before_eval(struct wk_train *t, struct hg_err *err)
+{
+    return t->checkpoint ? wk_checkpoint_save(t, t->result->train_s, 0, err) : 0;
+}
+
 int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
                  struct wk_result *result, struct hg_err *err)
 {
@@ -542,7 +551,7 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
     if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_observe_open(&t, err) < 0 ||
         wk_train_run(&t, err) < 0)
         goto out;
-    if (c->eval && wk_train_eval(&t, err) < 0)
+    if (c->eval && (keep_before_eval(&t, err) < 0 || wk_train_eval(&t, err) < 0))
         goto out;
     wk_comm_phase(comm, WK_PHASE_END, t.steps_done);
     if (wk_checkpoint_finish(&t, err) < 0)
