@@ -11,6 +11,7 @@
 #include "backends/cuda/device.h"
 #include "backends/cuda/library.h"
 #include "base/clock.h"
+#include "base/clock.h"
 
 /* ---- The library ---- */
 
@@ -322,13 +323,29 @@ static void nccl_free(struct nccl *n)
     free(n);
 }
 
+#define LEAVE_LIMIT_S 30
+
+/* What the strategy left on its way, as the gather behind the last update, comes to its end, unless a rank that has failed is in it. */
+static bool all_came(const struct nccl *n)
+{
+    double end_s = hg_clock_mono_s() + LEAVE_LIMIT_S;
+    cudaError_t code;
+
+    while ((code = cudaStreamQuery(n->stream)) == cudaErrorNotReady && hg_clock_mono_s() < end_s)
+        hg_clock_sleep_s(0.001);
+    cudaGetLastError(); /* "not ready" is no error */
+    return code == cudaSuccess;
+}
+
 static void nccl_detach(struct wk_comm *comm)
 {
     struct nccl *n = nccl_of(comm);
 
     comm->kind = n->base;
-    if (n->handle)
+    if (n->handle && all_came(n))
         n->lib->ncclCommDestroy(n->handle);
+    else if (n->handle)
+        n->lib->ncclCommAbort(n->handle);
     nccl_free(n);
 }
 
