@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid: find the command, run it, print what went wrong, choose the exit code. */
+#include <poll.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -123,6 +125,27 @@ static int dispatch(int argc, char **argv, struct hg_errs *errs)
     return cmd ? run_command(cmd, argc - 2, argv + 2, errs) : unknown_command(argv[1], errs);
 }
 
+/* `hpcgrid report | head`: whoever read us has what he wanted. */
+static bool reader_left(void)
+{
+    struct pollfd out = { .fd = STDOUT_FILENO };
+
+    return poll(&out, 1, 0) == 1 && out.revents & POLLERR;
+}
+
+/* What failed in between left its mark, but neither its reason nor anything to flush. */
+static int finish_output(struct hg_errs *errs)
+{
+    bool failed = ferror(stdout);
+
+    if (fflush(stdout) == 0 && !failed)
+        return 0;
+    if (reader_left())
+        return 0;
+    return failed ? hg_err_set(hg_errs_next(errs), HG_E_ENV, "cannot write the whole output")
+                  : hg_err_sys(hg_errs_next(errs), "cannot write the output");
+}
+
 int main(int argc, char **argv)
 {
     struct hg_errs errs = HG_ERRS_INIT;
@@ -135,9 +158,8 @@ int main(int argc, char **argv)
         return 2;
     }
     rc = dispatch(argc, argv, &errs);
-    /* A write that failed in between leaves nothing to flush. */
-    if ((fflush(stdout) != 0 || ferror(stdout)) && rc >= 0)
-        rc = hg_err_sys(hg_errs_next(&errs), "cannot write the output");
+    if (rc >= 0 && finish_output(&errs) < 0)
+        rc = -1;
     if (rc < 0)
         rc = report(&errs);
     hg_errs_done(&errs);

@@ -164,9 +164,9 @@ const struct hg_cmd hg_cmd_cancel = {
     .name = "cancel",
     .args = "RUN",
     .summary = "End jobs of a run and submit no more of it.",
-    .details = "Works whoever drives the run. Cells that wait are not submitted any more; `run\n"
-               "--rerun-failed` takes them up again. RUN is a run's folder, NAME, NAME/002 or\n"
-               "a matrix file.",
+    .details = "Works whoever drives the run. Cells that wait are not submitted any more;\n"
+               "`retry` takes them up again. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
+               "file.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -17,6 +17,7 @@ extern const struct hg_cmd hg_cmd_logs;
 extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_report;
 extern const struct hg_cmd hg_cmd_resume;
+extern const struct hg_cmd hg_cmd_retry;
 extern const struct hg_cmd hg_cmd_run;
 extern const struct hg_cmd hg_cmd_schema;
 extern const struct hg_cmd hg_cmd_status;
@@ -36,6 +37,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_logs,
     &hg_cmd_cancel,
     &hg_cmd_resume,
+    &hg_cmd_retry,
     &hg_cmd_collect,
     &hg_cmd_report,
     &hg_cmd_compare,

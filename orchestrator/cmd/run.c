@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/picks.h"
 #include "cmd/session.h"
 
 static struct hg_session_wish wish;
@@ -25,24 +24,6 @@ static const struct hg_opt opts[] = {
     { 0 },
 };
 
-static int rerun(struct hg_session *s, struct hg_errs *errs)
-{
-    unsigned bad = 1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT | 1u << HG_CELL_OOM |
-                   1u << HG_CELL_NODE_FAIL | 1u << HG_CELL_CANCELLED | 1u << HG_CELL_LOST;
-    struct hg_err err = HG_ERR_INIT;
-    struct hg_picks picks;
-    long n = -1;
-
-    if (hg_picks_make(&picks, s->rd.path, hg_drive_state(s->drive), wish.select, &err) == 0)
-        n = hg_drive_again(s->drive, bad, hg_picks_fits, &picks, &err);
-    hg_picks_done(&picks);
-    if (n < 0)
-        return hg_errs_add(errs, &err);
-    if (n > 0)
-        hg_info("%ld cells run again", n);
-    return 0;
-}
-
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_session s;
@@ -53,7 +34,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_session_begin(&s, &wish, argc, argv, errs) < 0)
         return -1;
     hg_info("%s", s.rd.path);
-    if ((!again || rerun(&s, errs) == 0) && hg_session_check(&s, errs) == 0)
+    if ((!again || hg_session_again(&s, HG_SESSION_BAD, wish.select, errs) == 0) &&
+        hg_session_check(&s, errs) == 0)
         rc = hg_session_finish(&s, errs);
     hg_session_done(&s);
     return rc;

@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "box/box.h"
 #include "cmd/cells.h"
+#include "cmd/picks.h"
 #include "cmd/runbox.h"
 #include "plan/preflight.h"
 #include "run/lock.h"
@@ -371,6 +372,25 @@ int hg_session_reach(struct hg_session *s, const char *reports, const char *word
         return 0;
     hg_session_done(s);
     return -1;
+}
+
+int hg_session_again(struct hg_session *s, unsigned statuses, const char *select,
+                     struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_picks picks;
+    long n = -1;
+
+    if (hg_picks_make(&picks, s->rd.path, hg_drive_state(s->drive), select, &err) == 0)
+        n = hg_drive_again(s->drive, statuses, hg_picks_fits, &picks, &err);
+    hg_picks_done(&picks);
+    if (n < 0)
+        return add(errs, &err);
+    if (n > 0)
+        hg_info("%ld cell%s again", n, n == 1 ? " runs" : "s run");
+    else
+        hg_info("no cell to run again");
+    return 0;
 }
 
 void hg_session_done(struct hg_session *s)

@@ -54,6 +54,16 @@ int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
 int hg_session_reach(struct hg_session *s, const char *reports, const char *word,
                      struct hg_err *err);
 
+/* The ways to end without a good result, after which a person may want a cell again. */
+#define HG_SESSION_BAD                                                                            \
+    (1u << HG_CELL_FAILED | 1u << HG_CELL_TIMEOUT | 1u << HG_CELL_OOM | 1u << HG_CELL_NODE_FAIL | \
+     1u << HG_CELL_CANCELLED | 1u << HG_CELL_LOST)
+
+/* Let cells run again that ended in one of the statuses (bits of HG_SESSION_BAD) and that select
+ * picks (NULL: all), and say how many. Returns 0, or -1 with errs filled. */
+int hg_session_again(struct hg_session *s, unsigned statuses, const char *select,
+                     struct hg_errs *errs);
+
 /* Ask before the first submission whether the scheduler would take it all. */
 int hg_session_check(struct hg_session *s, struct hg_errs *errs);
 

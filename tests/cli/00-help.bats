@@ -62,3 +62,9 @@ same_as_golden() { # NAME TEXT
     run bash -c "'$hpcgrid' help >/dev/full"
     [ "$status" -eq 4 ]
 }
+
+@test "a reader that has seen enough is no error" {
+    run bash -c "mkfifo '$BATS_TEST_TMPDIR/pipe'; true <'$BATS_TEST_TMPDIR/pipe' & exec 3>'$BATS_TEST_TMPDIR/pipe'; wait; '$hpcgrid' schema >&3"
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+}

@@ -154,6 +154,19 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
 }
 
+@test "retry takes up again what ended as its words say" {
+    "$hpcgrid" submit m.json >/dev/null
+    "$hpcgrid" cancel m -s 'i=1..2' 2>/dev/null
+    answer poll '{"jobs":[]}'
+    run --separate-stderr "$hpcgrid" retry m --status oom,canceled
+    [ "$status" = 2 ]
+    [[ "$stderr" == *'no cell ends badly as "canceled"'*'did you mean "cancelled"?'* ]]
+    run --separate-stderr "$hpcgrid" retry m --status ''
+    [ "$status" = 2 ]
+    run --separate-stderr "$hpcgrid" retry nothing
+    [ "$status" = 4 ]
+}
+
 @test "selectors pick cells in submit and status" {
     run --separate-stderr "$hpcgrid" submit m.json -s 'i=2..3' --json
     [ "$status" = 0 ]

@@ -157,21 +157,27 @@ cancelled() {
 }
 
 @test "cells that end badly are told, and run again only when asked" {
-    matrix bad 6 0 '.workload.command = ["sh", "-c", "[ $1 != 3 ] || [ -e \"$0/fixed\" ]", $dir, "{{i}}"]'
+    matrix bad 6 0 '.workload.command = ["sh", "-c", "[ $1 != 3 -a $1 != 5 ] || [ -e \"$0/fixed\" ]", $dir, "{{i}}"]'
     run --separate-stderr "$HPCGRID" run bad.json
     [ "$status" = 1 ]
     [[ "$stderr" == *": failed: "* ]]
     run --separate-stderr "$HPCGRID" run bad.json
     [ "$status" = 1 ]
-    [ "$(count bad failed)" = 1 ]
+    [ "$(count bad failed)" = 2 ]
     touch fixed
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=1..2
     [ "$status" = 1 ]
+    run --separate-stderr "$HPCGRID" retry bad --status timeout,oom
+    [ "$status" = 1 ]
+    [[ "$stderr" == *"no cell to run again"* ]]
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 6 ]
-    run --separate-stderr "$HPCGRID" run bad.json --rerun-failed
+    run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=3
+    [ "$status" = 1 ]
+    [[ "$stderr" == *"1 cell runs again"* ]]
+    run --separate-stderr "$HPCGRID" retry bad --status failed
     [ "$status" = 0 ]
     [ "$(count bad ok)" = 6 ]
-    [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 7 ]
+    [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 8 ]
 }
 
 @test "the matrix says how often what failed runs again" {

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/text.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+
+static struct hg_session_back back = { .command = "retry" };
+static const char *select_text, *status_text;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_STRING, 0, "status", &status_text, "WORDS", "only those that ended so: timeout,oom", 0,
+      0 },
+    { HG_OPT_STRING, 0, "reports", &back.reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { HG_OPT_FLAG, 0, "steal", &back.steal, NULL, "take the run from a process on another machine",
+      0, 0 },
+    { 0 },
+};
+
+/* The bit of one word; 0: err set. */
+static unsigned status_bit(const char *word, struct hg_err *err)
+{
+    const char *known[HG_CELL_STATES];
+    size_t n = 0;
+
+    for (int s = 0; s < HG_CELL_STATES; s++) {
+        if (!(HG_SESSION_BAD & 1u << s))
+            continue;
+        if (strcmp(word, hg_cell_state_names[s]) == 0)
+            return 1u << s;
+        known[n++] = hg_cell_state_names[s];
+    }
+    hg_err_set(err, HG_E_USAGE, "--status: no cell ends badly as \"%.40s\"", word);
+    hg_text_suggest(err, word, known, n);
+    return 0;
+}
+
+/* "timeout,oom" to bits; 0: err set. */
+static unsigned read_statuses(const char *text, struct hg_err *err)
+{
+    unsigned bits = 0;
+
+    if (!text)
+        return HG_SESSION_BAD;
+    for (const char *p = text;; p++) {
+        char word[64];
+        size_t n = strcspn(p, ",");
+        unsigned bit;
+
+        snprintf(word, sizeof word, "%.*s", (int)(n < sizeof word ? n : sizeof word - 1), p);
+        bit = status_bit(word, err);
+        if (!bit)
+            return 0;
+        bits |= bit;
+        p += n;
+        if (!*p)
+            return bits;
+    }
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    unsigned statuses = read_statuses(status_text, &err);
+    struct hg_session s;
+    int rc = -1;
+
+    (void)argc;
+    if (!statuses)
+        return hg_errs_add(errs, &err);
+    back.run = argv[0];
+    if (hg_session_resume(&s, &back, errs) < 0)
+        return -1;
+    if (hg_session_again(&s, statuses, select_text, errs) == 0)
+        rc = hg_session_finish(&s, errs);
+    hg_session_done(&s);
+    return rc;
+}
+
+const struct hg_cmd hg_cmd_retry = {
+    .name = "retry",
+    .args = "RUN",
+    .summary = "Run again the cells of a run that ended badly, to the end.",
+    .details = "The words of --status are failed, timeout, oom, node_fail, cancelled and lost;\n"
+               "without it: all. Every retry is a new attempt, the last good one counts; cells\n"
+               "with a good result do not run again. RUN is a run's folder, NAME, NAME/002 or a\n"
+               "matrix file; cells that the file got since are added by `run`.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
