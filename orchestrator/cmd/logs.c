@@ -11,12 +11,14 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/picks.h"
 #include "cmd/session.h"
 #include "model/select.h"
 #include "run/attempt.h"
 #include "run/collect.h"
 
 #define FOLLOW_S 0.25
+#define JOURNAL_EVERY 8 /* times FOLLOW_S */
 #define CHUNK 65536
 
 static const char *reports, *wanted;
@@ -172,14 +174,50 @@ static int print_streams(const char *dir, off_t at[static 2], bool head, struct 
     return rc;
 }
 
-static int follow_attempt(const char *dir, off_t at[static 2], struct hg_err *err)
+/* Where a cell stands in the run's journal; batch 0: nowhere. */
+struct place {
+    int batch;
+    uint32_t line;
+};
+
+static struct place find_place(const struct hg_rundir *rd, const char *id)
+{
+    struct hg_run_state *state = hg_run_state_load(rd->path, NULL);
+    struct hg_picks picks = { 0 };
+    struct place place = { 0 };
+
+    if (state && hg_picks_name(&picks, rd->path, state, NULL, NULL) == 0)
+        for (size_t b = 0; b < state->batches.n && !place.batch; b++)
+            for (size_t i = 0; i < state->batches.items[b].n && !place.batch; i++)
+                if (strcmp(hg_picks_id(&picks, (int)b + 1, (uint32_t)i), id) == 0)
+                    place = (struct place){ (int)b + 1, (uint32_t)i };
+    hg_picks_done(&picks);
+    hg_run_state_free(state);
+    return place;
+}
+
+/* An attempt whose exec was killed leaves no result: then the journal knows that its cell is over. */
+static bool is_over_in_journal(const struct hg_rundir *rd, struct place place)
+{
+    struct hg_run_state *state = place.batch ? hg_run_state_load(rd->path, NULL) : NULL;
+    const struct hg_run_cell *cell =
+        state ? hg_run_cell_find(state, place.batch, place.line) : NULL;
+    bool over = cell && hg_cell_is_over(cell);
+
+    hg_run_state_free(state);
+    return over;
+}
+
+static int follow_attempt(const struct hg_rundir *rd, const char *id, const char *dir,
+                          off_t at[static 2], struct hg_err *err)
 {
     char *result = hg_fs_join(dir, "result.json");
+    struct place place = find_place(rd, id);
     int rc = result ? 0 : hg_err_oom(err);
     bool over = false;
 
-    while (rc == 0 && !over && !hg_cmd_stop) {
-        over = hg_fs_exists(result);
+    for (unsigned i = 0; rc == 0 && !over && !hg_cmd_stop; i++) {
+        over = hg_fs_exists(result) || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
         if (!over)
             hg_clock_sleep_s(FOLLOW_S);
         rc = print_streams(dir, at, false, err);
@@ -208,7 +246,7 @@ static int print_cell(const struct hg_rundir *rd, const json_t *entry, struct hg
     hg_info("%s: attempt %s, %s%s%s", id, name, json_string_value(json_object_get(entry, "status")),
             why ? ": " : "", why ? why : "");
     if (!dir || print_streams(dir, at, true, err) < 0 ||
-        (follow && follow_attempt(dir, at, err) < 0))
+        (follow && follow_attempt(rd, id, dir, at, err) < 0))
         rc = -1;
     else
         rc = 1;

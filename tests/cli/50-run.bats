@@ -154,6 +154,18 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
 }
 
+@test "following an attempt that left no result ends when the journal says that it is over" {
+    "$hpcgrid" submit m.json >/dev/null
+    "$hpcgrid" cancel m 2>/dev/null
+    [ "$(counts)" = '{"cancelled":4}' ]
+    id=$("$hpcgrid" status m --no-poll -c -s i=2 | grep -o '[^ ]*-cpu-1x1-[0-9a-f]*')
+    mkdir -p "reports/m/001/cells/$id/1.0"
+    echo last words >"reports/m/001/cells/$id/1.0/out.log"
+    run --separate-stderr timeout 60 "$hpcgrid" logs m "$id" --follow
+    [ "$status" = 0 ]
+    [ "$output" = "last words" ]
+}
+
 @test "retry takes up again what ended as its words say" {
     "$hpcgrid" submit m.json >/dev/null
     "$hpcgrid" cancel m -s 'i=1..2' 2>/dev/null
