@@ -13,6 +13,7 @@ extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
 extern const struct hg_cmd hg_cmd_history;
+extern const struct hg_cmd hg_cmd_init;
 extern const struct hg_cmd hg_cmd_logs;
 extern const struct hg_cmd hg_cmd_plan;
 extern const struct hg_cmd hg_cmd_report;
@@ -26,6 +27,7 @@ extern const struct hg_cmd hg_cmd_watch;
 
 /* clang-format off */
 const struct hg_cmd *const hg_commands[] = {
+    &hg_cmd_init,
     &hg_cmd_check,
     &hg_cmd_expand,
     &hg_cmd_explain,

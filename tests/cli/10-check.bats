@@ -29,6 +29,27 @@ setup() {
     [ "$output" = "quickstart: 15 cells" ]
 }
 
+@test "what init prints is right, for every site and kind of node" {
+    unset HPCGRID_SITES
+    for site in box cesga-ft3 laptop; do
+        for hardware in $(jq -r '.hardware | keys[]' "$HPCGRID_SOURCE/templates/sites/$site.json"); do
+            run "$hpcgrid" init --site $site --hardware "$hardware"
+            [ "$status" = 0 ]
+            "$hpcgrid" check - <<<"$output"
+            run "$hpcgrid" init --site $site --hardware "$hardware" --name my -- python 'a "b".py' --amp
+            [ "$(jq -c .workload.command <<<"$output")" = '["python","a \"b\".py","--amp","{{args}}"]' ]
+            run "$hpcgrid" check - <<<"$output"
+            [ "$status" = 0 ]
+            [[ "$output" == "my: "*" cells"* ]]
+        done
+    done
+    run "$hpcgrid" init --site cesga-ft3 --hardware a10
+    [ "$status" = 3 ]
+    [[ "$output" == *'unknown hardware "a10" at site cesga-ft3'*'did you mean "a100"?'* ]]
+    run "$hpcgrid" init --name a/b
+    [ "$status" = 2 ]
+}
+
 @test "a matrix comes from standard input, too" {
     run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
     [ "$status" = 0 ]
