@@ -216,6 +216,17 @@ static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
     return errs->n > before ? -1 : 0;
 }
 
+static void tell_retry(const struct hg_session *s)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    size_t bad = 0;
+
+    for (int c = 0; c < HG_CELL_STATES; c++)
+        bad += HG_SESSION_BAD & 1u << c ? state->counts[c] : 0;
+    if (bad && !s->box)
+        hg_info("run %s again with: hpcgrid retry %s", bad == 1 ? "it" : "them", s->rd.path);
+}
+
 int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
 {
     int rc = hg_session_drive(s, errs);
@@ -225,6 +236,8 @@ int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
     if (rc == 1)
         return 128 + (hg_cmd_stop ? hg_cmd_stop : SIGINT);
     rc = print_report(s, errs);
+    if (rc == 1)
+        tell_retry(s);
     if (rc >= 0 && add_refusals(s, errs) < 0)
         return -1;
     return rc;

@@ -374,6 +374,7 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
     r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
     r->oversubscribed = want_bool(c, entry, "oversubscribed");
     r->diverged = want_bool(c, entry, "diverged");
+    r->suspended = json_number_value(json_object_get(entry, "suspended_s")) > 0;
     value = json_object_get(entry, "comparable");
     if (value && !json_is_object(value) && !json_is_null(value))
         wrong(c, "comparable", "an object", value);

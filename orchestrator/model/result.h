@@ -35,6 +35,7 @@ struct hg_result {
                   newest */
     bool has_rehearsal, rehearsal;
     bool oversubscribed, diverged;
+    bool suspended; /* the scheduler stopped it for a while: its times contain that */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */
     size_t first;   /* index of the first attempt at the same cell */

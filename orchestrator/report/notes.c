@@ -171,19 +171,22 @@ static bool any_oversubscribed(const struct hg_build *b, const struct hg_config 
 
 static void note_flags(struct notes *notes, const struct hg_config *c, struct hg_point *p)
 {
-    bool added = false, diverged = false;
+    bool added = false, diverged = false, suspended = false;
 
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = config_entry(notes->b, c, i);
 
         added = added || (e->shown && e->result->added);
         diverged = diverged || (e->shown && !e->state && e->result->diverged);
+        suspended = suspended || (e->shown && !e->state && e->result->suspended);
     }
     if (added)
         add_note(notes, p, "not in the matrix: added as a baseline", "", "");
     if (any_oversubscribed(notes->b, c))
         add_note(notes, p, "oversubscribed: more ranks than cores, so the time says little", "",
                  "");
+    if (suspended)
+        add_note(notes, p, "was suspended by the scheduler: its times contain the pause", "", "");
     if (diverged)
         add_note(notes, p, "diverged: the loss was no number", "", "");
 }

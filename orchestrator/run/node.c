@@ -58,6 +58,7 @@ struct node {
     bool direct; /* no launcher: once, here */
     struct hg_words words;
     double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
+    double paused_s;          /* since when the job is suspended (monotonic); 0: it is not */
     sigset_t signals;         /* those that are waited for; blocked */
     struct hg_outcome outcome;
 };
@@ -503,6 +504,8 @@ static enum hg_stop why_stopped(const struct node *n)
     double end = deadline_s(n);
     double slack = n->time_s > 120 ? 30 : n->time_s / 4;
 
+    if (end > 0)
+        end += n->outcome.suspended_s;
     return end > 0 && hg_clock_wall_s() >= end - slack ? HG_STOP_TIMEOUT : HG_STOP_CANCELLED;
 }
 
@@ -548,9 +551,24 @@ static void stop(struct node *n, pid_t pid)
     save_result(n, NULL, NULL);
 }
 
+/* Slurm suspends a job with TSTP, then STOP. CONT alone says nothing: it comes before TERM, too. */
+static void on_pause(struct node *n, bool begins)
+{
+    double now_s = hg_clock_mono_s();
+
+    if (begins && n->paused_s == 0)
+        n->paused_s = now_s;
+    if (begins || n->paused_s == 0)
+        return;
+    n->outcome.suspended_s += now_s - n->paused_s;
+    n->paused_s = 0;
+}
+
 static void on_signal(struct node *n, pid_t pid, int signal)
 {
-    if (signal == SIGTERM || signal == SIGINT)
+    if (signal == SIGTSTP || signal == SIGCONT)
+        on_pause(n, signal == SIGTSTP);
+    else if (signal == SIGTERM || signal == SIGINT)
         stop(n, pid);
     else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP)
         kill(n->direct ? -pid : pid, signal);
@@ -604,6 +622,7 @@ static void wait_end(struct node *n, pid_t pid)
         on_signal(n, pid, sigtimedwait(&n->signals, NULL, &tick));
         on_time(n, pid);
     }
+    on_pause(n, false);
     note_time(n);
     n->outcome.ended = true;
     if (n->outcome.status != 0)
@@ -613,7 +632,8 @@ static void wait_end(struct node *n, pid_t pid)
 
 static void block_signals(struct node *n)
 {
-    static const int wanted[] = { SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP, SIGCHLD };
+    static const int wanted[] = { SIGTERM, SIGINT,  SIGUSR1, SIGUSR2,
+                                  SIGHUP,  SIGCHLD, SIGTSTP, SIGCONT };
 
     sigemptyset(&n->signals);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)

@@ -590,6 +590,9 @@ static void set_end(const struct hg_outcome *o, json_t *result)
     else if (o->ended && !o->problem)
         json_object_set_new(result, "signal", json_integer(WTERMSIG(o->status)));
     json_object_set_new(result, "wall_s", hg_json_number(round(o->wall_s * 1e6) / 1e6));
+    if (o->suspended_s > 0)
+        json_object_set_new(result, "suspended_s",
+                            hg_json_number(round(o->suspended_s * 1e6) / 1e6));
     set_time(result, "started", o->start_s);
     set_time(result, "ended", o->end_s);
 }

@@ -28,6 +28,7 @@ struct hg_outcome {
     bool ended;                   /* status is the launcher's wait status */
     int status;
     enum hg_stop stop;     /* TERM came */
+    double suspended_s;    /* part of wall_s in which the scheduler had stopped the job */
     double wall_s;         /* from before the launcher's start to its end, monotonic */
     double start_s, end_s; /* since 1970 */
     json_t *env, *slurm;   /* run/where.h; NULL: left out */

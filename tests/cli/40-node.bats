@@ -289,6 +289,28 @@ bad() {
     grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/c-0/1.0/result.json"
 }
 
+# taken PID NUMBER: that signal does not wait for the process any more
+taken() {
+    local mask
+    mask=$(sed -n 's/^ShdPnd:[[:space:]]*//p' "/proc/$1/status")
+    ((!((0x$mask >> ($2 - 1)) & 1)))
+}
+
+@test "a job that the scheduler suspended says for how long" {
+    plan "$(sh_workload 'mkfifo \"$HPCGRID_ATTEMPT/gate\"; read x <\"$HPCGRID_ATTEMPT/gate\"')"
+    start_node
+    await test -p "$run_dir/cells/c-0/0.0/gate"
+    kill -CONT $pid
+    kill -TSTP $pid
+    await taken $pid 20
+    kill -STOP $pid
+    kill -CONT $pid
+    echo go >"$run_dir/cells/c-0/0.0/gate"
+    await gone $pid
+    [ "$(result status)" = '"ok"' ]
+    jq -e '.suspended_s > 0 and .suspended_s <= .wall_s' "$run_dir/cells/c-0/0.0/result.json"
+}
+
 @test "TERM is passed on and the result says why" {
     plan '{"command": ["bash", "-c", "trap '"'echo told; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node

@@ -180,6 +180,11 @@ AWK
     jq -e '.tables[0].points[] | select(.row.nodes == 4) | .state == "not measured"' <<<"$output"
 }
 
+@test "a place whose job was suspended says so" {
+    set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "train_s": 9, "suspended_s": 4.2}' >set.json
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("was suspended")))]] == [[1, false], [2, true]]'
+}
+
 @test "rehearsals never stand in a table with real results" {
     "$hpcgrid" report "$data/footnotes.json" --rows nodes --columns hardware,strategy,gpus_per_node,tasks_per_node --format json >out.json || true
     jq -e '[.tables[].rehearsal] | sort == [false, true]' out.json
