@@ -223,6 +223,11 @@ mnist /site/data $PWD
 END
     run --separate-stderr "$hpcgrid" check w.json
     [ "$status" = 3 ]
+    [[ "$stderr" != *"of this shell"* ]]
+    jq 'del(.site.env)' w.json >v.json
+    run --separate-stderr "$hpcgrid" check v.json
+    [ "$status" = 3 ]
+    [[ "$stderr" == *'HPCGRID_DATA of this shell does not reach jobs: put it into "env" of the workload or of the site'* ]]
     run --separate-stderr "$hpcgrid" submit w.json -s 'dataset=mnist-slice'
     [ "$status" = 0 ]
     run --separate-stderr "$hpcgrid" submit w.json --no-data-check
