@@ -206,8 +206,9 @@ static json_t *wanted_keys(const json_t *request)
     json_t *list = json_object_get(request, "keys"), *set = json_object(), *key;
     size_t i;
 
-    json_array_foreach(list, i, key) if (json_is_string(key))
-        json_object_set_new(set, json_string_value(key), json_true());
+    json_array_foreach(list, i, key)
+        if (json_is_string(key))
+            json_object_set_new(set, json_string_value(key), json_true());
     return set;
 }
 
@@ -310,7 +311,8 @@ int hg_agent_history(struct hg_agent_call *call)
         slurm_list_iterator_destroy(walk);
         slurm_list_destroy(found);
     }
-    json_object_foreach(latest, id, record) json_array_append(jobs, record);
+    json_object_foreach(latest, id, record)
+        json_array_append(jobs, record);
     json_decref(latest);
     json_decref(wanted);
     return rc;

@@ -423,7 +423,8 @@ static void dump_sorted(const struct dump *d, const json_t *object, int depth)
         d->out->failed = true;
         return;
     }
-    json_object_foreach((json_t *)object, key, value) keys[i++] = key;
+    json_object_foreach((json_t *)object, key, value)
+        keys[i++] = key;
     qsort(keys, n, sizeof *keys, compare_utf16);
     for (i = 0; i < n; i++)
         dump_member(d, keys[i], json_object_get(object, keys[i]), depth + 1, i == 0);
@@ -440,8 +441,7 @@ static void dump_object(const struct dump *d, const json_t *object, int depth)
     if (d->flags & HG_JSON_SORT) {
         dump_sorted(d, object, depth);
     } else {
-        json_object_foreach((json_t *)object, key, value)
-        {
+        json_object_foreach((json_t *)object, key, value) {
             dump_member(d, key, value, depth + 1, first);
             first = false;
         }
@@ -456,8 +456,9 @@ static bool has_only_scalars(const json_t *array)
     json_t *value;
     size_t i;
 
-    json_array_foreach(array, i,
-                       value) if (json_is_object(value) || json_is_array(value)) return false;
+    json_array_foreach(array, i, value)
+        if (json_is_object(value) || json_is_array(value))
+            return false;
     return true;
 }
 
@@ -469,8 +470,7 @@ static void dump_flat_array(const struct dump *d, const json_t *array, int depth
     json_t *value;
     size_t i;
 
-    json_array_foreach(array, i, value)
-    {
+    json_array_foreach(array, i, value) {
         size_t start = d->out->len;
         const char *newline;
 
@@ -497,8 +497,7 @@ static void dump_array(const struct dump *d, const json_t *array, int depth)
     if (has_only_scalars(array)) {
         dump_flat_array(d, array, depth);
     } else {
-        json_array_foreach(array, i, value)
-        {
+        json_array_foreach(array, i, value) {
             hg_buf_puts(d->out, i ? "," : "");
             dump_newline(d, depth + 1);
             dump_value(d, value, depth + 1);
@@ -613,15 +612,17 @@ bool hg_json_equal(const json_t *a, const json_t *b)
     if (json_is_array(a)) {
         if (json_array_size(a) != json_array_size(b))
             return false;
-        json_array_foreach(a, i,
-                           value) if (!hg_json_equal(value, json_array_get(b, i))) return false;
+        json_array_foreach(a, i, value)
+            if (!hg_json_equal(value, json_array_get(b, i)))
+                return false;
         return true;
     }
     if (json_is_object(a)) {
         if (json_object_size(a) != json_object_size(b))
             return false;
-        json_object_foreach((json_t *)a, key,
-                            value) if (!hg_json_equal(value, json_object_get(b, key))) return false;
+        json_object_foreach((json_t *)a, key, value)
+            if (!hg_json_equal(value, json_object_get(b, key)))
+                return false;
         return true;
     }
     return json_equal(a, b);
@@ -837,8 +838,7 @@ int hg_json_decode(const struct hg_json_doc *doc, const json_t *object, const ch
                       hg_json_type_name(object));
         return -1;
     }
-    json_object_foreach((json_t *)object, key, value)
-    {
+    json_object_foreach((json_t *)object, key, value) {
         const struct hg_field *f = find_field(fields, key);
         struct decode d = { .doc = doc, .errs = errs };
 
@@ -952,8 +952,7 @@ static void reference_type(const json_t *schema, struct hg_buf *out)
 
     if (type)
         hg_buf_puts(out, strcmp(type, "array") == 0 ? "list" : type);
-    json_array_foreach((json_t *)any, i, one)
-    {
+    json_array_foreach((json_t *)any, i, one) {
         hg_buf_puts(out, i ? " or " : "");
         reference_type(one, out);
     }

@@ -96,8 +96,7 @@ static bool may_be_shared(const json_t *value)
 
     if (!json_is_object(value) || json_object_size(value) > 48)
         return false;
-    json_object_foreach((json_t *)value, name, member)
-    {
+    json_object_foreach((json_t *)value, name, member) {
         if (json_is_real(member) || json_is_object(member))
             return false;
     }
@@ -183,8 +182,7 @@ static void put_object(struct hg_jsonpack *p, const json_t *object)
     }
     put_tag(&p->bytes, TAG_OBJECT);
     put_count(&p->bytes, json_object_size(object));
-    json_object_foreach((json_t *)object, name, value)
-    {
+    json_object_foreach((json_t *)object, name, value) {
         size_t at = share_name(p, name);
 
         put_shared(p, at);
@@ -199,7 +197,8 @@ static void put_list(struct hg_jsonpack *p, const json_t *list)
 
     put_tag(&p->bytes, TAG_LIST);
     put_count(&p->bytes, json_array_size(list));
-    json_array_foreach(list, i, value) put_value(p, value);
+    json_array_foreach(list, i, value)
+        put_value(p, value);
 }
 
 static void put_value(struct hg_jsonpack *p, const json_t *value)

@@ -210,7 +210,9 @@ static enum hg_box_state judge(const json_t *record)
     hg_box_boot_id(now);
     if (!boot || strcmp(boot, now) != 0 || !is_running(json_object_get(record, "keeper")))
         return HG_BOX_LOST;
-    json_array_foreach(list, i, d) if (!is_running(d)) return HG_BOX_DEGRADED;
+    json_array_foreach(list, i, d)
+        if (!is_running(d))
+            return HG_BOX_DEGRADED;
     return HG_BOX_UP;
 }
 
@@ -509,11 +511,11 @@ static void hint_log(const struct hg_box *box, const char *bad, struct hg_err *e
     size_t i;
 
     snprintf(name, sizeof name, "slurmd-%.*s", (int)strcspn(bad, " ,"), bad);
-    json_array_foreach(list, i, d) if (!is_running(d))
-    {
-        snprintf(name, sizeof name, "%s", json_string_value(json_object_get(d, "name")));
-        break;
-    }
+    json_array_foreach(list, i, d)
+        if (!is_running(d)) {
+            snprintf(name, sizeof name, "%s", json_string_value(json_object_get(d, "name")));
+            break;
+        }
     path = hg_str_printf("%s/log/%s.log", box->dir, name);
     if (path)
         hg_box_log_tail(path, &tail);

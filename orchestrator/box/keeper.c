@@ -687,8 +687,7 @@ void hg_box_orphans_stop(const char *dir, const json_t *record)
     json_t *list = json_object_get(record, "daemons"), *d;
     size_t i;
 
-    json_array_foreach(list, i, d)
-    {
+    json_array_foreach(list, i, d) {
         pid_t pid = (pid_t)json_integer_value(json_object_get(d, "pid"));
         unsigned long long start =
             (unsigned long long)json_integer_value(json_object_get(d, "start"));

@@ -65,10 +65,11 @@ static void format_nodes(const json_t *record, struct hg_buf *out)
     json_t *list = json_object_get(record, "nodes"), *g;
     size_t i;
 
-    json_array_foreach(list, i, g) hg_buf_printf(
-        out, "%s%s:%lldx%lld", i ? "," : "", json_string_value(json_object_get(g, "hardware")),
-        (long long)json_integer_value(json_object_get(g, "nodes")),
-        (long long)json_integer_value(json_object_get(g, "gpus")));
+    json_array_foreach(list, i, g)
+        hg_buf_printf(out, "%s%s:%lldx%lld", i ? "," : "",
+                      json_string_value(json_object_get(g, "hardware")),
+                      (long long)json_integer_value(json_object_get(g, "nodes")),
+                      (long long)json_integer_value(json_object_get(g, "gpus")));
 }
 
 static int up(struct hg_err *err)
@@ -179,9 +180,10 @@ static void print_status(const struct hg_box *box)
     format_nodes(box->record, &nodes);
     printf("box       %s\nstate     %s\nnodes     %s\nfolder    %s\n", box->name,
            hg_box_state_name(box->state), hg_buf_str(&nodes), box->dir);
-    json_array_foreach(daemons, i, d) printf(
-        "%-9s %s, pid %lld\n", i ? "" : "daemons", json_string_value(json_object_get(d, "name")),
-        (long long)json_integer_value(json_object_get(d, "pid")));
+    json_array_foreach(daemons, i, d)
+        printf("%-9s %s, pid %lld\n", i ? "" : "daemons",
+               json_string_value(json_object_get(d, "name")),
+               (long long)json_integer_value(json_object_get(d, "pid")));
     if (box->state == HG_BOX_DEGRADED)
         hg_info("a daemon is gone; `hpcgrid box up` with the same nodes starts it again");
     if (box->state == HG_BOX_LOST)

@@ -54,8 +54,7 @@ static void print_invalid(const json_t *doc)
     size_t i;
     json_t *entry;
 
-    json_array_foreach(json_object_get(doc, "results"), i, entry)
-    {
+    json_array_foreach(json_object_get(doc, "results"), i, entry) {
         const char *status = json_string_value(json_object_get(entry, "status"));
         const json_t *error = json_object_get(entry, "error");
 

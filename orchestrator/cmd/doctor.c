@@ -255,11 +255,14 @@ static void look_at_partitions(struct findings *f, const json_t *answer)
     struct finding *item = add(f, "partitions", list ? "ok" : "missing");
     size_t i, used = 0;
 
-    json_array_foreach(list, i, p) if (used < sizeof item->found) used += (size_t)snprintf(
-        item->found + used, sizeof item->found - used, "%s%s%s (%lld nodes%s)", i ? ", " : "",
-        word(p, "name"), json_is_true(json_object_get(p, "default")) ? "*" : "",
-        (long long)json_integer_value(json_object_get(p, "total_nodes")),
-        json_is_true(json_object_get(p, "up")) ? "" : ", down");
+    json_array_foreach(list, i, p)
+        if (used < sizeof item->found)
+            used +=
+                (size_t)snprintf(item->found + used, sizeof item->found - used,
+                                 "%s%s%s (%lld nodes%s)", i ? ", " : "", word(p, "name"),
+                                 json_is_true(json_object_get(p, "default")) ? "*" : "",
+                                 (long long)json_integer_value(json_object_get(p, "total_nodes")),
+                                 json_is_true(json_object_get(p, "up")) ? "" : ", down");
 }
 
 static void look_at_nodes(struct findings *f, const json_t *answer)
@@ -271,13 +274,12 @@ static void look_at_nodes(struct findings *f, const json_t *answer)
 
     if (!list)
         return;
-    json_array_foreach(list, i, n) if (strncmp(word(n, "state"), "DOWN", 4) == 0 ||
-                                       strstr(word(n, "state"), "DRAIN") ||
-                                       strstr(word(n, "state"), "NOT_RESPONDING"))
-    {
-        bad++;
-        reason = *word(n, "reason") ? word(n, "reason") : reason;
-    }
+    json_array_foreach(list, i, n)
+        if (strncmp(word(n, "state"), "DOWN", 4) == 0 || strstr(word(n, "state"), "DRAIN") ||
+            strstr(word(n, "state"), "NOT_RESPONDING")) {
+            bad++;
+            reason = *word(n, "reason") ? word(n, "reason") : reason;
+        }
     item = add(f, "nodes", bad == json_array_size(list) && bad ? "missing" : "ok");
     SAY(item->found, "%zu, %zu of them down or drained%s%.200s", json_array_size(list), bad,
         *reason ? ": " : "", reason);

@@ -95,8 +95,7 @@ static int study(const struct hg_cell *cell, void *context)
         return rc;
     if (strlen(cell->id) > x->id_width)
         x->id_width = strlen(cell->id);
-    json_object_foreach(cell->members, name, value)
-    {
+    json_object_foreach(cell->members, name, value) {
         struct key *key = find_key(x, name);
 
         if (!key) {

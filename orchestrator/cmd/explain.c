@@ -89,8 +89,7 @@ static void print_members(const struct hg_cell *cell)
     const char *name;
     json_t *value;
 
-    json_object_foreach(cell->members, name, value)
-    {
+    json_object_foreach(cell->members, name, value) {
         const char *origin = json_string_value(json_object_get(cell->origins, name));
 
         hg_buf_clear(&text);

@@ -271,8 +271,7 @@ static int print_all(const struct hg_rundir *rd, const json_t *list, const struc
     size_t picked = 0, begun = 0, i;
     json_t *entry;
 
-    json_array_foreach((json_t *)list, i, entry)
-    {
+    json_array_foreach((json_t *)list, i, entry) {
         int is = is_last(list, i) ? is_asked(a, entry, err) : 0;
 
         if (is < 0)

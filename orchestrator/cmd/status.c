@@ -54,7 +54,8 @@ static struct hg_run_state *state_of_plan(const char *run_dir, struct hg_err *er
     const json_t *list = json_object_get(plan, "batches"), *batch;
     size_t i;
 
-    json_array_foreach(list, i, batch) json_array_append(sizes, json_object_get(batch, "cells"));
+    json_array_foreach(list, i, batch)
+        json_array_append(sizes, json_object_get(batch, "cells"));
     if (state && hg_run_state_apply(state, "plan", json_pack("{s:O}", "batches", sizes), err) < 0) {
         hg_run_state_free(state);
         state = NULL;

@@ -428,9 +428,9 @@ static void suggest_partition(struct hg_exec *x, const char *wanted, struct hg_e
     if (!wanted || ask(x, "partitions", json_object(), &x->polls, &ok, NULL) < 0)
         return;
     list = json_object_get(ok, "partitions");
-    json_array_foreach(list, i,
-                       item) if (n < NAMES_MAX && json_is_string(json_object_get(item, "name")))
-        names[n++] = json_string_value(json_object_get(item, "name"));
+    json_array_foreach(list, i, item)
+        if (n < NAMES_MAX && json_is_string(json_object_get(item, "name")))
+            names[n++] = json_string_value(json_object_get(item, "name"));
     hg_text_suggest(err, wanted, names, n);
     json_decref(ok);
 }
@@ -479,8 +479,7 @@ static int decode_jobs(json_t *ok, struct hg_exec_jobs *jobs, struct hg_err *err
     size_t i;
     int rc = 0;
 
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach(list, i, item) {
         struct hg_exec_job *job = HG_VEC_PUSH(jobs);
 
         if (!job || decode_job(item, job) < 0) {

@@ -71,10 +71,10 @@ static bool is_down(const struct hg_exec *x)
     const json_t *list = json_object_get(x->config, "down"), *pair;
     size_t i;
 
-    json_array_foreach(list, i,
-                       pair) if (x->now_s - EPOCH_S >= json_number_value(json_array_get(pair, 0)) &&
-                                 x->now_s - EPOCH_S <
-                                     json_number_value(json_array_get(pair, 1))) return true;
+    json_array_foreach(list, i, pair)
+        if (x->now_s - EPOCH_S >= json_number_value(json_array_get(pair, 0)) &&
+            x->now_s - EPOCH_S < json_number_value(json_array_get(pair, 1)))
+            return true;
     return false;
 }
 
@@ -379,8 +379,9 @@ static uint32_t arg_number(const json_t *job, const char *option)
     const json_t *args = json_object_get(job, "args"), *word;
     size_t i;
 
-    json_array_foreach(args, i, word) if (strcmp(json_string_value(word), option) == 0) return (
-        uint32_t)strtoul(json_string_value(json_array_get(args, i + 1)), NULL, 10);
+    json_array_foreach(args, i, word)
+        if (strcmp(json_string_value(word), option) == 0)
+            return (uint32_t)strtoul(json_string_value(json_array_get(args, i + 1)), NULL, 10);
     return 0;
 }
 

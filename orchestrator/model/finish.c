@@ -206,12 +206,13 @@ static jv jv_of_json(const json_t *json)
     switch (json_typeof(json)) {
     case JSON_OBJECT:
         v = jv_object();
-        json_object_foreach((json_t *)json, key, inner) v =
-            jv_object_set(v, jv_string(key), jv_of_json(inner));
+        json_object_foreach((json_t *)json, key, inner)
+            v = jv_object_set(v, jv_string(key), jv_of_json(inner));
         return v;
     case JSON_ARRAY:
         v = jv_array();
-        json_array_foreach((json_t *)json, i, inner) v = jv_array_append(v, jv_of_json(inner));
+        json_array_foreach((json_t *)json, i, inner)
+            v = jv_array_append(v, jv_of_json(inner));
         return v;
     case JSON_STRING:
         return jv_string_sized(json_string_value(json), (int)json_string_length(json));

@@ -77,8 +77,7 @@ static int fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)cell, name, value)
-    {
+    json_object_foreach((json_t *)cell, name, value) {
         size_t key = hg_map_find(&f->key_index, name, strlen(name));
         size_t number = hg_frame_value(f, value);
 
@@ -95,8 +94,9 @@ int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, con
     json_t *value;
 
     for (size_t i = 0; i < n; i++) {
-        json_object_foreach((json_t *)cells[i], name,
-                            value) if (add_key(f, name) == HG_MAP_NONE) return -1;
+        json_object_foreach((json_t *)cells[i], name, value)
+            if (add_key(f, name) == HG_MAP_NONE)
+                return -1;
     }
     if (extra && add_key(f, extra) == HG_MAP_NONE)
         return -1;

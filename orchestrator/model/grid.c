@@ -215,8 +215,7 @@ static int fill_generator(const json_t *list, struct hg_alt *alt, struct hg_err 
                           alt->kind == HG_ALT_RANGE
                               ? "a range is [first, last] or [first, last, step]"
                               : "a geometric series is [first, last, factor]");
-    json_array_foreach((json_t *)list, i, number)
-    {
+    json_array_foreach((json_t *)list, i, number) {
         if (!json_is_number(number))
             return hg_err_set(err, HG_E_INPUT, "expected a number, found %s",
                               hg_json_type_name(number));
@@ -346,8 +345,7 @@ static int parse_axis(struct parse *p, const char *name, const json_t *json, con
                       "an empty list: \"%s\" has no values, so there are no cells", name);
         rc = -1;
     }
-    json_array_foreach((json_t *)json, i, item)
-    {
+    json_array_foreach((json_t *)json, i, item) {
         hg_buf_clear(&path);
         hg_buf_printf(&path, "%s/%zu", pointer, i);
         if (parse_alt(p, axis, item, hg_buf_str(&path), pointer) < 0)
@@ -387,8 +385,7 @@ static int parse_product(struct parse *p, const json_t *object, const char *poin
     int rc = 0;
 
     product->size = 1;
-    json_object_foreach((json_t *)object, name, json)
-    {
+    json_object_foreach((json_t *)object, name, json) {
         struct hg_axis *axis = HG_VEC_PUSH(product);
 
         if (!axis) {
@@ -558,8 +555,7 @@ static int parse_object_rule(struct parse *p, const json_t *object, struct hg_ru
     rule->matches = calloc(json_object_size(object) + 1, sizeof *rule->matches);
     if (!rule->matches)
         return out_of_memory(p);
-    json_object_foreach((json_t *)object, name, json)
-    {
+    json_object_foreach((json_t *)object, name, json) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, rule->pointer);
         hg_json_pointer_push(&path, name);
@@ -643,8 +639,7 @@ static void parse_derives(struct parse *p)
     const char *name;
     json_t *json;
 
-    json_object_foreach(p->m->derive, name, json)
-    {
+    json_object_foreach(p->m->derive, name, json) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, "/derive");
         hg_json_pointer_push(&path, name);
@@ -684,8 +679,7 @@ static void parse_baseline(struct parse *p)
     json_t *json;
 
     p->g->has_baseline = p->m->baseline != NULL;
-    json_object_foreach(p->m->baseline, name, json)
-    {
+    json_object_foreach(p->m->baseline, name, json) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, "/baseline");
         hg_json_pointer_push(&path, name);
@@ -742,8 +736,7 @@ static void parse_start(struct parse *p)
     const char *name;
     json_t *json;
 
-    json_object_foreach(p->m->workload.start, name, json)
-    {
+    json_object_foreach(p->m->workload.start, name, json) {
         int column;
 
         hg_buf_clear(&path);

@@ -231,8 +231,7 @@ static int judge_words(const json_t *value, struct hg_err *err)
         return 0;
     if (!json_is_array(value))
         return wrong_type(value, "a string or a list of strings", err);
-    json_array_foreach((json_t *)value, i, word)
-    {
+    json_array_foreach((json_t *)value, i, word) {
         if (!json_is_string(word))
             return wrong_type(word, "a list of strings", err);
     }
@@ -365,13 +364,11 @@ static int judge_exact(const json_t *value, struct hg_err *err)
                    json_integer_value(value));
         return hg_err_hint(err, "write it as a string");
     }
-    json_array_foreach((json_t *)value, i, inner)
-    {
+    json_array_foreach((json_t *)value, i, inner) {
         if (judge_exact(inner, err) < 0)
             return -1;
     }
-    json_object_foreach((json_t *)value, key, inner)
-    {
+    json_object_foreach((json_t *)value, key, inner) {
         if (judge_exact(inner, err) < 0)
             return -1;
     }

@@ -58,8 +58,7 @@ static void check_texts(const struct hg_json_doc *doc, const json_t *value, cons
     json_t *text;
 
     check_object(doc, value, pointer, errs);
-    json_object_foreach((json_t *)value, key, text)
-    {
+    json_object_foreach((json_t *)value, key, text) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, pointer);
         hg_json_pointer_push(&path, key);
@@ -97,8 +96,7 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
     json_t *text;
 
     check_texts(doc, value, pointer, errs);
-    json_object_foreach((json_t *)value, key, text)
-    {
+    json_object_foreach((json_t *)value, key, text) {
         if (!is_variable_name(key))
             hg_err_hint(hg_json_error(doc, pointer, errs,
                                       "\"%.70s\" cannot be the name of a variable", key),
@@ -128,8 +126,7 @@ static void check_files(const struct hg_json_doc *doc, const json_t *value, cons
     json_t *text;
 
     check_texts(doc, value, pointer, errs);
-    json_object_foreach((json_t *)value, key, text)
-    {
+    json_object_foreach((json_t *)value, key, text) {
         if (hg_matrix_is_own_file(key))
             hg_json_error(doc, pointer, errs, "\"%s\" is a file of hpcgrid's own there", key);
         else if (!hg_text_is_name(key))
@@ -147,8 +144,7 @@ static void check_inner_words(const struct hg_json_doc *doc, const json_t *list,
     json_t *word;
     size_t i;
 
-    json_array_foreach((json_t *)list, i, word)
-    {
+    json_array_foreach((json_t *)list, i, word) {
         hg_buf_clear(&path);
         hg_buf_printf(&path, "%s/%zu", pointer, i);
         if (!json_is_string(word))
@@ -170,8 +166,7 @@ static void check_words(const struct hg_json_doc *doc, const json_t *value, cons
         hg_err_hint(hg_json_error(doc, pointer, errs, "expected a list of words, found %s",
                                   hg_json_type_name(value)),
                     "no shell reads a command: write [\"python\", \"train.py\", \"{{args}}\"]");
-    json_array_foreach((json_t *)value, i, word)
-    {
+    json_array_foreach((json_t *)value, i, word) {
         hg_buf_clear(&path);
         hg_buf_printf(&path, "%s/%zu", pointer, i);
         if (json_is_array(word))
@@ -217,8 +212,7 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
     json_t *text;
 
     check_texts(doc, value, pointer, errs);
-    json_object_foreach((json_t *)value, key, text)
-    {
+    json_object_foreach((json_t *)value, key, text) {
         struct hg_err err = HG_ERR_INIT;
         struct hg_pattern *p =
             json_is_string(text) ? hg_pattern_compile(json_string_value(text), &err) : NULL;
@@ -375,8 +369,7 @@ static int split_workload(const json_t *object, json_t **own, json_t **start)
     *start = json_object();
     if (!*own || !*start)
         return -1;
-    json_object_foreach((json_t *)object, name, value)
-    {
+    json_object_foreach((json_t *)object, name, value) {
         if (json_object_set(is_own_word(name) ? *own : *start, name, value) < 0)
             return -1;
     }
@@ -388,7 +381,8 @@ static size_t count_plain(const json_t *words)
     json_t *word;
     size_t i, n = 0;
 
-    json_array_foreach((json_t *)words, i, word) n += json_is_string(word);
+    json_array_foreach((json_t *)words, i, word)
+        n += json_is_string(word);
     return n;
 }
 
@@ -403,8 +397,7 @@ static int fill_command(struct hg_workload *w)
     w->command = calloc(count_plain(w->words) + 1, sizeof *w->command);
     if (!w->command)
         return -1;
-    json_array_foreach(w->words, i, word)
-    {
+    json_array_foreach(w->words, i, word) {
         if (json_is_string(word) && !(w->command[n++] = strdup(json_string_value(word))))
             return -1;
     }
@@ -448,8 +441,7 @@ static void check_report_keys(const struct hg_matrix *m, const char *list, struc
     json_t *key;
     size_t i;
 
-    json_array_foreach((json_t *)keys, i, key)
-    {
+    json_array_foreach((json_t *)keys, i, key) {
         char *pointer = hg_str_printf("/report/%s/%zu", list, i);
         const char *name = json_string_value(key);
 
@@ -536,14 +528,12 @@ static void check_templates(const struct hg_matrix *m, const json_t *value, cons
 
     if (json_is_string(value))
         check_template(m, value, pointer, errs);
-    json_array_foreach((json_t *)value, i, inner)
-    {
+    json_array_foreach((json_t *)value, i, inner) {
         hg_buf_clear(&path);
         hg_buf_printf(&path, "%s/%zu", pointer, i);
         check_templates(m, inner, hg_buf_str(&path), errs);
     }
-    json_object_foreach((json_t *)value, key, inner)
-    {
+    json_object_foreach((json_t *)value, key, inner) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, pointer);
         hg_json_pointer_push(&path, key);

@@ -83,8 +83,7 @@ static double median_of_list(const json_t *list)
 
     if (!v)
         return NAN;
-    json_array_foreach(list, i, item)
-    {
+    json_array_foreach(list, i, item) {
         if (!json_is_number(item))
             goto out;
         v[i] = json_number_value(item);
@@ -258,8 +257,7 @@ static void check_inside(struct check *c, const char *name, enum quantity q, con
     hg_json_pointer_push(&c->pointer, name);
     json_object_foreach((json_t *)value, key, item)
         check_value(c, key, q ? q : quantity_of(key), item);
-    json_array_foreach(value, i, item)
-    {
+    json_array_foreach(value, i, item) {
         char index[24];
 
         snprintf(index, sizeof index, "%zu", i);
@@ -384,8 +382,7 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
         json_object_get(json_array_get(json_object_get(entry, "ranks"), 0), "device"));
     if (!r->device)
         r->device = json_string_value(json_object_get(entry, "device"));
-    json_object_foreach((json_t *)entry, name, value)
-    {
+    json_object_foreach((json_t *)entry, name, value) {
         if (!is_description(name))
             check_value(c, name, quantity_of(name), value);
     }
@@ -450,8 +447,7 @@ static int read_entries(struct hg_results *set, struct hg_errs *errs)
     size_t before = errs->n + errs->dropped, i;
     json_t *entry;
 
-    json_array_foreach(list, i, entry)
-    {
+    json_array_foreach(list, i, entry) {
         if (errs->dropped) /* fifty messages are enough */
             break;
         if (take_entry(set, entry, i, errs) < 0)
@@ -723,8 +719,7 @@ static void check_members(struct hg_results *set, struct hg_errs *errs)
     const char *name;
     json_t *value;
 
-    json_object_foreach(set->doc.root, name, value)
-    {
+    json_object_foreach(set->doc.root, name, value) {
         const char *near = hg_text_nearest(name, known, n);
         bool fine = !near || name[0] == '_' || name[0] == '$' || strcmp(near, name) == 0;
         struct hg_buf pointer = HG_BUF_INIT;
@@ -754,8 +749,7 @@ static void read_prices(struct hg_results *set, struct check *c)
     if (!json_is_object(prices))
         wrong(c, "prices", "an object: what an hour of a device costs, by hardware", prices);
     hg_json_pointer_push(&c->pointer, "prices");
-    json_object_foreach((json_t *)prices, name, value)
-    {
+    json_object_foreach((json_t *)prices, name, value) {
         if (!json_is_number(value) || json_number_value(value) < 0)
             wrong(c, name, "a number that is not negative", value);
     }

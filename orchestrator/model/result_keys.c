@@ -65,7 +65,9 @@ static bool has_type(const json_t *v, enum type type)
     case NUMBER:
         return is_amount(v);
     case NUMBERS:
-        json_array_foreach((json_t *)v, i, item) if (!is_amount(item)) return false;
+        json_array_foreach((json_t *)v, i, item)
+            if (!is_amount(item))
+                return false;
         return json_is_array(v) || json_is_null(v);
     case OBJECT:
         return json_is_object(v) || json_is_null(v);

@@ -31,8 +31,7 @@ static void check_strings(const struct hg_json_doc *doc, const json_t *value, co
 
     if (!json_is_object(value))
         hg_json_error(doc, pointer, errs, "expected an object, found %s", hg_json_type_name(value));
-    json_object_foreach((json_t *)value, key, word)
-    {
+    json_object_foreach((json_t *)value, key, word) {
         if (!json_is_string(word))
             hg_json_error(doc, pointer, errs, "the value of \"%s\" must be a string", key);
     }
@@ -139,8 +138,7 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
     site->hardware = calloc(json_object_size(all) + 1, sizeof *site->hardware);
     if (!site->hardware)
         return hg_err_oom(hg_errs_next(errs));
-    json_object_foreach((json_t *)all, name, entry)
-    {
+    json_object_foreach((json_t *)all, name, entry) {
         struct hg_hardware *hw = &site->hardware[site->n_hardware++];
 
         hg_buf_clear(&path);

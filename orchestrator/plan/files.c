@@ -204,12 +204,11 @@ static int decode_modules(const json_t *list, struct hg_batch *b)
     size_t i;
     json_t *item;
 
-    json_array_foreach(list, i, item) if (!json_is_string(item) ||
-                                          hg_words_push(&words, json_string_value(item)) < 0)
-    {
-        hg_words_done(&words);
-        return -1;
-    }
+    json_array_foreach(list, i, item)
+        if (!json_is_string(item) || hg_words_push(&words, json_string_value(item)) < 0) {
+            hg_words_done(&words);
+            return -1;
+        }
     b->modules = words.n ? words.items : calloc(1, sizeof *b->modules);
     return b->modules ? 0 : -1;
 }
@@ -283,8 +282,7 @@ static int decode(const json_t *root, const char *dir, struct hg_plan *plan, str
     if (!plan->name || !key || strlen(key) != 32 || !plan->workload || !plan->site)
         return hg_err_set(err, HG_E_INPUT, "%s/plan.json is not complete", dir);
     memcpy(plan->run_key, key, 33);
-    json_array_foreach(json_object_get(root, "batches"), i, item)
-    {
+    json_array_foreach(json_object_get(root, "batches"), i, item) {
         struct hg_batch *b = HG_VEC_PUSH(plan);
         json_int_t cells = json_integer_value(json_object_get(item, "cells"));
 

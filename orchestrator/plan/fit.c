@@ -51,8 +51,7 @@ static json_t *essence_of(const json_t *members)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)members, key, value)
-    {
+    json_object_foreach((json_t *)members, key, value) {
         if (!is_idle(key))
             json_object_set(o, key, value);
     }
@@ -259,8 +258,7 @@ static const char *largest(const json_t *numbers, double most, double *value)
     json_t *number;
 
     *value = 0;
-    json_object_foreach((json_t *)numbers, name, number)
-    {
+    json_object_foreach((json_t *)numbers, name, number) {
         double v = json_number_value(number);
 
         if ((most < 0 || v <= most) && v > *value) {

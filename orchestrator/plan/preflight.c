@@ -69,8 +69,7 @@ static int push_env(struct words *list, const json_t *env)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)env, name, value)
-    {
+    json_object_foreach((json_t *)env, name, value) {
         const char *text = json_string_value(value);
 
         if (text && !strstr(text, "{{") && push_word(list, hg_str_printf("%s=%s", name, text)) < 0)

@@ -116,8 +116,7 @@ static int push_words(const json_t *value, const char *key,
             return -1;
         p += n;
     }
-    json_array_foreach(value, i, item)
-    {
+    json_array_foreach(value, i, item) {
         if (!json_is_string(item))
             return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
         if (push(json_string_value(item), s, err) < 0)

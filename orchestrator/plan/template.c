@@ -96,8 +96,7 @@ static int push_args(const json_t *cell, struct hg_words *words, struct hg_err *
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)cell, key, value)
-    {
+    json_object_foreach((json_t *)cell, key, value) {
         struct hg_buf word = HG_BUF_INIT;
         int rc;
 
@@ -241,8 +240,7 @@ int hg_template_words(const json_t *list, const struct hg_template_vars *vars,
     size_t i, j;
     json_t *item, *inner;
 
-    json_array_foreach((json_t *)list, i, item)
-    {
+    json_array_foreach((json_t *)list, i, item) {
         size_t before = words->n;
         bool absent = false;
 
@@ -251,8 +249,9 @@ int hg_template_words(const json_t *list, const struct hg_template_vars *vars,
                 return -1;
             continue;
         }
-        json_array_foreach(item, j, inner) if (push_word(json_string_value(inner), vars, words,
-                                                         &absent, err) < 0) return -1;
+        json_array_foreach(item, j, inner)
+            if (push_word(json_string_value(inner), vars, words, &absent, err) < 0)
+                return -1;
         if (absent)
             words_cut(words, before);
     }

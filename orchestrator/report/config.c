@@ -201,8 +201,7 @@ static int put_over(struct hg_build *b, const json_t *members, uint32_t *key)
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)members, name, value)
-    {
+    json_object_foreach((json_t *)members, name, value) {
         size_t k = hg_frame_find_key(f, name), v = hg_frame_value(f, value);
 
         if (v == HG_MAP_NONE)
@@ -309,8 +308,7 @@ static int check_members(struct hg_build *b, const struct hg_results *set, const
     json_t *value;
     int rc = 0;
 
-    json_object_foreach((json_t *)members, name, value)
-    {
+    json_object_foreach((json_t *)members, name, value) {
         if (json_is_null(value) || name[0] == '_')
             continue;
         hg_buf_clear(&pointer);

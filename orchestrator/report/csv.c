@@ -83,8 +83,7 @@ static void gather_paths(struct paths *paths, struct hg_buf *path, const json_t 
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)object, name, value)
-    {
+    json_object_foreach((json_t *)object, name, value) {
         if (keep == 0 && is_own(name))
             continue;
         hg_buf_puts(path, keep ? "." : "");

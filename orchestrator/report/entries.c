@@ -266,8 +266,7 @@ static int unknown_metric(struct hg_build *b, const char *metric, bool chosen)
             continue;
         json_decref(entry);
         entry = hg_result_entry(b->r->entries[i].result);
-        json_object_foreach(entry, name, value)
-        {
+        json_object_foreach(entry, name, value) {
             if (n < sizeof names / sizeof *names && json_is_number(value))
                 names[n++] = name;
         }

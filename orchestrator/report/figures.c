@@ -302,8 +302,7 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
     hg_buf_puts(out, "speedup and efficiency against");
     if (!r->baseline)
         hg_buf_puts(out, " each cell's baseline");
-    json_object_foreach(r->baseline, name, value)
-    {
+    json_object_foreach(r->baseline, name, value) {
         hg_buf_puts(out, " ");
         append_json_member(name, value, out);
     }

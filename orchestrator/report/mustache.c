@@ -322,8 +322,7 @@ static void suggest(const struct scope *s, const char *name, struct hg_err *err)
         const char *key;
         json_t *value;
 
-        json_object_foreach((json_t *)s->stack[i], key, value)
-        {
+        json_object_foreach((json_t *)s->stack[i], key, value) {
             if (n < sizeof names / sizeof *names)
                 names[n++] = key;
         }
@@ -499,8 +498,7 @@ static int render_section(struct render *r, size_t at, const struct scope *s, co
         return render_nodes(r, at + 1, at + 1 + node->n, &inner);
     }
     inner.count = json_array_size(value);
-    json_array_foreach((json_t *)value, i, item)
-    {
+    json_array_foreach((json_t *)value, i, item) {
         inner.stack[inner.depth - 1] = item;
         inner.index = i;
         if (render_nodes(r, at + 1, at + 1 + node->n, &inner) < 0)

@@ -271,8 +271,7 @@ bool hg_build_is_like(const struct hg_result *a, const struct hg_result *b,
             return false;
     }
     for (size_t i = 0; i < 2; i++) {
-        json_object_foreach((json_t *)sides[i]->comparable, key, value)
-        {
+        json_object_foreach((json_t *)sides[i]->comparable, key, value) {
             if (strcmp(key, "global_batch") != 0 && !ignored(context, key) && !is_same(a, b, key))
                 return false;
         }
@@ -290,8 +289,7 @@ static void compare_results(struct notes *notes, struct hg_point *p, const struc
     for (size_t i = 0; i < sizeof comparable_keys / sizeof *comparable_keys; i++)
         compare_member(notes, p, comparable_keys[i], own, base);
     for (size_t i = 0; i < 2; i++) {
-        json_object_foreach((json_t *)sides[i]->comparable, key, value)
-        {
+        json_object_foreach((json_t *)sides[i]->comparable, key, value) {
             if (!is_comparable_key(key))
                 compare_member(notes, p, key, own, base);
         }
@@ -348,8 +346,7 @@ static void for_env(const struct hg_result *own, const struct hg_result *other, 
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)own->env, key, value)
-    {
+    json_object_foreach((json_t *)own->env, key, value) {
         if (is_env_key(key) && env_differs(own, other, key))
             note(notes, p, key, value_text(value, &mine),
                  value_text(env_value(other, key), &theirs));
@@ -421,8 +418,7 @@ static void note_mixed(struct notes *notes, const struct hg_config *c, struct hg
 
         if (config_entry(notes->b, c, i)->state)
             continue;
-        json_object_foreach((json_t *)first->comparable, key, value)
-        {
+        json_object_foreach((json_t *)first->comparable, key, value) {
             const json_t *theirs = hg_build_comparable(other, key);
 
             if (!theirs || !hg_json_equal(value, theirs))

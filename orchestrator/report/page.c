@@ -172,7 +172,8 @@ static void gather_ranks(const struct hg_report *r, const char *member, struct v
         json_t *rank;
         size_t k;
 
-        json_array_foreach(ranks, k, rank) add_value(v, json_object_get(rank, member));
+        json_array_foreach(ranks, k, rank)
+            add_value(v, json_object_get(rank, member));
         json_decref(ranks);
     }
 }

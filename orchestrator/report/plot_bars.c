@@ -109,8 +109,8 @@ static double exposed_s(const struct hg_result *run)
     double sum = json_is_object(comm) ? 0 : NAN;
     const char *name;
 
-    json_object_foreach(comm, name, collective) sum +=
-        fmax(json_number_value(json_object_get(collective, "exposed_s")), 0);
+    json_object_foreach(comm, name, collective)
+        sum += fmax(json_number_value(json_object_get(collective, "exposed_s")), 0);
     json_decref(comm);
     return sum;
 }
@@ -181,8 +181,7 @@ static void list_classes(const struct hg_report *r, const struct hg_plot_runs *r
         const struct hg_result *run = hg_plot_run(r, runs, t->points[i].config, 0);
         json_t *memory = run ? hg_result_get(run, "memory") : NULL;
 
-        json_object_foreach(memory, name, value)
-        {
+        json_object_foreach(memory, name, value) {
             if (json_is_number(value) && json_number_value(value) > 0)
                 hg_plot_find_series(p, name);
         }

@@ -133,8 +133,7 @@ static void put_ranks(const struct hg_report *r, const struct layout *l, size_t 
     size_t i;
     json_t *rank;
 
-    json_array_foreach(ranks, i, rank)
-    {
+    json_array_foreach(ranks, i, rank) {
         for (size_t k = 0; k < l->n_keys; k++)
             hg_sheet_put(s, hg_report_text(r, hg_frame_row(&r->frame, entry)[l->keys[k]]));
         for (size_t m = 0; m < MEMBERS; m++)

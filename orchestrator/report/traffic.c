@@ -18,8 +18,7 @@ static double sum_in(const json_t *object, const char *key)
 
     if (!json_is_object(object))
         return NAN;
-    json_object_foreach((json_t *)object, name, value)
-    {
+    json_object_foreach((json_t *)object, name, value) {
         const json_t *number = key ? json_object_get(value, key) : value;
 
         if (!json_is_number(number))

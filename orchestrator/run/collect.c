@@ -368,10 +368,10 @@ static int add_attempt(struct collect *c, const char *dir, const struct found *f
 
     *kind = 'i';
     if (result) {
-        json_object_foreach(result, key,
-                            value) if (strcmp(key, "schema") != 0 && strcmp(key, "crc32c") != 0 &&
-                                       strcmp(key, "run_key") != 0 && !json_object_get(entry, key))
-            json_object_set(entry, key, value);
+        json_object_foreach(result, key, value)
+            if (strcmp(key, "schema") != 0 && strcmp(key, "crc32c") != 0 &&
+                strcmp(key, "run_key") != 0 && !json_object_get(entry, key))
+                json_object_set(entry, key, value);
         *kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
         c->count->attempts++;
     } else {
@@ -465,8 +465,7 @@ static void copy_prices(const struct hg_rundir *rd, json_t *doc)
     const char *name;
 
     if (path && hg_json_load(path, &site, &ignored) == 0) {
-        json_object_foreach(json_object_get(site.root, "hardware"), name, hardware)
-        {
+        json_object_foreach(json_object_get(site.root, "hardware"), name, hardware) {
             json_object_set(prices, name, json_object_get(hardware, "price_per_hour"));
         }
         if (json_object_size(prices)) {
@@ -484,8 +483,7 @@ static int collect_all(struct collect *c, const json_t *plan)
     size_t i;
     json_t *batch;
 
-    json_array_foreach(json_object_get(plan, "batches"), i, batch)
-    {
+    json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         c->batch = (int)json_integer_value(json_object_get(batch, "number"));
         if (hg_plan_each_cell(c->rd->path, c->batch, collect_cell, c, c->err) != 0)
             return -1;

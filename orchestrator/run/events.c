@@ -253,8 +253,7 @@ static int fold_plan(const struct fold *f)
 
     if (json_array_size(list) > BATCHES_MAX)
         return contradiction(f, "too many batches");
-    json_array_foreach(list, i, count)
-    {
+    json_array_foreach(list, i, count) {
         json_int_t n = json_integer_value(count);
 
         if (i == f->state->batches.n) {

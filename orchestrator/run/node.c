@@ -146,8 +146,9 @@ static int write_cell(const struct node *n, struct hg_err *err)
     json_t *value;
     int rc;
 
-    json_object_foreach((json_t *)n->cell, key, value) if (key[0] != '_')
-        json_object_set(cell, key, value);
+    json_object_foreach((json_t *)n->cell, key, value)
+        if (key[0] != '_')
+            json_object_set(cell, key, value);
     if (json_object_get(n->outcome.workload, "program") && json_is_string(backend) &&
         !json_object_get(cell, "backend"))
         json_object_set(cell, "backend", (json_t *)backend);
@@ -163,8 +164,7 @@ static int write_files(const struct node *n, const struct hg_template_vars *vars
     json_t *text;
     int rc = 0;
 
-    json_object_foreach(json_object_get(n->outcome.workload, "files"), name, text)
-    {
+    json_object_foreach(json_object_get(n->outcome.workload, "files"), name, text) {
         struct hg_buf out = HG_BUF_INIT;
         char *path = hg_fs_join(n->dir, name);
 
@@ -200,8 +200,7 @@ static void add_members(const struct node *n, json_t *env)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)n->cell, key, value)
-    {
+    json_object_foreach((json_t *)n->cell, key, value) {
         struct hg_buf text = HG_BUF_INIT;
         char name[256];
 
@@ -221,8 +220,7 @@ static int add_templates(const json_t *from, const struct hg_template_vars *vars
     const char *name;
     json_t *text;
 
-    json_object_foreach((json_t *)from, name, text)
-    {
+    json_object_foreach((json_t *)from, name, text) {
         struct hg_buf value = HG_BUF_INIT;
         bool absent = false;
         int rc = hg_template_text(json_string_value(text), vars, &value, &absent, err);

@@ -109,8 +109,7 @@ static int take_members(const json_t *from, json_t *result, struct hg_err *err)
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)from, key, value)
-    {
+    json_object_foreach((json_t *)from, key, value) {
         if (hg_result_key_is_own(key))
             continue;
         if (hg_result_key_check(key, value, err) < 0)
@@ -197,8 +196,7 @@ static int take_output(const struct hg_outcome *o, json_t *result, bool *diverge
         return 0;
     read_tail(o->dir, "out.log", LOG_READ_MAX, &out);
     read_tail(o->dir, "err.log", LOG_READ_MAX, &errors);
-    json_object_foreach((json_t *)wanted, key, text)
-    {
+    json_object_foreach((json_t *)wanted, key, text) {
         struct hg_pattern *p = hg_pattern_compile(json_string_value(text), err);
 
         if (!p)
@@ -283,15 +281,15 @@ static void merge_ranks(json_t *ranks, const json_t *theirs)
     size_t i, j;
     json_t *mine, *other;
 
-    json_array_foreach((json_t *)theirs, i, other)
-    {
+    json_array_foreach((json_t *)theirs, i, other) {
         const json_t *number = json_object_get(other, "rank");
         json_int_t rank = json_is_integer(number) ? json_integer_value(number) : (json_int_t)i;
 
         if (!json_is_object(other))
             continue;
-        json_array_foreach(ranks, j, mine) if (json_integer_value(json_object_get(mine, "rank")) ==
-                                               rank) json_object_update_missing(mine, other);
+        json_array_foreach(ranks, j, mine)
+            if (json_integer_value(json_object_get(mine, "rank")) == rank)
+                json_object_update_missing(mine, other);
     }
 }
 
@@ -301,14 +299,12 @@ static bool is_oversubscribed(const json_t *ranks, long long cpus_per_task)
     size_t i, j;
     json_t *a, *b;
 
-    json_array_foreach((json_t *)ranks, i, a)
-    {
+    json_array_foreach((json_t *)ranks, i, a) {
         const char *host = json_string_value(json_object_get(a, "host"));
         const char *uuid = json_string_value(json_object_get(a, "uuid"));
         long long wanted = 0;
 
-        json_array_foreach((json_t *)ranks, j, b)
-        {
+        json_array_foreach((json_t *)ranks, j, b) {
             const char *other = json_string_value(json_object_get(b, "host"));
 
             const char *gpu = json_string_value(json_object_get(b, "uuid"));
@@ -334,8 +330,7 @@ static bool is_rehearsal(bool gpu, const json_t *result, const json_t *ranks)
         return false;
     if (backend && strcmp(backend, "cpu") == 0)
         return true;
-    json_array_foreach((json_t *)ranks, i, rank)
-    {
+    json_array_foreach((json_t *)ranks, i, rank) {
         const char *kind = json_string_value(json_object_get(rank, "device_kind"));
 
         if (kind && strcmp(kind, "cpu") == 0)
@@ -359,11 +354,10 @@ static const json_t *first_failed(const json_t *ranks)
     size_t i;
     json_t *rank;
 
-    json_array_foreach((json_t *)ranks, i,
-                       rank) if (rank_failed(rank) &&
-                                 (!first || json_number_value(json_object_get(rank, "end_s")) <
+    json_array_foreach((json_t *)ranks, i, rank)
+        if (rank_failed(rank) && (!first || json_number_value(json_object_get(rank, "end_s")) <
                                                 json_number_value(json_object_get(first, "end_s"))))
-        first = rank;
+            first = rank;
     return first;
 }
 
@@ -389,8 +383,8 @@ bool hg_outcome_died_of_term(const struct hg_outcome *o)
     if (!all)
         return false;
     ranks = read_ranks(o->dir);
-    json_array_foreach(ranks, i, rank) all =
-        all && (!rank_failed(rank) || is_term(rank_status(rank)));
+    json_array_foreach(ranks, i, rank)
+        all = all && (!rank_failed(rank) || is_term(rank_status(rank)));
     json_decref(ranks);
     return all;
 }

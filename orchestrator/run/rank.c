@@ -77,9 +77,9 @@ static int set_environment(const struct rank *r, struct hg_err *err)
     const char *name;
     json_t *value;
 
-    json_object_foreach(json_object_get(r->env, "env"), name,
-                        value) if (setenv(name, json_string_value(value), 1) <
-                                   0) return hg_err_sys(err, "cannot set %s", name);
+    json_object_foreach(json_object_get(r->env, "env"), name, value)
+        if (setenv(name, json_string_value(value), 1) < 0)
+            return hg_err_sys(err, "cannot set %s", name);
     /* a command that starts ranks of its own must not find itself one of them */
     if (json_is_true(json_object_get(r->env, "direct")) &&
         json_integer_value(json_object_get(r->env, "tasks")) > 1)

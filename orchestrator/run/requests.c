@@ -80,8 +80,7 @@ static int each_request(const char *run_dir,
             continue;
         if (hg_json_load(path, &doc, &why) < 0)
             hg_warn("%s: %s", path, why.text);
-        json_object_foreach(json_object_get(doc.root, "lines"), batch, lines)
-        {
+        json_object_foreach(json_object_get(doc.root, "lines"), batch, lines) {
             if (rc == 0 && json_is_string(lines))
                 rc = each(context, atoi(batch), json_string_value(lines), err);
         }

@@ -76,8 +76,7 @@ static void check_golden(const json_t *golden)
     o.stride = (uint32_t)json_integer_value(json_object_get(golden, "stride"));
     assert_int_equal(open_features(path, NULL, &o, &f), 0);
     assert_int_equal(f.n, json_array_size(wanted));
-    json_array_foreach(wanted, i, one)
-    {
+    json_array_foreach(wanted, i, one) {
         uint32_t length = wk_feature_length(&f, i);
         const json_int_t is[] = { f.items[i].question, length, f.items[i].start, f.items[i].end,
                                   crc_of_ids(&f, i, length) };
@@ -98,7 +97,8 @@ static void test_windows_and_labels_are_the_golden_ones(void **state)
 
     (void)state;
     assert_int_equal(json_array_size(golden), 12);
-    json_array_foreach(golden, i, one) check_golden(one);
+    json_array_foreach(golden, i, one)
+        check_golden(one);
     json_decref(golden);
 }
 

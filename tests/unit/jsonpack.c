@@ -56,8 +56,7 @@ static void test_values_come_out_as_they_went_in(void **state)
 
         assert_same(found, wanted);
         json_decref(found);
-        json_object_foreach((json_t *)wanted, name, value)
-        {
+        json_object_foreach((json_t *)wanted, name, value) {
             json_t *member = hg_jsonpack_member(p, handles[i], name);
 
             assert_non_null(member);

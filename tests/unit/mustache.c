@@ -163,8 +163,7 @@ static void assert_same_shape(const json_t *shape, const json_t *view, const cha
             assert_same_shape(json_array_get(shape, 0), value, where);
     } else if (json_is_object(shape)) {
         assert_true(json_is_object(view));
-        json_object_foreach((json_t *)view, name, value)
-        {
+        json_object_foreach((json_t *)view, name, value) {
             const json_t *any = json_object_get(shape, "*");
             const json_t *one = json_object_get(shape, name);
 
@@ -172,8 +171,7 @@ static void assert_same_shape(const json_t *shape, const json_t *view, const cha
                 fail_msg("%s: \"%s\" is not in the shape", where, name);
             assert_same_shape(one ? one : any, value, name);
         }
-        json_object_foreach((json_t *)shape, name, value)
-        {
+        json_object_foreach((json_t *)shape, name, value) {
             if (strcmp(name, "*") != 0 && !json_object_get(view, name))
                 fail_msg("%s: \"%s\" is not in the view", where, name);
         }

@@ -47,8 +47,7 @@ static void test_answers_are_compared_in_the_golden_normal_form(void **state)
 
     (void)state;
     assert_true(json_array_size(pairs) > 20);
-    json_array_foreach(pairs, i, pair)
-    {
+    json_array_foreach(pairs, i, pair) {
         const json_t *text = json_array_get(pair, 0), *wanted = json_array_get(pair, 1);
         struct hg_buf out = HG_BUF_INIT;
 

@@ -91,8 +91,7 @@ static void test_ids_and_offsets_are_the_golden_ones(void **state)
 
     (void)state;
     assert_true(json_array_size(golden) > 300);
-    json_array_foreach(golden, i, entry)
-    {
+    json_array_foreach(golden, i, entry) {
         if (json_object_get(entry, "text"))
             check_text(entry, &t);
         else

@@ -300,8 +300,7 @@ static void test_gelu_is_pytorchs(void **state)
     size_t i;
 
     (void)state;
-    json_array_foreach(list, i, entry)
-    {
+    json_array_foreach(list, i, entry) {
         for (int form = 0; form < 2; form++) {
             double wanted = json_number_value(json_array_get(entry, (size_t)form + 1));
 

@@ -300,8 +300,7 @@ static void follow_pytorch(const json_t *golden, const json_t *c)
     assert_non_null(r.strategy);
     set_golden_weights(&r);
     comm->records.n = 0;
-    json_array_foreach(losses, step, value)
-    {
+    json_array_foreach(losses, step, value) {
         struct wk_pass pass = rig_pass(&r, true, seed, (uint32_t)step);
         double loss;
 
@@ -329,8 +328,7 @@ static void test_losses_and_buckets_are_pytorchs(void **state)
     assert_int_equal(hg_json_load(HPCGRID_SOURCE_DIR "/tests/worker/golden_ddp.json", &doc, &err),
                      0);
     comm->recording = true;
-    json_array_foreach(json_object_get(doc.root, "cases"), i, c)
-    {
+    json_array_foreach(json_object_get(doc.root, "cases"), i, c) {
         if (json_integer_value(json_object_get(c, "world")) != comm->world)
             continue;
         follow_pytorch(doc.root, c);

@@ -141,7 +141,8 @@ static int predict_many(const char *path, struct hg_errs *errs)
     if (rc == 0 && !json_is_array(doc.root))
         rc = hg_err_set(&err, HG_E_INPUT, "%s is no array of cells", path);
     if (rc == 0)
-        json_array_foreach(doc.root, i, o) predict_line(o);
+        json_array_foreach(doc.root, i, o)
+            predict_line(o);
     hg_json_doc_done(&doc);
     hg_errs_add(errs, &err);
     return rc;

@@ -258,8 +258,7 @@ static void read_answers(struct reader *r, const struct wk_squad_paragraph *p, c
     size_t here = enter(r, "answers"), i;
     json_t *object;
 
-    json_array_foreach(list, i, object)
-    {
+    json_array_foreach(list, i, object) {
         size_t item = enter_item(r, i);
 
         if (!give_up(r))
@@ -363,8 +362,7 @@ static void read_paragraph(struct reader *r, const json_t *object)
     p->len = json_string_length(context);
     index_text(r, p->context, p->len);
     here = enter(r, "qas");
-    json_array_foreach(questions, i, question)
-    {
+    json_array_foreach(questions, i, question) {
         size_t item = enter_item(r, i);
 
         if (!give_up(r))
@@ -384,8 +382,7 @@ static void read_article(struct reader *r, const json_t *object)
         return;
     r->squad->n_articles++;
     here = enter(r, "paragraphs");
-    json_array_foreach(paragraphs, i, paragraph)
-    {
+    json_array_foreach(paragraphs, i, paragraph) {
         size_t item = enter_item(r, i);
 
         if (!give_up(r))
@@ -428,8 +425,7 @@ static void read_root(struct reader *r, const json_t *root)
     if (!articles)
         return;
     here = enter(r, "data");
-    json_array_foreach(articles, i, article)
-    {
+    json_array_foreach(articles, i, article) {
         size_t item = enter_item(r, i);
 
         if (!give_up(r))

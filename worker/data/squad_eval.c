@@ -269,8 +269,7 @@ static void check_predictions(const struct hg_json_doc *doc, struct hg_errs *err
                       hg_json_type_name(doc->root));
         return;
     }
-    json_object_foreach(doc->root, id, value)
-    {
+    json_object_foreach(doc->root, id, value) {
         struct hg_buf pointer = HG_BUF_INIT;
 
         if (json_is_string(value) || errs->n >= HG_ERRS_MAX)

@@ -101,8 +101,7 @@ static int read_shape(struct wk_st_tensor *t, const json_t *shape)
     if (!json_is_array(shape) || json_array_size(shape) > WK_ST_DIMS_MAX)
         return -1;
     t->n = 1;
-    json_array_foreach(shape, i, dim)
-    {
+    json_array_foreach(shape, i, dim) {
         json_int_t d = json_integer_value(dim);
 
         if (!json_is_integer(dim) || d < 0 || (d > 0 && t->n > (UINT64_MAX >> 8) / (uint64_t)d))
@@ -185,8 +184,7 @@ static int read_entries(struct wk_st *st, size_t data, struct hg_err *err)
     st->tensors = calloc(json_object_size(st->header) + 1, sizeof *st->tensors);
     if (!st->tensors)
         return hg_err_oom(err);
-    json_object_foreach(st->header, name, entry)
-    {
+    json_object_foreach(st->header, name, entry) {
         if (strcmp(name, "__metadata__") == 0)
             continue;
         if (read_entry(st, data, name, entry, &st->tensors[st->n], err) < 0)

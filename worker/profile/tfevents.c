@@ -217,8 +217,7 @@ static size_t read_settings(const json_t *object, struct setting out[static SETT
     json_t *value;
     size_t n = 0;
 
-    json_object_foreach((json_t *)(uintptr_t)object, name, value)
-    {
+    json_object_foreach((json_t *)(uintptr_t)object, name, value) {
         if (n < SETTINGS_MAX && !json_is_null(value))
             fill_setting(&out[n++], name, value);
     }

@@ -136,8 +136,7 @@ static void drop_nulls(json_t *object)
     json_t *value;
     void *next;
 
-    json_object_foreach_safe(object, next, key, value)
-    {
+    json_object_foreach_safe(object, next, key, value) {
         if (json_is_null(value))
             json_object_del(object, key);
     }
@@ -309,8 +308,7 @@ static void check_options(const struct wk_config *c, const struct hg_json_doc *d
     const char *key;
     json_t *value;
 
-    json_object_foreach(doc->root, key, value)
-    {
+    json_object_foreach(doc->root, key, value) {
         if (wk_strategy_has_option(c->strategy, key))
             continue;
         snprintf(pointer, sizeof pointer, "/%.60s", key);

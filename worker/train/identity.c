@@ -46,8 +46,9 @@ json_t *wk_identity_training(const struct wk_train *t)
     json_t *o = json_object(), *value;
     const char *key;
 
-    json_object_foreach(t->config->given, key, value) if (!is_outside(key) && !is_sharing(key))
-        json_object_set_new(o, key, json_deep_copy(value));
+    json_object_foreach(t->config->given, key, value)
+        if (!is_outside(key) && !is_sharing(key))
+            json_object_set_new(o, key, json_deep_copy(value));
     json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
     json_object_set_new(o, "precision", json_string(t->config->precision));
     json_object_set_new(
@@ -64,8 +65,9 @@ static json_t *identity_of(const struct wk_train *t)
     json_t *o = json_object(), *value;
     const char *key;
 
-    json_object_foreach(t->config->given, key, value) if (!is_outside(key))
-        json_object_set_new(o, key, json_deep_copy(value));
+    json_object_foreach(t->config->given, key, value)
+        if (!is_outside(key))
+            json_object_set_new(o, key, json_deep_copy(value));
     json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
     json_object_set_new(o, "world", json_integer(t->comm->world));
     json_object_set_new(o, "precision", json_string(t->config->precision));
@@ -125,8 +127,7 @@ int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const jso
 
     hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
     json_object_update_missing(all, (json_t *)(uintptr_t)ours);
-    json_object_foreach(all, key, value)
-    {
+    json_object_foreach(all, key, value) {
         json_t *x = json_object_get(theirs, key), *y = json_object_get(ours, key);
 
         if (x && y && hg_json_equal(x, y))

@@ -131,13 +131,13 @@ static json_t *load(const struct wk_choices *c)
         json_decref(choices);
         choices = NULL;
     }
-    json_object_foreach(choices, key, entry) if (!decode(entry, &choice))
-    {
-        hg_warn("%s is damaged and will be made anew: %s", c->path, key);
-        json_decref(choices);
-        choices = NULL;
-        break;
-    }
+    json_object_foreach(choices, key, entry)
+        if (!decode(entry, &choice)) {
+            hg_warn("%s is damaged and will be made anew: %s", c->path, key);
+            json_decref(choices);
+            choices = NULL;
+            break;
+        }
     hg_json_doc_done(&doc);
     return choices;
 }
