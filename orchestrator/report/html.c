@@ -317,7 +317,7 @@ static void append_plots(const struct hg_report *r, size_t table, struct hg_buf 
     if (plots.n)
         hg_buf_puts(out, "<div class=\"side\">\n");
     for (size_t i = 0; i < plots.n; i++) {
-        hg_buf_puts(out, "<figure tabindex=\"0\">\n<figcaption>");
+        hg_buf_puts(out, "<figure>\n<figcaption>");
         hg_html_append(plots.items[i].what, out);
         if (plots.items[i].note) {
             hg_buf_puts(out, " (");

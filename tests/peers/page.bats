@@ -29,10 +29,10 @@ good() {
     jq -e '.problems == [] and .resources == 0 and (.overflow | not) and (.pwned | not) and .contrast and .tables > 3' found
 }
 
-@test "pages can be read at 1280 and at 375 pixels, light and dark, and their tables sort" {
+@test "pages can be read at 1280, 390 and 320 pixels, light and dark, and their tables sort" {
     for set in plots quickstart footnotes; do
         "$hpcgrid" report "$data/$set.json" --format html --out $set.html || [ $? -eq 1 ]
-        for width in 1280 375; do
+        for width in 1280 390 320; do
             for scheme in 0 1; do
                 look $set.html $width --blink-settings=preferredColorScheme=$scheme
                 good
@@ -47,7 +47,7 @@ good() {
         results: [("</svg><script>top.pwned=1</script>", "\" onmouseover=\"pwned=1", "\u05d0\u05d1\u05d2 \u202e", "a&amp;<b>", "javascript:pwned=1") as $s | (1, 2, 4) as $n
         | {cell: {nodes: $n, strategy: $s}, train_s: (10 / $n), wall_s: 12, init_s: 1, memory: {"<i>": 5}, loss: {epoch: [2, 1]}}]}' >set.json
     "$hpcgrid" report set.json --rows nodes --columns strategy --format html --out page.html
-    look page.html 375
+    look page.html 390
     good
     jq -e '.pictures >= 4' found
 }
