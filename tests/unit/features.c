@@ -133,14 +133,21 @@ static void test_options_that_cannot_work_are_refused(void **state)
         { { .max_length = 65537, .stride = 1 }, "max_length 65537 is not within 8 to 65536" },
         { { .max_length = 64, .stride = 61 },
           "windows of 61 tokens that overlap by 61 never end: stride must be less" },
+        { { .max_length = 64, .stride = 61, .stride_key = "doc_stride" },
+          "windows of 61 tokens that overlap by 61 never end: doc_stride must be less" },
+        { { .max_length = 7, .stride = 1, .length_key = "seq_len" },
+          "seq_len 7 is not within 8 to 65536" },
         { { .max_length = 64, .stride = 0, .windows = WK_WINDOWS_ADVANCE },
-          "windows that advance by 0 tokens never end" },
+          "windows that advance by 0 tokens never end: stride must be more" },
         { { .max_length = 64, .stride = 48 },
           "question \"56be4db0acb8001400a502f0\": its 14 tokens leave room for 47 of the text in 64, too few for "
           "windows with stride 48" },
         { { .max_length = 12, .stride = 1, .windows = WK_WINDOWS_ADVANCE },
           "question \"56be4db0acb8001400a502ec\": its 11 tokens leave room for 0 of the text in 12, too few for "
           "windows with stride 1" },
+        { { .max_length = 64, .stride = 48, .length_key = "seq_len", .stride_key = "doc_stride" },
+          "question \"56be4db0acb8001400a502f0\": its 14 tokens leave room for 47 of the text in 64, too few for "
+          "windows with doc_stride 48" },
     };
 
     (void)state;
@@ -152,6 +159,8 @@ static void test_options_that_cannot_work_are_refused(void **state)
         assert_int_equal(errs.items[0].code, HG_E_INPUT);
         assert_string_equal(errs.items[0].file, DEV);
         assert_string_equal(errs.items[0].text, cases[i].message);
+        if (cases[i].o.length_key && cases[i].o.stride_key)
+            assert_string_equal(errs.items[0].hint, "make seq_len larger or doc_stride smaller");
         hg_errs_done(&errs);
     }
 }

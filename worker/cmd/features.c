@@ -196,6 +196,8 @@ static int read_options(int argc, char **argv, struct wk_feature_options *o, str
     o->labels = (enum wk_labels)l;
     o->questions = (size_t)questions;
     o->skip_bad_answers = skip;
+    o->length_key = "--max-length";
+    o->stride_key = "--stride";
     return 0;
 }
 

@@ -185,6 +185,16 @@ static void label_by_tokens(const struct span *s, size_t text_at, struct wk_feat
 
 /* ---- Windows ---- */
 
+static const char *length_key(const struct wk_feature_options *o)
+{
+    return o->length_key ? o->length_key : "max_length";
+}
+
+static const char *stride_key(const struct wk_feature_options *o)
+{
+    return o->stride_key ? o->stride_key : "stride";
+}
+
 /* Tokens of the text that fit beside a question. */
 static uint32_t room_beside(const struct builder *b, uint32_t n_question)
 {
@@ -198,9 +208,11 @@ static int no_room(const struct builder *b, const struct wk_squad_question *q, u
 {
     hg_err_set(err, HG_E_INPUT,
                "question \"%.60s\": its %u tokens leave room for %u of the text in %u, too few "
-               "for windows with stride %u",
-               q->id, n_question, room, b->options->max_length, b->options->stride);
-    return hg_err_hint(err, "make max_length larger or stride smaller");
+               "for windows with %s %u",
+               q->id, n_question, room, b->options->max_length, stride_key(b->options),
+               b->options->stride);
+    return hg_err_hint(err, "make %s larger or %s smaller", length_key(b->options),
+                       stride_key(b->options));
 }
 
 /* How far the next window begins behind this one; -1 if it cannot. */
@@ -302,14 +314,16 @@ static int add_question(struct builder *b, const struct wk_squad_question *q, st
 static int check_options(const struct wk_feature_options *o, struct hg_err *err)
 {
     if (o->max_length < WK_FEATURE_LENGTH_MIN || o->max_length > WK_FEATURE_LENGTH_MAX)
-        return hg_err_set(err, HG_E_INPUT, "max_length %u is not within %d to %d", o->max_length,
-                          WK_FEATURE_LENGTH_MIN, WK_FEATURE_LENGTH_MAX);
+        return hg_err_set(err, HG_E_INPUT, "%s %u is not within %d to %d", length_key(o),
+                          o->max_length, WK_FEATURE_LENGTH_MIN, WK_FEATURE_LENGTH_MAX);
     if (o->windows == WK_WINDOWS_ADVANCE && o->stride == 0)
-        return hg_err_set(err, HG_E_INPUT, "windows that advance by 0 tokens never end");
+        return hg_err_set(err, HG_E_INPUT,
+                          "windows that advance by 0 tokens never end: %s must be more",
+                          stride_key(o));
     if (o->windows == WK_WINDOWS_OVERLAP && o->stride >= o->max_length - AROUND)
         return hg_err_set(err, HG_E_INPUT,
-                          "windows of %u tokens that overlap by %u never end: stride must be less",
-                          o->max_length - AROUND, o->stride);
+                          "windows of %u tokens that overlap by %u never end: %s must be less",
+                          o->max_length - AROUND, o->stride, stride_key(o));
     return 0;
 }
 

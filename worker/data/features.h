@@ -35,8 +35,9 @@ struct wk_feature_options {
     uint32_t stride;     /* tokens, see wk_windows */
     enum wk_windows windows;
     enum wk_labels labels;
-    size_t questions;      /* use only the first so many; 0: all */
-    bool skip_bad_answers; /* see struct wk_squad_options; wk_features_open only */
+    size_t questions;                    /* use only the first so many; 0: all */
+    bool skip_bad_answers;               /* see struct wk_squad_options; wk_features_open only */
+    const char *length_key, *stride_key; /* what the user calls the first two; NULL: as here */
 };
 #define WK_FEATURE_OPTIONS_INIT          \
     {                                    \

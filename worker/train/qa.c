@@ -165,7 +165,9 @@ static int open_features(const struct wk_config *c, const char *path, const char
     struct wk_feature_options o = { .max_length = (uint32_t)c->seq_len,
                                     .stride = (uint32_t)c->doc_stride,
                                     .questions = (size_t)questions,
-                                    .skip_bad_answers = c->skip_bad_answers };
+                                    .skip_bad_answers = c->skip_bad_answers,
+                                    .length_key = "seq_len",
+                                    .stride_key = "doc_stride" };
     struct watch watch = { path, hg_clock_mono_s() };
     struct wk_progress progress = { report, &watch };
     struct hg_errs errs = HG_ERRS_INIT;
