@@ -192,6 +192,11 @@ void hg_selector_free(struct hg_selector *s)
     free(s);
 }
 
+const char *hg_selector_key(const struct hg_selector *s, size_t i)
+{
+    return s && i < s->n ? s->items[i].key : NULL;
+}
+
 int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err)
 {
     for (size_t i = 0; s && i < s->n; i++)

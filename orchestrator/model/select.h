@@ -26,4 +26,8 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
  * with a suggestion): a slip of the pen would pick nothing, or everything. */
 int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err);
 
+/* The i-th key that a selector names, as often as it names it; NULL behind the last, and of a jq
+ * expression or a NULL selector. Lent by s. "id" is one, though no cell has it as a member. */
+const char *hg_selector_key(const struct hg_selector *s, size_t i);
+
 #endif

@@ -186,19 +186,23 @@ static int settle_rehearsals(struct hg_report *r)
 
 /* ---- Where ---- */
 
-static int mark_shown(struct hg_build *b)
+/* Does some cell have each key that the selector names? */
+static int check_keys(struct hg_build *b, const struct hg_selector *selector)
 {
-    const char *where = b->options->where;
-    struct hg_selector *selector = NULL;
-    struct hg_err err = HG_ERR_INIT;
-    size_t shown = 0;
+    const char *key;
 
-    for (size_t s = 0; s < b->r->n_sets && !where; s++)
-        where = b->r->sets[s].where;
-    if (where && !(selector = hg_selector_parse(where, &err))) {
-        hg_err_wrap(&err, "where");
-        return hg_errs_add(b->errs, &err);
-    }
+    for (size_t i = 0; (key = hg_selector_key(selector, i)); i++)
+        if (strcmp(key, "id") != 0 && hg_build_key(b, "where", key, NULL, NULL) == HG_MAP_NONE)
+            return -1;
+    return 0;
+}
+
+/* Mark the entries that fit; how many in `shown`. */
+static int mark_fitting(struct hg_build *b, const struct hg_selector *selector, size_t *shown)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    *shown = 0;
     for (size_t i = 0; i < b->r->n_entries; i++) {
         struct hg_report_entry *e = &b->r->entries[i];
         int match = hg_selector_match(selector, e->result->id, e->result->cell, &err);
@@ -206,15 +210,38 @@ static int mark_shown(struct hg_build *b)
         if (match < 0)
             break;
         e->shown = match == 1;
-        shown += e->shown;
+        *shown += e->shown;
     }
-    hg_selector_free(selector);
-    if (hg_errs_add(b->errs, &err) < 0)
-        return -1;
+    return hg_errs_add(b->errs, &err);
+}
+
+/* The keys of a set's own `where` were looked at when its matrix was read: a run may have no cell
+ * with one of them yet. They are blamed only where nothing fits. */
+static int mark_shown(struct hg_build *b)
+{
+    const char *where = b->options->where;
+    struct hg_selector *selector = NULL;
+    struct hg_err err = HG_ERR_INIT;
+    size_t shown;
+    int rc = -1;
+
+    for (size_t s = 0; s < b->r->n_sets && !where; s++)
+        where = b->r->sets[s].where;
+    if (where && !(selector = hg_selector_parse(where, &err))) {
+        hg_err_wrap(&err, "where");
+        return hg_errs_add(b->errs, &err);
+    }
+    if (b->options->where && check_keys(b, selector) < 0)
+        goto out;
+    if (mark_fitting(b, selector, &shown) < 0 || (shown == 0 && check_keys(b, selector) < 0))
+        goto out;
     if (shown == 0)
-        return hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
-                          where ? where : "");
-    return 0;
+        hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
+                   where ? where : "");
+    rc = shown ? 0 : -1;
+out:
+    hg_selector_free(selector);
+    return rc;
 }
 
 /* ---- Metric ---- */

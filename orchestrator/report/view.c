@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/view.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -391,6 +393,20 @@ static hg_mustache_escape_fn *find_escape(const char *path, const char *format, 
     return NULL;
 }
 
+static int read_template(const char *path, struct hg_buf *text, struct hg_err *err)
+{
+    char here[PATH_MAX] = "";
+    bool missing;
+
+    if (hg_fs_read(path, HG_MUSTACHE_FILE_MAX, text, err) == 0)
+        return 0;
+    missing = access(path, F_OK) != 0;
+    hg_err_wrap(err, "--template");
+    if (missing && path[0] != '/' && getcwd(here, sizeof here))
+        return hg_err_hint(err, "looked for in %s and nowhere else: --template takes a path", here);
+    return missing ? hg_err_hint(err, "--template takes the path of a file") : -1;
+}
+
 int hg_view_render(const struct hg_report *r, const struct hg_page *page, const char *path,
                    const char *format, struct hg_buf *out, struct hg_errs *errs)
 {
@@ -398,12 +414,12 @@ int hg_view_render(const struct hg_report *r, const struct hg_page *page, const 
     struct hg_buf text = HG_BUF_INIT;
     struct hg_mustache *m = NULL;
     json_t *shape = hg_view_shape(), *view = NULL;
-    hg_mustache_escape_fn *escape = find_escape(path, format, &err);
+    hg_mustache_escape_fn *escape = NULL;
     int rc = -1;
 
     if (!shape)
         hg_err_oom(&err);
-    else if (escape && hg_fs_read(path, HG_MUSTACHE_FILE_MAX, &text, &err) == 0)
+    else if (read_template(path, &text, &err) == 0 && (escape = find_escape(path, format, &err)))
         m = hg_mustache_parse(path, hg_buf_str(&text), text.len, shape, errs);
     if (m && !(view = hg_view(r, page)))
         hg_err_oom(&err);

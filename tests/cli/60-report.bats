@@ -289,6 +289,10 @@ EOT
 3|--columns strategie|did you mean "strategy"?
 3|--metric trian_s|did you mean "train_s"?
 3|--where nodes=7|no cell matches "nodes=7"
+3|--where strateg=ddp|where: no cell has "strateg"
+3|--where nodes=1,strateg!=ddp|did you mean "strategy"?
+3|--where !strateg|did you mean "strategy"?
+3|--where id=x|no cell matches "id=x"
 3|--baseline nodez=1|--baseline: no cell has "nodez"
 2|--baseline nodes|--baseline: "nodes" is not KEY=VALUE
 3|--baseline {"nodes":}|--baseline:1:10: error

@@ -70,6 +70,12 @@ EOT
     [[ "$stderr" == *"does not follow from its ending"* ]]
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template none.txt
     [ "$status" -eq 3 ]
+    diff -u - <(printf '%s\n' "$stderr") <<END
+hpcgrid: error: --template: cannot read none.txt: No such file or directory
+  looked for in $(pwd -P) and nowhere else: --template takes a path
+END
+    run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template none # its ending is no matter yet
+    [[ "$stderr" == *"cannot read none: No such file"* ]]
     head -c 1100000 /dev/zero | tr '\0' x >big.txt
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template big.txt
     [ "$status" -eq 3 ]
