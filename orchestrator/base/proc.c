@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,32 @@
 #include "base/clock.h"
 
 #define CAPTURE_MAX ((size_t)16 << 20)
+#define CPUS_MAX (1 << 20) /* more than any kernel counts */
 
 struct stream {
     int child; /* what the child gets as its descriptor */
     int ours;  /* our end of a pipe, or -1 */
     bool close_child;
 };
+
+/* The kernel refuses a set that is smaller than its own. */
+long hg_proc_cpus(void)
+{
+    for (size_t cpus = 1024; cpus <= CPUS_MAX; cpus *= 2) {
+        cpu_set_t *set = CPU_ALLOC(cpus);
+        size_t size = CPU_ALLOC_SIZE(cpus);
+        int rc = set ? sched_getaffinity(0, size, set) : -1;
+        int n = rc == 0 ? CPU_COUNT_S(size, set) : 0;
+        bool small = set && rc < 0 && errno == EINVAL;
+
+        CPU_FREE(set);
+        if (n > 0)
+            return n;
+        if (!small)
+            break;
+    }
+    return sysconf(_SC_NPROCESSORS_ONLN) > 0 ? sysconf(_SC_NPROCESSORS_ONLN) : 1;
+}
 
 static int open_stream(int want, bool child_reads, int standard, struct stream *s)
 {

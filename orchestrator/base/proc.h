@@ -30,6 +30,10 @@ struct hg_proc {
     int in, out, err; /* our ends of the pipes asked for, else -1; close them yourself */
 };
 
+/* CPUs that this process may run on, at least 1: those that are switched on, less what a cpuset or
+ * taskset keeps from it. */
+long hg_proc_cpus(void);
+
 /* Start a child. A program that cannot be executed is an error here (NOTFOUND if absent), not an
  * exit code. */
 int hg_proc_start(const struct hg_proc_spec *spec, struct hg_proc *proc, struct hg_err *err);

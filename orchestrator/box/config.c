@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/proc.h"
 #include "base/text.h"
 #include "box/internal.h"
 
@@ -214,7 +215,7 @@ static int set_places(struct settings *s, const char *dir, const struct hg_box_p
         { "SlurmdLogFile", hg_str_printf("%s/log/slurmd-%%n.log", dir) },
         { "JobCompType", strdup("jobcomp/filetxt") },
         { "JobCompLoc", hg_str_printf("%s/log/jobs.log", dir) },
-        { "Licenses", hg_str_printf("core:%ld", sysconf(_SC_NPROCESSORS_ONLN)) },
+        { "Licenses", hg_str_printf("core:%ld", hg_proc_cpus()) },
     };
     int rc = 0;
 

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,13 +75,6 @@ static bool first_line(const char *const *argv, char *out, size_t size)
 
 /* ---- this machine ---- */
 
-static int usable_cores(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 static void look_at_machine(struct findings *f)
 {
     struct finding *item = add(f, "machine", "ok");
@@ -92,8 +84,8 @@ static void look_at_machine(struct findings *f)
     uname(&u);
     hg_text_size_format((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
                         memory);
-    SAY(item->found, "%.60s %.60s %.20s, %d cores, %s", u.sysname, u.release, u.machine,
-        usable_cores(), memory);
+    SAY(item->found, "%.60s %.60s %.20s, %ld cores, %s", u.sysname, u.release, u.machine,
+        hg_proc_cpus(), memory);
     item = add(f, "hpcgrid", "ok");
     SAY(item->found, "%s", HPCGRID_VERSION);
 }

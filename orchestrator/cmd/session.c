@@ -268,6 +268,8 @@ static int begin(struct hg_session *s, const struct hg_session_wish *wish,
     s->running = m->running;
     s->retry = m->retry;
     s->max_queued = m->site->max_queued;
+    if (wish->box)
+        unsetenv("SLURM_CONF"); /* a plan looks there for what a box has; this one is yet to come */
     if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0 ||
         (!wish->skip_data && hg_preflight_data(m, select, errs) < 0))
         return -1;

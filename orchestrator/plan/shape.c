@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <strings.h>
 
 #include "base/json.h"
+#include "base/proc.h"
 #include "base/text.h"
 #include "model/cell.h"
 
@@ -279,21 +280,59 @@ static void set_gres(json_t *job, const struct hg_shape *s)
     set_text(job, "gres", text);
 }
 
+/* The number behind "core:" in "Licenses=core:8,gold:1", a line of slurm.conf; 0 if it has none. */
+static long long find_licenses(const char *line, const char *name, size_t n)
+{
+    static const char key[] = "Licenses=";
+
+    if (strncasecmp(line, key, strlen(key)) != 0)
+        return 0;
+    line += strlen(key);
+    while (strncmp(line, name, n) != 0) {
+        line += strcspn(line, ", \t\n");
+        if (*line++ != ',')
+            return 0;
+    }
+    return strtoll(line + n, NULL, 10);
+}
+
+/* How many of a licence ("core:") the box has that is in use; it may have been started with other
+ * CPUs than are ours. Without one: the CPUs that a box of ours would have. */
+static long long licenses_there(const char *name, size_t n)
+{
+    const char *conf = getenv("SLURM_CONF");
+    FILE *f = conf ? fopen(conf, "re") : NULL;
+    long long there = 0;
+    char *line = NULL;
+    size_t cap = 0;
+
+    while (f && !there && getline(&line, &cap, f) > 0)
+        there = find_licenses(line, name, n);
+    free(line);
+    if (f)
+        fclose(f);
+    return there > 0 ? there : hg_proc_cpus();
+}
+
 /* "core:%": as many as the job computes on, at most those that are there. So cells of several
  * arrays do not share this machine's cores. */
 static void set_licenses(json_t *job, const struct hg_shape *s, const char *pattern)
 {
-    long long cores = sysconf(_SC_NPROCESSORS_ONLN);
     long long wanted = s->nodes * s->tasks_per_node * s->cpus_per_task;
     const char *mark = pattern ? strchr(pattern, '%') : NULL;
+    const char *name = pattern;
+    long long there;
     char text[256];
 
     if (!mark) {
         set_text(job, "licenses", pattern);
         return;
     }
+    for (const char *p = pattern; p < mark; p++)
+        name = *p == ',' ? p + 1 : name;
+    there = licenses_there(name, (size_t)(mark - name));
     snprintf(text, sizeof text, "%.*s%lld%s", (int)(mark - pattern), pattern,
-             wanted < cores ? wanted : cores, mark + 1);
+             wanted < there ? wanted : there, mark + 1);
     set_text(job, "licenses", text);
 }
 

@@ -297,6 +297,8 @@ static int write_env(const struct node *n, const struct hg_template_vars *vars, 
     json_object_set_new(root, "tasks_per_node", json_integer(n->tasks_per_node));
     json_object_set_new(root, "direct", json_boolean(n->direct));
     json_object_set_new(root, "gpu", json_boolean(n->outcome.gpu));
+    if (n->virtual_nodes) /* elsewhere ranks are bound, and each host has its own number */
+        json_object_set_new(root, "cores", json_integer(hg_proc_cpus()));
     json_object_set(root, "env", env);
     rc = write_json(n, "env.json", root, err);
 out:

@@ -216,6 +216,7 @@ static void describe(struct rank *r)
     struct utsname u;
     bool wants_gpu = json_is_true(json_object_get(r->env, "gpu"));
     bool has_gpu = wants_gpu && hg_where_gpu(gpu, sizeof gpu);
+    const json_t *cores = json_object_get(r->env, "cores"); /* of a box */
 
     uname(&u);
     hg_where_cpu(cpu, sizeof cpu);
@@ -223,7 +224,8 @@ static void describe(struct rank *r)
     json_object_set_new(r->out, "local_rank", json_integer(r->local));
     json_object_set_new(r->out, "host", json_string(u.nodename));
     json_object_set_new(r->out, "cpu", json_string(cpu));
-    json_object_set_new(r->out, "cores", json_integer(hg_where_cores()));
+    json_object_set_new(r->out, "cores",
+                        json_integer(cores ? json_integer_value(cores) : hg_where_cores()));
     json_object_set_new(r->out, "device", json_string(has_gpu ? gpu : cpu));
     json_object_set_new(r->out, "device_kind", json_string(has_gpu ? "gpu" : "cpu"));
 }

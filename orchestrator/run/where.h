@@ -13,7 +13,8 @@
  * tell. */
 void hg_where_cpu(char *out, size_t size);
 
-/* Processors of this machine that are switched on: what its ranks share. */
+/* Processors of this machine that are switched on: what its ranks share, unless it is a box (see
+ * hg_proc_cpus()), which may have been started with fewer. */
 long hg_where_cores(void);
 
 /* Model of the first GPU that the kernel knows. False if there is none. */

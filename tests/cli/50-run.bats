@@ -233,3 +233,21 @@ END
     run --separate-stderr "$hpcgrid" submit w.json --no-data-check
     [ "$status" = 0 ]
 }
+
+# licenses CPUS: what a cell of these CPUs asks for at the site box
+licenses() {
+    jq ".site = \"box\" | .axes = {hardware: \"cpu\", cpus_per_task: $1}" m.json >box.json
+    rm -rf x
+    "${@:2}" "$hpcgrid" plan box.json --out x >/dev/null
+    sed -n 's/^#SBATCH --licenses=//p' x/batches/1.sh
+}
+
+@test "a cell asks for as many cores as the box has that it goes to, else as many as it may use" {
+    printf '%s\n' '# Licenses=core:9' 'ClusterName=box' 'Licenses=hardcore:7,core:3 # ours' >slurm.conf
+    [ "$(SLURM_CONF=slurm.conf licenses 2)" = core:2 ]
+    [ "$(SLURM_CONF=slurm.conf licenses 64)" = core:3 ]
+    cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    [ "$(licenses 64 taskset -c "$cpu")" = core:1 ]
+    printf '%s\n' 'Licenses=gold:1' >slurm.conf
+    [ "$(SLURM_CONF=slurm.conf licenses 64 taskset -c "$cpu")" = core:1 ]
+}

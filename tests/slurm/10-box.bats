@@ -120,11 +120,23 @@ cpu-2"* ]]
     [[ "$output" == *"export SLURM_CONF=$SLURM_CONF"* ]]
 }
 
-@test "two boxes run side by side and do not see each other" {
+# oversubscribed: two ranks of a cell planned here, with all CPUs, in the box that has but one
+oversubscribed() {
+    echo '{"hpcgrid": 1, "name": "x", "site": "box", "workload": {"command": ["true"]}, "axes": {"hardware": "t4", "tasks_per_node": 2}}' >m.json
+    "$HPCGRID" plan m.json --out x
+    grep -q '^#SBATCH --licenses=core:1$' x/batches/1.sh
+    sbatch x/batches/1.sh
+    box_wait 90 eval '[ -e x/cells/*/0.0/result.json ]'
+    [ "$(jq -c '[.status, .oversubscribed, .ranks[].cores]' x/cells/*/0.0/result.json)" = '["ok",true,1,1]' ]
+}
+
+@test "two boxes run side by side and do not see each other, one on a single CPU" {
     up --nodes cpu:1x0
     first=$SLURM_CONF
-    eval "$("$HPCGRID" box up --name "$OTHER" --nodes t4:1x1)"
+    cpu=$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')
+    eval "$(taskset -c "$cpu" "$HPCGRID" box up --name "$OTHER" --nodes t4:1x1)"
     [ "$SLURM_CONF" != "$first" ]
+    oversubscribed
     [ "$(sinfo -h -N -p box -o %N)" = t4-1 ]
     [ "$(SLURM_CONF=$first sinfo -h -N -p box -o %N)" = cpu-1 ]
     run "$HPCGRID" box list

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include <math.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -374,6 +375,22 @@ static void test_options_mix_with_operands(void **state)
     assert_string_equal(err.hint, "did you mean --count?");
 }
 
+static void test_cpus_are_those_this_process_may_use(void **state)
+{
+    const int here = sched_getcpu();
+    cpu_set_t all, one;
+
+    (void)state;
+    if (sched_getaffinity(0, sizeof all, &all) < 0)
+        skip(); /* more CPUs than a cpu_set_t holds */
+    assert_int_equal(hg_proc_cpus(), CPU_COUNT(&all));
+    CPU_ZERO(&one);
+    CPU_SET(here, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    assert_int_equal(hg_proc_cpus(), 1);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+}
+
 static void test_a_program_that_does_not_end_is_killed(void **state)
 {
     static const char *const sleeper[] = { "sleep", "60", NULL };
@@ -423,6 +440,7 @@ int main(void)
         cmocka_unit_test(test_field_tables_report_every_problem),
         cmocka_unit_test(test_replace_leaves_no_temporary_file),
         cmocka_unit_test(test_options_mix_with_operands),
+        cmocka_unit_test(test_cpus_are_those_this_process_may_use),
         cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
         cmocka_unit_test(test_crc32c_has_its_check_value),
     };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/proc.h"
 #include "train/config.h"
 
 void wk_cmd_print_errors(struct hg_errs *errs, int rank, int world)
@@ -31,13 +31,6 @@ void wk_cmd_print_errors(struct hg_errs *errs, int rank, int world)
     hg_buf_done(&out);
 }
 
-static int usable_cpus(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-}
-
 int wk_cmd_threads(const struct wk_config *c, int world)
 {
     const char *text = getenv("OMP_NUM_THREADS");
@@ -47,5 +40,5 @@ int wk_cmd_threads(const struct wk_config *c, int world)
         return (int)n;
     if (c && c->cpus_per_task)
         return (int)c->cpus_per_task;
-    return world == 1 ? usable_cpus() : 1;
+    return world == 1 ? (int)hg_proc_cpus() : 1;
 }
