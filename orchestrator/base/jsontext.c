@@ -34,7 +34,7 @@ static bool read_string(struct reader *r)
     const char *start = r->at++;
 
     while (r->at < r->end && *r->at != '"')
-        r->at += *r->at == '\\' ? 2 : 1;
+        r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
     if (r->at >= r->end)
         return false;
     r->at++;
