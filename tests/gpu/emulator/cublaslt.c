@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backends/half.h"
+#include "gelu.h"
 #include "gpu/emulator/runtime.h"
 
 #define ALGORITHMS 3
@@ -257,21 +258,6 @@ static double dot(const float *x, const float *y, size_t n)
     for (size_t i = 0; i < n; i++)
         sum += (double)x[i] * (double)y[i];
     return sum;
-}
-
-#define GELU_A 0.79788456080286535588
-#define GELU_B 0.044715
-
-static double gelu(double x)
-{
-    return 0.5 * x * (1 + tanh(GELU_A * (x + GELU_B * x * x * x)));
-}
-
-static double gelu_slope(double x)
-{
-    double u = tanh(GELU_A * (x + GELU_B * x * x * x));
-
-    return 0.5 * (1 + u) + 0.5 * x * (1 - u * u) * GELU_A * (1 + 3 * GELU_B * x * x);
 }
 
 static cudaDataType_t bias_type(const struct job *j)

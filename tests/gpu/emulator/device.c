@@ -10,6 +10,7 @@
 #include "backends/cuda/device.h"
 #include "backends/cuda/gemm.h"
 #include "backends/half.h"
+#include "gelu.h"
 
 extern const struct wk_backend wk_backend_cuda;
 
@@ -208,21 +209,6 @@ static void set(enum wk_cuda_type t, void *data, size_t i, double x)
         ((float *)data)[i] = (float)x;
     else
         ((uint16_t *)data)[i] = (t == WK_CUDA_BF16 ? wk_bf16_encode : wk_f16_encode)((float)x);
-}
-
-#define GELU_A 0.79788456080286535588
-#define GELU_B 0.044715
-
-static double gelu(double x)
-{
-    return 0.5 * x * (1 + tanh(GELU_A * (x + GELU_B * x * x * x)));
-}
-
-static double gelu_slope(double x)
-{
-    double u = tanh(GELU_A * (x + GELU_B * x * x * x));
-
-    return 0.5 * (1 + u) + 0.5 * x * (1 - u * u) * GELU_A * (1 + 3 * GELU_B * x * x);
 }
 
 static void forward(const struct wk_product *p)
