@@ -2,10 +2,8 @@
 /* Which collectives have computing beside them, and which cannot: counted in layers' passes between the moment that the rank started
  * one and the moment that it came for the result, so that it does not depend on how busy the machine is. How long they then take is
  * bench/strategies. */
+#include "cells.h"
 #include "team.h"
-
-#include "base/fs.h"
-#include "train/train.h"
 
 enum { WORLD = 2, LAYERS = 4, STEPS = 4 };
 enum {
@@ -67,13 +65,10 @@ static int work(struct wk_comm *comm, void *context, struct hg_err *err)
     return rc;
 }
 
-static char path[] = "/tmp/hpcgrid-test-XXXXXX";
-
 static void test_what_can_be_hidden_has_work_beside_it(void **state)
 {
     (void)state;
     for (size_t i = 0; i < N_OF(hows); i++) {
-        struct hg_errs errs = HG_ERRS_INIT;
         struct run run = { 0 };
         char text[600];
         int gathers, reductions;
@@ -84,9 +79,7 @@ static void test_what_can_be_hidden_has_work_beside_it(void **state)
             " \"positions\": 32, \"dataset\": \"synthetic\", \"seq_len\": 24, \"batch_size\": 2, \"samples\": %d, \"steps\": %d,"
             " \"eval\": false, \"strategy\": \"%s\"%s}",
             LAYERS, 2 * WORLD * STEPS, STEPS, hows[i].strategy, hows[i].options);
-        assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
-        if (wk_config_load(path, &run.config, &errs) < 0)
-            fail_msg("%s", errs.items[0].text);
+        cell_load(&run.config, text);
         team_run(WORLD, work, &run);
         gathers = run.alone[WK_COLL_ALL_GATHER];
         reductions = run.alone[WK_COLL_ALL_REDUCE] + run.alone[WK_COLL_REDUCE_SCATTER];
@@ -102,18 +95,6 @@ static void test_what_can_be_hidden_has_work_beside_it(void **state)
     }
 }
 
-static int make_file(void **state)
-{
-    (void)state;
-    return mkstemp(path) < 0 ? -1 : 0;
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return remove(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,5 +102,5 @@ int main(void)
     };
 
     setenv("HPCGRID_LOG", "warn", 1);
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, cell_make_file, cell_remove_file);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checkpoints in parts: written by 1 to 4 ranks, which are threads of this process, and gone on from by 1 to 4, in other strategies too;
  * killed while they are written; damaged in every way. */
+#include "cells.h"
 #include "team.h"
 
 #include <dirent.h>
@@ -9,9 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "train/checkpoint.h"
-#include "train/train.h"
 
 enum { STEPS = 6, HALF = 3, BATCH = 12 /* of all ranks */, RANKS_MAX = 4 };
 
@@ -156,14 +155,7 @@ static void run_halves(struct training *t, int n, const struct how *first, int m
 
 static double apart(const struct training *a, const struct training *b)
 {
-    double worst = 0;
-
-    for (int i = 0; i < STEPS; i++) {
-        double x = a->results[0].step_loss.items[i], y = b->results[0].step_loss.items[i];
-
-        worst = fmax(worst, fabs(x - y) / y);
-    }
-    return worst;
+    return losses_apart(&a->results[0], &b->results[0]);
 }
 
 /* Parts hold the same bits as a whole file does; on the same ranks it goes on as if nothing had been. */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every strategy against single on the same samples, against each other, and against what its definition says it sends and stores:
  * on 1, 2, 3, 4 and 8 ranks, which are threads of this process. */
+#include "cells.h"
 #include "team.h"
 
-#include "base/fs.h"
 #include "train/checkpoint.h"
-#include "train/train.h"
 
 enum { STEPS = 20, BATCH = 24 /* of all ranks: every number of ranks divides it */ };
 
@@ -44,8 +43,6 @@ static const char rnn[] =
 
 /* ---- One training ---- */
 
-static char path[] = "/tmp/hpcgrid-test-XXXXXX";
-
 struct training {
     struct wk_config config;
     struct wk_result results[8];
@@ -79,7 +76,6 @@ static int train_three_steps(struct wk_comm *comm, void *context, struct hg_err 
 static void configure(struct training *t, int world, const char *what, const char *strategy,
                       const char *options, int accumulate)
 {
-    struct hg_errs errs = HG_ERRS_INIT;
     int batch = accumulate > 1 ? 2 * BATCH : BATCH;
     char text[800];
 
@@ -88,9 +84,7 @@ static void configure(struct training *t, int world, const char *what, const cha
         text, sizeof text,
         "{%s, \"strategy\": \"%s\", \"batch_size\": %d, \"accumulate\": %d, \"samples\": %d, \"steps\": %d%s}",
         what, strategy, batch / world / accumulate, accumulate, STEPS * batch, STEPS, options);
-    assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
-    if (wk_config_load(path, &t->config, &errs) < 0)
-        fail_msg("%s", errs.items[0].text);
+    cell_load(&t->config, text);
 }
 
 static void run(struct training *t, int world, const char *what, const char *strategy,
@@ -108,17 +102,9 @@ static void done(struct training *t)
     wk_config_done(&t->config);
 }
 
-/* Largest relative difference of two trainings' losses. */
 static double apart(const struct training *a, const struct training *b)
 {
-    double worst = 0;
-
-    for (int i = 0; i < STEPS; i++) {
-        double x = a->results[0].step_loss.items[i], y = b->results[0].step_loss.items[i];
-
-        worst = fmax(worst, fabs(x - y) / y);
-    }
-    return worst;
+    return losses_apart(&a->results[0], &b->results[0]);
 }
 
 /* What every rank sent and stored is what the definition says, to the byte. */
@@ -319,7 +305,7 @@ static void test_checkpoints_load_on_other_ranks_in_other_strategies(void **stat
     char file[64], options[300];
 
     (void)state;
-    snprintf(file, sizeof file, "%s.safetensors", path);
+    snprintf(file, sizeof file, "%s.safetensors", cell_path);
     remove(file);
     run(&whole, 1, bert, "single", ", \"schedule\": \"constant\"", 1);
     for (size_t i = 0; i < N_OF(stages); i++) {
@@ -338,18 +324,6 @@ static void test_checkpoints_load_on_other_ranks_in_other_strategies(void **stat
     done(&whole);
 }
 
-static int make_file(void **state)
-{
-    (void)state;
-    return mkstemp(path) < 0 ? -1 : 0;
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return remove(path);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,5 +338,5 @@ int main(void)
     };
 
     setenv("HPCGRID_LOG", "warn", 1);
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, cell_make_file, cell_remove_file);
 }

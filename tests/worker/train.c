@@ -1,32 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The training loop from inside. */
-#include "worker.h"
-
-#include "base/fs.h"
-#include "train/train.h"
-
-static char path[] = "/tmp/hpcgrid-test-XXXXXX";
-
-static void load(struct wk_config *c, const char *text)
-{
-    struct hg_errs errs = HG_ERRS_INIT;
-
-    assert_int_equal(hg_fs_replace(path, text, strlen(text), 0600, NULL), 0);
-    if (wk_config_load(path, c, &errs) < 0)
-        fail_msg("%s", errs.items[0].text);
-}
-
-static int make_file(void **state)
-{
-    (void)state;
-    return mkstemp(path) < 0 ? -1 : 0;
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return remove(path);
-}
+#include "cells.h"
 
 static void test_a_loss_that_is_no_number_is_null_and_diverged(void **state)
 {
@@ -38,7 +12,7 @@ static void test_a_loss_that_is_no_number_is_null_and_diverged(void **state)
     json_t *o;
 
     (void)state;
-    load(&config, "{\"samples\": 128, \"epochs\": 2, \"eval\": false}");
+    cell_load(&config, "{\"samples\": 128, \"epochs\": 2, \"eval\": false}");
     assert_int_equal(wk_train_open(&t, &config, comm, 1, &result, &err), 0);
     ((wk_real *)t.strategy->params[0].value.data)[0] = (wk_real)NAN;
     assert_int_equal(wk_train_run(&t, &err), 0);
@@ -78,7 +52,7 @@ static void test_the_rate_falls_by_gamma_each_epoch(void **state)
             text, sizeof text,
             "{\"samples\": 64, \"epochs\": 3, \"eval\": false, \"dropout\": false, \"lr\": 1, \"gamma\": %s}",
             cases[i].gamma);
-        load(&config, text);
+        cell_load(&config, text);
         assert_int_equal(wk_train_open(&t, &config, comm, 1, &result, &err), 0);
         assert_int_equal(wk_train_run(&t, &err), 0);
         first = result.epoch_loss.items[1];
@@ -143,5 +117,5 @@ int main(void)
         cmocka_unit_test(test_the_rate_falls_by_gamma_each_epoch),
     };
 
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, cell_make_file, cell_remove_file);
 }
