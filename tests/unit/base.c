@@ -158,25 +158,31 @@ static void test_any_bytes_become_a_json_string(void **state)
     }
 }
 
+static void assert_is_cut(const struct hg_err *err)
+{
+    json_t *value = json_string(err->text); /* NULL if it is no UTF-8 */
+
+    assert_non_null(value);
+    assert_string_equal(err->text + strlen(err->text) - 3, "...");
+    json_decref(value);
+}
+
 static void test_long_messages_are_cut_between_characters(void **state)
 {
-    struct hg_err err = HG_ERR_INIT;
     char text[2048];
     size_t n = 0;
 
     (void)state;
     while (n < sizeof text - 4)
         n += (size_t)sprintf(text + n, "\xe2\x82\xac");
-    for (size_t shift = 0; shift < 3; shift++) {
-        json_t *value;
+    for (int shift = 0; shift < 3; shift++) {
+        struct hg_err set = HG_ERR_INIT, wrapped = HG_ERR_INIT;
 
-        err = (struct hg_err)HG_ERR_INIT;
-        hg_err_set(&err, HG_E_INPUT, "%.1000s", text);
-        hg_err_wrap(&err, "%.*s%.60s", (int)shift, "ab", text);
-        value = json_string(err.text); /* NULL if it is no UTF-8 */
-        assert_non_null(value);
-        assert_string_equal(err.text + strlen(err.text) - 3, "...");
-        json_decref(value);
+        hg_err_set(&set, HG_E_INPUT, "%.*s%s", shift, "ab", text);
+        assert_is_cut(&set);
+        hg_err_set(&wrapped, HG_E_INPUT, "%.1000s", text);
+        hg_err_wrap(&wrapped, "%.*s%.60s", shift, "ab", text);
+        assert_is_cut(&wrapped);
     }
 }
 
