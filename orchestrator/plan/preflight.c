@@ -132,7 +132,7 @@ static bool was_seen(const struct preflight *p, const char *combination)
     return false;
 }
 
-static bool names(const struct words *env, const char *variable)
+static bool has_variable(const struct words *env, const char *variable)
 {
     for (size_t i = 0; i + 1 < env->n; i++) /* the last is NULL */
         if (strncmp(env->items[i], variable, strlen(variable)) == 0)
@@ -155,7 +155,7 @@ static void add_problem(struct preflight *p, const struct hg_cell *cell, const c
     hg_err_set(err, HG_E_INPUT, "cell %s: %.*s", cell->id, (int)strcspn(said, "\n"),
                *said ? said : ended);
     hg_err_hint(err, "%s--no-data-check, if only the nodes see the data",
-                getenv("HPCGRID_DATA") && !names(&p->env, "HPCGRID_DATA=")
+                getenv("HPCGRID_DATA") && !has_variable(&p->env, "HPCGRID_DATA=")
                     ? "HPCGRID_DATA of this shell does not reach jobs: put it into \"env\" of the "
                       "workload or of the site; or "
                     : "");

@@ -11,7 +11,6 @@
 #include "backends/cuda/device.h"
 #include "backends/cuda/library.h"
 #include "base/clock.h"
-#include "base/clock.h"
 
 /* ---- The library ---- */
 
