@@ -155,8 +155,8 @@ static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, 
     }
     if (hg_proc_start(&spec, proc, err) < 0)
         return -1;
-    if (told) /* when the program was not there yet to hear it */
-        kill(proc->pid, SIGTERM);
+    if (told) /* when the program was not there yet to hear it; by now it may have children */
+        kill(getpgrp() == own_pid ? 0 : proc->pid, SIGTERM);
     return 0;
 }
 

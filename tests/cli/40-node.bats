@@ -377,12 +377,13 @@ need_strace() {
 
 @test "told to end while it claims, prepares or starts, exec leaves a result that says so" {
     need_strace
-    plan "$(sh_workload 'echo began; sleep 1000')"
+    plan "$(sh_workload 'echo began; sleep 1000 & echo $! >$HPCGRID_ATTEMPT/child; wait')"
     for call in link rename,renameat,renameat2 '?clone,?clone3,?fork,?vfork'; do
         rm -rf "$run_dir/cells"
-        run at "$call" "$hpcgrid" exec --run "$run_dir" --batch 1
+        run at "$call" "$hpcgrid" exec --run "$run_dir" --batch 1 3>&-
         echo "$call: $status $output"
         [ "$status" -ne 124 ]
+        [ ! -e "$run_dir/cells/c-0/0.0/child" ] || await gone "$(cat "$run_dir/cells/c-0/0.0/child")"
         [ "$(result status)" = '"cancelled"' ]
         grep -q '"message": "the job was told to end"' "$run_dir/cells/c-0/0.0/result.json"
         [ "${call::1}" = '?' ] || [ ! -e "$run_dir/cells/c-0/0.0/out.log" ]
@@ -399,6 +400,17 @@ need_strace() {
         [ "$status" -eq 143 ]
     done
     [ "$(member "$run_dir/cells/c-0/0.0/ranks/0.json" signal)" = 15 ]
+}
+
+@test "a program that is told late, for it was not there, is told with its children" {
+    need_strace
+    plan "$(sh_workload 'true')"
+    node
+    run at '?clone,?clone3,?fork,?vfork,kill' -e inject=kill:delay_enter=300000 setsid "$hpcgrid" exec --rank \
+        --attempt "$run_dir/cells/c-0/0.0" -- sh -c "sleep 100 >/dev/null 2>&1 & echo \$! >$BATS_TEST_TMPDIR/child; wait" 3>&-
+    [ "$status" -eq 143 ]
+    grep -q DELAYED "$BATS_TEST_TMPDIR/trace"
+    await gone "$(cat "$BATS_TEST_TMPDIR/child")"
 }
 
 @test "ranks that are dead of TERM before exec is told are cancelled, not failed" {
