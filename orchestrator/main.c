@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -13,6 +14,7 @@
 #include "cmd/cmd.h"
 
 #define COMMANDS_MAX 64
+#define FILES_MIN 64
 
 static void print_overview(FILE *to)
 {
@@ -57,6 +59,29 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
+/* Slurm's library, a box and programs that are started keep some dozens open at a time. What cannot be
+ * opened for want of them would look absent, or leave a daemon that answers nobody. */
+static int need_files(struct hg_errs *errs)
+{
+    struct rlimit files;
+    struct hg_err *err;
+    rlim_t had;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES_MIN)
+        return 0;
+    had = files.rlim_cur;
+    files.rlim_cur = FILES_MIN;
+    if (files.rlim_max >= FILES_MIN && setrlimit(RLIMIT_NOFILE, &files) == 0)
+        return 0;
+    err = hg_errs_next(errs);
+    hg_err_set(err, HG_E_ENV, "ulimit -n allows %llu open files, hpcgrid wants %d",
+               (unsigned long long)had, FILES_MIN);
+    return hg_err_hint(err,
+                       "start it from a shell with `ulimit -n 1024`, or ask who set the hard "
+                       "limit of %llu to raise it",
+                       (unsigned long long)files.rlim_max);
+}
+
 static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct hg_errs *errs)
 {
     if (!cmd->raw) {
@@ -78,6 +103,9 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
         if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
             return wrong_arity(cmd, argc, errs);
     }
+    /* what runs in a job says in its result what it could not open */
+    if (!cmd->hidden && need_files(errs) < 0)
+        return -1;
     return cmd->run(argc, argv, errs);
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 
@@ -46,9 +47,22 @@ int hg_err_set(struct hg_err *err, enum hg_err_code code, const char *fmt, ...)
     return -1;
 }
 
+const char *hg_err_reason(int sys, char out[static HG_ERR_REASON_MAX])
+{
+    struct rlimit files;
+
+    if (sys == EMFILE && getrlimit(RLIMIT_NOFILE, &files) == 0)
+        snprintf(out, HG_ERR_REASON_MAX, "%s (ulimit -n: %llu)", strerror(sys),
+                 (unsigned long long)files.rlim_cur);
+    else
+        snprintf(out, HG_ERR_REASON_MAX, "%s", strerror(sys));
+    return out;
+}
+
 int hg_err_sys(struct hg_err *err, const char *fmt, ...)
 {
     int sys = errno;
+    char reason[HG_ERR_REASON_MAX];
     va_list ap;
 
     if (!err || err->code)
@@ -57,7 +71,7 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...)
     va_start(ap, fmt);
     set_text(err, fmt, ap);
     va_end(ap);
-    add_text(err, strerror(sys));
+    add_text(err, hg_err_reason(sys, reason));
     errno = sys;
     return -1;
 }

@@ -36,12 +36,18 @@ struct hg_err {
         .code = HG_E_NONE \
     }
 
+#define HG_ERR_REASON_MAX 128
+
 /* Record a failure. Returns -1, so that a failing branch is one statement. err may be NULL. */
 int hg_err_set(struct hg_err *err, enum hg_err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with ": <strerror(errno)>" behind the text; code ENV. */
+/* The same with ": <reason of errno>" behind the text; code ENV. */
 int hg_err_sys(struct hg_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* strerror(sys), and where the process has too many files open how many it may: what to raise. Returns
+ * out. */
+const char *hg_err_reason(int sys, char out[static HG_ERR_REASON_MAX]);
 
 /* Out of memory. */
 int hg_err_oom(struct hg_err *err);

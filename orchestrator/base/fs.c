@@ -17,9 +17,10 @@ static int open_reading(const char *path, int flags, struct stat *st, struct hg_
 
     if (fd < 0) {
         int sys = errno;
+        char reason[HG_ERR_REASON_MAX];
 
         hg_err_set(err, sys == ENOENT || sys == ENOTDIR ? HG_E_INPUT : HG_E_ENV,
-                   "cannot read %s: %s", path, strerror(sys));
+                   "cannot read %s: %s", path, hg_err_reason(sys, reason));
     } else if (fstat(fd, st) < 0) {
         hg_err_sys(err, "cannot read %s", path);
         close(fd);

@@ -116,6 +116,7 @@ int hg_proc_start(const struct hg_proc_spec *spec, struct hg_proc *proc, struct 
                            { .child = -1, .ours = -1 },
                            { .child = -1, .ours = -1 } };
     int report[2] = { -1, -1 };
+    char reason[HG_ERR_REASON_MAX];
     pid_t parent = getpid(), pid = -1;
     int rc = -1, sys = 0;
 
@@ -138,7 +139,7 @@ int hg_proc_start(const struct hg_proc_spec *spec, struct hg_proc *proc, struct 
     if (sys) {
         waitpid(pid, NULL, 0);
         hg_err_set(err, sys == ENOENT ? HG_E_NOTFOUND : HG_E_ENV, "cannot start %s: %s",
-                   spec->argv[0], strerror(sys));
+                   spec->argv[0], hg_err_reason(sys, reason));
         goto out;
     }
     *proc = (struct hg_proc){ .pid = pid, .in = s[0].ours, .out = s[1].ours, .err = s[2].ours };

@@ -285,6 +285,8 @@ int hg_box_list(struct hg_boxes *boxes, struct hg_err *err)
     const struct dirent *e;
     int rc = root ? 0 : hg_err_oom(err);
 
+    if (root && !folder && errno != ENOENT)
+        rc = hg_err_sys(err, "cannot read folder %s", root);
     *boxes = (struct hg_boxes){ 0 };
     while (folder && rc == 0 && (e = readdir(folder))) {
         struct hg_box box, *slot;

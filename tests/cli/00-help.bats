@@ -47,6 +47,28 @@ same_as_golden() { # NAME TEXT
     [ -z "$bad" ]
 }
 
+@test "too few open files are an error that names the limit, or more where they may be had" {
+    cd "$BATS_TEST_TMPDIR"
+    for c in $(commands); do
+        case $c in
+        init | doctor | schema) words=$c ;;
+        box) words="box list" ;;
+        explain | compare) words="$c x x" ;;
+        *) words="$c x" ;;
+        esac
+        for n in 20 63; do
+            run bash -c 'ulimit -n "$1"; shift; exec timeout 60 "$@"' - $n "$hpcgrid" $words
+            echo "$words: $output"
+            [ "$status" -eq 4 ]
+            [ "${lines[0]}" = "hpcgrid: error: ulimit -n allows $n open files, hpcgrid wants 64" ]
+        done
+    done
+    run bash -c 'ulimit -n 20; exec "$1" help' - "$hpcgrid"
+    [ "$status" -eq 0 ]
+    run bash -c 'ulimit -Sn 20; exec "$1" box list' - "$hpcgrid"
+    [ "$status" -eq 0 ]
+}
+
 @test "a wrong command or option says what is meant, on stderr, with exit code 2" {
     run --separate-stderr "$hpcgrid" doctr
     [ "$status" -eq 2 ]
