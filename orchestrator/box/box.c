@@ -116,7 +116,7 @@ static int claim_root(const char *root, struct hg_err *err)
     return 0;
 }
 
-/* One up or down at a time for each user. The lock file goes away with the last box, so a lock on a
+/* One box comes or goes at a time for each user; nodes are waited for without the lock. Its file goes away with the last box, so a lock on a
  * file that has been removed meanwhile counts for nothing. */
 static int lock_root(int *fd, struct hg_err *err)
 {
@@ -485,6 +485,8 @@ static int ask_nodes(const struct hg_box_tools *tools, const struct hg_box *box,
         rc = conf ? hg_proc_capture(argv, 30, &out, NULL, &status, err) : hg_err_oom(err);
     char *save = NULL;
 
+    if (rc < 0)
+        hg_err_wrap(err, "box \"%s\": sinfo", box->name);
     hg_buf_clear(bad);
     if (rc == 0 && (status || !out.len))
         hg_buf_puts(bad, "?");
@@ -536,6 +538,11 @@ static int wait_idle(const struct hg_box_tools *tools, const struct hg_box *box,
         rc = ask_nodes(tools, box, &bad, err);
         if (rc < 0 || !bad.len)
             break;
+        if (!hg_fs_is_dir(box->dir)) {
+            rc = hg_err_set(err, HG_E_ENV, "box \"%s\" was taken down before its nodes were ready",
+                            box->name);
+            break;
+        }
         if (hg_clock_mono_s() > end || judge(box->record) != HG_BOX_UP) {
             rc = hg_err_set(err, HG_E_ENV, "box \"%s\": nodes are not ready: %s", box->name,
                             hg_buf_str(&bad));
@@ -579,7 +586,7 @@ static int heal(struct hg_box *box, struct hg_err *err)
     }
 }
 
-/* With the lock held: leave a box that runs, clear one that does not. *exists: it is there. */
+/* With the lock held: leave a box that lives, clear one that does not. *exists: it is there. */
 static int prepare(const struct hg_box_spec *spec, bool *exists, struct hg_err *err)
 {
     struct hg_err none = HG_ERR_INIT;
@@ -597,44 +604,68 @@ static int prepare(const struct hg_box_spec *spec, bool *exists, struct hg_err *
                          spec->name);
     } else {
         *exists = true;
-        if (box.state == HG_BOX_DEGRADED)
-            rc = heal(&box, err);
     }
     hg_box_done(&box);
     return rc;
 }
 
+/* The box is there, if not all of it is ready. */
+static int find_or_create(const struct hg_box_spec *spec, const struct hg_box_tools *tools,
+                          struct hg_box *box, bool *exists, struct hg_err *err)
+{
+    char *dir = box_dir(spec->name);
+    int lock, rc = -1;
+
+    if (!dir)
+        return hg_err_oom(err);
+    if (lock_root(&lock, err) == 0) {
+        if (prepare(spec, exists, err) == 0 &&
+            (*exists || create_somewhere(spec, tools, dir, err) == 0))
+            rc = hg_box_find(spec->name, box, err);
+        unlock_root(lock);
+    }
+    free(dir);
+    return rc;
+}
+
+/* Clear a box that did not come up, unless somebody else has put another in its place meanwhile. */
+static void give_up(const struct hg_box *box)
+{
+    const json_t *keeper = json_object_get(box->record, "keeper");
+    struct hg_err none = HG_ERR_INIT;
+    struct hg_box now;
+    int lock;
+
+    if (lock_root(&lock, &none) < 0)
+        return;
+    if (hg_box_find(box->name, &now, &none) == 0) {
+        if (hg_json_equal(json_object_get(now.record, "keeper"), keeper))
+            clear(&now, &none);
+        hg_box_done(&now);
+    }
+    unlock_root(lock);
+}
+
 int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started, struct hg_err *err)
 {
     struct hg_box_tools tools = { 0 };
-    char *dir = NULL;
     bool exists = false;
-    int lock = -1, rc = -1;
+    int rc;
 
     *box = (struct hg_box){ 0 };
     if (check_spec(spec, err) < 0 || hg_box_tools_find(&tools, spec->accounting, err) < 0)
         return -1;
-    if (!(dir = box_dir(spec->name))) {
-        hg_err_oom(err);
-        goto out;
-    }
-    if (lock_root(&lock, err) < 0 || prepare(spec, &exists, err) < 0)
-        goto out;
-    if (!exists && create_somewhere(spec, &tools, dir, err) < 0)
-        goto out;
-    if (hg_box_find(spec->name, box, err) < 0)
-        goto out;
-    rc = wait_idle(&tools, box, err);
-    if (rc < 0 && !exists)
-        clear(box, &(struct hg_err)HG_ERR_INIT);
+    rc = find_or_create(spec, &tools, box, &exists, err);
+    if (rc == 0 && exists && box->state == HG_BOX_DEGRADED)
+        rc = heal(box, err);
+    if (rc == 0)
+        rc = wait_idle(&tools, box, err);
+    if (rc < 0 && !exists && box->name)
+        give_up(box);
     if (started)
         *started = rc == 0 && !exists;
-out:
     if (rc < 0)
         hg_box_done(box);
-    if (lock >= 0)
-        unlock_root(lock);
     hg_box_tools_done(&tools);
-    free(dir);
     return rc;
 }

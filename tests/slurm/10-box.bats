@@ -13,6 +13,7 @@ setup() {
 
 teardown() {
     box_tell
+    [ -z "${WAITING:-}" ] || kill -KILL "$WAITING" 2>/dev/null || true
     "$HPCGRID" box down "$BOX" 2>/dev/null || true
     "$HPCGRID" box down "$OTHER" 2>/dev/null || true
     if [ -n "${PROGRAM:-}" ]; then
@@ -104,7 +105,16 @@ cpu-2"* ]]
     done
 }
 
-@test "up again is fine, other nodes are refused, none are taken as they are" {
+# has_child PID NAME: the process has a child of this name
+has_child() {
+    local child
+    for child in $(cat "/proc/$1/task/$1/children"); do
+        [ "$(cat "/proc/$child/comm")" != "$2" ] || return 0
+    done
+    return 1
+}
+
+@test "up again is fine, other nodes are refused, none are taken as they are; nobody waits for another's nodes" {
     up --nodes cpu:2x0
     before=$("$HPCGRID" box status "$BOX" --json | jq .daemons)
     run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
@@ -118,6 +128,23 @@ cpu-2"* ]]
     [ "$status" -eq 0 ]
     [[ "$output" == *"was up already: cpu:2x0"* ]]
     [[ "$output" == *"export SLURM_CONF=$SLURM_CONF"* ]]
+    # one that waits for its nodes, stopped in it, keeps nobody from up and down: what needs the lock gets it
+    kill -STOP "$(box_pid slurmctld)"
+    "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0 >waiting 2>&1 3>&- &
+    WAITING=$!
+    box_wait 60 has_child $WAITING sinfo
+    kill -STOP $WAITING
+    run timeout 60 "$HPCGRID" box up --name "$BOX" --nodes cpu:3x0
+    echo "$output"
+    [ "$status" -eq 3 ]
+    run timeout 60 "$HPCGRID" box down "$BOX"
+    [ "$status" -eq 0 ]
+    kill -CONT $WAITING
+    status=0
+    wait $WAITING || status=$?
+    cat waiting
+    [ $status -eq 4 ]
+    grep -q "box \"$BOX\" was taken down before its nodes were ready" waiting
 }
 
 # oversubscribed: two ranks of a cell planned here, with all CPUs, in the box that has but one
