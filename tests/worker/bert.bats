@@ -250,7 +250,7 @@ wait_for() {
     train "{$small, $rate, \"batch_size\": 4, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
     [ "$status" -eq 3 ]
     [[ "$output" == *"a.safetensors: error: the checkpoint is of another training: global_batch is 8 there and 4 here"* ]]
-    LC_ALL=C sed 's|hpcgrid-checkpoint/2|hpcgrid-checkpoint/1|' a.safetensors >old.safetensors
+    LC_ALL=C sed 's|hpcgrid-checkpoint/3|hpcgrid-checkpoint/1|' a.safetensors >old.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"old.safetensors\"}"
     [ "$status" -eq 3 ]
     [[ "$output" == *"old.safetensors: error: no checkpoint of hpcgrid-worker (schema hpcgrid-checkpoint/1)"* ]]

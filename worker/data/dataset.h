@@ -16,13 +16,12 @@ struct wk_part {
 };
 
 struct wk_dataset {
-    char name[64];    /* what it really is: "mnist", "mnist-slice", or "mnist-other" when the counts
-                         are neither's */
-    char hash[33];    /* XXH3-128 over the parts that are used */
-    char *folder;     /* where it was found */
-    int width;        /* values of a sample */
-    int classes;      /* labels are below it */
-    double mean, std; /* of values / 255: batches are normalised with them */
+    char name[64]; /* what it really is: "mnist", "mnist-slice", "mnist-other" with other counts */
+    char hash[33], train_hash[33]; /* XXH3-128 over the parts that are used; over train alone */
+    char *folder;                  /* where it was found */
+    int width;                     /* values of a sample */
+    int classes;                   /* labels are below it */
+    double mean, std;              /* of values / 255: batches are normalised with them */
     struct wk_part train, test;
 };
 

@@ -171,7 +171,7 @@ out:
 
 /* ---- The set ---- */
 
-/* Over the content that is used: equal hashes mean the same training. */
+/* Over the content that is used: equal hashes mean the same training, and the same evaluation or not. */
 static void hash_set(struct wk_dataset *set)
 {
     const struct wk_part *parts[] = { &set->train, &set->test };
@@ -182,6 +182,7 @@ static void hash_set(struct wk_dataset *set)
         hg_hash128_hex(parts[i]->labels, (size_t)parts[i]->n * sizeof *parts[i]->labels,
                        text + 66 * i + 33);
     }
+    hg_hash128_hex(text, sizeof text / 2, set->train_hash);
     hg_hash128_hex(text, sizeof text, set->hash);
 }
 

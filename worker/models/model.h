@@ -95,9 +95,10 @@ struct wk_model_kind {
     int n_buffers;
     int sample_width, classes; /* a sample's values, and labels 0 to classes - 1 */
     int synced; /* values that batch statistics exchange for each rank, each way; 0: there are none */
-    int min_rows;      /* fewest rows of a training pass */
-    bool reads_tokens; /* batches are token sequences */
-    const void *own;   /* of the model's file */
+    int min_rows;                     /* fewest rows of a training pass */
+    bool reads_tokens;                /* batches are token sequences */
+    const struct wk_model_size *size; /* of a model that comes in sizes, all of them; else NULL */
+    const void *own;                  /* of the model's file */
 
     struct wk_model *(*open)(struct wk_dev *dev, const struct wk_model_options *options,
                              struct hg_err *err);

@@ -12,7 +12,7 @@
 #include "train/identity.h"
 #include "train/parts.h"
 
-#define SCHEMA "hpcgrid-checkpoint/2"
+#define SCHEMA "hpcgrid-checkpoint/3"
 #define CONTROL "train.control"
 
 /* A checkpoint that a training goes on from: found and judged. */

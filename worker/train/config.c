@@ -86,8 +86,7 @@ static int set_defaults(struct wk_config *c, bool bert)
                    set_text(&c->schedule, bert ? "linear" : "step") && set_text(&c->decay, "all") &&
                    set_text(&c->padding, "packed") && set_text(&c->windows, "overlap") &&
                    set_text(&c->labels, "true") && set_text(&c->lengths, "squad") &&
-                   set_text(&c->gelu, "erf") && set_text(&c->variant, "textbook") &&
-                   set_text(&c->fsdp_wrap, "layer") && set_text(&c->zero_reduce, "reduce_scatter")
+                   set_text(&c->gelu, "erf") && set_text(&c->variant, "textbook")
                ? 0
                : -1;
 }
@@ -101,8 +100,24 @@ static void finish_defaults(struct wk_config *c)
         c->epochs = 1;
 }
 
-/* A strategy's own options: what its variant says, then what the cell says. */
-static void choose_options(struct wk_config *c, const json_t *given)
+/* Those of a strategy's options that are words: what the cell gives, else what its variant says. */
+static int choose_words(struct wk_config *c)
+{
+    struct wk_strategy_options *o = &c->options;
+
+    if (c->fsdp_wrap)
+        o->wrap_model = strcmp(c->fsdp_wrap, "model") == 0;
+    else if (!set_text(&c->fsdp_wrap, o->wrap_model ? "model" : "layer"))
+        return -1;
+    if (c->zero_reduce)
+        o->all_reduce = strcmp(c->zero_reduce, "allreduce") == 0;
+    else if (!set_text(&c->zero_reduce, o->all_reduce ? "allreduce" : "reduce_scatter"))
+        return -1;
+    return 0;
+}
+
+/* A strategy's own options, in the form that it takes and among the cell's parameters. */
+static int choose_options(struct wk_config *c, const json_t *given)
 {
     struct wk_strategy_options *o = &c->options;
 
@@ -110,23 +125,29 @@ static void choose_options(struct wk_config *c, const json_t *given)
     o->weights = c->init;
     o->batch_rows = (int)c->batch_size;
     o->sync_batchnorm = c->sync_batchnorm;
-#define GIVEN(name, to)                \
+#define OPTION(name, to, from)         \
     if (json_object_get(given, #name)) \
-    o->to
-    GIVEN(bucket_cap_mb, bucket_mib = c->bucket_cap_mb);
-    GIVEN(first_bucket_mb, first_bucket_mib = c->first_bucket_mb);
-    GIVEN(bucket_view, bucket_copies = !c->bucket_view);
-    GIVEN(bf16_gradients, bf16_gradients = c->bf16_gradients);
-    GIVEN(fsdp_wrap, wrap_model = strcmp(c->fsdp_wrap, "model") == 0);
-    GIVEN(reshard_after_forward, keep_after_forward = !c->reshard_after_forward);
-    GIVEN(backward_prefetch, no_backward_prefetch = !c->backward_prefetch);
-    GIVEN(zero_reduce, all_reduce = strcmp(c->zero_reduce, "allreduce") == 0);
-    GIVEN(reduce_bucket, reduce_elems = (double)c->reduce_bucket);
-    GIVEN(persistence_threshold, persistence_threshold = (double)c->persistence_threshold);
-    GIVEN(max_live, max_live = (double)c->max_live);
-    GIVEN(max_reuse_distance, max_reuse_distance = (double)c->max_reuse_distance);
-    GIVEN(prefetch_elems, prefetch_elems = (double)c->prefetch_elems);
-#undef GIVEN
+        o->to;                         \
+    else                               \
+        c->name = from
+    OPTION(bucket_cap_mb, bucket_mib = c->bucket_cap_mb, o->bucket_mib);
+    OPTION(first_bucket_mb, first_bucket_mib = c->first_bucket_mb, o->first_bucket_mib);
+    OPTION(bucket_view, bucket_copies = !c->bucket_view, !o->bucket_copies);
+    OPTION(bf16_gradients, bf16_gradients = c->bf16_gradients, o->bf16_gradients);
+    OPTION(reshard_after_forward, keep_after_forward = !c->reshard_after_forward,
+           !o->keep_after_forward);
+    OPTION(backward_prefetch, no_backward_prefetch = !c->backward_prefetch,
+           !o->no_backward_prefetch);
+    OPTION(reduce_bucket, reduce_elems = (double)c->reduce_bucket, (long long)o->reduce_elems);
+    OPTION(persistence_threshold, persistence_threshold = (double)c->persistence_threshold,
+           (long long)o->persistence_threshold);
+    OPTION(max_live, max_live = (double)c->max_live, (long long)o->max_live);
+    OPTION(max_reuse_distance, max_reuse_distance = (double)c->max_reuse_distance,
+           (long long)o->max_reuse_distance);
+    OPTION(prefetch_elems, prefetch_elems = (double)c->prefetch_elems,
+           (long long)o->prefetch_elems);
+#undef OPTION
+    return choose_words(c);
 }
 
 /* `null` is absence everywhere. */
@@ -378,12 +399,13 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     c->given = json_incref(doc->root);
     hg_json_decode(doc, doc->root, "", fields, true, c, errs);
     finish_defaults(c);
+    if (choose_options(c, doc->root) < 0)
+        return hg_err_oom(hg_errs_next(errs));
     check_names(c, doc, errs);
     check_words(c, doc, errs);
     check_foreign(bert, doc, errs);
     check_options(c, doc, errs);
     check_limits(c, doc, errs);
-    choose_options(c, doc->root);
     if (bert)
         check_lengths(c, doc, errs);
     if (!c->checkpoint)
@@ -427,6 +449,39 @@ int wk_config_decode(const json_t *cell, struct wk_config *c, struct hg_errs *er
     rc = decode(&doc, c, errs);
     hg_json_doc_done(&doc);
     return rc;
+}
+
+/* NULL where there is no value, and when memory is gone. */
+static json_t *encode_field(const struct hg_field *f, const struct wk_config *c)
+{
+    const void *at = (const char *)c + f->offset;
+
+    if (f->flags & (HG_J_IGNORED | HG_J_NOT_YET))
+        return NULL;
+    switch (f->kind) {
+    case HG_J_INT:
+        return json_integer(*(const long long *)at);
+    case HG_J_REAL:
+        return hg_json_number(*(const double *)at);
+    case HG_J_BOOL:
+        return json_boolean(*(const bool *)at);
+    case HG_J_STRING:
+        return *(char *const *)at ? hg_json_text(*(char *const *)at) : NULL;
+    default:
+        return NULL;
+    }
+}
+
+json_t *wk_config_encode(const struct wk_config *c)
+{
+    json_t *o = json_object(), *value;
+
+    for (const struct hg_field *f = fields; f->name; f++) {
+        value = encode_field(f, c);
+        if (value)
+            json_object_set_new(o, f->name, value);
+    }
+    return o;
 }
 
 int wk_config_devices(const struct wk_config *c)

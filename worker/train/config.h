@@ -14,7 +14,7 @@ struct wk_config {
     long long batch_size, epochs, steps, samples, test_samples, seed, test_batch;
     double lr, gamma, rho, eps;
     bool dropout, eval;
-    /* Options of strategies; what the cell does not give stands in options. */
+    /* Options of strategies; what the cell does not give is as its variant says. */
     char *variant, *fsdp_wrap, *zero_reduce;
     double bucket_cap_mb, first_bucket_mb;
     bool balance, sync_batchnorm, bucket_view, bf16_gradients, reshard_after_forward,
@@ -43,6 +43,10 @@ int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *e
 /* The same for a cell in memory. */
 int wk_config_decode(const json_t *cell, struct wk_config *config, struct hg_errs *errs);
 void wk_config_done(struct wk_config *config);
+
+/* The parameters with the values that are in force, whether the cell gives them or not: two cells with the same ask for the same. Texts
+ * that are none are absent, numbers that the model or the data set knows are 0. A new reference. */
+json_t *wk_config_encode(const struct wk_config *config);
 
 /* Devices that a process drives: dp's, else 1. */
 int wk_config_devices(const struct wk_config *config);

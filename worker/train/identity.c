@@ -9,68 +9,122 @@
 
 #define SUFFIX ".safetensors"
 
-/* Members of a cell that do not change what is trained. */
-static bool is_outside(const char *key)
+static bool is_one_of(const char *key, const char *const *keys)
 {
-    static const char *const keys[] = {
-        "checkpoint",    "checkpoint_every", "cache",       "data", "vocab",
-        "cpus_per_task", "predictions",      "time",        "mem",  "sbatch",
-        "eval",          "test_batch",       "test_samples"
-    };
-
-    if (key[0] == '_')
-        return true;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(keys[i], key) == 0)
+    for (; *keys; keys++)
+        if (strcmp(*keys, key) == 0)
             return true;
     return false;
 }
 
-/* Members that say how the work is shared out, not what is learned: another number of ranks or another strategy may go on. */
+/* Where things lie, and how the job was asked for. */
+static bool is_place(const char *key)
+{
+    static const char *const keys[] = { "checkpoint", "cache", "data",   "vocab", "predictions",
+                                        "time",       "mem",   "sbatch", NULL };
+
+    return is_one_of(key, keys);
+}
+
+/* What is measured and watched beside what is learned. */
+static bool is_watching(const char *key)
+{
+    static const char *const keys[] = { "checkpoint_every", "eval",        "test_batch",
+                                        "test_samples",     "tensorboard", "null_threshold",
+                                        "cpus_per_task",    "stop_on_nan", NULL };
+
+    return strncmp(key, "trace", 5) == 0 || is_one_of(key, keys);
+}
+
+/* How the work is shared out: another number of ranks or another strategy may go on. */
 static bool is_sharing(const char *key)
 {
-    static const char *const keys[] = { "strategy",      "batch_size",     "accumulate", "site",
-                                        "hardware",      "nodes",          "container",  "modules",
-                                        "gpus_per_node", "tasks_per_node", "repeat",     "balance",
-                                        "cpus_per_gpu",  "comm_timeout" };
+    static const char *const keys[] = { "strategy",       "batch_size", "accumulate",   "nodes",
+                                        "tasks_per_node", "balance",    "comm_timeout", NULL };
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0 &&
-           strcmp(key, "sync_batchnorm") != 0;
+    return is_one_of(key, keys) ||
+           (wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0 &&
+            strcmp(key, "sync_batchnorm") != 0);
+}
+
+/* The sizes that a model has say more than its name and those that were asked for. */
+static void set_size(json_t *o, const struct wk_model_size *size)
+{
+    if (!size)
+        return;
+    json_object_del(o, "model");
+    json_object_set_new(o, "layers", json_integer(size->layers));
+    json_object_set_new(o, "hidden", json_integer(size->hidden));
+    json_object_set_new(o, "heads", json_integer(size->heads));
+    json_object_set_new(o, "intermediate", json_integer(size->intermediate));
+    json_object_set_new(o, "vocab_size", json_integer(size->vocab_size));
+    json_object_set_new(o, "positions", json_integer(size->positions));
+}
+
+/* How much of what data, as it was found: the last members, because others say better why these differ. */
+static void set_found(json_t *o, const struct wk_train *t)
+{
+    static const char *const asked[] = { "dataset", "samples", "epochs", "steps" };
+
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++)
+        json_object_del(o, asked[i]);
+    json_object_set_new(o, "samples", json_integer(t->sampler.n));
+    json_object_set_new(o, "dataset_hash", json_string(t->set ? t->set->train_hash : t->qa.hash));
+    json_object_set_new(o, "epochs",
+                        json_integer((t->total_steps + t->epoch_steps - 1) / t->epoch_steps));
+    json_object_set_new(o, "steps", json_integer(t->total_steps));
+}
+
+/* The cell's parameters that are in force, and not where things lie. */
+static json_t *identity_all(const struct wk_train *t)
+{
+    json_t *o = wk_config_encode(t->config), *value;
+    const char *key;
+    void *next;
+
+    json_object_foreach_safe(o, next, key, value)
+        if (is_place(key))
+            json_object_del(o, key);
+    set_size(o, t->kind->size);
+    return o;
 }
 
 json_t *wk_identity_training(const struct wk_train *t)
 {
-    json_t *o = json_object(), *value;
+    const struct wk_config *c = t->config;
+    json_t *o = identity_all(t), *value;
     const char *key;
+    void *next;
 
-    json_object_foreach(t->config->given, key, value)
-        if (!is_outside(key) && !is_sharing(key))
-            json_object_set_new(o, key, json_deep_copy(value));
-    json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
-    json_object_set_new(o, "precision", json_string(t->config->precision));
-    json_object_set_new(
-        o, "global_batch",
-        json_integer(t->config->batch_size * t->config->accumulate * t->comm->world));
-    if (t->kind->n_buffers && !t->config->sync_batchnorm) /* statistics of a rank's batch */
-        json_object_set_new(o, "batch_size", json_integer(t->config->batch_size));
+    json_object_foreach_safe(o, next, key, value)
+        if (is_watching(key) || is_sharing(key))
+            json_object_del(o, key);
+    json_object_set_new(o, "global_batch",
+                        json_integer(c->batch_size * c->accumulate * t->comm->world));
+    if (t->kind->n_buffers && !c->sync_batchnorm) /* statistics of a rank's batch */
+        json_object_set_new(o, "batch_size", json_integer(c->batch_size));
+    set_found(o, t);
     return o;
 }
 
 /* All that a file in a folder is for: no two cells share one. A new reference. */
 static json_t *identity_of(const struct wk_train *t)
 {
-    json_t *o = json_object(), *value;
+    const struct wk_result *r = t->result;
+    json_t *o = identity_all(t), *known = wk_config_encode(t->config), *value;
     const char *key;
 
     json_object_foreach(t->config->given, key, value)
-        if (!is_outside(key))
-            json_object_set_new(o, key, json_deep_copy(value));
-    json_object_set_new(o, "dataset_hash", json_string(t->result->dataset_hash));
+        if (key[0] != '_' && !is_place(key) && !json_object_get(known, key)) /* of hpcgrid */
+            json_object_set(o, key, value);
+    json_decref(known);
+    set_found(o, t);
+    json_object_set_new(o, "test_samples",
+                        json_integer(t->set ? t->set->test.n : (json_int_t)t->qa.test.n));
+    json_object_del(o, "tasks_per_node");
+    json_object_del(o, "dp_devices");
+    json_object_set_new(o, "nodes", json_integer(wk_places_nodes(r->places, r->n_places)));
     json_object_set_new(o, "world", json_integer(t->comm->world));
-    json_object_set_new(o, "precision", json_string(t->config->precision));
     return o;
 }
 

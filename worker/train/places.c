@@ -38,7 +38,7 @@ static bool is_first_of_node(const struct wk_place *places, int i)
     return true;
 }
 
-static int count_nodes(const struct wk_place *places, int world)
+int wk_places_nodes(const struct wk_place *places, int world)
 {
     int n = 0;
 
@@ -77,7 +77,7 @@ static int check_nodes(const struct wk_place *places, int world, const struct wk
 {
     if (!c->nodes || !c->tasks_per_node || wk_config_devices(c) > 1) /* dp: one task, checked */
         return 0;
-    if (count_nodes(places, world) != c->nodes)
+    if (wk_places_nodes(places, world) != c->nodes)
         return wrong_nodes(places, world, c, err);
     for (int i = 0; i < world; i++)
         if (ranks_beside(places, world, i) != c->tasks_per_node)

@@ -22,6 +22,9 @@ struct wk_place {
 struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev,
                                   const struct wk_config *config, struct hg_err *err);
 
+/* How many nodes they are on. */
+int wk_places_nodes(const struct wk_place *places, int world);
+
 /* A list of objects {rank, host, node, pid, threads, device, pci, uuid}; a new reference. */
 json_t *wk_places_encode(const struct wk_place *places, int world);
 
