@@ -758,24 +758,9 @@ static void decode_strings(const struct decode *d, const json_t *value, char ***
     *slot = list;
 }
 
-static void decode_field(const struct decode *d, const struct hg_field *f, const json_t *value,
-                         void *out)
+static void decode_value(const struct decode *d, const struct hg_field *f, const json_t *value,
+                         void *slot)
 {
-    void *slot = (char *)out + f->offset;
-
-    if (f->flags & HG_J_IGNORED)
-        return;
-    if (f->flags & HG_J_NOT_YET) {
-        hg_json_error_key(d->doc, d->pointer, d->errs, "%s: not available yet", f->name);
-        return;
-    }
-    if (f->check) {
-        size_t before = d->errs->n + d->errs->dropped;
-
-        f->check(d->doc, value, d->pointer, d->errs);
-        if (d->errs->n + d->errs->dropped != before)
-            return;
-    }
     switch (f->kind) {
     case HG_J_INT:
     case HG_J_REAL:
@@ -803,6 +788,25 @@ static void decode_field(const struct decode *d, const struct hg_field *f, const
     case HG_J_END:
         break;
     }
+}
+
+static void decode_field(const struct decode *d, const struct hg_field *f, const json_t *value,
+                         void *out)
+{
+    if (f->flags & HG_J_IGNORED)
+        return;
+    if (f->flags & HG_J_NOT_YET) {
+        hg_json_error_key(d->doc, d->pointer, d->errs, "%s: not available yet", f->name);
+        return;
+    }
+    if (f->check) {
+        size_t before = d->errs->n + d->errs->dropped;
+
+        f->check(d->doc, value, d->pointer, d->errs);
+        if (d->errs->n + d->errs->dropped != before)
+            return;
+    }
+    decode_value(d, f, value, (char *)out + f->offset);
 }
 
 static const struct hg_field *find_field(const struct hg_field *fields, const char *name)

@@ -105,7 +105,7 @@ static json_t *parse_pairs(const char *text, struct hg_err *err)
         }
         *value++ = '\0';
         parsed = json_loads(value, JSON_DECODE_ANY, NULL);
-        json_object_set_new(object, *word, parsed ? parsed : json_string(value));
+        json_object_set_new(object, *word, parsed ? parsed : hg_json_text(value));
     }
     words_done(&words);
     return object;
@@ -308,58 +308,77 @@ static int write_report(const struct hg_report *r, const struct input *in, struc
     return write_form(r, in, errs);
 }
 
+/* ---- The command ---- */
+
+/* Everything read from options and operands. */
+struct request {
+    struct words rows, columns, group, work;
+    json_t *baseline;
+    struct hg_report_options o; /* lends what stands above */
+    struct input in;
+};
+
+static int split_option(const char *text, struct words *words, char ***list)
+{
+    int rc = text ? split_words(text, words) : 0;
+
+    *list = words->items;
+    return rc;
+}
+
+static int read_options(struct request *q, struct hg_err *err)
+{
+    struct hg_report_options *o = &q->o;
+
+    *o = (struct hg_report_options){ .metric = metric,
+                                     .better = better,
+                                     .where = where,
+                                     .strict = strict,
+                                     .cost = cost,
+                                     .traffic = traffic };
+    if (split_option(rows, &q->rows, &o->rows) < 0 ||
+        split_option(columns, &q->columns, &o->columns) < 0 ||
+        split_option(group, &q->group, &o->group) < 0 || split_option(work, &q->work, &o->work) < 0)
+        return hg_err_oom(err);
+    if (numbers && hg_style_parse(numbers, &o->style, err) < 0)
+        return -1;
+    if (baseline && !(q->baseline = parse_baseline(baseline, err)))
+        return -1;
+    o->baseline = q->baseline;
+    return 0;
+}
+
+static void request_done(struct request *q)
+{
+    for (size_t i = 0; i < q->in.n; i++)
+        hg_results_done(&q->in.items[i]);
+    HG_VEC_DONE(&q->in);
+    free(q->in.tables);
+    hg_page_done(&q->in.page);
+    json_decref(q->baseline);
+    words_done(&q->rows);
+    words_done(&q->columns);
+    words_done(&q->group);
+    words_done(&q->work);
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_report_options o = { .metric = metric,
-                                   .better = better,
-                                   .where = where,
-                                   .strict = strict,
-                                   .cost = cost,
-                                   .traffic = traffic };
-    struct words row_words = { 0 }, column_words = { 0 }, group_words = { 0 }, work_words = { 0 };
-    struct input in = { 0 };
+    struct request q = { 0 };
     struct hg_err err = HG_ERR_INIT;
     struct hg_report *r = NULL;
-    json_t *members = NULL;
     int rc = -1;
 
     if (check_words(errs) < 0)
         return -1;
-    if ((rows && split_words(rows, &row_words) < 0) ||
-        (columns && split_words(columns, &column_words) < 0) ||
-        (group && split_words(group, &group_words) < 0) ||
-        (work && split_words(work, &work_words) < 0)) {
-        hg_err_oom(hg_errs_next(errs));
-        goto out;
-    }
-    if (numbers && hg_style_parse(numbers, &o.style, &err) < 0) {
+    if (read_options(&q, &err) < 0)
         hg_errs_add(errs, &err);
-        goto out;
-    }
-    if (baseline && !(members = parse_baseline(baseline, &err))) {
-        hg_errs_add(errs, &err);
-        goto out;
-    }
-    o.rows = row_words.items;
-    o.columns = column_words.items;
-    o.group = group_words.items;
-    o.work = work_words.items;
-    o.baseline = members;
-    if (read_all(argc, argv, &in, errs) < 0 || !(r = hg_report_build(in.items, in.n, &o, errs)))
-        goto out;
-    rc = write_report(r, &in, errs) < 0 ? -1 : !hg_report_is_complete(r) || r->refused;
-out:
+    else if (read_all(argc, argv, &q.in, errs) == 0)
+        r = hg_report_build(q.in.items, q.in.n, &q.o, errs);
+    if (r)
+        rc = write_report(r, &q.in, errs) < 0 ? -1 : !hg_report_is_complete(r) || r->refused;
     hg_report_free(r);
-    for (size_t i = 0; i < in.n; i++)
-        hg_results_done(&in.items[i]);
-    HG_VEC_DONE(&in);
-    free(in.tables);
-    hg_page_done(&in.page);
-    json_decref(members);
-    words_done(&row_words);
-    words_done(&column_words);
-    words_done(&group_words);
-    words_done(&work_words);
+    request_done(&q);
     return rc;
 }
 

@@ -283,56 +283,72 @@ static int take_error(const json_t *error, const char *op, struct hg_err *err)
     return -1;
 }
 
+/* The request as a line; its id goes into it. */
+static int make_line(struct hg_exec *x, const char *op, json_t *request, struct hg_buf *line,
+                     struct hg_err *err)
+{
+    if (!request || json_object_set_new(request, "id", json_integer(++x->next_id)) < 0 ||
+        json_object_set_new(request, "op", json_string(op)) < 0)
+        return hg_err_oom(err);
+    hg_json_dump(request, HG_JSON_COMPACT, line);
+    hg_buf_puts(line, "\n");
+    return line->failed ? hg_err_oom(err) : 0;
+}
+
+/* The answer to a line, a new reference. NULL: none came in time, or another's; err is set. */
+static json_t *exchange(struct hg_exec *x, const char *op, const struct hg_buf *line,
+                        struct hg_err *err)
+{
+    double end = hg_clock_mono_s() + x->deadline_s;
+    json_t *answer = NULL;
+    int got;
+
+    if (start_agent(x, err) < 0)
+        return NULL;
+    got = send_line(x, line, end);
+    if (got == 1)
+        got = read_line(x, end);
+    if (got == 1)
+        answer = json_loadb(x->in.data, x->in.len, JSON_REJECT_DUPLICATES, NULL);
+    if (answer && json_integer_value(json_object_get(answer, "id")) == x->next_id)
+        return answer;
+    no_answer(x, op, got == 0, err);
+    json_decref(answer);
+    return NULL;
+}
+
+/* The answer's "ok" object, a new reference, or its error. */
+static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, json_t **ok,
+                       struct hg_err *err)
+{
+    const json_t *error = json_object_get(answer, "error");
+    json_t *value = json_object_get(answer, "ok");
+
+    if (error) {
+        x->last_errno = json_integer_value(json_object_get(error, "errno"));
+        return take_error(error, op, err);
+    }
+    if (!json_is_object(value))
+        return no_answer(x, op, false, err);
+    *ok = json_incref(value);
+    return 0;
+}
+
 /* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. */
 static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
                struct hg_err *err)
 {
-    double end = hg_clock_mono_s() + x->deadline_s;
     struct hg_buf line = HG_BUF_INIT;
-    json_t *answer = NULL, *id = json_integer(++x->next_id);
-    int rc = -1, got;
+    json_t *answer = NULL;
+    int rc = -1;
 
-    if (!request || json_object_set_new(request, "id", id) < 0 ||
-        json_object_set_new(request, "op", json_string(op)) < 0) {
-        hg_err_oom(err);
-        goto out;
+    if (make_line(x, op, request, &line, err) == 0)
+        answer = exchange(x, op, &line, err);
+    if (answer) {
+        if (rpcs)
+            *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
+        rc = take_answer(x, op, answer, ok, err);
     }
-    hg_json_dump(request, HG_JSON_COMPACT, &line);
-    hg_buf_puts(&line, "\n");
-    if (line.failed) {
-        hg_err_oom(err);
-        goto out;
-    }
-    if (start_agent(x, err) < 0)
-        goto out;
-    got = send_line(x, &line, end);
-    if (got == 1)
-        got = read_line(x, end);
-    if (got <= 0) {
-        no_answer(x, op, got == 0, err);
-        goto out;
-    }
-    answer = json_loadb(x->in.data, x->in.len, JSON_REJECT_DUPLICATES, NULL);
-    if (!answer || !json_equal(json_object_get(answer, "id"), json_object_get(request, "id"))) {
-        no_answer(x, op, false, err);
-        goto out;
-    }
-    if (rpcs)
-        *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
-    if (json_object_get(answer, "error")) {
-        x->last_errno =
-            json_integer_value(json_object_get(json_object_get(answer, "error"), "errno"));
-        take_error(json_object_get(answer, "error"), op, err);
-        goto out;
-    }
-    *ok = json_incref(json_object_get(answer, "ok"));
-    if (!json_is_object(*ok)) {
-        json_decref(*ok);
-        no_answer(x, op, false, err);
-        goto out;
-    }
-    rc = 0;
-out:
     json_decref(request);
     json_decref(answer);
     hg_buf_done(&line);

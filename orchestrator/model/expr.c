@@ -228,60 +228,73 @@ static int scan_variable(struct scan *s)
     return 0;
 }
 
+/* What gives another value, or stops, from one time to the next. */
+static const char *const forbidden_words[] = {
+    "now",
+    "env",
+    "input",
+    "inputs",
+    "debug",
+    "stderr",
+    "halt",
+    "halt_error",
+    "localtime",
+    "strflocaltime",
+    "import",
+    "include",
+    "modulemeta",
+    "get_search_list",
+    "input_filename",
+    "input_line_number",
+    "$__prog_args",
+    NULL,
+};
+
+static const char *const keywords[] = { "and", "or",   "if",  "then", "elif",  "else",
+                                        "end", "true", "not", "null", "false", NULL };
+
+/* Keywords that end a term. */
+static const char *const value_words[] = { "end", "true", "false", "null", "not", NULL };
+
+/* Functions that look at their arguments only. */
+static const char *const blind_words[] = { "pow",   "range", "infinite", "nan",
+                                           "empty", "fmin",  "fmax",     NULL };
+
+/* Functions that look at their input only: behind a | that is no cell. */
+static const char *const piped_words[] = {
+    "floor",    "ceil",     "round",  "sqrt",     "fabs",     "log",          "log2",
+    "log10",    "exp",      "exp2",   "exp10",    "tostring", "min",          "max",
+    "add",      "any",      "all",    "tonumber", "sort",     "unique",       "first",
+    "last",     "reverse",  "length", "test",     "contains", "startswith",   "endswith",
+    "ltrimstr", "rtrimstr", "join",   "split",    "inside",   "ascii_upcase", "ascii_downcase",
+    "IN",       "index",    NULL,
+};
+
+/* The name of an object's member? after: what follows it. */
+static bool is_object_key(const struct scan *s, char after)
+{
+    return s->depth && s->open[s->depth - 1] == '{' && (s->last == T_OPEN || s->last == T_COMMA) &&
+           (after == ':' || after == ',' || after == '}');
+}
+
 static int scan_word(struct scan *s)
 {
-    static const char *const forbidden[] = {
-        "now",
-        "env",
-        "input",
-        "inputs",
-        "debug",
-        "stderr",
-        "halt",
-        "halt_error",
-        "input_filename",
-        "input_line_number",
-        "localtime",
-        "strflocaltime",
-        "get_search_list",
-        "modulemeta",
-        "import",
-        "include",
-        "$__prog_args",
-        NULL,
-    };
-    static const char *const keywords[] = { "and", "or",   "if",  "then", "elif",  "else",
-                                            "end", "true", "not", "null", "false", NULL };
-    static const char *const values[] = { "end", "true", "false", "null", "not", NULL };
-    static const char *const anywhere[] = { "pow",   "range", "infinite", "nan",
-                                            "empty", "fmin",  "fmax",     NULL };
-    static const char *const piped[] = {
-        "floor",    "ceil",     "round",  "sqrt",     "fabs",     "log",          "log2",
-        "log10",    "exp",      "exp2",   "exp10",    "tostring", "min",          "max",
-        "add",      "any",      "all",    "tonumber", "sort",     "unique",       "first",
-        "last",     "reverse",  "length", "test",     "contains", "startswith",   "endswith",
-        "ltrimstr", "rtrimstr", "join",   "split",    "inside",   "ascii_upcase", "ascii_downcase",
-        "IN",       "index",    NULL,
-    };
-    size_t n = name_length(s->p);
-    const char *after = s->p + n + strspn(s->p + n, " \t\r\n");
-    bool key = s->depth && s->open[s->depth - 1] == '{' &&
-               (s->last == T_OPEN || s->last == T_COMMA) &&
-               (*after == ':' || *after == ',' || *after == '}');
     const char *word = s->p;
+    size_t n = name_length(word);
+    char after = word[n + strspn(word + n, " \t\r\n")];
 
     s->p += n;
-    if (key) {
+    if (is_object_key(s, after)) {
         s->last = T_TERM;
-        return *after == ':' ? 0 : add_name(s, word, n); /* {nodes} is {nodes: .nodes} */
+        return after == ':' ? 0 : add_name(s, word, n); /* {nodes} is {nodes: .nodes} */
     }
-    if (in_list(forbidden, word, n))
+    if (in_list(forbidden_words, word, n))
         return forbid(s, word, n);
     if (in_list(keywords, word, n)) {
-        s->last = in_list(values, word, n) ? T_TERM : T_WORD;
+        s->last = in_list(value_words, word, n) ? T_TERM : T_WORD;
         return 0;
     }
-    if (!in_list(anywhere, word, n) && !(s->last == T_PIPE && in_list(piped, word, n)))
+    if (!in_list(blind_words, word, n) && !(s->last == T_PIPE && in_list(piped_words, word, n)))
         s->e->uses.all = true;
     s->last = T_TERM;
     return 0;

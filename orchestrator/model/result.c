@@ -346,13 +346,8 @@ static void count_devices(struct hg_result *r)
         r->devices = (isnan(nodes) ? 1 : nodes) * (isnan(gpus) ? 1 : gpus);
 }
 
-static void read_entry(struct check *c, const json_t *entry, struct hg_result *r)
+static void read_cell(struct check *c, const json_t *entry, struct hg_result *r)
 {
-    const json_t *error = json_object_get(entry, "error");
-    const char *name;
-    json_t *value;
-
-    r->entry = entry;
     r->cell = json_object_get(entry, "cell");
     if (!r->cell)
         hg_err_hint(
@@ -361,18 +356,40 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
             "for example {\"cell\": {\"nodes\": 1, \"gpus_per_node\": 2}, \"train_s\": 101.7}");
     else
         check_cell(c, r->cell);
+    if (json_is_object(r->cell))
+        count_devices(r);
+}
+
+/* What says which run of the cell this is, and how it ended. */
+static void read_words(struct check *c, const json_t *entry, struct hg_result *r)
+{
+    const json_t *error = json_object_get(entry, "error");
+
     r->id = want_string(c, entry, "id");
     r->baseline_id = want_string(c, entry, "baseline_id");
     r->attempt = want_string(c, entry, "attempt");
     r->status = want_string(c, entry, "status");
     if (!*r->status)
         r->status = "ok";
+    r->ok = strcmp(r->status, "ok") == 0;
+    r->problem = json_is_string(error) ? json_string_value(error)
+                                       : json_string_value(json_object_get(error, "message"));
     r->added = want_bool(c, entry, "added");
     r->rehearsal = want_bool(c, entry, "rehearsal");
     r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
     r->oversubscribed = want_bool(c, entry, "oversubscribed");
     r->diverged = want_bool(c, entry, "diverged");
     r->suspended = json_number_value(json_object_get(entry, "suspended_s")) > 0;
+}
+
+static void read_entry(struct check *c, const json_t *entry, struct hg_result *r)
+{
+    const char *name;
+    json_t *value;
+
+    r->entry = entry;
+    read_cell(c, entry, r);
+    read_words(c, entry, r);
     value = json_object_get(entry, "comparable");
     if (value && !json_is_object(value) && !json_is_null(value))
         wrong(c, "comparable", "an object", value);
@@ -386,11 +403,6 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
         if (!is_description(name))
             check_value(c, name, quantity_of(name), value);
     }
-    r->ok = strcmp(r->status, "ok") == 0;
-    r->problem = json_is_string(error) ? json_string_value(error)
-                                       : json_string_value(json_object_get(error, "message"));
-    if (json_is_object(r->cell))
-        count_devices(r);
 }
 
 /* Remember what is wrong with an entry of a tolerant set; the entry stays, as "invalid". */

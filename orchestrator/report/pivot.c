@@ -252,25 +252,30 @@ static void take_values(const struct hg_report *r, size_t entry, const size_t *k
         out[i] = hg_frame_row(&r->frame, entry)[keys[i]];
 }
 
-/* Keys besides rows, columns and groups that differ between cells of one place. */
-static int find_split_keys(struct hg_build *b)
+/* Rows, columns and groups show their keys; those masked are nobody's. */
+static void mark_taken(const struct hg_build *b, bool *taken)
 {
-    struct hg_report *r = b->r;
-    size_t n_keys = r->frame.keys.n, n_place = r->n_row_keys + r->n_column_keys;
-    bool *taken = calloc(n_keys + 1, sizeof *taken), *split = calloc(n_keys + 1, sizeof *split);
-    uint32_t *place = malloc((n_place + 1) * sizeof *place);
-    struct hg_map places = HG_MAP_INIT;
-    int rc = -1;
+    const struct hg_report *r = b->r;
 
-    if (!taken || !split || !place)
-        goto out;
+    for (size_t k = 0; k < r->frame.keys.n; k++)
+        taken[k] = b->masked[k];
     for (size_t i = 0; i < r->n_row_keys; i++)
         taken[r->row_keys[i]] = true;
     for (size_t i = 0; i < r->n_column_keys; i++)
         taken[r->column_keys[i]] = true;
     for (size_t i = 0; i < r->n_split_keys; i++) /* `group` */
         taken[r->split_keys[i]] = true;
-    for (size_t i = 0; i < r->n_entries; i++) {
+}
+
+/* Mark the keys not taken in which a cell differs from the first in its place. */
+static int mark_split(const struct hg_report *r, const bool *taken, bool *split)
+{
+    size_t n_place = r->n_row_keys + r->n_column_keys;
+    uint32_t *place = malloc((n_place + 1) * sizeof *place);
+    struct hg_map places = HG_MAP_INIT;
+    int rc = place ? 0 : -1;
+
+    for (size_t i = 0; i < r->n_entries && rc == 0; i++) {
         size_t first;
 
         if (!r->entries[i].shown)
@@ -279,22 +284,35 @@ static int find_split_keys(struct hg_build *b)
         take_values(r, i, r->column_keys, r->n_column_keys, place + r->n_row_keys);
         first = hg_map_put(&places, place, n_place * sizeof *place, i);
         if (first == HG_MAP_NONE)
-            goto out;
-        for (size_t k = 0; k < n_keys; k++)
-            split[k] =
-                split[k] || (!taken[k] && !b->masked[k] &&
-                             hg_frame_row(&r->frame, i)[k] != hg_frame_row(&r->frame, first)[k]);
+            rc = -1;
+        for (size_t k = 0; k < r->frame.keys.n && rc == 0; k++)
+            split[k] = split[k] || (!taken[k] && hg_frame_row(&r->frame, i)[k] !=
+                                                     hg_frame_row(&r->frame, first)[k]);
     }
-    for (size_t k = 0; k < n_keys; k++) {
-        if (split[k])
-            r->split_keys[r->n_split_keys++] = k;
-        else if (!taken[k] && !b->masked[k] && !varies(r, k))
-            r->same_keys[r->n_same_keys++] = k;
-    }
-    rc = 0;
-out:
     hg_map_done(&places);
     free(place);
+    return rc;
+}
+
+/* Keys besides rows, columns and groups that differ between cells of one place. */
+static int find_split_keys(struct hg_build *b)
+{
+    struct hg_report *r = b->r;
+    size_t n_keys = r->frame.keys.n;
+    bool *taken = calloc(n_keys + 1, sizeof *taken), *split = calloc(n_keys + 1, sizeof *split);
+    int rc = -1;
+
+    if (!taken || !split)
+        goto out;
+    mark_taken(b, taken);
+    rc = mark_split(r, taken, split);
+    for (size_t k = 0; k < n_keys && rc == 0; k++) {
+        if (split[k])
+            r->split_keys[r->n_split_keys++] = k;
+        else if (!taken[k] && !varies(r, k))
+            r->same_keys[r->n_same_keys++] = k;
+    }
+out:
     free(split);
     free(taken);
     return rc;

@@ -174,29 +174,42 @@ static void remove_lower(const char *dir, uint32_t number, uint32_t than)
     free(path);
 }
 
-/* 1: the lock is ours now, 0: the name was taken, -1: err set. */
-static int link_lock(struct hg_lock *lock, struct hg_err *err)
+/* The owner's file under a name that is nobody else's; its descriptor, or -1. */
+static int write_owner(const struct hg_lock *lock, const char *tmp, struct hg_err *err)
 {
-    char *tmp = hg_str_printf("%s/.lock-%s", lock->dir, lock->owner.nonce);
     json_t *json = encode_owner(&lock->owner);
     struct hg_buf text = HG_BUF_INIT;
-    struct stat st;
-    int rc = -1, fd = -1;
+    int fd = -1;
 
-    free(lock->path);
-    lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
-    if (!tmp || !json || !lock->path) {
+    if (json) {
+        hg_json_dump(json, HG_JSON_COMPACT, &text);
+        hg_buf_puts(&text, "\n");
+    }
+    if (!json || text.failed) {
         hg_err_oom(err);
         goto out;
     }
-    hg_json_dump(json, HG_JSON_COMPACT, &text);
-    hg_buf_puts(&text, "\n");
     fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0 || text.failed || hg_fs_write_all(fd, text.data, text.len) < 0 || fsync(fd) < 0) {
-        hg_err_sys(err, "cannot write in %s", lock->dir);
+    if (fd >= 0 && hg_fs_write_all(fd, text.data, text.len) == 0 && fsync(fd) == 0)
         goto out;
+    hg_err_sys(err, "cannot write in %s", lock->dir);
+    if (fd >= 0) {
+        close(fd);
+        unlink(tmp);
     }
-    rc = link(tmp, lock->path);
+    fd = -1;
+out:
+    json_decref(json);
+    hg_buf_done(&text);
+    return fd;
+}
+
+/* 1: the lock is ours now, 0: the name was taken, -1: err set. */
+static int link_owner(struct hg_lock *lock, const char *tmp, int fd, struct hg_err *err)
+{
+    int rc = link(tmp, lock->path), why = errno;
+    struct stat st;
+
     if (fstat(fd, &st) == 0) { /* a lost answer of a file server is no failure: count the names */
         lock->dev = st.st_dev;
         lock->ino = st.st_ino;
@@ -204,19 +217,29 @@ static int link_lock(struct hg_lock *lock, struct hg_err *err)
             rc = 0;
     }
     if (rc == 0)
-        rc = 1;
-    else if (errno == EEXIST)
-        rc = 0;
-    else
-        hg_err_sys(err, "cannot create %s", lock->path);
-out:
-    if (fd >= 0) {
+        return 1;
+    if (why == EEXIST)
+        return 0;
+    errno = why;
+    return hg_err_sys(err, "cannot create %s", lock->path);
+}
+
+/* The same, from the start. */
+static int link_lock(struct hg_lock *lock, struct hg_err *err)
+{
+    char *tmp = hg_str_printf("%s/.lock-%s", lock->dir, lock->owner.nonce);
+    int rc = -1, fd;
+
+    free(lock->path);
+    lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
+    if (!tmp || !lock->path) {
+        hg_err_oom(err);
+    } else if ((fd = write_owner(lock, tmp, err)) >= 0) {
+        rc = link_owner(lock, tmp, fd, err);
         close(fd);
         unlink(tmp);
     }
     free(tmp);
-    json_decref(json);
-    hg_buf_done(&text);
     return rc;
 }
 
