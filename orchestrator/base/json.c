@@ -590,6 +590,23 @@ json_t *hg_json_text(const char *text)
     return value;
 }
 
+json_t *hg_json_path(const char *path, struct hg_err *err)
+{
+    json_t *value = json_string(path);
+    json_t *text = value ? NULL : hg_json_text(path);
+
+    if (!value && !text) {
+        hg_err_oom(err);
+    } else if (!value) {
+        hg_err_set(err, HG_E_ENV, "the folder %s cannot hold a run: its name is no UTF-8",
+                   json_string_value(text));
+        hg_err_hint(err, "jobs find their files by a plan in JSON, which has no other letters; "
+                         "rename it, or work in another folder");
+    }
+    json_decref(text);
+    return value;
+}
+
 json_t *hg_json_number(double v)
 {
     if (!isfinite(v))

@@ -79,6 +79,10 @@ int hg_json_save(const char *path, const json_t *value, struct hg_err *err);
  * become U+FFFD, because JSON has no others. A new reference; NULL only when memory is gone. */
 json_t *hg_json_text(const char *text);
 
+/* A path that somebody will open, where U+FFFD would name another one. A new reference, or NULL with
+ * err set: ENV if it is no UTF-8. */
+json_t *hg_json_path(const char *path, struct hg_err *err);
+
 /* A finite number, or null where it is NaN or infinite: JSON has no other way to say it. */
 json_t *hg_json_number(double v);
 

@@ -370,10 +370,10 @@ int hg_box_down(const char *name, struct hg_err *err)
 
 static json_t *encode_group(const struct hg_box_group *g)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:s, s:s, s:s}", "hardware", g->hardware, "nodes",
+    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "hardware", g->hardware, "nodes",
                      (json_int_t)g->nodes, "gpus", (json_int_t)g->gpus, "cpus", (json_int_t)g->cpus,
-                     "partition", g->partition, "gres_type", g->gres_type, "constraint",
-                     g->constraint);
+                     "partition", hg_json_text(g->partition), "gres_type",
+                     hg_json_text(g->gres_type), "constraint", hg_json_text(g->constraint));
 }
 
 static json_t *make_record(const struct hg_box_spec *spec, const struct hg_box_ports *ports)
@@ -385,7 +385,7 @@ static json_t *make_record(const struct hg_box_spec *spec, const struct hg_box_p
     for (size_t i = 0; i < spec->n_groups; i++)
         json_array_append_new(nodes, encode_group(&spec->groups[i]));
     for (const char *const *s = spec->settings; s && *s; s++)
-        json_array_append_new(settings, json_string(*s));
+        json_array_append_new(settings, hg_json_text(*s));
     json_object_set_new(record, "schema", json_string(HG_BOX_SCHEMA));
     json_object_set_new(record, "name", json_string(spec->name));
     json_object_set_new(record, "boot_id", json_string(boot));

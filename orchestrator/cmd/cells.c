@@ -130,7 +130,7 @@ json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count
         json_object_set_new(sources, source_name(m, i),
                             json_integer((json_int_t)count->by_source[i]));
     for (size_t i = 0; i < count->n_warnings; i++)
-        json_array_append_new(warnings, json_string(count->warnings[i]));
+        json_array_append_new(warnings, hg_json_text(count->warnings[i]));
     json_object_set_new(o, "made_by", sources);
     json_object_set_new(o, "excluded_by", rules);
     json_object_set_new(o, "warnings", warnings);

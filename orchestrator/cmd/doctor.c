@@ -497,10 +497,11 @@ static int print_json(const struct findings *f)
     struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < f->n; i++)
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s, s:s}", "what", f->items[i].what,
-                                        "state", f->items[i].state, "found", f->items[i].found,
-                                        "affects", f->items[i].effect, "next", f->items[i].next));
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "what", f->items[i].what,
+                                              "state", f->items[i].state, "found",
+                                              hg_json_text(f->items[i].found), "affects",
+                                              hg_json_text(f->items[i].effect), "next",
+                                              hg_json_text(f->items[i].next)));
     json_object_set_new(o, "schema", json_string("hpcgrid-doctor/1"));
     json_object_set_new(o, "findings", list);
     hg_json_dump(o, HG_JSON_INDENT, &text);

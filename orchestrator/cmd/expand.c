@@ -192,7 +192,7 @@ static int print_json_cell(const struct hg_cell *cell, void *context)
     if (cell->baseline[0])
         json_object_set_new(o, "baseline", json_string(cell->baseline));
     if (cell->skip)
-        json_object_set_new(o, "reason", json_string(cell->skip));
+        json_object_set_new(o, "reason", hg_json_text(cell->skip));
     hg_json_dump(o, HG_JSON_COMPACT, &text);
     printf("%s\n%s", x->shown++ ? "," : "", hg_buf_str(&text));
     hg_buf_done(&text);

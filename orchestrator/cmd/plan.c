@@ -168,8 +168,8 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
         json_array_append_new(batches, batch_json(&plan->items[i]));
     json_object_set_new(o, "batches", batches);
     for (size_t i = 0; i < plan->skips.n; i++)
-        json_array_append_new(skipped, json_pack("{s:s, s:s}", "id", plan->skips.items[i].id,
-                                                 "reason", plan->skips.items[i].why));
+        json_array_append_new(skipped, json_pack("{s:s, s:o}", "id", plan->skips.items[i].id,
+                                                 "reason", hg_json_text(plan->skips.items[i].why)));
     json_object_set_new(o, "skipped", skipped);
     hg_json_dump(o, HG_JSON_INDENT, &out);
     puts(hg_buf_str(&out));

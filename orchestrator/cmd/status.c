@@ -271,7 +271,7 @@ static void print_json(const struct view *v)
 
     if (v->held)
         json_object_set_new(answer, "driver",
-                            json_pack("{s:s,s:I,s:o}", "host", v->owner.host, "pid",
+                            json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.host), "pid",
                                       (json_int_t)v->owner.pid, "command",
                                       hg_json_text(v->owner.command)));
     if (*v->unreachable)

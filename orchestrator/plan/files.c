@@ -92,16 +92,18 @@ out:
 }
 
 /* The job's script and folder, once the plan has a place. */
-static int place_batch(struct hg_batch *b, const char *dir)
+static int place_batch(struct hg_batch *b, const char *dir, struct hg_err *err)
 {
-    char *script = hg_str_printf("%s/batches/%d.sh", dir, b->number);
+    json_t *folder = hg_json_path(dir, err);
+    char *script = folder ? hg_str_printf("%s/batches/%d.sh", dir, b->number) : NULL;
     int rc = -1;
 
     if (script && json_object_set_new(b->job, "script", json_string(script)) == 0 &&
-        json_object_set_new(b->job, "work_dir", json_string(dir)) == 0)
+        json_object_set(b->job, "work_dir", folder) == 0)
         rc = 0;
     free(script);
-    return rc;
+    json_decref(folder);
+    return rc < 0 ? hg_err_oom(err) : 0; /* unless an error is set already */
 }
 
 static int save_sources(const struct hg_matrix *m, const char *dir, struct hg_err *err)
@@ -134,10 +136,8 @@ static int save_all(struct hg_plan *plan, const struct hg_matrix *m, const char 
     if (hg_fs_mkdirs(batches, 0700, err) < 0 || save_sources(m, dir, err) < 0)
         goto out;
     for (size_t i = 0; i < plan->n; i++) {
-        if (place_batch(&plan->items[i], dir) < 0) {
-            hg_err_oom(err);
+        if (place_batch(&plan->items[i], dir, err) < 0)
             goto out;
-        }
         if (save_batch(plan, &plan->items[i], dir, err) < 0)
             goto out;
     }
@@ -213,7 +213,8 @@ static int decode_modules(const json_t *list, struct hg_batch *b)
     return b->modules ? 0 : -1;
 }
 
-static int decode_batch(const json_t *from, size_t index, const char *dir, struct hg_batch *b)
+static int decode_batch(const json_t *from, size_t index, const char *dir, struct hg_batch *b,
+                        struct hg_err *err)
 {
     *b = (struct hg_batch){ .number = (int)json_integer_value(json_object_get(from, "number")) };
     b->job = json_incref(json_object_get(from, "job"));
@@ -225,7 +226,7 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
     b->time_s = (double)json_integer_value(json_object_get(b->job, "time_s"));
     if (b->number != (int)index + 1 || !json_is_object(b->job) || !b->hardware || !b->shape)
         return -1;
-    return decode_modules(json_object_get(from, "modules"), b) < 0 ? -1 : place_batch(b, dir);
+    return decode_modules(json_object_get(from, "modules"), b) < 0 ? -1 : place_batch(b, dir, err);
 }
 
 /* The id at the start of a line of a cells file: {"id":"...",  */
@@ -288,7 +289,7 @@ static int decode(const json_t *root, const char *dir, struct hg_plan *plan, str
 
         if (!b)
             return hg_err_oom(err);
-        if (decode_batch(item, i, dir, b) < 0)
+        if (decode_batch(item, i, dir, b, err) < 0)
             return hg_err_set(err, HG_E_INPUT, "%s/plan.json: batch %zu is not complete", dir,
                               i + 1);
         if (load_ids(b, (size_t)cells, dir, err) < 0)

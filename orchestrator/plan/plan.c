@@ -238,12 +238,13 @@ static void set_copy(json_t *object, const char *key, json_t *value)
         json_object_set(object, key, value);
 }
 
-static json_t *workload_of(const struct hg_matrix *m)
+static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
 {
     const struct hg_workload *w = &m->workload;
     json_t *out = json_object();
     char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
     char *absolute = cwd ? hg_fs_absolute(cwd, NULL) : NULL;
+    json_t *folder = hg_json_path(absolute ? absolute : m->dir, err);
 
     if (w->program)
         json_object_set_new(out, "program", json_string(w->program));
@@ -252,10 +253,13 @@ static json_t *workload_of(const struct hg_matrix *m)
     set_copy(out, "env", w->env);
     set_copy(out, "files", w->files);
     set_copy(out, "results", w->results);
-    json_object_set_new(out, "cwd", json_string(absolute ? absolute : m->dir));
+    json_object_set(out, "cwd", folder);
     free(absolute);
     free(cwd);
-    return out;
+    if (!folder)
+        json_decref(out);
+    json_decref(folder);
+    return folder ? out : NULL;
 }
 
 static json_t *site_of(const struct hg_site *site)
@@ -321,7 +325,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     const struct hg_matrix *m = mk->m;
 
     mk->plan->name = strdup(m->name);
-    mk->plan->workload = workload_of(m);
+    mk->plan->workload = workload_of(m, &mk->err);
     mk->plan->site = site_of(m->site);
     hg_text_random_hex(16, mk->plan->run_key);
     if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->longest ||

@@ -369,7 +369,7 @@ static json_t *cell_json(const struct hg_report *r, const struct hg_comparison *
     json_t *members = json_object(), *notes = json_array();
 
     for (size_t i = 0; i < cell->b.n_notes; i++)
-        json_array_append_new(notes, json_string(cell->table->notes.items[cell->b.notes[i]]));
+        json_array_append_new(notes, hg_json_text(cell->table->notes.items[cell->b.notes[i]]));
 
     for (size_t k = 0; k < r->n_split_keys + r->n_row_keys; k++) {
         bool split = k < r->n_split_keys;

@@ -142,7 +142,7 @@ static int build_frame(struct hg_report *r)
     if (!cells || hg_frame_build(&r->frame, cells, r->n_entries, extra) < 0)
         goto out;
     for (size_t s = 0; extra && s < r->n_sets; s++) {
-        json_t *source = json_string(r->labels[s]);
+        json_t *source = hg_json_text(r->labels[s]);
         size_t key = hg_frame_find_key(&r->frame, extra),
                value = source ? hg_frame_value(&r->frame, source) : HG_MAP_NONE;
 

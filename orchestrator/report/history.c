@@ -526,7 +526,7 @@ void hg_history_json(const struct hg_history *h, struct hg_buf *out)
     json_t *labels = json_array(), *listings = json_array(), *root;
 
     for (size_t s = 0; s < r->n_sets; s++)
-        json_array_append_new(labels, json_string(r->labels[s]));
+        json_array_append_new(labels, hg_json_text(r->labels[s]));
     for (size_t i = 0; i < h->listings.n; i++)
         json_array_append_new(listings, hg_listing_encode(&h->listings.items[i]));
     root = json_pack("{s:s, s:s, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "schema",

@@ -86,7 +86,7 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
         return object;
     notes = json_array();
     for (size_t i = 0; i < p->n_notes; i++)
-        json_array_append_new(notes, json_string(t->notes.items[p->notes[i]]));
+        json_array_append_new(notes, hg_json_text(t->notes.items[p->notes[i]]));
     json_object_set_new(object, "notes", notes);
     return object;
 }
@@ -169,7 +169,7 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
     json_object_set_new(object, "scaling", scaling);
     json_object_set_new(object, "listings", listings(&t->listings));
     if (t->no_speedup)
-        json_object_set_new(object, "no_speedup", json_string(t->no_speedup));
+        json_object_set_new(object, "no_speedup", hg_json_text(t->no_speedup));
     return object;
 }
 
@@ -185,7 +185,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     for (size_t i = 0; i < r->tables.n; i++)
         json_array_append_new(tables, table(r, &r->tables.items[i]));
     json_object_set_new(root, "schema", json_string("hpcgrid-report/1"));
-    json_object_set_new(root, "title", json_string(r->title));
+    json_object_set_new(root, "title", hg_json_text(r->title));
     json_object_set_new(root, "complete", json_boolean(hg_report_is_complete(r)));
     json_object_set_new(root, "cells", json_integer((json_int_t)r->cells));
     json_object_set_new(root, "cells_complete", json_integer((json_int_t)r->complete));

@@ -300,7 +300,7 @@ void hg_listing_write_md(const struct hg_listing *l, const struct hg_style *styl
 
 static json_t *encode_datum(const struct hg_datum *d)
 {
-    return d->kind == HG_DATUM_TEXT   ? json_string(d->text)
+    return d->kind == HG_DATUM_TEXT   ? hg_json_text(d->text)
            : d->kind == HG_DATUM_NONE ? json_null()
                                       : hg_json_number(d->v);
 }
@@ -318,9 +318,9 @@ json_t *hg_listing_encode(const struct hg_listing *l)
         json_array_append_new(rows, line);
     }
     for (size_t i = 0; i < l->notes.n; i++)
-        json_array_append_new(notes, json_string(l->notes.items[i]));
+        json_array_append_new(notes, hg_json_text(l->notes.items[i]));
     json_object_set_new(object, "name", json_string(l->name ? l->name : ""));
-    json_object_set_new(object, "title", json_string(l->title ? l->title : ""));
+    json_object_set_new(object, "title", hg_json_text(l->title ? l->title : ""));
     json_object_set_new(object, "rows", rows);
     json_object_set_new(object, "notes", notes);
     return object;

@@ -47,7 +47,7 @@ json_t *hg_view_shape(void)
 
 static void set(json_t *object, const char *name, const char *text)
 {
-    json_object_set_new(object, name, json_string(text ? text : ""));
+    json_object_set_new(object, name, hg_json_text(text ? text : ""));
 }
 
 static void set_count(json_t *object, const char *name, size_t n)

@@ -501,7 +501,7 @@ static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct 
     folder = folder ? folder + 1 : rd->path;
     json_object_set_new(doc, "schema", json_string("hpcgrid-results/1"));
     json_object_set(doc, "name", json_object_get(plan, "name"));
-    json_object_set_new(doc, "run", json_string(rd->number ? run : folder));
+    json_object_set_new(doc, "run", hg_json_text(rd->number ? run : folder));
     copy_prices(rd, doc);
     if (copy_wishes(rd, doc, err) == 0)
         return doc;

@@ -144,7 +144,7 @@ static int say_group(struct hg_drive *d, const struct hg_drive_news *news, size_
     hg_buf_done(&tasks);
     if (members && *news->word)
         json_object_set_new(members, strcmp(news->kind, "state") == 0 ? "state" : "status",
-                            json_string(news->word));
+                            hg_json_text(news->word));
     if (members && news->restarts)
         json_object_set_new(members, "restarts", json_integer(news->restarts));
     if (members && news->text)
@@ -261,9 +261,9 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
         json_array_append_new(sizes, json_integer((json_int_t)d->plan->items[b].n));
     }
     if (hg_drive_say(d, "open",
-                     json_pack("{s:s,s:o,s:s,s:I}", "schema", "hpcgrid-events/1", "command",
-                               hg_json_text(d->o.command ? d->o.command : ""), "host", host, "pid",
-                               (json_int_t)getpid()),
+                     json_pack("{s:s,s:o,s:o,s:I}", "schema", "hpcgrid-events/1", "command",
+                               hg_json_text(d->o.command ? d->o.command : ""), "host",
+                               hg_json_text(host), "pid", (json_int_t)getpid()),
                      err) < 0 ||
         (grown && hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes), err) < 0)) {
         json_decref(sizes);

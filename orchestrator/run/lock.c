@@ -91,8 +91,8 @@ static bool is_dead(const struct hg_lock_owner *owner)
 
 static json_t *encode_owner(const struct hg_lock_owner *o)
 {
-    return json_pack("{s:I,s:s,s:I,s:I,s:s,s:s,s:s,s:s,s:f,s:o}", "number", (json_int_t)o->number,
-                     "host", o->host, "pid", (json_int_t)o->pid, "start",
+    return json_pack("{s:I,s:o,s:I,s:I,s:s,s:s,s:s,s:s,s:f,s:o}", "number", (json_int_t)o->number,
+                     "host", hg_json_text(o->host), "pid", (json_int_t)o->pid, "start",
                      (json_int_t)o->start_ticks, "machine", o->machine, "boot", o->boot,
                      "pid_space", o->pid_space, "nonce", o->nonce, "since", o->since_s, "command",
                      hg_json_text(o->command));

@@ -116,7 +116,7 @@ static int claim(struct node *n, struct hg_err *err)
     gethostname(host, sizeof host - 1);
     hg_attempt_name((unsigned)n->args->submission, variable("SLURM_RESTART_COUNT"), n->name);
     n->dir = hg_rundir_path(&n->rd, "cells/%s/%s", n->id, n->name);
-    json_object_set_new(who, "host", json_string(host));
+    json_object_set_new(who, "host", hg_json_text(host));
     json_object_set_new(who, "pid", json_integer(getpid()));
     json_object_set_new(who, "claimed_s", hg_json_number(n->start_s));
     rc = n->dir ? hg_attempt_claim(n->dir, who, err) : hg_err_oom(err);

@@ -222,11 +222,11 @@ static void describe(struct rank *r)
     hg_where_cpu(cpu, sizeof cpu);
     json_object_set_new(r->out, "rank", json_integer(r->rank));
     json_object_set_new(r->out, "local_rank", json_integer(r->local));
-    json_object_set_new(r->out, "host", json_string(u.nodename));
-    json_object_set_new(r->out, "cpu", json_string(cpu));
+    json_object_set_new(r->out, "host", hg_json_text(u.nodename));
+    json_object_set_new(r->out, "cpu", hg_json_text(cpu));
     json_object_set_new(r->out, "cores",
                         json_integer(cores ? json_integer_value(cores) : hg_where_cores()));
-    json_object_set_new(r->out, "device", json_string(has_gpu ? gpu : cpu));
+    json_object_set_new(r->out, "device", hg_json_text(has_gpu ? gpu : cpu));
     json_object_set_new(r->out, "device_kind", json_string(has_gpu ? "gpu" : "cpu"));
 }
 

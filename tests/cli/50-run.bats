@@ -57,6 +57,26 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [[ "$output" == *"receipt: submit 1 · poll "* ]]
 }
 
+@test "a folder whose name is no UTF-8 cannot hold a run, but one that was brought there is read" {
+    "$hpcgrid" submit m.json
+    foreign=$(printf 'f\377')
+    mkdir "$foreign"
+    cp m.json "$foreign"
+    for words in "plan $foreign/m.json" "plan m.json --out $foreign/p" "submit $foreign/m.json" "submit m.json --reports $foreign"; do
+        run "$hpcgrid" $words
+        echo "$words: $output"
+        [ "$status" -eq 4 ]
+        [[ "$output" == *"hpcgrid: error: the folder "*" cannot hold a run: its name is no UTF-8"* ]]
+    done
+    [ "$(grep -c '"op":"submit"' asked)" = 1 ]
+    rm -rf "$foreign"
+    cp -r reports "$foreign"
+    "$hpcgrid" status "$foreign"/*/001 --no-poll --json | jq -e '.counts != {} and (.run | endswith("/001"))'
+    run --separate-stderr "$hpcgrid" report "$foreign"/*/001 --format json
+    [ "$status" -eq 1 ]
+    jq -e '.cells > 0' <<<"$output"
+}
+
 @test "a refusal is said with the site's own words, and nothing is submitted" {
     refuse probe refused "Invalid account" "ask the help desk for an account"
     run --separate-stderr "$hpcgrid" submit m.json

@@ -99,6 +99,14 @@ sets() {
     [ "$status" -eq 0 ]
 }
 
+@test "the name of a file that is no UTF-8 stands in text and JSON" {
+    sets 100 100
+    jq 'del(.name, .run)' s001.json >"$(printf 'f\377.json')"
+    run --separate-stderr "$hpcgrid" history f*.json s002.json --json
+    [ "$status" -eq 0 ]
+    jq -e '.sets | length == 2 and (.[0] | startswith("f") and contains("\ufffd"))' <<<"$output"
+}
+
 @test "only the newest sets, and wrong words" {
     sets 100 100 112 112 112
     run "$hpcgrid" history s*.json --last 3
