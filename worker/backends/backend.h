@@ -75,6 +75,8 @@ struct wk_dev_options {
     int threads; /* CPU threads that compute, at least 1 */
     enum wk_precision precision;
     int local_rank; /* which of the machine's devices, where it has several */
+    /* How an op sums depends on its sizes alone, not on where its operands lie or on what is fastest here: slower. Always so on the cpu. */
+    bool by_shape;
 };
 
 #define WK_PLACED 32

@@ -273,7 +273,9 @@ static int device_number(const struct wk_comm *comm)
 static struct wk_dev *open_device(const struct wk_config *c, const struct wk_backend *backend,
                                   int threads, int local_rank, struct hg_err *err)
 {
-    struct wk_dev_options options = { .threads = threads, .local_rank = local_rank };
+    struct wk_dev_options options = { .threads = threads,
+                                      .local_rank = local_rank,
+                                      .by_shape = c->deterministic_reduce };
 
     if (wk_precision_find(c->precision, &options.precision, err) < 0)
         return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcublasLt on the CPU for the played runtime: descriptors, a few "algorithms" that all compute the same, and products with the epilogues
- * that gemm.c may ask for. What the library refuses is refused here too: epilogues that want 16-bit outputs, addresses that are not aligned
- * as it was told. All sums are made in double. */
+/* libcublasLt on the CPU for the played runtime: descriptors, a few algorithms, which add up in orders of their own and are not the same
+ * for operands that lie badly, and products with the epilogues that gemm.c may ask for. What the library refuses is refused here too: types and epilogues that its tables do not have, an epilogue whose
+ * pointer it was not shown, more workspace than it was given. Where it would read or write beyond what an address allows, as with
+ * operands that are not aligned as its algorithm was told, the product fails. */
 #include <cublasLt.h>
 #include <math.h>
 #include <stdbool.h>
@@ -14,8 +15,14 @@
 #include "gpu/emulator/runtime.h"
 
 #define ALGORITHMS 3
+#define VECTOR 16               /* bytes that an epilogue moves at a time */
+#define NEEDS ((size_t)1 << 20) /* workspace of the second algorithm */
+
+/* What an algorithm's 64 bytes hold. */
+enum { NUMBER, OPERANDS, BIAS, AUX }; /* and the alignments that it was chosen for */
 
 struct product {
+    cublasComputeType_t compute;
     cublasLtEpilogue_t epilogue;
     cublasOperation_t a, b;
     void *bias, *aux;
@@ -54,8 +61,12 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *d, cublasComputeTy
 {
     struct product *p = calloc(1, sizeof *p);
 
-    (void)compute;
-    (void)scale;
+    if (scale != CUDA_R_32F ||
+        (compute != CUBLAS_COMPUTE_32F && compute != CUBLAS_COMPUTE_32F_FAST_TF32)) {
+        free(p);
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
+    p->compute = compute;
     p->epilogue = CUBLASLT_EPILOGUE_DEFAULT;
     p->a = p->b = CUBLAS_OP_N;
     p->bias_type = (cudaDataType_t)-1;
@@ -121,9 +132,17 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t l,
     return CUBLAS_STATUS_SUCCESS;
 }
 
+struct preference {
+    uint32_t alignment; /* the least of all operands */
+    uint64_t workspace;
+};
+
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *p)
 {
-    *p = malloc(1);
+    struct preference *made = malloc(sizeof *made);
+
+    *made = (struct preference){ .alignment = 256 };
+    *p = (cublasLtMatmulPreference_t)made;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -137,7 +156,13 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t a,
                                                     const void *value, size_t size)
 {
-    (void)p, (void)a, (void)value, (void)size;
+    struct preference *to = (struct preference *)p;
+
+    if (a == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        memcpy(&to->workspace, value, size);
+    else if (a >= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES &&
+             a <= CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES)
+        memcpy(&to->alignment, value, size); /* gemm.c says the same of all four */
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -148,7 +173,30 @@ static bool halves(cudaDataType_t t)
     return t == CUDA_R_16BF || t == CUDA_R_16F;
 }
 
-/* Shapes that fit each other, and the epilogues as the library's table has them. */
+static bool has_bias(cublasLtEpilogue_t e)
+{
+    return e == CUBLASLT_EPILOGUE_BIAS || e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+           e == CUBLASLT_EPILOGUE_BGRADA || e == CUBLASLT_EPILOGUE_BGRADB ||
+           e == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+}
+
+static bool has_aux(cublasLtEpilogue_t e)
+{
+    return e == CUBLASLT_EPILOGUE_GELU_AUX_BIAS || e == CUBLASLT_EPILOGUE_DGELU ||
+           e == CUBLASLT_EPILOGUE_DGELU_BGRAD;
+}
+
+/* Rows of the library's table for products in float: operands of one type, an output of theirs or float, a bias like the output. */
+static bool types_fit(const struct product *p, const struct layout *a, const struct layout *b,
+                      const struct layout *d)
+{
+    return a->type == b->type && (halves(a->type) || a->type == CUDA_R_32F) &&
+           (d->type == a->type || d->type == CUDA_R_32F) &&
+           (p->compute == CUBLAS_COMPUTE_32F || a->type == CUDA_R_32F) &&
+           ((int)p->bias_type < 0 || p->bias_type == d->type);
+}
+
+/* Shapes and types that fit each other, and the epilogues as the library's table has them. */
 static cublasStatus_t judge(const struct product *p, const struct layout *a, const struct layout *b,
                             const struct layout *d)
 {
@@ -157,9 +205,11 @@ static cublasStatus_t judge(const struct product *p, const struct layout *a, con
     uint64_t n = p->b == CUBLAS_OP_N ? b->cols : b->rows;
     uint64_t b_k = p->b == CUBLAS_OP_N ? b->rows : b->cols;
 
-    if (k != b_k || m != d->rows || n != d->cols || a->type != b->type || a->batch != d->batch ||
-        b->batch != d->batch)
+    if (k != b_k || m != d->rows || n != d->cols || a->batch != d->batch || b->batch != d->batch ||
+        (has_bias(p->epilogue) && !p->bias) || (has_aux(p->epilogue) && !p->aux))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (!types_fit(p, a, b, d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     switch (p->epilogue) {
     case CUBLASLT_EPILOGUE_DEFAULT:
     case CUBLASLT_EPILOGUE_BIAS:
@@ -170,11 +220,40 @@ static cublasStatus_t judge(const struct product *p, const struct layout *a, con
     case CUBLASLT_EPILOGUE_GELU_AUX_BIAS:
     case CUBLASLT_EPILOGUE_DGELU:
     case CUBLASLT_EPILOGUE_DGELU_BGRAD:
-        return p->aux_ld % 8 == 0 && halves(d->type) && d->batch == 1 ? CUBLAS_STATUS_SUCCESS
-                                                                      : CUBLAS_STATUS_NOT_SUPPORTED;
+        return p->aux_ld % 8 == 0 && p->aux_ld >= (int64_t)d->rows && halves(d->type) &&
+                       d->batch == 1
+                   ? CUBLAS_STATUS_SUCCESS
+                   : CUBLAS_STATUS_NOT_SUPPORTED;
     default:
         return CUBLAS_STATUS_NOT_SUPPORTED;
     }
+}
+
+static size_t needs(const cublasLtMatmulAlgo_t *algorithm)
+{
+    return (algorithm->data[NUMBER] - 1000) % ALGORITHMS == 1 ? NEEDS : 0;
+}
+
+/* The largest power of two that divides an address, at most 256. */
+static uint64_t alignment(const void *p)
+{
+    uintptr_t all = (uintptr_t)p | 256;
+
+    return all & (~all + 1);
+}
+
+/* Do the addresses hold what the algorithm was chosen for? */
+static bool aligned(const cublasLtMatmulAlgo_t *algorithm, const struct product *p,
+                    const void *const *operands, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (alignment(operands[i]) < algorithm->data[OPERANDS])
+            return false;
+    if (has_bias(p->epilogue) &&
+        (alignment(p->bias) < algorithm->data[BIAS] || alignment(p->bias) < VECTOR))
+        return false;
+    return !has_aux(p->epilogue) ||
+           (alignment(p->aux) >= algorithm->data[AUX] && alignment(p->aux) >= VECTOR);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
@@ -183,16 +262,26 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int most,
                                               cublasLtMatmulHeuristicResult_t *results, int *n)
 {
-    cublasStatus_t status =
-        judge((struct product *)desc, (struct layout *)a, (struct layout *)b, (struct layout *)d);
+    const struct product *p = (struct product *)desc;
+    const struct preference *wanted = (struct preference *)preference;
+    cublasStatus_t status = judge(p, (struct layout *)a, (struct layout *)b, (struct layout *)d);
 
-    (void)handle, (void)c, (void)preference;
+    (void)handle, (void)c;
     *n = 0;
     if (status != CUBLAS_STATUS_SUCCESS)
         return status;
-    for (; *n < most && *n < ALGORITHMS; ++*n) {
-        memset(&results[*n], 0, sizeof results[*n]);
-        results[*n].algo.data[0] = 1000 + (uint64_t)*n;
+    for (uint64_t k = 0; *n < most && k < ALGORITHMS; k++) {
+        cublasLtMatmulHeuristicResult_t *r = &results[*n];
+
+        if (k == 1 && wanted->workspace < NEEDS)
+            continue;
+        memset(r, 0, sizeof *r);
+        r->algo.data[NUMBER] = 1000 + k + (wanted->alignment < VECTOR ? ALGORITHMS : 0);
+        r->algo.data[OPERANDS] = wanted->alignment;
+        r->algo.data[BIAS] = alignment(p->bias);
+        r->algo.data[AUX] = alignment(p->aux);
+        r->workspaceSize = needs(&r->algo);
+        ++*n;
     }
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -203,12 +292,15 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDe
                                        const cublasLtMatmulAlgo_t *algorithm,
                                        cublasLtMatmulHeuristicResult_t *result)
 {
+    const struct product *p = (struct product *)desc;
+
     (void)handle, (void)c;
     memset(result, 0, sizeof *result);
-    if (algorithm->data[0] < 1000 || algorithm->data[0] >= 1000 + ALGORITHMS)
+    if (algorithm->data[NUMBER] < 1000 || algorithm->data[NUMBER] >= 1000 + 2 * ALGORITHMS ||
+        !aligned(algorithm, p, NULL, 0))
         return CUBLAS_STATUS_INVALID_VALUE;
-    return judge((struct product *)desc, (struct layout *)a, (struct layout *)b,
-                 (struct layout *)d);
+    result->workspaceSize = needs(algorithm);
+    return judge(p, (struct layout *)a, (struct layout *)b, (struct layout *)d);
 }
 
 /* ---- Products ---- */
@@ -219,6 +311,7 @@ struct job {
     const void *a_data, *b_data, *c_data;
     void *d_data;
     float alpha, beta;
+    size_t parts; /* that a sum is made of: the algorithm's own */
 };
 
 static float get(cudaDataType_t t, const void *data, size_t i)
@@ -250,14 +343,21 @@ static float *unfold(const struct layout *l, const void *data, int64_t offset, s
     return out;
 }
 
-static double dot(const float *x, const float *y, size_t n)
+/* In double within a part; parts are added up in float. */
+static float dot(const float *x, const float *y, size_t n, size_t parts)
 {
-    double sum = 0;
+    float all = 0;
+
+    for (size_t part = 0; part < parts; part++) {
+        size_t end = n * (part + 1) / parts;
+        double sum = 0;
 
 #pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)y[i];
-    return sum;
+        for (size_t i = n * part / parts; i < end; i++)
+            sum += (double)x[i] * (double)y[i];
+        all += (float)sum;
+    }
+    return all;
 }
 
 static cudaDataType_t bias_type(const struct job *j)
@@ -305,7 +405,7 @@ static void multiply(const struct job *j, int batch)
     for (size_t col = 0; col < n; col++)
         for (size_t row = 0; row < m; row++) {
             size_t at = (size_t)(batch * j->d.step) + row + col * (size_t)j->d.ld;
-            double x = (double)j->alpha * dot(a + row * k, b + col * k, k);
+            double x = (double)j->alpha * (double)dot(a + row * k, b + col * k, k, j->parts);
 
             if (j->beta != 0)
                 x += (double)j->beta * (double)get(j->d.type, j->c_data, at);
@@ -333,11 +433,20 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                               const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes,
                               cudaStream_t stream)
 {
-    struct job *j = malloc(sizeof *j);
+    const void *const operands[] = { a_data, b_data, c_data, d_data };
+    cublasStatus_t status =
+        judge((struct product *)desc, (struct layout *)a, (struct layout *)b, (struct layout *)d);
+    struct job *j;
 
-    (void)handle, (void)c, (void)workspace, (void)bytes;
-    if (!algorithm || algorithm->data[0] < 1000)
+    (void)handle, (void)c;
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return status;
+    if (!algorithm || algorithm->data[NUMBER] < 1000 || alignment(workspace) < 256 ||
+        bytes < needs(algorithm))
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (!aligned(algorithm, (struct product *)desc, operands, 4))
+        return CUBLAS_STATUS_EXECUTION_FAILED;
+    j = malloc(sizeof *j);
     *j = (struct job){ .p = *(struct product *)desc,
                        .a = *(struct layout *)a,
                        .b = *(struct layout *)b,
@@ -347,7 +456,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                        .c_data = c_data,
                        .d_data = d_data,
                        .alpha = *(const float *)alpha,
-                       .beta = *(const float *)beta };
+                       .beta = *(const float *)beta,
+                       .parts = (size_t)(algorithm->data[NUMBER] - 999) };
     return emu_stream_launch(stream, run, j, free) == 0 ? CUBLAS_STATUS_SUCCESS
                                                         : CUBLAS_STATUS_EXECUTION_FAILED;
 }

@@ -469,14 +469,21 @@ template <typename F> struct emu_job {
 extern "C" __attribute__((weak)) int emu_stream_launch(void *stream, int (*run)(void *), void *job,
                                                        void (*end)(void *));
 
+/* Shared memory that a block may have on each architecture which the kernels are compiled for. */
+#ifdef WK_EMULATE_SM75
+#define EMU_SHARED_BYTES (64 * 1024)
+#else
+#define EMU_SHARED_BYTES (99 * 1024)
+#endif
+
 template <typename F>
 static inline int emu_launch(void *stream, dim3 grid, dim3 block, size_t shared_bytes, F body)
 {
     unsigned threads = block.x * block.y * block.z;
     auto job = emu_job<F>{ grid, block, shared_bytes, body };
 
-    if (threads % EMU_LANES || threads > 1024 || threads == 0 || grid.y > 65535 || grid.z > 65535 ||
-        shared_bytes > 227 * 1024)
+    if (threads % EMU_LANES || threads > 1024 || threads == 0 || grid.x > 0x7fffffff ||
+        grid.y > 65535 || grid.z > 65535 || shared_bytes > EMU_SHARED_BYTES)
         return cudaErrorInvalidValue;
     if (emu_stream_launch && stream)
         return emu_stream_launch(stream, job.run, new emu_job<F>(job), job.end);

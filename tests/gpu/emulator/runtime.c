@@ -4,11 +4,14 @@
  *
  *   - A stream is a row of work that nobody has done yet. It is done as late as can be: when somebody waits for it, for an event in it, or
  *     for memory. So memory of the host that is used again too early, and a stream that does not wait for another, show in results.
- *   - Capturing knows what may not be done meanwhile, which streams have joined, and whether all of them come back.
+ *   - Capturing knows what may not be done meanwhile, that nothing goes on when it was, which streams have joined, and whether all of them
+ *     come back.
+ *   - Work belongs to the device that its thread has set: a stream of another one refuses it.
  *   - What can go wrong with a machine is told by the environment:
  *       EMU_DRIVER=12020     the driver's version, 0: none (13000)     EMU_DEVICES=N   (1)      EMU_CAPABILITY=75  (90)
  *       EMU_MEMORY=BYTES     of a device (4 GiB)                       EMU_MODE=N      compute mode (0)
  *       EMU_OPEN=CODE        what the first use of the device gives    EMU_FAIL=CODE@N what work gives from number N on
+ *       EMU_CAPTURE=CODE@N   what ends a capture before work N of it (0: it does not begin)
  *
  * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, graphs launched. Times of events are those of this
  * machine and mean nothing. */
@@ -44,6 +47,7 @@ struct capture {
 
 struct CUstream_st {
     struct work *first, **end;
+    int device;
     struct capture *capture;
     long seen
         [STREAMS]; /* of each stream of the capture, the work that comes before what is next here */
@@ -77,6 +81,8 @@ static long setting(const char *name, long otherwise)
 }
 
 static _Thread_local struct capture *capturing; /* by this thread */
+static _Thread_local enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+static _Thread_local int device; /* of this thread */
 static _Thread_local cudaError_t last_error;
 static _Atomic long works;
 static _Atomic int sticky; /* a device that has failed says so at every call */
@@ -96,9 +102,15 @@ static bool unsafe(void)
     return capturing;
 }
 
-static int fault_of(long number)
+/* What it may do when it has said that it knows. */
+static bool unsafe_unless_relaxed(void)
 {
-    const char *text = getenv("EMU_FAIL"), *at = text ? strchr(text, '@') : NULL;
+    return mode != cudaStreamCaptureModeRelaxed && unsafe();
+}
+
+static int fault_of(const char *setting, long number)
+{
+    const char *text = getenv(setting), *at = text ? strchr(text, '@') : NULL;
 
     return at && number >= strtol(at + 1, NULL, 10) ? (int)strtol(text, NULL, 10) : 0;
 }
@@ -134,7 +146,7 @@ static void work_free(struct work *w)
 
 static void do_work(const struct work *w)
 {
-    int fault = fault_of(++works), code = sticky || fault ? 0 : w->run(w->job);
+    int fault = fault_of("EMU_FAIL", ++works), code = sticky || fault ? 0 : w->run(w->job);
 
     if (!sticky && (fault || code))
         sticky = fault ? fault : code;
@@ -184,8 +196,21 @@ static void append(struct CUstream_st *s, struct work *w)
 int emu_stream_launch(void *stream, int (*run)(void *), void *job, void (*end)(void *))
 {
     struct CUstream_st *s = stream;
-    struct work *w = work_make(run, job, end);
+    int refused = 0;
+    struct work *w;
 
+    if (s->capture && !s->capture->broken)
+        s->capture->broken = fault_of("EMU_CAPTURE", s->capture->count + 1);
+    if (s->device != device)
+        refused = (int)cudaErrorInvalidResourceHandle;
+    else if (s->capture && s->capture->broken)
+        refused = (int)cudaErrorStreamCaptureInvalidated;
+    if (refused) {
+        if (end)
+            end(job);
+        return (int)say((cudaError_t)refused);
+    }
+    w = work_make(run, job, end);
     if (!s->capture) {
         append(s, w);
         return sticky;
@@ -207,6 +232,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     if (!*stream)
         return say(cudaErrorMemoryAllocation);
     (*stream)->end = &(*stream)->first;
+    (*stream)->device = device;
     return cudaSuccess;
 }
 
@@ -352,17 +378,30 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
 
 /* ---- Graphs ---- */
 
-cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode)
+cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode how)
 {
-    struct capture *c = calloc(1, sizeof *c);
+    struct capture *c;
+    int fault = fault_of("EMU_CAPTURE", 0);
 
-    (void)mode;
+    (void)how;
+    if (fault)
+        return say((cudaError_t)fault);
+    c = calloc(1, sizeof *c);
     if (!c || !(c->graph = calloc(1, sizeof *c->graph)))
         abort();
     c->graph->end = &c->graph->first;
     c->graph->users = 1;
     join(s, c);
     capturing = c;
+    return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *new_mode)
+{
+    enum cudaStreamCaptureMode before = mode;
+
+    mode = *new_mode;
+    *new_mode = before;
     return cudaSuccess;
 }
 
@@ -474,7 +513,7 @@ cudaError_t cudaMalloc(void **data, size_t bytes)
 {
     bool room;
 
-    if (unsafe())
+    if (unsafe_unless_relaxed())
         return say(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&books);
     room = used_bytes + bytes <= memory_bytes();
@@ -488,7 +527,7 @@ cudaError_t cudaFree(void *data)
 {
     char *memory = data;
 
-    if (unsafe())
+    if (unsafe_unless_relaxed())
         return say(cudaErrorStreamCaptureUnsupported);
     if (!memory)
         return cudaSuccess;
@@ -501,7 +540,7 @@ cudaError_t cudaFree(void *data)
 
 cudaError_t cudaMallocHost(void **data, size_t bytes)
 {
-    if (unsafe())
+    if (unsafe_unless_relaxed())
         return say(cudaErrorStreamCaptureUnsupported);
     *data = take(bytes);
     return *data ? cudaSuccess : say(cudaErrorMemoryAllocation);
@@ -582,7 +621,7 @@ cudaError_t cudaGetDeviceCount(int *count)
     return *count ? cudaSuccess : say(cudaErrorNoDevice);
 }
 
-cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int number)
 {
     long capability = setting("EMU_CAPABILITY", 90);
 
@@ -592,26 +631,28 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device)
     p->minor = (int)capability % 10;
     p->multiProcessorCount = 4;
     p->totalGlobalMem = memory_bytes();
-    p->uuid.bytes[15] = (char)device;
+    p->uuid.bytes[15] = (char)number;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int number)
 {
-    (void)device;
+    (void)number;
     *value = attribute == cudaDevAttrComputeMode ? (int)setting("EMU_MODE", 0) : 0;
     return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
+cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int number)
 {
-    snprintf(text, (size_t)size, "0000:%02x:00.0", device + 1);
+    snprintf(text, (size_t)size, "0000:%02x:00.0", number + 1);
     return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device)
+cudaError_t cudaSetDevice(int number)
 {
-    (void)device;
+    if (number < 0 || number >= (int)setting("EMU_DEVICES", 1))
+        return say(cudaErrorInvalidDevice);
+    device = number;
     return cudaSuccess;
 }
 

@@ -377,6 +377,7 @@ static __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
     wk_copy_wait<0>();
+    __syncthreads(); /* where no tile followed, the first one's copies by other warps */
     float low = tiles ? j.drop.factor / r.sum[0] : 0.0f,
           high = tiles ? j.drop.factor / r.sum[1] : 0.0f;
 
@@ -515,6 +516,7 @@ static __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
     wk_copy_wait<0>();
+    __syncthreads(); /* as in forward */
     store_rows<T, D>(j, d_q + wk_head_at(j, h, query, j.d_stride), j.d_stride, room->stage[0].k,
                      sum, j.scale, j.scale, h.queries - query);
 }

@@ -46,6 +46,11 @@ static int fail(const struct wk_cuda *c, int code, const char *what, struct hg_e
 
 bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
 {
+    if (code != 0 && c->recording) {
+        c->unfit = true;
+        cudaGetLastError();
+        return false;
+    }
     if (code != 0 && c->dev.error.code == HG_E_NONE)
         fail(c, code, what, &c->dev.error);
     if (c->own->op_times)
@@ -55,22 +60,35 @@ bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
 
 /* ---- Memory ---- */
 
+/* Asking for memory would end the recording of a graph, and take what comes behind it in the step with it, unless the thread says that
+ * it knows. */
+static enum cudaStreamCaptureMode relax(enum cudaStreamCaptureMode mode)
+{
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+}
+
 static void *get_memory(void *context, size_t bytes)
 {
+    enum cudaStreamCaptureMode before = relax(cudaStreamCaptureModeRelaxed);
     void *data = NULL;
 
     (void)context;
     if (cudaMalloc(&data, bytes) != cudaSuccess) {
         cudaGetLastError();
-        return NULL;
+        data = NULL;
     }
+    relax(before);
     return data;
 }
 
 static void release_memory(void *context, void *data)
 {
+    enum cudaStreamCaptureMode before = relax(cudaStreamCaptureModeRelaxed);
+
     (void)context;
     cudaFree(data); /* waits for the device */
+    relax(before);
 }
 
 void *wk_cuda_alloc(struct wk_dev *dev, size_t bytes)
@@ -113,7 +131,7 @@ void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
     c->unfit |= c->recording;
     more = wk_cache_take(&own->cache, bytes);
     if (!more) {
-        if (c->dev.error.code == HG_E_NONE) {
+        if (c->dev.error.code == HG_E_NONE && !c->recording) {
             char text[32];
 
             hg_text_size_format(bytes, text);
@@ -307,6 +325,7 @@ static void set_options(struct wk_cuda *c, const struct wk_dev_options *options)
     c->dev.threads = options->threads > 0 ? options->threads : 1;
     c->dev.precision = options->precision;
     c->dev.rounds_rows = c->dev.keeps_tokens = true;
+    c->by_shape = options->by_shape;
     c->dev.working = options->precision == WK_MIXED_BF16   ? WK_BF16
                      : options->precision == WK_MIXED_FP16 ? WK_F16
                                                            : WK_REAL;

@@ -14,6 +14,7 @@ struct wk_cuda {
     /* The running step's numbers, and what updates multiply with: in device memory, the former as last sent. */
     struct wk_cuda_step *step, step_sent;
     struct wk_cuda_factors *factors;
+    bool by_shape;  /* of wk_dev_options */
     bool recording; /* a graph: nothing may wait, and nothing may be sent */
     bool unfit;     /* for a graph: something had to */
     struct wk_gemm *gemm;
@@ -30,7 +31,8 @@ static inline enum wk_cuda_type wk_cuda_type(enum wk_type type)
     return type == WK_BF16 ? WK_CUDA_BF16 : type == WK_F16 ? WK_CUDA_F16 : WK_CUDA_F32;
 }
 
-/* Keep the first failure: code is a cudaError_t, 0 is none. Returns whether it was none. */
+/* Keep the first failure: code is a cudaError_t, 0 is none. Returns whether it was none. What fails while a graph is recorded only makes
+ * the step unfit for one: it runs once more as it is, and what is really wrong shows there. */
 bool wk_cuda_check(struct wk_cuda *c, int code, const char *what);
 
 /* Memory for the next launches, until the next call; NULL for 0 bytes, and when there is none left (the device has failed then). */

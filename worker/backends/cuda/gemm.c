@@ -52,6 +52,7 @@ struct wk_gemm {
     cublasLtHandle_t handle;
     cublasLtMatmulPreference_t preference;
     struct wk_choices *choices;
+    bool by_shape; /* see wk_dev_options */
     struct wk_span workspace;
     cudaEvent_t start, end;
     struct {
@@ -108,9 +109,13 @@ static cublasLtEpilogue_t epilogue_of(const struct shape *s, enum variant v)
     return s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-static bool has_variants(const struct shape *s)
+/* The library reads and writes biases and `pre` 16 bytes at a time, and wants the rows of `pre` a multiple of 8 elements apart. */
+static bool has_variants(const struct wk_gemm *g, const struct shape *s)
 {
-    if (getenv("HPCGRID_PLAIN_PRODUCTS"))
+    int pre_cols = s->kind == WK_PRODUCT_FORWARD ? s->out : s->in;
+
+    if (g->by_shape || getenv("HPCGRID_PLAIN_PRODUCTS") || s->alignment < 16 ||
+        (s->gelu && pre_cols % 8 != 0))
         return false;
     if (s->kind == WK_PRODUCT_FORWARD)
         return s->t == s->y_t && (s->bias || s->gelu);
@@ -341,7 +346,7 @@ static bool candidate(struct trial *t, int number)
     enum variant v = (enum variant)(number % N_VARIANTS);
     int i = number / N_VARIANTS;
 
-    if (i >= t->n_likely[v])
+    if (i >= t->n_likely[v] || t->likely[v][i].state != CUBLAS_STATUS_SUCCESS)
         return false;
     t->plans[v].algorithm = t->likely[v][i].algo;
     return true;
@@ -359,8 +364,10 @@ static double try_one(void *context, int number)
     if (cudaEventRecord(g->start, stream) != 0 ||
         run_plan(t->c, &t->plans[number % N_VARIANTS], &t->q, t->d) != 0 ||
         cudaEventRecord(g->end, stream) != 0 || cudaEventSynchronize(g->end) != 0 ||
-        cudaEventElapsedTime(&ms, g->start, g->end) != 0)
+        cudaEventElapsedTime(&ms, g->start, g->end) != 0) {
+        cudaGetLastError(); /* the next launch would take it for its own */
         return -1;
+    }
     return (double)ms / 1000;
 }
 
@@ -378,19 +385,21 @@ static void write_key(const struct shape *s, char key[160])
         snprintf(key + strlen(key), 160 - strlen(key), " align%d", s->alignment);
 }
 
-/* What a former run found, if the library still can. */
-static bool remembered(const struct wk_gemm *g, const char *key, const struct shape *s,
-                       struct plan *p)
+/* What a former run found, if the library still can: which depends on the pointers behind the product, too. */
+static bool remembered(struct wk_cuda *c, const struct wk_product *q, const char *key,
+                       const struct shape *s, struct plan *p)
 {
-    const struct wk_choice *known = wk_choices_find(g->choices, key);
+    const struct wk_gemm *g = c->gemm;
+    const struct wk_choice *known = g->by_shape ? NULL : wk_choices_find(g->choices, key);
     cublasLtMatmulHeuristicResult_t result;
 
     if (!known || known->variant >= N_VARIANTS ||
-        (known->variant == VARIANT_INSIDE && !has_variants(s)) ||
+        (known->variant == VARIANT_INSIDE && !has_variants(g, s)) ||
         !plan_make(g, s, (enum variant)known->variant, p))
         return false;
     memcpy(&p->algorithm, known->algorithm, sizeof p->algorithm);
-    if (g->lib->cublasLtMatmulAlgoCheck(g->handle, p->product, p->a, p->b, p->d, p->d,
+    if (set_pointers(c, p, q) &&
+        g->lib->cublasLtMatmulAlgoCheck(g->handle, p->product, p->a, p->b, p->d, p->d,
                                         &p->algorithm, &result) == 0 &&
         result.workspaceSize <= WK_GEMM_WORKSPACE)
         return true;
@@ -399,7 +408,8 @@ static bool remembered(const struct wk_gemm *g, const char *key, const struct sh
 }
 
 /* The best of all candidates into the plan. While a graph is recorded nothing can be timed, and without memory for a copy of the
- * target nothing can be tried: then the library's first word counts, and is not remembered. */
+ * target nothing can be tried: then the library's first word counts, and is not remembered. So it does where a choice may depend
+ * on the shape only. */
 static bool search(struct wk_cuda *c, const struct wk_product *q, const struct shape *s,
                    const char *key, struct plan *p)
 {
@@ -409,10 +419,10 @@ static bool search(struct wk_cuda *c, const struct wk_product *q, const struct s
     int best = -1;
 
     look_up(&t, VARIANT_BEHIND, s);
-    if (has_variants(s))
+    if (has_variants(c->gemm, s))
         look_up(&t, VARIANT_INSIDE, s);
     more = ((more - 1) * (size_t)q->bias_step + (size_t)q->out) * sizeof(float);
-    t.d = c->recording ? NULL : wk_cuda_alloc(&c->dev, bytes + more);
+    t.d = c->recording || c->gemm->by_shape ? NULL : wk_cuda_alloc(&c->dev, bytes + more);
     if (t.d && q->kind == WK_PRODUCT_WEIGHT && q->bias)
         t.q.bias = (char *)t.d + bytes;
     if (t.d)
@@ -507,7 +517,7 @@ static struct shape shape_of(const struct wk_cuda *c, const struct wk_product *q
     s.add = q->add;
     s.gelu = q->gelu;
     s.bias = q->kind != WK_PRODUCT_INPUT && q->bias;
-    s.alignment = alignment_of(q);
+    s.alignment = !c->by_shape ? alignment_of(q) : q->t == WK_CUDA_F32 ? 4 : 2;
     s.tf32 = c->dev.precision == WK_TF32;
     return s;
 }
@@ -528,7 +538,7 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
     if (*slot)
         return &g->plans.items[*slot - 1];
     write_key(&s, key);
-    if (!remembered(g, key, &s, &made) && !search(c, q, &s, key, &made)) {
+    if (!remembered(c, q, key, &s, &made) && !search(c, q, &s, key, &made)) {
         made.shape = s;
         made.variant = VARIANT_SINGLY;
     }
@@ -582,7 +592,8 @@ void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
         return;
     }
     code = run_plan(c, p, q, target_of(p, q));
-    if (code != 0 && c->dev.error.code == HG_E_NONE)
+    c->unfit |= c->recording && code != 0;
+    if (code != 0 && !c->recording && c->dev.error.code == HG_E_NONE)
         hg_err_set(&c->dev.error, HG_E_ENV, "cuBLASLt failed with status %d (%d x %d x %d)", code,
                    q->rows, q->in, q->out);
     wk_cuda_check(c, 0, kinds[q->kind]);
@@ -634,6 +645,7 @@ struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err)
         return NULL;
     }
     c->gemm = g;
+    g->by_shape = c->by_shape;
     g->lib = wk_cublaslt_get(err);
     if (!g->lib || !open_choices(g, c, err))
         goto fail;

@@ -378,7 +378,7 @@ static ptrdiff_t step_of(const struct wk_span s[3])
     return one == two && one > 0 && one < far && one % size == 0 ? one / size : -1;
 }
 
-/* Three products as one, where their operands lie in steps, forwards or backwards. */
+/* Three products as one, where their operands lie in steps, forwards or backwards, and where that may decide. */
 static bool run_batch(struct wk_cuda *c, struct wk_product *p, const struct wk_qkv *y,
                       const struct wk_qkv *weight, const struct wk_qkv *bias)
 {
@@ -389,6 +389,8 @@ static bool run_batch(struct wk_cuda *c, struct wk_product *p, const struct wk_q
     const struct wk_span bs[] = { forwards ? bias->q : bias->v, bias->k,
                                   forwards ? bias->v : bias->q };
 
+    if (c->by_shape)
+        return false;
     p->batch = 3;
     p->y = ys[0].data;
     p->weight = ws[0].data;

@@ -47,6 +47,8 @@ static void start_recording(struct wk_cuda *c)
     c->recording = cudaStreamBeginCapture((cudaStream_t)c->stream,
                                           cudaStreamCaptureModeThreadLocal) == cudaSuccess;
     c->unfit = !c->recording;
+    if (c->unfit)
+        cudaGetLastError(); /* the next launch would take it for its own */
 }
 
 bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *s)

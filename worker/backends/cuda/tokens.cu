@@ -403,7 +403,8 @@ int wk_cuda_token_dropout(wk_stream s, enum wk_cuda_type t, void *y, const void 
     });
 }
 
-/* ---- Layer normalisation. PARTS: eights of columns that a lane holds; 0: any width, read again for each pass ---- */
+/* ---- Layer normalisation. PARTS: eights of columns that a lane holds; 0: any width, read again for each pass. Which it is depends on
+ * widths and activations, not on where a strategy has put the weights: the order of sums must not change with that. ---- */
 
 #define PARTS_MAX 4
 #define NORM_WARPS 4 /* of a block */
@@ -451,6 +452,7 @@ template <typename T, typename W> struct norm_tensors {
     const T *residual;
     const W *weight, *bias;
     float *saved;
+    bool wide; /* weight and bias can be read 16 bytes at a time */
 };
 
 template <typename T, typename W, int PARTS>
@@ -511,8 +513,8 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
 
         if (col >= j.cols)
             continue;
-        wk_load8(weight, n.weight + col);
-        wk_load8(bias, n.bias + col);
+        wk_load_part(weight, n.weight + col, 8, n.wide);
+        wk_load_part(bias, n.bias + col, 8, n.wide);
 #pragma unroll
         for (int i = 0; i < 8; i++)
             v[part][i] = (v[part][i] - mean) * inverse * weight[i] + bias[i];
@@ -600,14 +602,15 @@ int wk_cuda_norm_forward(wk_stream s, enum wk_cuda_type t, void *y, float *saved
                          double drop, const struct wk_cuda_rng *rng)
 {
     struct norm_job j = norm_job_of(p, cols, eps, drop, rng);
-    int parts = parts_of(cols, wk_wide(cols, y, x, residual, weight, bias));
+    int parts = parts_of(cols, wk_wide(cols, y, x, residual));
     dim3 grid(wk_blocks((size_t)p->rows, NORM_WARPS));
 
     return wk_with_types(t, w, [&](auto a, auto b) {
         typedef decltype(a) T;
         typedef decltype(b) W;
         struct norm_tensors<T, W> n = {
-            (T *)y, (T *)x, (const T *)residual, (const W *)weight, (const W *)bias, saved
+            (T *)y, (T *)x, (const T *)residual, (const W *)weight, (const W *)bias, saved,
+                wk_wide(cols, weight, bias)
         };
 
         if (parts == 0)
@@ -629,6 +632,7 @@ template <typename T, typename W> struct norm_gradients {
     const W *weight;
     const float *saved;
     float *partial;
+    bool wide; /* weight can be read 16 bytes at a time */
 };
 
 /* Add up a value of eight columns over the block's warps and store the sums. */
@@ -680,7 +684,7 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
                 continue;
             wk_load8(g[part], n.d_y + at + col);
             wk_load8(xn[part], n.sum + at + col);
-            wk_load8(weight, n.weight + col);
+            wk_load_part(weight, n.weight + col, 8, n.wide);
 #pragma unroll
             for (int i = 0; i < 8; i++) {
                 xn[part][i] = (xn[part][i] - saved.x) * saved.y;
@@ -824,13 +828,13 @@ int wk_cuda_norm_backward(wk_stream s, enum wk_cuda_type t, void *d_sum, void *d
                           int cols, double drop, const struct wk_cuda_rng *rng, void *scratch)
 {
     struct norm_job j = norm_job_of(p, cols, 0, drop, rng);
-    bool wide = wk_wide(cols, d_sum, d_x, d_y, sum, weight);
+    bool wide = wk_wide(cols, d_sum, d_x, d_y, sum);
     int rc = wk_with_types(t, w, [&](auto a, auto b) {
         typedef decltype(a) T;
         typedef decltype(b) W;
         struct norm_gradients<T, W> n = {
             (T *)d_sum, (T *)d_x, (const T *)d_y, (const T *)sum, (const W *)weight, saved,
-                (float *)scratch
+                (float *)scratch, wk_wide(cols, weight)
         };
 
         return norm_backward<T, W>(s, n, j, wide);
