@@ -45,18 +45,23 @@ void hg_buf_puts(struct hg_buf *b, const char *s)
 
 void hg_buf_vprintf(struct hg_buf *b, const char *fmt, va_list ap)
 {
+    size_t room = hg_buf_reserve(b, 0) < 0 ? 0 : b->cap - b->len;
     va_list again;
     int n;
 
-    va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    if (n < 0 || hg_buf_reserve(b, (size_t)n) < 0) {
-        b->failed = true;
+    if (room == 0)
         return;
+    va_copy(again, ap);
+    n = vsnprintf(b->data + b->len, room, fmt, again);
+    va_end(again);
+    if (n >= 0 && (size_t)n >= room && hg_buf_reserve(b, (size_t)n) == 0)
+        vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+    if (n < 0 || b->failed) {
+        b->failed = true;
+        b->data[b->len] = '\0';
+    } else {
+        b->len += (size_t)n;
     }
-    vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
-    b->len += (size_t)n;
 }
 
 void hg_buf_printf(struct hg_buf *b, const char *fmt, ...)
