@@ -518,6 +518,13 @@ static void dump_real(const struct dump *d, double v)
         hg_buf_puts(d->out, ".0");
 }
 
+static void dump_integer(const struct dump *d, json_int_t v)
+{
+    char number[32];
+
+    hg_buf_append(d->out, number, hg_text_integer_format(v, number));
+}
+
 static void dump_value(const struct dump *d, const json_t *value, int depth)
 {
     if (!value) {
@@ -535,7 +542,7 @@ static void dump_value(const struct dump *d, const json_t *value, int depth)
         hg_json_dump_string(json_string_value(value), json_string_length(value), d->out);
         break;
     case JSON_INTEGER:
-        hg_buf_printf(d->out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        dump_integer(d, json_integer_value(value));
         break;
     case JSON_REAL:
         dump_real(d, json_real_value(value));

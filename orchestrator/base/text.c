@@ -240,6 +240,23 @@ static size_t layout_digits(const char *digits, int n, int point, char *out)
     return (size_t)(p - out);
 }
 
+size_t hg_text_integer_format(long long v, char out[static 32])
+{
+    unsigned long long rest = v < 0 ? 0ULL - (unsigned long long)v : (unsigned long long)v;
+    char digits[20];
+    size_t n = 0, len = 0;
+
+    do
+        digits[n++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (v < 0)
+        out[len++] = '-';
+    while (n)
+        out[len++] = digits[--n];
+    out[len] = '\0';
+    return len;
+}
+
 size_t hg_text_number_format(double v, char out[static 32])
 {
     char sci[40], digits[20];
@@ -247,7 +264,7 @@ size_t hg_text_number_format(double v, char out[static 32])
     size_t sign = v < 0;
 
     if (v == floor(v) && fabs(v) < 1e15) /* whole numbers are the common case; -0 prints as 0 */
-        return (size_t)snprintf(out, 32, "%lld", (long long)v);
+        return hg_text_integer_format((long long)v, out);
     do {
         snprintf(sci, sizeof sci, "%.*e", precision, fabs(v));
     } while (strtod(sci, NULL) != fabs(v) && ++precision < 17);

@@ -42,6 +42,9 @@ bool hg_text_is_name(const char *text);
  * digits that read back the same. v must be finite. Returns the length. */
 size_t hg_text_number_format(double v, char out[static 32]);
 
+/* A whole number in decimal, with NUL. Returns the length. */
+size_t hg_text_integer_format(long long v, char out[static 32]);
+
 /* The character that text, which is not at its end, begins with: its code point into *cp. Returns the
  * bytes it takes; a byte that is no UTF-8 is taken by itself, as U+FFFD. */
 size_t hg_text_utf8_next(const char *text, uint32_t *cp);
