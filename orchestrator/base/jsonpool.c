@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/jsonpool.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #define DEPTH_MAX 64
 #define KEY_MAX 128
+#define DIGITS_MAX 18  /* of a whole number: they fit long long */
 #define SHARED_MAX 256 /* bytes of text of a value that may be shared */
 #define SLOTS 16384    /* a power of two */
 
@@ -24,7 +26,7 @@ struct slot {
 struct pool {
     const char *at; /* what is read next */
     int depth;
-    struct slot slots[SLOTS];
+    struct slot *slots; /* NULL: nothing is shared */
 };
 
 static json_t *read_value(struct pool *pool);
@@ -102,14 +104,47 @@ static json_t *read_string(struct pool *pool)
     return json_stringn(start + 1, (size_t)(end - start) - 2); /* NULL if it is no UTF-8 */
 }
 
-/* Numbers, true, false, null: jansson knows their syntax. */
+static const char *skip_digits(const char *p)
+{
+    while (*p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+/* NULL: it is none, or one that jansson has to judge. */
+static json_t *read_number(const char *text, const char *end)
+{
+    const char *first = text + (*text == '-'), *p = skip_digits(first), *part;
+    double v;
+
+    if (p == first || p - first > DIGITS_MAX || (*first == '0' && p - first > 1))
+        return NULL;
+    if (p == end)
+        return json_integer(strtoll(text, NULL, 10));
+    if (*p == '.') {
+        part = p + 1;
+        p = skip_digits(part);
+        if (p == part)
+            return NULL;
+    }
+    if (*p == 'e' || *p == 'E') {
+        part = p + 1 + (p[1] == '-' || p[1] == '+');
+        p = skip_digits(part);
+        if (p == part)
+            return NULL;
+    }
+    v = p == end ? strtod(text, NULL) : HUGE_VAL;
+    return isfinite(v) ? json_real(v) : NULL;
+}
+
+/* Numbers, true, false, null. */
 static json_t *read_word(struct pool *pool)
 {
-    size_t n = strcspn(pool->at, ",:]} \t\r\n\"{[");
-    const char *start = pool->at;
+    const char *start = pool->at, *end = start + strcspn(start, ",:]} \t\r\n\"{[");
+    json_t *number = read_number(start, end);
 
-    pool->at += n;
-    return json_loadb(start, n, JSON_DECODE_ANY, NULL);
+    pool->at = end;
+    return number ? number : json_loadb(start, (size_t)(end - start), JSON_DECODE_ANY, NULL);
 }
 
 /* The next of a list's items: false at its end (`close`), or if something is wrong (*ok). */
@@ -137,20 +172,20 @@ static bool read_member(struct pool *pool, json_t *object)
 {
     const char *text = pool->at, *end = *text == '"' ? string_end(text) : NULL;
     size_t n = end ? (size_t)(end - text) - 2 : 0;
+    size_t before = json_object_size(object);
     char key[KEY_MAX];
 
     if (!end || n >= sizeof key || memchr(text, '\\', (size_t)(end - text)))
         return false;
     memcpy(key, text + 1, n);
     key[n] = '\0';
-    if (json_object_get(object, key))
-        return false;
     pool->at = end;
     skip_space(pool);
     if (*pool->at++ != ':')
         return false;
     skip_space(pool);
-    return json_object_set_new(object, key, read_value(pool)) == 0;
+    return json_object_set_new(object, key, read_value(pool)) == 0 &&
+           json_object_size(object) == before + 1; /* no member twice */
 }
 
 static json_t *read_object(struct pool *pool)
@@ -199,7 +234,7 @@ static json_t *read_fresh(struct pool *pool)
 static json_t *read_value(struct pool *pool)
 {
     const char *text = pool->at;
-    size_t len = short_length(text);
+    size_t len = pool->slots ? short_length(text) : 0;
     struct slot *slot = len ? find_slot(pool, text, len) : NULL;
     json_t *value;
 
@@ -213,23 +248,34 @@ static json_t *read_value(struct pool *pool)
     return value;
 }
 
-json_t *hg_json_parse_shared(const char *text, size_t len)
+static json_t *read_document(struct pool *pool, size_t len)
 {
-    struct pool *pool = calloc(1, sizeof *pool);
+    const char *end = pool->at + len;
     json_t *root;
 
-    if (!pool)
-        return NULL;
-    pool->at = text;
     skip_space(pool);
     root = read_value(pool);
     skip_space(pool);
-    if (root && pool->at != text + len) {
-        json_decref(root);
-        root = NULL;
-    }
-    for (size_t i = 0; i < SLOTS; i++)
-        json_decref(pool->slots[i].value);
-    free(pool);
+    if (pool->at == end)
+        return root;
+    json_decref(root);
+    return NULL;
+}
+
+json_t *hg_json_parse_fresh(const char *text, size_t len)
+{
+    struct pool pool = { .at = text };
+
+    return read_document(&pool, len);
+}
+
+json_t *hg_json_parse_shared(const char *text, size_t len)
+{
+    struct pool pool = { .at = text, .slots = calloc(SLOTS, sizeof(struct slot)) };
+    json_t *root = pool.slots ? read_document(&pool, len) : NULL;
+
+    for (size_t i = 0; pool.slots && i < SLOTS; i++)
+        json_decref(pool.slots[i].value);
+    free(pool.slots);
     return root;
 }

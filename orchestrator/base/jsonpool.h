@@ -12,4 +12,7 @@
  * escapes, more than 64 levels). text ends with a NUL behind len bytes. */
 json_t *hg_json_parse_shared(const char *text, size_t len);
 
+/* The same with every value on its own, for whoever changes the tree or soon frees it: several times as fast as json_loadb. */
+json_t *hg_json_parse_fresh(const char *text, size_t len);
+
 #endif

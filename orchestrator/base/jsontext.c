@@ -15,7 +15,7 @@ struct members {
 
 struct reader {
     const char *text, *at, *end;
-    struct hg_buf *out;
+    char *out, *to;       /* what is written, and where to go on: never longer than the text */
     struct hg_buf sorted; /* room to put members into order */
     int depth;
 };
@@ -28,6 +28,25 @@ static void skip_space(struct reader *r)
         r->at++;
 }
 
+/* Copy what was read from `start` on. */
+static void copy_from(struct reader *r, const char *start)
+{
+    size_t n = (size_t)(r->at - start);
+
+    memcpy(r->to, start, n);
+    r->to += n;
+}
+
+static void copy_sign(struct reader *r)
+{
+    *r->to++ = *r->at++;
+}
+
+static size_t written(const struct reader *r)
+{
+    return (size_t)(r->to - r->out);
+}
+
 /* Copy a string with its quotes. */
 static bool read_string(struct reader *r)
 {
@@ -38,19 +57,22 @@ static bool read_string(struct reader *r)
     if (r->at >= r->end)
         return false;
     r->at++;
-    hg_buf_append(r->out, start, (size_t)(r->at - start));
+    copy_from(r, start);
     return true;
 }
 
 /* Copy a number, or true, false, null. */
 static bool read_word(struct reader *r)
 {
+    static const bool is_part[256] = {
+        ['0' ... '9'] = true, ['a' ... 'z'] = true, ['.'] = true,
+        ['-'] = true,         ['+'] = true,         ['E'] = true,
+    };
     const char *start = r->at;
 
-    while ((*r->at >= '0' && *r->at <= '9') || (*r->at >= 'a' && *r->at <= 'z') || *r->at == '.' ||
-           *r->at == '-' || *r->at == '+' || *r->at == 'E')
+    while (is_part[(unsigned char)*r->at])
         r->at++;
-    hg_buf_append(r->out, start, (size_t)(r->at - start));
+    copy_from(r, start);
     return r->at > start;
 }
 
@@ -61,7 +83,7 @@ static bool read_separator(struct reader *r, char close, bool *more)
     *more = *r->at == ',';
     if (*r->at != ',' && *r->at != close)
         return false;
-    hg_buf_append(r->out, r->at++, 1);
+    copy_sign(r);
     skip_space(r);
     return true;
 }
@@ -70,10 +92,10 @@ static bool read_list(struct reader *r)
 {
     bool more = true;
 
-    hg_buf_append(r->out, r->at++, 1);
+    copy_sign(r);
     skip_space(r);
     if (*r->at == ']') {
-        hg_buf_append(r->out, r->at++, 1);
+        copy_sign(r);
         return true;
     }
     while (more)
@@ -98,20 +120,20 @@ static bool read_member(struct reader *r, struct members *list)
     if (!m || *r->at != '"')
         return false;
     m->from = (size_t)(r->at - r->text);
-    m->begin = r->out->len;
-    if (!read_string(r) || r->out->failed)
+    m->begin = written(r);
+    if (!read_string(r))
         return false;
     m->name = m->begin + 1;
-    m->name_len = r->out->len - m->begin - 2;
+    m->name_len = written(r) - m->begin - 2;
     skip_space(r);
-    if (*r->at != ':' || !is_plain(r->out->data + m->name, m->name_len))
+    if (*r->at != ':' || !is_plain(r->out + m->name, m->name_len))
         return false;
-    hg_buf_append(r->out, r->at++, 1);
-    m->value = r->out->len;
+    copy_sign(r);
+    m->value = written(r);
     skip_space(r);
     if (!read_value(r, NULL))
         return false;
-    list->items[list->n - 1].end = r->out->len;
+    list->items[list->n - 1].end = written(r);
     list->items[list->n - 1].to = (size_t)(r->at - r->text);
     return true;
 }
@@ -144,10 +166,10 @@ static bool sort_members(struct reader *r, struct members *list, size_t start)
 {
     size_t at = start;
 
-    if (is_sorted(r->out->data, list))
+    if (is_sorted(r->out, list))
         return true;
-    qsort_r(list->items, list->n, sizeof *list->items, compare_members, r->out->data);
-    if (!is_sorted(r->out->data, list))
+    qsort_r(list->items, list->n, sizeof *list->items, compare_members, r->out);
+    if (!is_sorted(r->out, list))
         return false;
     hg_buf_clear(&r->sorted);
     for (size_t i = 0; i < list->n; i++) {
@@ -156,16 +178,16 @@ static bool sort_members(struct reader *r, struct members *list, size_t start)
 
         hg_buf_append(&r->sorted, i ? "," : "", i ? 1 : 0);
         shift += i ? 1 : 0;
-        hg_buf_append(&r->sorted, r->out->data + m->begin, m->end - m->begin);
+        hg_buf_append(&r->sorted, r->out + m->begin, m->end - m->begin);
         m->begin += shift;
         m->name += shift;
         m->value += shift;
         m->end += shift;
         at = m->end;
     }
-    if (r->sorted.failed || r->sorted.len + 1 != r->out->len - start)
+    if (r->sorted.failed || r->sorted.len + 1 != written(r) - start)
         return false;
-    memcpy(r->out->data + start, r->sorted.data, r->sorted.len);
+    memcpy(r->out + start, r->sorted.data, r->sorted.len);
     return true;
 }
 
@@ -175,17 +197,17 @@ static bool read_members(struct reader *r, struct members *list)
     size_t start;
     bool more = true;
 
-    hg_buf_append(r->out, r->at++, 1);
-    start = r->out->len;
+    copy_sign(r);
+    start = written(r);
     skip_space(r);
     if (*r->at == '}') {
-        hg_buf_append(r->out, r->at++, 1);
+        copy_sign(r);
         return true;
     }
     while (more)
         if (!read_member(r, list) || !read_separator(r, '}', &more))
             return false;
-    return !r->out->failed && sort_members(r, list, start);
+    return sort_members(r, list, start);
 }
 
 static bool read_object(struct reader *r, struct members *top)
@@ -215,16 +237,20 @@ static bool read_value(struct reader *r, struct members *top)
 bool hg_json_canonical_read(struct hg_json_canonical *c, const char *text, size_t len)
 {
     struct members top = { c->items, 0, c->cap };
-    struct reader r = { .text = text, .at = text, .end = text + len, .out = &c->text };
+    struct reader r = { .text = text, .at = text, .end = text + len };
     bool ok;
 
     hg_buf_clear(&c->text);
-    c->text.failed = false;
-    hg_buf_reserve(&c->text, len + 1);
+    c->n = 0;
+    if (hg_buf_reserve(&c->text, len) < 0)
+        return false;
+    r.out = r.to = c->text.data;
     skip_space(&r);
-    ok = *r.at == '{' && read_value(&r, &top);
+    ok = *r.at == '{' && read_value(&r, &top) && !r.sorted.failed;
     skip_space(&r);
-    ok = ok && r.at == r.end && !c->text.failed;
+    ok = ok && r.at == r.end;
+    *r.to = '\0';
+    c->text.len = (size_t)(r.to - r.out);
     hg_buf_done(&r.sorted);
     c->items = top.items;
     c->cap = top.cap;

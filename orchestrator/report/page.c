@@ -149,35 +149,6 @@ static void put_fact(struct hg_listing *l, const char *name, struct values *v)
     *v = (struct values){ 0 };
 }
 
-/* One member of an object of every result that counts. */
-static void gather(const struct hg_report *r, const char *object, const char *member,
-                   struct values *v)
-{
-    for (size_t i = 0; i < r->n_entries; i++) {
-        json_t *parent = r->entries[i].shown && !r->entries[i].state
-                             ? hg_result_get(r->entries[i].result, object)
-                             : NULL;
-
-        add_value(v, json_object_get(parent, member));
-        json_decref(parent);
-    }
-}
-
-static void gather_ranks(const struct hg_report *r, const char *member, struct values *v)
-{
-    for (size_t i = 0; i < r->n_entries; i++) {
-        json_t *ranks = r->entries[i].shown && !r->entries[i].state
-                            ? hg_result_get(r->entries[i].result, "ranks")
-                            : NULL;
-        json_t *rank;
-        size_t k;
-
-        json_array_foreach(ranks, k, rank)
-            add_value(v, json_object_get(rank, member));
-        json_decref(ranks);
-    }
-}
-
 /* RFC 3339, UTC: sorts as text. Keep the first of both if sign is -1, the last if it is 1; takes the reference. */
 static void keep_time(struct hg_buf *kept, json_t *time, int sign)
 {
@@ -226,38 +197,63 @@ static void put_sources(const struct hg_report *r, struct hg_listing *l)
     }
 }
 
+enum part { PART_RANKS, PART_ENV, PART_COMPARABLE, PART_SLURM, PARTS };
+
+static const struct {
+    const char *title, *member;
+    enum part part;
+} facts[] = {
+    { "hosts", "host", PART_RANKS },
+    { "devices", "device", PART_RANKS },
+    { "CPU", "cpu", PART_ENV },
+    { "GPU", "gpu", PART_ENV },
+    { "driver", "driver", PART_ENV },
+    { "CUDA", "cuda", PART_ENV },
+    { "NCCL", "nccl", PART_ENV },
+    { "MPI", "mpi", PART_ENV },
+    { "kernel", "kernel", PART_ENV },
+    { "hpcgrid", "hpcgrid", PART_ENV },
+    { "hpcgrid-worker", "revision", PART_COMPARABLE },
+    { "revision of the work", "revision", PART_ENV },
+    { "Slurm", "version", PART_SLURM },
+    { "cluster", "cluster", PART_SLURM },
+    { "partition", "partition", PART_SLURM },
+    { "modules", "modules", PART_ENV },
+};
+
+#define FACTS (sizeof facts / sizeof *facts)
+
+/* What one result says of every fact: its ranks each for itself. */
+static void gather(const struct hg_result *result, struct values values[static FACTS])
+{
+    json_t *ranks = hg_result_get(result, "ranks"), *slurm = hg_result_get(result, "slurm"), *rank;
+    const json_t *parts[PARTS] = {
+        [PART_ENV] = result->env, [PART_COMPARABLE] = result->comparable, [PART_SLURM] = slurm
+    };
+    size_t k;
+
+    for (size_t i = 0; i < FACTS; i++) {
+        if (facts[i].part != PART_RANKS)
+            add_value(&values[i], json_object_get(parts[facts[i].part], facts[i].member));
+        else
+            json_array_foreach(ranks, k, rank)
+                add_value(&values[i], json_object_get(rank, facts[i].member));
+    }
+    json_decref(ranks);
+    json_decref(slurm);
+}
+
 void hg_provenance_fill(const struct hg_report *r, struct hg_listing *l)
 {
-    static const struct {
-        const char *title, *object, *member;
-    } facts[] = {
-        { "CPU", "env", "cpu" },
-        { "GPU", "env", "gpu" },
-        { "driver", "env", "driver" },
-        { "CUDA", "env", "cuda" },
-        { "NCCL", "env", "nccl" },
-        { "MPI", "env", "mpi" },
-        { "kernel", "env", "kernel" },
-        { "hpcgrid", "env", "hpcgrid" },
-        { "hpcgrid-worker", "comparable", "revision" },
-        { "revision of the work", "env", "revision" },
-        { "Slurm", "slurm", "version" },
-        { "cluster", "slurm", "cluster" },
-        { "partition", "slurm", "partition" },
-        { "modules", "env", "modules" },
-    };
-    struct values v = { 0 };
+    struct values values[FACTS] = { 0 };
 
     hg_listing_column(l, "what", "", true);
     hg_listing_column(l, "value", "", true);
     put_sources(r, l);
     put_times(r, l);
-    gather_ranks(r, "host", &v);
-    put_fact(l, "hosts", &v);
-    gather_ranks(r, "device", &v);
-    put_fact(l, "devices", &v);
-    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
-        gather(r, facts[i].object, facts[i].member, &v);
-        put_fact(l, facts[i].title, &v);
-    }
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].shown && !r->entries[i].state)
+            gather(r->entries[i].result, values);
+    for (size_t i = 0; i < FACTS; i++)
+        put_fact(l, facts[i].title, &values[i]);
 }

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/jsonpool.h"
 #include "base/vec.h"
 #include "run/attempt.h"
 #include "run/outcome.h"
@@ -48,7 +49,7 @@ static void list_attempt(const char *cell_dir, const char *name, struct found *f
     DIR *d = path ? opendir(path) : NULL;
     struct dirent *entry;
 
-    while (d && (entry = readdir(d))) {
+    while (d && !(f->claim && f->result) && (entry = readdir(d))) {
         f->claim |= strcmp(entry->d_name, "claim.json") == 0;
         f->result |= strcmp(entry->d_name, "result.json") == 0;
     }
@@ -189,6 +190,7 @@ static int compare_places(const void *a, const void *b)
 static json_t *skim_result(struct room *room, const json_t *cell, bool *has_loss)
 {
     struct hg_json_canonical *c = &room->canonical;
+    json_t *result;
 
     if (!is_as_written(room, cell))
         return NULL;
@@ -205,7 +207,10 @@ static json_t *skim_result(struct room *room, const json_t *cell, bool *has_loss
         hg_buf_append(&room->part, room->text.data + m->from, m->to - m->from);
     }
     hg_buf_puts(&room->part, "}");
-    return room->part.failed ? NULL : json_loadb(room->part.data, room->part.len, 0, NULL);
+    if (room->part.failed)
+        return NULL;
+    result = hg_json_parse_fresh(room->part.data, room->part.len);
+    return result ? result : json_loadb(room->part.data, room->part.len, 0, NULL);
 }
 
 /* Read and judge one result.json. cell: as planned, NULL: not compared. loss_file, if it is not NULL: the loss curve may be left out, and
