@@ -6,7 +6,7 @@ setup() {
     worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
     cd "$BATS_TEST_TMPDIR"
     export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive
-    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1 ASAN_OPTIONS=detect_leaks=0
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS
     small='"model": "bert-tiny", "hidden": 32, "layers": 2, "dataset": "synthetic", "samples": 48, "seq_len": 96'
     rate='"lr": 1e-3'
@@ -148,6 +148,49 @@ wait_for() {
         times=$((times + 1))
         after=$(jq .steps r.json)
     done
+}
+
+# stopped_at RANKS SIGNAL CALL WHEN [FILE]: the signal comes to the first rank when it makes this system call (of this file) for the
+# WHEN-th time ("1+": each time). The training must stop with a checkpoint, and go on from it to the losses in whole.json.
+stopped_at() {
+    rm -rf keep r.json
+    n=$1
+    printf '#!/bin/bash\n[ "${OMPI_COMM_WORLD_RANK:-0}" = 0 ] || exec "$@"\nexec strace -qq -o trace -e trace=%s -e inject=%s:signal=%s:when=%s %s "$@"\n' \
+        "$3" "$3" "$2" "$4" "${5:+-P $5}" >traced
+    chmod +x traced
+    ranks=
+    [ "$n" = 1 ] || ranks="mpirun --oversubscribe --allow-run-as-root -n $n"
+    cell="{$small, $rate, \"test_samples\": 24, \"epochs\": 2, \"strategy\": \"$([ "$n" = 1 ] && echo single || echo ddp)\", \"batch_size\": $((12 / n)), \"checkpoint\": \"keep/a.safetensors\"}"
+    train "$cell" $ranks ./traced
+    echo "$*: $status $output"
+    grep -q -- "--- SIG$2" trace
+    [ "$status" -eq 75 ]
+    jq -e '.status == "checkpoint" and (has("eval") | not)' r.json
+    jq .steps r.json >>stops
+    [ "$(ls keep)" = a.safetensors ]
+    train "$cell" $ranks
+    echo "again: $status $output"
+    [ "$status" -eq 0 ]
+    jq -e '.status == "ok" and .resumed.times == 1 and .steps == 8 and .eval.samples == 24' r.json
+    same whole.json r.json 1e-6
+    jq -e --slurpfile whole whole.json '(.eval.loss - $whole[0].eval.loss | fabs) < 1e-5' r.json
+}
+
+# The second checkpoint is the one before the evaluation: a signal that comes while it is written finds an evaluation.
+@test "a signal that comes at any time, once or over and over, stops all ranks with a checkpoint" {
+    command -v strace >/dev/null || skip "strace is not installed"
+    strace -o /dev/null true 2>/dev/null || skip "strace may not trace here"
+    train "{$small, $rate, \"test_samples\": 24, \"epochs\": 2, \"batch_size\": 12}"
+    mv r.json whole.json
+    stopped_at 1 USR1 openat 1 c.json
+    stopped_at 1 TERM openat 1 c.json
+    stopped_at 1 TERM ?mkdir,mkdirat 1+
+    stopped_at 3 USR1 ?mkdir,mkdirat 1
+    stopped_at 1 USR1 fsync 1
+    stopped_at 3 TERM fsync 1+
+    stopped_at 1 TERM ?rename,?renameat,renameat2 2+
+    stopped_at 3 USR1 ?rename,?renameat,renameat2 2
+    [ "$(echo $(cat stops))" = "0 0 0 0 4 4 8 8" ]
 }
 
 @test "a process that is killed while it writes leaves the last checkpoint, and no litter for long" {

@@ -16,14 +16,19 @@
 #define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
 
-static volatile sig_atomic_t keeps_checkpoint;
+/* Is a checkpoint kept? Signals may come before the cell is read. */
+static volatile sig_atomic_t keeps_checkpoint, warned;
+enum { UNKNOWN, NO, YES };
 
 #define STOP_LIMIT_S 10 /* a step that waits for a rank which is gone never ends */
 
+/* TERM may come more than once: to the whole job, and again from a launcher that passes it on. */
 static void on_stop(int number)
 {
+    bool first = !wk_train_stopped();
+
     wk_train_signal(number);
-    if (!keeps_checkpoint) /* else the step and the file take what they take */
+    if (first && keeps_checkpoint != YES) /* else the step and the file take what they take */
         alarm(STOP_LIMIT_S);
 }
 
@@ -33,10 +38,21 @@ static void on_usr1(int number)
     static const char text[] = "hpcgrid-worker: warning: the time limit is near; no checkpoint is "
                                "kept, training goes on\n";
 
-    if (keeps_checkpoint)
+    warned = 1;
+    if (keeps_checkpoint == YES)
         wk_train_signal(number);
-    else if (write(STDERR_FILENO, text, sizeof text - 1) < 0)
+    else if (keeps_checkpoint == NO && write(STDERR_FILENO, text, sizeof text - 1) < 0)
         return;
+}
+
+/* What came before this was known counts, too. */
+static void learn_checkpoint(bool kept)
+{
+    keeps_checkpoint = kept ? YES : NO;
+    if (kept)
+        alarm(0);
+    if (warned)
+        raise(SIGUSR1);
 }
 
 /* The signal's default action again: it ended the training, now it ends the process. */
@@ -48,12 +64,13 @@ static void pass_signal_on(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESETHAND };
+    struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
     struct sigaction warn = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
 
     sigaction(SIGTERM, &stop, NULL);
-    sigaction(SIGINT, &stop, NULL);
     sigaction(SIGUSR1, &warn, NULL);
+    stop.sa_flags |= SA_RESETHAND; /* a person who asks twice means now */
+    sigaction(SIGINT, &stop, NULL);
 }
 
 /* Ranks that share cores must not spin while they wait for each other. */
@@ -158,7 +175,7 @@ static int run_job(struct job *j, struct hg_errs *errs)
 
     if (wk_config_load(j->cell, &j->config, errs) < 0)
         return -1;
-    keeps_checkpoint = j->config.checkpoint != NULL;
+    learn_checkpoint(j->config.checkpoint);
     j->config.folder = j->folder;
     threads = wk_cmd_threads(&j->config, j->world);
     if (check_world(&j->config, j->world, err) < 0)
@@ -301,7 +318,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     wk_result_done(&j.result);
     wk_config_done(&j.config);
     free(j.folder);
-    if (wk_train_stopped() && !goes_on && !(code == 0 && keeps_checkpoint))
+    if (wk_train_stopped() && !goes_on && !(code == 0 && keeps_checkpoint == YES))
         pass_signal_on(wk_train_stopped());
     return code;
 }

@@ -550,6 +550,17 @@ int wk_train_run(struct wk_train *t, struct hg_err *err)
 
 /* ---- Evaluation ---- */
 
+/* Before each pass. What is trained is in the checkpoint, where one is kept. */
+static int go_on(void *context, struct hg_err *err)
+{
+    struct wk_train *t = context;
+    bool stop;
+
+    if (must_stop(t, &stop, err) < 0)
+        return -1;
+    return stop ? stopped(t, err) : 0;
+}
+
 static int score_batch(struct wk_train *t, const int32_t *ids, int rows, struct wk_span out,
                        double sums[2], struct hg_err *err)
 {
@@ -573,7 +584,7 @@ static int eval_answers(struct wk_train *t, struct hg_err *err)
     double start = hg_clock_mono_s();
 
     if (wk_strategy_begin(t->strategy, false, err) < 0 ||
-        wk_qa_eval(&t->qa, t->model, &pass, t->comm, &score, err) < 0)
+        wk_qa_eval(&t->qa, t->model, &pass, t->comm, go_on, t, &score, err) < 0)
         return -1;
     t->result->evaluated = true;
     t->result->eval_loss = score.loss;
@@ -606,6 +617,8 @@ static int eval_rows(struct wk_train *t, struct hg_err *err)
     for (int pass = 0, at = t->comm->rank; pass < passes; pass++) {
         int rows = 0;
 
+        if (go_on(t, err) < 0)
+            goto out;
         for (; rows < room && at < t->test.n; at += t->comm->world)
             ids[rows++] = at;
         if ((rows ? score_batch(t, ids, rows, out, sums, err)

@@ -344,6 +344,8 @@ struct evaluation {
     struct wk_qa *qa;
     struct wk_model *model;
     const struct wk_pass *pass;
+    wk_qa_go_on *go_on;
+    void *context;
     struct wk_answers *answers;
     struct wk_span sums;  /* (2) what score gives */
     wk_real *logits;      /* (rows, 2) of a batch */
@@ -401,6 +403,8 @@ static int eval_batch(struct evaluation *e, const int32_t *ids, int rows, struct
     struct wk_batch *batch = &e->qa->test_batch.batch;
     wk_real sums[2];
 
+    if (e->go_on(e->context, err) < 0)
+        return -1;
     wk_token_batch_gather(&e->qa->test_batch, &e->qa->test, NULL, ids, rows, e->qa->pad_to, dev);
     if (kind->forward(e->model, e->pass, batch, err) < 0)
         return -1;
@@ -450,7 +454,7 @@ static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_e
         }
     }
     for (; left > 0 && rc == 0; left--)
-        rc = wk_strategy_idle_pass(e->pass->strategy, err);
+        rc = e->go_on(e->context, err) < 0 ? -1 : wk_strategy_idle_pass(e->pass->strategy, err);
     free(ids);
     return rc;
 }
@@ -482,9 +486,12 @@ static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums
 }
 
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,
-               struct wk_comm *comm, struct wk_qa_score *out, struct hg_err *err)
+               struct wk_comm *comm, wk_qa_go_on *go_on, void *context, struct wk_qa_score *out,
+               struct hg_err *err)
 {
-    struct evaluation e = { .qa = qa, .model = model, .pass = pass };
+    struct evaluation e = {
+        .qa = qa, .model = model, .pass = pass, .go_on = go_on, .context = context
+    };
     double sums[4] = { 0 };
     int rc = -1;
 

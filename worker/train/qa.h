@@ -48,8 +48,12 @@ int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
 /* Rows of its longest feature. */
 int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f);
 
+/* Asked before each pass of an evaluation, by all ranks at the same one: 0 to go on, -1 with err set to end it. */
+typedef int wk_qa_go_on(void *context, struct hg_err *err);
+
 /* Run the test set's features through the model, questions shared out over the ranks. */
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,
-               struct wk_comm *comm, struct wk_qa_score *out, struct hg_err *err);
+               struct wk_comm *comm, wk_qa_go_on *go_on, void *context, struct wk_qa_score *out,
+               struct hg_err *err);
 
 #endif

@@ -54,7 +54,8 @@ void wk_train_close(struct wk_train *t);
  * (wk_train_signal). */
 int wk_train_run(struct wk_train *t, struct hg_err *err);
 
-/* Loss and accuracy on the test set, shared out over the ranks. */
+/* Loss and accuracy on the test set, shared out over the ranks. A signal ends it between two passes, like the training: what is
+ * trained must be in the checkpoint by then, where one is kept. */
 int wk_train_eval(struct wk_train *t, struct hg_err *err);
 
 /* What the ranks are and sent, into the result. Every rank calls it. */
