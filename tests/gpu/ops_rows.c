@@ -237,6 +237,66 @@ static void run_linear(struct ops_run *r, const int *shape)
     ops_keep(r, "d_bias", d_b);
 }
 
+static void linear_gelu(struct ops_run *r, const int *shape, enum wk_gelu form)
+{
+    int rows = shape[0], in = shape[1], out = shape[2];
+    size_t n_x = (size_t)(rows * in), n_y = (size_t)(rows * out), n_w = (size_t)(in * out);
+    const struct wk_backend *ops = r->dev->backend;
+    struct wk_span x = ops_work(r, n_x, 1, 1, 0), w = ops_work(r, n_w, 2, 0.2f, 0);
+    struct wk_span b = ops_work(r, (size_t)out, 3, 1, 0), y = ops_alloc(r, r->working, n_y);
+    struct wk_span kept = ops_alloc(r, r->working, n_y), pre = ops_work(r, n_x, 4, 3, 0);
+    struct wk_span d_y = ops_work(r, n_y, 5, 1, 0), d_pre = ops_alloc(r, r->working, n_x);
+    struct wk_span d_w = ops_real(r, n_w, 6, 1, 0), d_b = ops_real(r, (size_t)out, 7, 1, 0);
+
+    ops->linear_gelu_forward(r->dev, y, kept, x, w, b, rows, in, out, form);
+    ops->linear_gelu_backward(r->dev, d_pre, d_w, d_b, d_y, x, pre, w, rows, in, out, form);
+    ops_keep(r, "y", y);
+    ops_keep(r, "pre", kept);
+    ops_keep(r, "d_pre", d_pre);
+    ops_keep(r, "d_weight", d_w);
+    ops_keep(r, "d_bias", d_b);
+}
+
+static void run_linear_gelu_erf(struct ops_run *r, const int *shape)
+{
+    linear_gelu(r, shape, WK_GELU_ERF);
+}
+
+static void run_linear_gelu_tanh(struct ops_run *r, const int *shape)
+{
+    linear_gelu(r, shape, WK_GELU_TANH);
+}
+
+/* Three tensors in one, as a strategy may lay them. */
+static struct wk_qkv three_of(struct wk_span all)
+{
+    size_t n = all.n / 3;
+
+    return (struct wk_qkv){ .q = wk_span_part(all, 0, n),
+                            .k = wk_span_part(all, n, n),
+                            .v = wk_span_part(all, 2 * n, n) };
+}
+
+static void run_linear3(struct ops_run *r, const int *shape)
+{
+    int rows = shape[0], in = shape[1], out = shape[2];
+    size_t n_x = (size_t)(rows * in), n_y = 3 * (size_t)(rows * out), n_w = 3 * (size_t)(in * out);
+    const struct wk_backend *ops = r->dev->backend;
+    struct wk_span x = ops_work(r, n_x, 1, 1, 0), d_x = ops_work(r, n_x, 2, 1, 0);
+    struct wk_span y = ops_alloc(r, r->working, n_y), d_w = ops_real(r, n_w, 3, 1, 0);
+    struct wk_span d_b = ops_real(r, 3 * (size_t)out, 4, 1, 0);
+    struct wk_qkv ys = three_of(y), w = three_of(ops_work(r, n_w, 5, 1, 0));
+    struct wk_qkv b = three_of(ops_work(r, 3 * (size_t)out, 6, 1, 0)), d_ws = three_of(d_w);
+    struct wk_qkv d_bs = three_of(d_b), d_y = three_of(ops_work(r, n_y, 7, 1, 0));
+
+    ops->linear3_forward(r->dev, &ys, x, &w, &b, rows, in, out);
+    ops->linear3_backward(r->dev, d_x, &d_ws, &d_bs, &d_y, x, &w, rows, in, out);
+    ops_keep(r, "y", y);
+    ops_keep(r, "d_x", d_x);
+    ops_keep(r, "d_weight", d_w);
+    ops_keep(r, "d_bias", d_b);
+}
+
 /* ---- Updates: (n, form) ---- */
 
 static const int updates[] = { 1, 0,    0, 0, 8, 1,    0, 0, 1003, 0, 0,
@@ -320,6 +380,21 @@ const struct ops_case ops_cases_rows[] = {
       dense,
       { 4e-6, 2e-3, 0.008, 0.001 },
       "order of sums; tf32 has 10 bits; d_x is rounded twice" },
+    { "linear_gelu_erf",
+      run_linear_gelu_erf,
+      dense,
+      { 4e-6, 2e-3, 0.008, 0.001 },
+      "order of sums; y and d_pre are rounded twice" },
+    { "linear_gelu_tanh",
+      run_linear_gelu_tanh,
+      dense,
+      { 4e-5, 2e-3, 0.008, 0.002 },
+      "the same, and the twin's cancellation, the library's tanh" },
+    { "linear3",
+      run_linear3,
+      dense,
+      { 4e-6, 2e-3, 0.012, 0.0015 },
+      "order of sums; d_x is rounded three times" },
     { "adamw", run_adamw, updates, SUMS, "division and square root" },
     { "adadelta", run_adadelta, updates, SUMS, "division and square root" },
     { NULL, NULL, NULL, { 0 }, NULL },

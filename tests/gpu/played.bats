@@ -52,6 +52,13 @@ same() {
     jq -e '.memory.data > 64 * 8 * 4' graphs.json # the sequences lie on the device
 }
 
+@test "products through the library are those of the CPU" {
+    for precision in fp32 bf16 fp16; do
+        "$HPCGRID_BUILD/tests/test_gpu_ops_played" cuda "$precision" linear
+        HPCGRID_PLAIN_PRODUCTS=1 "$HPCGRID_BUILD/tests/test_gpu_ops_played" cuda "$precision" linear
+    done
+}
+
 @test "a step that cannot be recorded runs as it is" {
     own='"steps": 4, "batch_size": 2, "padding": "max_length"'
     train graphs "{$gpu, $bert, $own}"

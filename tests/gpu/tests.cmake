@@ -79,6 +79,11 @@ if(TARGET hpcgrid_cuda_kernels)
     target_include_directories(hpcgrid-worker-emulated SYSTEM PRIVATE ${toolkit_includes})
     target_link_libraries(hpcgrid-worker-emulated PRIVATE test_emulated_kernels hpcgrid_worker hpcgrid_worker_data m)
     set_target_properties(hpcgrid-worker-emulated PROPERTIES ENABLE_EXPORTS ON) # the libraries call the runtime
+    # the program that tries ops on a GPU, likewise
+    hg_add_ops_program(test_gpu_ops_played gpu/real.c gpu/emulator/runtime.c)
+    target_include_directories(test_gpu_ops_played SYSTEM PRIVATE ${toolkit_includes} ${PROJECT_SOURCE_DIR}/worker)
+    target_link_libraries(test_gpu_ops_played PRIVATE test_emulated_kernels)
+    set_target_properties(test_gpu_ops_played PROPERTIES ENABLE_EXPORTS ON)
 
     function(hg_add_played name soname source)
         add_library(${name} SHARED ${source})
@@ -89,6 +94,7 @@ if(TARGET hpcgrid_cuda_kernels)
         set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${soname} SUFFIX ""
             LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/played)
         add_dependencies(hpcgrid-worker-emulated ${name})
+        add_dependencies(test_gpu_ops_played ${name})
     endfunction()
     file(STRINGS ${CUBLASLT_INCLUDE_DIR}/cublas_api.h cublas_major REGEX "define CUBLAS_VER_MAJOR")
     string(REGEX MATCH "[0-9]+$" cublas_major "${cublas_major}")

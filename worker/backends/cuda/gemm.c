@@ -109,13 +109,14 @@ static cublasLtEpilogue_t epilogue_of(const struct shape *s, enum variant v)
     return s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* The library reads and writes biases and `pre` 16 bytes at a time, and wants the rows of `pre` a multiple of 8 elements apart. */
+/* The library reads and writes biases and `pre` 16 bytes at a time, and wants the rows of `pre` a multiple of 8 elements apart. Its GELU is
+ * good enough for 16 bits. */
 static bool has_variants(const struct wk_gemm *g, const struct shape *s)
 {
     int pre_cols = s->kind == WK_PRODUCT_FORWARD ? s->out : s->in;
 
     if (g->by_shape || getenv("HPCGRID_PLAIN_PRODUCTS") || s->alignment < 16 ||
-        (s->gelu && pre_cols % 8 != 0))
+        (s->gelu && (s->t == WK_CUDA_F32 || pre_cols % 8 != 0)))
         return false;
     if (s->kind == WK_PRODUCT_FORWARD)
         return s->t == s->y_t && (s->bias || s->gelu);
