@@ -232,7 +232,7 @@ static void excuse_unregistered(struct hg_agent_call *call)
     if (n) {
         call->err = (struct hg_err)HG_ERR_INIT;
         hg_err_set(&call->err, HG_E_AGAIN,
-                   "%u of %u nodes have not registered since slurmctld started", n,
+                   "nodes that have not registered since slurmctld started: %u of %u", n,
                    msg->record_count);
     }
     slurm_free_node_info_msg(msg);

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
+#include "base/text.h"
 #include "model/grid.h"
 #include "plan/batch.h"
 
@@ -21,7 +22,8 @@ void hg_cmd_show_skips(const struct hg_plan *plan)
         fprintf(stderr, "warning: cell %s is skipped: %s\n", plan->skips.items[i].id,
                 plan->skips.items[i].why);
     if (plan->skips.n > shown)
-        fprintf(stderr, "warning: %zu more cells are skipped\n", plan->skips.n - shown);
+        fprintf(stderr, "warning: %zu more cell%s skipped\n", plan->skips.n - shown,
+                plan->skips.n - shown == 1 ? " is" : "s are");
 }
 
 const char *hg_cmd_fate_word(enum hg_cell_fate fate)
@@ -104,7 +106,7 @@ void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *
     print_added(count);
     line("cells", count->cells - count->added);
     printf("   and %llu added baseline%s\n", (unsigned long long)count->added,
-           count->added == 1 ? "" : "s");
+           hg_text_s(count->added));
     if (count->unavailable) {
         line("unavailable", count->unavailable);
         puts("   of these: not available yet in hpcgrid-worker");

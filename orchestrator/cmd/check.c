@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cmd/cells.h"
 #include "plan/fit.h"
 #include "plan/preflight.h"
@@ -22,10 +23,10 @@ static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count
 {
     uint64_t own = count->cells - count->added;
 
-    printf("%s: %llu cell%s", m->name, (unsigned long long)own, own == 1 ? "" : "s");
+    printf("%s: %llu cell%s", m->name, (unsigned long long)own, hg_text_s(own));
     if (count->added)
         printf(" and %llu added baseline%s", (unsigned long long)count->added,
-               count->added == 1 ? "" : "s");
+               hg_text_s(count->added));
     if (count->excluded)
         printf("; %llu excluded", (unsigned long long)count->excluded);
     if (count->skipped)
@@ -65,7 +66,8 @@ static int look_at_memory(const struct hg_matrix *m, struct hg_errs *errs)
               : -1;
 
     if (f.skipped > SKIPS_SHOWN)
-        fprintf(stderr, "warning: %zu more cells would be skipped\n", f.skipped - SKIPS_SHOWN);
+        fprintf(stderr, "warning: %zu more cell%s would be skipped\n", f.skipped - SKIPS_SHOWN,
+                hg_text_s(f.skipped - SKIPS_SHOWN));
     if (rc == 0 && f.skipped && !f.fitting)
         rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
                         "nothing is left to run: every cell is skipped");

@@ -70,14 +70,15 @@ static void print_counts(const struct hg_rundir *rd, const struct hg_collect_cou
         printf("%s/%03d", rd->name, rd->number);
     else
         printf("%s", rd->path);
-    printf(": %zu of %zu cells have a good result", n->ok, n->cells);
+    printf(": %zu of %zu %s a good result", n->ok, n->cells,
+           n->cells == 1 ? "cell has" : "cells have");
     if (n->failed)
         printf(", %zu failed", n->failed);
     if (n->open)
         printf(", %zu not ended", n->open);
     putchar('\n');
     if (n->invalid)
-        printf("%zu result files do not count\n", n->invalid);
+        printf("%zu result file%s not count\n", n->invalid, n->invalid == 1 ? " does" : "s do");
     printf("saved in %s/tables/results.json\n", rd->path);
 }
 

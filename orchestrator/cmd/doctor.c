@@ -78,14 +78,15 @@ static bool first_line(const char *const *argv, char *out, size_t size)
 static void look_at_machine(struct findings *f)
 {
     struct finding *item = add(f, "machine", "ok");
+    long cores = hg_proc_cpus();
     struct utsname u;
     char memory[32];
 
     uname(&u);
     hg_text_size_format((uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
                         memory);
-    SAY(item->found, "%.60s %.60s %.20s, %ld cores, %s", u.sysname, u.release, u.machine,
-        hg_proc_cpus(), memory);
+    SAY(item->found, "%.60s %.60s %.20s, %ld core%s, %s", u.sysname, u.release, u.machine, cores,
+        hg_text_s((unsigned long long)cores), memory);
     item = add(f, "hpcgrid", "ok");
     SAY(item->found, "%s", HPCGRID_VERSION);
 }
@@ -251,9 +252,11 @@ static void look_at_partitions(struct findings *f, const json_t *answer)
         if (used < sizeof item->found)
             used +=
                 (size_t)snprintf(item->found + used, sizeof item->found - used,
-                                 "%s%s%s (%lld nodes%s)", i ? ", " : "", word(p, "name"),
+                                 "%s%s%s (%lld node%s%s)", i ? ", " : "", word(p, "name"),
                                  json_is_true(json_object_get(p, "default")) ? "*" : "",
                                  (long long)json_integer_value(json_object_get(p, "total_nodes")),
+                                 hg_text_s((unsigned long long)json_integer_value(
+                                     json_object_get(p, "total_nodes"))),
                                  json_is_true(json_object_get(p, "up")) ? "" : ", down");
 }
 

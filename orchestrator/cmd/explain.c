@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cmd/cells.h"
 #include "model/grid.h"
 #include "model/select.h"
@@ -159,7 +160,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
                               "enough, and so is a selector such as nodes=2,strategy=ddp");
     }
     if (rc == 0 && x.found > SHOWN_MAX)
-        fprintf(stderr, "and %zu more cells\n", x.found - SHOWN_MAX);
+        fprintf(stderr, "and %zu more cell%s\n", x.found - SHOWN_MAX,
+                hg_text_s(x.found - SHOWN_MAX));
     hg_matrix_free(m);
     return rc == 0 ? 0 : -1;
 }

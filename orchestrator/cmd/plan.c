@@ -93,7 +93,7 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
     double hours = total_hours(plan, &unpriced);
 
     printf("%s on %s: %zu cell%s in %zu batch%s\n\n", plan->name, site_name, plan->cells,
-           plan->cells == 1 ? "" : "s", plan->n, plan->n == 1 ? "" : "es");
+           hg_text_s(plan->cells), plan->n, plan->n == 1 ? "" : "es");
     printf("batch  cells  hardware   nodes tasks  cpus  gres             mem/node         time  "
            "device-h\n");
     for (size_t i = 0; i < plan->n; i++)
@@ -103,7 +103,7 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
         printf("  (%zu where an array holds %d)", usual, DEFAULT_ARRAY);
     printf("\nat most      %.4g device-hours", hours);
     if (unpriced)
-        printf(", and %zu cells without a time limit", unpriced);
+        printf(", and %zu cell%s without a time limit", unpriced, hg_text_s(unpriced));
     putchar('\n');
 }
 

@@ -236,11 +236,12 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
         return -1;
     hg_cmd_show_skips(s->plan);
     if (s->plan->reshaped)
-        hg_warn("%zu of this run's cells ask for other resources now, but not all of their batch; "
-                "they keep what they had (--new begins a new run)",
-                s->plan->reshaped);
+        hg_warn(
+            "cells of this run that ask for other resources now, but not all of their batch: %zu; "
+            "they keep what they had (--new begins a new run)",
+            s->plan->reshaped);
     if (s->plan->renewed)
-        hg_info("%zu of this run's cells ask for other resources when they are submitted next",
+        hg_info("cells of this run that ask for other resources when they are submitted next: %zu",
                 s->plan->renewed);
     if (hg_plan_save(s->plan, m, s->rd.path, &err) < 0)
         return add(errs, &err);

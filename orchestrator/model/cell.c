@@ -356,7 +356,7 @@ static void warn_baselines(struct walk *w)
         warn(w, "/baseline", "an empty baseline: every cell is compared with itself");
     if (w->count->unbased)
         warn(w, "/baseline", "%llu cell%s will have no speedup: the baseline %s",
-             (unsigned long long)w->count->unbased, w->count->unbased == 1 ? "" : "s",
+             (unsigned long long)w->count->unbased, hg_text_s(w->count->unbased),
              w->base_why ? w->base_why : "cannot run");
     for (size_t i = 0; i < w->g->columns.n; i++)
         if (w->kept[i] && w->lacks[i])

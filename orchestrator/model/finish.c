@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #define MEMO_ENTRIES 1024 /* a power of two */
 
@@ -658,18 +659,21 @@ static bool too_big_for_node(struct hg_finisher *f, const hg_value *values)
     double per_gpu = hg_value_number(values[HG_KEY_CPUS_PER_GPU]);
 
     if (gpus > 0 && !hw->gpus_per_node)
-        return because(f, "%.0f GPUs per node asked, %s has none", gpus, hw->name);
+        return because(f, "%.0f GPU%s per node asked, %s has none", gpus,
+                       hg_text_s((unsigned long long)gpus), hw->name);
     if (gpus > (double)hw->gpus_per_node)
-        return because(f, "%.0f GPUs per node asked, %s has %lld", gpus, hw->name,
-                       hw->gpus_per_node);
+        return because(f, "%.0f GPU%s per node asked, %s has %lld", gpus,
+                       hg_text_s((unsigned long long)gpus), hw->name, hw->gpus_per_node);
     if (!hw->cores_per_node)
         return false;
     if (tasks * cpus > (double)hw->cores_per_node)
-        return because(f, "%.0f tasks with %.0f cores each asked, a node of %s has %lld cores",
-                       tasks, cpus, hw->name, hw->cores_per_node);
+        return because(f, "%.0f task%s with %.0f core%s each asked, a node of %s has %lld", tasks,
+                       hg_text_s((unsigned long long)tasks), cpus,
+                       hg_text_s((unsigned long long)cpus), hw->name, hw->cores_per_node);
     if (gpus * per_gpu > (double)hw->cores_per_node)
-        return because(f, "%.0f GPUs with %.0f cores each asked, a node of %s has %lld cores", gpus,
-                       per_gpu, hw->name, hw->cores_per_node);
+        return because(f, "%.0f GPU%s with %.0f core%s each asked, a node of %s has %lld", gpus,
+                       hg_text_s((unsigned long long)gpus), per_gpu,
+                       hg_text_s((unsigned long long)per_gpu), hw->name, hw->cores_per_node);
     return false;
 }
 
@@ -713,11 +717,13 @@ static bool wrong_for_strategy(struct hg_finisher *f, const hg_value *values)
     if (f->devices >= 0 && gpus_per_node > 0 && hg_value_number(values[f->devices]) > gpus_per_node)
         return because(f, "%.0f devices asked, the cell has %.0f GPU%s per node",
                        hg_value_number(values[f->devices]), gpus_per_node,
-                       gpus_per_node > 1 ? "s" : "");
+                       hg_text_s((unsigned long long)gpus_per_node));
     if (s->max_tasks == 1 || gpus_per_node <= 0 || per_node == gpus_per_node)
         return false;
-    return because(f, "strategy %s runs one task per GPU, %.0f tasks and %.0f GPUs per node asked",
-                   s->name, per_node, gpus_per_node);
+    return because(f,
+                   "strategy %s runs one task per GPU, %.0f task%s and %.0f GPU%s per node asked",
+                   s->name, per_node, hg_text_s((unsigned long long)per_node), gpus_per_node,
+                   hg_text_s((unsigned long long)gpus_per_node));
 }
 
 static const struct hg_strategy *look_up_strategy(struct hg_finisher *f, hg_value name)

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "plan/template.h"
 
@@ -263,8 +264,8 @@ static int load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg
         }
     }
     rc = b->n == cells ? 0
-                       : hg_err_set(err, HG_E_INPUT, "%s has %zu cells, plan.json says %zu", path,
-                                    b->n, cells);
+                       : hg_err_set(err, HG_E_INPUT, "%s has %zu cell%s, plan.json says %zu", path,
+                                    b->n, hg_text_s(b->n), cells);
 out:
     hg_buf_done(&text);
     free(path);

@@ -169,8 +169,8 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
     hg_buf_printf(out, "#SBATCH --array=0-%zu\n", b->n - 1);
     if (header(out, "--chdir", "=", dir, err) < 0 || header(out, "--output", "=", log, err) < 0)
         goto out;
-    hg_buf_printf(out, "# %s, batch %d: %zu cells, one per array index\n", plan->name, b->number,
-                  b->n);
+    hg_buf_printf(out, "# %s, batch %d: %zu cell%s, one per array index\n", plan->name, b->number,
+                  b->n, hg_text_s(b->n));
     load_modules(b->modules, out);
     hg_buf_puts(out, "exec ");
     hg_plan_quote(self, out);

@@ -222,10 +222,12 @@ void hg_marks_format(const struct hg_point *p, struct hg_buf *out)
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
 {
     if (hg_report_is_complete(r)) {
-        hg_buf_printf(out, "%zu of %zu cells complete", r->complete, r->cells);
+        hg_buf_printf(out, "%zu of %zu cell%s complete", r->complete, r->cells,
+                      hg_text_s(r->cells));
         return;
     }
-    hg_buf_printf(out, "partial: %zu of %zu cells complete (", r->complete, r->cells);
+    hg_buf_printf(out, "partial: %zu of %zu cell%s complete (", r->complete, r->cells,
+                  hg_text_s(r->cells));
     for (size_t i = 0; i < r->states.n; i++) {
         hg_buf_printf(out, "%s%zu ", i ? ", " : "", r->states.items[i].n);
         hg_clean_append(r->states.items[i].word, 40, out);
@@ -310,7 +312,7 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
         hg_buf_puts(out, "; weak scaling");
     if (r->refused)
         hg_buf_printf(out, "; %zu place%s refused: not like %s baseline", r->refused,
-                      r->refused == 1 ? "" : "s", r->refused == 1 ? "its" : "their");
+                      hg_text_s(r->refused), r->refused == 1 ? "its" : "their");
 }
 
 void hg_common_format(const struct hg_report *r, struct hg_buf *out)

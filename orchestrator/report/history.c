@@ -504,7 +504,7 @@ void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *ou
     hg_clean_append(r->labels[0], 0, &line);
     hg_buf_puts(&line, " to ");
     hg_clean_append(r->labels[r->n_sets - 1], 0, &line);
-    hg_buf_printf(&line, " · %zu sets, %zu cells: ", r->n_sets, h->cells);
+    hg_buf_printf(&line, " · %zu sets, %zu cell%s: ", r->n_sets, h->cells, hg_text_s(h->cells));
     append_counts(h, &line);
     hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     hg_buf_clear(&line);

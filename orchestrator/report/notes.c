@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "report/build.h"
 #include "report/figures.h"
@@ -138,7 +139,7 @@ static void note_completeness(struct notes *notes, const struct hg_config *c, st
             return;
         hg_buf_puts(&text, p->state);
     } else {
-        hg_buf_printf(&text, "%zu of %zu run%s", p->n, p->of, p->of == 1 ? "" : "s");
+        hg_buf_printf(&text, "%zu of %zu run%s", p->n, p->of, hg_text_s(p->of));
         if (p->n < p->of) {
             hg_buf_puts(&text, p->n ? " count: " : ": ");
             append_states(notes->b, c, &text);

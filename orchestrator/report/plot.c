@@ -77,7 +77,8 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
     hg_table_title(r, t, &part);
     hg_buf_printf(&title, "%s: %s%s%s", r->title, what, part.len ? ", " : "", hg_buf_str(&part));
     if (!hg_report_is_complete(r)) /* a picture alone must say so, too */
-        hg_buf_printf(&title, " (partial: %zu of %zu cells)", r->complete, r->cells);
+        hg_buf_printf(&title, " (partial: %zu of %zu cell%s)", r->complete, r->cells,
+                      hg_text_s(r->cells));
     *p = (struct hg_plot){ .kind = kind, .table = table };
     p->title = hg_buf_detach(&title);
     p->what = strdup(what);

@@ -126,7 +126,7 @@ spoil() {
     "$1" "$file"
     run -1 "$hpcgrid" collect "$run_dir"
     [[ "$output" == *"0 of 3 cells"* ]]
-    [[ "$output" == *"1 result files do not count"* ]]
+    [[ "$output" == *"1 result file does not count"* ]]
     [[ "$output" == *"$2"* ]] || { echo "$output"; return 1; }
     [ "$(results '[.results[] | select(.status == "invalid")] | length')" = 1 ]
     [ "$(results '[.results[] | select(.train_s)] | length')" = 0 ]

@@ -149,8 +149,8 @@ static void print_text(const struct wk_st *st, const struct found *f, struct hg_
         elements += st->tensors[i].n;
     }
     hg_text_size_format(st->size, size);
-    hg_buf_printf(out, "\n%zu tensors, %llu values, %s\n", st->n, (unsigned long long)elements,
-                  size);
+    hg_buf_printf(out, "\n%zu tensor%s, %llu value%s, %s\n", st->n, hg_text_s(st->n),
+                  (unsigned long long)elements, hg_text_s(elements), size);
     if (wk_weights_in_parts(st))
         hg_buf_printf(out, "a checkpoint of hpcgrid-worker, in %d parts\n",
                       wk_weights_in_parts(st));

@@ -383,19 +383,19 @@ void wk_result_format(const struct wk_result *r, struct hg_buf *out)
 
     hg_text_duration_format(r->train_s, text);
     hg_buf_printf(out, "%s %s on %s: %d rank%s x %d thread%s, batch %d\n", r->model, r->strategy,
-                  r->dataset, r->world, r->world == 1 ? "" : "s", r->threads,
-                  r->threads == 1 ? "" : "s", r->batch_rows);
-    hg_buf_printf(out, "trained   %s, %zu steps, %.0f samples/s\n", text, r->step_loss.n,
-                  r->train_s > 0 ? r->trained_samples / r->train_s : 0);
+                  r->dataset, r->world, hg_text_s((unsigned long long)r->world), r->threads,
+                  hg_text_s((unsigned long long)r->threads), r->batch_rows);
+    hg_buf_printf(out, "trained   %s, %zu step%s, %.0f samples/s\n", text, r->step_loss.n,
+                  hg_text_s(r->step_loss.n), r->train_s > 0 ? r->trained_samples / r->train_s : 0);
     if (r->epoch_loss.n)
         hg_buf_printf(out, "loss      %.4f\n",
                       fabs(r->epoch_loss.items[r->epoch_loss.n - 1])); /* NaN has a sign */
     if (r->evaluated && r->answers)
-        hg_buf_printf(out, "answers   EM %.2f, F1 %.2f of %d questions\n", r->exact, r->f1,
-                      r->questions);
+        hg_buf_printf(out, "answers   EM %.2f, F1 %.2f of %d question%s\n", r->exact, r->f1,
+                      r->questions, hg_text_s((unsigned long long)r->questions));
     else if (r->evaluated && r->accuracy >= 0)
-        hg_buf_printf(out, "accuracy  %.2f %% of %d test samples\n", 100 * r->accuracy,
-                      r->test_samples);
+        hg_buf_printf(out, "accuracy  %.2f %% of %d test sample%s\n", 100 * r->accuracy,
+                      r->test_samples, hg_text_s((unsigned long long)r->test_samples));
     if (r->diverged)
         hg_buf_puts(out, "diverged  a loss was not a number\n");
 }
