@@ -54,12 +54,23 @@ static int open_input(const char *path, struct hg_err *err)
     return fd < 0 || !S_ISDIR(st.st_mode) ? fd : refuse(fd, path, "a directory", err);
 }
 
-/* Closes fd. */
+static void too_large(const char *path, size_t max, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
+}
+
+/* Closes fd. A file whose size is known is refused before it is read. */
 static int read_all(int fd, const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
 {
     size_t start = out->len;
+    struct stat st;
     int rc = -1;
 
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+        st.st_size - lseek(fd, 0, SEEK_CUR) > (off_t)max) {
+        too_large(path, max, err);
+        goto out;
+    }
     for (;;) {
         ssize_t n;
 
@@ -79,7 +90,7 @@ static int read_all(int fd, const char *path, size_t max, struct hg_buf *out, st
         out->len += (size_t)n;
         out->data[out->len] = '\0';
         if (out->len - start > max) {
-            hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
+            too_large(path, max, err);
             goto out;
         }
     }
