@@ -16,11 +16,18 @@ void hg_jsonpack_free(struct hg_jsonpack *p);
 /* Keep a value. Returns its handle, HG_MAP_NONE when memory is gone. */
 size_t hg_jsonpack_add(struct hg_jsonpack *p, const json_t *value);
 
+/* Keep an object with the members of `first` and, behind them, those of the object that is the text. Only for text that
+ * hg_json_canonical_read took: its syntax is not looked at again. */
+size_t hg_jsonpack_add_text(struct hg_jsonpack *p, const json_t *first, const char *text);
+
 /* The value again; a new reference, NULL when memory is gone. Parts of it may be shared: do not change it. */
 json_t *hg_jsonpack_load(const struct hg_jsonpack *p, size_t handle);
 
 /* A member of it; a new reference, NULL if it is no object or has none of this name. */
 json_t *hg_jsonpack_member(const struct hg_jsonpack *p, size_t handle, const char *name);
+
+/* The first item of a member that is a list; a new reference, NULL if there is none. */
+json_t *hg_jsonpack_first(const struct hg_jsonpack *p, size_t handle, const char *name);
 
 /* The one value that stands for all that are equal to this one; lent until the pack is freed. NULL when memory is gone. */
 const json_t *hg_jsonpack_share(struct hg_jsonpack *p, const json_t *value);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/jsonpool.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/jsontext.h"
 
 #define DEPTH_MAX 64
 #define KEY_MAX 128
-#define DIGITS_MAX 18  /* of a whole number: they fit long long */
 #define SHARED_MAX 256 /* bytes of text of a value that may be shared */
 #define SLOTS 16384    /* a power of two */
 
@@ -104,47 +103,19 @@ static json_t *read_string(struct pool *pool)
     return json_stringn(start + 1, (size_t)(end - start) - 2); /* NULL if it is no UTF-8 */
 }
 
-static const char *skip_digits(const char *p)
+json_t *hg_json_parse_word(const char **at)
 {
-    while (*p >= '0' && *p <= '9')
-        p++;
-    return p;
-}
+    const char *start = *at;
 
-/* NULL: it is none, or one that jansson has to judge. */
-static json_t *read_number(const char *text, const char *end)
-{
-    const char *first = text + (*text == '-'), *p = skip_digits(first), *part;
-    double v;
-
-    if (p == first || p - first > DIGITS_MAX || (*first == '0' && p - first > 1))
-        return NULL;
-    if (p == end)
-        return json_integer(strtoll(text, NULL, 10));
-    if (*p == '.') {
-        part = p + 1;
-        p = skip_digits(part);
-        if (p == part)
-            return NULL;
+    switch (hg_json_number_skip(at)) {
+    case HG_JSON_WHOLE:
+        return json_integer(strtoll(start, NULL, 10));
+    case HG_JSON_REAL:
+        return json_real(strtod(start, NULL));
+    default:
+        *at = start + strcspn(start, ",:]} \t\r\n\"{[");
+        return json_loadb(start, (size_t)(*at - start), JSON_DECODE_ANY, NULL);
     }
-    if (*p == 'e' || *p == 'E') {
-        part = p + 1 + (p[1] == '-' || p[1] == '+');
-        p = skip_digits(part);
-        if (p == part)
-            return NULL;
-    }
-    v = p == end ? strtod(text, NULL) : HUGE_VAL;
-    return isfinite(v) ? json_real(v) : NULL;
-}
-
-/* Numbers, true, false, null. */
-static json_t *read_word(struct pool *pool)
-{
-    const char *start = pool->at, *end = start + strcspn(start, ",:]} \t\r\n\"{[");
-    json_t *number = read_number(start, end);
-
-    pool->at = end;
-    return number ? number : json_loadb(start, (size_t)(end - start), JSON_DECODE_ANY, NULL);
 }
 
 /* The next of a list's items: false at its end (`close`), or if something is wrong (*ok). */
@@ -226,7 +197,7 @@ static json_t *read_fresh(struct pool *pool)
     value = *pool->at == '{'   ? read_object(pool)
             : *pool->at == '[' ? read_array(pool)
             : *pool->at == '"' ? read_string(pool)
-                               : read_word(pool);
+                               : hg_json_parse_word(&pool->at);
     pool->depth--;
     return value;
 }

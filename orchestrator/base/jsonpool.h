@@ -15,4 +15,7 @@ json_t *hg_json_parse_shared(const char *text, size_t len);
 /* The same with every value on its own, for whoever changes the tree or soon frees it: several times as fast as json_loadb. */
 json_t *hg_json_parse_fresh(const char *text, size_t len);
 
+/* The number, true, false or null at *at, which is moved behind it. NULL: it is none of them. */
+json_t *hg_json_parse_word(const char **at);
+
 #endif

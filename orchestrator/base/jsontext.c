@@ -1,12 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/jsontext.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/vec.h"
 
 #define DEPTH_MAX 32
+
+static const char *skip_digits(const char *p)
+{
+    while (*p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+/* Over digits; NULL if there are none. */
+static const char *skip_some_digits(const char *p)
+{
+    const char *end = skip_digits(p);
+
+    return end > p ? end : NULL;
+}
+
+enum hg_json_number hg_json_number_skip(const char **at)
+{
+    const char *whole = *at + (**at == '-'), *p = skip_digits(whole), *part;
+    bool odd = p == whole || (*whole == '0' && p - whole > 1) || p - whole > 18;
+
+    *at = p;
+    if (odd || (*p != '.' && *p != 'e' && *p != 'E'))
+        return odd ? HG_JSON_UNUSUAL : HG_JSON_WHOLE;
+    if (*p == '.' && !(p = skip_some_digits(p + 1)))
+        return HG_JSON_UNUSUAL;
+    *at = p;
+    if (*p != 'e' && *p != 'E')
+        return HG_JSON_REAL;
+    part = p + 1 + (p[1] == '-' || p[1] == '+');
+    *at = skip_digits(part);
+    return *at > part && *at - part <= 2 ? HG_JSON_REAL : HG_JSON_UNUSUAL;
+}
 
 struct members {
     struct hg_json_member *items;
@@ -47,33 +81,42 @@ static size_t written(const struct reader *r)
     return (size_t)(r->to - r->out);
 }
 
+/* What only a parser can judge: numbers of many digits, strings with escapes or beyond ASCII. */
+static bool is_read(const char *start, const char *end)
+{
+    json_t *value = json_loadb(start, (size_t)(end - start), JSON_DECODE_ANY, NULL);
+
+    json_decref(value);
+    return value != NULL;
+}
+
 /* Copy a string with its quotes. */
 static bool read_string(struct reader *r)
 {
     const char *start = r->at++;
+    bool plain = true;
 
-    while (r->at < r->end && *r->at != '"')
-        r->at += *r->at == '\\' && r->at + 1 < r->end ? 2 : 1;
+    for (; r->at < r->end && *r->at != '"'; r->at++) {
+        plain = plain && (signed char)*r->at >= 0x20 && *r->at != '\\';
+        r->at += *r->at == '\\' && r->at + 1 < r->end;
+    }
     if (r->at >= r->end)
         return false;
     r->at++;
     copy_from(r, start);
-    return true;
+    return plain || is_read(start, r->at);
 }
 
 /* Copy a number, or true, false, null. */
 static bool read_word(struct reader *r)
 {
-    static const bool is_part[256] = {
-        ['0' ... '9'] = true, ['a' ... 'z'] = true, ['.'] = true,
-        ['-'] = true,         ['+'] = true,         ['E'] = true,
-    };
     const char *start = r->at;
+    bool usual = hg_json_number_skip(&r->at) != HG_JSON_UNUSUAL;
 
-    while (is_part[(unsigned char)*r->at])
-        r->at++;
+    if (!usual)
+        r->at = start + strcspn(start, ",:]} \t\r\n\"{[");
     copy_from(r, start);
-    return r->at > start;
+    return usual || is_read(start, r->at);
 }
 
 /* Between values: a comma goes on, `close` ends. */

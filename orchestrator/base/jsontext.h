@@ -7,8 +7,17 @@
 
 #include "base/buf.h"
 
-/* The canonical form (RFC 8785) of JSON text without reading its numbers: members sorted, blanks left out, numbers and strings copied as
- * they are. It is right for text whose numbers are canonical already, as those of hg_json_dump are; whoever compares a checksum of it
+enum hg_json_number {
+    HG_JSON_WHOLE, /* at most 18 digits */
+    HG_JSON_REAL,  /* surely finite */
+    HG_JSON_UNUSUAL, /* none, or with so many digits that only reading it tells whether it can be held */
+};
+
+/* What number stands at *at, by JSON's syntax; *at is moved behind it, or to where it is none. */
+enum hg_json_number hg_json_number_skip(const char **at);
+
+/* The canonical form (RFC 8785) of JSON text without reading its numbers: members sorted, blanks left out, numbers and strings checked and
+ * copied as they are. It is right for text whose numbers are canonical already, as those of hg_json_dump are; whoever compares a checksum of it
  * learns whether they were. Ten times as fast as parsing and dumping. */
 
 /* A member of the outermost object, as places in the canonical text. */
@@ -31,7 +40,7 @@ struct hg_json_canonical {
 
 /* Fill it from the text of an object, which ends with a NUL behind len bytes; what was in it is forgotten, its memory used again. false
  * where a parser has to look: text that is no JSON object or is nested deep, names that are no plain ASCII or come twice, no memory.
- * true says nothing about the syntax of numbers and strings. */
+ * true: json_loadb reads it, too. */
 bool hg_json_canonical_read(struct hg_json_canonical *c, const char *text, size_t len);
 
 /* NULL: there is none of this name. */

@@ -16,12 +16,13 @@ struct adding {
     struct hg_errs *errs;
 };
 
-static int add_entry(void *context, json_t *entry, char *loss_file, struct hg_err *err)
+static int add_entry(void *context, json_t *entry, const char *text, char *loss_file,
+                     struct hg_err *err)
 {
     struct adding *a = context;
 
     (void)err; /* errs has it */
-    return hg_results_add(a->set, entry, loss_file, a->errs);
+    return hg_results_add(a->set, entry, text, loss_file, a->errs);
 }
 
 int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *state,

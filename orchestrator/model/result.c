@@ -234,10 +234,9 @@ static const char *want_string(struct check *c, const json_t *object, const char
 
 enum quantity { QUANTITY_NONE, QUANTITY_ANY, QUANTITY_POSITIVE };
 
-static enum quantity quantity_of(const char *name)
+static enum quantity quantity_of(const char *name, size_t len)
 {
     static const char *const units[] = { "_s", "_j", "_bytes" };
-    size_t len = strlen(name);
 
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (has_suffix(name, len, units[i]))
@@ -256,7 +255,7 @@ static void check_inside(struct check *c, const char *name, enum quantity q, con
 
     hg_json_pointer_push(&c->pointer, name);
     json_object_foreach((json_t *)value, key, item)
-        check_value(c, key, q ? q : quantity_of(key), item);
+        check_value(c, key, q ? q : quantity_of(key, strlen(key)), item);
     json_array_foreach(value, i, item) {
         char index[24];
 
@@ -280,15 +279,68 @@ static void check_value(struct check *c, const char *name, enum quantity q, cons
     }
 }
 
-/* Members of a result that hold no figures of it. */
-static bool is_description(const char *name)
+static bool is_one_of(const char *const *names, const char *name, size_t len)
 {
-    static const char *const names[] = { "cell", "env", "slurm", "error", "comparable" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
+    for (; *names; names++)
+        if (strlen(*names) == len && memcmp(*names, name, len) == 0)
             return true;
     return false;
+}
+
+/* Members of a result that hold no figures of it. */
+static bool is_description(const char *name, size_t len)
+{
+    static const char *const names[] = { "cell", "env", "slurm", "error", "comparable", NULL };
+
+    return is_one_of(names, name, len);
+}
+
+/* Behind a value of compact text. *plain becomes false at what check_value might not like: a number below zero, and what is none in a
+ * quantity. */
+static const char *skip_plain(const char *p, bool quantity, bool *plain)
+{
+    char close = *p == '{' ? '}' : ']';
+
+    if (*p == '"') {
+        *plain = *plain && !quantity;
+        for (p++; *p != '"'; p++)
+            p += *p == '\\';
+        return p + 1;
+    }
+    if (*p != '{' && *p != '[') {
+        *plain = *plain && *p != '-' && !(quantity && (*p == 't' || *p == 'f'));
+        return p + strcspn(p, ",]}");
+    }
+    for (p++; *p != close; p += *p == ',') {
+        const char *name = p + 1;
+        bool inner = quantity;
+
+        if (close == '}') {
+            p = strchr(name, '"');
+            inner = quantity || quantity_of(name, (size_t)(p - name));
+            p += 2; /* the quote and the colon */
+        }
+        p = skip_plain(p, inner, plain);
+    }
+    return p + 1;
+}
+
+bool hg_result_member_is_plain(const char *name, size_t len, const char *value)
+{
+    bool plain = true;
+
+    if (!is_description(name, len))
+        skip_plain(value, quantity_of(name, len), &plain);
+    return plain;
+}
+
+bool hg_result_looks_at(const char *name, size_t len)
+{
+    static const char *const names[] = { "status",   "error",       "rehearsal",  "oversubscribed",
+                                         "diverged", "suspended_s", "comparable", "env",
+                                         "device",   NULL };
+
+    return is_one_of(names, name, len);
 }
 
 static void check_whole(struct check *c, const json_t *cell, const char *member, double min)
@@ -400,8 +452,8 @@ static void read_entry(struct check *c, const json_t *entry, struct hg_result *r
     if (!r->device)
         r->device = json_string_value(json_object_get(entry, "device"));
     json_object_foreach((json_t *)entry, name, value) {
-        if (!is_description(name))
-            check_value(c, name, quantity_of(name), value);
+        if (!is_description(name, strlen(name)))
+            check_value(c, name, quantity_of(name, strlen(name)), value);
     }
 }
 
@@ -502,8 +554,38 @@ static const json_t *keep_cell(struct hg_jsonpack *pack, const json_t *cell, boo
     return kept;
 }
 
+/* All members but those of the cell. What the text does not have is in the entry. */
+static size_t pack_members(struct hg_jsonpack *pack, json_t *entry, const char *text)
+{
+    static const char *const planned[] = { "id", "baseline_id", "added", "attempt" };
+    json_t *head;
+    size_t handle;
+
+    if (!text) {
+        json_object_del(entry, "cell");
+        return hg_jsonpack_add(pack, entry);
+    }
+    head = json_object();
+    for (size_t i = 0; i < sizeof planned / sizeof *planned; i++)
+        json_object_set(head, planned[i], json_object_get(entry, planned[i]));
+    handle = hg_jsonpack_add_text(pack, head, text);
+    json_decref(head);
+    return handle;
+}
+
+/* What the first rank says that it computed on; it is asked for where only the text has the ranks. */
+static void find_device(struct hg_jsonpack *pack, struct hg_result *r, bool *failed)
+{
+    json_t *rank = hg_jsonpack_first(pack, r->packed, "ranks");
+    const char *device = json_string_value(json_object_get(rank, "device"));
+
+    if (device)
+        r->device = keep_word(pack, device, failed);
+    json_decref(rank);
+}
+
 /* Put what a result lends from its entry into the pack, and the entry itself. */
-static int pack_entry(struct hg_results *set, json_t *entry, struct hg_result *r)
+static int pack_entry(struct hg_results *set, json_t *entry, const char *text, struct hg_result *r)
 {
     bool own_problem = set->n_problems && r->problem == set->problems[set->n_problems - 1],
          failed = false;
@@ -520,14 +602,16 @@ static int pack_entry(struct hg_results *set, json_t *entry, struct hg_result *r
     r->env = keep_value(pack, r->env, &failed);
     if (r->cell != set->no_cell)
         r->cell = keep_cell(pack, r->cell, &failed);
-    json_object_del(entry, "cell");
     r->entry = NULL;
     r->pack = pack;
-    r->packed = hg_jsonpack_add(pack, entry);
+    r->packed = pack_members(pack, entry, text);
+    if (text && r->packed != HG_MAP_NONE)
+        find_device(pack, r, &failed);
     return failed || r->packed == HG_MAP_NONE || !r->cell ? -1 : 0;
 }
 
-int hg_results_add(struct hg_results *set, json_t *entry, char *loss_file, struct hg_errs *errs)
+int hg_results_add(struct hg_results *set, json_t *entry, const char *text, char *loss_file,
+                   struct hg_errs *errs)
 {
     int rc = take_entry(set, entry, set->n, errs);
 
@@ -535,7 +619,7 @@ int hg_results_add(struct hg_results *set, json_t *entry, char *loss_file, struc
         struct hg_result *r = &set->items[set->n - 1];
 
         r->loss_file = loss_file;
-        rc = pack_entry(set, entry, r) < 0 ? hg_err_oom(hg_errs_next(errs)) : 0;
+        rc = pack_entry(set, entry, text, r) < 0 ? hg_err_oom(hg_errs_next(errs)) : 0;
     } else {
         free(loss_file);
     }

@@ -86,13 +86,22 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
 
 /* The same for very many results, which are kept in little memory: begin with a document without "results",
  * add entries one by one, end. An entry's reference is taken over, on failure, too, and so is loss_file (NULL: the entry
- * has all there is). 0 or -1; hg_results_done either way. */
+ * has all there is). text: all members but id, baseline_id, added, attempt and cell as the text of an object that
+ * hg_json_canonical_read took; then the entry needs only these five and those which hg_result_looks_at names, and every other one is
+ * hg_result_member_is_plain. NULL: the entry has them all. 0 or -1; hg_results_done either way. */
 int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
                      struct hg_errs *errs);
-int hg_results_add(struct hg_results *set, json_t *entry, char *loss_file, struct hg_errs *errs);
+int hg_results_add(struct hg_results *set, json_t *entry, const char *text, char *loss_file,
+                   struct hg_errs *errs);
 int hg_results_end(struct hg_results *set, struct hg_errs *errs);
 
 void hg_results_done(struct hg_results *set);
+
+/* Members that adding a result reads, by name and its length. */
+bool hg_result_looks_at(const char *name, size_t len);
+
+/* Is there surely nothing wrong with this member, whose value is compact JSON text? false: it has to be looked at. */
+bool hg_result_member_is_plain(const char *name, size_t len, const char *value);
 
 /* A member of a result; a new reference that nobody changes, NULL if it has none. */
 json_t *hg_result_get(const struct hg_result *r, const char *member);

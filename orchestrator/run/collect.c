@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/jsonpool.h"
 #include "base/vec.h"
+#include "model/result.h"
 #include "run/attempt.h"
 #include "run/outcome.h"
 
@@ -142,7 +143,7 @@ static int check_result(const json_t *result, const char *run_key, const char *i
 
 /* What reading needs again and again. */
 struct room {
-    struct hg_buf text, part, cell;
+    struct hg_buf text, part, rest, cell;
     struct hg_json_canonical canonical;
 };
 
@@ -150,6 +151,7 @@ static void room_done(struct room *room)
 {
     hg_buf_done(&room->text);
     hg_buf_done(&room->part);
+    hg_buf_done(&room->rest);
     hg_buf_done(&room->cell);
     hg_json_canonical_done(&room->canonical);
 }
@@ -185,42 +187,109 @@ static int compare_places(const void *a, const void *b)
     return (m->from > n->from) - (m->from < n->from);
 }
 
-/* The members of a result that is as exec wrote it, but for the cell, which is known, and the loss curve, which is long. NULL: it is
- * not, and has to be looked at closely. */
-static json_t *skim_result(struct room *room, const json_t *cell, bool *has_loss)
-{
-    struct hg_json_canonical *c = &room->canonical;
-    json_t *result;
+/* What is left in the text of a result that is as exec wrote it. */
+struct skim {
+    const char *text; /* lent by the room; NULL: the tree has all but the loss curve */
+    char *loss_file;  /* the file, if it has a loss curve */
+};
 
-    if (!is_as_written(room, cell))
-        return NULL;
-    *has_loss = hg_json_canonical_find(c, "loss") != NULL;
-    qsort(c->items, c->n, sizeof *c->items, compare_places);
-    hg_buf_clear(&room->part);
+static bool is_word(const char *const *words, const char *name, size_t len)
+{
+    while (*words && (strlen(*words) != len || memcmp(*words, name, len) != 0))
+        words++;
+    return *words != NULL;
+}
+
+/* The loss curve is long, and the cell is known. */
+static bool is_small(const char *name, size_t len)
+{
+    static const char *const left_out[] = { "cell", "loss", NULL };
+
+    return !is_word(left_out, name, len);
+}
+
+static bool is_of_place(const char *name, size_t len)
+{
+    static const char *const words[] = { "schema", "run_key", "id", "attempt", NULL };
+
+    return is_word(words, name, len);
+}
+
+static bool is_looked_at(const char *name, size_t len)
+{
+    return is_of_place(name, len) || hg_result_looks_at(name, len);
+}
+
+/* Those that stand in an entry anyway are not among them. */
+static bool is_told(const char *name, size_t len)
+{
+    static const char *const known[] = { "crc32c", "baseline_id", "added", NULL };
+
+    return is_small(name, len) && !is_of_place(name, len) && !is_word(known, name, len);
+}
+
+/* The wanted members as the text of an object, in the order of the file. */
+static void copy_members(const struct room *room, bool (*wanted)(const char *name, size_t len),
+                         struct hg_buf *out)
+{
+    const struct hg_json_canonical *c = &room->canonical;
+
+    hg_buf_clear(out);
+    hg_buf_puts(out, "{");
+    for (size_t i = 0; i < c->n; i++) {
+        const struct hg_json_member *m = &c->items[i];
+
+        if (!wanted(c->text.data + m->name, m->name_len))
+            continue;
+        hg_buf_puts(out, out->len > 1 ? "," : "");
+        hg_buf_append(out, room->text.data + m->from, m->to - m->from);
+    }
+    hg_buf_puts(out, "}");
+}
+
+static bool is_plain(const struct hg_json_canonical *c)
+{
     for (size_t i = 0; i < c->n; i++) {
         const struct hg_json_member *m = &c->items[i];
         const char *name = c->text.data + m->name;
 
-        if (m->name_len == 4 && (memcmp(name, "cell", 4) == 0 || memcmp(name, "loss", 4) == 0))
-            continue;
-        hg_buf_puts(&room->part, room->part.len ? "," : "{");
-        hg_buf_append(&room->part, room->text.data + m->from, m->to - m->from);
+        if (is_told(name, m->name_len) &&
+            !hg_result_member_is_plain(name, m->name_len, c->text.data + m->value))
+            return false;
     }
-    hg_buf_puts(&room->part, "}");
-    if (room->part.failed)
-        return NULL;
-    result = hg_json_parse_fresh(room->part.data, room->part.len);
-    return result ? result : json_loadb(room->part.data, room->part.len, 0, NULL);
+    return true;
 }
 
-/* Read and judge one result.json. cell: as planned, NULL: not compared. loss_file, if it is not NULL: the loss curve may be left out, and
- * is in the file of this name then (free it). A new reference, or NULL with err saying what is wrong with it. */
+/* A result that is as exec wrote it: what is looked at as a tree, all else as text where nothing can be wrong with it. NULL: it is not,
+ * and has to be looked at closely. */
+static json_t *skim_result(struct room *room, const json_t *cell, struct skim *skim)
+{
+    struct hg_json_canonical *c = &room->canonical;
+    bool plain;
+    json_t *tree;
+
+    if (!is_as_written(room, cell))
+        return NULL;
+    plain = is_plain(c);
+    qsort(c->items, c->n, sizeof *c->items, compare_places);
+    copy_members(room, plain ? is_looked_at : is_small, &room->part);
+    if (plain)
+        copy_members(room, is_told, &room->rest);
+    if (room->part.failed || room->rest.failed)
+        return NULL;
+    skim->text = plain ? room->rest.data : NULL;
+    tree = hg_json_parse_fresh(room->part.data, room->part.len);
+    return tree ? tree : json_loadb(room->part.data, room->part.len, 0, NULL);
+}
+
+/* Read and judge one result.json. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree.
+ * A new reference, or NULL with err saying what is wrong with it. */
 static json_t *read_result(const char *cell_dir, const struct found *f, const char *run_key,
-                           const char *id, const json_t *cell, struct room *room, char **loss_file,
+                           const char *id, const json_t *cell, struct room *room, struct skim *skim,
                            struct hg_err *err)
 {
     char name[HG_ATTEMPT_NAME_MAX];
-    bool diverged = false, skimmed = false, has_loss = false;
+    bool diverged = false, skimmed = false;
     json_t *result = NULL;
     char *path;
 
@@ -230,7 +299,7 @@ static json_t *read_result(const char *cell_dir, const struct found *f, const ch
     if (!path) {
         hg_err_oom(err);
     } else if (hg_fs_read_file(path, RESULT_FILE_MAX, &room->text, err) == 0) {
-        result = loss_file ? skim_result(room, cell, &has_loss) : NULL;
+        result = skim ? skim_result(room, cell, skim) : NULL;
         skimmed = result != NULL;
         if (!skimmed)
             result =
@@ -243,8 +312,8 @@ static json_t *read_result(const char *cell_dir, const struct found *f, const ch
     }
     if (!result)
         hg_err_wrap(err, "%s", path ? path : id);
-    if (result && has_loss) {
-        *loss_file = path;
+    if (result && skimmed && hg_json_canonical_find(&room->canonical, "loss")) {
+        skim->loss_file = path;
         path = NULL;
     }
     free(path);
@@ -365,10 +434,10 @@ static int add_attempt(struct collect *c, const char *dir, const struct found *f
 {
     struct hg_err err = HG_ERR_INIT;
     json_t *entry = new_entry(line, f), *value;
-    char *loss_file = NULL;
+    struct skim skim = { 0 };
     json_t *result =
         read_result(dir, f, c->run_key, json_string_value(json_object_get(line, "id")),
-                    json_object_get(line, "cell"), &c->room, c->whole ? NULL : &loss_file, &err);
+                    json_object_get(line, "cell"), &c->room, c->whole ? NULL : &skim, &err);
     const char *key;
 
     *kind = 'i';
@@ -381,10 +450,11 @@ static int add_attempt(struct collect *c, const char *dir, const struct found *f
         c->count->attempts++;
     } else {
         set_status(entry, "invalid", err.text);
+        skim.text = NULL;
         c->count->invalid++;
     }
     json_decref(result);
-    return c->take(c->take_context, entry, loss_file, c->err);
+    return c->take(c->take_context, entry, skim.text, skim.loss_file, c->err);
 }
 
 static bool is_open(const char *status)
@@ -436,7 +506,7 @@ static int collect_cell(size_t number, const json_t *line, void *context)
         json_t *entry = new_entry(line, list.n ? &list.items[list.n - 1] : NULL);
 
         set_status(entry, v.status, v.reason);
-        rc = c->take(c->take_context, entry, NULL, c->err);
+        rc = c->take(c->take_context, entry, NULL, NULL, c->err);
     }
     count_cell(c, ok, is_open(v.status));
     HG_VEC_DONE(&list);
@@ -554,8 +624,10 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
     return rc;
 }
 
-static int append_entry(void *context, json_t *entry, char *loss_file, struct hg_err *err)
+static int append_entry(void *context, json_t *entry, const char *text, char *loss_file,
+                        struct hg_err *err)
 {
+    (void)text; /* both are NULL: the entries are whole */
     free(loss_file);
     return json_array_append_new(context, entry) == 0 ? 0 : hg_err_oom(err);
 }

@@ -50,9 +50,10 @@ struct hg_collect_count {
     size_t invalid;  /* result files that do not count: cut short, of another run, edited */
 };
 
-/* What is done with each result; the references are taken over. loss_file: the file where its loss curve is (free it), NULL if the
- * entry has all there is. 0, or -1 to stop with err set. */
-typedef int (*hg_collect_fn)(void *context, json_t *entry, char *loss_file, struct hg_err *err);
+/* What is done with each result; the references are taken over. text: see hg_results_add; lent for the call. loss_file: the file where
+ * its loss curve is (free it), NULL if the entry has all there is. 0, or -1 to stop with err set. */
+typedef int (*hg_collect_fn)(void *context, json_t *entry, const char *text, char *loss_file,
+                             struct hg_err *err);
 
 /* The document below without its results; NULL with err set. A new reference. */
 json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);

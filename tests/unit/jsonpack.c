@@ -18,6 +18,7 @@ static const char *const values[] = {
     "{\"env\": {\"gpu\": \"A100\", \"driver\": \"570\", \"n\": 5}, \"l\": [1, [2.5, {\"k\": []}], \"x\"]}",
     "{\"env\": {\"gpu\": \"A100\", \"driver\": \"570\", \"n\": 5}, \"1\": 1, \"{}\": {}, \"[]\": {}, \"\": 2}",
     "{\"env\": {\"driver\": \"570\", \"gpu\": \"A100\", \"n\": 5}}",
+    "{\"s\": \"a\\\"b\\\\c\\n\xc3\xa9\", \"l\": [\"\\u00e9\\t\", {}, []], \"e\": {\"a\": [\"}\"]}}",
     "{\"ranks\": [{\"rank\": 0, \"comm_s\": 0.5, \"memory\": {\"a\": 1, \"b\": 2}}, {\"rank\": 1, "
     "\"comm_s\": 0.25, \"memory\": {\"a\": 1, \"b\": 2}}]}",
 };
@@ -93,6 +94,28 @@ static void test_what_comes_again_is_there_once(void **state)
     hg_jsonpack_free(p);
 }
 
+/* Packed as text a value is what it is when it is packed as a tree, and takes the same room. */
+static void assert_packed_text(const char *text, const json_t *object)
+{
+    struct hg_jsonpack *p = hg_jsonpack_create();
+    json_t *head = json_pack("{s: i}", "\x01head", 1), *wanted = json_copy(head);
+    json_t *list = json_object_get(object, "l");
+
+    json_object_update(wanted, (json_t *)object);
+    for (int i = 0; i < 3; i++) { /* later ones share what came before */
+        size_t handle = hg_jsonpack_add_text(p, head, text);
+        json_t *found = hg_jsonpack_load(p, handle), *first = hg_jsonpack_first(p, handle, "l");
+
+        assert_same(found, wanted);
+        assert_true(json_array_size(list) ? json_equal(first, json_array_get(list, 0)) : !first);
+        json_decref(first);
+        json_decref(found);
+    }
+    json_decref(wanted);
+    json_decref(head);
+    hg_jsonpack_free(p);
+}
+
 static void test_canonical_text_is_that_of_dump(void **state)
 {
     struct hg_json_canonical c = HG_JSON_CANONICAL_INIT;
@@ -100,15 +123,17 @@ static void test_canonical_text_is_that_of_dump(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(values); i++)
         for (unsigned flags = 0; flags <= HG_JSON_INDENT; flags += HG_JSON_INDENT) {
-            json_t *value = json_loads(values[i], JSON_ALLOW_NUL, NULL);
+            json_t *value = json_loads(values[i], JSON_ALLOW_NUL, NULL), *again;
             struct hg_buf text = HG_BUF_INIT, wanted = HG_BUF_INIT;
             size_t n = json_object_size(value);
 
             hg_json_dump(value, flags, &text);
             hg_buf_puts(&text, "\n");
             hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &wanted);
-            assert_true(hg_json_canonical_read(&c, text.data, text.len) == json_is_object(value));
-            if (json_is_object(value)) {
+            again = json_loadb(text.data, text.len, 0, NULL); /* NULL: there is a NUL in it */
+            assert_true(hg_json_canonical_read(&c, text.data, text.len) == json_is_object(again));
+            if (json_is_object(again)) {
+                assert_packed_text(text.data, again);
                 assert_string_equal(hg_buf_str(&c.text), hg_buf_str(&wanted));
                 assert_int_equal(c.n, n);
             }
@@ -124,6 +149,7 @@ static void test_canonical_text_is_that_of_dump(void **state)
             }
             hg_buf_done(&text);
             hg_buf_done(&wanted);
+            json_decref(again);
             json_decref(value);
         }
     hg_json_canonical_done(&c);
@@ -131,17 +157,44 @@ static void test_canonical_text_is_that_of_dump(void **state)
 
 static void test_what_is_odd_is_left_to_the_parser(void **state)
 {
-    static const char *const odd[] = { "",          "1",           "{",
-                                       "{\"a\"",    "{\"a\":",     "{\"a\":}",
-                                       "{\"a\":1",  "{\"a\":1,}",  "{\"a\":1,\"a\":2}",
-                                       "{a:1}",     "{\"a\":1} x", "{\"\xc3\xa9\":1}",
-                                       "{\"a\":[}", "{\"a\":[1,}", "{\"a\\u0062\":1}",
-                                       "{\"a\":\"", "{\"a\":\"\\", "{\"b\":1,\"a\":2,\"b\":3}" };
+    static const char *const odd[] = { "",
+                                       "1",
+                                       "{",
+                                       "{\"a\"",
+                                       "{\"a\":",
+                                       "{\"a\":}",
+                                       "{\"a\":1",
+                                       "{\"a\":1,}",
+                                       "{\"a\":1,\"a\":2}",
+                                       "{a:1}",
+                                       "{\"a\":1} x",
+                                       "{\"\xc3\xa9\":1}",
+                                       "{\"a\":[}",
+                                       "{\"a\":[1,}",
+                                       "{\"a\\u0062\":1}",
+                                       "{\"a\":\"",
+                                       "{\"a\":\"\\",
+                                       "{\"b\":1,\"a\":2,\"b\":3}",
+                                       "{\"a\":01}",
+                                       "{\"a\":1.}",
+                                       "{\"a\":-}",
+                                       "{\"a\":tru}",
+                                       "{\"a\":1e}",
+                                       "{\"a\":1e999}",
+                                       "{\"a\":9223372036854775808}",
+                                       "{\"a\":NaN}",
+                                       "{\"a\":[1 2]}",
+                                       "{\"a\":\"\xff\"}",
+                                       "{\"a\":\"\x01\"}",
+                                       "{\"a\":\"\\x\"}",
+                                       "{\"a\":\"\\ud800\"}" };
+    static const char usual[] = "{\"a\":1e-300,\"b\":9223372036854775807}";
     struct hg_json_canonical c = HG_JSON_CANONICAL_INIT;
 
     (void)state;
     for (size_t i = 0; i < N_OF(odd); i++)
         assert_false(hg_json_canonical_read(&c, odd[i], strlen(odd[i])));
+    assert_true(hg_json_canonical_read(&c, usual, strlen(usual)));
     assert_true(hg_json_canonical_read(&c, " {} ", 4));
     assert_string_equal(hg_buf_str(&c.text), "{}");
     hg_json_canonical_done(&c);

@@ -117,6 +117,38 @@ static void test_metrics_are_told_apart_by_their_names(void **state)
     }
 }
 
+static void test_what_may_be_wrong_is_not_plain(void **state)
+{
+    static const struct {
+        const char *name, *value;
+        bool plain;
+    } cases[] = {
+        { "train_s", "1.5e-3", true },
+        { "train_s", "null", true },
+        { "train_s", "-1", false },
+        { "train_s", "\"1 s\"", false },
+        { "train_s", "true", false },
+        { "seed", "-1", false }, /* nothing is wrong with it; that is seen when it is looked at */
+        { "program", "\"a-1\"", true },
+        { "epoch_s", "[1,2]", true },
+        { "epoch_s", "[]", true },
+        { "epoch_s", "[1,-2]", false },
+        { "step_s", "{\"median\":\"0.1\"}", false },
+        { "comm", "{\"all_reduce\":{\"exposed_s\":-3}}", false },
+        { "comm", "{\"all_reduce\":{},\"broadcast\":{\"exposed_s\":3}}", true },
+        { "memory", "{\"peak_bytes\":false}", false },
+        { "ranks", "[{\"host\":\"a\\\"-1\",\"real_s\":1},{\"real_s\":\"1m5s\"}]", false },
+        { "ranks", "[{\"host\":\"a\\\"-1\",\"ok\":true,\"real_s\":1},{\"real_s\":null}]", true },
+        { "env", "{\"left_s\":\"-1\"}", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++)
+        assert_int_equal(
+            hg_result_member_is_plain(cases[i].name, strlen(cases[i].name), cases[i].value),
+            cases[i].plain);
+}
+
 static void test_devices_are_gpus_or_cores(void **state)
 {
     static const struct {
@@ -164,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_cells_are_compared_by_value),
         cmocka_unit_test(test_numbers_are_found_by_dotted_paths),
         cmocka_unit_test(test_metrics_are_told_apart_by_their_names),
+        cmocka_unit_test(test_what_may_be_wrong_is_not_plain),
         cmocka_unit_test(test_devices_are_gpus_or_cores),
     };
 
