@@ -153,6 +153,19 @@ int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, 
     return enter(dev, mem, type, n, memory ? dev->placed[place].data : NULL, span, err);
 }
 
+int wk_dev_alloc_roomy(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                       size_t more, struct wk_span *span, struct hg_err *err)
+{
+    size_t bytes = (n + more) * wk_type_size(type);
+
+    return enter(dev, mem, type, n, dev->backend->alloc(dev, bytes), span, err);
+}
+
+size_t wk_dev_grain(const struct wk_dev *dev, enum wk_type type)
+{
+    return dev->rounds_rows ? PLACE_BYTES / wk_type_size(type) : 1;
+}
+
 /* The beginning of what the backend gave. */
 static void *memory_of(struct wk_dev *dev, void *data)
 {

@@ -442,6 +442,11 @@ int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t 
  * values every matrix would lie badly. The books do not see it. */
 int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                         size_t whole, struct wk_span *span, struct hg_err *err);
+/* The same for buffers in which several things are to lie well: room for `more` elements behind the n, which the books do not see. */
+int wk_dev_alloc_roomy(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
+                       size_t more, struct wk_span *span, struct hg_err *err);
+/* Elements from one such address to the next; 1 where it does not matter. */
+size_t wk_dev_grain(const struct wk_dev *dev, enum wk_type type);
 /* Into the books: so many bytes more, or fewer, that the backend holds by itself. */
 void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes);
 /* Free what wk_dev_alloc gave, of the same class; makes the span absent. */

@@ -9,7 +9,7 @@
 /* Buffers of one size that groups take in turn. */
 struct pool {
     struct wk_span all;
-    size_t size; /* elements of one */
+    size_t size; /* elements from one to the next */
     int n;
     bool *taken;
 };
@@ -46,6 +46,8 @@ struct sharded {
     struct group_state *groups;
     size_t *value_at; /* (pieces) first element in the gathered group, or among the whole pieces */
     size_t *own_at;   /* (groups) first element in kept, or in alone */
+    size_t *
+        ahead; /* (groups) elements before a group's values in a buffer, before its gradients: see wk_dev_grain */
     struct {
         struct flight *items;
         size_t n, cap;
@@ -119,15 +121,29 @@ static enum wk_mem values_class(void)
     return WK_MEM_PARAMETERS;
 }
 
+static size_t rounded(size_t n, size_t grain)
+{
+    return (n + grain - 1) / grain * grain;
+}
+
+/* What buffers of that many things take beyond their elements, so that each thing lies well. */
+static size_t room_for(const struct wk_strategy *s, enum wk_type type, int things)
+{
+    return 2 * (size_t)things * (wk_dev_grain(s->dev, type) - 1);
+}
+
 static int pool_open(struct pool *p, enum wk_mem mem, enum wk_type type, size_t size, int n,
                      struct wk_strategy *s, struct hg_err *err)
 {
+    size_t grain = wk_dev_grain(s->dev, type);
+
     if (n == 0)
         return 0;
-    p->size = size;
+    p->size = rounded(size + grain - 1, grain);
     p->n = n;
     p->taken = calloc((size_t)n, sizeof *p->taken);
-    return p->taken ? wk_dev_alloc(s->dev, mem, type, size * (size_t)n, &p->all, err)
+    return p->taken ? wk_dev_alloc_roomy(s->dev, mem, type, size * (size_t)n, room_for(s, type, n),
+                                         &p->all, err)
                     : hg_err_oom(err);
 }
 
@@ -158,6 +174,13 @@ static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size
                  struct wk_span *out, struct hg_err *err)
 {
     return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
+}
+
+/* For so many things that shall each lie well. */
+static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
+                       int things, struct wk_span *out, struct hg_err *err)
+{
+    return n ? wk_dev_alloc_roomy(s->dev, mem, type, n, room_for(s, type, things), out, err) : 0;
 }
 
 /* Where the largest parameter lies among all elements: that one has to lie well. */
@@ -194,8 +217,8 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
     size_t shard = p->shards.shard;
 
     if (alloc_flat(d, s, values_class(), type, p->how.values, &d->values, err) < 0 ||
-        alloc(s, values_class(), type, p->whole_n, &d->whole, err) < 0 ||
-        alloc(s, values_class(), type, p->kept_n, &d->kept, err) < 0 ||
+        alloc_roomy(s, values_class(), type, p->whole_n, p->shards.n_pieces, &d->whole, err) < 0 ||
+        alloc_roomy(s, values_class(), type, p->kept_n, p->shards.n_groups, &d->kept, err) < 0 ||
         pool_open(&d->value_pool, values_class(), type, p->value_slot, p->value_slots, s, err) < 0)
         return -1;
     return p->how.masters || is_mixed(s)
@@ -208,7 +231,8 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
     const struct wk_sharded_plan *p = &d->plan;
 
     if (alloc_flat(d, s, WK_MEM_GRADIENTS, WK_REAL, p->how.gradients, &d->gradients, err) < 0 ||
-        alloc(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, &d->alone, err) < 0 ||
+        alloc_roomy(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, p->shards.n_groups, &d->alone, err) <
+            0 ||
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)
         return -1;
@@ -237,11 +261,38 @@ static int open_buffers(struct sharded *d, struct wk_strategy *s, struct hg_err 
     return 0;
 }
 
+/* Where a parameter lies in its group's gathered values. */
+static size_t value_place(const struct sharded *d, int param)
+{
+    const struct wk_place *at = &d->plan.shards.places[param];
+
+    return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
+}
+
+/* Elements before a group, so that its largest parameter, of those that come, lies well. */
+static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group)
+{
+    size_t most = 0, values = wk_dev_grain(s->dev, s->dev->working);
+    size_t gradients = wk_dev_grain(s->dev, WK_REAL);
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        const struct wk_place *at = &d->plan.shards.places[i];
+        size_t n = wk_param_n(&s->model->params[i]);
+
+        if (at->group != group || n <= most)
+            continue;
+        most = n;
+        d->ahead[2 * group] =
+            d->plan.whole[at->piece] ? 0 : (values - value_place(d, i) % values) % values;
+        d->ahead[2 * group + 1] = (gradients - at->at % gradients) % gradients;
+    }
+}
+
 /* Where pieces begin in gathered groups, and groups in the buffers that hold them for good. */
-static void lay_out(struct sharded *d)
+static void lay_out(struct sharded *d, const struct wk_strategy *s)
 {
     const struct wk_sharded_plan *p = &d->plan;
-    size_t whole = 0, kept = 0, alone = 0;
+    size_t whole = 0, kept = 0, alone = 0, grain = wk_dev_grain(s->dev, s->dev->working);
 
     for (int g = 0; g < p->shards.n_groups; g++) {
         const struct wk_group *group = &p->shards.groups[g];
@@ -250,13 +301,17 @@ static void lay_out(struct sharded *d)
         for (int i = group->first_piece; i < group->first_piece + group->n_pieces; i++) {
             size_t *next = p->whole[i] ? &whole : &at;
 
+            whole = rounded(whole, grain);
             d->value_at[i] = *next;
             *next += p->shards.pieces[i].padded;
         }
-        d->own_at[2 * g] = kept;
-        d->own_at[2 * g + 1] = alone;
-        kept += p->kept[g] ? p->coming[g] : 0;
-        alone += p->alone[g] ? group->padded : 0;
+        look_ahead(d, s, g);
+        d->own_at[2 * g] = rounded(kept, grain) + d->ahead[2 * g];
+        d->own_at[2 * g + 1] = rounded(alone, wk_dev_grain(s->dev, WK_REAL)) + d->ahead[2 * g + 1];
+        if (p->kept[g])
+            kept = d->own_at[2 * g] + p->coming[g];
+        if (p->alone[g])
+            alone = d->own_at[2 * g + 1] + group->padded;
         d->groups[g].value_slot = d->groups[g].gradient_slot = -1;
     }
 }
@@ -273,8 +328,7 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
         if (!d->plan.how.values)
             s->params[i].value = wk_span_part(d->values, first, n);
         else if (d->plan.whole[at->piece])
-            s->params[i].value = wk_span_part(
-                d->whole, d->value_at[at->piece] + at->at - shards->pieces[at->piece].at, n);
+            s->params[i].value = wk_span_part(d->whole, value_place(d, i), n);
         if (!d->plan.how.gradients)
             s->params[i].gradient = wk_span_part(d->gradients, first, n);
     }
@@ -292,9 +346,10 @@ int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct
     d->groups = calloc((size_t)d->plan.shards.n_groups, sizeof *d->groups);
     d->value_at = calloc((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
     d->own_at = calloc(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
-    if (!d->groups || !d->value_at || !d->own_at)
+    d->ahead = calloc(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
+    if (!d->groups || !d->value_at || !d->own_at || !d->ahead)
         return hg_err_oom(err);
-    lay_out(d);
+    lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
         open_optimizer(d, s, err) < 0 || open_buffers(d, s, err) < 0)
         return -1;
@@ -327,6 +382,7 @@ void wk_sharded_close(struct wk_strategy *s)
     free(d->groups);
     free(d->value_at);
     free(d->own_at);
+    free(d->ahead);
     free(d->fetched);
     free(d);
 }
@@ -342,10 +398,8 @@ static void bind_values(struct wk_strategy *s, int group)
         const struct wk_place *at = &shards->places[i];
 
         if (at->group == group && !d->plan.whole[at->piece])
-            s->params[i].value =
-                wk_span_part(d->groups[group].value,
-                             d->value_at[at->piece] + at->at - shards->pieces[at->piece].at,
-                             wk_param_n(&s->model->params[i]));
+            s->params[i].value = wk_span_part(d->groups[group].value, value_place(d, i),
+                                              wk_param_n(&s->model->params[i]));
     }
 }
 
@@ -366,7 +420,8 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
         if (state->value_slot < 0)
             return must ? hg_err_set(err, HG_E_BUG, "no room for values of group %d", group) : 0;
         state->value =
-            wk_span_part(d->value_pool.all, (size_t)state->value_slot * d->value_pool.size, n);
+            wk_span_part(d->value_pool.all,
+                         (size_t)state->value_slot * d->value_pool.size + d->ahead[2 * group], n);
     }
     for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
@@ -514,8 +569,9 @@ static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
             if (land(s, err) < 0)
                 return -1;
         }
-        state->gradient = wk_span_part(d->gradient_pool.all,
-                                       (size_t)state->gradient_slot * d->gradient_pool.size, n);
+        state->gradient = wk_span_part(
+            d->gradient_pool.all,
+            (size_t)state->gradient_slot * d->gradient_pool.size + d->ahead[2 * group + 1], n);
     }
     s->dev->backend->fill(s->dev, state->gradient, 0);
     for (int i = 0; i < s->model->n_params; i++)
