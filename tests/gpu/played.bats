@@ -141,3 +141,13 @@ refused() {
     train r "{$gpu, ${bert/1e-4/1000000}, \"steps\": 4, \"batch_size\": 2, \"precision\": \"fp16\"}"
     jq -e '.diverged == true' r.json
 }
+
+@test "a program whose time is over on a GPU's machine leaves nothing behind" {
+    run python3 -B -c "
+import sys
+sys.path.insert(0, '$BATS_TEST_DIRNAME/../bench/gpu')
+import bounded
+print(bounded.run(['bash', '-c', 'set -m; sleep 1000 & echo \$! >pid; wait'], None, 2)[0])"
+    [ "$output" = None ]
+    [ ! -s pid ] || ! grep -qs ') [^Z]' "/proc/$(<pid)/stat" # ended, if it has come so far
+}
