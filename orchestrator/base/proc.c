@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -190,47 +191,50 @@ static void drain(int *fd, struct hg_buf *into)
     }
 }
 
+/* Read both streams until they end or the time is up. */
+static void read_streams(struct hg_proc *proc, double end, struct hg_buf *out,
+                         struct hg_buf *errout)
+{
+    while (proc->out >= 0 || proc->err >= 0) {
+        struct pollfd fds[2] = { { .fd = proc->out, .events = POLLIN },
+                                 { .fd = proc->err, .events = POLLIN } };
+        int left_ms = (int)((end - hg_clock_mono_s()) * 1000);
+
+        if (left_ms <= 0 || (poll(fds, 2, left_ms) < 0 && errno != EINTR))
+            break;
+        if (fds[0].revents)
+            drain(&proc->out, out);
+        if (fds[1].revents)
+            drain(&proc->err, errout);
+    }
+    if (proc->out >= 0)
+        close(proc->out);
+    if (proc->err >= 0)
+        close(proc->err);
+}
+
 int hg_proc_capture(const char *const *argv, double limit_s, struct hg_buf *out,
                     struct hg_buf *errout, int *status, struct hg_err *err)
 {
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
     double end = hg_clock_mono_s() + limit_s;
     struct hg_proc proc;
-    bool late = false;
-    int left_ms;
+    int rc;
 
     spec.argv = argv;
     spec.in = HG_PROC_NULL;
     spec.out = spec.err = HG_PROC_PIPE;
+    spec.death_signal = SIGKILL; /* nobody else waits for it */
     if (hg_proc_start(&spec, &proc, err) < 0)
         return -1;
-    while (proc.out >= 0 || proc.err >= 0) {
-        struct pollfd fds[2] = { { .fd = proc.out, .events = POLLIN },
-                                 { .fd = proc.err, .events = POLLIN } };
-
-        left_ms = (int)((end - hg_clock_mono_s()) * 1000);
-        if (left_ms <= 0) {
-            late = true;
-            break;
-        }
-        if (poll(fds, 2, left_ms) < 0 && errno != EINTR)
-            break;
-        if (fds[0].revents)
-            drain(&proc.out, out);
-        if (fds[1].revents)
-            drain(&proc.err, errout);
-    }
-    if (late)
-        kill(proc.pid, SIGKILL);
-    if (proc.out >= 0)
-        close(proc.out);
-    if (proc.err >= 0)
-        close(proc.err);
+    read_streams(&proc, end, out, errout);
+    rc = hg_proc_wait(proc.pid, fmax(end - hg_clock_mono_s(), 0), status, err);
+    if (rc <= 0)
+        return rc;
+    kill(proc.pid, SIGKILL);
     if (hg_proc_wait(proc.pid, -1, status, err) < 0)
         return -1;
-    if (late)
-        return hg_err_set(err, HG_E_ENV, "%s did not end within %g s", argv[0], limit_s);
-    return 0;
+    return hg_err_set(err, HG_E_ENV, "%s did not end within %g s", argv[0], limit_s);
 }
 
 void hg_proc_status_format(int status, char out[static 64])

@@ -43,7 +43,8 @@ int hg_proc_start(const struct hg_proc_spec *spec, struct hg_proc *proc, struct 
 int hg_proc_wait(pid_t pid, double limit_s, int *status, struct hg_err *err);
 
 /* Run a program to its end and keep what it prints (each stream at most 16 MiB; NULL: discarded).
- * When limit_s passes it is killed and the call fails with ENV. *status is the wait status. */
+ * When limit_s passes it is killed and the call fails with ENV. *status is the wait status. It dies with
+ * the caller. */
 int hg_proc_capture(const char *const *argv, double limit_s, struct hg_buf *out,
                     struct hg_buf *errout, int *status, struct hg_err *err);
 

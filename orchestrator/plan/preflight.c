@@ -193,6 +193,7 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     spec.cwd = p->m->workload.cwd ? p->m->workload.cwd : p->m->dir;
     spec.in = spec.out = HG_PROC_NULL;
     spec.err = HG_PROC_PIPE;
+    spec.death_signal = SIGKILL; /* it may read for long */
     if (hg_proc_start(&spec, &proc, &why) < 0) {
         hg_warn("the data are not checked: %s", why.text);
         p->absent = true;

@@ -12,10 +12,7 @@ setup() {
     export SLURM_ARRAY_TASK_ID=0
 }
 
-# What a failed test left behind.
-teardown() {
-    [ -z "${pid:-}" ] || kill -KILL "$pid" 2>/dev/null || true
-}
+teardown() { nothing_left; }
 
 # plan WORKLOAD [CELL]: a run of one batch with three cells, all like CELL.
 plan() {
@@ -92,7 +89,7 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
 
 @test "twenty copies at once run the workload once" {
     plan "$(sh_workload "echo ran >>$BATS_TEST_TMPDIR/count")"
-    for i in $(seq 20); do node --submission 1 2>/dev/null & done
+    for i in $(seq 20); do node --submission 1 2>/dev/null 3>&- & done
     wait
     [ "$(wc -l <"$BATS_TEST_TMPDIR/count")" -eq 1 ]
     [ "$(member "$run_dir/cells/c-0/1.0/result.json" status)" = '"ok"' ]
@@ -395,7 +392,7 @@ need_strace() {
     plan "$(sh_workload 'true')"
     node
     for call in uname '?clone,?clone3,?fork,?vfork'; do
-        run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/c-0/0.0" -- sleep 1000
+        run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/c-0/0.0" -- sleep 1000 3>&-
         echo "$call: $status $output"
         [ "$status" -eq 143 ]
     done

@@ -22,6 +22,8 @@ END
     chmod 700 "$run_dir"
 }
 
+teardown() { nothing_left; }
+
 # one LINE [RESTARTS]: run that cell as a job would.
 one() { SLURM_ARRAY_TASK_ID=$1 SLURM_RESTART_COUNT=${2:-0} "$run_dir/batches/1.sh" || true; }
 logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
@@ -79,10 +81,10 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
 @test "follow ends when the attempt has ended" {
     mkfifo gate
     sed -i "s/seq \$0/echo one; read x <gate; echo two/" "$run_dir/plan.json"
-    one 0 &
+    one 0 3>&- &
     began() { grep -qs one "$run_dir"/cells/*/0.0/out.log; }
     await began
-    "$hpcgrid" logs talk n=3 --out --follow >seen 2>log &
+    "$hpcgrid" logs talk n=3 --out --follow >seen 2>log 3>&- &
     await grep -q one seen
     echo go >gate
     wait

@@ -246,7 +246,7 @@ oversubscribed() {
     dir=$(dirname "$SLURM_CONF")
     cp "$dir/box.json" saved
     "$HPCGRID" box down "$BOX"
-    sleep 7656 &
+    sleep 7656 3>&- &
     innocent=$!
     mkdir -p "$dir"
     # This boot, the pid of an innocent process, the start time of somebody else.

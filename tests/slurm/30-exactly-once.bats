@@ -87,7 +87,7 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
     local kills=${HPCGRID_KILLS:-6} n pid
     matrix killed 200
     for ((n = 0; n < kills; n++)); do
-        "$HPCGRID" run killed.json >/dev/null 2>log &
+        "$HPCGRID" run killed.json >/dev/null 2>log 3>&- &
         pid=$!
         sleep "0.$((RANDOM % 40 + 10))"
         kill -9 $pid 2>/dev/null || true
@@ -103,7 +103,7 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
 @test "the agent killed at random moments of a submission" {
     local n pid agent
     matrix agent 120
-    "$HPCGRID" run agent.json >/dev/null 2>log &
+    "$HPCGRID" run agent.json >/dev/null 2>log 3>&- &
     pid=$!
     box_wait 90 begun agent
     for n in 1 2 3 4 5; do
@@ -129,7 +129,7 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
     done
     [ ${#names[@]} -ge 5 ]
     for i in "${names[@]}"; do
-        "$HPCGRID" run "$i.json" >"$i.out" 2>&1 &
+        "$HPCGRID" run "$i.json" >"$i.out" 2>&1 3>&- &
         pids+=($!)
     done
     for i in "${pids[@]}"; do ends "$i"; done
@@ -143,7 +143,7 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
     box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
     [ "$BOX" != "$FILE_BOX" ]
     matrix middle 120
-    "$HPCGRID" run middle.json >out 2>log &
+    "$HPCGRID" run middle.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 begun middle
     kill -STOP "$(box_pid slurmctld)"
@@ -164,7 +164,7 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
         box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
         [ "$BOX" != "$FILE_BOX" ]
         matrix "lost$n" 16
-        "$HPCGRID" run "lost$n.json" >out 2>log &
+        "$HPCGRID" run "lost$n.json" >out 2>log 3>&- &
         pid=$!
         box_wait 90 begun "lost$n"
         sleep "$((n - 1)).$((RANDOM % 8 + 1))"

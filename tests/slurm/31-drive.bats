@@ -67,7 +67,7 @@ is() { [ "$("$HPCGRID" status "$1" --json | jq -c .counts)" = "$2" ]; }
 @test "limits.running holds over all arrays together" {
     local most=0 now pid
     matrix few 36 0.3 '.limits.running = 3'
-    "$HPCGRID" run few.json >out 2>log &
+    "$HPCGRID" run few.json >out 2>log 3>&- &
     pid=$!
     while kill -0 $pid 2>/dev/null; do
         now=$(running)
@@ -107,7 +107,7 @@ cancelled() {
     local pid
     box_wait 90 table_empty
     matrix shared 60 held
-    "$HPCGRID" run shared.json >out 2>log &
+    "$HPCGRID" run shared.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 some_run
     run --separate-stderr "$HPCGRID" run shared.json # a second driver
@@ -125,7 +125,7 @@ cancelled() {
 @test "Ctrl-C leaves jobs running and says how to come back" {
     local pid
     matrix back 6 held
-    "$HPCGRID" run back.json >out 2>log &
+    "$HPCGRID" run back.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 some_run
     kill -INT $pid
@@ -143,7 +143,7 @@ cancelled() {
 @test "a task that somebody cancels in Slurm is not sent again" {
     local pid
     matrix gone 4 held '.limits.running = 1'
-    "$HPCGRID" run gone.json >out 2>log &
+    "$HPCGRID" run gone.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 some_run
     scancel "$(squeue -h -o %A | head -1)_3"
@@ -199,7 +199,7 @@ cancelled() {
 @test "a requeued cell is pending again, not failed" {
     local pid
     matrix fall 1 held '.axes = {"i": [1]}'
-    "$HPCGRID" run fall.json >out 2>log &
+    "$HPCGRID" run fall.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 some_run
     box_wait 90 test -e ran/fall.1
@@ -252,7 +252,7 @@ cancelled() {
     box_up cpu:2x0 MaxArraySize=11 MessageTimeout=5 AuthInfo=ttl=10
     OWN_BOX=$BOX
     matrix away 4 held
-    "$HPCGRID" run away.json >out 2>log &
+    "$HPCGRID" run away.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 some_run
     kill -9 "$(box_pid slurmctld)"
@@ -276,11 +276,11 @@ cancelled() {
     # shellcheck disable=SC2086
     kill -STOP $nodes
     kill -9 "$(box_pid slurmctld)"
-    box_heal & # it waits for the nodes, too
+    box_heal 3>&- & # it waits for the nodes, too
     unknown() { [ "$(agent '{"id":1,"op":"nodes"}' | jq -c '[.ok.nodes[].state]')" = '["UNKNOWN","UNKNOWN"]' ]; }
     box_wait 90 unknown
     matrix soon 3 0
-    "$HPCGRID" run soon.json >out 2>log &
+    "$HPCGRID" run soon.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 is soon '{"pending":3}' # what the probe refuses, Slurm takes
     # shellcheck disable=SC2086
@@ -310,7 +310,7 @@ cancelled() {
     local pid name
     unset SLURM_CONF
     matrix keep 3 held '.site = "box" | .workload.hardware = "cpu"'
-    "$HPCGRID" run --box keep.json >out 2>log &
+    "$HPCGRID" run --box keep.json >out 2>log 3>&- &
     pid=$!
     box_wait 90 eval '"$HPCGRID" status keep --json 2>/dev/null | grep -q "\"running\":"'
     kill -INT $pid

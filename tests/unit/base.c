@@ -401,6 +401,7 @@ static void test_a_program_that_does_not_end_is_killed(void **state)
 {
     static const char *const sleeper[] = { "sleep", "60", NULL };
     static const char *const echo[] = { "sh", "-c", "echo out; echo err >&2; exit 3", NULL };
+    static const char *const silent[] = { "sh", "-c", "exec >&- 2>&- sleep 60", NULL };
     static const char *const absent[] = { "/no/such/program", NULL };
     struct hg_buf out = HG_BUF_INIT, errout = HG_BUF_INIT;
     struct hg_err err = HG_ERR_INIT;
@@ -409,6 +410,7 @@ static void test_a_program_that_does_not_end_is_killed(void **state)
 
     (void)state;
     assert_int_equal(hg_proc_capture(sleeper, 0.1, NULL, NULL, &status, &err), -1);
+    assert_int_equal(hg_proc_capture(silent, 0.1, NULL, NULL, &status, &err), -1);
     assert_int_equal(hg_proc_capture(echo, 10, &out, &errout, &status, NULL), 0);
     assert_string_equal(hg_buf_str(&out), "out\n");
     assert_string_equal(hg_buf_str(&errout), "err\n");

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # hpcgrid-worker trains BERT: results, learning, the same losses however the work is cut, checkpoints, bad input.
 
+load ../await
+
 setup() {
     worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
     cd "$BATS_TEST_TMPDIR"
@@ -11,6 +13,8 @@ setup() {
     small='"model": "bert-tiny", "hidden": 32, "layers": 2, "dataset": "synthetic", "samples": 48, "seq_len": 96'
     rate='"lr": 1e-3'
 }
+
+teardown() { nothing_left; }
 
 # train CONFIG [WORDS]: stdout and stderr in $output, exit code in $status, result in r.json
 train() {
@@ -135,7 +139,7 @@ wait_for() {
     after=0
     for signal in USR1 TERM; do
         [ $times -eq 0 ] || touch -r keep/a.safetensors old
-        "$worker" train --config c.json --result r.json 2>log &
+        "$worker" train --config c.json --result r.json 2>log 3>&- &
         pid=$!
         wait_for keep/a.safetensors "$([ $times -eq 0 ] || echo old)"
         kill -$signal $pid
@@ -209,7 +213,7 @@ stopped_at() {
     echo "{$small, $rate, \"batch_size\": 2, \"strategy\": \"ddp\", \"epochs\": 100000, \"eval\": false, \"checkpoint_every\": 5, \"checkpoint\": \"keep/a.safetensors\"}" >c.json
     run_ranks() { # its pid in $pid, those of the ranks in the file pids
         rm -f pids
-        mpirun --oversubscribe --allow-run-as-root -n 2 bash -c "echo \$\$ >>pids; exec '$worker' train --config c.json --result r.json" 2>log &
+        mpirun --oversubscribe --allow-run-as-root -n 2 bash -c "echo \$\$ >>pids; exec '$worker' train --config c.json --result r.json" 2>log 3>&- &
         pid=$!
     }
     run_ranks

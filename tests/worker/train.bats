@@ -11,6 +11,8 @@ setup() {
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS
 }
 
+teardown() { nothing_left; }
+
 ranks() {
     n=$1
     shift
