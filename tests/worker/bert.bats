@@ -315,6 +315,24 @@ stopped_at() {
     done
 }
 
+@test "a FIFO in a file's place is refused, and nobody waits for a writer" {
+    mkfifo fifo pipe.safetensors
+    mkdir data images
+    cp "$HPCGRID_SOURCE"/tests/data/mnist/*.gz images
+    rm images/train-images-idx3-ubyte.gz
+    mkfifo data/train-v1.1.json images/train-images-idx3-ubyte
+    shipped='"model": "bert-tiny", "dataset": "squad-slice", "hidden": 32, "samples": 4, "seq_len": 96, "doc_stride": 32, "eval": false'
+    for cell in "$shipped, \"vocab\": \"fifo\"" "$shipped, \"init\": \"fifo\"" "$shipped, \"checkpoint\": \"pipe.safetensors\"" \
+        '"model": "bert-tiny", "data": "data"' '"data": "images"'; do
+        train "{$cell}" timeout 60
+        echo "$cell: $status $output"
+        [ "$status" -eq 3 ]
+        [[ "$output" == *"no regular file"* || "$output" == *"it is empty or no file"* ]]
+        jq -e '.status == "failed" and .error.kind == "input"' r.json
+        rm r.json
+    done
+}
+
 @test "a full disk ends the training with the reason and leaves the last checkpoint" {
     config="{$small, $rate, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"checkpoint\": \"a.safetensors\""
     echo "$config}" >c.json

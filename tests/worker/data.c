@@ -154,7 +154,7 @@ static void test_missing_file_says_so(void **state)
 
     (void)state;
     assert_int_equal(wk_idx_load("/nowhere/at/all", 3, &idx, &err), -1);
-    assert_string_equal(err.text, "cannot open /nowhere/at/all: No such file or directory");
+    assert_string_equal(err.text, "cannot read /nowhere/at/all: No such file or directory");
     assert_int_equal(err.code, HG_E_INPUT);
 }
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/idx.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 
 #define IDX_BYTES_MAX ((size_t)1 << 32)
 #define IDX_TYPE_U8 0x08
@@ -127,13 +128,16 @@ static int read_values(struct reader *r, struct wk_idx *idx)
 
 int wk_idx_load(const char *path, int n_dims, struct wk_idx *idx, struct hg_err *err)
 {
-    struct reader r = { .file = gzopen(path, "re"), .path = path, .err = err };
+    struct reader r = { .path = path, .err = err };
     struct wk_idx made = { 0 };
-    int rc = -1;
+    int fd = hg_fs_open_file(path, err), rc = -1;
 
-    if (!r.file) {
-        hg_err_set(err, HG_E_INPUT, "cannot open %s: %s", path, strerror(errno));
+    if (fd < 0)
         return -1;
+    r.file = gzdopen(fd, "r");
+    if (!r.file) {
+        close(fd);
+        return hg_err_oom(err);
     }
     gzbuffer(r.file, 1 << 17);
     if (read_header(&r, n_dims, &made) < 0 || read_values(&r, &made) < 0)

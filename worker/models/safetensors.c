@@ -46,7 +46,7 @@ static int bad(const struct wk_st *st, struct hg_err *err)
 
 static int map_file(struct wk_st *st, struct hg_err *err)
 {
-    int fd = open(st->path, O_RDONLY | O_CLOEXEC);
+    int fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO is no file either */
     struct stat info;
 
     if (fd < 0 || fstat(fd, &info) < 0) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -495,11 +496,14 @@ out:
     return rc;
 }
 
+/* Known before the first epoch, not behind it. */
 static int make_folder(const char *path, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(path);
     int rc = folder ? hg_fs_mkdirs(folder, 0755, err) : hg_err_oom(err);
 
+    if (rc == 0 && access(folder, W_OK | X_OK) < 0)
+        rc = hg_err_sys(err, "no checkpoints can be written to folder %s", folder);
     free(folder);
     return rc;
 }

@@ -370,6 +370,23 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
                       gpus == 1 ? "" : "s");
 }
 
+/* "" would be the root folder, or beside it. */
+static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
+{
+    static const char *const keys[] = { "checkpoint", "cache",       "data",
+                                        "vocab",      "predictions", "init" };
+    char pointer[64];
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *path = json_string_value(json_object_get(doc->root, keys[i]));
+
+        snprintf(pointer, sizeof pointer, "/%s", keys[i]);
+        if (path && !*path)
+            hg_err_hint(hg_json_error(doc, pointer, errs, "an empty text is no path"),
+                        "leave %s out, or null, for none", keys[i]);
+    }
+}
+
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
@@ -401,6 +418,7 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     finish_defaults(c);
     if (choose_options(c, doc->root) < 0)
         return hg_err_oom(hg_errs_next(errs));
+    check_paths(doc, errs);
     check_names(c, doc, errs);
     check_words(c, doc, errs);
     check_foreign(bert, doc, errs);
