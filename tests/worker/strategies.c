@@ -63,8 +63,11 @@ static int train_three_steps(struct wk_comm *comm, void *context, struct hg_err 
     int rc = -1;
 
     if (wk_train_open(&t, &all->config, comm, 1, &all->results[comm->rank], err) == 0) {
+        long total = t.total_steps;
+
         t.total_steps = t.steps_done + 3;
         rc = wk_train_run(&t, err);
+        t.total_steps = total;
         t.collected = (int)t.steps_done; /* in the middle of an epoch */
         if (rc == 0)
             rc = wk_checkpoint_save(&t, 0, 0, err);
