@@ -71,6 +71,9 @@ void hg_build_cost(struct hg_build *b, const struct hg_config *c, double *room, 
 int hg_build_cost_listing(struct hg_build *b, struct hg_table *t);
 int hg_build_spent(struct hg_build *b);
 
+/* figures.c: how many decimals suit the points, once for all that ask hg_section_decimals. */
+void hg_build_decimals(struct hg_table *t);
+
 /* traffic.c: the listing "traffic", if it was asked for: bytes sent, exposed communication, peak memory. */
 int hg_build_traffic(struct hg_build *b, struct hg_table *t);
 

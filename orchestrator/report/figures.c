@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "report/build.h"
 
 #define STATE_MAX 9 /* longer words stand in a note */
 
@@ -88,11 +89,17 @@ static int speedup_decimals(const struct hg_table *t)
     return smallest >= 0.1 ? 2 : smallest >= 0.01 ? 3 : 4;
 }
 
+void hg_build_decimals(struct hg_table *t)
+{
+    t->value_decimals = value_decimals(t);
+    t->speedup_decimals = speedup_decimals(t);
+}
+
 int hg_section_decimals(const struct hg_table *t, enum hg_section section)
 {
-    return section == HG_SECTION_SPEEDUP      ? speedup_decimals(t)
+    return section == HG_SECTION_SPEEDUP      ? t->speedup_decimals
            : section == HG_SECTION_EFFICIENCY ? 3
-                                              : value_decimals(t);
+                                              : t->value_decimals;
 }
 
 static void format_spread(const struct hg_style *style, const struct hg_estimate *e,

@@ -550,8 +550,10 @@ static int fill_table(struct work *w, struct hg_table *t, const size_t *entries,
         column = hg_map_find(&columns.index, values, r->n_column_keys * sizeof *values);
         point_config[row * t->n_columns + column] = r->entries[entries[i]].config;
     }
-    if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t) < 0 ||
-        hg_build_series(r, t) < 0 || hg_build_best(b, t) < 0 || hg_build_laws(r, t) < 0 ||
+    if (fill_points(w, t, point_config) < 0 || hg_build_notes(b, t) < 0)
+        goto out;
+    hg_build_decimals(t);
+    if (hg_build_series(r, t) < 0 || hg_build_best(b, t) < 0 || hg_build_laws(r, t) < 0 ||
         hg_build_traffic(b, t) < 0 || hg_build_cost_listing(b, t) < 0)
         goto out;
     rc = 0;

@@ -87,7 +87,8 @@ struct hg_table {
     const char *device; /* the one it was computed on; NULL: not known */
     uint32_t *rows, *columns; /* values: n_rows times n_row_keys, n_columns times n_column_keys */
     size_t n_rows, n_columns;
-    struct hg_point *points; /* n_rows times n_columns */
+    struct hg_point *points;              /* n_rows times n_columns */
+    int value_decimals, speedup_decimals; /* that suit all its points */
     struct {
         char **items;
         size_t n, cap;
