@@ -121,10 +121,11 @@ END
 }
 
 @test "fields reach the job as sbatch would send them" {
+    core=core:$(nproc) # the box has no more of them
     id=$(submit '. + {nodes: 2, tasks_per_node: 2, cpus_per_task: 32, gres: "gpu:a100:2", mem_mib: 4096, time_s: 3600,
-        partition: "a100", constraint: "a100", licenses: "core:2", requeue: true, extra: ["--hold", "--exclude=a100-9", "--nice=7"]}
+        partition: "a100", constraint: "a100", licenses: "'"$core"'", requeue: true, extra: ["--hold", "--exclude=a100-9", "--nice=7"]}
         | del(.extra[1])' | jq .ok.job_id)
-    other=$(sbatch --parsable -H -N 2 --ntasks-per-node=2 -c 32 --gres=gpu:a100:2 --mem=4096 -t 60 -p a100 -C a100 -L core:2 \
+    other=$(sbatch --parsable -H -N 2 --ntasks-per-node=2 -c 32 --gres=gpu:a100:2 --mem=4096 -t 60 -p a100 -C a100 -L "$core" \
         --requeue --nice=7 -o "$PWD/hg-${KEY}_%a.out" -D "$PWD" -J "cell.hg-$KEY" --comment "hg-$KEY" run.sh true)
     # What differs by nature: the id, when it was looked at, the path of the script as typed.
     clean() { scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=' | sed 's/JobId=[0-9]*//'; }
