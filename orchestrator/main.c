@@ -179,6 +179,7 @@ int main(int argc, char **argv)
     struct hg_errs errs = HG_ERRS_INIT;
     int rc;
 
+    hg_fs_hold_streams();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
     if (argc < 2) {

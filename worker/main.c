@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -80,6 +81,7 @@ int main(int argc, char **argv)
     struct hg_errs errs = HG_ERRS_INIT;
     int rc;
 
+    hg_fs_hold_streams();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid-worker");
     if (argc < 2) {

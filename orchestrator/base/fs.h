@@ -25,6 +25,11 @@ int hg_fs_open_file(const char *path, struct hg_err *err);
  * for files that colleagues may read. */
 int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err);
 
+/* First thing in a main: where standard input, output or error are closed, put something in their
+ * place that can be neither read nor written. Else the next file that is opened, a journal or a
+ * checkpoint, would get what is meant for them. */
+void hg_fs_hold_streams(void);
+
 /* Write all bytes, however many calls that takes. Returns 0, or -1 with errno. */
 int hg_fs_write_all(int fd, const void *data, size_t len);
 

@@ -223,17 +223,13 @@ static int help(void)
     return 0;
 }
 
-static int run(int argc, char **argv, struct hg_errs *errs)
+static int run_verb(int argc, char **argv, struct hg_err *err)
 {
     static const struct {
         const char *name;
         int (*run)(struct hg_err *err);
     } verbs[] = { { "up", up }, { "down", down }, { "status", status }, { "list", list } };
-    struct hg_err *err = hg_errs_next(errs);
 
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return help();
     if (take_settings(&argc, argv, err) < 0)
         return -1;
     if (hg_opt_parse(opts, &argc, argv, err) < 0)
@@ -246,6 +242,19 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     hg_err_set(err, HG_E_USAGE, "box: %s",
                argc ? "unknown word" : "say what: up, down, status or list");
     return hg_err_hint(err, "usage: hpcgrid box up|down|status|list [NAME] [OPTIONS]");
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    int rc;
+
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return help();
+    rc = run_verb(argc, argv, &err);
+    hg_errs_add(errs, &err);
+    return rc;
 }
 
 const struct hg_cmd hg_cmd_box = {

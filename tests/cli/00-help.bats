@@ -81,8 +81,15 @@ same_as_golden() { # NAME TEXT
 }
 
 @test "output that cannot be written is an error, not silence" {
-    run bash -c "'$hpcgrid' help >/dev/full"
-    [ "$status" -eq 4 ]
+    for words in help "box list --json" "schema"; do
+        for to in "/dev/full" "&-"; do
+            run bash -c "'$hpcgrid' $words >$to"
+            echo "$words >$to: $output"
+            [ "$status" -eq 4 ]
+            [[ "$output" == "hpcgrid: error: cannot write the "*"output"* ]]
+            [ ${#lines[@]} -eq 1 ]
+        done
+    done
 }
 
 @test "a reader that has seen enough is no error" {

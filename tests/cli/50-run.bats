@@ -77,6 +77,16 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     jq -e '.cells > 0' <<<"$output"
 }
 
+@test "what is meant for a closed stream does not go into the journal" {
+    for closed in "2>&-" "<&- 2>&-" ">&- 2>&-" "<&- >&- 2>&-"; do
+        rm -rf reports
+        bash -c "\"\$1\" submit m.json $closed" - "$hpcgrid" || [ $? -eq 4 ] # its folder could not be printed
+        echo "$closed"
+        jq -e .crc reports/m/001/events.jsonl >/dev/null
+        [ "$(counts)" = '{"pending":4}' ]
+    done
+}
+
 @test "a refusal is said with the site's own words, and nothing is submitted" {
     refuse probe refused "Invalid account" "ask the help desk for an account"
     run --separate-stderr "$hpcgrid" submit m.json
