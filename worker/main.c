@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-worker: find the command, run it, print what went wrong, choose the exit code. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,20 +75,11 @@ static int unknown_command(const char *name, struct hg_errs *errs)
     return -1;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv, struct hg_errs *errs)
 {
     const struct wk_cmd *c;
     const char *topic;
-    struct hg_errs errs = HG_ERRS_INIT;
-    int rc;
 
-    hg_fs_hold_streams();
-    signal(SIGPIPE, SIG_IGN);
-    hg_log_set_name("hpcgrid-worker");
-    if (argc < 2) {
-        print_overview(stderr);
-        return 2;
-    }
     if (strcmp(argv[1], "--version") == 0) {
         puts("hpcgrid-worker " WK_REVISION);
         return 0;
@@ -98,11 +90,35 @@ int main(int argc, char **argv)
     }
     c = find_command(argv[1]);
     if (!c)
-        rc = unknown_command(argv[1], &errs);
-    else if (argc > 2 && asks_for_help(argv[2], &topic))
-        rc = print_help(c, topic, &errs);
-    else
-        rc = c->run(argc - 2, argv + 2, &errs);
+        return unknown_command(argv[1], errs);
+    if (argc > 2 && asks_for_help(argv[2], &topic))
+        return print_help(c, topic, errs);
+    return c->run(argc - 2, argv + 2, errs);
+}
+
+/* An answer that did not fit was not given; a reader that leaves early had enough. */
+static int flush_output(struct hg_errs *errs)
+{
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || errno == EPIPE)
+        return 0;
+    return hg_err_sys(hg_errs_next(errs), "cannot write the output");
+}
+
+int main(int argc, char **argv)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    int rc;
+
+    hg_fs_hold_streams();
+    signal(SIGPIPE, SIG_IGN);
+    hg_log_set_name("hpcgrid-worker");
+    if (argc < 2) {
+        print_overview(stderr);
+        return 2;
+    }
+    rc = run(argc, argv, &errs);
+    if (rc == 0)
+        rc = flush_output(&errs);
     if (rc < 0) {
         wk_cmd_print_errors(&errs, 0, 1);
         rc = hg_err_exit_code(errs.items[0].code);

@@ -217,6 +217,11 @@ train() {
     [[ "$output" == *'no parameters are called "optimiser"'*'did you mean "optimizer"?'* ]]
     run "$worker" doctor --help=all
     [ "$status" -eq 2 ]
+    for words in doctor describe --version --help "train --help"; do
+        run bash -c "'$worker' $words >/dev/full"
+        [ "$status" -eq 4 ]
+        [[ "$output" == *"cannot write the output: No space left on device"* ]]
+    done
 }
 
 @test "the same seed gives the same bits, another seed others" {

@@ -28,25 +28,10 @@ static json_t *describe_strategy(const struct wk_strategy_limits *s)
                      limit(s->max_tasks), "max_devices", limit(s->max_devices), "options", options);
 }
 
-static int run(int argc, char **argv, struct hg_errs *errs)
+static json_t *describe_models(void)
 {
-    bool json = true; /* there is no other form */
-    const struct hg_opt opts[] = {
-        { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
-        { 0 },
-    };
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-    json_t *o, *models, *strategies, *backends;
-    struct hg_buf text = HG_BUF_INIT;
+    json_t *models = json_array();
 
-    if (hg_opt_parse(opts, &argc, argv, err) == 0 && argc > 0)
-        hg_err_set(err, HG_E_USAGE, "describe: too many arguments");
-    if (err->code)
-        return hg_errs_add(errs, err);
-    o = json_object();
-    models = json_array();
-    strategies = json_array();
-    backends = json_array();
     for (const struct wk_model_entry *m = wk_models; m->name; m++) {
         const struct wk_model_kind *kind = wk_model_get(m->name, NULL);
 
@@ -56,16 +41,39 @@ static int run(int argc, char **argv, struct hg_errs *errs)
                                                     (json_int_t)wk_model_n(kind)));
         wk_model_free(kind);
     }
+    return models;
+}
+
+static json_t *describe_all(void)
+{
+    json_t *strategies = json_array(), *backends = json_array();
+
     for (const struct wk_strategy_limits *s = wk_strategy_limits; s->name; s++)
         json_array_append_new(strategies, describe_strategy(s));
     for (const struct wk_backend *const *b = wk_backends; *b; b++)
         json_array_append_new(
             backends, json_pack("{s:s, s:s}", "name", (*b)->name, "summary", (*b)->summary));
-    json_object_set_new(o, "revision", json_string(WK_REVISION));
-    json_object_set_new(o, "precision", json_string(WK_PRECISION));
-    json_object_set_new(o, "models", models);
-    json_object_set_new(o, "strategies", strategies);
-    json_object_set_new(o, "backends", backends);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "revision", WK_REVISION, "precision",
+                     WK_PRECISION, "models", describe_models(), "strategies", strategies,
+                     "backends", backends);
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    bool json = true; /* there is no other form */
+    const struct hg_opt opts[] = {
+        { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
+        { 0 },
+    };
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    json_t *o;
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (hg_opt_parse(opts, &argc, argv, err) == 0 && argc > 0)
+        hg_err_set(err, HG_E_USAGE, "describe: too many arguments");
+    if (err->code)
+        return hg_errs_add(errs, err);
+    o = describe_all();
     hg_json_dump(o, HG_JSON_INDENT, &text);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);

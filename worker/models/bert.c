@@ -624,19 +624,27 @@ static struct definition *definition_alloc(const struct wk_model_size *size, int
     return d;
 }
 
-struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
-                                   const struct wk_model_size *asked, struct hg_err *err)
+/* What is asked for, and what follows from it. */
+static struct wk_model_size size_of(const struct wk_model_size *preset,
+                                    const struct wk_model_size *asked)
 {
-    const struct wk_model_size *preset = &entry->size;
     struct wk_model_size s = { .layers = either(asked->layers, preset->layers),
                                .hidden = either(asked->hidden, preset->hidden),
                                .vocab_size = either(asked->vocab_size, preset->vocab_size),
                                .positions = either(asked->positions, preset->positions),
                                .gelu = asked->gelu };
-    struct definition *d;
 
     s.heads = either(asked->heads, asked->hidden ? (s.hidden + 63) / 64 : preset->heads);
     s.intermediate = either(asked->intermediate, 4 * s.hidden);
+    return s;
+}
+
+struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
+                                   const struct wk_model_size *asked, struct hg_err *err)
+{
+    struct wk_model_size s = size_of(&entry->size, asked);
+    struct definition *d;
+
     if (check_size(entry->name, &s, err) < 0)
         return NULL;
     d = definition_alloc(&s, EMBED_PARAMS + (int)s.layers * LAYER_PARAMS + 2, (int)s.layers + 2);

@@ -112,26 +112,13 @@ static void rnn_calls(const struct wk_model_options *options, struct wk_calls *c
     calls->wide = DENSE > HIDDEN ? DENSE : HIDDEN;
 }
 
-static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_options *options,
-                                 struct hg_err *err)
+/* What passes keep. */
+static int take_memory(struct rnn *r, const struct wk_model_options *options, struct hg_err *err)
 {
-    struct rnn *r = calloc(1, sizeof *r);
+    struct wk_dev *dev = r->model.dev;
     struct wk_lstm lstm = shape(options->batch_rows);
     size_t train = (size_t)options->batch_rows;
     size_t most = options->eval_rows > options->batch_rows ? (size_t)options->eval_rows : train;
-
-    if (!r) {
-        hg_err_oom(err);
-        return NULL;
-    }
-    if (options->synced_ranks && (dev->working != WK_REAL || !dev->backend->batchnorm_join)) {
-        hg_err_set(err, HG_E_INPUT, "sync_batchnorm on backend %s in %s: not available yet",
-                   dev->backend->name, wk_precision_name(dev->precision));
-        free(r);
-        return NULL;
-    }
-    r->model = (struct wk_model){ .kind = &wk_model_rnn, .dev = dev };
-    r->dropout = options->dropout;
     const enum wk_type t = dev->working;
     const struct {
         struct wk_span *span;
@@ -154,11 +141,32 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
 
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
         if (wanted[i].n && wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, wanted[i].type, wanted[i].n,
-                                        wanted[i].span, err) < 0) {
-            rnn_close(&r->model);
-            return NULL;
-        }
-    return &r->model;
+                                        wanted[i].span, err) < 0)
+            return -1;
+    return 0;
+}
+
+static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_options *options,
+                                 struct hg_err *err)
+{
+    struct rnn *r;
+
+    if (options->synced_ranks && (dev->working != WK_REAL || !dev->backend->batchnorm_join)) {
+        hg_err_set(err, HG_E_INPUT, "sync_batchnorm on backend %s in %s: not available yet",
+                   dev->backend->name, wk_precision_name(dev->precision));
+        return NULL;
+    }
+    r = calloc(1, sizeof *r);
+    if (!r) {
+        hg_err_oom(err);
+        return NULL;
+    }
+    r->model = (struct wk_model){ .kind = &wk_model_rnn, .dev = dev };
+    r->dropout = options->dropout;
+    if (take_memory(r, options, err) == 0)
+        return &r->model;
+    rnn_close(&r->model);
+    return NULL;
 }
 
 /* ---- Passes ---- */
