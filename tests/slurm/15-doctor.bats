@@ -26,7 +26,7 @@ line() {
 @test "on a box everything that concerns Slurm is fine" {
     [ "$(line slurm.conf)" = "ok $SLURM_CONF |  | " ]
     [[ "$(line slurmctld)" == "ok "*", cluster box; arrays up to 100001 tasks, 200000 jobs, accounting no |  | " ]]
-    [ "$(line partitions)" = "ok box* (3 nodes), cpu (2 nodes), a100 (1 nodes) |  | " ]
+    [ "$(line partitions)" = "ok box* (3 nodes), cpu (2 nodes), a100 (1 node) |  | " ]
     [ "$(line nodes)" = "ok 3, 0 of them down or drained |  | " ]
     [ "$(line srun)" = "ok can start MPI programs through PMIx |  | " ]
     [[ "$(line agent)" == "ok hpcgrid-slurm "*", libslurm "* ]]
