@@ -540,7 +540,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "Say what hpcgrid finds here, and what will not work without the rest.",
+    .summary = "Say what is found here, and what will not work without the rest.",
     .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1\n"
                "where jobs can run neither on a cluster nor in a box.",
     .opts = opts,

@@ -121,7 +121,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
-    .summary = "Follow the cells of a matrix over many runs: what changed, and when?",
+    .summary = "Follow the cells of a matrix over many runs: what changed, when?",
     .details = "NAME means all its runs, oldest first; several operands are named as for\n"
                "`hpcgrid report`, oldest first. A change is where the 95 % interval of the\n"
                "ratio of after to before (three results on one side at least) lies outside\n"
