@@ -55,6 +55,7 @@ struct CUstream_st {
 };
 
 struct CUevent_st {
+    int users;                  /* who created it, and work that has it */
     struct CUstream_st *stream; /* of the last record */
     long recorded, happened;    /* versions */
     double time_s;
@@ -137,10 +138,18 @@ static struct work *work_make(int (*run)(void *), void *job, void (*end)(void *)
     return w;
 }
 
+static void event_release(struct CUevent_st *e)
+{
+    if (e && --e->users == 0)
+        free(e);
+}
+
 static void work_free(struct work *w)
 {
     if (w->end)
         w->end(w->job);
+    event_release(w->mark);
+    event_release(w->wait);
     free(w);
 }
 
@@ -266,7 +275,10 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
     *event = calloc(1, sizeof **event);
-    return *event ? cudaSuccess : say(cudaErrorMemoryAllocation);
+    if (!*event)
+        return say(cudaErrorMemoryAllocation);
+    (*event)->users = 1;
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event)
@@ -274,11 +286,10 @@ cudaError_t cudaEventCreate(cudaEvent_t *event)
     return cudaEventCreateWithFlags(event, 0);
 }
 
+/* It is there for as long as work waits for it. */
 cudaError_t cudaEventDestroy(cudaEvent_t e)
 {
-    if (e->stream)
-        drain_until(e->stream, e, e->recorded);
-    free(e);
+    event_release(e);
     return cudaSuccess;
 }
 
@@ -294,6 +305,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s)
     w = work_make(NULL, NULL, NULL);
     e->stream = s;
     w->mark = e;
+    e->users++;
     w->version = ++e->recorded;
     append(s, w);
     return say((cudaError_t)sticky);
@@ -334,6 +346,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
         return cudaSuccess;
     w = work_make(NULL, NULL, NULL);
     w->wait = e;
+    e->users++;
     w->version = e->recorded;
     append(s, w);
     return say((cudaError_t)sticky);
