@@ -43,6 +43,13 @@ int hg_fs_open_file(const char *path, struct hg_err *err)
     return fd < 0 || S_ISREG(st.st_mode) ? fd : refuse(fd, path, "no regular file", err);
 }
 
+int hg_fs_check_file(const char *path, struct hg_err *err)
+{
+    int fd = hg_fs_open_file(path, err);
+
+    return fd < 0 ? -1 : close(fd);
+}
+
 static int open_input(const char *path, struct hg_err *err)
 {
     struct stat st;

@@ -88,9 +88,10 @@ END
     "$worker" features --data "$slices/dev-v2.0-slice.json" --vocab "$vocab" --json >plain
     "$worker" features --data v2.json.gz --vocab "$vocab" --json >packed
     "$worker" features --data - --vocab "$vocab" --json <v2.json.gz >piped
+    "$worker" features --data <(cat v2.json.gz) --vocab <(cat "$vocab") --json >substituted
     "$worker" features --data v2.json.gz --vocab "$vocab" --json --cache cache >first
     "$worker" features --data v2.json.gz --vocab "$vocab" --json --cache cache >second
-    diff plain packed && diff plain piped && diff plain first
+    diff plain packed && diff plain piped && diff plain substituted && diff plain first
     [ "$(diff first second | grep -c cached)" = 2 ]
 }
 

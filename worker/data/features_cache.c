@@ -160,8 +160,8 @@ int wk_features_open(const char *data_path, const char *vocab_path, const char *
     int rc = -1;
 
     *out = (struct wk_features){ 0 };
-    if (hg_fs_read_file(data_path, WK_SQUAD_BYTES_MAX, &in.data, &err) < 0 ||
-        hg_fs_read_file(vocab_path, VOCAB_BYTES_MAX, &in.vocab, &err) < 0)
+    if (hg_fs_read(data_path, WK_SQUAD_BYTES_MAX, &in.data, &err) < 0 ||
+        hg_fs_read(vocab_path, VOCAB_BYTES_MAX, &in.vocab, &err) < 0)
         hg_errs_add(errs, &err);
     else if (cache_dir)
         rc = open_cached(&in, cache_dir, options, progress, out, errs);

@@ -8,7 +8,6 @@
 #include <utf8proc.h>
 
 #include "base/buf.h"
-#include "base/fs.h"
 #include "data/gzfile.h"
 #include "data/unicode.h"
 
@@ -302,12 +301,10 @@ fail:
 struct wk_wordpiece *wk_wordpiece_load(const char *path, struct hg_err *err)
 {
     struct wk_wordpiece *wp = NULL;
-    struct hg_buf raw = HG_BUF_INIT, text = HG_BUF_INIT;
+    struct hg_buf text = HG_BUF_INIT;
 
-    if (hg_fs_read_file(path, VOCAB_BYTES_MAX, &raw, err) == 0 &&
-        wk_gzfile_unpack(path, hg_buf_str(&raw), raw.len, VOCAB_BYTES_MAX, &text, err) == 0)
+    if (wk_gzfile_read(path, VOCAB_BYTES_MAX, &text, err) == 0)
         wp = wk_wordpiece_parse(path, hg_buf_str(&text), text.len, err);
-    hg_buf_done(&raw);
     hg_buf_done(&text);
     return wp;
 }

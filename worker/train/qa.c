@@ -83,7 +83,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     return folder;
 }
 
-/* folder/name or folder/name.gz; yours. */
+/* folder/name or folder/name.gz, whichever is there, and no pipe: several ranks open it. Yours. */
 static char *find_file(const char *folder, const char *name, struct hg_err *err)
 {
     char *path = hg_fs_join(folder, name);
@@ -92,9 +92,10 @@ static char *find_file(const char *folder, const char *name, struct hg_err *err)
         free(path);
         path = hg_str_printf("%s/%s.gz", folder, name);
     }
-    if (path && hg_fs_exists(path))
-        return path;
-    if (path) {
+    if (path && hg_fs_exists(path)) {
+        if (hg_fs_check_file(path, err) == 0)
+            return path;
+    } else if (path) {
         hg_err_set(err, HG_E_INPUT, "no file %s/%s (nor with .gz)", folder, name);
         hg_err_hint(err, "download it from the SQuAD web site, or train on \"squad-slice\", which "
                          "ships with hpcgrid");
@@ -120,7 +121,8 @@ static char *find_vocab(const struct wk_config *c, const char *folder, struct hg
 
 static int check_vocab(const char *path, long long vocab_size, struct hg_err *err)
 {
-    struct wk_wordpiece *wp = wk_wordpiece_load(path, err);
+    struct wk_wordpiece *wp =
+        hg_fs_check_file(path, err) == 0 ? wk_wordpiece_load(path, err) : NULL;
     int rc = wp ? wk_wordpiece_check_size(wp, (size_t)vocab_size, err) : -1;
 
     wk_wordpiece_free(wp);
