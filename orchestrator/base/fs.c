@@ -47,7 +47,10 @@ int hg_fs_check_file(const char *path, struct hg_err *err)
 {
     int fd = hg_fs_open_file(path, err);
 
-    return fd < 0 ? -1 : close(fd);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    return 0;
 }
 
 static int open_input(const char *path, struct hg_err *err)

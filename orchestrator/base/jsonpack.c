@@ -30,8 +30,8 @@ enum tag {
 
 struct hg_jsonpack {
     struct hg_buf bytes; /* all values, one behind the other */
-    struct hg_map
-        index; /* of a string behind a quote, or of a value's bytes: which shared value it is */
+    /* of a string behind a quote, or of a value's bytes: which shared value it is */
+    struct hg_map index;
     struct {
         json_t **items;
         size_t n, cap;

@@ -207,6 +207,14 @@ bool hg_text_is_name(const char *text)
     return n >= 1 && n <= 64 && text[n] == '\0' && text[0] != '.' && text[0] != '-';
 }
 
+bool hg_text_is_one_of(const char *text, size_t len, const char *const *words)
+{
+    for (; *words; words++)
+        if (strlen(*words) == len && memcmp(*words, text, len) == 0)
+            return true;
+    return false;
+}
+
 /* Lay the digits of |v| = 0.d1d2...dn x 10^point out as ECMA-262 wants. */
 static size_t layout_digits(const char *digits, int n, int point, char *out)
 {

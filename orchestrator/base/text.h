@@ -38,6 +38,9 @@ void hg_text_size_format(uint64_t bytes, char out[static 32]);
  * or "-". */
 bool hg_text_is_name(const char *text);
 
+/* Are the first len bytes of text one of the words? Their list ends with NULL. */
+bool hg_text_is_one_of(const char *text, size_t len, const char *const *words);
+
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */
 size_t hg_text_number_format(double v, char out[static 32]);

@@ -116,8 +116,9 @@ static int claim_root(const char *root, struct hg_err *err)
     return 0;
 }
 
-/* One box comes or goes at a time for each user; nodes are waited for without the lock. Its file goes away with the last box, so a lock on a
- * file that has been removed meanwhile counts for nothing. */
+/* One box comes or goes at a time for each user; nodes are waited for without the lock. Its file
+ * goes away with the last box, so a lock on a file that has been removed meanwhile counts for
+ * nothing. */
 static int lock_root(int *fd, struct hg_err *err)
 {
     char *root = root_dir(), *path = root ? hg_fs_join(root, "lock") : NULL;

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "base/text.h"
 
 struct expr {
     char *text;
@@ -153,14 +154,6 @@ static size_t name_length(const char *p)
     return strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 }
 
-static bool in_list(const char *const *list, const char *p, size_t n)
-{
-    for (; *list; list++)
-        if (strlen(*list) == n && memcmp(*list, p, n) == 0)
-            return true;
-    return false;
-}
-
 static int add_name(struct scan *s, const char *p, size_t n)
 {
     struct hg_expr_uses *u = &s->e->uses;
@@ -288,13 +281,14 @@ static int scan_word(struct scan *s)
         s->last = T_TERM;
         return after == ':' ? 0 : add_name(s, word, n); /* {nodes} is {nodes: .nodes} */
     }
-    if (in_list(forbidden_words, word, n))
+    if (hg_text_is_one_of(word, n, forbidden_words))
         return forbid(s, word, n);
-    if (in_list(keywords, word, n)) {
-        s->last = in_list(value_words, word, n) ? T_TERM : T_WORD;
+    if (hg_text_is_one_of(word, n, keywords)) {
+        s->last = hg_text_is_one_of(word, n, value_words) ? T_TERM : T_WORD;
         return 0;
     }
-    if (!in_list(blind_words, word, n) && !(s->last == T_PIPE && in_list(piped_words, word, n)))
+    if (!hg_text_is_one_of(word, n, blind_words) &&
+        !(s->last == T_PIPE && hg_text_is_one_of(word, n, piped_words)))
         s->e->uses.all = true;
     s->last = T_TERM;
     return 0;
@@ -347,7 +341,7 @@ static void scan_operator(struct scan *s)
     static const char *const compare[] = { "==", "!=", "<=", ">=", "//", NULL };
     char c = *s->p;
 
-    if (in_list(compare, s->p, 2) && s->p[2] != '=') {
+    if (hg_text_is_one_of(s->p, 2, compare) && s->p[2] != '=') {
         s->p += 2;
         s->last = T_OPERATOR;
         return;

@@ -279,20 +279,12 @@ static void check_value(struct check *c, const char *name, enum quantity q, cons
     }
 }
 
-static bool is_one_of(const char *const *names, const char *name, size_t len)
-{
-    for (; *names; names++)
-        if (strlen(*names) == len && memcmp(*names, name, len) == 0)
-            return true;
-    return false;
-}
-
 /* Members of a result that hold no figures of it. */
 static bool is_description(const char *name, size_t len)
 {
     static const char *const names[] = { "cell", "env", "slurm", "error", "comparable", NULL };
 
-    return is_one_of(names, name, len);
+    return hg_text_is_one_of(name, len, names);
 }
 
 /* Behind a value of compact text. *plain becomes false at what check_value might not like: a number below zero, and what is none in a
@@ -340,7 +332,7 @@ bool hg_result_looks_at(const char *name, size_t len)
                                          "diverged", "suspended_s", "comparable", "env",
                                          "device",   NULL };
 
-    return is_one_of(names, name, len);
+    return hg_text_is_one_of(name, len, names);
 }
 
 static void check_whole(struct check *c, const json_t *cell, const char *member, double min)

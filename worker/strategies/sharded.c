@@ -46,8 +46,8 @@ struct sharded {
     struct group_state *groups;
     size_t *value_at; /* (pieces) first element in the gathered group, or among the whole pieces */
     size_t *own_at;   /* (groups) first element in kept, or in alone */
-    size_t *
-        ahead; /* (groups) elements before a group's values in a buffer, before its gradients: see wk_dev_grain */
+    /* (groups) elements before a group's values in a buffer, before its gradients: wk_dev_grain */
+    size_t *ahead;
     struct {
         struct flight *items;
         size_t n, cap;

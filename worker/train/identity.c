@@ -6,16 +6,9 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/text.h"
 
 #define SUFFIX ".safetensors"
-
-static bool is_one_of(const char *key, const char *const *keys)
-{
-    for (; *keys; keys++)
-        if (strcmp(*keys, key) == 0)
-            return true;
-    return false;
-}
 
 /* Where things lie, and how the job was asked for. */
 static bool is_place(const char *key)
@@ -23,7 +16,7 @@ static bool is_place(const char *key)
     static const char *const keys[] = { "checkpoint", "cache", "data",   "vocab", "predictions",
                                         "time",       "mem",   "sbatch", NULL };
 
-    return is_one_of(key, keys);
+    return hg_text_is_one_of(key, strlen(key), keys);
 }
 
 /* What is measured and watched beside what is learned. */
@@ -33,7 +26,7 @@ static bool is_watching(const char *key)
                                         "test_samples",     "tensorboard", "null_threshold",
                                         "cpus_per_task",    "stop_on_nan", NULL };
 
-    return strncmp(key, "trace", 5) == 0 || is_one_of(key, keys);
+    return strncmp(key, "trace", 5) == 0 || hg_text_is_one_of(key, strlen(key), keys);
 }
 
 /* How the work is shared out: another number of ranks or another strategy may go on. */
@@ -42,7 +35,7 @@ static bool is_sharing(const char *key)
     static const char *const keys[] = { "strategy",       "batch_size", "accumulate",   "nodes",
                                         "tasks_per_node", "balance",    "comm_timeout", NULL };
 
-    return is_one_of(key, keys) ||
+    return hg_text_is_one_of(key, strlen(key), keys) ||
            (wk_strategy_is_option(key) && strcmp(key, "bf16_gradients") != 0 &&
             strcmp(key, "sync_batchnorm") != 0);
 }
@@ -76,7 +69,7 @@ static void set_found(json_t *o, const struct wk_train *t)
 }
 
 /* The cell's parameters that are in force, and not where things lie. */
-static json_t *identity_all(const struct wk_train *t)
+static json_t *values_in_force(const struct wk_train *t)
 {
     json_t *o = wk_config_encode(t->config), *value;
     const char *key;
@@ -92,7 +85,7 @@ static json_t *identity_all(const struct wk_train *t)
 json_t *wk_identity_training(const struct wk_train *t)
 {
     const struct wk_config *c = t->config;
-    json_t *o = identity_all(t), *value;
+    json_t *o = values_in_force(t), *value;
     const char *key;
     void *next;
 
@@ -108,10 +101,10 @@ json_t *wk_identity_training(const struct wk_train *t)
 }
 
 /* All that a file in a folder is for: no two cells share one. A new reference. */
-static json_t *identity_of(const struct wk_train *t)
+static json_t *identity_of_cell(const struct wk_train *t)
 {
     const struct wk_result *r = t->result;
-    json_t *o = identity_all(t), *known = wk_config_encode(t->config), *value;
+    json_t *o = values_in_force(t), *known = wk_config_encode(t->config), *value;
     const char *key;
 
     json_object_foreach(t->config->given, key, value)
@@ -130,7 +123,7 @@ static json_t *identity_of(const struct wk_train *t)
 
 static char *identity_text(const struct wk_train *t)
 {
-    json_t *o = identity_of(t);
+    json_t *o = identity_of_cell(t);
     struct hg_buf text = HG_BUF_INIT;
 
     hg_json_dump(o, HG_JSON_COMPACT | HG_JSON_SORT, &text);
