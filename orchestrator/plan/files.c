@@ -134,14 +134,14 @@ static int save_all(struct hg_plan *plan, const struct hg_matrix *m, const char 
         hg_err_oom(err);
         goto out;
     }
-    if (hg_fs_mkdirs(batches, 0700, err) < 0 || save_sources(m, dir, err) < 0)
-        goto out;
-    for (size_t i = 0; i < plan->n; i++) {
+    for (size_t i = 0; i < plan->n; i++) /* nothing is written to a folder that no job would find */
         if (place_batch(&plan->items[i], dir, err) < 0)
             goto out;
+    if (hg_fs_mkdirs(batches, 0700, err) < 0 || save_sources(m, dir, err) < 0)
+        goto out;
+    for (size_t i = 0; i < plan->n; i++)
         if (save_batch(plan, &plan->items[i], dir, err) < 0)
             goto out;
-    }
     root = encode(plan);
     hg_json_dump(root, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");

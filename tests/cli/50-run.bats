@@ -67,6 +67,7 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
         echo "$words: $output"
         [ "$status" -eq 4 ]
         [[ "$output" == *"hpcgrid: error: the folder "*" cannot hold a run: its name is no UTF-8"* ]]
+        [ -z "$(find "$foreign" -mindepth 1 -type f ! -name m.json ! -name lock)" ]
     done
     [ "$(grep -c '"op":"submit"' asked)" = 1 ]
     rm -rf "$foreign"

@@ -300,7 +300,7 @@ stopped_at() {
     LC_ALL=C sed 's|hpcgrid-checkpoint/3|hpcgrid-checkpoint/1|' a.safetensors >old.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"old.safetensors\"}"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"old.safetensors: error: no checkpoint of hpcgrid-worker (schema hpcgrid-checkpoint/1)"* ]]
+    [[ "$output" == *"old.safetensors: error: a checkpoint of another version: its schema is hpcgrid-checkpoint/1, not hpcgrid-checkpoint/3"* ]]
     head -c 3000 a.safetensors >b.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"b.safetensors\"}"
     [ "$status" -eq 3 ]

@@ -124,7 +124,7 @@ train() {
     check '{"dataset": "minst"}' '/dataset: unknown dataset "minst"' 'did you mean "mnist"?'
     check '{"checkpoint": "", "data": ""}' 'c.json:1:16: error: /checkpoint: an empty text is no path' '/data: an empty text is no path' 'leave checkpoint out, or null, for none'
     check '{"model": "bert-tiny", "beta2": 1}' '/beta2: 1 is out of range; 0 to 0.999999'
-    check '{"model": "bert-tiny", "dataset": "synthetic", "samples": 1000000000}' '1000000000 synthetic samples asked; 1 to 50000000'
+    check '{"model": "bert-tiny", "dataset": "synthetic", "samples": 1000000000}' '/samples: 1000000000 synthetic samples asked; 1 to 50000000'
     check '{"precision": "fp8"}' '/precision: unknown precision "fp8"' 'known: fp32, tf32, bf16, fp16'
     check '{"precision": "fp23"}' '/precision: unknown precision "fp23"'
     check '{"optimizer": "adam", "backend": "gpu"}' '/optimizer: unknown optimizer "adam"' '/backend: unknown backend "gpu"'

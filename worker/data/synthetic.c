@@ -11,8 +11,7 @@
 #define POOL 65536
 #define QUESTION_TOKENS 12
 #define ANSWER_TOKENS_MAX 30
-#define FEATURES_MAX 50000000 /* take 3 GiB while they are made */
-#define LENGTH_MIN 8          /* [CLS] q [SEP] text [SEP] with something in them */
+#define LENGTH_MIN 8 /* [CLS] q [SEP] text [SEP] with something in them */
 
 /* Second counter word: what a number is for. */
 enum { SITE_TOKEN = 0x53590001, SITE_LENGTH, SITE_PLACE, SITE_LABEL };
@@ -123,9 +122,9 @@ static void make_feature(const struct wk_synthetic_options *o, size_t i, struct 
 
 static int check_options(const struct wk_synthetic_options *o, struct hg_err *err)
 {
-    if (o->n < 1 || o->n > FEATURES_MAX)
+    if (o->n < 1 || o->n > WK_SYNTHETIC_MAX)
         return hg_err_set(err, HG_E_INPUT, "%zu synthetic samples asked; 1 to %d", o->n,
-                          FEATURES_MAX);
+                          WK_SYNTHETIC_MAX);
     if (o->min_length < LENGTH_MIN || o->max_length < o->min_length ||
         o->max_length > WK_FEATURE_LENGTH_MAX)
         return hg_err_set(err, HG_E_INPUT, "lengths from %u to %u: they must lie within %d to %d",

@@ -18,8 +18,10 @@ enum wk_lengths {
  * wk_feature_word. */
 extern const char *const wk_lengths_names[];
 
+#define WK_SYNTHETIC_MAX 50000000 /* features: they take 3 GiB while they are made */
+
 struct wk_synthetic_options {
-    size_t n; /* features */
+    size_t n; /* features, at most WK_SYNTHETIC_MAX */
     uint64_t seed;
     enum wk_lengths lengths;
     uint32_t min_length,

@@ -429,8 +429,11 @@ static json_t *read_state(const struct wk_st *st, struct hg_err *err)
     schema = json_string_value(json_object_get(state, "schema"));
     if (schema && strcmp(schema, SCHEMA) == 0)
         return state;
-    hg_err_set(err, HG_E_INPUT, "no checkpoint of hpcgrid-worker (schema %s)",
-               schema ? schema : "absent");
+    if (schema)
+        hg_err_set(err, HG_E_INPUT,
+                   "a checkpoint of another version: its schema is %s, not " SCHEMA, schema);
+    else
+        hg_err_set(err, HG_E_INPUT, "no checkpoint of hpcgrid-worker (it has no schema)");
     json_decref(state);
     hg_err_at(err, st->path, "");
     hg_err_hint(err, "to start from its weights, name it as \"init\"");

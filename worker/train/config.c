@@ -370,6 +370,20 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
                       gpus == 1 ? "" : "s");
 }
 
+/* Of what is made here there is no end but memory's. */
+static void check_synthetic(const struct wk_config *c, const struct hg_json_doc *doc,
+                            struct hg_errs *errs)
+{
+    static const char wrong[] = "%lld synthetic samples asked; 1 to %d";
+
+    if (strcmp(c->dataset, "synthetic") != 0)
+        return;
+    if (c->samples > WK_SYNTHETIC_MAX)
+        hg_json_error(doc, "/samples", errs, wrong, c->samples, WK_SYNTHETIC_MAX);
+    if (c->test_samples > WK_SYNTHETIC_MAX)
+        hg_json_error(doc, "/test_samples", errs, wrong, c->test_samples, WK_SYNTHETIC_MAX);
+}
+
 /* "" would be the root folder, or beside it. */
 static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
 {
@@ -424,6 +438,7 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     check_foreign(bert, doc, errs);
     check_options(c, doc, errs);
     check_limits(c, doc, errs);
+    check_synthetic(c, doc, errs);
     if (bert)
         check_lengths(c, doc, errs);
     if (!c->checkpoint)
