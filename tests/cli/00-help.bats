@@ -67,6 +67,12 @@ same_as_golden() { # NAME TEXT
     [ "$status" -eq 0 ]
     run bash -c 'ulimit -Sn 20; exec "$1" box list' - "$hpcgrid"
     [ "$status" -eq 0 ]
+    # what doctor starts is asked how many it may open
+    mkdir bin
+    printf '#!/bin/sh\nulimit -n >%s/limit\n' "$PWD" >bin/nvidia-smi
+    chmod +x bin/nvidia-smi
+    run bash -c 'ulimit -Sn 20; PATH=$PWD/bin:$PATH exec "$1" doctor' - "$hpcgrid"
+    [ "$(cat limit)" = 64 ]
 }
 
 @test "a wrong command or option says what is meant, on stderr, with exit code 2" {

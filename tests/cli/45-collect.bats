@@ -61,6 +61,32 @@ END
     [[ "$output" == *"collect-me/kept"* ]]
 }
 
+@test "what marks a result is read from a run's folder as from a set" {
+    [ ! -e /proc/driver/nvidia/gpus ] || skip "there is a GPU here: nothing is a rehearsal"
+    cat >marked.json <<'END'
+{"hpcgrid": 1, "name": "marked",
+ "site": {"name": "here", "launcher": "", "default": "g", "hardware": {"g": {"gpus_per_node": 1}}},
+ "workload": {"command": ["sh", "-c", "printf '{\"train_s\": %d, \"final_loss\": NaN, \"comparable\": {\"precision\": \"fp%d\"}, \"env\": {\"driver\": \"d%d\"}}' {{size}} {{size}} {{size}} >$HPCGRID_RESULT"],
+  "launch": [], "gpus_per_node": 1, "cpus_per_task": 65536},
+ "axes": {"size": [2, 4, 8]}, "baseline": {"size": 2}, "report": {"metric": "train_s"}}
+END
+    run_dir=$HPCGRID_REPORTS/marked/001
+    "$hpcgrid" plan marked.json --out "$run_dir" >/dev/null
+    chmod 700 "$run_dir"
+    for line in 0 1 2; do one $line; done
+    "$hpcgrid" collect "$run_dir"
+    cp "$run_dir/tables/results.json" collected.json
+    for format in text csv json; do
+        "$hpcgrid" report "$run_dir" --format $format >run.$format
+        "$hpcgrid" report collected.json --format $format >set.$format
+    done
+    diff run.csv set.csv && diff run.json set.json
+    device=$(jq -r '.ranks[0].device' "$run_dir"/cells/*/0.0/result.json | head -n 1)
+    for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
+        grep -qF "$said" run.text || { echo "$said"; cat run.text; return 1; }
+    done
+}
+
 @test "plan --json is one object with every id" {
     "$hpcgrid" plan m.json --json >out
     [ "$(jq -c '[.cells, .submissions, (.batches | length), (.batches[0].ids | length)]' out)" = "[3,1,1,3]" ]

@@ -160,6 +160,13 @@ static void test_what_is_learned_makes_a_training_and_the_whole_cell_its_file(vo
           BERT ", \"strategy\": \"fsdp\", \"fsdp_wrap\": \"model\"", true, false },
         { BERT ", \"strategy\": \"ddp\"", BERT ", \"strategy\": \"ddp\", \"bf16_gradients\": true",
           false, false },
+        { RNN ", \"strategy\": \"ddp\"", RNN ", \"strategy\": \"ddp\", \"sync_batchnorm\": true",
+          false, false },
+        { BERT ", \"strategy\": \"ddp\"", BERT ", \"strategy\": \"ddp\", \"comm_timeout\": 9", true,
+          false },
+        { BERT ", \"strategy\": \"ddp\"", BERT ", \"strategy\": \"ddp\", \"balance\": false", true,
+          false },
+        { RNN, RNN ", \"data\": \"" HPCGRID_SOURCE_DIR "/tests/data/mnist\"", true, true },
         { "\"model\": \"bert-mini\", \"dataset\": \"synthetic\", \"samples\": 8, \"seq_len\": 8",
           "\"model\": \"bert-tiny\", \"dataset\": \"synthetic\", \"samples\": 8, \"seq_len\": 8, "
           "\"layers\": 4, \"hidden\": 256",
