@@ -212,7 +212,7 @@ static int op_history(struct hg_agent_call *call)
     return hg_agent_history(call);
 }
 
-/* ---- submit, probe, cancel ---- */
+/* ---- submit, probe, cancel, hold ---- */
 
 /* A controller that has just started knows nothing of a node until that has registered: what it refuses
  * for its lack of nodes, it may take in a moment. */
@@ -333,17 +333,18 @@ static int op_probe(struct hg_agent_call *call)
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
-static int cancel_id(struct hg_agent_call *call, char **id)
+/* "17" or "17_[0-9,12]" from "job_id" and "tasks"; yours to free. */
+static int name_tasks(struct hg_agent_call *call, const char *op, char **id)
 {
     const json_t *job_id = json_object_get(call->request->root, "job_id");
     const json_t *tasks = json_object_get(call->request->root, "tasks");
     const char *set = json_string_value(tasks);
 
     if (!json_is_integer(job_id) || json_integer_value(job_id) <= 0)
-        return hg_err_set(&call->err, HG_E_BUG, "cancel needs a positive \"job_id\"");
+        return hg_err_set(&call->err, HG_E_BUG, "%s needs a positive \"job_id\"", op);
     if (tasks && !json_is_null(tasks) &&
         (!set || !*set || strspn(set, "0123456789,-") != strlen(set)))
-        return hg_err_set(&call->err, HG_E_BUG, "cancel: \"tasks\" is no index set");
+        return hg_err_set(&call->err, HG_E_BUG, "%s: \"tasks\" is no index set", op);
     *id = set ? hg_str_printf("%lld_[%s]", (long long)json_integer_value(job_id), set)
               : hg_str_printf("%lld", (long long)json_integer_value(job_id));
     return *id ? 0 : hg_err_oom(&call->err);
@@ -354,7 +355,7 @@ static int op_cancel(struct hg_agent_call *call)
     char *id = NULL;
     int rc, number;
 
-    if (cancel_id(call, &id) < 0)
+    if (name_tasks(call, "cancel", &id) < 0)
         return -1;
     call->rpcs++;
     rc = slurm_kill_job2(id, SIGKILL, 0, NULL);
@@ -365,6 +366,55 @@ static int op_cancel(struct hg_agent_call *call)
         return 0;
     }
     return hg_agent_fail(call, rc, "cancel");
+}
+
+/* What has ended cannot be held, and need not be. */
+static bool is_past_holding(int number)
+{
+    return number == ESLURM_ALREADY_DONE || number == ESLURM_JOB_FINISHED ||
+           number == ESLURM_JOB_NOT_PENDING || number == ESLURM_TRANSITION_STATE_NO_UPDATE;
+}
+
+/* The first error of a task that counts; SLURM_SUCCESS if there is none. */
+static int worst_of(const job_array_resp_msg_t *resp)
+{
+    for (uint32_t i = 0; resp && i < resp->job_array_count; i++) {
+        int number = (int)resp->error_code[i];
+
+        if (number != SLURM_SUCCESS && number != ESLURM_INVALID_JOB_ID && !is_past_holding(number))
+            return number;
+    }
+    return SLURM_SUCCESS;
+}
+
+static int op_hold(struct hg_agent_call *call)
+{
+    const json_t *held = json_object_get(call->request->root, "held");
+    const char *what = json_is_true(held) ? "hold" : "release";
+    job_array_resp_msg_t *resp = NULL;
+    job_desc_msg_t desc;
+    int rc, number;
+
+    slurm_init_job_desc_msg(&desc);
+    if (!json_is_boolean(held))
+        return hg_err_set(&call->err, HG_E_BUG, "hold needs \"held\", true or false");
+    if (name_tasks(call, "hold", &desc.job_id_str) < 0)
+        return -1;
+    desc.priority = json_is_true(held) ? 0 : INFINITE;
+    desc.alloc_sid = json_is_true(held) ? ALLOC_SID_USER_HOLD : 0; /* its user may let it go */
+    call->rpcs++;
+    rc = slurm_update_job2(&desc, &resp);
+    free(desc.job_id_str);
+    number = rc == SLURM_ERROR ? errno : rc;
+    if (number == SLURM_SUCCESS)
+        number = worst_of(resp);
+    if (resp)
+        slurm_free_job_array_resp(resp);
+    if (number == SLURM_SUCCESS || is_past_holding(number) || number == ESLURM_INVALID_JOB_ID) {
+        add(call, "gone", json_boolean(number == ESLURM_INVALID_JOB_ID));
+        return 0;
+    }
+    return hg_agent_fail(call, number, "%s", what);
 }
 
 /* ---- partitions and nodes ---- */
@@ -483,8 +533,9 @@ static const struct op ops[] = {
     { "hello", op_hello, false },    { "limits", op_limits, true },
     { "submit", op_submit, true },   { "probe", op_probe, true },
     { "poll", hg_agent_poll, true }, { "history", op_history, true },
-    { "cancel", op_cancel, true },   { "partitions", op_partitions, true },
-    { "nodes", op_nodes, true },     { "quit", op_quit, false },
+    { "cancel", op_cancel, true },   { "hold", op_hold, true },
+    { "nodes", op_nodes, true },     { "partitions", op_partitions, true },
+    { "quit", op_quit, false },
 };
 #define N_OPS (sizeof ops / sizeof *ops)
 

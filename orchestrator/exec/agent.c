@@ -542,6 +542,19 @@ static int agent_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, s
     return 0;
 }
 
+static int agent_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+                      struct hg_err *err)
+{
+    json_t *request =
+        json_pack("{s:I,s:s*,s:b}", "job_id", (json_int_t)job_id, "tasks", tasks, "held", held);
+    json_t *ok;
+
+    if (ask(x, "hold", request, &x->cancels, &ok, err) < 0)
+        return -1;
+    json_decref(ok);
+    return 0;
+}
+
 static void agent_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
                           unsigned *cancels)
 {
@@ -560,6 +573,7 @@ const struct hg_executor hg_executor_slurm = {
     .poll = agent_poll,
     .history = agent_history,
     .cancel = agent_cancel,
+    .hold = agent_hold,
     .receipt = agent_receipt,
     .close = agent_close,
 };

@@ -88,6 +88,12 @@ struct hg_executor {
     /* Cancel these tasks ("0-9"; NULL: the whole array). Tasks that have ended already are fine. */
     int (*cancel)(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err);
 
+    /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
+     * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
+     * are fine. Counts as a cancel in the receipt. May be NULL. */
+    int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+                struct hg_err *err);
+
     /* RPCs so far. */
     void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);
     void (*close)(struct hg_exec *x);

@@ -22,6 +22,7 @@ struct task {
     const char *state, *reason;
     bool twin;   /* found its attempt claimed */
     bool hidden; /* gone from the table, known to history */
+    bool held;   /* by its user */
 };
 
 struct job {
@@ -203,6 +204,8 @@ static bool may_move(const struct hg_exec *x, const struct job *job, const struc
         return false;
     if (t->phase == TASK_RUNNING)
         return true;
+    if (t->held)
+        return false;
     if (fmax(t->next_s, x->now_s) >= job->lost_s)
         return false;
     return !job->running_max || count_running(job) < job->running_max;
@@ -491,7 +494,10 @@ static int add_record(const struct job *job, const struct task *t, struct hg_exe
     memcpy(r->key, job->key, sizeof r->key);
     snprintf(r->tasks, sizeof r->tasks, "%u", t->index);
     snprintf(r->state, sizeof r->state, "%s", t->state);
-    snprintf(r->reason, sizeof r->reason, "%s", t->reason ? t->reason : "");
+    snprintf(r->reason, sizeof r->reason, "%s",
+             t->held && t->phase == TASK_PENDING ? "JobHeldUser"
+             : t->reason                         ? t->reason
+                                                 : "");
     return 0;
 }
 
@@ -537,7 +543,7 @@ static int fake_history(struct hg_exec *x, const char *const *keys, size_t n_key
     return 0;
 }
 
-static void cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
+static int cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
 {
     const char *word = t->phase == TASK_RUNNING
                            ? json_string_value(json_object_get(t->action, "cancelled"))
@@ -549,12 +555,17 @@ static void cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
     t->phase = TASK_ENDED;
     t->end_s = x->now_s;
     t->next_s = INFINITY;
+    return 0;
 }
 
-static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+/* Call each for the tasks of a job that have not ended and are in the set (NULL: all). */
+static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
+                     int (*each)(const struct hg_exec *x, struct task *t, bool flag), bool flag,
+                     struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_range all = { 0, UINT32_MAX - 1 };
+    int rc = 0;
 
     x->cancels++;
     if (answer(x, "ok", err) < 0 ||
@@ -569,13 +580,40 @@ static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, st
             for (size_t r = 0; r < (tasks ? set.n : 1); r++) {
                 const struct hg_range *range = tasks ? &set.items[r] : &all;
 
-                if (t->index < range->first || t->index > range->last || t->phase == TASK_ENDED)
-                    continue;
-                cancel_task(x, t, tasks != NULL);
+                if (t->index >= range->first && t->index <= range->last && t->phase != TASK_ENDED &&
+                    each(x, t, flag) < 0)
+                    rc = -1;
             }
         }
     hg_ranges_done(&set);
+    return rc;
+}
+
+static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+{
+    return each_task(x, job_id, tasks, cancel_task, tasks != NULL, err);
+}
+
+static int hold_task(const struct hg_exec *x, struct task *t, bool held)
+{
+    (void)x;
+    if (!held && t->reason && strcmp(t->reason, "JobHeldAdmin") == 0)
+        return -1;
+    t->held = held;
     return 0;
+}
+
+static int fake_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+                     struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+
+    if (each_task(x, job_id, tasks, hold_task, held, &why) == 0)
+        return 0;
+    if (!why.code)
+        hg_err_set(&why, HG_E_REFUSED, "Access/permission denied");
+    *err = why;
+    return -1;
 }
 
 static void fake_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
@@ -596,6 +634,7 @@ const struct hg_executor hg_executor_fake = {
     .poll = fake_poll,
     .history = fake_history,
     .cancel = fake_cancel,
+    .hold = fake_hold,
     .receipt = fake_receipt,
     .close = fake_close,
 };

@@ -93,6 +93,27 @@ END
     [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["","CANCELLED"]]' ]
 }
 
+@test "hold keeps tasks from starting, and lets go of what its user may" {
+    id=$(submit '.array = "0-999" | .running_max = 2 | .args = ["sleep", "1000"]' | jq .ok.job_id)
+    box_wait 90 eval '[ "$(poll | jq "[.[] | select(.state == \"RUNNING\")] | length")" = 2 ]'
+    hold() { agent "{\"id\":1,\"op\":\"hold\",\"job_id\":${3:-$id},\"held\":$1${2:+,\"tasks\":\"$2\"}}"; }
+    held() { poll | jq -r --arg reason "$1" '.[] | select(.state == "PENDING" and .reason == $reason) | .tasks'; }
+    [ "$(hold true "" | jq -c '[.ok, .rpcs]')" = '[{"gone":false},1]' ]
+    [ "$(held JobHeldUser)" = 2-999 ]
+    [ "$(poll | jq -r '[.[] | select(.state == "RUNNING")] | length')" = 2 ]
+    odd=$(seq -s, 3 2 999)
+    [ "$(hold false "0-2,$odd" | jq -c '[.ok, .rpcs]')" = '[{"gone":false},1]' ]
+    [ "$(held JobHeldUser)" = "$(seq -s, 4 2 998)" ]
+    [ "$(hold true 0-999,1000 | jq -c .ok)" = '{"gone":false}' ]
+    [ "$(poll | jq '[.[] | select(.state == "PENDING" and .reason != "JobHeldUser")] | length')" = 0 ]
+    agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
+    box_wait 90 all_ended
+    [ "$(hold true "" | jq -c .ok)" = '{"gone":false}' ]
+    [ "$(hold false "" 999999 | jq -c .ok)" = '{"gone":true}' ]
+    [ "$(hold 1 "" | jq -r .error.code)" = bug ]
+    [ "$(hold true 1-a | jq -r .error.code)" = bug ]
+}
+
 @test "states, exit codes and times of tasks come back" {
     printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
     submit '.array = "0-1"' | jq -e .ok
