@@ -20,6 +20,7 @@ struct hg_agent_call {
     int number;         /* Slurm's error number or the system's; 0: none */
     struct hg_buf site; /* what libslurm printed during this call */
     unsigned rpcs;      /* messages sent to controller or accounting daemon */
+    bool unfit;         /* the error: this library does not go with this Slurm */
     bool submitting;    /* the job may be on its way: dying now is ambiguous */
 };
 

@@ -569,6 +569,8 @@ static json_t *encode_error(const struct hg_agent_call *call)
     if (call->err.hint[0])
         json_object_set_new(o, "hint", text_or_empty(call->err.hint));
     json_object_set_new(o, "site", text_or_empty(hg_buf_str(&call->site)));
+    if (call->unfit)
+        json_object_set_new(o, "unfit", json_true());
     return o;
 }
 
@@ -608,6 +610,7 @@ static void last_words(void)
         hg_err_set(&call->err, HG_E_AMBIGUOUS, "libslurm ended the program during a submission");
     else
         hg_err_set(&call->err, HG_E_ENV, "libslurm cannot work: %.300s", hg_buf_str(&call->site));
+    call->unfit = !call->submitting;
     answer(call);
 }
 

@@ -123,6 +123,7 @@ int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
     if (code == HG_E_AMBIGUOUS && !call->submitting)
         code = HG_E_AGAIN;
     call->number = number;
+    call->unfit = number == SLURM_PROTOCOL_VERSION_ERROR;
     if (number == SLURM_ERROR)
         hg_err_set(&call->err, code, "%s: %s", what, explain(number));
     else

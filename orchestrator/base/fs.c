@@ -356,3 +356,33 @@ char *hg_fs_self(struct hg_err *err)
         hg_err_sys(err, "cannot find the running program");
     return path;
 }
+
+static char *if_executable(char *path)
+{
+    if (path && access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return NULL;
+}
+
+char *hg_fs_find_beside(const char *const *places)
+{
+    char *self = hg_fs_self(NULL), *dir = self ? hg_fs_dirname(self) : NULL, *found = NULL;
+
+    for (; dir && *places && !found; places++)
+        found = if_executable(hg_fs_join(dir, *places));
+    free(self);
+    free(dir);
+    return found;
+}
+
+char *hg_fs_find_program(const char *name, const char *path)
+{
+    char *all = strdup(path ? path : "/usr/bin"), *save = NULL, *found = NULL;
+
+    for (char *dir = all ? strtok_r(all, ":", &save) : NULL; dir && !found;
+         dir = strtok_r(NULL, ":", &save))
+        found = if_executable(hg_fs_join(dir, name));
+    free(all);
+    return found;
+}

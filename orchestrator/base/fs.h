@@ -61,4 +61,12 @@ char *hg_fs_dirname(const char *path);
 /* Absolute path of the running program. Yours to free; NULL with err set. */
 char *hg_fs_self(struct hg_err *err);
 
+/* The first of these paths, relative to the running program's folder, that can be executed; yours. NULL:
+ * none. The list ends with NULL. */
+char *hg_fs_find_beside(const char *const *places);
+
+/* The first program of this name in the folders that a PATH lists (NULL: /usr/bin alone); yours. NULL:
+ * none. */
+char *hg_fs_find_program(const char *name, const char *path);
+
 #endif

@@ -37,16 +37,8 @@ static char *find_program(const char *name)
     const char *path = getenv("PATH");
     char *all = hg_str_printf("%s:/usr/sbin:/sbin:/usr/local/sbin:/opt/slurm/sbin",
                               path ? path : "/usr/bin");
-    char *save = NULL, *found = NULL;
+    char *found = all ? hg_fs_find_program(name, all) : NULL;
 
-    for (char *dir = all ? strtok_r(all, ":", &save) : NULL; dir && !found;
-         dir = strtok_r(NULL, ":", &save)) {
-        found = hg_fs_join(dir, name);
-        if (found && access(found, X_OK) != 0) {
-            free(found);
-            found = NULL;
-        }
-    }
     free(all);
     return found;
 }

@@ -19,9 +19,12 @@
 #include "base/vec.h"
 #include "box/box.h"
 #include "cmd/cmd.h"
+#include "exec/transport.h"
+#include "model/site.h"
 
 #define PROGRAM_S 5.0 /* for a program that only says its version */
 #define SLURM_S 25.0  /* for slurmctld: twice its usual message timeout, and a bit */
+#define TRANSPORTS_MAX 8
 #define DISK_LOW ((uint64_t)1 << 30)
 
 /* One line of the answer. */
@@ -39,8 +42,11 @@ struct findings {
 };
 
 static bool as_json;
+static const char *site_word;
 
 static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 0, "site", &site_word, "SITE", "a name or file: reach its Slurm as it says", 0,
+      0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
     { 0 },
 };
@@ -120,17 +126,25 @@ static void look_at_disk(struct findings *f)
 /* ---- Slurm, through the agent ---- */
 
 struct conversation {
+    const struct hg_transport *transport;
     struct hg_proc proc;
     struct hg_buf text; /* read, not yet taken */
     double end_s;       /* when patience ends, hg_clock_mono_s() */
 };
 
-static int begin(struct conversation *c, const char *agent, struct hg_err *err)
+/* A transport whose program is there. */
+struct agent {
+    const struct hg_transport *transport;
+    char *path, *argument;
+};
+
+static int begin(struct conversation *c, const struct agent *agent, struct hg_err *err)
 {
-    const char *const argv[] = { agent, NULL };
+    const char *const argv[] = { agent->path, agent->argument, NULL };
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
 
-    *c = (struct conversation){ .end_s = hg_clock_mono_s() + SLURM_S };
+    *c = (struct conversation){ .transport = agent->transport,
+                                .end_s = hg_clock_mono_s() + SLURM_S };
     spec.argv = argv;
     spec.in = spec.out = HG_PROC_PIPE;
     spec.err = HG_PROC_NULL;
@@ -148,7 +162,7 @@ static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
 
     hg_buf_clear(&c->text);
     if (hg_fs_write_all(c->proc.in, bytes, (size_t)n) < 0) {
-        hg_err_sys(err, "hpcgrid-slurm takes no request");
+        hg_err_sys(err, "%s takes no request", c->transport->program);
         return NULL;
     }
     while (!c->text.len || c->text.data[c->text.len - 1] != '\n') {
@@ -161,14 +175,14 @@ static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
         }
         got = read(c->proc.out, bytes, sizeof bytes);
         if (got <= 0) {
-            hg_err_set(err, HG_E_ENV, "hpcgrid-slurm died without an answer");
+            hg_err_set(err, HG_E_ENV, "%s died without an answer", c->transport->program);
             return NULL;
         }
         hg_buf_append(&c->text, bytes, (size_t)got);
     }
     answer = json_loads(hg_buf_str(&c->text), JSON_REJECT_DUPLICATES, NULL);
     if (!answer)
-        hg_err_set(err, HG_E_BUG, "hpcgrid-slurm answers no JSON");
+        hg_err_set(err, HG_E_BUG, "%s answers no JSON", c->transport->program);
     return answer;
 }
 
@@ -183,23 +197,6 @@ static void finish(struct conversation *c)
         hg_proc_wait(c->proc.pid, -1, &status, &(struct hg_err)HG_ERR_INIT);
     }
     hg_buf_done(&c->text);
-}
-
-static char *find_beside(const char *const *places)
-{
-    struct hg_err err = HG_ERR_INIT;
-    char *self = hg_fs_self(&err), *dir = self ? hg_fs_dirname(self) : NULL, *path = NULL;
-
-    for (size_t i = 0; dir && places[i] && !path; i++) {
-        path = hg_fs_join(dir, places[i]);
-        if (path && access(path, X_OK) != 0) {
-            free(path);
-            path = NULL;
-        }
-    }
-    free(self);
-    free(dir);
-    return path;
 }
 
 static const char *word(const json_t *o, const char *name)
@@ -362,7 +359,7 @@ static void note_conf(struct findings *f, struct conversation *c, const json_t *
 }
 
 /* Returns whether a slurmctld can be used from here. */
-static bool ask_agent(struct findings *f, const char *agent)
+static bool ask_agent(struct findings *f, const struct agent *agent)
 {
     struct conversation c;
     struct hg_err err = HG_ERR_INIT;
@@ -373,7 +370,7 @@ static bool ask_agent(struct findings *f, const char *agent)
 
     if (!hello) {
         item->state = "missing";
-        SAY(item->found, "%.100s does not work: %.200s", agent, err.text);
+        SAY(item->found, "%.100s does not work: %.200s", agent->path, err.text);
         SAY(item->effect, "no jobs can be sent to Slurm");
         SAY(item->next, "run it by hand; is the libslurm that it was built with still installed?");
     } else {
@@ -387,24 +384,100 @@ static bool ask_agent(struct findings *f, const char *agent)
     return reached;
 }
 
-static bool look_at_slurm(struct findings *f)
+/* ---- which way to Slurm ---- */
+
+/* "" if it works here, else why not. */
+static void try_transport(const struct agent *agent, const struct hg_err *missing, char *why,
+                          size_t size)
 {
-    static const char *const places[] = { "hpcgrid-slurm", "../libexec/hpcgrid/hpcgrid-slurm",
-                                          NULL };
-    const char *named = getenv("HPCGRID_SLURM_AGENT");
-    char *agent = named && *named ? strdup(named) : find_beside(places);
-    bool reached = false;
+    struct conversation c;
+    struct hg_err err = HG_ERR_INIT;
+    json_t *answer = NULL;
 
-    if (agent) {
-        reached = ask_agent(f, agent);
-    } else {
-        struct finding *item = add(f, "agent", "missing");
-
-        SAY(item->found, "hpcgrid-slurm is not built");
-        SAY(item->effect, "no jobs can be sent to Slurm");
-        SAY(item->next, "install libslurm-dev (or -DSLURM_ROOT=PREFIX) and build again");
+    if (!agent->path) {
+        snprintf(why, size, "%.150s", missing->text);
+        return;
     }
-    free(agent);
+    if (begin(&c, agent, &err) == 0) {
+        answer = ask(&c, "hello", &err);
+        finish(&c);
+    }
+    if (!json_object_get(answer, "ok"))
+        snprintf(why, size, "%.150s", err.code ? err.text : "its agent has no answer");
+    else
+        snprintf(why, size, "%s",
+                 *word(json_object_get(answer, "ok"), "conf") ? "" : "no slurm.conf found");
+    json_decref(answer);
+}
+
+static void name_transport(struct finding *item, const char *name, const char *why)
+{
+    size_t used = strlen(item->found);
+
+    snprintf(item->found + used, sizeof item->found - used, "; %.20s %s%.150s%s", name,
+             *why ? "does not (" : "works, too", why, *why ? ")" : "");
+}
+
+/* The one that a run would take: it is asked for, or the first that works, or the first that is built. */
+static const struct agent *choose(const struct agent *agents, size_t n, char why[][160],
+                                  const struct hg_transport *wanted)
+{
+    const struct agent *first = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        if (wanted ? agents[i].transport == wanted : !why[i][0])
+            return &agents[i];
+        if (!first && agents[i].path)
+            first = &agents[i];
+    }
+    return first ? first : agents;
+}
+
+static void tell_transports(struct findings *f, const struct agent *agents, size_t n,
+                            char why[][160], const struct agent *taken, const char *by)
+{
+    struct finding *item = add(f, "transport", "ok");
+    const char *failed = why[taken - agents];
+
+    SAY(item->found, "%s (%s), chosen by %s%s%.150s", taken->transport->name,
+        taken->transport->means, by, *failed ? ", does not work here: " : "", failed);
+    for (size_t i = 0; i < n; i++)
+        if (&agents[i] != taken)
+            name_transport(item, agents[i].transport->name, why[i]);
+    if (taken->path) /* what its agent lacks has lines of its own */
+        return;
+    item->state = "missing";
+    SAY(item->effect, "no jobs can be sent to Slurm");
+    SAY(item->next, "%.200s; or ask for another: \"transport\" of the site, HPCGRID_TRANSPORT",
+        taken->transport->next);
+}
+
+static bool look_at_slurm(struct findings *f, const json_t *site, struct hg_err *err)
+{
+    struct agent agents[TRANSPORTS_MAX] = { 0 };
+    char why[TRANSPORTS_MAX][160];
+    const struct hg_transport *wanted;
+    const struct agent *taken;
+    const char *by;
+    size_t n = 0;
+    bool reached;
+
+    if (hg_transport_wanted(site, &wanted, &by, err) < 0)
+        return false;
+    for (const struct hg_transport *t = hg_transports; t->name && n < TRANSPORTS_MAX; t++, n++) {
+        struct hg_err missing = HG_ERR_INIT;
+
+        agents[n] = (struct agent){ t, hg_transport_find(t, site, &missing),
+                                    hg_transport_argument(t, site) };
+        try_transport(&agents[n], &missing, why[n], sizeof why[n]);
+    }
+    taken = choose(agents, n, why, wanted);
+    tell_transports(f, agents, n, why, taken, by);
+    reached = taken->path && ask_agent(f, taken);
+    while (n--) {
+        free(agents[n].path);
+        free(agents[n].argument);
+    }
     return reached;
 }
 
@@ -435,7 +508,7 @@ static void look_at_worker(struct findings *f)
 {
     static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
     const char *named = getenv("HPCGRID_WORKER");
-    char *path = named && *named ? strdup(named) : find_beside(places);
+    char *path = named && *named ? strdup(named) : hg_fs_find_beside(places);
     const char *const argv[] = { path ? path : "hpcgrid-worker", "--version", NULL };
     struct finding *item = add(f, "worker", "ok");
 
@@ -516,14 +589,20 @@ static int print_json(const struct findings *f)
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
+    struct hg_site *site = site_word ? hg_site_find(site_word, errs) : NULL;
     struct findings f = { 0 };
+    struct hg_err err = HG_ERR_INIT;
     bool cluster, box;
 
     (void)argc;
     (void)argv;
-    (void)errs;
+    if (site_word && !site)
+        return -1;
     look_at_machine(&f);
-    cluster = look_at_slurm(&f);
+    cluster = look_at_slurm(&f, site ? site->json : NULL, &err);
+    hg_site_free(site);
+    if (err.code)
+        return hg_errs_add(errs, &err);
     box = look_at_box(&f);
     look_at_worker(&f);
     look_at_mpi(&f);

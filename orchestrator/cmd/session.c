@@ -66,20 +66,36 @@ static char *join_words(int argc, char **argv, const char *name)
 
 /* ---- The scheduler ---- */
 
-static int open_executor(struct hg_session *s, struct hg_err *err)
+/* site: as written, or NULL. */
+static int open_executor(struct hg_session *s, const json_t *site, struct hg_err *err)
 {
     s->executor = hg_executor_find("slurm");
-    s->exec = s->executor->open(NULL, DEADLINE_S, err);
+    s->exec = s->executor->open(site, DEADLINE_S, err);
     return s->exec ? 0 : -1;
 }
 
-/* Is it there at all? Asked before a folder is made. */
+/* For a run that has begun: its own copy of the site, so that all its commands go the same way. */
+static int open_of_run(struct hg_session *s, struct hg_err *err)
+{
+    char *path = hg_rundir_path(&s->rd, "site.json");
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    int rc;
+
+    if (path)
+        hg_json_load(path, &doc, NULL);
+    rc = path ? open_executor(s, doc.root, err) : hg_err_oom(err);
+    hg_json_doc_done(&doc);
+    free(path);
+    return rc;
+}
+
+/* Is it there at all? Asked before a folder is made. m: NULL where a run is continued. */
 static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
 {
     double start = hg_clock_mono_s();
     struct hg_exec_limits limits;
 
-    if (open_executor(s, err) < 0)
+    if ((m ? open_executor(s, m->site->json, err) : open_of_run(s, err)) < 0)
         return -1;
     for (int i = 0; i < REACH_TRIES; i++) { /* an agent that died is started again */
         *err = (struct hg_err)HG_ERR_INIT;
@@ -371,7 +387,7 @@ int hg_session_reach(struct hg_session *s, const char *reports, const char *word
 {
     *s = (struct hg_session){ 0 };
     if (hg_rundir_find(hg_cmd_reports(reports), word, &s->rd, err) == 0 &&
-        hg_cmd_use_box(&s->rd, &s->box, err) == 0 && open_executor(s, err) == 0)
+        hg_cmd_use_box(&s->rd, &s->box, err) == 0 && open_of_run(s, err) == 0)
         return 0;
     hg_session_done(s);
     return -1;

@@ -212,8 +212,8 @@ static void print_text(const struct view *v)
         printf("  nobody drives it: hpcgrid resume %s\n", v->rd.path);
     if (*v->unreachable)
         printf("  Slurm was not asked: %s\n", v->unreachable);
-    printf("  receipt: submit %u · poll %u · cancel %u\n", v->state->submits, v->state->polls,
-           v->state->cancels);
+    printf("  receipt: submit %u · poll %u · cancel %u%s%s\n", v->state->submits, v->state->polls,
+           v->state->cancels, *v->state->transport ? " by " : "", v->state->transport);
     if (list_cells)
         print_cells(v);
 }
@@ -269,6 +269,8 @@ static void print_json(const struct view *v)
         (json_int_t)v->state->polls, "cancel", (json_int_t)v->state->cancels);
     struct hg_buf text = HG_BUF_INIT;
 
+    if (*v->state->transport)
+        json_object_set_new(answer, "transport", json_string(v->state->transport));
     if (v->held)
         json_object_set_new(answer, "driver",
                             json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.host), "pid",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executor "slurm": the client of hpcgrid-slurm, which speaks JSON lines (agents/README.md).
+/* Executor "slurm": the client of an agent, which speaks JSON lines (agents/README.md). Which agent: transport.h.
  *
  * The agent is started when the first answer is wanted and again whenever it has died. Each call
  * has a deadline; an agent that has not answered by then is killed, because its answer would come
@@ -25,6 +25,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "exec/transport.h"
 
 #define ANSWER_MAX ((size_t)256 << 20) /* a poll of a million tasks */
 #define STDERR_KEEP 2048
@@ -32,7 +33,10 @@
 #define NAMES_MAX 256
 
 struct hg_exec {
-    char *path; /* of the agent */
+    const struct hg_transport *transport;
+    bool automatic;        /* nobody asked for this transport: another may do */
+    json_t *site;          /* NULL: none */
+    char *path, *argument; /* of the agent */
     double deadline_s;
     struct hg_proc proc; /* pid 0: not running */
     struct hg_buf in;    /* bytes of the answer read so far */
@@ -41,37 +45,10 @@ struct hg_exec {
     json_int_t next_id;
     unsigned submits, polls, cancels;
     json_int_t last_errno; /* Slurm's number of the last error */
+    bool unfit;            /* the last error: this agent does not go with this Slurm */
 };
 
 /* ---- The process ---- */
-
-static char *find_agent(struct hg_err *err)
-{
-    static const char *const places[] = { "hpcgrid-slurm", "agents/hpcgrid-slurm",
-                                          "../libexec/hpcgrid/hpcgrid-slurm" };
-    const char *named = getenv("HPCGRID_SLURM_AGENT");
-    char *self = NULL, *dir = NULL, *path = NULL;
-
-    if (named && *named)
-        return strdup(named);
-    self = hg_fs_self(err);
-    dir = self ? hg_fs_dirname(self) : NULL;
-    for (size_t i = 0; dir && i < sizeof places / sizeof *places; i++) {
-        path = hg_fs_join(dir, places[i]);
-        if (path && access(path, X_OK) == 0)
-            break;
-        free(path);
-        path = NULL;
-    }
-    if (!path) {
-        hg_err_set(err, HG_E_ENV, "hpcgrid-slurm is not installed beside %s",
-                   self ? self : "hpcgrid");
-        hg_err_hint(err, "build it with -DHPCGRID_SLURM=ON, or name it in HPCGRID_SLURM_AGENT");
-    }
-    free(self);
-    free(dir);
-    return path;
-}
 
 static void stop_agent(struct hg_exec *x, int signal_number)
 {
@@ -94,7 +71,7 @@ static void stop_agent(struct hg_exec *x, int signal_number)
 
 static int start_agent(struct hg_exec *x, struct hg_err *err)
 {
-    const char *const argv[] = { x->path, NULL };
+    const char *const argv[] = { x->path, x->argument, NULL };
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
 
     if (x->proc.pid > 0)
@@ -220,10 +197,10 @@ static int no_answer(struct hg_exec *x, const char *op, bool silent, struct hg_e
     read_stderr(x);
     stop_agent(x, SIGKILL);
     if (silent)
-        hg_err_set(err, code, "no answer to \"%s\" from hpcgrid-slurm within %g s", op,
+        hg_err_set(err, code, "no answer to \"%s\" from %s within %g s", op, x->transport->program,
                    x->deadline_s);
     else
-        hg_err_set(err, code, "hpcgrid-slurm ended without an answer to \"%s\"", op);
+        hg_err_set(err, code, "%s ended without an answer to \"%s\"", x->transport->program, op);
     if (x->n_last_words)
         hg_err_hint(err, "its last words: %.400s", x->last_words);
     return -1;
@@ -326,6 +303,7 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
 
     if (error) {
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
+        x->unfit = json_is_true(json_object_get(error, "unfit"));
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -334,14 +312,15 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
     return 0;
 }
 
-/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. */
-static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
-               struct hg_err *err)
+/* Ask this agent. request gets an id. */
+static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
+                    struct hg_err *err)
 {
     struct hg_buf line = HG_BUF_INIT;
     json_t *answer = NULL;
     int rc = -1;
 
+    x->unfit = false;
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
     if (answer) {
@@ -349,21 +328,133 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
             *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
         rc = take_answer(x, op, answer, ok, err);
     }
-    json_decref(request);
     json_decref(answer);
     hg_buf_done(&line);
     return rc;
 }
 
+/* ---- Which agent ---- */
+
+static void leave_agent(struct hg_exec *x)
+{
+    stop_agent(x, 0);
+    free(x->path);
+    free(x->argument);
+    x->path = x->argument = NULL;
+}
+
+static int take_transport(struct hg_exec *x, const struct hg_transport *t, struct hg_err *err)
+{
+    leave_agent(x);
+    x->transport = t;
+    x->path = hg_transport_find(t, x->site, err);
+    x->argument = hg_transport_argument(t, x->site);
+    return x->path ? 0 : -1;
+}
+
+/* Does its agent start, and know a Slurm? Nobody else is asked. */
+static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg_err *why)
+{
+    json_t *ok = NULL;
+    bool usable;
+
+    if (take_transport(x, t, why) < 0 || ask_once(x, "hello", json_object(), NULL, &ok, why) < 0)
+        return false;
+    usable = !json_is_null(json_object_get(ok, "conf"));
+    if (!usable)
+        hg_err_set(why, HG_E_ENV, "%s finds no Slurm that it belongs to", t->program);
+    json_decref(ok);
+    return usable;
+}
+
+/* The first usable transport from t on. -1 with ENV and why each of them is not. */
+static int choose(struct hg_exec *x, const struct hg_transport *t, struct hg_err *err)
+{
+    struct hg_buf why = HG_BUF_INIT;
+
+    for (; t->name; t++) {
+        struct hg_err reason = HG_ERR_INIT;
+
+        if (is_usable(x, t, &reason)) {
+            hg_buf_done(&why);
+            return 0;
+        }
+        hg_buf_printf(&why, "%s%s: %s", why.len ? "; " : "", t->name, reason.text);
+    }
+    leave_agent(x);
+    hg_err_set(err, HG_E_ENV, "no way to a Slurm from here (%s)", hg_buf_str(&why));
+    hg_buf_done(&why);
+    return hg_err_hint(err, "`hpcgrid doctor` says what each of them needs");
+}
+
+/* Where none works, the first agent that is there says best what is missing. */
+static int choose_any(struct hg_exec *x, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+
+    x->automatic = true;
+    if (choose(x, hg_transports, &why) == 0)
+        return 0;
+    for (const struct hg_transport *t = hg_transports; t->name; t++)
+        if (take_transport(x, t, NULL) == 0)
+            return 0;
+    if (err)
+        *err = why;
+    return -1;
+}
+
+/* Another instead of the one that is unfit; where there is none it stays. */
+static int choose_next(struct hg_exec *x)
+{
+    const struct hg_transport *unfit = x->transport;
+
+    if (choose(x, unfit + 1, NULL) == 0)
+        return 0;
+    take_transport(x, unfit, NULL);
+    return -1;
+}
+
+static int open_transport(struct hg_exec *x, struct hg_err *err)
+{
+    const struct hg_transport *wanted;
+    const char *by;
+
+    if (hg_transport_wanted(x->site, &wanted, &by, err) < 0)
+        return -1;
+    if (!wanted)
+        return choose_any(x, err);
+    if (take_transport(x, wanted, err) == 0)
+        return 0;
+    return hg_err_wrap(err, "transport %s, asked for by %s", wanted->name, by);
+}
+
 /* ---- Methods ---- */
+
+/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not go with
+ * this Slurm has done nothing, so another may be asked the same. */
+static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
+               struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    int rc = ask_once(x, op, request, rpcs, ok, &why);
+
+    while (rc < 0 && x->unfit && x->automatic && choose_next(x) == 0) {
+        why = (struct hg_err)HG_ERR_INIT;
+        rc = ask_once(x, op, request, rpcs, ok, &why);
+    }
+    if (rc < 0 && err)
+        *err = why;
+    json_decref(request);
+    return rc;
+}
 
 static void agent_close(struct hg_exec *x)
 {
     if (!x)
         return;
-    stop_agent(x, 0);
+    leave_agent(x);
     hg_buf_done(&x->in);
-    free(x->path);
+    json_decref(x->site);
     free(x);
 }
 
@@ -371,19 +462,22 @@ static struct hg_exec *agent_open(const json_t *config, double deadline_s, struc
 {
     struct hg_exec *x = calloc(1, sizeof *x);
 
-    (void)config;
     if (!x) {
         hg_err_oom(err);
         return NULL;
     }
     x->deadline_s = deadline_s;
-    x->path = find_agent(err);
-    if (!x->path) {
-        hg_err_oom(err);
+    x->site = json_incref((json_t *)config);
+    if (open_transport(x, err) < 0) {
         agent_close(x);
         return NULL;
     }
     return x;
+}
+
+static const char *agent_transport(const struct hg_exec *x)
+{
+    return x->transport->name;
 }
 
 static uint32_t get_u32(const json_t *object, const char *name)
@@ -565,7 +659,7 @@ static void agent_receipt(const struct hg_exec *x, unsigned *submits, unsigned *
 
 const struct hg_executor hg_executor_slurm = {
     .name = "slurm",
-    .summary = "Slurm through libslurm, in the process hpcgrid-slurm",
+    .summary = "Slurm through an agent, a process of its own",
     .open = agent_open,
     .limits = agent_limits,
     .submit = agent_submit,
@@ -574,6 +668,7 @@ const struct hg_executor hg_executor_slurm = {
     .history = agent_history,
     .cancel = agent_cancel,
     .hold = agent_hold,
+    .transport = agent_transport,
     .receipt = agent_receipt,
     .close = agent_close,
 };

@@ -65,7 +65,8 @@ struct hg_exec_jobs {
 struct hg_executor {
     const char *name, *summary;
 
-    /* deadline_s: of each later call. config: executor's own (may be NULL). */
+    /* deadline_s: of each later call. config: executor's own (may be NULL); of "slurm": the site as
+     * written, for its "transport". */
     struct hg_exec *(*open)(const json_t *config, double deadline_s, struct hg_err *err);
     int (*limits)(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err);
 
@@ -93,6 +94,9 @@ struct hg_executor {
      * are fine. Counts as a cancel in the receipt. May be NULL. */
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
+
+    /* The way that requests take, as "transport" of a site has it. May be NULL: there is only one. */
+    const char *(*transport)(const struct hg_exec *x);
 
     /* RPCs so far. */
     void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);

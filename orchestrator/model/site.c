@@ -71,6 +71,8 @@ static const struct hg_field hardware_fields[] = {
     { 0 },
 };
 
+const char *const hg_site_transports[] = { "auto", "slurm", NULL };
+
 static const struct hg_field site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
       .doc = "what cells call the site; absent: the file's name" },
@@ -100,6 +102,8 @@ static const struct hg_field site_fields[] = {
       .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
     { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
       .doc = "of the prices: `EUR`; absent: reports name none" },
+    { "transport", HG_J_STRING, offsetof(struct hg_site, transport), .words = hg_site_transports,
+      .doc = "way to Slurm: `slurm` (libslurm), or `auto`: the first that works; absent: `auto`" },
     { "hardware", HG_J_JSON, offsetof(struct hg_site, json), HG_J_REQUIRED,
       .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name" },
     { 0 },

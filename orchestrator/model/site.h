@@ -39,12 +39,16 @@ struct hg_site {
     char *default_hardware;
     long long signal_lead_s; /* USR1 so long before the time limit */
     long long max_queued;    /* jobs the site lets one user have; 0: ask Slurm */
-    char *licenses; /* "core:%": the box; a licence per core that a job computes on. NULL: none */
-    char *currency; /* of the prices; NULL: not said */
+    char *licenses;  /* "core:%": the box; a licence per core that a job computes on. NULL: none */
+    char *currency;  /* of the prices; NULL: not said */
+    char *transport; /* way to Slurm, one of hg_site_transports; NULL: "auto" */
     struct hg_hardware *hardware;
     size_t n_hardware;
     json_t *json; /* the site as written, for site.json of a run and for $hw */
 };
+
+/* What "transport" may be, "auto" first; ends with NULL. */
+extern const char *const hg_site_transports[];
 
 /* NULL if the site has no hardware of this name. */
 const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, const char *name);

@@ -246,6 +246,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
+    const char *transport = d->o.executor->transport ? d->o.executor->transport(d->o.exec) : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
     bool grown = hg_drive_state(d)->batches.n != d->plan->n;
@@ -261,9 +262,10 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
         json_array_append_new(sizes, json_integer((json_int_t)d->plan->items[b].n));
     }
     if (hg_drive_say(d, "open",
-                     json_pack("{s:s,s:o,s:o,s:I}", "schema", "hpcgrid-events/1", "command",
+                     json_pack("{s:s,s:o,s:o,s:I,s:s*}", "schema", "hpcgrid-events/1", "command",
                                hg_json_text(d->o.command ? d->o.command : ""), "host",
-                               hg_json_text(host), "pid", (json_int_t)getpid()),
+                               hg_json_text(host), "pid", (json_int_t)getpid(), "transport",
+                               transport),
                      err) < 0 ||
         (grown && hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes), err) < 0)) {
         json_decref(sizes);

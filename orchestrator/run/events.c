@@ -224,6 +224,7 @@ static int fold_open(const struct fold *f)
 
     if (strcmp(schema, "hpcgrid-events/1") != 0)
         return hg_err_set(f->err, HG_E_INPUT, "journal of another form: \"%.40s\"", schema);
+    snprintf(f->state->transport, sizeof f->state->transport, "%s", get_text(f, "transport"));
     return 0;
 }
 

@@ -10,6 +10,8 @@
 #include "base/ranges.h"
 #include "exec/executor.h"
 #include "exec/fake.h"
+#include "exec/transport.h"
+#include "model/site.h"
 
 static void test_index_sets_read_back_as_they_were_written(void **state)
 {
@@ -176,6 +178,69 @@ static void test_answers_of_the_agent_are_decoded(void **state)
     close_agent(&f, x);
 }
 
+/* ---- Which agent ---- */
+
+static void set_or_unset(const char *name, const char *value)
+{
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+}
+
+static void test_a_transport_is_asked_for_by_variable_site_or_agent(void **state)
+{
+    static const struct {
+        const char *variable, *site, *agent;
+        const char *name, *by; /* name NULL: auto; by NULL: refused */
+    } cases[] = {
+        { NULL, NULL, NULL, NULL, "itself" },
+        { "", "{}", "", NULL, "itself" },
+        { NULL, "{\"transport\":\"auto\"}", NULL, NULL, "itself" },
+        { NULL, NULL, "/a", "slurm", "HPCGRID_SLURM_AGENT" },
+        { NULL, "{\"transport\":\"auto\"}", "/a", NULL, "itself" },
+        { "auto", NULL, "/a", NULL, "itself" },
+        { NULL, "{\"transport\":\"slurm\"}", NULL, "slurm", "the site" },
+        { "slurm", "{\"transport\":\"auto\"}", NULL, "slurm", "HPCGRID_TRANSPORT" },
+        { "auto", "{\"transport\":\"slurm\"}", NULL, NULL, "itself" },
+        { "slrum", NULL, NULL, NULL, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        json_t *site = cases[i].site ? json_loads(cases[i].site, 0, NULL) : NULL;
+        const struct hg_transport *t = NULL;
+        struct hg_err err = HG_ERR_INIT;
+        const char *by = NULL;
+        int rc;
+
+        set_or_unset("HPCGRID_TRANSPORT", cases[i].variable);
+        set_or_unset("HPCGRID_SLURM_AGENT", cases[i].agent);
+        rc = hg_transport_wanted(site, &t, &by, &err);
+        assert_int_equal(rc, cases[i].by ? 0 : -1);
+        if (rc == 0)
+            assert_string_equal(by, cases[i].by);
+        else
+            assert_string_equal(err.text, "HPCGRID_TRANSPORT: unknown transport \"slrum\"");
+        assert_true(cases[i].name ? t && strcmp(t->name, cases[i].name) == 0 : !t);
+        json_decref(site);
+    }
+    unsetenv("HPCGRID_TRANSPORT");
+    unsetenv("HPCGRID_SLURM_AGENT");
+}
+
+static void test_every_transport_can_be_written_in_a_site(void **state)
+{
+    (void)state;
+    for (const struct hg_transport *t = hg_transports; t->name; t++) {
+        size_t i = 1;
+
+        while (hg_site_transports[i] && strcmp(hg_site_transports[i], t->name) != 0)
+            i++;
+        assert_non_null(hg_site_transports[i]);
+    }
+}
+
 /* ---- The fake ---- */
 
 static json_t *fake_job(const char *key, const char *array, const char *claim)
@@ -230,6 +295,8 @@ int main(void)
         cmocka_unit_test(test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt),
         cmocka_unit_test(test_agent_is_started_again_after_its_death),
         cmocka_unit_test(test_answers_of_the_agent_are_decoded),
+        cmocka_unit_test(test_a_transport_is_asked_for_by_variable_site_or_agent),
+        cmocka_unit_test(test_every_transport_can_be_written_in_a_site),
         cmocka_unit_test(test_fake_runs_what_it_is_told),
     };
 
