@@ -21,6 +21,7 @@ struct task {
     const json_t *action;
     const char *state, *reason;
     bool twin;   /* found its attempt claimed */
+    bool late;   /* it has ended, the table does not know yet */
     bool hidden; /* gone from the table, known to history */
     bool held;   /* by its user */
 };
@@ -138,6 +139,7 @@ static unsigned count_running(const struct job *job)
 static void queue_task(const struct hg_exec *x, const struct job *job, struct task *t, double at_s)
 {
     t->phase = TASK_PENDING;
+    t->late = false;
     t->action = action_of(x, job->batch, t->line);
     t->state = "PENDING";
     t->reason = json_string_value(json_object_get(t->action, "reason"));
@@ -182,13 +184,20 @@ static void write_result(struct hg_exec *x, const struct job *job, const struct 
 static void end_task(struct hg_exec *x, struct job *job, struct task *t)
 {
     const char *state = json_string_value(json_object_get(t->action, "state"));
+    double late_s = action_number(t->action, "late_s", 0);
 
+    if (!t->twin && !t->late && late_s > 0) {
+        write_result(x, job, t);
+        t->late = true;
+        t->next_s += late_s;
+        return;
+    }
     if (!t->twin && action_flag(t->action, "requeue")) {
         t->restarts++;
         queue_task(x, job, t, t->next_s);
         return;
     }
-    if (!t->twin)
+    if (!t->twin && !t->late)
         write_result(x, job, t);
     t->phase = TASK_ENDED;
     t->state = state && !t->twin ? state : "COMPLETED";

@@ -18,8 +18,9 @@
  *
  * Action: start_s (pending so long), run_s, state (how Slurm says it ended: "COMPLETED"), result
  * (status that the node writes: "ok"; null: none), result_delay_s (seen so much later), requeue
- * (pending again instead of ending), vanish (gone from the table at its end), reason and held
- * (pending for ever; with the reason "JobHeldAdmin" hold() may not release it), cancelled (what Slurm calls its end when it is cancelled at work: "CANCELLED";
+ * (pending again instead of ending), late_s (the table goes on showing it at work for so long after
+ * its result), vanish (gone from the table at its end), reason and held (pending for ever; with the
+ * reason "JobHeldAdmin" hold() may not release it), cancelled (what Slurm calls its end when it is cancelled at work: "CANCELLED";
  * "GONE": it leaves the table, too).
  *
  * A started task does what a node does first: it claims its attempt, and leaves when it is taken.

@@ -384,6 +384,9 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
         if (is_better(&other, a))
             *a = other;
     }
+    for (size_t i = 0; i < list.n; i++)
+        a->superseded |= list.items[i].claim && list.items[i].submission == a->submission &&
+                         list.items[i].restarts > a->restarts;
     HG_VEC_DONE(&list);
     free(dir);
     return rc;

@@ -19,6 +19,7 @@ struct hg_attempt {
     unsigned submission, restarts; /* the folder's name is "<submission>.<restarts>" */
     bool claimed;                  /* it began: the folder has a claim */
     bool done;                     /* a complete, valid result.json is there */
+    bool superseded;               /* a later attempt under the same claim number has begun */
     char status[16];               /* ok failed timeout oom cancelled node_fail; "" unless done */
     char error[256];               /* message of the result, or what is wrong with the file */
     double wall_s;                 /* 0 unless done */

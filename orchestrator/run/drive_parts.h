@@ -15,6 +15,9 @@ struct hg_drive_task {
     uint32_t missed; /* polls since then that did not */
     double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
     double asked_s;  /* monotonic; when its job was last told to end; 0: never */
+    double
+        proven_s; /* monotonic; since when its newest attempt has a good result, whatever Slurm says;
+                      * 0: it has none yet */
 };
 
 /* One cell's news; equal ones become one line of the journal. */
@@ -54,6 +57,8 @@ struct hg_drive {
     size_t n_shown;
     double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s;
     size_t awaited; /* cells whose job is gone and whose end is not known yet */
+    size_t
+        next_look; /* the cell, over all batches, at which the search for early results goes on */
 
     double away_since_s, retry_due_s; /* the scheduler does not answer; 0: it does */
     unsigned failures;

@@ -15,6 +15,9 @@
 #define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
 #define CANCELLED_S 60.0 /* ... and one that was told to end, so long */
 #define MARGIN_S 2.0     /* clocks of two machines */
+#define LATE_S 20.0      /* Slurm has noticed the end of a job long before */
+#define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
+#define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm says are at work */
 
 /* claim 0: any. */
 static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
@@ -168,6 +171,71 @@ static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_e
     if (cell->state == HG_CELL_ENDED)
         return judge_ended(d, sub, index, cell, &a, gone_s, err);
     return judge_missing(d, sub, index, cell, task, &a, gone_s, err);
+}
+
+/* ---- Results that are there although Slurm is late ---- */
+
+/* Might its job have ended without our knowing? A controller that does not answer says nothing of those that
+ * waited when it last did, either. */
+static bool may_have_ended(const struct hg_drive *d, const struct hg_run_cell *cell,
+                           const struct hg_drive_task *task)
+{
+    if (task->gone_s) /* Slurm has noticed */
+        return false;
+    return cell->state == HG_CELL_RUNNING || (cell->state == HG_CELL_PENDING && d->away_since_s);
+}
+
+/* A good result of the newest attempt is final: whatever its job still does, the cell does not run again for it.
+ * A bad one is not: Slurm may be about to requeue the job, and what the matrix's "retry" sends must not
+ * meet the old one at work. Returns 1 if the result was taken, 0, or -1. */
+static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
+{
+    const struct hg_run_cell *cell = hg_run_cell_find(hg_journal_state(d->journal), batch, line);
+    const struct hg_submission *sub = hg_drive_submission(d, cell->submission);
+    struct hg_drive_task *task = &d->tasks[batch - 1][line];
+    double mono = hg_drive_mono(d);
+    struct hg_attempt a;
+
+    if (find_attempt(d, sub, line, &a, err) < 0)
+        return -1;
+    if (!a.done || strcmp(a.status, "ok") != 0 || a.superseded || a.restarts < cell->restarts) {
+        task->proven_s = 0;
+        return 0;
+    }
+    if (!task->proven_s)
+        task->proven_s = mono;
+    if (mono - task->proven_s < (d->o.near ? LATE_NEAR_S : LATE_S))
+        return 0;
+    return hg_drive_tell(d, "result", sub, line - sub->offset, a.status, a.restarts, a.error, err) <
+                   0
+               ? -1
+               : 1;
+}
+
+/* Slurm may take minutes to notice that a job has ended, when its controller or the node's daemon was killed at
+ * that moment. Some folders in each pass, in turn. */
+static int trust_results(struct hg_drive *d, struct hg_err *err)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    size_t cell = 0, looks = 0, taken = 0, next = 0;
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n && looks < LOOKS_MAX; i++) {
+            int rc;
+
+            if (cell++ < d->next_look ||
+                !may_have_ended(d, &state->batches.items[b].cells[i], &d->tasks[b][i]))
+                continue;
+            rc = trust_cell(d, (int)b + 1, (uint32_t)i, err);
+            if (rc < 0)
+                return -1;
+            taken += (size_t)rc;
+            next = ++looks < LOOKS_MAX ? 0 : cell;
+        }
+    d->next_look = next;
+    if (taken)
+        hg_info("good results that Slurm has not noticed: %zu; nothing waits for it", taken);
+    return hg_drive_flush(d, err);
 }
 
 /* ---- Accounting, for jobs that have left the table ---- */
@@ -426,6 +494,8 @@ int hg_drive_settle(struct hg_drive *d, struct hg_err *err)
     if (look_back(d, err) < 0 || adopt_results(d, err) < 0)
         return -1;
     if (d->fresh && (settle_doubts(d, err) < 0 || ask_history(d, err) < 0))
+        return -1;
+    if ((d->fresh || d->away_since_s) && trust_results(d, err) < 0)
         return -1;
     if (!d->fresh && (!d->awaited || mono < d->look_due_s))
         return 0;

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "run/attempt.h"
+#include "run/collect.h"
 #include "run/outcome.h"
 #include "run/where.h"
 
@@ -172,6 +173,36 @@ static void test_a_changed_result_has_another_checksum(void **state)
     hg_buf_done(&text);
 }
 
+static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void **state)
+{
+    const struct hg_rundir rd = { .path = dir, .number = 1 };
+    json_t *result = result_of(0, 1, false);
+    char *folders[] = { hg_fs_join(dir, "cells/c-1/1.0"), hg_fs_join(dir, "cells/c-1/1.1"),
+                        hg_fs_join(dir, "cells/c-1/2.3") };
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_attempt a;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(folders); i++)
+        assert_int_equal(hg_fs_mkdirs(folders[i], 0700, NULL), 0);
+    hg_json_dump(result, HG_JSON_INDENT, &text);
+    write_file("cells/c-1/1.0/claim.json", "{}", 2);
+    write_file("cells/c-1/1.0/result.json", text.data, text.len);
+    write_file("cells/c-1/2.3/claim.json", "{}", 2); /* of another claim */
+    assert_int_equal(hg_attempt_find(&rd, "c-1", 1, "k", &a, NULL), 0);
+    assert_string_equal(a.status, "ok");
+    assert_false(a.superseded);
+    write_file("cells/c-1/1.1/claim.json", "{}", 2);
+    assert_int_equal(hg_attempt_find(&rd, "c-1", 1, "k", &a, NULL), 0);
+    assert_string_equal(a.status, "ok"); /* until there is a newer one */
+    assert_int_equal(a.restarts, 0);
+    assert_true(a.superseded);
+    for (size_t i = 0; i < N_OF(folders); i++)
+        free(folders[i]);
+    hg_buf_done(&text);
+    json_decref(result);
+}
+
 static void test_the_last_words_keep_their_accents(void **state)
 {
     static const char log[] = "\xc3\xa9t\xc3\xa9:\t\x1b[1m caf\xe9\n";
@@ -273,6 +304,7 @@ int main(void)
         cmocka_unit_test(test_a_gpu_cell_on_a_cpu_is_a_rehearsal_if_rank_or_workload_says_so),
         cmocka_unit_test(test_of_failed_ranks_the_first_is_named),
         cmocka_unit_test(test_a_changed_result_has_another_checksum),
+        cmocka_unit_test(test_a_good_result_that_a_later_attempt_follows_is_superseded),
         cmocka_unit_test(test_the_last_words_keep_their_accents),
         cmocka_unit_test(test_any_bytes_of_a_workload_give_a_valid_result),
         cmocka_unit_test(test_names_of_attempts),
