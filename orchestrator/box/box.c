@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -339,12 +340,11 @@ void hg_boxes_done(struct hg_boxes *boxes)
 static int clear(const struct hg_box *box, struct hg_err *err)
 {
     const json_t *keeper = json_object_get(box->record, "keeper");
+    bool now = same_boot(box->record);
 
-    if (same_boot(box->record)) {
-        if (is_running(keeper))
-            hg_box_keeper_stop(pid_of(keeper), start_of(keeper));
-        hg_box_orphans_stop(box->dir, box->record);
-    }
+    if (now && is_running(keeper))
+        hg_box_keeper_stop(pid_of(keeper), start_of(keeper));
+    hg_box_orphans_stop(box->dir, now ? box->record : NULL);
     return hg_fs_remove_tree(box->dir, err);
 }
 
@@ -444,8 +444,10 @@ static int create(const struct hg_box_spec *spec, const struct hg_box_tools *too
         rc = keeper.record ? hg_box_keeper_start(&keeper, &ports, err) : hg_err_oom(err);
         json_decref(keeper.record);
     }
-    if (rc < 0)
+    if (rc < 0) { /* a keeper that was killed has left what it started */
+        hg_box_orphans_stop(dir, NULL);
         hg_fs_remove_tree(dir, &(struct hg_err)HG_ERR_INIT);
+    }
     return rc;
 }
 
@@ -468,6 +470,37 @@ static int create_somewhere(const struct hg_box_spec *spec, const struct hg_box_
             return -1;
         }
     }
+}
+
+/* ---- Ctrl-C while it comes up ---- */
+
+static const int interrupts[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* Keep what would end us until the box is whole or gone. */
+static void hold_interrupts(sigset_t *before)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++)
+        sigaddset(&set, interrupts[i]);
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+/* Did one come? Those that the caller ignores do not count; they are kept for us all the same. */
+static bool was_interrupted(void)
+{
+    sigset_t pending;
+
+    sigpending(&pending);
+    for (size_t i = 0; i < sizeof interrupts / sizeof *interrupts; i++) {
+        struct sigaction action;
+
+        if (sigismember(&pending, interrupts[i]) && sigaction(interrupts[i], NULL, &action) == 0 &&
+            action.sa_handler != SIG_IGN)
+            return true;
+    }
+    return false;
 }
 
 /* ---- waiting for nodes ---- */
@@ -539,6 +572,11 @@ static int wait_idle(const struct hg_box_tools *tools, const struct hg_box *box,
         rc = ask_nodes(tools, box, &bad, err);
         if (rc < 0 || !bad.len)
             break;
+        if (was_interrupted()) {
+            rc = hg_err_set(err, HG_E_ENV, "interrupted before the nodes of box \"%s\" were ready",
+                            box->name);
+            break;
+        }
         if (!hg_fs_is_dir(box->dir)) {
             rc = hg_err_set(err, HG_E_ENV, "box \"%s\" was taken down before its nodes were ready",
                             box->name);
@@ -578,7 +616,7 @@ static int heal(struct hg_box *box, struct hg_err *err)
         box->state = judge(record);
         if (box->state == HG_BOX_UP)
             return 0;
-        if (box->state == HG_BOX_LOST || hg_clock_mono_s() > end) {
+        if (box->state == HG_BOX_LOST || hg_clock_mono_s() > end || was_interrupted()) {
             hg_err_set(err, HG_E_ENV, "box \"%s\" cannot be mended", box->name);
             hint_log(box, "", err);
             return -1;
@@ -651,11 +689,13 @@ int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
 {
     struct hg_box_tools tools = { 0 };
     bool exists = false;
+    sigset_t before;
     int rc;
 
     *box = (struct hg_box){ 0 };
     if (check_spec(spec, err) < 0 || hg_box_tools_find(&tools, spec->accounting, err) < 0)
         return -1;
+    hold_interrupts(&before);
     rc = find_or_create(spec, &tools, box, &exists, err);
     if (rc == 0 && exists && box->state == HG_BOX_DEGRADED)
         rc = heal(box, err);
@@ -663,6 +703,7 @@ int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
         rc = wait_idle(&tools, box, err);
     if (rc < 0 && !exists && box->name)
         give_up(box);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     if (started)
         *started = rc == 0 && !exists;
     if (rc < 0)

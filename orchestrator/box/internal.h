@@ -26,6 +26,10 @@ void hg_box_process_signal(pid_t pid, unsigned long long start, int sig);
 /* Signal every descendant of root, not root itself. Returns how many there are. */
 size_t hg_box_tree_signal(pid_t root, int sig);
 
+/* Signal the caller's munged, slurmctld, slurmd, slurmdbd and mariadbd that were told to work in the folder dir of a box, as
+ * their arguments or their environment say. Returns how many there are. */
+size_t hg_box_daemons_signal(const char *dir, int sig);
+
 /* Who listens on a Unix socket: the pid, or 0. Step daemons are found by it. */
 pid_t hg_box_socket_owner(const char *path);
 
@@ -90,7 +94,8 @@ void hg_box_keeper_heal(pid_t keeper, unsigned long long start);
 /* Ask a keeper to end everything, wait until it has; force it after a while. */
 void hg_box_keeper_stop(pid_t keeper, unsigned long long start);
 
-/* End what a dead keeper left: daemons of the record, step daemons and their descendants. */
+/* End what a dead keeper left: daemons of the record (NULL: there is none, or it is of an earlier boot), those that it was killed
+ * before it could record, step daemons and their descendants. */
 void hg_box_orphans_stop(const char *dir, const json_t *record);
 
 /* Append the last lines of a log to out, indented. */

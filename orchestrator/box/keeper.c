@@ -685,6 +685,7 @@ static void end_steps(const char *dir)
 void hg_box_orphans_stop(const char *dir, const json_t *record)
 {
     json_t *list = json_object_get(record, "daemons"), *d;
+    double end = hg_clock_mono_s() + STOP_S;
     size_t i;
 
     json_array_foreach(list, i, d) {
@@ -695,5 +696,7 @@ void hg_box_orphans_stop(const char *dir, const json_t *record)
         hg_box_process_signal(pid, start, SIGKILL);
         wait_gone(pid, start, 5);
     }
+    while (hg_box_daemons_signal(dir, SIGKILL) && hg_clock_mono_s() < end)
+        hg_clock_sleep_s(0.01);
     end_steps(dir);
 }

@@ -138,6 +138,91 @@ size_t hg_box_tree_signal(pid_t root, int sig)
     return n;
 }
 
+/* ---- daemons without a record ---- */
+
+/* /proc/PID/NAME, at most size - 1 bytes, a null byte behind the last word. Returns their number. */
+static size_t read_words(pid_t pid, const char *name, char *out, size_t size)
+{
+    char path[64];
+    FILE *f;
+    size_t n = 0;
+
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, name);
+    f = fopen(path, "re");
+    if (f) {
+        n = fread(out, 1, size - 1, f);
+        fclose(f);
+    }
+    out[n] = 0;
+    return n;
+}
+
+static bool is_callers(pid_t pid)
+{
+    char text[4096];
+    const char *line;
+    long uid = -1;
+
+    read_words(pid, "status", text, sizeof text);
+    line = strstr(text, "\nUid:");
+    return line && sscanf(line, "\nUid: %ld", &uid) == 1 && uid == (long)geteuid();
+}
+
+/* One of the programs that a keeper starts. Others that name a file of the box, such as an editor, are not ours. */
+static bool is_daemon(const char *command)
+{
+    static const char *const names[] = { "munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd" };
+    const char *slash = strrchr(command, '/');
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(slash ? slash + 1 : command, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* "DIR/...", or the same behind a "=". */
+static bool names_folder(const char *words, size_t n, const char *dir)
+{
+    size_t len = strlen(dir);
+
+    for (const char *w = words; w < words + n; w += strlen(w) + 1) {
+        const char *value = strchr(w, '=');
+
+        value = value ? value + 1 : w;
+        if (strncmp(value, dir, len) == 0 && value[len] == '/')
+            return true;
+    }
+    return false;
+}
+
+static bool works_in(pid_t pid, const char *dir)
+{
+    char words[16384];
+    size_t n = read_words(pid, "cmdline", words, sizeof words);
+
+    if (!n || !is_daemon(words) || !is_callers(pid))
+        return false;
+    if (names_folder(words, n, dir))
+        return true;
+    n = read_words(pid, "environ", words, sizeof words);
+    return names_folder(words, n, dir);
+}
+
+size_t hg_box_daemons_signal(const char *dir, int sig)
+{
+    struct processes list = { 0 };
+    size_t n = 0;
+
+    list_processes(&list);
+    for (size_t i = 0; i < list.n; i++)
+        if (works_in(list.items[i].pid, dir)) {
+            hg_box_process_signal(list.items[i].pid, list.items[i].start, sig);
+            n++;
+        }
+    HG_VEC_DONE(&list);
+    return n;
+}
+
 pid_t hg_box_socket_owner(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

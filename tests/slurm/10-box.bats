@@ -223,6 +223,44 @@ oversubscribed() {
     [ -z "$(processes_of "$dir")" ]
 }
 
+# before PROGRAM: a script on stdin that stands before the real one in PATH
+before() {
+    mkdir -p bin
+    cat >bin/"$1"
+    chmod 755 bin/"$1"
+}
+
+@test "a start that is interrupted twice, or whose keeper is killed, leaves nothing" {
+    local dir
+    dir=/tmp/hpcgrid-$(id -u)/$BOX
+    printf '#!/bin/bash\nexec -a slurmd sleep 7657\n' | before slurmd # its node is waited for
+    PATH=$PWD/bin:$PATH "$HPCGRID" box up --name "$BOX" --nodes cpu:1x0 >waiting 2>&1 3>&- &
+    WAITING=$!
+    box_wait 60 has_child $WAITING sinfo
+    kill -TERM $WAITING
+    kill -TERM $WAITING 2>/dev/null || true
+    status=0
+    wait $WAITING || status=$?
+    cat waiting
+    [ $status -eq 143 ]
+    [ ! -e "$dir" ]
+    [ -z "$(processes_of "$dir")" ]
+    # munged runs when the keeper dies with slurmctld's start
+    before slurmctld <<END
+#!/bin/bash
+[ "\$1" = -D ] || exec $(PATH=$PATH:/usr/sbin:/sbin command -v slurmctld) "\$@" # which version it is
+kill -KILL \$PPID
+END
+    tail -F "$dir/log/slurmctld.log" >/dev/null 2>&1 3>&- & # somebody who only reads
+    WAITING=$!
+    PATH=$PWD/bin:$PATH run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
+    echo "$output"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"the box's keeper was killed"* ]]
+    [ ! -e "$dir" ]
+    box_wait 60 eval '[ "$(processes_of "$dir")" = $WAITING ]'
+}
+
 @test "after a restart of the machine a box is cleared away, and no pid of that time is touched" {
     up --nodes cpu:1x0
     dir=$(dirname "$SLURM_CONF")
