@@ -83,11 +83,13 @@ static int place_fd(int fd, int to)
 
 static void run_child(const struct hg_proc_spec *spec, struct stream s[3], pid_t parent, int report)
 {
-    sigset_t none;
+    sigset_t held;
     int sys;
 
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    sigemptyset(&held);
+    if (spec->held_signal)
+        sigaddset(&held, spec->held_signal);
+    sigprocmask(SIG_SETMASK, &held, NULL);
     signal(SIGPIPE, SIG_DFL);
     for (int i = 0; i < 3; i++) /* out of the way of 0..2 first */
         if (s[i].child >= 0 && s[i].child < i)

@@ -19,6 +19,7 @@ struct hg_proc_spec {
     int in, out, err;       /* INHERIT, PIPE, NULL or a descriptor */
     bool new_session;       /* setsid: out of reach of the terminal's signals */
     int death_signal;       /* sent to the child when this process dies; 0 = none */
+    int held_signal; /* the child starts with it blocked, for a program that lets it come when it is ready; 0 = none */
 };
 #define HG_PROC_SPEC_INIT                                                     \
     {                                                                         \

@@ -297,6 +297,8 @@ static int write_env(const struct node *n, const struct hg_template_vars *vars, 
     json_object_set_new(root, "tasks_per_node", json_integer(n->tasks_per_node));
     json_object_set_new(root, "direct", json_boolean(n->direct));
     json_object_set_new(root, "gpu", json_boolean(n->outcome.gpu));
+    json_object_set_new(root, "worker",
+                        json_boolean(!json_object_get(n->outcome.workload, "command")));
     if (n->virtual_nodes) /* elsewhere ranks are bound, and each host has its own number */
         json_object_set_new(root, "cores", json_integer(hg_proc_cpus()));
     json_object_set(root, "env", env);
@@ -476,6 +478,7 @@ static int start(struct node *n, struct hg_proc *proc, struct hg_err *err)
     /* out of reach of what Slurm sends to the batch script's group: exec decides what gets through */
     spec.new_session = true;
     spec.death_signal = n->direct ? SIGTERM : SIGKILL;
+    spec.held_signal = n->direct ? SIGUSR1 : 0; /* a rank lets it come */
     snprintf(cpus, sizeof cpus, "%lld", n->cpus_per_task);
     setenv("SRUN_CPUS_PER_TASK", cpus, 1);
     if (spec.out >= 0 && spec.err >= 0)

@@ -92,7 +92,7 @@ static int set_environment(const struct rank *r, struct hg_err *err)
 
 /* ---- Dying together ---- */
 
-static volatile sig_atomic_t parent_pid, own_pid, told;
+static volatile sig_atomic_t parent_pid, own_pid, told, warned;
 
 /* TERM comes when the parent dies (we asked for that), or from Slurm, which sends it to the whole
  * process group: then the program has it, too, and what it does is its business. */
@@ -111,18 +111,22 @@ static void on_term(int signal)
 
 static void on_other(int signal)
 {
-    (void)signal;
+    warned |= signal == SIGUSR1;
 }
 
 static void die_with_parent(void)
 {
     struct sigaction action = { .sa_handler = on_term, .sa_flags = SA_RESTART };
     static const int others[] = { SIGUSR1, SIGUSR2, SIGHUP, SIGINT };
+    sigset_t early;
 
     sigaction(SIGTERM, &action, NULL);
     action.sa_handler = on_other;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         sigaction(others[i], &action, NULL);
+    sigemptyset(&early);
+    sigaddset(&early, SIGUSR1);
+    sigprocmask(SIG_UNBLOCK, &early, NULL);
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent_pid)
         raise(SIGTERM);
@@ -145,9 +149,11 @@ static void no_core_files(void)
 static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, struct hg_err *err)
 {
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    bool worker = json_is_true(json_object_get(r->env, "worker"));
 
     spec.argv = (const char *const *)argv;
     spec.death_signal = SIGKILL;
+    spec.held_signal = worker ? SIGUSR1 : 0; /* it takes a while to load, and USR1 would end it */
     if (chdir(json_string_value(json_object_get(r->env, "cwd"))) < 0) {
         hg_err_sys(err, "cannot go to folder %s",
                    json_string_value(json_object_get(r->env, "cwd")));
@@ -157,6 +163,8 @@ static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, 
         return -1;
     if (told) /* when the program was not there yet to hear it; by now it may have children */
         kill(getpgrp() == own_pid ? 0 : proc->pid, SIGTERM);
+    if (warned && worker)
+        kill(proc->pid, SIGUSR1);
     return 0;
 }
 

@@ -103,6 +103,19 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     [ "$(member "$run_dir/cells/c-0/1.1/result.json" attempt)" = '"1.1"' ]
 }
 
+# An early USR1 would end a program that is still being loaded; hpcgrid-worker lets it come when it is ready.
+@test "hpcgrid-worker starts with USR1 held, a foreign program does not" {
+    local script="$BATS_TEST_TMPDIR/worker"
+    printf '#!/bin/sh\nexec grep ^SigBlk /proc/self/status\n' >"$script"
+    chmod 755 "$script"
+    plan '{"program": "hpcgrid-worker", "launch": [], "cwd": "/"}'
+    HPCGRID_WORKER=$script run node # a training without a result has failed
+    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = $'SigBlk:\t0000000000000200' ]
+    plan "{\"command\": [\"$script\"], \"launch\": [], \"cwd\": \"/\"}"
+    node --submission 1
+    [ "$(cat "$run_dir/cells/c-0/1.0/out.log")" = $'SigBlk:\t0000000000000000' ]
+}
+
 @test "a failure passes its exit code on and keeps the last words" {
     plan "$(sh_workload 'echo it broke >&2; exit 42')"
     run node

@@ -154,6 +154,15 @@ wait_for() {
     done
 }
 
+# As `hpcgrid exec` starts it: what comes before the worker can take it waits for that.
+@test "a USR1 from before the start ends the training with a checkpoint" {
+    echo "{$small, $rate, \"batch_size\": 2, \"epochs\": 100000, \"eval\": false, \"checkpoint\": \"keep/a.safetensors\"}" >c.json
+    run env --block-signal=USR1 sh -c 'kill -USR1 $$; exec "$@"' sh "$worker" train --config c.json --result r.json
+    echo "$output"
+    [ "$status" -eq 75 ]
+    jq -e '.status == "checkpoint" and (.error.message | contains("with a checkpoint in keep/a.safetensors"))' r.json
+}
+
 # stopped_at RANKS SIGNAL CALL WHEN [FILE]: the signal comes to the first rank when it makes this system call (of this file) for the
 # WHEN-th time ("1+": each time). The training must stop with a checkpoint, and go on from it to the losses in whole.json.
 stopped_at() {

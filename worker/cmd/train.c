@@ -66,9 +66,14 @@ static void catch_signals(void)
 {
     struct sigaction stop = { .sa_handler = on_stop, .sa_flags = SA_RESTART };
     struct sigaction warn = { .sa_handler = on_usr1, .sa_flags = SA_RESTART };
+    sigset_t held;
 
     sigaction(SIGTERM, &stop, NULL);
     sigaction(SIGUSR1, &warn, NULL);
+    sigemptyset(&held);
+    sigaddset(&held, SIGUSR1);
+    sigprocmask(SIG_UNBLOCK, &held,
+                NULL);             /* `hpcgrid exec` keeps it from us until we can take it */
     stop.sa_flags |= SA_RESETHAND; /* a person who asks twice means now */
     sigaction(SIGINT, &stop, NULL);
 }
