@@ -142,7 +142,7 @@ static __device__ __forceinline__ void scores_of_tile(float s[N][4], const T *le
 #pragma unroll
     for (int n = 0; n < N; n++)
         s[n][0] = s[n][1] = s[n][2] = s[n][3] = 0;
-#pragma unroll 2
+#pragma unroll
     for (int k = 0; k < D / depth<T>(); k++) {
         uint32_t a[4];
 
@@ -225,6 +225,16 @@ static __device__ __forceinline__ void read_mask(uint32_t row[4], const uint8_t 
     row[3] = raw.w;
 }
 
+/* Blocks that a multiprocessor is to hold at once: as many as shared memory lets in (on sm_75 that is one). */
+template <typename T, int D> static constexpr int blocks()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    return 1;
+#else
+    return D == 64 ? 3 : 1;
+#endif
+}
+
 /* How many tiles of keys and values are in shared memory at once. */
 template <typename T, int D> static __device__ constexpr int stages()
 {
@@ -273,11 +283,11 @@ static __device__ __forceinline__ void soften(float s[N][4], struct running *r, 
             top = fmaxf(top, fmaxf(s[n][2 * half], s[n][2 * half + 1]));
         top = fmaxf(top, __shfl_xor_sync(WK_ALL_LANES, top, 1));
         top = fmaxf(top, __shfl_xor_sync(WK_ALL_LANES, top, 2));
-        shrink[half] = exp2f((r->top[half] - top) * factor);
+        shrink[half] = wk_exp2((r->top[half] - top) * factor);
 #pragma unroll
         for (int n = 0; n < N; n++) {
-            s[n][2 * half] = exp2f(s[n][2 * half] * factor - top * factor);
-            s[n][2 * half + 1] = exp2f(s[n][2 * half + 1] * factor - top * factor);
+            s[n][2 * half] = wk_exp2(s[n][2 * half] * factor - top * factor);
+            s[n][2 * half + 1] = wk_exp2(s[n][2 * half + 1] * factor - top * factor);
             sum += s[n][2 * half] + s[n][2 * half + 1];
         }
         sum += __shfl_xor_sync(WK_ALL_LANES, sum, 1);
@@ -303,7 +313,7 @@ template <int N> static __device__ __forceinline__ void cut(float s[N][4], int k
 }
 
 template <typename T, int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
     forward_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *out, float *lse)
 {
     const int N = WK_KEY_TILE / 8, STAGES = stages<T, D>();
@@ -347,7 +357,7 @@ static __global__ void __launch_bounds__(THREADS)
             load_stream(&room->stage[next % STAGES], j, h, in, next * WK_KEY_TILE);
         wk_copy_commit();
         if (j.drop.limit)
-            wk_mask_tile<OWN, WK_KEY_TILE, THREADS>(room->mask, j, h, query, key);
+            wk_mask_tile<OWN, WK_KEY_TILE, THREADS, false>(room->mask, j, h, query, key);
         wk_copy_wait<STAGES - 1>();
         __syncthreads();
         scores<T, D, N>(s, q, now->k, 0);
@@ -434,7 +444,7 @@ static __device__ __forceinline__ float lse_of(const struct wk_attention_job &j,
 }
 
 template <typename T, int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
     d_q_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *d_q)
 {
     const int N = D * sizeof(T) == 128 ? 8 : 4,
@@ -486,7 +496,7 @@ static __global__ void __launch_bounds__(THREADS)
             load_stream(&room->stage[next % STAGES], j, h, in, next * WK_KEY_TILE);
         wk_copy_commit();
         if (j.drop.limit)
-            wk_mask_tile<OWN, WK_KEY_TILE, THREADS>(room->mask, j, h, query, key);
+            wk_mask_tile<OWN, WK_KEY_TILE, THREADS, true>(room->mask, j, h, query, key);
         wk_copy_wait<STAGES - 1>();
         __syncthreads();
         if (j.drop.limit) {
@@ -504,12 +514,13 @@ static __global__ void __launch_bounds__(THREADS)
             for (int n = 0; n < N; n++)
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    float probability = exp2f(p[n][i] * (j.scale * WK_LOG2_E) - lse[i / 2]);
-                    float d = d_p[n][i] * j.drop.factor;
+                    float probability = wk_exp2(p[n][i] * (j.scale * WK_LOG2_E) - lse[i / 2]);
+                    float minus = i < 2 ? -delta.x : -delta.y;
+                    float d = fmaf(d_p[n][i], j.drop.factor, minus);
 
                     if (j.drop.limit && !kept(i < 2 ? low : high, part + n, t, i % 2))
-                        d = 0;
-                    p[n][i] = probability * (d - (i < 2 ? delta.x : delta.y));
+                        d = minus;
+                    p[n][i] = probability * d;
                 }
             weigh<T, D, N>(sum, p, now->k, 8 * part);
         }
@@ -572,7 +583,7 @@ static __device__ __forceinline__ void slopes(float p[QUERIES / 8][4], float d_p
 #pragma unroll
             for (int half = 0; half < 2; half++) {
                 int i = 2 * half + odd;
-                float probability = exp2f(p[n][i] * (j.scale * WK_LOG2_E) - lse);
+                float probability = wk_exp2(p[n][i] * (j.scale * WK_LOG2_E) - lse);
                 float keep = !j.drop.limit || (bits >> (16 * half) & 1) ? j.drop.factor : 0.0f;
 
                 d_p[n][i] = probability * (d_p[n][i] * keep - delta);
@@ -582,7 +593,7 @@ static __device__ __forceinline__ void slopes(float p[QUERIES / 8][4], float d_p
 }
 
 template <typename T, int D>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
     d_kv_kernel(struct wk_attention_job j, struct wk_attention_in<T> in, T *d_k, T *d_v)
 {
     const int N = QUERIES / 8, STAGES = stages<T, D>();
@@ -731,9 +742,8 @@ static struct wk_attention_job job_of(enum wk_cuda_type t, const struct wk_cuda_
     j.d_stride = a->d_stride;
     j.scale = (float)(1 / sqrt((double)a->size));
     j.drop = wk_drop_of(a->drop);
-    if (a->drop > 0)
-        j.rng = a->rng;
-    else
+    j.draw = wk_draw_of(a->rng);
+    if (!(a->drop > 0))
         j.drop.limit = 0;
     j.wide = a->size % 8 == 0 && a->stride % chunk == 0 && a->d_stride % chunk == 0;
     j.fours = (p->longest + WK_KEY_TILE - 1) / WK_KEY_TILE * (WK_KEY_TILE / 4);

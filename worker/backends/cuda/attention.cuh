@@ -22,7 +22,7 @@ struct wk_attention_job {
     int heads, size, stride, d_stride;
     float scale;
     struct wk_drop drop; /* limit 0: none */
-    struct wk_cuda_rng rng;
+    struct wk_draw draw;
     bool wide; /* rows can be read 16 bytes at a time */
     uint8_t *
         mask; /* (heads, rows, fours): four keys' keep bits a byte, from d_q's kernel to that of d_k; NULL without dropout */
@@ -123,24 +123,29 @@ static __device__ __forceinline__ void wk_clear_fill(const struct wk_attention_j
 /* ---- Dropout: keep bits of ROWS queries and KEYS keys, a byte for four keys. An element's number counts a query's keys in fours, as
  * many as a sequence can ever need. ---- */
 
-template <int ROWS, int KEYS, int THREADS>
+/* A thread keeps its four keys and goes down the rows. STORE: also into j.mask. */
+template <int ROWS, int KEYS, int THREADS, bool STORE>
 static __device__ __forceinline__ void wk_mask_tile(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
 {
-    struct wk_keys keys = wk_keys_of(j.rng);
+    const int fours = KEYS / 4, step = THREADS / fours, turns = step < ROWS ? ROWS / step : 1;
+    uint32_t site = j.draw.site + (uint32_t)h.index, drawn = wk_step_of(j.draw);
+    int four = (int)threadIdx.x % fours, first = (int)threadIdx.x / fours;
 
-    keys.site += (uint32_t)h.index;
-    for (int i = (int)threadIdx.x; i < ROWS * (KEYS / 4); i += THREADS) {
-        int row = i / (KEYS / 4), four = i % (KEYS / 4);
+    if (first >= ROWS) /* more threads than fours */
+        return;
+#pragma unroll 4
+    for (int i = 0; i < turns; i++) {
+        int row = first + i * step;
         uint32_t bits[4], byte = 0;
 
-        wk_numbers(bits, keys, (uint32_t)(query + row) << 14 | (uint32_t)(key / 4 + four),
-                   h.sample);
+        wk_numbers(bits, j.draw, (uint32_t)(query + row) << 14 | (uint32_t)(key / 4 + four), site,
+                   h.sample, drawn);
 #pragma unroll
         for (int k = 0; k < 4; k++)
             byte |= (uint32_t)(bits[k] >= j.drop.limit) << k;
-        to[i] = (uint8_t)byte;
-        if (j.mask && query + row < h.queries)
+        to[row * fours + four] = (uint8_t)byte;
+        if (STORE && query + row < h.queries)
             j.mask[((size_t)h.index * j.p.rows + h.first + query + row) * j.fours + key / 4 +
                    four] = (uint8_t)byte;
     }
@@ -151,7 +156,13 @@ template <int ROWS, int KEYS, int THREADS>
 static __device__ __forceinline__ void wk_mask_read(uint8_t *to, const struct wk_attention_job &j,
                                                     const struct wk_head &h, int query, int key)
 {
-    for (int i = (int)threadIdx.x; i < ROWS * (KEYS / 16); i += THREADS) {
+    const int words = ROWS * (KEYS / 16), turns = words > THREADS ? words / THREADS : 1;
+
+    if (words < THREADS && (int)threadIdx.x >= words)
+        return;
+#pragma unroll
+    for (int turn = 0; turn < turns; turn++) {
+        int i = turn * THREADS + (int)threadIdx.x;
         int row = i / (KEYS / 16), part = i % (KEYS / 16);
         uint32_t word = 0;
 

@@ -210,7 +210,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         load<D, S::N>(room->stream[0], j, h, in.k, j.stride, key, h.keys);
         load<D, S::N>(room->stream[1], j, h, in.v, j.stride, key, h.keys);
         if (j.drop.limit)
-            wk_mask_tile<S::M, S::N, THREADS>(room->mask, j, h, query, key);
+            wk_mask_tile<S::M, S::N, THREADS, false>(room->mask, j, h, query, key);
         arrive();
         scores<D>(s, room->own[0], room->stream[0]);
 #pragma unroll
@@ -303,7 +303,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
         load<D, S::N>(room->stream[0], j, h, in.k, j.stride, key, h.keys);
         load<D, S::N>(room->stream[1], j, h, in.v, j.stride, key, h.keys);
         if (j.drop.limit)
-            wk_mask_tile<S::M, S::N, THREADS>(room->mask, j, h, query, key);
+            wk_mask_tile<S::M, S::N, THREADS, true>(room->mask, j, h, query, key);
         arrive();
         scores<D>(s, room->own[0], room->stream[0]);
         scores<D>(d_p, room->own[1], room->stream[1]);

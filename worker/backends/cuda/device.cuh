@@ -281,6 +281,21 @@ static inline bool wk_wide(int cols, const void *a, const void *b = NULL, const 
            (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | (uintptr_t)e) & 15) == 0;
 }
 
+/* 2^x in one instruction; what is below the least normal float becomes 0, which exp2f takes three more to prevent. */
+static __device__ __forceinline__ float wk_exp2(float x)
+{
+#ifdef __CUDACC__
+    float y;
+
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    float y = exp2f(x);
+
+    return y < 0x1p-126f ? 0.0f : y;
+#endif
+}
+
 /* ---- Reductions; every thread gets the result, and the order never changes ---- */
 
 static __device__ __forceinline__ float wk_warp_sum(float x)
@@ -339,33 +354,49 @@ static __device__ __forceinline__ float wk_block_max(float x, float *room)
 
 /* ---- Dropout: the numbers of backends/rng.h ---- */
 
-/* wk_philox on the device: number k of counter (c0, site, sample, step). */
-struct wk_keys {
-    uint64_t seed;
-    uint32_t site, step;
+#define WK_ROUNDS 10
+
+/* What a kernel draws with. The rounds' keys are made by the host: among a kernel's arguments an instruction can take them from where they
+ * are, while a sum for each costs as much as the rest of a round. */
+struct wk_draw {
+    uint32_t rounds[WK_ROUNDS][2], site;
+    const uint32_t *step;
 };
 
-static __device__ __forceinline__ struct wk_keys wk_keys_of(const struct wk_cuda_rng &rng)
+static inline struct wk_draw wk_draw_of(const struct wk_cuda_rng &rng)
 {
-    return wk_keys{ rng.seed, rng.site, rng.step ? *rng.step : 0 };
+    struct wk_draw d;
+
+    for (uint32_t i = 0; i < WK_ROUNDS; i++) {
+        d.rounds[i][0] = (uint32_t)rng.seed + i * 0x9e3779b9u;
+        d.rounds[i][1] = (uint32_t)(rng.seed >> 32) + i * 0xbb67ae85u;
+    }
+    d.site = rng.site;
+    d.step = rng.step;
+    return d;
 }
 
-static __device__ __forceinline__ void wk_numbers(uint32_t out[4], const struct wk_keys &k,
-                                                  uint32_t counter, uint32_t sample)
+static __device__ __forceinline__ uint32_t wk_step_of(const struct wk_draw &d)
 {
-    uint32_t c0 = counter, c1 = k.site, c2 = sample, c3 = k.step;
-    uint32_t k0 = (uint32_t)k.seed, k1 = (uint32_t)(k.seed >> 32);
+    return d.step ? *d.step : 0;
+}
+
+/* wk_philox on the device: number k of counter (c0, site, sample, step). d must be an argument of the kernel. */
+
+static __device__ __forceinline__ void wk_numbers(uint32_t out[4], const struct wk_draw &d,
+                                                  uint32_t counter, uint32_t site, uint32_t sample,
+                                                  uint32_t step)
+{
+    uint32_t c0 = counter, c1 = site, c2 = sample, c3 = step;
 
 #pragma unroll
-    for (int round = 0; round < 10; round++) {
+    for (int round = 0; round < WK_ROUNDS; round++) {
         uint64_t a = (uint64_t)0xd2511f53u * c0, b = (uint64_t)0xcd9e8d57u * c2;
 
-        c0 = (uint32_t)(b >> 32) ^ c1 ^ k0;
+        c0 = (uint32_t)(b >> 32) ^ c1 ^ d.rounds[round][0];
         c1 = (uint32_t)b;
-        c2 = (uint32_t)(a >> 32) ^ c3 ^ k1;
+        c2 = (uint32_t)(a >> 32) ^ c3 ^ d.rounds[round][1];
         c3 = (uint32_t)a;
-        k0 += 0x9e3779b9u;
-        k1 += 0xbb67ae85u;
     }
     out[0] = c0;
     out[1] = c1;
@@ -385,17 +416,17 @@ static inline struct wk_drop wk_drop_of(double p)
 }
 
 /* Factors of eight elements from a multiple of four on, given as that many fours. */
-static __device__ __forceinline__ void wk_mask8(float mask[8], const struct wk_keys &k,
-                                                const struct wk_drop &d, uint32_t fours,
-                                                uint32_t sample)
+static __device__ __forceinline__ void wk_mask8(float mask[8], const struct wk_draw &d,
+                                                const struct wk_drop &drop, uint32_t fours,
+                                                uint32_t sample, uint32_t step)
 {
     uint32_t bits[8];
 
-    wk_numbers(bits, k, fours, sample);
-    wk_numbers(bits + 4, k, fours + 1, sample);
+    wk_numbers(bits, d, fours, d.site, sample, step);
+    wk_numbers(bits + 4, d, fours + 1, d.site, sample, step);
 #pragma unroll
     for (int i = 0; i < 8; i++)
-        mask[i] = bits[i] < d.limit ? 0.0f : d.factor;
+        mask[i] = bits[i] < drop.limit ? 0.0f : drop.factor;
 }
 
 /* ---- Rows of a packing; those behind the last sequence count as position 0 of sample 0 ---- */

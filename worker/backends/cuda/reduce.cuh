@@ -16,11 +16,17 @@ struct wk_targets {
 
     __device__ void operator()(int col, float sum) const
     {
-        int i = 0;
+        float *target = to[0];
+        int begin = 0;
 
-        while (col >= end[i])
-            i++;
-        to[i][col - (i ? end[i - 1] : 0)] += sum;
+#pragma unroll
+        for (int i = 1; i < WK_TARGETS;
+             i++) /* a place that is known, or the arrays move to memory */
+            if (to[i] && col >= end[i - 1]) {
+                target = to[i];
+                begin = end[i - 1];
+            }
+        target[col - begin] += sum;
     }
 };
 

@@ -160,7 +160,7 @@ int wk_cuda_batchnorm_backward(wk_stream s, enum wk_cuda_type t, void *d_x, floa
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     dropout_kernel(T *y, const T *x, const int32_t *sample, int rows, int cols, struct wk_drop drop,
-                   struct wk_cuda_rng rng)
+                   struct wk_draw draw)
 {
     int fours = (cols + 3) / 4;
     size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
@@ -169,7 +169,7 @@ static __global__ void __launch_bounds__(THREADS)
 
     if (row >= rows)
         return;
-    wk_numbers(bits, wk_keys_of(rng), (uint32_t)four, (uint32_t)sample[row]);
+    wk_numbers(bits, draw, (uint32_t)four, draw.site, (uint32_t)sample[row], wk_step_of(draw));
 #pragma unroll
     for (int i = 0; i < 4; i++)
         if (4 * four + i < cols) {
@@ -189,7 +189,7 @@ int wk_cuda_dropout(wk_stream s, enum wk_cuda_type t, void *y, const void *x, co
         typedef decltype(a) T;
 
         return wk_launch(dropout_kernel<T>, dim3(wk_blocks(n, THREADS)), THREADS, 0, s, (T *)y,
-                         (const T *)x, sample, rows, cols, wk_drop_of(p), *rng);
+                         (const T *)x, sample, rows, cols, wk_drop_of(p), wk_draw_of(*rng));
     });
 }
 

@@ -369,7 +369,7 @@ static __device__ __forceinline__ uint32_t fours_before(const struct wk_cuda_pac
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     token_dropout_kernel(T *y, const T *x, struct wk_cuda_packing p, int cols, struct wk_drop drop,
-                         struct wk_cuda_rng rng, bool wide)
+                         struct wk_draw draw, bool wide)
 {
     int groups = (cols + 7) / 8;
     size_t at = (size_t)blockIdx.x * THREADS + threadIdx.x;
@@ -380,8 +380,8 @@ static __global__ void __launch_bounds__(THREADS)
     if (row >= p.rows)
         return;
     wk_load_part(v, x + (size_t)row * cols + col, n, wide);
-    wk_mask8(mask, wk_keys_of(rng), drop, fours_before(p, row, cols) + (uint32_t)col / 4,
-             wk_sample_of(p, row));
+    wk_mask8(mask, draw, drop, fours_before(p, row, cols) + (uint32_t)col / 4, wk_sample_of(p, row),
+             wk_step_of(draw));
 #pragma unroll
     for (int i = 0; i < 8; i++)
         v[i] *= mask[i];
@@ -398,7 +398,7 @@ int wk_cuda_token_dropout(wk_stream s, enum wk_cuda_type t, void *y, const void 
         typedef decltype(a) T;
 
         return wk_launch(token_dropout_kernel<T>, dim3(wk_blocks(n, THREADS)), THREADS, 0, s,
-                         (T *)y, (const T *)x, *p, cols, wk_drop_of(drop), *rng,
+                         (T *)y, (const T *)x, *p, cols, wk_drop_of(drop), wk_draw_of(*rng),
                          wk_wide(cols, y, x));
     });
 }
@@ -415,36 +415,31 @@ struct norm_job {
     int cols;
     float eps;
     struct wk_drop drop;
-    struct wk_cuda_rng rng;
+    struct wk_draw draw;
 };
 
 static struct norm_job norm_job_of(const struct wk_cuda_packing *p, int cols, double eps,
                                    double drop, const struct wk_cuda_rng *rng)
 {
-    struct norm_job j = { *p, cols, (float)eps, wk_drop_of(drop), wk_cuda_rng{} };
+    struct norm_job j = { *p, cols, (float)eps, wk_drop_of(drop), wk_draw_of(*rng) };
 
-    if (drop > 0)
-        j.rng = *rng;
-    else
+    if (!(drop > 0))
         j.drop.limit = 0;
     return j;
 }
 
 /* A row's place in the sequence of dropout's numbers. */
 struct row_numbers {
-    struct wk_keys keys;
-    uint32_t fours, sample;
+    uint32_t fours, sample, step;
 };
 
 static __device__ __forceinline__ struct row_numbers row_numbers_of(const struct norm_job &j,
                                                                     int row)
 {
-    struct row_numbers n = { wk_keys{ 0, 0, 0 }, 0, 0 };
-
-    if (j.drop.limit)
-        n = row_numbers{ wk_keys_of(j.rng), fours_before(j.p, row, j.cols),
-                         wk_sample_of(j.p, row) };
-    return n;
+    if (!j.drop.limit)
+        return row_numbers{ 0, 0, 0 };
+    return row_numbers{ fours_before(j.p, row, j.cols), wk_sample_of(j.p, row),
+                        wk_step_of(j.draw) };
 }
 
 template <typename T, typename W> struct norm_tensors {
@@ -477,8 +472,8 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
             continue;
         wk_load8(v[part], n.x + at + col);
         if (j.drop.limit) {
-            wk_mask8(other, numbers.keys, j.drop, numbers.fours + (uint32_t)col / 4,
-                     numbers.sample);
+            wk_mask8(other, j.draw, j.drop, numbers.fours + (uint32_t)col / 4, numbers.sample,
+                     numbers.step);
 #pragma unroll
             for (int i = 0; i < 8; i++)
                 v[part][i] *= other[i];
@@ -532,7 +527,7 @@ static __device__ __forceinline__ float factor_at(const struct norm_job &j,
 
     if (!j.drop.limit)
         return 1;
-    wk_numbers(bits, n.keys, n.fours + (uint32_t)col / 4, n.sample);
+    wk_numbers(bits, j.draw, n.fours + (uint32_t)col / 4, j.draw.site, n.sample, n.step);
     return bits[col % 4] < j.drop.limit ? 0.0f : j.drop.factor;
 }
 
@@ -711,8 +706,8 @@ static __global__ void __launch_bounds__(NORM_WARPS *WK_WARP)
             if (!n.d_x)
                 continue;
             if (j.drop.limit) {
-                wk_mask8(mask, numbers.keys, j.drop, numbers.fours + (uint32_t)col / 4,
-                         numbers.sample);
+                wk_mask8(mask, j.draw, j.drop, numbers.fours + (uint32_t)col / 4, numbers.sample,
+                         numbers.step);
 #pragma unroll
                 for (int i = 0; i < 8; i++)
                     g[part][i] *= mask[i];
