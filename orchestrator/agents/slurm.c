@@ -4,133 +4,72 @@
 #include <errno.h>
 #include <signal.h>
 #include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "agents/agent.h"
+#include "agents/slurm.h"
 #include "agents/slurm_jobs.h"
 #include "base/fs.h"
 #include "base/json.h"
 
-#define PROTOCOL 1
-#define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
+static char *prefix_of_library(void)
+{
+    Dl_info library;
+    char *lib, *prefix;
 
-struct op {
-    const char *name;
-    int (*run)(struct hg_agent_call *call);
-    bool needs_slurm;
-};
+    if (!dladdr((void *)slurm_init_job_desc_msg, &library) || !library.dli_fname)
+        return NULL;
+    lib = hg_fs_dirname(library.dli_fname); /* PREFIX/lib/libslurm.so reads PREFIX/etc/slurm.conf */
+    prefix = lib ? hg_fs_join(lib, "..") : NULL;
+    free(lib);
+    return prefix;
+}
 
-static int answers = -1; /* the real stdout */
-
-/* ---- slurm.conf ---- */
-
-/* The file that libslurm will read, or NULL: then its first call would hang for a minute looking
- * for a server of configurations. */
 static char *find_conf(void)
 {
-    static const char *const places[] = { "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf",
-                                          "/etc/slurm-llnl/slurm.conf",
-                                          "/usr/local/etc/slurm.conf" };
-    const char *named = getenv("SLURM_CONF");
-    Dl_info library;
+    char *prefix = prefix_of_library(), *conf = hg_agent_find_conf(prefix);
 
-    if (named)
-        return access(named, R_OK) == 0 ? strdup(named) : NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
-        if (access(places[i], R_OK) == 0)
-            return strdup(places[i]);
-    /* PREFIX/lib/libslurm.so reads PREFIX/etc/slurm.conf. */
-    if (dladdr((void *)slurm_init_job_desc_msg, &library) && library.dli_fname) {
-        char *lib = hg_fs_dirname(library.dli_fname);
-        char *conf = lib ? hg_fs_join(lib, "../etc/slurm.conf") : NULL;
-
-        free(lib);
-        if (conf && access(conf, R_OK) == 0)
-            return conf;
-        free(conf);
-    }
-    return NULL;
-}
-
-/* ---- munge ---- */
-
-static char munge_socket[sizeof((struct sockaddr_un *)0)->sun_path]; /* "": not known */
-
-/* Where slurm.conf puts munge's socket: "AuthInfo=...socket=PATH", else munge's own place if it is
- * there. Other kinds of authentication have none. */
-static void find_munge(const char *conf)
-{
-    static const char usual[] = "/run/munge/munge.socket.2";
-    FILE *f = conf ? fopen(conf, "re") : NULL;
-    char line[4096], *at;
-
-    while (f && fgets(line, sizeof line, f)) {
-        if (strncasecmp(line, "AuthInfo", 8) == 0 && (at = strstr(line, "socket="))) {
-            at += strlen("socket=");
-            at[strcspn(at, ", \t\r\n")] = 0;
-            snprintf(munge_socket, sizeof munge_socket, "%.*s", (int)sizeof munge_socket - 1, at);
-        } else if (strncasecmp(line, "AuthType", 8) == 0 && !strstr(line, "munge")) {
-            munge_socket[0] = 0;
-            fclose(f);
-            return;
-        }
-    }
-    if (f)
-        fclose(f);
-    if (!munge_socket[0] && access(usual, F_OK) == 0)
-        snprintf(munge_socket, sizeof munge_socket, "%s", usual);
-}
-
-static int check_munge(struct hg_agent_call *call)
-{
-    return munge_socket[0] ? hg_agent_check_munge(call, munge_socket) : 0;
+    free(prefix);
+    return conf;
 }
 
 static int need_slurm(struct hg_agent_call *call)
 {
     static bool ready;
-    const char *named = getenv("SLURM_CONF");
-    char *conf;
+    static char *conf;
 
-    if (ready)
-        return check_munge(call);
-    conf = find_conf();
-    if (!conf && !getenv("SLURM_CONF_SERVER")) {
-        if (named)
-            hg_err_set(&call->err, HG_E_ENV, "SLURM_CONF names %s: %s", named, strerror(errno));
-        else
-            hg_err_set(&call->err, HG_E_ENV, "no slurm.conf found: SLURM_CONF is not set");
-        return hg_err_hint(&call->err, "export SLURM_CONF=PATH, or start a private Slurm: hpcgrid "
-                                       "box up");
-    }
-    find_munge(conf);
-    free(conf);
-    if (check_munge(call) < 0)
+    if (!ready)
+        conf = find_conf();
+    if (!ready && !conf && !getenv("SLURM_CONF_SERVER"))
+        return hg_agent_no_conf(call);
+    if (hg_agent_check_auth(call, conf) < 0)
         return -1;
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0)
-    slurm_init(NULL);
+    if (!ready)
+        slurm_init(NULL);
 #endif
     ready = true;
     return 0;
 }
 
+int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
+{
+    /* Up to 24.05 functions return -1 and set errno, later ones may return the number. */
+    int number = rc == SLURM_ERROR || rc == SLURM_SUCCESS ? errno : rc;
+    char what[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    hg_agent_collect(&call->site);
+    return hg_agent_fail_number(call, number, slurm_strerror(number), "%s", what);
+}
+
 /* ---- small operations ---- */
-
-static void add(struct hg_agent_call *call, const char *name, json_t *value)
-{
-    json_object_set_new(call->ok, name, value);
-}
-
-static json_t *text_or_empty(const char *s)
-{
-    return hg_json_text(s ? s : "");
-}
 
 /* The Slurm that this program was built with: its library goes with no other. */
 static void format_version(char out[static 16])
@@ -145,10 +84,10 @@ static int op_hello(struct hg_agent_call *call)
     char version[16];
 
     format_version(version);
-    add(call, "protocol", json_integer(PROTOCOL));
-    add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));
-    add(call, "library", json_string(version));
-    add(call, "conf", conf ? text_or_empty(conf) : json_null());
+    hg_agent_add(call, "protocol", json_integer(HG_AGENT_PROTOCOL));
+    hg_agent_add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));
+    hg_agent_add(call, "library", json_string(version));
+    hg_agent_add(call, "conf", conf ? hg_agent_text(conf) : json_null());
     free(conf);
     return 0;
 }
@@ -162,14 +101,6 @@ static int load_conf(struct hg_agent_call *call, slurm_conf_t **conf)
     return rc == SLURM_SUCCESS ? 0 : hg_agent_fail(call, rc, "cannot ask for the configuration");
 }
 
-static long credential_life_s(const char *auth_info)
-{
-    const char *ttl = auth_info ? strstr(auth_info, "ttl=") : NULL;
-    long life = ttl ? strtol(ttl + 4, NULL, 10) : 0;
-
-    return life > 0 ? life : CREDENTIAL_LIFE_S;
-}
-
 static bool keeps_accounting(const slurm_conf_t *c)
 {
     return c->accounting_storage_type && strstr(c->accounting_storage_type, "slurmdbd");
@@ -181,14 +112,14 @@ static int op_limits(struct hg_agent_call *call)
 
     if (load_conf(call, &c) < 0)
         return -1;
-    add(call, "max_array_size", json_integer(c->max_array_sz));
-    add(call, "max_jobs", json_integer(c->max_job_cnt));
-    add(call, "min_job_age_s", json_integer(c->min_job_age));
-    add(call, "ambiguous_s", json_integer(credential_life_s(c->authinfo)));
-    add(call, "message_timeout_s", json_integer(c->msg_timeout));
-    add(call, "accounting", json_boolean(keeps_accounting(c)));
-    add(call, "version", text_or_empty(c->version));
-    add(call, "cluster", text_or_empty(c->cluster_name));
+    hg_agent_add(call, "max_array_size", json_integer(c->max_array_sz));
+    hg_agent_add(call, "max_jobs", json_integer(c->max_job_cnt));
+    hg_agent_add(call, "min_job_age_s", json_integer(c->min_job_age));
+    hg_agent_add(call, "ambiguous_s", json_integer(hg_agent_credential_life_s(c->authinfo)));
+    hg_agent_add(call, "message_timeout_s", json_integer(c->msg_timeout));
+    hg_agent_add(call, "accounting", json_boolean(keeps_accounting(c)));
+    hg_agent_add(call, "version", hg_agent_text(c->version));
+    hg_agent_add(call, "cluster", hg_agent_text(c->cluster_name));
     slurm_free_ctl_conf(c);
     return 0;
 }
@@ -198,9 +129,8 @@ static int op_history(struct hg_agent_call *call)
     static int known = -1; /* a site does not change this under a running agent */
     slurm_conf_t *c = NULL;
 
-    if (!json_is_array(json_object_get(call->request->root, "keys")) ||
-        !json_is_number(json_object_get(call->request->root, "since_s")))
-        return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
+    if (hg_agent_check_history(call) < 0)
+        return -1;
     if (known < 0) {
         if (load_conf(call, &c) < 0)
             return -1;
@@ -214,14 +144,12 @@ static int op_history(struct hg_agent_call *call)
 
 /* ---- submit, probe, cancel, hold ---- */
 
-/* A controller that has just started knows nothing of a node until that has registered: what it refuses
- * for its lack of nodes, it may take in a moment. */
 static void excuse_unregistered(struct hg_agent_call *call)
 {
     node_info_msg_t *msg = NULL;
     uint32_t n = 0;
 
-    if (call->number != ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE)
+    if (call->number != HG_AGENT_NO_NODES)
         return;
     call->rpcs++;
     if (slurm_load_node(0, &msg, SHOW_ALL) != SLURM_SUCCESS)
@@ -229,38 +157,8 @@ static void excuse_unregistered(struct hg_agent_call *call)
     for (uint32_t i = 0; i < msg->record_count; i++)
         n += msg->node_array[i].name &&
              (msg->node_array[i].node_state & NODE_STATE_BASE) == NODE_STATE_UNKNOWN;
-    if (n) {
-        call->err = (struct hg_err)HG_ERR_INIT;
-        hg_err_set(&call->err, HG_E_AGAIN,
-                   "nodes that have not registered since slurmctld started: %u of %u", n,
-                   msg->record_count);
-    }
+    hg_agent_excuse(call, n, msg->record_count);
     slurm_free_node_info_msg(msg);
-}
-
-/* What a controller's refusal is most likely about; its own words do not say. */
-static void name_request(const job_desc_msg_t *d, char out[static 256])
-{
-    const struct {
-        const char *what, *value;
-    } parts[] = {
-        { "partition", d->partition },
-        { "account", d->account },
-        { "qos", d->qos },
-        { "gres", d->tres_per_node },
-        { "constraint", d->features },
-        { "licenses", d->licenses },
-        { "reservation", d->reservation },
-    };
-    int n = 0;
-
-    out[0] = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (parts[i].value && n < 255)
-            n += snprintf(out + n, (size_t)(256 - n), "%s%s %s", n ? ", " : " (", parts[i].what,
-                          parts[i].value);
-    if (n && n < 255)
-        snprintf(out + n, (size_t)(256 - n), ")");
 }
 
 static uint32_t answered_id(const submit_response_msg_t *answer)
@@ -274,17 +172,17 @@ static uint32_t answered_id(const submit_response_msg_t *answer)
 
 static int op_submit(struct hg_agent_call *call)
 {
-    struct hg_agent_job *job = hg_agent_job_create(call, true);
+    struct hg_agent_desc *job = hg_agent_desc_create(call, true);
     submit_response_msg_t *answer = NULL;
     char request[256];
     int rc;
 
     if (!job)
         return -1;
-    name_request(hg_agent_job_desc(job), request);
+    hg_agent_desc_name_request(job, request);
     call->rpcs++;
     call->submitting = true;
-    rc = slurm_submit_batch_job(hg_agent_job_desc(job), &answer);
+    rc = slurm_submit_batch_job(hg_agent_desc_msg(job), &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "submit%s", request);
         excuse_unregistered(call);
@@ -295,13 +193,13 @@ static int op_submit(struct hg_agent_call *call)
         if (answer->job_submit_user_msg)
             hg_buf_printf(&call->site, "%s%s", call->site.len ? "\n" : "",
                           answer->job_submit_user_msg);
-        add(call, "job_id", json_integer(answered_id(answer)));
-        add(call, "site", text_or_empty(hg_buf_str(&call->site)));
+        hg_agent_add(call, "job_id", json_integer(answered_id(answer)));
+        hg_agent_add(call, "site", hg_agent_text(hg_buf_str(&call->site)));
     }
     if (answer)
         slurm_free_submit_response_response_msg(answer);
     call->submitting = false;
-    hg_agent_job_free(job);
+    hg_agent_desc_free(job);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
@@ -310,43 +208,38 @@ extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
 static int op_probe(struct hg_agent_call *call)
 {
-    struct hg_agent_job *job = hg_agent_job_create(call, false);
+    struct hg_agent_desc *job = hg_agent_desc_create(call, false);
     will_run_response_msg_t *answer = NULL;
     char request[256];
     int rc;
 
     if (!job)
         return -1;
-    name_request(hg_agent_job_desc(job), request);
+    hg_agent_desc_name_request(job, request);
     call->rpcs++;
-    rc = slurm_job_will_run2(hg_agent_job_desc(job), &answer);
+    rc = slurm_job_will_run2(hg_agent_desc_msg(job), &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "probe%s", request);
         excuse_unregistered(call);
     } else {
-        add(call, "start_s", json_integer(answer ? answer->start_time : 0));
-        add(call, "nodes", text_or_empty(answer ? answer->node_list : NULL));
+        hg_agent_add(call, "start_s", json_integer(answer ? answer->start_time : 0));
+        hg_agent_add(call, "nodes", hg_agent_text(answer ? answer->node_list : NULL));
     }
     if (answer)
         slurm_free_will_run_response_msg(answer);
-    hg_agent_job_free(job);
+    hg_agent_desc_free(job);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
 /* "17" or "17_[0-9,12]" from "job_id" and "tasks"; yours to free. */
 static int name_tasks(struct hg_agent_call *call, const char *op, char **id)
 {
-    const json_t *job_id = json_object_get(call->request->root, "job_id");
-    const json_t *tasks = json_object_get(call->request->root, "tasks");
-    const char *set = json_string_value(tasks);
+    long long job_id;
+    const char *set;
 
-    if (!json_is_integer(job_id) || json_integer_value(job_id) <= 0)
-        return hg_err_set(&call->err, HG_E_BUG, "%s needs a positive \"job_id\"", op);
-    if (tasks && !json_is_null(tasks) &&
-        (!set || !*set || strspn(set, "0123456789,-") != strlen(set)))
-        return hg_err_set(&call->err, HG_E_BUG, "%s: \"tasks\" is no index set", op);
-    *id = set ? hg_str_printf("%lld_[%s]", (long long)json_integer_value(job_id), set)
-              : hg_str_printf("%lld", (long long)json_integer_value(job_id));
+    if (hg_agent_which(call, op, &job_id, &set) < 0)
+        return -1;
+    *id = set ? hg_str_printf("%lld_[%s]", job_id, set) : hg_str_printf("%lld", job_id);
     return *id ? 0 : hg_err_oom(&call->err);
 }
 
@@ -362,7 +255,8 @@ static int op_cancel(struct hg_agent_call *call)
     free(id);
     number = rc == SLURM_ERROR ? errno : rc;
     if (rc == SLURM_SUCCESS || number == ESLURM_ALREADY_DONE || number == ESLURM_INVALID_JOB_ID) {
-        add(call, "gone", json_boolean(rc != SLURM_SUCCESS && number == ESLURM_INVALID_JOB_ID));
+        hg_agent_add(call, "gone",
+                     json_boolean(rc != SLURM_SUCCESS && number == ESLURM_INVALID_JOB_ID));
         return 0;
     }
     return hg_agent_fail(call, rc, "cancel");
@@ -411,7 +305,7 @@ static int op_hold(struct hg_agent_call *call)
     if (resp)
         slurm_free_job_array_resp(resp);
     if (number == SLURM_SUCCESS || is_past_holding(number) || number == ESLURM_INVALID_JOB_ID) {
-        add(call, "gone", json_boolean(number == ESLURM_INVALID_JOB_ID));
+        hg_agent_add(call, "gone", json_boolean(number == ESLURM_INVALID_JOB_ID));
         return 0;
     }
     return hg_agent_fail(call, number, "%s", what);
@@ -429,18 +323,18 @@ static json_t *encode_partition(const partition_info_t *p)
 {
     json_t *o = json_object();
 
-    json_object_set_new(o, "name", text_or_empty(p->name));
+    json_object_set_new(o, "name", hg_agent_text(p->name));
     json_object_set_new(o, "default", json_boolean(p->flags & PART_FLAG_DEFAULT));
     json_object_set_new(o, "up", json_boolean(p->state_up == PARTITION_UP));
     json_object_set_new(o, "max_time_s", minutes_to_s(p->max_time));
     json_object_set_new(o, "default_time_s", minutes_to_s(p->default_time));
     json_object_set_new(o, "max_nodes",
                         p->max_nodes == INFINITE ? json_null() : json_integer(p->max_nodes));
-    json_object_set_new(o, "nodes", text_or_empty(p->nodes));
+    json_object_set_new(o, "nodes", hg_agent_text(p->nodes));
     json_object_set_new(o, "total_nodes", json_integer(p->total_nodes));
     json_object_set_new(o, "total_cpus", json_integer(p->total_cpus));
-    json_object_set_new(o, "allow_accounts", text_or_empty(p->allow_accounts));
-    json_object_set_new(o, "allow_qos", text_or_empty(p->allow_qos));
+    json_object_set_new(o, "allow_accounts", hg_agent_text(p->allow_accounts));
+    json_object_set_new(o, "allow_qos", hg_agent_text(p->allow_qos));
     return o;
 }
 
@@ -450,7 +344,7 @@ static int op_partitions(struct hg_agent_call *call)
     json_t *list = json_array();
     int rc;
 
-    add(call, "partitions", list);
+    hg_agent_add(call, "partitions", list);
     call->rpcs++;
     rc = slurm_load_partitions(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
@@ -494,14 +388,14 @@ static json_t *encode_node(const node_info_t *n)
 {
     json_t *o = json_object();
 
-    json_object_set_new(o, "name", text_or_empty(n->name));
+    json_object_set_new(o, "name", hg_agent_text(n->name));
     json_object_set_new(o, "state", node_state(n->node_state));
-    json_object_set_new(o, "reason", text_or_empty(n->reason));
+    json_object_set_new(o, "reason", hg_agent_text(n->reason));
     json_object_set_new(o, "cpus", json_integer(n->cpus));
     json_object_set_new(o, "mem_mib", json_integer((json_int_t)n->real_memory));
-    json_object_set_new(o, "gres", text_or_empty(n->gres));
-    json_object_set_new(o, "features", text_or_empty(n->features));
-    json_object_set_new(o, "version", text_or_empty(n->version));
+    json_object_set_new(o, "gres", hg_agent_text(n->gres));
+    json_object_set_new(o, "features", hg_agent_text(n->features));
+    json_object_set_new(o, "version", hg_agent_text(n->version));
     return o;
 }
 
@@ -511,7 +405,7 @@ static int op_nodes(struct hg_agent_call *call)
     json_t *list = json_array();
     int rc;
 
-    add(call, "nodes", list);
+    hg_agent_add(call, "nodes", list);
     call->rpcs++;
     rc = slurm_load_node(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
@@ -523,145 +417,19 @@ static int op_nodes(struct hg_agent_call *call)
     return 0;
 }
 
-static int op_quit(struct hg_agent_call *call)
-{
-    (void)call;
-    return 0;
-}
-
-static const struct op ops[] = {
-    { "hello", op_hello, false },    { "limits", op_limits, true },
-    { "submit", op_submit, true },   { "probe", op_probe, true },
-    { "poll", hg_agent_poll, true }, { "history", op_history, true },
-    { "cancel", op_cancel, true },   { "hold", op_hold, true },
-    { "nodes", op_nodes, true },     { "partitions", op_partitions, true },
-    { "quit", op_quit, false },
+static const struct hg_agent_op ops[] = {
+    { "hello", op_hello, false },
+    { "limits", op_limits, true },
+    { "submit", op_submit, true },
+    { "probe", op_probe, true },
+    { "poll", hg_agent_poll, true },
+    { "history", op_history, true },
+    { "cancel", op_cancel, true },
+    { "hold", op_hold, true },
+    { "nodes", op_nodes, true },
+    { "partitions", op_partitions, true },
+    { 0 },
 };
-#define N_OPS (sizeof ops / sizeof *ops)
-
-/* ---- the pipe ---- */
-
-static const char *code_name(enum hg_err_code code)
-{
-    switch (code) {
-    case HG_E_AGAIN:
-        return "again";
-    case HG_E_AMBIGUOUS:
-        return "ambiguous";
-    case HG_E_REFUSED:
-        return "refused";
-    case HG_E_ENV:
-        return "env";
-    case HG_E_NOTFOUND:
-        return "notfound";
-    default:
-        return "bug";
-    }
-}
-
-static json_t *encode_error(const struct hg_agent_call *call)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "code", json_string(code_name(call->err.code)));
-    json_object_set_new(o, "errno", json_integer(call->number));
-    json_object_set_new(o, "message", text_or_empty(call->err.text));
-    if (call->err.hint[0])
-        json_object_set_new(o, "hint", text_or_empty(call->err.hint));
-    json_object_set_new(o, "site", text_or_empty(hg_buf_str(&call->site)));
-    if (call->unfit)
-        json_object_set_new(o, "unfit", json_true());
-    return o;
-}
-
-static int answer(const struct hg_agent_call *call)
-{
-    json_t *id = call->request ? json_object_get(call->request->root, "id") : NULL;
-    json_t *o = json_object();
-    struct hg_buf line = HG_BUF_INIT;
-    int rc;
-
-    json_object_set(o, "id", id ? id : json_null());
-    if (call->err.code)
-        json_object_set_new(o, "error", encode_error(call));
-    else
-        json_object_set(o, "ok", call->ok);
-    json_object_set_new(o, "rpcs", json_integer(call->rpcs));
-    hg_json_dump(o, HG_JSON_COMPACT, &line);
-    hg_buf_puts(&line, "\n");
-    rc = line.failed ? -1 : hg_fs_write_all(answers, line.data, line.len);
-    hg_buf_done(&line);
-    json_decref(o);
-    return rc;
-}
-
-/* libslurm ends the program where slurm.conf is broken: say so before it is over. */
-static struct hg_agent_call *current;
-
-static void last_words(void)
-{
-    struct hg_agent_call *call = current;
-
-    if (!call)
-        return;
-    current = NULL;
-    hg_agent_collect(&call->site);
-    if (call->submitting)
-        hg_err_set(&call->err, HG_E_AMBIGUOUS, "libslurm ended the program during a submission");
-    else
-        hg_err_set(&call->err, HG_E_ENV, "libslurm cannot work: %.300s", hg_buf_str(&call->site));
-    call->unfit = !call->submitting;
-    answer(call);
-}
-
-static int dispatch(struct hg_agent_call *call)
-{
-    const char *name = json_string_value(json_object_get(call->request->root, "op"));
-
-    if (!name)
-        return hg_err_set(&call->err, HG_E_BUG, "the request has no \"op\"");
-    for (size_t i = 0; i < N_OPS; i++)
-        if (strcmp(ops[i].name, name) == 0) {
-            if (ops[i].needs_slurm && need_slurm(call) < 0)
-                return -1;
-            return ops[i].run(call);
-        }
-    return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", name);
-}
-
-static bool is_quit(const struct hg_json_doc *doc)
-{
-    const char *name = json_string_value(json_object_get(doc->root, "op"));
-
-    return name && strcmp(name, "quit") == 0;
-}
-
-/* One line in, one line out. Returns true while there is more to do. */
-static bool serve(const char *line, size_t len)
-{
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_agent_call call = { .ok = json_object() };
-    bool more = true;
-
-    if (hg_json_parse("request", line, len, &doc, &call.err) < 0) {
-        call.err.code = HG_E_BUG;
-    } else if (!json_is_object(doc.root)) {
-        hg_err_set(&call.err, HG_E_BUG, "the request is no JSON object");
-    } else {
-        call.request = &doc;
-        current = &call;
-        dispatch(&call);
-        current = NULL;
-        more = !is_quit(&doc);
-    }
-    hg_agent_collect(&call.site);
-    if (answer(&call) < 0)
-        more = false;
-    json_decref(call.ok);
-    hg_buf_done(&call.site);
-    hg_json_doc_done(&doc);
-    return more;
-}
 
 static int usage(const char *word)
 {
@@ -681,9 +449,10 @@ static int usage(const char *word)
 
 int main(int argc, char **argv)
 {
-    char *line = NULL;
-    size_t cap = 0;
-    ssize_t len;
+    const struct hg_agent agent = {
+        .library = "libslurm", .ops = ops, .need_slurm = need_slurm, .collect = hg_agent_collect
+    };
+    int answers;
 
     if (argc > 1)
         return usage(argv[1]);
@@ -691,13 +460,6 @@ int main(int argc, char **argv)
         fputs(HG_AGENT_PROGRAM ": cannot redirect its output\n", stderr);
         return 4;
     }
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGINT, SIG_IGN);            /* Ctrl-C is for hpcgrid, which closes the pipe */
     setenv("SLURM_BITSTR_LEN", "0", 1); /* index sets are never cut short */
-    atexit(last_words);
-    while ((len = getline(&line, &cap, stdin)) > 0)
-        if (!serve(line, (size_t)len))
-            break;
-    free(line);
-    return 0;
+    return hg_agent_serve(&agent, answers);
 }

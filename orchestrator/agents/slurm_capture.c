@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "agents/agent.h"
+#include "agents/slurm.h"
 
 static int capture = -1;
 

@@ -2,7 +2,8 @@
 #ifndef HG_AGENTS_SLURM_JOBS_H
 #define HG_AGENTS_SLURM_JOBS_H
 
-#include "agents/agent.h"
+#include "agents/records.h"
+#include "agents/slurm.h"
 
 /* Fill call->ok with "jobs": this user's jobs that carry a key, one message to the controller. */
 int hg_agent_poll(struct hg_agent_call *call);

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "agents/agent.h"
+#include "agents/slurm.h"
+#include "base/vec.h"
 
 /* Generated from slurm_errno.h of the Slurm that is installed. */
 static const struct {
@@ -25,7 +26,7 @@ static void test_every_code_of_the_installed_slurm_has_a_class(void **state)
     assert_true(N_OF(installed) > 200);
     for (size_t i = 0; i < N_OF(installed); i++)
         if (installed[i].number > 0 && !hg_agent_knows(installed[i].number))
-            fail_msg("%s (%d) is not in slurm_codes.def", installed[i].name, installed[i].number);
+            fail_msg("%s (%d) is not in codes.def", installed[i].name, installed[i].number);
 }
 
 static void test_only_certain_answers_are_final(void **state)
@@ -71,7 +72,9 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_kee
                      struct hg_err *err)
 {
     static char buffer[512];
+    struct hg_agent_options options = { 0 };
     size_t n = 0;
+    int rc;
 
     snprintf(buffer, sizeof buffer, "%s", text);
     for (char *save = NULL, *w = strtok_r(buffer, " ", &save); w; w = strtok_r(NULL, " ", &save))
@@ -80,7 +83,11 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_kee
     slurm_init_job_desc_msg(desc);
     *keeper = (struct hg_agent_keeper){ 0 };
     *err = (struct hg_err)HG_ERR_INIT;
-    return hg_agent_extra(desc, copies, keeper, err);
+    rc = hg_agent_options_read(copies, &options, err);
+    if (rc == 0)
+        rc = hg_agent_extra(desc, &options, keeper, err);
+    HG_VEC_DONE(&options);
+    return rc;
 }
 
 static void drop(struct hg_agent_keeper *keeper)

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <slurm/slurm_errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "agents/agent.h"
 
+/* Slurm's names for them: codes.def. */
+enum { AUTHENTICATION = 1007, NO_CONTROLLER = 1800, POLICY = 2050, NO_ANSWER = 5004 };
+
 static const struct {
     int number;
     enum hg_err_code code;
 } table[] = {
 #define E(n, class, name) { n, HG_E_##class },
-#include "agents/slurm_codes.def"
+#include "agents/codes.def"
 #undef E
 };
 
@@ -57,14 +59,14 @@ static bool never_signed(const char *site)
 
 static bool is_authentication(int number)
 {
-    return number == SLURM_PROTOCOL_AUTHENTICATION_ERROR || (number >= 6000 && number < 6100);
+    return number == AUTHENTICATION || (number >= 6000 && number < 6100);
 }
 
 enum hg_err_code hg_agent_classify(int number, const char *site)
 {
     const enum hg_err_code *code = find(number);
 
-    if (number == SLURM_ERROR)
+    if (number == HG_AGENT_SLURM_ERROR)
         return HG_E_REFUSED;
     if (is_authentication(number) && never_signed(site))
         return HG_E_ENV;
@@ -81,53 +83,61 @@ static void add_hint(struct hg_err *err, int number)
         hg_err_hint(err,
                     "is munged running? (`munge -n | unmunge`; where slurm.conf has AuthInfo, with "
                     "--socket)");
-    else if (number == SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR || number == ECONNREFUSED)
+    else if (number == NO_CONTROLLER || number == ECONNREFUSED)
         hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
-    else if (number == ESLURM_ACCOUNTING_POLICY)
+    else if (number == POLICY)
         hg_err_hint(err,
                     "if no job of yours is in the queue, these will never be let in: `sacctmgr "
                     "show assoc` and `sacctmgr show qos` list the limits");
-    else if (number == SLURM_PROTOCOL_VERSION_ERROR)
+    else if (number == HG_AGENT_PROTOCOL_VERSION)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
 }
 
 /* What people call it, where Slurm's own text leaves them in the dark. */
-static const char *explain(int number)
+static const char *explain(int number, const char *text)
 {
-    if (number == SLURM_ERROR)
+    if (number == HG_AGENT_SLURM_ERROR)
         return "the site's submit plugin said no";
     if (number == EAGAIN)
         return "the job table is full (MaxJobCount)";
-    if (number == ESLURM_ACCOUNTING_POLICY)
+    if (number == POLICY)
         return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
-    if (number == SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT)
+    if (number == NO_ANSWER)
         return "slurmctld did not answer in time";
     if (is_authentication(number))
         return "authentication failed: munge cannot be used";
-    return slurm_strerror(number);
+    return text;
 }
 
-int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
+int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,
+                         ...)
 {
-    /* Up to 24.05 functions return -1 and set errno, later ones may return the number. */
-    int number = rc == SLURM_ERROR || rc == SLURM_SUCCESS ? errno : rc;
-    enum hg_err_code code;
+    enum hg_err_code code = hg_agent_classify(number, hg_buf_str(&call->site));
+    const char *why = explain(number, text);
     char what[256];
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
-    hg_agent_collect(&call->site);
-    code = hg_agent_classify(number, hg_buf_str(&call->site));
     if (code == HG_E_AMBIGUOUS && !call->submitting)
         code = HG_E_AGAIN;
     call->number = number;
-    call->unfit = number == SLURM_PROTOCOL_VERSION_ERROR;
-    if (number == SLURM_ERROR)
-        hg_err_set(&call->err, code, "%s: %s", what, explain(number));
+    call->unfit = number == HG_AGENT_PROTOCOL_VERSION;
+    if (number == HG_AGENT_SLURM_ERROR)
+        hg_err_set(&call->err, code, "%s: %s", what, why);
     else
-        hg_err_set(&call->err, code, "%s: %s (%d)", what, explain(number), number);
+        hg_err_set(&call->err, code, "%s: %s (%d)", what, why, number);
     add_hint(&call->err, number);
     return -1;
+}
+
+void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total)
+{
+    if (!unregistered)
+        return;
+    call->err = (struct hg_err)HG_ERR_INIT;
+    hg_err_set(&call->err, HG_E_AGAIN,
+               "nodes that have not registered since slurmctld started: %zu of %zu", unregistered,
+               total);
 }
