@@ -148,41 +148,73 @@ int hg_fs_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, struct hg_err *err)
+{
+    *part = (struct hg_fs_part){ .fd = -1, .path = strdup(path) };
+    part->tmp = hg_str_printf("%s.tmp.%ld", path, (long)getpid());
+    if (!part->path || !part->tmp) {
+        hg_fs_part_done(part);
+        return hg_err_oom(err);
+    }
+    unlink(part->tmp); /* a leftover of a killed process with our pid */
+    part->fd = open(part->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+    if (part->fd >= 0)
+        return 0;
+    hg_err_sys(err, "cannot write %s", path);
+    hg_fs_part_done(part);
+    return -1;
+}
+
+int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err)
+{
+    char *dir = hg_fs_dirname(part->path);
+    int fd = part->fd, rc = -1;
+
+    if (!dir) {
+        hg_err_oom(err);
+    } else if (fsync(fd) < 0) {
+        hg_err_sys(err, "cannot write %s", part->path);
+    } else {
+        part->fd = -1;
+        if (close(fd) < 0)
+            hg_err_sys(err, "cannot write %s", part->path);
+        else if (rename(part->tmp, part->path) < 0)
+            hg_err_sys(err, "cannot replace %s", part->path);
+        else
+            rc = hg_fs_sync_dir(dir, err);
+    }
+    if (rc == 0) {
+        free(part->tmp);
+        part->tmp = NULL;
+    }
+    hg_fs_part_done(part);
+    free(dir);
+    return rc;
+}
+
+void hg_fs_part_done(struct hg_fs_part *part)
+{
+    if (part->fd >= 0)
+        close(part->fd);
+    if (part->tmp)
+        unlink(part->tmp);
+    free(part->tmp);
+    free(part->path);
+    *part = (struct hg_fs_part)HG_FS_PART_INIT;
+}
+
 int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err)
 {
-    char *tmp = hg_str_printf("%s.tmp.%ld", path, (long)getpid());
-    char *dir = hg_fs_dirname(path);
+    struct hg_fs_part part;
     int rc = -1;
-    int fd = -1;
 
-    if (!tmp || !dir) {
-        hg_err_oom(err);
-        goto out;
-    }
-    unlink(tmp); /* a leftover of a killed process with our pid */
-    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
-    if (fd < 0 || hg_fs_write_all(fd, data, len) < 0 || fsync(fd) < 0) {
+    if (hg_fs_part_begin(path, mode, &part, err) < 0)
+        return -1;
+    if (hg_fs_write_all(part.fd, data, len) < 0)
         hg_err_sys(err, "cannot write %s", path);
-        goto out;
-    }
-    if (close(fd) < 0) {
-        fd = -1;
-        hg_err_sys(err, "cannot write %s", path);
-        goto out;
-    }
-    fd = -1;
-    if (rename(tmp, path) < 0) {
-        hg_err_sys(err, "cannot replace %s", path);
-        goto out;
-    }
-    rc = hg_fs_sync_dir(dir, err);
-out:
-    if (fd >= 0)
-        close(fd);
-    if (rc < 0 && tmp)
-        unlink(tmp);
-    free(tmp);
-    free(dir);
+    else
+        rc = hg_fs_part_end(&part, err);
+    hg_fs_part_done(&part);
     return rc;
 }
 

@@ -28,6 +28,20 @@ int hg_fs_check_file(const char *path, struct hg_err *err);
  * for files that colleagues may read. */
 int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err);
 
+/* The same for what comes bit by bit: begin, write to fd, end. Done drops what was not ended; it takes one that
+ * was, or was never begun. */
+struct hg_fs_part {
+    int fd;
+    char *path, *tmp;
+};
+#define HG_FS_PART_INIT \
+    {                   \
+        .fd = -1        \
+    }
+int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, struct hg_err *err);
+int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err);
+void hg_fs_part_done(struct hg_fs_part *part);
+
 /* First thing in a main: where standard input, output or error are closed, put something in their
  * place that can be neither read nor written. Else the next file that is opened, a journal or a
  * checkpoint, would get what is meant for them. */

@@ -566,6 +566,13 @@ void hg_json_dump(const json_t *value, unsigned flags, struct hg_buf *out)
     dump_value(&d, value, 0);
 }
 
+void hg_json_dump_piece(const json_t *value, int depth, struct hg_buf *out)
+{
+    struct dump d = { .out = out, .flags = HG_JSON_INDENT };
+
+    dump_value(&d, value, depth);
+}
+
 int hg_json_save(const char *path, const json_t *value, struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;

@@ -66,6 +66,9 @@ enum {
  * A value that is NULL, because memory was gone when it was made, marks out failed. */
 void hg_json_dump(const json_t *value, unsigned flags, struct hg_buf *out);
 
+/* The same with INDENT of a value that stands depth levels deep in a document of which this is a piece. */
+void hg_json_dump_piece(const json_t *value, int depth, struct hg_buf *out);
+
 /* Order of two member names in the canonical form: below, at or above 0. */
 int hg_json_compare_keys(const char *a, const char *b);
 

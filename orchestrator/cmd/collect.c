@@ -11,6 +11,8 @@
 #include "cmd/session.h"
 #include "run/collect.h"
 
+#define PIECE 65536 /* bytes that are written, or copied, at a time */
+
 static bool as_json;
 static const char *reports;
 
@@ -20,48 +22,113 @@ static const struct hg_opt opts[] = {
     { 0 },
 };
 
+/* The document on its way to its file. */
+struct saving {
+    struct hg_fs_part part;
+    struct hg_buf text; /* what has not been written yet */
+    size_t n;           /* entries so far */
+};
+
+static int write_text(struct saving *s, struct hg_err *err)
+{
+    if (s->text.failed)
+        return hg_err_oom(err);
+    if (hg_fs_write_all(s->part.fd, s->text.data, s->text.len) < 0)
+        return hg_err_sys(err, "cannot write %s", s->part.path);
+    hg_buf_clear(&s->text);
+    return 0;
+}
+
+/* A file that does not count is told with its reason. */
+static void tell_invalid(const json_t *entry)
+{
+    const json_t *error = json_object_get(entry, "error");
+
+    if (strcmp(json_string_value(json_object_get(entry, "status")), "invalid") == 0)
+        fprintf(stderr, "hpcgrid: warning: %s\n",
+                json_string_value(json_object_get(error, "message")));
+}
+
+static int save_entry(void *context, json_t *entry, const char *text, char *loss_file,
+                      struct hg_err *err)
+{
+    struct saving *s = context;
+
+    (void)text; /* both are NULL: entries are whole */
+    (void)loss_file;
+    tell_invalid(entry);
+    hg_buf_puts(&s->text, s->n++ ? ",\n    " : "\n    ");
+    hg_json_dump_piece(entry, 2, &s->text);
+    json_decref(entry);
+    return s->text.len < PIECE ? 0 : write_text(s, err);
+}
+
+/* All but the end, which is a member more than the head has. */
+static int save_head(const struct hg_rundir *rd, struct saving *s, struct hg_err *err)
+{
+    json_t *head = hg_collect_head(rd, err);
+
+    if (!head)
+        return -1;
+    hg_json_dump(head, HG_JSON_INDENT, &s->text);
+    json_decref(head);
+    if (s->text.failed)
+        return hg_err_oom(err);
+    s->text.len -= strlen("\n}");
+    hg_buf_puts(&s->text, ",\n  \"results\": [");
+    return 0;
+}
+
 /* Without its journal (a plan that was submitted by hand) a run still has its results. */
-static json_t *collect(const struct hg_rundir *rd, struct hg_collect_count *count,
-                       struct hg_err *err)
+static int save_entries(const struct hg_rundir *rd, struct saving *s,
+                        struct hg_collect_count *count, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
     struct hg_run_state *state = hg_run_state_load(rd->path, &why);
-    json_t *doc;
+    int rc;
 
     if (!state && why.code != HG_E_NOTFOUND)
         hg_warn("%s: %s", rd->path, why.text);
-    doc = hg_collect_run(rd, state ? hg_drive_verdict : NULL, state, count, err);
+    rc = hg_collect_each_whole(rd, state ? hg_drive_verdict : NULL, state, save_entry, s, count,
+                               err);
     hg_run_state_free(state);
-    return doc;
-}
-
-static int save(const struct hg_rundir *rd, const json_t *doc, struct hg_err *err)
-{
-    char *tables = hg_rundir_path(rd, "tables");
-    char *path = hg_rundir_path(rd, "tables/results.json");
-    int rc = !tables || !path ? hg_err_oom(err) : hg_fs_mkdirs(tables, 0700, err);
-
-    if (rc == 0)
-        rc = hg_json_save(path, doc, err);
-    free(tables);
-    free(path);
     return rc;
 }
 
-/* Files that do not count, with the reason, on stderr. */
-static void print_invalid(const json_t *doc)
+static int save(const struct hg_rundir *rd, const char *path, struct hg_collect_count *count,
+                struct hg_err *err)
 {
-    size_t i;
-    json_t *entry;
+    struct saving s = { .part = HG_FS_PART_INIT, .text = HG_BUF_INIT };
+    char *tables = hg_rundir_path(rd, "tables");
+    int rc = tables ? hg_fs_mkdirs(tables, 0700, err) : hg_err_oom(err);
 
-    json_array_foreach(json_object_get(doc, "results"), i, entry) {
-        const char *status = json_string_value(json_object_get(entry, "status"));
-        const json_t *error = json_object_get(entry, "error");
+    if (rc == 0)
+        rc = hg_fs_part_begin(path, 0644, &s.part, err);
+    if (rc == 0 && (save_head(rd, &s, err) < 0 || save_entries(rd, &s, count, err) < 0))
+        rc = -1;
+    hg_buf_puts(&s.text, s.n ? "\n  ]\n}\n" : "]\n}\n");
+    if (rc == 0 && (write_text(&s, err) < 0 || hg_fs_part_end(&s.part, err) < 0))
+        rc = -1;
+    hg_fs_part_done(&s.part);
+    hg_buf_done(&s.text);
+    free(tables);
+    return rc;
+}
 
-        if (strcmp(status, "invalid") == 0)
-            fprintf(stderr, "hpcgrid: warning: %s\n",
-                    json_string_value(json_object_get(error, "message")));
-    }
+static int print_file(const char *path, struct hg_err *err)
+{
+    static char piece[PIECE];
+    FILE *f = fopen(path, "re");
+    size_t n;
+
+    if (!f)
+        return hg_err_sys(err, "cannot read %s", path);
+    while ((n = fread(piece, 1, sizeof piece, f)) > 0 && fwrite(piece, 1, n, stdout) == n)
+        ;
+    if (ferror(f))
+        hg_err_sys(err, "cannot read %s", path);
+    fclose(f);
+    return err->code ? -1 : 0;
 }
 
 static void print_counts(const struct hg_rundir *rd, const struct hg_collect_count *n)
@@ -82,38 +149,28 @@ static void print_counts(const struct hg_rundir *rd, const struct hg_collect_cou
     printf("saved in %s/tables/results.json\n", rd->path);
 }
 
-static void print_json(const json_t *doc)
-{
-    struct hg_buf out = HG_BUF_INIT;
-
-    hg_json_dump(doc, HG_JSON_INDENT, &out);
-    puts(hg_buf_str(&out));
-    hg_buf_done(&out);
-}
-
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
     struct hg_collect_count count;
     struct hg_rundir rd = { 0 };
-    json_t *doc = NULL;
+    char *path = NULL;
     int rc = -1;
 
     (void)argc;
     if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
         goto out;
-    doc = collect(&rd, &count, &err);
-    if (!doc || save(&rd, doc, &err) < 0)
+    path = hg_rundir_path(&rd, "tables/results.json");
+    if (!path)
+        hg_err_oom(&err);
+    if (!path || save(&rd, path, &count, &err) < 0 || (as_json && print_file(path, &err) < 0))
         goto out;
-    print_invalid(doc);
-    if (as_json)
-        print_json(doc);
-    else
+    if (!as_json)
         print_counts(&rd, &count);
     rc = count.ok == count.cells ? 0 : 1;
 out:
     hg_errs_add(errs, &err);
-    json_decref(doc);
+    free(path);
     hg_rundir_done(&rd);
     return rc;
 }

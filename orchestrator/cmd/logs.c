@@ -256,66 +256,102 @@ out:
     return rc < 0 ? hg_err_oom(err) : rc;
 }
 
-/* The last entry of a cell is its newest. */
-static bool is_last(const json_t *list, size_t i)
-{
-    const json_t *next = json_array_get(list, i + 1);
+/* The results of a run on their way past us. */
+struct walk {
+    const struct hg_rundir *rd;
+    const struct asked *asked;
+    json_t *newest; /* the last entry so far of the cell we are at */
+    json_t *
+        followed; /* the one cell that --follow may take, shown when it is known to be the only one */
+    size_t picked, begun;
+};
 
-    return !next || strcmp(json_string_value(json_object_get(next, "id")),
-                           json_string_value(json_object_get(json_array_get(list, i), "id"))) != 0;
+static int show(struct walk *w, const json_t *entry, struct hg_err *err)
+{
+    int is = print_cell(w->rd, entry, err);
+
+    w->begun += is > 0;
+    return is < 0 ? -1 : 0;
 }
 
-static int print_all(const struct hg_rundir *rd, const json_t *list, const struct asked *a,
-                     struct hg_err *err)
+/* No other entry of this cell comes. */
+static int end_cell(struct walk *w, struct hg_err *err)
 {
-    size_t picked = 0, begun = 0, i;
-    json_t *entry;
+    json_t *entry = w->newest;
+    int is = entry && !hg_cmd_stop ? is_asked(w->asked, entry, err) : 0;
 
-    json_array_foreach((json_t *)list, i, entry) {
-        int is = is_last(list, i) ? is_asked(a, entry, err) : 0;
-
-        if (is < 0)
-            return -1;
-        if (is && ++picked > 1 && follow)
-            return hg_err_set(err, HG_E_USAGE, "--follow takes one cell, and more fit");
-        is = is ? print_cell(rd, entry, err) : 0;
-        if (is < 0)
-            return -1;
-        begun += (size_t)is;
-        if (hg_cmd_stop)
-            break;
+    w->newest = NULL;
+    if (is > 0 && ++w->picked > 1 && follow) {
+        is = hg_err_set(err, HG_E_USAGE, "--follow takes one cell, and more fit");
+    } else if (is > 0 && follow) {
+        w->followed = entry;
+        return 0;
+    } else if (is > 0) {
+        is = show(w, entry, err);
     }
-    if (!a->id && !a->select && !picked)
+    json_decref(entry);
+    return is < 0 ? -1 : 0;
+}
+
+static int take_entry(void *context, json_t *entry, const char *text, char *loss_file,
+                      struct hg_err *err)
+{
+    struct walk *w = context;
+    int rc = 0;
+
+    (void)text; /* status and error stand in the entry */
+    free(loss_file);
+    if (w->newest && strcmp(json_string_value(json_object_get(w->newest, "id")),
+                            json_string_value(json_object_get(entry, "id"))) != 0)
+        rc = end_cell(w, err);
+    json_decref(w->newest);
+    w->newest = entry;
+    return rc;
+}
+
+static int tell_nothing(const struct walk *w, struct hg_err *err)
+{
+    const struct asked *a = w->asked;
+
+    if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
-    else if (!picked)
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", rd->path);
-    else if (!begun)
+    else if (!w->picked)
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", w->rd->path);
+    else if (!w->begun)
         hg_info("%s", wanted ? "there is no such attempt" : "nothing has begun yet");
     return 0;
 }
 
+static int print_all(const struct hg_rundir *rd, const struct asked *asked, struct hg_err *err)
+{
+    struct hg_run_state *state =
+        hg_run_state_load(rd->path, NULL); /* a plan that was submitted by hand has none */
+    struct walk w = { .rd = rd, .asked = asked };
+    int rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, take_entry, &w, NULL, err);
+
+    if (rc == 0)
+        rc = end_cell(&w, err);
+    if (rc == 0 && w.followed)
+        rc = show(&w, w.followed, err);
+    if (rc == 0)
+        rc = tell_nothing(&w, err);
+    json_decref(w.newest);
+    json_decref(w.followed);
+    hg_run_state_free(state);
+    return rc;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_run_state *state = NULL;
     struct hg_err err = HG_ERR_INIT;
-    struct hg_collect_count count;
     struct hg_rundir rd = { 0 };
     struct asked asked = { 0 };
-    json_t *doc = NULL;
     int rc = -1;
 
     hg_cmd_catch_signals();
-    if (read_asked(argc > 1 ? argv[1] : NULL, &asked, &err) < 0 ||
-        hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
-        goto out;
-    state = hg_run_state_load(rd.path, &err); /* a plan that was submitted by hand has none */
-    err = (struct hg_err)HG_ERR_INIT;
-    doc = hg_collect_run(&rd, state ? hg_drive_verdict : NULL, state, &count, &err);
-    if (doc && print_all(&rd, json_object_get(doc, "results"), &asked, &err) == 0)
-        rc = 0;
-out:
-    json_decref(doc);
-    hg_run_state_free(state);
+    if (read_asked(argc > 1 ? argv[1] : NULL, &asked, &err) == 0 &&
+        hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) == 0)
+        rc = print_all(&rd, &asked, &err);
     hg_rundir_done(&rd);
     hg_selector_free(asked.select);
     return rc < 0 ? hg_errs_add(errs, &err) : 0;

@@ -597,16 +597,20 @@ json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err)
 }
 
 /* c: filled but for the count. */
-static int collect(struct collect *c, const json_t *plan, struct hg_collect_count *count)
+static int collect(struct collect *c, struct hg_collect_count *count)
 {
+    json_t *plan = hg_plan_read(c->rd->path, c->err);
     struct hg_collect_count unused;
     int rc;
 
+    if (!plan)
+        return -1;
     c->count = count ? count : &unused;
     *c->count = (struct hg_collect_count){ 0 };
     c->run_key = json_string_value(json_object_get(plan, "run_key"));
     rc = collect_all(c, plan);
     room_done(&c->room);
+    json_decref(plan);
     return rc;
 }
 
@@ -620,41 +624,21 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
                          .take = take,
                          .take_context = context,
                          .err = err };
-    json_t *plan = hg_plan_read(rd->path, err);
-    int rc = plan ? collect(&c, plan, count) : -1;
 
-    json_decref(plan);
-    return rc;
+    return collect(&c, count);
 }
 
-static int append_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                        struct hg_err *err)
+int hg_collect_each_whole(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
+                          hg_collect_fn take, void *context, struct hg_collect_count *count,
+                          struct hg_err *err)
 {
-    (void)text; /* both are NULL: the entries are whole */
-    free(loss_file);
-    return json_array_append_new(context, entry) == 0 ? 0 : hg_err_oom(err);
-}
-
-json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *context,
-                       struct hg_collect_count *count, struct hg_err *err)
-{
-    json_t *plan = hg_plan_read(rd->path, err), *results = json_array();
-    json_t *doc = plan ? make_head(rd, plan, err) : NULL;
     struct collect c = { .rd = rd,
                          .verdict = verdict,
-                         .context = context,
-                         .take = append_entry,
-                         .take_context = results,
+                         .context = verdict_context,
+                         .take = take,
+                         .take_context = context,
                          .whole = true,
                          .err = err };
 
-    if (doc && collect(&c, plan, count) < 0) {
-        json_decref(doc);
-        doc = NULL;
-    }
-    if (doc)
-        json_object_set(doc, "results", results);
-    json_decref(results);
-    json_decref(plan);
-    return doc;
+    return collect(&c, count);
 }

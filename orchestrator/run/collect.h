@@ -56,15 +56,7 @@ struct hg_collect_count {
 typedef int (*hg_collect_fn)(void *context, json_t *entry, const char *text, char *loss_file,
                              struct hg_err *err);
 
-/* The document below without its results; NULL with err set. A new reference. */
-json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);
-
-/* Its results one by one, without their loss curves: of a hundred thousand that would be all the memory. Returns 0 or -1. */
-int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
-                    hg_collect_fn take, void *context, struct hg_collect_count *count,
-                    struct hg_err *err);
-
-/* All results of a run as one document, the form that `hpcgrid report` reads:
+/* All results of a run are one document, the form that `hpcgrid report` reads. It may be larger than the memory, so it comes in pieces:
  *
  *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",
  *     "baseline": {...}, "report": {...},              as in the matrix; absent if absent there
@@ -74,9 +66,20 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
  * Every planned cell stands there at least once, in the plan's order; one entry for each attempt
  * with a result file, oldest first, and one for a cell without: its status is the verdict's word
  * ("pending" where verdict is NULL). A file that does not count is an entry with status "invalid"
- * and error {"message"}. NULL with err set when the run's own files cannot be read. A new
- * reference. */
-json_t *hg_collect_run(const struct hg_rundir *rd, hg_verdict_fn verdict, void *context,
-                       struct hg_collect_count *count, struct hg_err *err);
+ * and error {"message"}. */
+
+/* The document without its results; NULL with err set. A new reference. */
+json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);
+
+/* Its results one by one, without their loss curves: of a hundred thousand that would be all the memory. Returns 0 or -1: the run's own
+ * files cannot be read, or take said so. */
+int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
+                    hg_collect_fn take, void *context, struct hg_collect_count *count,
+                    struct hg_err *err);
+
+/* The same with whole entries: text and loss_file are NULL. */
+int hg_collect_each_whole(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
+                          hg_collect_fn take, void *context, struct hg_collect_count *count,
+                          struct hg_err *err);
 
 #endif

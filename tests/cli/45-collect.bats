@@ -219,3 +219,29 @@ twice() { sed -i 's/"train_s": 2,/"train_s": 2, "train_s": 3,/' "$1"; }
     run -0 "$hpcgrid" report "$run_dir/tables/results.json"
     [[ "$output" == *speedup* ]]
 }
+
+# Read whole, these eight would take more than 100 MiB as values.
+@test "results larger than the memory are collected and their logs shown, one at a time" {
+    if ldd "$hpcgrid" | grep -q 'lib[at]san'; then skip "sanitizers want all addresses"; fi
+    cat >large.json <<'END'
+{"hpcgrid": 1, "name": "large",
+ "site": {"name": "here", "launcher": "", "default": "cpu", "hardware": {"cpu": {"gpus_per_node": 0}}},
+ "workload": {"command": ["sh", "-c", "{ printf '{\"train_s\": 1, \"loss\": {\"loss\": ['; seq -s, 300000; echo ']}}'; } >$HPCGRID_RESULT; echo failed as cell {{n}}; exit 1"], "launch": []},
+ "axes": {"n": [1, 2, 3, 4, 5, 6, 7, 8]}}
+END
+    run_dir=$HPCGRID_REPORTS/large/001
+    "$hpcgrid" plan large.json --out "$run_dir" >/dev/null
+    chmod 700 "$run_dir"
+    for line in 0 1 2 3 4 5 6 7; do one $line || true; done
+    (
+        ulimit -v 80000
+        "$hpcgrid" collect large >counts || [ $? -eq 1 ]
+        "$hpcgrid" collect large --json >printed.json || [ $? -eq 1 ]
+        "$hpcgrid" logs large >logs
+    )
+    grep -q '^large/001: 0 of 8 cells have a good result, 8 failed$' counts
+    [ "$(cat logs)" = "$(for n in 1 2 3 4 5 6 7 8; do echo "failed as cell $n"; done)" ]
+    cmp printed.json "$run_dir/tables/results.json"
+    [ "$(jq -c '[.results[] | [.cell.n, (.loss.loss | length), .loss.loss[-1]]] | unique_by(.[1:]) | map(.[1:])' printed.json)" = '[[300000,300000]]' ]
+    [ "$(jq '.results | length' printed.json)" = 8 ]
+}
