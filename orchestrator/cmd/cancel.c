@@ -100,7 +100,7 @@ static bool is_settled(const struct hg_run_state *state)
 static void settle(const char *run)
 {
     struct hg_session_back back = {
-        .reports = reports, .run = run, .command = "cancel", .hold = true
+        .reports = reports, .run = run, .command = "cancel", .send_nothing = true
     };
     double end = hg_clock_mono_s() + SETTLE_S;
     struct hg_errs errs = HG_ERRS_INIT;
@@ -127,7 +127,8 @@ static int cancel(struct hg_session *s, const struct hg_run_state *state,
         hg_info("nothing to cancel");
         return 0;
     }
-    if (hg_drive_request_cancel(&s->rd, state, hg_picks_fits, (void *)(uintptr_t)picks, err) < 0)
+    if (hg_drive_request(&s->rd, HG_REQUEST_CANCEL, state, hg_picks_fits, (void *)(uintptr_t)picks,
+                         err) < 0)
         return -1;
     if (live && cancel_jobs(s, state, picks, err) < 0)
         return hg_err_hint(err, "the request is noted in the run; the next `hpcgrid resume` or the "

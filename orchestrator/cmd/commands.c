@@ -13,9 +13,11 @@ extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
 extern const struct hg_cmd hg_cmd_history;
+extern const struct hg_cmd hg_cmd_hold;
 extern const struct hg_cmd hg_cmd_init;
 extern const struct hg_cmd hg_cmd_logs;
 extern const struct hg_cmd hg_cmd_plan;
+extern const struct hg_cmd hg_cmd_release;
 extern const struct hg_cmd hg_cmd_report;
 extern const struct hg_cmd hg_cmd_resume;
 extern const struct hg_cmd hg_cmd_retry;
@@ -37,6 +39,8 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_status,
     &hg_cmd_watch,
     &hg_cmd_logs,
+    &hg_cmd_hold,
+    &hg_cmd_release,
     &hg_cmd_cancel,
     &hg_cmd_resume,
     &hg_cmd_retry,

@@ -24,6 +24,7 @@ struct progress {
     double started_s, said_s;
     char last[256];
     size_t failures;
+    bool held; /* it was said that cells are */
 };
 
 void hg_cmd_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
@@ -42,6 +43,15 @@ void hg_cmd_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
                       counts[order[i]]);
         first = false;
     }
+}
+
+void hg_cmd_state(const struct hg_run_state *state, struct hg_buf *out)
+{
+    size_t held = hg_run_count_held(state);
+
+    hg_cmd_counts(state->counts, out);
+    if (held)
+        hg_buf_printf(out, " (%zu held)", held);
 }
 
 static void clear_line(const struct progress *p)
@@ -91,6 +101,19 @@ static void tell_failures(struct hg_session *s, struct progress *p)
         }
 }
 
+/* Nothing goes on before a person says so. */
+static void tell_held(const struct hg_session *s, struct progress *p)
+{
+    size_t held = hg_run_count_held(hg_drive_state(s->drive));
+
+    if (held && !p->held) {
+        clear_line(p);
+        hg_info("%zu cell%s held; `hpcgrid release %s` lets %s start", held,
+                held == 1 ? " is" : "s are", s->rd.path, held == 1 ? "it" : "them");
+    }
+    p->held = held > 0;
+}
+
 static void tell_progress(struct hg_session *s, struct progress *p,
                           const struct hg_drive_pass *pass, bool now)
 {
@@ -98,7 +121,7 @@ static void tell_progress(struct hg_session *s, struct progress *p,
     struct hg_buf line = HG_BUF_INIT;
     char elapsed[32];
 
-    hg_cmd_counts(hg_drive_state(s->drive)->counts, &line);
+    hg_cmd_state(hg_drive_state(s->drive), &line);
     if (pass->away_s > 5)
         hg_buf_printf(&line, " · no answer from Slurm for %.0f s", pass->away_s);
     hg_text_duration_format(mono - p->started_s, elapsed);
@@ -145,6 +168,7 @@ int hg_session_drive(struct hg_session *s, struct hg_errs *errs)
             break;
         rc = 1;
         tell_failures(s, &p);
+        tell_held(s, &p);
         tell_progress(s, &p, &pass, false);
         if (!hg_cmd_stop)
             hg_clock_sleep_s(pass.wait_s > 0.02 ? pass.wait_s : 0.02);

@@ -135,7 +135,7 @@ static int open_drive(struct hg_session *s, bool steal, struct hg_err *err)
         .max_queued = s->max_queued,
         .visible_s = -1,
         .near = is_near(s),
-        .hold = s->hold,
+        .send_nothing = s->send_nothing,
         .steal = steal,
         .command = s->command,
         .lock = s->lock,
@@ -361,7 +361,7 @@ int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
 {
     struct hg_err err = HG_ERR_INIT;
 
-    *s = (struct hg_session){ .hold = back->hold,
+    *s = (struct hg_session){ .send_nothing = back->send_nothing,
                               .command =
                                   hg_str_printf("hpcgrid %s %.120s", back->command, back->run) };
     if (hg_rundir_find(hg_cmd_reports(back->reports), back->run, &s->rd, &err) < 0)

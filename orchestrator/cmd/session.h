@@ -18,7 +18,7 @@ struct hg_session {
     bool box_is_over;     /* its run is over: it may go */
     long long running, max_queued;
     struct hg_retry retry;
-    bool hold;  /* submit nothing */
+    bool send_nothing;
     bool *told; /* failed cells that were spoken of, by position in the plan */
     size_t told_n;
     char *command; /* as typed, for whoever finds the run locked */
@@ -41,11 +41,11 @@ struct hg_session_wish {
 int hg_session_begin(struct hg_session *s, const struct hg_session_wish *wish, int argc,
                      char **argv, struct hg_errs *errs);
 
-/* From a run's folder (or its name, or its matrix's file). hold: submit nothing. */
+/* From a run's folder (or its name, or its matrix's file). */
 struct hg_session_back {
     const char *reports, *run;
     const char *command; /* "resume" */
-    bool steal, hold;
+    bool steal, send_nothing;
 };
 int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
                       struct hg_errs *errs);
@@ -85,5 +85,7 @@ void hg_cmd_catch_signals(void);
 
 /* "ok 12 · running 3 · waiting 9" */
 void hg_cmd_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out);
+/* The same of a run, with " (9 held)" behind it. */
+void hg_cmd_state(const struct hg_run_state *state, struct hg_buf *out);
 
 #endif

@@ -38,8 +38,8 @@ struct view {
     struct hg_picks picks;
     struct hg_lock_owner owner;
     bool held, polled;
-    char unreachable[256]; /* why Slurm was not asked; "" */
-    size_t counts[HG_CELL_STATES], cells;
+    char unreachable[256];                      /* why Slurm was not asked; "" */
+    size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
     struct why why[REASONS_MAX];
     size_t n_why;
 };
@@ -133,6 +133,7 @@ static void count_cells(struct view *v)
                 continue;
             v->cells++;
             v->counts[cell->state]++;
+            v->kept += hg_cell_is_held(cell);
             if ((cell->state == HG_CELL_PENDING || cell->state == HG_CELL_REFUSED) && cell->text)
                 count_why(v, hg_run_text(v->state, cell));
         }
@@ -170,6 +171,16 @@ static void print_why(const struct view *v)
     }
 }
 
+/* What a person has to say before it starts. */
+static void print_held(const struct view *v)
+{
+    if (v->kept)
+        printf("  %zu held: hpcgrid release %s lets %s start\n", v->kept, v->rd.path,
+               v->kept == 1 ? "it" : "them");
+    else if (v->state->held)
+        printf("  held: what is added starts after hpcgrid release %s\n", v->rd.path);
+}
+
 static void print_doubts(const struct view *v)
 {
     for (size_t i = 0; i < v->state->submissions.n; i++) {
@@ -189,8 +200,9 @@ static void print_cells(const struct view *v)
             const char *text = hg_run_text(v->state, cell);
 
             if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
-                printf("%-48s %-9s%s%s\n", hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
-                       hg_cell_state_names[cell->state], *text ? " " : "", text);
+                printf("%-48s %-9s%s%s%s\n", hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
+                       hg_cell_state_names[cell->state], hg_cell_is_held(cell) ? " held" : "",
+                       *text ? " " : "", text);
         }
 }
 
@@ -204,6 +216,7 @@ static void print_text(const struct view *v)
     hg_buf_done(&counts);
     print_batches(v);
     print_why(v);
+    print_held(v);
     print_doubts(v);
     if (v->held)
         printf("  driven by process %ld on %s (%s)\n", v->owner.pid, v->owner.host,
@@ -240,13 +253,13 @@ static json_t *cells_json(const struct view *v)
             const struct hg_run_cell *cell = &v->state->batches.items[b].cells[i];
 
             if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
-                json_array_append_new(list,
-                                      json_pack("{s:s,s:i,s:I,s:s,s:I,s:s}", "id",
-                                                hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
-                                                "batch", (int)b + 1, "line", (json_int_t)i, "state",
-                                                hg_cell_state_names[cell->state], "restarts",
-                                                (json_int_t)cell->restarts, "text",
-                                                hg_run_text(v->state, cell)));
+                json_array_append_new(
+                    list,
+                    json_pack("{s:s,s:i,s:I,s:s,s:b,s:I,s:s}", "id",
+                              hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i), "batch", (int)b + 1,
+                              "line", (json_int_t)i, "state", hg_cell_state_names[cell->state],
+                              "held", hg_cell_is_held(cell), "restarts", (json_int_t)cell->restarts,
+                              "text", hg_run_text(v->state, cell)));
         }
     return list;
 }
@@ -262,11 +275,12 @@ static json_t *reasons_json(const struct view *v)
 
 static void print_json(const struct view *v)
 {
-    json_t *answer = json_pack(
-        "{s:o,s:I,s:o,s:o,s:b,s:{s:I,s:I,s:I}}", "run", hg_json_text(v->rd.path), "cells",
-        (json_int_t)v->cells, "counts", counts_json(v->counts), "reasons", reasons_json(v),
-        "polled", v->polled, "receipt", "submit", (json_int_t)v->state->submits, "poll",
-        (json_int_t)v->state->polls, "cancel", (json_int_t)v->state->cancels);
+    json_t *answer =
+        json_pack("{s:o,s:I,s:o,s:I,s:o,s:b,s:{s:I,s:I,s:I}}", "run", hg_json_text(v->rd.path),
+                  "cells", (json_int_t)v->cells, "counts", counts_json(v->counts), "held",
+                  (json_int_t)v->kept, "reasons", reasons_json(v), "polled", v->polled, "receipt",
+                  "submit", (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
+                  "cancel", (json_int_t)v->state->cancels);
     struct hg_buf text = HG_BUF_INIT;
 
     if (*v->state->transport)

@@ -43,6 +43,18 @@ static int send_all(struct hg_session *s, struct hg_errs *errs)
     return 0;
 }
 
+/* Of those that wait. */
+static size_t count_held(const struct hg_run_state *state)
+{
+    size_t n = 0;
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++)
+            n += state->batches.items[b].cells[i].state == HG_CELL_WAITING &&
+                 state->batches.items[b].cells[i].held;
+    return n;
+}
+
 static void print_json(const struct hg_session *s, size_t from)
 {
     const struct hg_run_state *state = hg_drive_state(s->drive);
@@ -58,9 +70,10 @@ static void print_json(const struct hg_session *s, size_t from)
                                               (json_int_t)sub->n_tasks, "certain",
                                               sub->state == HG_SUB_SUBMITTED));
     }
-    answer = json_pack("{s:o,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
-                       (json_int_t)state->cells, "waiting",
-                       (json_int_t)state->counts[HG_CELL_WAITING], "submissions", list);
+    answer =
+        json_pack("{s:o,s:I,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
+                  (json_int_t)state->cells, "waiting", (json_int_t)state->counts[HG_CELL_WAITING],
+                  "held", (json_int_t)count_held(state), "submissions", list);
     hg_json_dump(answer, HG_JSON_INDENT, &text);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);
@@ -70,14 +83,17 @@ static void print_json(const struct hg_session *s, size_t from)
 static void print_text(const struct hg_session *s)
 {
     const struct hg_run_state *state = hg_drive_state(s->drive);
+    size_t waiting = state->counts[HG_CELL_WAITING], held = count_held(state);
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_cmd_counts(state->counts, &counts);
+    hg_cmd_state(state, &counts);
     hg_info("%s", hg_buf_str(&counts));
     hg_buf_done(&counts);
-    if (state->counts[HG_CELL_WAITING])
+    if (waiting > held)
         hg_info("waiting for room: %zu; `hpcgrid resume`, `run` or `watch` sends them",
-                state->counts[HG_CELL_WAITING]);
+                waiting - held);
+    if (held)
+        hg_info("held, not submitted: %zu; `hpcgrid release %s` lets them go", held, s->rd.path);
     if (state->counts[HG_CELL_AMBIGUOUS])
         hg_info("no certain answer: %zu; `hpcgrid resume` looks them up",
                 state->counts[HG_CELL_AMBIGUOUS]);

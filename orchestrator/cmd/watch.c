@@ -39,7 +39,7 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
             rc = -1;
             break;
         }
-        hg_cmd_counts(state->counts, &line);
+        hg_cmd_state(state, &line);
         if (strcmp(hg_buf_str(&line), hg_buf_str(&last)) != 0)
             hg_info("%s", hg_buf_str(&line));
         hg_buf_done(&last);

@@ -621,7 +621,8 @@ static int fake_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool
         return 0;
     if (!why.code)
         hg_err_set(&why, HG_E_REFUSED, "Access/permission denied");
-    *err = why;
+    if (err)
+        *err = why;
     return -1;
 }
 

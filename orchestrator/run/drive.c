@@ -343,7 +343,7 @@ void hg_drive_close(struct hg_drive *d)
     free(d->shown);
     drop_news(d);
     HG_VEC_DONE(&d->news);
-    HG_VEC_DONE(&d->stops);
+    HG_VEC_DONE(&d->orders);
     hg_journal_close(d->journal);
     hg_lock_release(d->lock);
     free(d);
@@ -584,11 +584,15 @@ static void plan_next(struct hg_drive *d, struct hg_drive_pass *pass)
 {
     const struct hg_run_state *state = hg_drive_state(d);
     double mono = hg_drive_mono(d), due = INFINITY;
-    size_t waiting = 0;
+    size_t waiting = 0, held = 0;
 
     for (size_t b = 0; b < state->batches.n && !waiting; b++)
-        for (size_t i = 0; i < state->batches.items[b].n && !d->refusals[b]; i++)
-            waiting += state->batches.items[b].cells[i].state == HG_CELL_WAITING;
+        for (size_t i = 0; i < state->batches.items[b].n && !d->refusals[b]; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            waiting += cell->state == HG_CELL_WAITING && !cell->held;
+            held += cell->state == HG_CELL_WAITING && cell->held;
+        }
     if (d->fresh || !d->polls)
         d->poll_due_s = mono + fmin(poll_interval(d), next_doubt_s(d));
     if (wants_table(d))
@@ -601,7 +605,7 @@ static void plan_next(struct hg_drive *d, struct hg_drive_pass *pass)
         due = fmin(due, mono + 0.5);
     if (d->away_since_s)
         due = d->retry_due_s;
-    pass->over = !waiting && !wants_table(d);
+    pass->over = !waiting && !held && !wants_table(d);
     pass->sending = d->sending && !d->away_since_s;
     pass->away_s = d->away_since_s ? fmax(mono - d->away_since_s, 0.001) : 0;
     pass->wait_s = isfinite(due) ? fmax(due - mono, 0) : 1;
@@ -615,11 +619,11 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
     d->fresh = false;
     if (hg_drive_read_requests(d, err) < 0 || load_limits(d, err) < 0 || maybe_poll(d, err) < 0)
         return -1;
-    if (hg_drive_settle(d, err) < 0 || (!d->o.hold && hg_drive_retry(d, err) < 0))
+    if (hg_drive_settle(d, err) < 0 || (!d->o.send_nothing && hg_drive_retry(d, err) < 0))
         return -1;
-    if (!hg_drive_stopped(d) && hg_drive_stop_tasks(d, err) < 0)
+    if (!hg_drive_stopped(d) && hg_drive_give_orders(d, err) < 0)
         return -1;
-    if (!hg_drive_stopped(d) && !d->o.hold && hg_drive_send(d, err) < 0)
+    if (!hg_drive_stopped(d) && !d->o.send_nothing && hg_drive_send(d, err) < 0)
         return -1;
     pass->news = hg_drive_state(d)->seq != seq;
     plan_next(d, pass);

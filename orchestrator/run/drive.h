@@ -40,7 +40,7 @@ struct hg_drive_options {
     struct hg_retry retry; /* of the matrix */
     double visible_s;    /* how long a result may take to be seen here; negative: by file system */
     bool near;           /* the scheduler is ours alone (a box): ask it often */
-    bool hold;           /* submit nothing */
+    bool send_nothing;   /* submit nothing */
     bool steal;          /* take the lock from a holder on another machine */
     const char *command; /* for whoever finds the run locked */
     struct hg_lock
@@ -95,11 +95,15 @@ void hg_drive_close(struct hg_drive *d);
 
 /* ---- Without the lock ---- */
 
-/* Ask for these cells to be cancelled: picks says which (NULL: all). The request is a file in the run's
- * folder, read by the driver's next pass. */
-int hg_drive_request_cancel(const struct hg_rundir *rd, const struct hg_run_state *state,
-                            bool (*picks)(void *context, int batch, uint32_t line), void *context,
-                            struct hg_err *err);
+enum hg_request { HG_REQUEST_CANCEL, HG_REQUEST_HOLD, HG_REQUEST_RELEASE };
+
+/* Ask for these cells to be cancelled, held or let go: picks says which (NULL: all, and for a hold or its
+ * end also those that the run will get). The request is a file in the run's folder, read by the driver's
+ * next pass. */
+int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
+                     const struct hg_run_state *state,
+                     bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                     struct hg_err *err);
 
 /* Fold requests that no driver has read yet into a state that was loaded for reading. */
 int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, struct hg_err *err);

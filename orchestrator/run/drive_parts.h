@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the loop share: drive.c (the pass), table.c (what the scheduler says), settle.c (how
+/* What the files of the loop share: drive.c (the pass), table.c (what the scheduler says), orders.c (what it is told), settle.c (how
  * jobs ended), window.c (what is sent next), requests.c (what people ask for), again.c (what
  * runs once more). */
 #ifndef HG_RUN_DRIVE_PARTS_H
@@ -15,9 +15,9 @@ struct hg_drive_task {
     uint32_t missed; /* polls since then that did not */
     double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
     double asked_s;  /* monotonic; when its job was last told to end; 0: never */
-    double
-        proven_s; /* monotonic; since when its newest attempt has a good result, whatever Slurm says;
-                      * 0: it has none yet */
+    double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
+    double held_s;   /* monotonic; when it was last told to wait, or that it may go on; 0: never */
+    bool told_hold;  /* ... to wait */
 };
 
 /* One cell's news; equal ones become one line of the journal. */
@@ -28,10 +28,19 @@ struct hg_drive_news {
     uint32_t submission, restarts, index;
 };
 
-/* A task that has to be told to end, and what becomes of its cell then. */
-struct hg_drive_stop {
+/* What a task has to be told: to wait, to go on, to end. The last two end it, too, and then its cell has
+ * failed or is sent again; text says why. */
+enum hg_order {
+    HG_ORDER_HOLD,
+    HG_ORDER_RELEASE,
+    HG_ORDER_CANCEL,
+    HG_ORDER_NEVER,
+    HG_ORDER_REDO,
+};
+
+struct hg_drive_order {
     uint32_t job_id, submission, index;
-    enum { HG_STOP_CANCEL, HG_STOP_NEVER, HG_STOP_REDO } why;
+    enum hg_order what;
     const char *text;
 };
 
@@ -77,9 +86,9 @@ struct hg_drive {
         size_t n, cap;
     } news;
     struct {
-        struct hg_drive_stop *items;
+        struct hg_drive_order *items;
         size_t n, cap;
-    } stops;
+    } orders;
 };
 
 double hg_drive_now(const struct hg_drive *d);  /* wall */
@@ -101,9 +110,8 @@ int hg_drive_flush(struct hg_drive *d, struct hg_err *err);
 /* The scheduler did not answer: ask again later, and later each time. */
 void hg_drive_away(struct hg_drive *d, const struct hg_err *why);
 
-/* table.c: fold a poll into the journal; collects what has to be stopped. */
+/* table.c: fold a poll into the journal; collects the orders to be given. */
 int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err);
-int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err);
 /* Was its waiting task one that we end in order to send it again? Then it is no person's wish that it was
  * cancelled: whoever asked for it may have died, or the answer got lost. */
 bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cell);
@@ -111,6 +119,12 @@ bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cel
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
 /* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
 void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
+
+/* orders.c: what has to be done about a task that waits or works? */
+int hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
+                   const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
+                   struct hg_drive_task *task, struct hg_err *err);
+int hg_drive_give_orders(struct hg_drive *d, struct hg_err *err);
 
 /* settle.c */
 int hg_drive_settle(struct hg_drive *d, struct hg_err *err);

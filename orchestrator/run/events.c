@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/vec.h"
+#include "run/reasons.h"
 
 #define JOURNAL_MAX ((size_t)1 << 30)
 #define BATCHES_MAX 1000000
@@ -41,6 +42,21 @@ static enum hg_cell_state cell_state_of_status(const char *status)
 bool hg_cell_is_over(const struct hg_run_cell *cell)
 {
     return cell->state >= HG_CELL_OK;
+}
+
+bool hg_cell_is_held(const struct hg_run_cell *cell)
+{
+    return cell->held && cell->state <= HG_CELL_PENDING;
+}
+
+size_t hg_run_count_held(const struct hg_run_state *state)
+{
+    size_t n = 0;
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++)
+            n += hg_cell_is_held(&state->batches.items[b].cells[i]);
+    return n;
 }
 
 /* ---- The state ---- */
@@ -240,6 +256,8 @@ static int grow_batch(const struct fold *f, struct hg_run_batch *batch, size_t n
     if (!grown)
         return hg_err_oom(f->err);
     memset(grown + batch->n, 0, (n - batch->n) * sizeof *grown);
+    for (size_t i = batch->n; i < n; i++)
+        grown[i].held = f->state->held;
     f->state->counts[HG_CELL_WAITING] += n - batch->n;
     f->state->cells += n - batch->n;
     batch->cells = grown;
@@ -279,6 +297,7 @@ static void cell_intended(const struct fold *f, struct hg_run_cell *cell, struct
     cell->claim = sub->claim;
     cell->restarts = 0;
     cell->text = 0;
+    cell->let_go = false;
 }
 
 static int fold_intent(const struct fold *f)
@@ -437,6 +456,8 @@ static void cell_moved(const struct fold *f, struct hg_run_cell *cell, struct hg
     set_state(f->state, cell, next);
     cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = text;
+    if (next != HG_CELL_PENDING || !hg_reason_is_hold(hg_run_text(f->state, cell)))
+        cell->let_go = false;
 }
 
 static int fold_state(const struct fold *f)
@@ -493,7 +514,7 @@ static void cell_again(const struct fold *f, struct hg_run_cell *cell, struct hg
                        uint32_t text)
 {
     int cause = hg_retry_find(get_text(f, "cause"));
-    struct hg_run_cell fresh = { .state = HG_CELL_WAITING };
+    struct hg_run_cell fresh = { .state = HG_CELL_WAITING, .held = cell->held };
 
     (void)sub;
     (void)text;
@@ -520,6 +541,48 @@ static int fold_lines(const struct fold *f, cell_fn fn)
 static int fold_cancel(const struct fold *f)
 {
     return fold_lines(f, cell_cancel);
+}
+
+static void cell_hold(const struct fold *f, struct hg_run_cell *cell, struct hg_submission *sub,
+                      uint32_t text)
+{
+    (void)f;
+    (void)sub;
+    (void)text;
+    cell->held = true;
+    cell->let_go = false;
+}
+
+static void cell_release(const struct fold *f, struct hg_run_cell *cell, struct hg_submission *sub,
+                         uint32_t text)
+{
+    (void)f;
+    (void)sub;
+    (void)text;
+    cell->held = false;
+    cell->let_go = cell->state >= HG_CELL_INTENDED && cell->state <= HG_CELL_PENDING;
+}
+
+/* Some cells, or all that are and will be. */
+static int fold_held(const struct fold *f, bool held)
+{
+    if (json_object_get(f->record, "lines"))
+        return fold_lines(f, held ? cell_hold : cell_release);
+    f->state->held = held;
+    for (size_t b = 0; b < f->state->batches.n; b++)
+        for (size_t i = 0; i < f->state->batches.items[b].n; i++)
+            (held ? cell_hold : cell_release)(f, &f->state->batches.items[b].cells[i], NULL, 0);
+    return 0;
+}
+
+static int fold_hold(const struct fold *f)
+{
+    return fold_held(f, true);
+}
+
+static int fold_release(const struct fold *f)
+{
+    return fold_held(f, false);
 }
 
 static int fold_again(const struct fold *f)
@@ -557,6 +620,7 @@ static const struct {
     { "rejected", fold_rejected }, { "settled", fold_settled },     { "lost", fold_lost },
     { "cancel", fold_cancel },     { "again", fold_again },         { "plan", fold_plan },
     { "open", fold_open },         { "receipt", fold_nothing },     { "adopted", fold_adopted },
+    { "hold", fold_hold },         { "release", fold_release },
 };
 
 static int fold_kind(const struct fold *f, const char *kind)

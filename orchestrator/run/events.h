@@ -36,6 +36,10 @@
  *   lost       submission, tasks                              accepted, never started, forgotten: to be
  *                                                             submitted again
  *   cancel     batch, lines                                   asked for by a person
+ *   hold       batch, lines                                   asked for by a person: not to start;
+ *                                                             without lines the whole run, and what
+ *                                                             it will get
+ *   release    batch, lines                                   the end of it, as above
  *   again      batch, lines, cause                            to be run again, as if they had never run;
  *                                                             cause: by the matrix's "retry"
  *   adopted    batch, lines                                   good results of jobs that nobody here
@@ -67,12 +71,14 @@ enum hg_cell_state {
 extern const char *const hg_cell_state_names[HG_CELL_STATES]; /* "waiting", ... */
 
 struct hg_run_cell {
-    uint8_t state;                    /* enum hg_cell_state */
-    uint8_t losses;                   /* how often it was accepted and forgotten */
-    bool cancel;                      /* a person asked to cancel it */
-    uint32_t restarts;                /* of its job */
-    uint32_t submission;              /* the last one that carried it; 0: none */
-    uint32_t claim;                   /* names its attempt; 0: none yet */
+    uint8_t state;       /* enum hg_cell_state */
+    uint8_t losses;      /* how often it was accepted and forgotten */
+    bool cancel;         /* a person asked to cancel it */
+    bool held;           /* a person wants it not to start */
+    bool let_go;         /* ... no more: what the scheduler still holds is to be released */
+    uint32_t restarts;   /* of its job */
+    uint32_t submission; /* the last one that carried it; 0: none */
+    uint32_t claim;      /* names its attempt; 0: none yet */
     uint8_t retries[HG_RETRY_CAUSES]; /* how often it was run again by the matrix, by cause */
     uint32_t text;                    /* pending reason or error: index for hg_run_text; 0: none */
 };
@@ -124,6 +130,7 @@ struct hg_run_state {
     char transport[16];               /* that the last writer took; "": not said */
     size_t counts[HG_CELL_STATES];    /* cells by state */
     size_t cells;
+    bool held;      /* what is added to it is, too */
     size_t deposed; /* lines skipped: written by a process that had lost the lock */
     bool torn;      /* the last line was cut short and is not counted */
 };
@@ -153,6 +160,8 @@ const struct hg_submission *hg_run_submission_find(const struct hg_run_state *st
                                                    const char *key);
 const char *hg_run_text(const struct hg_run_state *state, const struct hg_run_cell *cell);
 bool hg_cell_is_over(const struct hg_run_cell *cell); /* nothing more will come without a person */
+bool hg_cell_is_held(const struct hg_run_cell *cell); /* it has not started and is not to */
+size_t hg_run_count_held(const struct hg_run_state *state);
 
 /* ---- Writing: only while holding the run's lock ---- */
 

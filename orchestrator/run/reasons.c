@@ -13,9 +13,9 @@ static const struct hg_reason reasons[] = {
     { "InvalidQOS", HG_REASON_NEVER, "the QOS is not valid" },
     { "QOSUsageThreshold", HG_REASON_WAIT, "the QOS's usage threshold is reached" },
     { "FrontEndDown", HG_REASON_WAIT, "no front end is up" },
-    { "JobHeldUser", HG_REASON_ACT, "held by its user: `scontrol release`" },
+    { "JobHeldUser", HG_REASON_ACT, "held by its user: `hpcgrid release`" },
     { "JobHeldAdmin", HG_REASON_ACT, "held by an administrator" },
-    { "job requeued in held state", HG_REASON_ACT, "requeued and held: `scontrol release`" },
+    { "job requeued in held state", HG_REASON_ACT, "requeued and held: `hpcgrid release`" },
     { "PartitionDown", HG_REASON_ACT, "the partition is down" },
     { "PartitionInactive", HG_REASON_ACT, "the partition takes no jobs now" },
     { "PartitionNodeLimit", HG_REASON_ACT, "more nodes than the partition gives one job" },
@@ -49,4 +49,14 @@ const struct hg_reason *hg_reason_find(const char *reason)
         if (strncmp(reason, reasons[i].name, strlen(reasons[i].name)) == 0)
             return &reasons[i];
     return &other;
+}
+
+bool hg_reason_is_hold(const char *reason)
+{
+    return strncmp(reason, "JobHeld", 7) == 0 || strstr(reason, "held") != NULL;
+}
+
+bool hg_reason_is_admin_hold(const char *reason)
+{
+    return strncmp(reason, "JobHeldAdmin", 12) == 0;
 }

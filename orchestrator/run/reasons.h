@@ -2,6 +2,8 @@
 #ifndef HG_RUN_REASONS_H
 #define HG_RUN_REASONS_H
 
+#include <stdbool.h>
+
 /* What a pending reason of Slurm asks of a person. */
 enum hg_reason_class {
     HG_REASON_WAIT,  /* the queue's own course */
@@ -19,5 +21,11 @@ struct hg_reason {
 /* The entry for a reason: by its first word, or by what it begins with ("AssocGrp..."); one with
  * class WAIT and the text "waits in the queue" for any other. Never NULL. */
 const struct hg_reason *hg_reason_find(const char *reason);
+
+/* Is it held, by whomever? */
+bool hg_reason_is_hold(const char *reason);
+
+/* ... so that its user may not let it go? */
+bool hg_reason_is_admin_hold(const char *reason);
 
 #endif

@@ -9,30 +9,48 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "plan/template.h"
 
-/* A request is "cancel.<nonce>.json" in the run's folder: {"lines": {"<batch>": "0-9,12"}}. */
-static bool is_request(const char *name)
+/* A request is "cancel.<time>.<nonce>.json" (or hold, release) in the run's folder: {"lines": {"<batch>": "0-9,12"}},
+ * without lines the whole run and what it will get. They count in the order of their times. */
+static const char *const kinds[] = {
+    [HG_REQUEST_CANCEL] = "cancel", [HG_REQUEST_HOLD] = "hold", [HG_REQUEST_RELEASE] = "release"
+};
+#define N_KINDS (sizeof kinds / sizeof *kinds)
+
+/* The kind of a file's name; NULL if it is no request. */
+static const char *kind_of(const char *name)
 {
     size_t n = strlen(name);
 
-    return strncmp(name, "cancel.", 7) == 0 && n > 12 && strcmp(name + n - 5, ".json") == 0;
+    for (size_t k = 0; k < N_KINDS && n > 5 && strcmp(name + n - 5, ".json") == 0; k++) {
+        size_t len = strlen(kinds[k]);
+
+        if (strncmp(name, kinds[k], len) == 0 && name[len] == '.' && n > len + 6)
+            return kinds[k];
+    }
+    return NULL;
 }
 
-int hg_drive_request_cancel(const struct hg_rundir *rd, const struct hg_run_state *state,
-                            bool (*picks)(void *context, int batch, uint32_t line), void *context,
-                            struct hg_err *err)
+static int by_time(const void *pa, const void *pb)
 {
-    json_t *lines = json_object(), *request = json_pack("{s:o}", "lines", lines);
-    char nonce[17], *path;
-    int rc = -1;
+    const char *a = *(char *const *)pa, *b = *(char *const *)pb;
 
-    hg_text_random_hex(8, nonce);
-    path = hg_rundir_path(rd, "cancel.%s.json", nonce);
+    return strcmp(strchr(a, '.'), strchr(b, '.'));
+}
+
+/* The lines of each batch that picks says, as an object. */
+static json_t *pick_lines(const struct hg_run_state *state,
+                          bool (*picks)(void *context, int batch, uint32_t line), void *context)
+{
+    json_t *lines = json_object();
+
     for (size_t b = 0; b < state->batches.n; b++) {
         struct hg_ranges set = HG_RANGES_INIT;
         struct hg_buf text = HG_BUF_INIT;
@@ -48,7 +66,23 @@ int hg_drive_request_cancel(const struct hg_rundir *rd, const struct hg_run_stat
         hg_ranges_done(&set);
         hg_buf_done(&text);
     }
-    if (!path || !request)
+    return lines;
+}
+
+int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
+                     const struct hg_run_state *state,
+                     bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                     struct hg_err *err)
+{
+    bool whole = !picks && what != HG_REQUEST_CANCEL;
+    json_t *request = json_object();
+    char nonce[17], *path;
+    int rc = -1;
+
+    hg_text_random_hex(8, nonce);
+    path = hg_rundir_path(rd, "%s.%020.0f.%s.json", kinds[what], hg_clock_wall_s() * 1e6, nonce);
+    if (!path || !request ||
+        (!whole && json_object_set_new(request, "lines", pick_lines(state, picks, context)) < 0))
         hg_err_oom(err);
     else
         rc = hg_json_save(path, request, err);
@@ -57,11 +91,8 @@ int hg_drive_request_cancel(const struct hg_rundir *rd, const struct hg_run_stat
     return rc;
 }
 
-/* Call each with the batch and lines of every request; name is the file's. */
-static int each_request(const char *run_dir,
-                        int (*each)(void *context, int batch, const char *lines,
-                                    struct hg_err *err),
-                        void *context, bool remove, struct hg_err *err)
+/* Names of the requests that lie there, oldest first. */
+static int list_requests(const char *run_dir, struct hg_words *names, struct hg_err *err)
 {
     DIR *dir = opendir(run_dir);
     struct dirent *entry;
@@ -69,57 +100,85 @@ static int each_request(const char *run_dir,
 
     if (!dir)
         return hg_err_sys(err, "cannot read %s", run_dir);
-    while (rc == 0 && (entry = readdir(dir))) {
-        char *path = is_request(entry->d_name) ? hg_fs_join(run_dir, entry->d_name) : NULL;
+    while (rc == 0 && (entry = readdir(dir)))
+        if (kind_of(entry->d_name))
+            rc = hg_words_push(names, entry->d_name);
+    closedir(dir);
+    if (rc == 0 && names->n)
+        qsort(names->items, names->n, sizeof *names->items, by_time);
+    return rc < 0 ? hg_err_oom(err) : 0;
+}
+
+/* What is done with one record that a request stands for; the reference is taken. */
+typedef int (*record_fn)(void *context, const char *kind, json_t *members, struct hg_err *err);
+
+static int each_record(const char *kind, const json_t *request, record_fn each, void *context,
+                       struct hg_err *err)
+{
+    json_t *all = json_object_get(request, "lines"), *lines;
+    const char *batch;
+
+    if (!all && strcmp(kind, kinds[HG_REQUEST_CANCEL]) != 0)
+        return each(context, kind, json_object(), err);
+    json_object_foreach(all, batch, lines) {
+        if (json_is_string(lines) &&
+            each(context, kind,
+                 json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", json_string_value(lines)),
+                 err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Call each with the records of every request, in their order. One that cannot be read is left alone. */
+static int each_request(const char *run_dir, record_fn each, void *context, bool remove,
+                        struct hg_err *err)
+{
+    struct hg_words names = HG_WORDS_INIT;
+    int rc = list_requests(run_dir, &names, err);
+
+    for (size_t i = 0; rc == 0 && i < names.n; i++) {
+        char *path = hg_fs_join(run_dir, names.items[i]);
         struct hg_json_doc doc = HG_JSON_DOC_INIT;
         struct hg_err why = HG_ERR_INIT;
-        const char *batch;
-        json_t *lines;
 
         if (!path)
-            continue;
-        if (hg_json_load(path, &doc, &why) < 0)
-            hg_warn("%s: %s", path, why.text);
-        json_object_foreach(json_object_get(doc.root, "lines"), batch, lines) {
-            if (rc == 0 && json_is_string(lines))
-                rc = each(context, atoi(batch), json_string_value(lines), err);
-        }
-        if (remove && rc == 0)
+            rc = hg_err_oom(err);
+        else if (hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root))
+            hg_warn("%s: %s", path, *why.text ? why.text : "no JSON object");
+        else
+            rc = each_record(kind_of(names.items[i]), doc.root, each, context, err);
+        if (remove && rc == 0 && path)
             unlink(path);
         hg_json_doc_done(&doc);
         free(path);
     }
-    closedir(dir);
+    hg_words_done(&names);
     return rc;
 }
 
-static json_t *cancel_members(int batch, const char *lines)
-{
-    return json_pack("{s:i,s:s}", "batch", batch, "lines", lines);
-}
-
-static int journal_cancel(void *context, int batch, const char *lines, struct hg_err *err)
+static int journal_record(void *context, const char *kind, json_t *members, struct hg_err *err)
 {
     struct hg_drive *d = context;
 
-    if (hg_drive_say(d, "cancel", cancel_members(batch, lines), err) < 0)
+    if (hg_drive_say(d, kind, members, err) < 0)
         return -1;
     return hg_drive_commit(d, err); /* before the request goes away */
 }
 
 int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err)
 {
-    return each_request(d->rd.path, journal_cancel, d, true, err);
+    return each_request(d->rd.path, journal_record, d, true, err);
 }
 
-static int apply_cancel(void *context, int batch, const char *lines, struct hg_err *err)
+static int apply_record(void *context, const char *kind, json_t *members, struct hg_err *err)
 {
-    return hg_run_state_apply(context, "cancel", cancel_members(batch, lines), err);
+    return hg_run_state_apply(context, kind, members, err);
 }
 
 int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, struct hg_err *err)
 {
-    return each_request(run_dir, apply_cancel, state, false, err);
+    return each_request(run_dir, apply_record, state, false, err);
 }
 
 /* ---- A reader's look at the job table ---- */
@@ -178,5 +237,8 @@ void hg_drive_verdict(void *context, int batch, size_t line, struct hg_verdict *
     else if (cell && (cell->state == HG_CELL_RUNNING || cell->state == HG_CELL_ENDED))
         word = "running";
     snprintf(verdict->status, sizeof verdict->status, "%s", word);
-    snprintf(verdict->reason, sizeof verdict->reason, "%s", cell ? hg_run_text(state, cell) : "");
+    snprintf(verdict->reason, sizeof verdict->reason, "%s",
+             cell && hg_cell_is_held(cell) ? "held"
+             : cell                        ? hg_run_text(state, cell)
+                                           : "");
 }

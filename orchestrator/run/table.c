@@ -13,8 +13,6 @@
 #include "base/vec.h"
 #include "run/reasons.h"
 
-#define STOP_AGAIN_S 30.0 /* a task that was told to end and has not */
-
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
 {
     if (strcmp(job->state, "PENDING") == 0)
@@ -63,45 +61,6 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     return 0;
 }
 
-static int add_stop(struct hg_drive *d, const struct hg_exec_job *job,
-                    const struct hg_submission *sub, uint32_t index, int why, const char *text,
-                    struct hg_err *err)
-{
-    struct hg_drive_stop *stop = HG_VEC_PUSH(&d->stops);
-
-    if (!stop)
-        return hg_err_oom(err);
-    *stop = (struct hg_drive_stop){
-        .job_id = job->job_id, .submission = sub->number, .index = index, .text = text
-    };
-    stop->why = why;
-    return 0;
-}
-
-/* A waiting task that somebody gave up, or that will wait for ever. */
-static int judge_waiting(struct hg_drive *d, const struct hg_exec_job *job,
-                         const struct hg_submission *sub, uint32_t index,
-                         const struct hg_run_cell *cell, struct hg_drive_task *task,
-                         struct hg_err *err)
-{
-    const struct hg_reason *reason = hg_reason_find(job->reason);
-    double mono = hg_drive_mono(d);
-
-    if (task->asked_s && mono - task->asked_s < STOP_AGAIN_S)
-        return 0;
-    if (cell->cancel) {
-        task->asked_s = mono;
-        return add_stop(d, job, sub, index, HG_STOP_CANCEL, NULL, err);
-    }
-    if (strcmp(job->state, "PENDING") != 0 ||
-        (reason->class != HG_REASON_NEVER && reason->class != HG_REASON_REDO))
-        return 0;
-    task->asked_s = mono;
-    return add_stop(d, job, sub, index,
-                    reason->class == HG_REASON_NEVER ? HG_STOP_NEVER : HG_STOP_REDO, reason->text,
-                    err);
-}
-
 /* Of pending reasons only those that ask something of a person are worth a line: the others change
  * all the time. */
 static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state next,
@@ -136,7 +95,7 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
     if (!cell)
         return 0;
     task = &d->tasks[sub->batch - 1][line];
-    if (next != HG_CELL_ENDED && judge_waiting(d, job, sub, index, cell, task, err) < 0)
+    if (next != HG_CELL_ENDED && hg_drive_judge(d, job, sub, index, cell, task, err) < 0)
         return -1;
     if (cell->submission != sub->number || hg_cell_is_over(cell))
         return 0;
@@ -214,7 +173,7 @@ int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     const struct hg_run_state *state = hg_journal_state(d->journal);
 
     d->table_tasks = 0;
-    d->stops.n = 0;
+    d->orders.n = 0;
     if (settle_found(d, jobs, err) < 0)
         return -1;
     for (size_t i = 0; i < jobs->n; i++) {
@@ -227,71 +186,4 @@ int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     }
     mark_missing(d);
     return hg_drive_flush(d, err);
-}
-
-/* ---- Telling jobs to end ---- */
-
-static int compare_stops(const void *pa, const void *pb)
-{
-    const struct hg_drive_stop *a = pa, *b = pb;
-
-    if (a->job_id != b->job_id)
-        return a->job_id < b->job_id ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-/* What becomes of the cells once their job will not start any more. */
-static int after_stop(struct hg_drive *d, const struct hg_drive_stop *stop, struct hg_err *err)
-{
-    const struct hg_submission *sub = hg_drive_submission(d, stop->submission);
-    const struct hg_run_cell *cell =
-        hg_run_cell_find(hg_journal_state(d->journal), sub->batch, sub->offset + stop->index);
-
-    if (stop->why == HG_STOP_CANCEL || cell->submission != sub->number || hg_cell_is_over(cell))
-        return 0;
-    if (stop->why == HG_STOP_REDO && cell->losses < 3)
-        return hg_drive_tell(d, "lost", sub, stop->index, "", 0, stop->text, err);
-    return hg_drive_tell(d, "verdict", sub, stop->index, "failed", 0, stop->text, err);
-}
-
-/* Cancel tasks of one job. A scheduler that does not answer is asked again by a later pass. */
-static int stop_job(struct hg_drive *d, const struct hg_drive_stop *stops, size_t n,
-                    struct hg_err *err)
-{
-    struct hg_ranges set = HG_RANGES_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    struct hg_err why = HG_ERR_INIT;
-    int rc = 0;
-
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hg_ranges_add(&set, stops[i].index);
-    hg_ranges_format(&set, &text);
-    if (rc < 0 || text.failed) {
-        rc = hg_err_oom(err);
-    } else if (d->o.executor->cancel(d->o.exec, stops[0].job_id, hg_buf_str(&text), &why) == 0) {
-        for (size_t i = 0; i < n && rc == 0; i++)
-            rc = after_stop(d, &stops[i], err);
-    } else if (why.code == HG_E_ENV || why.code == HG_E_AGAIN) {
-        hg_drive_away(d, &why);
-    } else {
-        hg_warn("cannot cancel job %u: %s", stops[0].job_id, why.text);
-    }
-    hg_ranges_done(&set);
-    hg_buf_done(&text);
-    return rc;
-}
-
-int hg_drive_stop_tasks(struct hg_drive *d, struct hg_err *err)
-{
-    int rc = 0;
-
-    if (d->stops.n)
-        qsort(d->stops.items, d->stops.n, sizeof *d->stops.items, compare_stops);
-    for (size_t i = 0, n; i < d->stops.n && rc == 0 && !d->away_since_s; i += n) {
-        for (n = 1; i + n < d->stops.n && d->stops.items[i + n].job_id == d->stops.items[i].job_id;)
-            n++;
-        rc = stop_job(d, &d->stops.items[i], n, err);
-    }
-    d->stops.n = 0;
-    return rc < 0 ? -1 : hg_drive_flush(d, err);
 }

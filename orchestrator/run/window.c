@@ -102,7 +102,7 @@ static int next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t 
     for (; *line < cells->n && c->n < max; ++*line) {
         const struct hg_run_cell *cell = &cells->cells[*line];
 
-        if (cell->state != HG_CELL_WAITING)
+        if (cell->state != HG_CELL_WAITING || cell->held)
             continue;
         if (!c->n) {
             c->offset = (uint32_t)*line;
@@ -340,10 +340,24 @@ static int send_chunks(struct hg_drive *d, const struct chunks *list, struct hg_
     return 0;
 }
 
+static bool is_any_waiting(const struct hg_run_state *state)
+{
+    if (!state->counts[HG_CELL_WAITING])
+        return false;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->state == HG_CELL_WAITING && !cell->held)
+                return true;
+        }
+    return false;
+}
+
 int hg_drive_send(struct hg_drive *d, struct hg_err *err)
 {
     struct chunks list = { 0 };
-    bool waiting = hg_journal_state(d->journal)->counts[HG_CELL_WAITING] > 0;
+    bool waiting = is_any_waiting(hg_journal_state(d->journal));
     size_t room = room_left(d);
     int rc;
 

@@ -122,6 +122,50 @@ cancelled() {
     [ "$(count shared cancelled)" = 60 ]
 }
 
+@test "a held sweep starts nothing more until it is released" {
+    local pid job
+    box_wait 90 table_empty
+    matrix calm 30 held '.limits.running = 2' # two arrays of one at a time; the rest is not submitted
+    "$HPCGRID" run calm.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 eval '[ "$(running)" = 2 ]'
+    job=$(squeue -h -t running -o %F | sort -n | head -1)
+    scontrol hold "${job}_9" # whoever runs a box is its administrator
+    run --separate-stderr "$HPCGRID" hold calm --json
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ "$(jq -c '[.held, .waiting > 0, .told > 0, .running]' <<<"$output")" = '[true,true,true,2]' ]
+    touch go
+    box_wait 90 is calm '{"waiting":8,"pending":20,"ok":2}'
+    [ "$(running)" = 0 ]
+    "$HPCGRID" status calm --no-poll | grep -q "28 held: hpcgrid release $PWD/reports/calm/001 lets them start"
+    box_wait 90 grep -q "28 cells are held; \`hpcgrid release $PWD/reports/calm/001\` lets them start" log
+    run --separate-stderr "$HPCGRID" submit calm.json # another may look, not drive
+    [ "$status" = 4 ]
+    kill -INT $pid
+    wait $pid || true
+    run --separate-stderr "$HPCGRID" submit calm.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"held, not submitted: 8; "* ]]
+    "$HPCGRID" resume calm >out 2>log 3>&- &
+    pid=$!
+    run --separate-stderr "$HPCGRID" release calm -s i=1..5
+    [ "$status" = 0 ]
+    box_wait 90 eval '[ "$(count calm ok)" -ge 5 ]'
+    run --separate-stderr "$HPCGRID" release calm
+    echo "$stderr"
+    [ "$status" = 1 ]
+    [[ "$stderr" == *"held by an administrator, who alone may let them go: 1 "* ]]
+    box_wait 90 is calm '{"pending":1,"ok":29}'
+    kill -0 $pid
+    scontrol release "${job}_9"
+    wait $pid
+    [ "$(grep -c begin ran/calm.* | grep -c ':1$')" = 30 ]
+    run --separate-stderr "$HPCGRID" release calm
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"nothing is held"* ]]
+}
+
 @test "Ctrl-C leaves jobs running and says how to come back" {
     local pid
     matrix back 6 held

@@ -36,6 +36,7 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
 /* ---- A world: plan, folder, scheduler ---- */
 
 struct world {
+    void (*each_pass)(struct world *w); /* NULL: nothing else happens */
     char dir[32];
     struct hg_rundir rd;
     struct hg_plan plan;
@@ -124,6 +125,8 @@ static double drive_to_end(struct world *w, struct hg_err *err)
     struct hg_drive_pass pass;
 
     for (;;) {
+        if (w->each_pass)
+            w->each_pass(w);
         if (hg_drive_pass(w->drive, &pass, err) < 0)
             return -1;
         if (pass.over)
@@ -335,7 +338,7 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     open_drive(&w);
     assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
     reader = hg_run_state_load(w.dir, NULL); /* somebody else, without the lock */
-    assert_int_equal(hg_drive_request_cancel(&w.rd, reader, pick_even, NULL, NULL), 0);
+    assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_CANCEL, reader, pick_even, NULL, NULL), 0);
     assert_int_equal(hg_drive_fold_requests(w.dir, reader, NULL), 0);
     assert_int_equal(reader->counts[HG_CELL_CANCELLED], 2); /* cells 6 and 8 waited */
     hg_run_state_free(reader);
@@ -344,6 +347,143 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     assert_string_equal(counts, "ok 5, cancelled 5");
     for (uint32_t i = 0; i < 10; i++)
         assert_int_equal(hg_fake_runs(w.exec, 1, i), i % 2);
+    end_world(&w);
+}
+
+/* Tasks that the scheduler holds, as an index set. */
+static void format_held(const struct world *w, char *out, size_t size)
+{
+    struct hg_exec_jobs jobs;
+    size_t used = 0;
+
+    out[0] = '\0';
+    assert_int_equal(fake->poll(w->exec, &jobs, NULL), 0);
+    for (size_t i = 0; i < jobs.n; i++)
+        if (strcmp(jobs.items[i].reason, "JobHeldUser") == 0)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "",
+                                     jobs.items[i].tasks);
+    hg_exec_jobs_done(&jobs);
+}
+
+static void drive_for(struct world *w, double seconds)
+{
+    double end = hg_fake_now(w->exec) + seconds;
+    struct hg_drive_pass pass;
+
+    while (hg_fake_now(w->exec) < end) {
+        assert_int_equal(hg_drive_pass(w->drive, &pass, NULL), 0);
+        assert_false(pass.over);
+        hg_fake_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
+    }
+}
+
+static void test_held_cells_do_not_start_before_they_are_released(void **state)
+{
+    struct hg_drive_pass pass;
+    struct hg_run_state *reader;
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 10;
+    char text[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"run_s\":50,\"start_s\":5}}", &cells, 1);
+    w.options.max_queued = 5;
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    reader = hg_run_state_load(w.dir, NULL);
+    assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_HOLD, reader, pick_even, NULL, NULL), 0);
+    assert_int_equal(hg_drive_fold_requests(w.dir, reader, NULL), 0);
+    assert_int_equal(hg_run_count_held(reader), 5);
+    hg_run_state_free(reader);
+    drive_for(&w, 1000);
+    format_held(&w, text, sizeof text);
+    assert_string_equal(text, "0,2,4"); /* the driver told the scheduler; 6 and 8 wait here */
+    format_counts(hg_drive_state(w.drive), text, sizeof text);
+    assert_string_equal(text, "waiting 2, pending 3, ok 5");
+    hg_drive_close(w.drive); /* the next one knows it, too */
+    open_drive(&w);
+    drive_for(&w, 1000);
+    assert_int_equal(hg_run_count_held(hg_drive_state(w.drive)), 5);
+    assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_RELEASE, NULL, NULL, NULL, NULL), 0);
+    assert_int_equal(fake->hold(w.exec, 1, "0,2,4", false, NULL), 0);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    for (uint32_t i = 0; i < 10; i++)
+        assert_int_equal(hg_fake_runs(w.exec, 1, i), 1);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 10);
+    end_world(&w);
+}
+
+static void test_a_held_run_holds_what_is_added_and_what_runs_again(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t sizes[] = { 3, 2 };
+    char text[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w,
+               "{\"default\":{\"run_s\":1},\"tasks\":{\"1:0\":[{\"result\":\"failed\"}],"
+               "\"1:1\":[{\"run_s\":9,\"requeue\":true}]}}",
+               sizes, 2);
+    w.plan.n = 1;
+    open_drive(&w);
+    drive_for(&w, 5); /* line 1 is at work, and goes on until it is requeued */
+    assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_HOLD, NULL, NULL, NULL, NULL), 0);
+    drive_for(&w, 100);
+    format_held(&w, text, sizeof text);
+    assert_string_equal(text, "1");
+    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED, NULL, NULL, NULL), 1);
+    hg_drive_close(w.drive);
+    w.plan.n = 2;
+    open_drive(&w);
+    drive_for(&w, 100);
+    format_counts(hg_drive_state(w.drive), text, sizeof text);
+    assert_string_equal(text, "waiting 3, pending 1, ok 1");
+    assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_RELEASE, NULL, NULL, NULL, NULL), 0);
+    assert_true(drive_to_end(&w, &err) >= 0); /* the driver carries it out, too */
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 5);
+    end_world(&w);
+}
+
+/* Two wishes may lie there before the driver looks: the later one counts. */
+static void test_wishes_count_in_their_order(void **state)
+{
+    static const enum hg_request last[] = { HG_REQUEST_HOLD, HG_REQUEST_RELEASE };
+    struct hg_drive_pass pass;
+    size_t cells = 3;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(last); i++) {
+        struct world w;
+
+        make_world(&w, "{}", &cells, 1);
+        open_drive(&w);
+        for (int k = 0; k < 6; k++)
+            assert_int_equal(
+                hg_drive_request(&w.rd, last[(i + 1 + (size_t)k) % 2], NULL, NULL, NULL, NULL), 0);
+        assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+        assert_int_equal(hg_run_count_held(hg_drive_state(w.drive)), i ? 0 : 3);
+        assert_int_equal(hg_drive_state(w.drive)->submissions.n, i ? 1 : 0);
+        end_world(&w);
+    }
+}
+
+static void test_only_its_user_s_holds_are_let_go(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_drive_pass pass;
+    size_t cells = 2;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"tasks\":{\"1:1\":[{\"held\":true,\"reason\":\"JobHeldAdmin\"}]}}", &cells,
+               1);
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    assert_int_equal(fake->hold(w.exec, 1, "0-1", true, &err), 0);
+    assert_int_equal(fake->hold(w.exec, 1, "0-1", false, &err), -1);
+    assert_int_equal(err.code, HG_E_REFUSED);
     end_world(&w);
 }
 
@@ -374,8 +514,9 @@ static void test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end(voi
             hg_fake_advance(w.exec, 1);
         }
         assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_RUNNING], cells);
-        assert_int_equal(hg_drive_request_cancel(&w.rd, hg_drive_state(w.drive), NULL, NULL, NULL),
-                         0);
+        assert_int_equal(
+            hg_drive_request(&w.rd, HG_REQUEST_CANCEL, hg_drive_state(w.drive), NULL, NULL, NULL),
+            0);
         took = drive_to_end(&w, &err);
         format_counts(hg_drive_state(w.drive), counts, sizeof counts);
         if (strcmp(counts, "cancelled 6") != 0 || took < 0 || took > 130)
@@ -669,6 +810,41 @@ static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks
     return rc;
 }
 
+static int crashing_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+                         struct hg_err *err)
+{
+    int rc;
+
+    maybe_crash();
+    rc = fake->hold(x, job_id, tasks, held, err);
+    maybe_crash();
+    return rc;
+}
+
+/* In some rounds people hold the run, or half of it, and let it go again. */
+static unsigned passes, hold_at, release_at;
+static bool hold_half;
+
+static void ask_in_between(struct world *w)
+{
+    int left = crash_in;
+
+    crash_in = -1; /* who asks does not crash */
+    passes++;
+    if (passes == hold_at)
+        hg_drive_request(&w->rd, HG_REQUEST_HOLD, hg_drive_state(w->drive),
+                         hold_half ? pick_even : NULL, NULL, NULL);
+    if (passes == release_at) {
+        const struct hg_run_state *state = hg_drive_state(w->drive);
+
+        hg_drive_request(&w->rd, HG_REQUEST_RELEASE, state, NULL, NULL, NULL);
+        for (size_t i = 0; i < state->submissions.n; i++) /* else the driver does it */
+            if (hold_at % 2 && state->submissions.items[i].job_id)
+                fake->hold(w->exec, state->submissions.items[i].job_id, NULL, false, NULL);
+    }
+    crash_in = left;
+}
+
 static json_t *random_config(const size_t *sizes, size_t n)
 {
     static const char *const words[] = { "ok",     "ok",      "again",   "env",    "absent",
@@ -829,6 +1005,7 @@ static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
     crashing.submit = crashing_submit;
     crashing.poll = crashing_poll;
     crashing.cancel = crashing_cancel;
+    crashing.hold = crashing_hold;
     for (long round = first; round < first + rounds; round++) {
         size_t sizes[3], n;
         unsigned more;
@@ -847,6 +1024,11 @@ static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
         w_random.options.executor = &crashing;
         w_random.options.near = rnd(2);
         w_random.options.running = rnd(3) ? 0 : rnd(6) + 1;
+        passes = 0;
+        hold_half = round % 4 == 1;
+        hold_at = round % 2 ? (unsigned)(round / 4 % 9) + 1 : 0;
+        release_at = hold_at ? hold_at + 1 + (unsigned)(round / 36 % 40) : 0;
+        w_random.each_pass = ask_in_between;
         bad = run_through_crashes(&more);
         bad = bad ? bad : audit(config, strstr(text, "lost") != NULL);
         if (bad)
@@ -866,6 +1048,10 @@ int main(void)
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
+        cmocka_unit_test(test_held_cells_do_not_start_before_they_are_released),
+        cmocka_unit_test(test_a_held_run_holds_what_is_added_and_what_runs_again),
+        cmocka_unit_test(test_wishes_count_in_their_order),
+        cmocka_unit_test(test_only_its_user_s_holds_are_let_go),
         cmocka_unit_test(test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end),
         cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
         cmocka_unit_test(test_a_launch_failure_is_tried_anew_though_the_answer_got_lost),

@@ -107,6 +107,9 @@ static void test_every_way_through_the_states(void **state)
         { "settled", "{\"submission\":5,\"found\":true}", "ok ok pending" },
         { "cancel", "{\"batch\":1,\"lines\":\"2\"}", "ok ok pending" },
         { "lost", "{\"submission\":5,\"tasks\":\"2\"}", "ok ok cancelled" },
+        { "hold", "{\"batch\":1,\"lines\":\"0-2\"}", "ok ok cancelled" },
+        { "release", "{\"batch\":1,\"lines\":\"2\"}", "ok ok cancelled" },
+        { "hold", "{}", "ok ok cancelled" },
         { "plan", "{\"batches\":[3,2]}", "ok ok cancelled" },
     };
     struct hg_journal *j = open_journal(1);
@@ -126,6 +129,14 @@ static void test_every_way_through_the_states(void **state)
     assert_int_equal(hg_journal_state(j)->counts[HG_CELL_WAITING], 2);
     assert_int_equal(hg_journal_state(j)->counts[HG_CELL_OK], 2);
     assert_int_equal(hg_journal_state(j)->cells, 5);
+    assert_int_equal(hg_run_count_held(hg_journal_state(j)),
+                     2); /* those of the batch that came later */
+    say(j, "again", "{\"batch\":1,\"lines\":\"2\"}");
+    assert_int_equal(hg_run_count_held(hg_journal_state(j)), 3);
+    say(j, "release", "{\"batch\":2,\"lines\":\"1\"}");
+    assert_int_equal(hg_run_count_held(hg_journal_state(j)), 2);
+    say(j, "release", "{}");
+    assert_int_equal(hg_run_count_held(hg_journal_state(j)), 0);
     hg_journal_close(j);
 }
 
@@ -146,6 +157,8 @@ static void test_records_that_contradict_the_others_are_errors(void **state)
         { "intent", "{\"submission\":1,\"claim\":1,\"batch\":1,\"tasks\":\"x\"}" },
         { "cancel", "{\"batch\":1,\"lines\":\"0-3\"}" },
         { "cancel", "{\"batch\":-1,\"lines\":\"0\"}" },
+        { "hold", "{\"batch\":2,\"lines\":\"0\"}" },
+        { "release", "{\"batch\":1,\"lines\":\"x\"}" },
         { "future", "{}" },
         { "open", "{\"schema\":\"hpcgrid-events/2\"}" },
     };
