@@ -142,6 +142,17 @@ refused() {
     jq -e '.diverged == true' r.json
 }
 
+@test "a pack for a bare machine has every library that what is in it loads, but glibc's" {
+    HPCGRID_WORKER=$worker HPCGRID_OPS="$HPCGRID_BUILD/tests/test_gpu_ops_played" "$BATS_TEST_DIRNAME/run" --pack pack.tar
+    tar -xf pack.tar
+    cd hpcgrid-gpu
+    readelf -d bin/[!m]* lib/* ompi/lib/openmpi/* pmix/lib/pmix/* | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >needed
+    grep -qx 'libmpi.so.40' needed
+    run bash -c "ls lib | sort | comm -13 - needed | grep -vxE '(ld-linux.*|lib(c|m|mvec|dl|rt|pthread|resolv|util))\.so\.[0-9]+'"
+    [ "$output" = "" ]
+    cmp -s run "$BATS_TEST_DIRNAME/run"
+}
+
 @test "a program whose time is over on a GPU's machine leaves nothing behind" {
     run python3 -B -c "
 import sys
