@@ -210,6 +210,21 @@ static __device__ __forceinline__ float cell_backward(float z[4], float c, float
     return d_c * f;
 }
 
+/* What a unit's cell needs of the state in one step; loaded a step ahead, because a step is shorter than the way to memory. */
+struct cell {
+    float z[4], c_before, h_before;
+};
+
+static __device__ __forceinline__ void load_cell(struct cell *to, const struct wk_cuda_lstm &l,
+                                                 const float *now, int unit, bool first)
+{
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        to->z[k] = now[k * l.hidden + unit];
+    to->c_before = first ? 0.0f : now[unit - 2 * l.hidden];
+    to->h_before = first ? 0.0f : now[unit - l.hidden];
+}
+
 /* Columns of a block's partial sums: (in + hidden + 1, 4 hidden), so that neighbouring threads write neighbours. */
 static size_t partial_cols(const struct wk_cuda_lstm *l)
 {
@@ -236,31 +251,44 @@ static __global__ void __launch_bounds__(THREADS)
         h[tid] = 0;
     if (tid < INPUTS)
         input[tid] = 0;
+    bool cells = tid < l.hidden;
+    int column = tid - 2 * UNITS; /* of the input: a warp's work that has no cells */
+    bool columns = column >= 0 && column < l.in;
+
     for (int b = (int)blockIdx.x; b < l.batch; b += (int)gridDim.x) {
-        float d_c = 0;
+        const float *last = state + state_at(l, b, l.steps - 1);
+        float d_c = 0, c = 0, x_now = 0;
+        struct cell next = {};
 
         __syncthreads();
         parts[gate][unit] = gate == 0 && unit < l.hidden
                                 ? wk_to_float(d_h_last[(size_t)b * l.hidden + unit])
                                 : 0.0f;
+        if (cells) {
+            c = last[4 * l.hidden + tid];
+            load_cell(&next, l, last, tid, l.steps == 1);
+        } else if (columns) {
+            x_now = wk_to_float(x[((size_t)b * l.steps + l.steps - 1) * l.in + column]);
+        }
         __syncthreads();
         for (int t = l.steps - 1; t >= 0; t--) {
-            const float *now = state + state_at(l, b, t);
             float sum[4] = { 0 };
 
-            if (tid < l.hidden) {
-                float z[4], c_before = t ? now[tid - 2 * l.hidden] : 0.0f;
+            if (cells) {
                 float d_h = (parts[0][tid] + parts[1][tid]) + (parts[2][tid] + parts[3][tid]);
 
+                d_c = cell_backward(next.z, c, next.c_before, d_h, d_c);
+#pragma unroll
                 for (int k = 0; k < 4; k++)
-                    z[k] = now[k * l.hidden + tid];
-                d_c = cell_backward(z, now[4 * l.hidden + tid], c_before, d_h, d_c);
-                for (int k = 0; k < 4; k++)
-                    d_z[k][tid] = z[k];
-                h[tid] = t ? now[tid - l.hidden] : 0.0f;
-            } else if (tid >= 2 * UNITS && tid - 2 * UNITS < l.in) { /* a warp that has no cell */
-                input[tid - 2 * UNITS] =
-                    wk_to_float(x[((size_t)b * l.steps + t) * l.in + tid - 2 * UNITS]);
+                    d_z[k][tid] = next.z[k];
+                h[tid] = next.h_before;
+                c = next.c_before;
+                if (t > 0)
+                    load_cell(&next, l, state + state_at(l, b, t - 1), tid, t == 1);
+            } else if (columns) {
+                input[column] = x_now;
+                if (t > 0)
+                    x_now = wk_to_float(x[((size_t)b * l.steps + t - 1) * l.in + column]);
             }
             __syncthreads();
             product<UNITS>(sum, w_hh, d_z[gate]);
