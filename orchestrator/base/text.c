@@ -373,3 +373,82 @@ bool hg_text_first_host(const char *nodes, char *out, size_t size)
     }
     return digits > 0;
 }
+
+#define HOSTS_MAX 65536
+#define HOST_LEN 256
+
+/* A walk over a node list. */
+struct hosts {
+    int (*each)(void *context, const char *host);
+    void *context;
+    size_t n;
+    char name[HOST_LEN];
+};
+
+static int walk_name(struct hosts *w, size_t len, const char *rest, size_t n);
+
+/* One "7" or "02-04" of a bracket, and what comes behind it. */
+static int walk_range(struct hosts *w, size_t len, const char *range, const char *rest, size_t n)
+{
+    size_t digits = strspn(range, "0123456789");
+    const char *last = range[digits] == '-' ? range + digits + 1 : range;
+    size_t width = strspn(last, "0123456789");
+    unsigned long from, to;
+    int rc = 0;
+
+    if (!digits || digits > 9 || !width || width > 9 || !strchr(",]", last[width]))
+        return -1;
+    from = strtoul(range, NULL, 10);
+    to = strtoul(last, NULL, 10);
+    if (to < from || to - from >= HOSTS_MAX)
+        return -1;
+    for (unsigned long k = from; k <= to && rc == 0; k++) {
+        int wrote = snprintf(w->name + len, HOST_LEN - len, "%0*lu", (int)digits, k);
+
+        rc = (size_t)wrote < HOST_LEN - len ? walk_name(w, len + (size_t)wrote, rest, n) : -1;
+    }
+    return rc;
+}
+
+/* The rest of one name, n bytes, behind the first len bytes of the host that is being made. */
+static int walk_name(struct hosts *w, size_t len, const char *rest, size_t n)
+{
+    size_t plain = 0;
+    const char *close;
+    int rc = 0;
+
+    while (plain < n && rest[plain] != '[')
+        plain++;
+    if (len + plain >= HOST_LEN)
+        return -1;
+    memcpy(w->name + len, rest, plain);
+    len += plain;
+    if (plain == n) {
+        w->name[len] = '\0';
+        return len && ++w->n <= HOSTS_MAX ? w->each(w->context, w->name) : -1;
+    }
+    close = memchr(rest + plain, ']', n - plain);
+    if (!close)
+        return -1;
+    for (const char *p = rest + plain; p < close && rc == 0; p += 1 + strcspn(p + 1, ",]"))
+        rc = walk_range(w, len, p + 1, close + 1, n - (size_t)(close + 1 - rest));
+    return rc;
+}
+
+int hg_text_each_host(const char *nodes, int (*each)(void *context, const char *host),
+                      void *context)
+{
+    struct hosts w = { .each = each, .context = context };
+    int rc = nodes && *nodes ? 0 : -1;
+
+    while (rc == 0 && *nodes) {
+        bool inside = false;
+        size_t n = 0;
+
+        for (; nodes[n] && (inside || nodes[n] != ','); n++)
+            inside = nodes[n] == '[' || (inside && nodes[n] != ']');
+        rc = walk_name(&w, 0, nodes, n);
+        nodes += n + (nodes[n] == ',');
+    }
+    return rc;
+}

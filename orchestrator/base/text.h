@@ -65,4 +65,10 @@ void hg_text_random_hex(size_t n, char *out);
 /* The first host of a Slurm node list: "a100-[02-04,7],b1" gives "a100-02". False if there is none. */
 bool hg_text_first_host(const char *nodes, char *out, size_t size);
 
+/* Call each with every host of a Slurm node list, in its order: "a100-[02-04,7],b1" gives "a100-02", "a100-03",
+ * "a100-04", "a100-7", "b1". Lists in two brackets of one name are multiplied, the first varies slowest. each
+ * returns 0 to go on. Returns what it returned, or -1 if this is no such list or one of more than 65536 hosts. */
+int hg_text_each_host(const char *nodes, int (*each)(void *context, const char *host),
+                      void *context);
+
 #endif

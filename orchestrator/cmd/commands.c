@@ -25,6 +25,7 @@ extern const struct hg_cmd hg_cmd_run;
 extern const struct hg_cmd hg_cmd_schema;
 extern const struct hg_cmd hg_cmd_status;
 extern const struct hg_cmd hg_cmd_submit;
+extern const struct hg_cmd hg_cmd_trace;
 extern const struct hg_cmd hg_cmd_watch;
 
 /* clang-format off */
@@ -48,6 +49,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_report,
     &hg_cmd_compare,
     &hg_cmd_history,
+    &hg_cmd_trace,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

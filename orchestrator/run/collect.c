@@ -20,18 +20,7 @@
 
 /* ---- Folders ---- */
 
-/* What lies in an attempt's folder. */
-struct found {
-    unsigned submission, restarts;
-    bool claim, result;
-};
-
-struct attempts {
-    struct found *items;
-    size_t n, cap;
-};
-
-static int newer(const struct found *a, const struct found *b)
+static int newer(const struct hg_attempt_files *a, const struct hg_attempt_files *b)
 {
     if (a->submission != b->submission)
         return a->submission < b->submission ? -1 : 1;
@@ -44,7 +33,7 @@ static int by_age(const void *a, const void *b)
 }
 
 /* Names by listing: a network file system may go on denying a path that it once found absent. */
-static void list_attempt(const char *cell_dir, const char *name, struct found *f)
+static void list_attempt(const char *cell_dir, const char *name, struct hg_attempt_files *f)
 {
     char *path = hg_fs_join(cell_dir, name);
     DIR *d = path ? opendir(path) : NULL;
@@ -60,7 +49,7 @@ static void list_attempt(const char *cell_dir, const char *name, struct found *f
 }
 
 /* All attempts of a cell, oldest first. A cell without a folder has none. */
-static int list_attempts(const char *cell_dir, struct attempts *list, struct hg_err *err)
+static int list_attempts(const char *cell_dir, struct hg_attempt_list *list, struct hg_err *err)
 {
     DIR *d = opendir(cell_dir);
     struct dirent *entry;
@@ -69,8 +58,8 @@ static int list_attempts(const char *cell_dir, struct attempts *list, struct hg_
     if (!d)
         return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", cell_dir);
     while (rc == 0 && (entry = readdir(d))) {
-        struct found f = { 0 };
-        struct found *slot;
+        struct hg_attempt_files f = { 0 };
+        struct hg_attempt_files *slot;
 
         if (!hg_attempt_parse(entry->d_name, &f.submission, &f.restarts))
             continue;
@@ -284,9 +273,9 @@ static json_t *skim_result(struct room *room, const json_t *cell, struct skim *s
 
 /* Read and judge one result.json. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree.
  * A new reference, or NULL with err saying what is wrong with it. */
-static json_t *read_result(const char *cell_dir, const struct found *f, const char *run_key,
-                           const char *id, const json_t *cell, struct room *room, struct skim *skim,
-                           struct hg_err *err)
+static json_t *read_result(const char *cell_dir, const struct hg_attempt_files *f,
+                           const char *run_key, const char *id, const json_t *cell,
+                           struct room *room, struct skim *skim, struct hg_err *err)
 {
     char name[HG_ATTEMPT_NAME_MAX];
     bool diverged = false, skimmed = false;
@@ -320,6 +309,31 @@ static json_t *read_result(const char *cell_dir, const struct found *f, const ch
     return result;
 }
 
+int hg_collect_attempts(const struct hg_rundir *rd, const char *cell_id,
+                        struct hg_attempt_list *list, struct hg_err *err)
+{
+    char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
+    int rc = dir ? list_attempts(dir, list, err) : hg_err_oom(err);
+
+    free(dir);
+    return rc;
+}
+
+json_t *hg_collect_result(const struct hg_rundir *rd, const char *cell_id,
+                          const struct hg_attempt_files *files, const char *run_key,
+                          const json_t *cell, struct hg_err *err)
+{
+    char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
+    struct room room = { 0 };
+    json_t *result = dir ? read_result(dir, files, run_key, cell_id, cell, &room, NULL, err) : NULL;
+
+    if (!dir)
+        hg_err_oom(err);
+    room_done(&room);
+    free(dir);
+    return result;
+}
+
 /* ---- One cell, for the driver ---- */
 
 static void take_result(const json_t *result, struct hg_attempt *a)
@@ -334,8 +348,8 @@ static void take_result(const json_t *result, struct hg_attempt *a)
     a->wall_s = json_number_value(json_object_get(result, "wall_s"));
 }
 
-static void take_attempt(const char *cell_dir, const struct found *f, const char *run_key,
-                         const char *id, struct hg_attempt *a)
+static void take_attempt(const char *cell_dir, const struct hg_attempt_files *f,
+                         const char *run_key, const char *id, struct hg_attempt *a)
 {
     struct hg_err err = HG_ERR_INIT;
     struct room room = { 0 };
@@ -371,7 +385,7 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
                     const char *run_key, struct hg_attempt *a, struct hg_err *err)
 {
     char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
-    struct attempts list = { 0 };
+    struct hg_attempt_list list = { 0 };
     int rc = dir ? list_attempts(dir, &list, err) : hg_err_oom(err);
 
     *a = (struct hg_attempt){ 0 };
@@ -409,7 +423,7 @@ struct collect {
 };
 
 /* An entry with what the plan says of the cell. */
-static json_t *new_entry(const json_t *line, const struct found *f)
+static json_t *new_entry(const json_t *line, const struct hg_attempt_files *f)
 {
     json_t *entry = json_object();
     char name[HG_ATTEMPT_NAME_MAX];
@@ -432,7 +446,7 @@ static void set_status(json_t *entry, const char *status, const char *message)
 }
 
 /* One attempt's entry. *kind: 'o' for a good result, 'f' for another, 'i' for one that is none. */
-static int add_attempt(struct collect *c, const char *dir, const struct found *f,
+static int add_attempt(struct collect *c, const char *dir, const struct hg_attempt_files *f,
                        const json_t *line, char *kind)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -488,7 +502,7 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     struct collect *c = context;
     const char *id = json_string_value(json_object_get(line, "id"));
     char *dir = id ? hg_rundir_path(c->rd, "cells/%s", id) : NULL;
-    struct attempts list = { 0 };
+    struct hg_attempt_list list = { 0 };
     bool ok = false, valid = false, invalid = false;
     struct hg_verdict v;
     int rc = dir ? list_attempts(dir, &list, c->err) : hg_err_oom(c->err);

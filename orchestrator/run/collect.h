@@ -32,6 +32,28 @@ struct hg_attempt {
 int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
                     const char *run_key, struct hg_attempt *a, struct hg_err *err);
 
+/* What lies in an attempt's folder. */
+struct hg_attempt_files {
+    unsigned submission, restarts;
+    bool claim, result;
+};
+
+struct hg_attempt_list {
+    struct hg_attempt_files *items;
+    size_t n, cap;
+};
+
+/* All attempts of a cell, oldest first, appended to list (free it with HG_VEC_DONE, also on failure). A cell
+ * without a folder has none. */
+int hg_collect_attempts(const struct hg_rundir *rd, const char *cell_id,
+                        struct hg_attempt_list *list, struct hg_err *err);
+
+/* The result of one of them, judged: whole, of this place, of this run (run_key; NULL: any), as exec wrote it, of this cell
+ * (NULL: any). A new reference, or NULL with err saying what is wrong with it. */
+json_t *hg_collect_result(const struct hg_rundir *rd, const char *cell_id,
+                          const struct hg_attempt_files *files, const char *run_key,
+                          const json_t *cell, struct hg_err *err);
+
 /* What the journal knows of one planned cell; asked for cells without a result. */
 struct hg_verdict {
     char status[16]; /* pending running lost, or how Slurm saw it end: node_fail timeout ... */

@@ -161,6 +161,10 @@ cancelled() {
     scontrol release "${job}_9"
     wait $pid
     [ "$(grep -c begin ran/calm.* | grep -c ':1$')" = 30 ]
+    "$HPCGRID" trace calm --out t.json # all of it as a trace: queued, run, done
+    jq -e '.traceEvents | (map(select(.args.folder) | .args | select(.queued_s > 0)) | length == 30)
+        and (map(select(.name == "cells" and .ph == "C")) | last.args == {ok: 30, "bad attempts": 0})
+        and (map(select(.name == "process_name").args.name) | index("cpu-1") and index("queue, batch 1"))' t.json
     run --separate-stderr "$HPCGRID" release calm
     [ "$status" = 0 ]
     [[ "$stderr" == *"nothing is held"* ]]

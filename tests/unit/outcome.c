@@ -297,6 +297,54 @@ static void test_the_first_host_of_a_node_list(void **state)
     assert_false(hg_text_first_host(NULL, out, sizeof out));
 }
 
+static int add_host(void *context, const char *host)
+{
+    struct hg_buf *out = context;
+
+    hg_buf_printf(out, "%s%s", out->len ? " " : "", host);
+    return strcmp(host, "stop") == 0 ? 7 : 0;
+}
+
+static void test_the_hosts_of_a_node_list(void **state)
+{
+    static const struct {
+        const char *list, *want;
+        int rc;
+    } cases[] = {
+        { "n1", "n1", 0 },
+        { "n1,n2", "n1 n2", 0 },
+        { "a100-[02-04,7],b1", "a100-02 a100-03 a100-04 a100-7 b1", 0 },
+        { "r[1-2]n[08-10]-ib", "r1n08-ib r1n09-ib r1n10-ib r2n08-ib r2n09-ib r2n10-ib", 0 },
+        { "[1-2]", "1 2", 0 },
+        { "a,stop,b", "a stop", 7 },
+        { "", "", -1 },
+        { ",", "", -1 },
+        { "a,,b", "a", -1 },
+        { "a[", "", -1 },
+        { "a[1", "", -1 },
+        { "a[]", "", -1 },
+        { "a[2-1]", "", -1 },
+        { "a[1,x]", "a1", -1 },
+        { "a[1-]", "", -1 },
+        { "a[0-999999999]", "", -1 },
+    };
+    struct hg_buf out = HG_BUF_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        int rc;
+
+        hg_buf_clear(&out);
+        rc = hg_text_each_host(cases[i].list, add_host, &out);
+        if (rc != cases[i].rc || strcmp(hg_buf_str(&out), cases[i].want) != 0)
+            fail_msg("%s: %d, \"%s\"", cases[i].list, rc, hg_buf_str(&out));
+    }
+    hg_buf_clear(&out);
+    assert_int_equal(hg_text_each_host("a[0-9999]b[0-9999]", add_host, &out), -1);
+    hg_buf_done(&out);
+    assert_int_equal(hg_text_each_host(NULL, add_host, NULL), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -309,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_any_bytes_of_a_workload_give_a_valid_result),
         cmocka_unit_test(test_names_of_attempts),
         cmocka_unit_test(test_the_first_host_of_a_node_list),
+        cmocka_unit_test(test_the_hosts_of_a_node_list),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "cmd/cmd.h"
+#include "cmd/session.h"
+#include "model/select.h"
+#include "run/collect.h"
+#include "run/timeline.h"
+#include "run/trace.h"
+
+static const char *reports, *select_text, *cell_text, *wanted, *out_path;
+
+static const struct hg_opt opts[] = {
+    { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write it there (standard output)", 0, 0 },
+    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
+    { HG_OPT_STRING, 0, "cell", &cell_text, "ID", "the worker's trace of this cell", 0, 0 },
+    { HG_OPT_STRING, 0, "attempt", &wanted, "S.R", "this attempt of it, not the one that counts", 0,
+      0 },
+    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    { 0 },
+};
+
+/* ---- Where it goes ---- */
+
+struct sink {
+    FILE *f;
+    char *part; /* renamed to out_path at the end; NULL: standard output */
+};
+
+static int open_sink(struct sink *s, struct hg_err *err)
+{
+    *s = (struct sink){ .f = stdout };
+    if (!out_path || strcmp(out_path, "-") == 0)
+        return 0;
+    s->part = hg_str_printf("%s.part", out_path);
+    s->f = s->part ? fopen(s->part, "we") : NULL;
+    if (s->f)
+        return 0;
+    if (s->part)
+        hg_err_sys(err, "cannot write %s", s->part);
+    free(s->part);
+    s->part = NULL;
+    return hg_err_oom(err);
+}
+
+/* rc: what became of writing it; a part of a trace is not left behind. */
+static int close_sink(struct sink *s, int rc, struct hg_err *err)
+{
+    bool failed = fflush(s->f) != 0 || ferror(s->f);
+
+    if (!s->part) /* main looks at standard output */
+        return rc;
+    if (fclose(s->f) != 0)
+        failed = true;
+    if (rc == 0 && (failed || rename(s->part, out_path) < 0))
+        rc = hg_err_sys(err, "cannot write %s", out_path);
+    if (rc < 0)
+        unlink(s->part);
+    free(s->part);
+    return rc;
+}
+
+/* ---- A run ---- */
+
+static int write_run(const struct hg_rundir *rd, const struct hg_timeline *t, struct hg_err *err)
+{
+    struct sink s;
+
+    if (t->damaged)
+        hg_warn(
+            "results that do not count: %zu (`hpcgrid fsck %s` says why); their attempts are drawn "
+            "without them",
+            t->damaged, rd->path);
+    if (!t->n) {
+        hg_err_set(err, HG_E_NOTFOUND, "%s: nothing has run yet of %zu cell%s", rd->path, t->cells,
+                   hg_text_s(t->cells));
+        return hg_err_hint(err, "`hpcgrid status %s` says what they wait for", rd->path);
+    }
+    if (open_sink(&s, err) < 0 || close_sink(&s, hg_trace_run(rd, t, s.f, err), err) < 0)
+        return -1;
+    hg_info("%zu attempt%s; open it in https://ui.perfetto.dev or chrome://tracing", t->n,
+            hg_text_s(t->n));
+    return 0;
+}
+
+static int trace_run(const struct hg_rundir *rd, struct hg_err *err)
+{
+    struct hg_selector *select = select_text ? hg_selector_parse(select_text, err) : NULL;
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state;
+    struct hg_timeline t = { 0 };
+    int rc = -1;
+
+    if (select_text && !select)
+        return -1;
+    state = hg_run_state_load(rd->path, &why); /* a plan that was submitted by hand has none */
+    if (!state && why.code != HG_E_NOTFOUND)
+        *err = why;
+    else if (hg_timeline_load(rd, state, select, &t, err) == 0)
+        rc = write_run(rd, &t, err);
+    hg_timeline_done(&t);
+    hg_run_state_free(state);
+    hg_selector_free(select);
+    return rc;
+}
+
+/* ---- A cell ---- */
+
+/* Planned cells whose id begins as asked. */
+struct search {
+    char *id;
+    size_t n;
+    bool exact;
+};
+
+static int look_at(size_t line, const json_t *cell, void *context)
+{
+    struct search *s = context;
+    const char *id = json_string_value(json_object_get(cell, "id"));
+
+    (void)line;
+    if (!id || s->exact || strncmp(id, cell_text, strlen(cell_text)) != 0)
+        return 0;
+    s->exact = strcmp(id, cell_text) == 0;
+    s->n = s->exact ? 1 : s->n + 1;
+    free(s->id);
+    s->id = strdup(id);
+    return s->id ? 0 : -1;
+}
+
+static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err *err)
+{
+    json_t *plan = hg_plan_read(rd->path, err);
+    const json_t *batch;
+    int rc = plan ? 0 : -1;
+    size_t i;
+
+    json_array_foreach(json_object_get(plan, "batches"), i, batch) {
+        int number = (int)json_integer_value(json_object_get(batch, "number"));
+
+        if (rc == 0 && hg_plan_each_cell(rd->path, number, look_at, s, err) != 0)
+            rc = hg_err_oom(err);
+    }
+    json_decref(plan);
+    if (rc == 0 && s->n != 1) {
+        hg_err_set(err, HG_E_INPUT,
+                   s->n ? "%s has %zu cells whose id begins with \"%s\""
+                        : "%s has %zu cells with id \"%s\"",
+                   rd->path, s->n, cell_text);
+        rc = hg_err_hint(err, "`hpcgrid status %s --cells` lists them", rd->path);
+    }
+    return rc;
+}
+
+/* Name of the attempt that is asked for, or that counts. */
+static int find_attempt(const struct hg_rundir *rd, const char *id,
+                        char name[static HG_ATTEMPT_NAME_MAX], struct hg_err *err)
+{
+    struct hg_attempt a;
+    unsigned submission, restarts;
+
+    if (wanted) {
+        if (!hg_attempt_parse(wanted, &submission, &restarts))
+            return hg_err_set(err, HG_E_USAGE, "--attempt %s: wanted a number such as 2.0", wanted);
+        hg_attempt_name(submission, restarts, name);
+        return 0;
+    }
+    if (hg_attempt_find(rd, id, 0, NULL, &a, err) < 0)
+        return -1;
+    if (!a.claimed)
+        return hg_err_set(err, HG_E_NOTFOUND, "cell %s of %s has not run yet", id, rd->path);
+    hg_attempt_name(a.submission, a.restarts, name);
+    return 0;
+}
+
+static int trace_cell(const struct hg_rundir *rd, struct hg_err *err)
+{
+    char name[HG_ATTEMPT_NAME_MAX];
+    struct search found = { 0 };
+    char *dir = NULL;
+    struct sink s;
+    int rc = -1;
+
+    if (find_cell(rd, &found, err) == 0 && find_attempt(rd, found.id, name, err) == 0) {
+        dir = hg_rundir_path(rd, "cells/%s/%s", found.id, name);
+        if (!dir)
+            hg_err_oom(err);
+        else if (open_sink(&s, err) == 0)
+            rc = close_sink(&s, hg_trace_ranks(dir, s.f, err), err);
+    }
+    free(found.id);
+    free(dir);
+    return rc;
+}
+
+static int run(int argc, char **argv, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_rundir rd = { 0 };
+    int rc = -1;
+
+    (void)argc;
+    if (wanted && !cell_text)
+        hg_err_set(&err, HG_E_USAGE, "--attempt is of one cell: name it with --cell");
+    else if (cell_text && select_text)
+        hg_err_set(&err, HG_E_USAGE, "--cell and --select exclude each other");
+    else if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) == 0)
+        rc = cell_text ? trace_cell(&rd, &err) : trace_run(&rd, &err);
+    hg_rundir_done(&rd);
+    return rc < 0 ? hg_errs_add(errs, &err) : 0;
+}
+
+const struct hg_cmd hg_cmd_trace = {
+    .name = "trace",
+    .args = "RUN",
+    .summary = "Draw a run over time, for Perfetto: nodes, queues, phases.",
+    .details = "Prints Chrome's trace format (JSON). With --cell: what the worker's profiler\n"
+               "wrote of one attempt (\"trace\": true), ranks side by side by their hosts'\n"
+               "clocks. RUN is a run's folder, NAME, NAME/002 or a matrix file.",
+    .opts = opts,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
