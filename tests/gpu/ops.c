@@ -2,6 +2,7 @@
 /* Every op of a backend against its twin of the cpu backend in fp32, at many shapes.
  *
  *   ops [BACKEND [PRECISION [CASE]]]        CASE: all cases whose names begin so
+ *   ops list                               the names of the cases
  *
  * Both get the same inputs, rounded to the type that the tested device works in. Each output is compared as a whole: the largest
  * difference over the largest value of the twin's, against the bound of the case, which says what it comes from. Then the op
@@ -366,11 +367,23 @@ static void look_for_ops(struct tester *t)
 static const struct ops_case *const sets[] = { ops_cases_rows, ops_cases_tokens,
                                                ops_cases_attention };
 
+/* The names that the third word of the command may be. */
+static int list(void)
+{
+    for (size_t i = 0; i < N_OF(sets); i++)
+        for (const struct ops_case *c = sets[i]; c->name; c++)
+            puts(c->name);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "cpu", *precision = argc > 2 ? argv[2] : WK_PRECISION;
-    struct tester t = { .reference = open_device("cpu", WK_PRECISION) };
+    struct tester t = { 0 };
 
+    if (strcmp(name, "list") == 0)
+        return list();
+    t.reference = open_device("cpu", WK_PRECISION);
     ops_shuffle(1);
     t.tested = open_device(name, precision);
     t.precision = (int)t.tested->precision;

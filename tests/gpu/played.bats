@@ -153,6 +153,24 @@ refused() {
     cmp -s run "$BATS_TEST_DIRNAME/run"
 }
 
+@test "ops behind one that breaks the device are tried by themselves" {
+    printf '#!/bin/sh\necho "backend cuda: played"\n' >worker.sh
+    cat >ops.sh <<'END'
+#!/bin/sh
+case $1,$3 in
+list,) printf 'fill\nnorm\nlstm\n' ;;
+cuda,) echo 'fill    3 shapes  worst    0  bound    0' && echo 'ops: a kernel failed' && exit 1 ;;
+cuda,norm) echo 'FAILED norm (1 2 3 4): y: differs by 1 (bound 0)' && exit 1 ;;
+*) echo '7 shapes, 0 failures' ;;
+esac
+END
+    chmod +x worker.sh ops.sh
+    run env HPCGRID_WORKER="$PWD/worker.sh" HPCGRID_OPS="$PWD/ops.sh" "$BATS_TEST_DIRNAME/run" --json gpu.json ops
+    [ "$status" -eq 1 ]
+    jq -e '[.rows[] | select(.what | contains("bf16")) | .verdict + ": " + .what] ==
+        ["wrong: every op in bf16 beside its CPU twin", "wrong: norm alone, bf16", "right: lstm alone, bf16"]' gpu.json
+}
+
 @test "a program whose time is over on a GPU's machine leaves nothing behind" {
     run python3 -B -c "
 import sys
