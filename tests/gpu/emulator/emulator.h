@@ -559,11 +559,6 @@ static inline __half __float2half_rn(float x)
     return __half{ (uint16_t)(sign | ((bits >> 13) - (112 << 10))) };
 }
 
-static inline float __fdividef(float a, float b)
-{
-    return a / b;
-}
-
 static inline float __uint_as_float(uint32_t bits)
 {
     return emu_float(bits);

@@ -14,7 +14,6 @@
 
 #include "backends/cuda/device.cuh"
 
-#define WK_LOG2_E 1.44269504088896340736f
 #define WK_KEY_TILE 64 /* keys of a mask's tile */
 
 struct wk_attention_job {

@@ -281,7 +281,10 @@ static inline bool wk_wide(int cols, const void *a, const void *b = NULL, const 
            (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | (uintptr_t)e) & 15) == 0;
 }
 
-/* 2^x in one instruction; what is below the least normal float becomes 0, which exp2f takes three more to prevent. */
+#define WK_LOG2_E 1.44269504088896340736f
+
+/* 2^x and 1 / x in one instruction each, within 2 units of the last place; what is below the least normal float becomes 0, which exp2f
+ * takes three more to prevent. */
 static __device__ __forceinline__ float wk_exp2(float x)
 {
 #ifdef __CUDACC__
@@ -293,6 +296,18 @@ static __device__ __forceinline__ float wk_exp2(float x)
     float y = exp2f(x);
 
     return y < 0x1p-126f ? 0.0f : y;
+#endif
+}
+
+static __device__ __forceinline__ float wk_reciprocal(float x)
+{
+#ifdef __CUDACC__
+    float y;
+
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return 1 / x;
 #endif
 }
 

@@ -21,7 +21,7 @@ template <typename T> struct lstm_weights {
 
 static __device__ __forceinline__ float logistic(float x)
 {
-    return __fdividef(1.0f, 1 + expf(-x));
+    return wk_reciprocal(1 + wk_exp2(-WK_LOG2_E * x));
 }
 
 /* Where step t of sequence b begins in the state. */
