@@ -18,6 +18,8 @@ static const struct {
 #undef E
 };
 
+#define MAX_JOB_COUNT 2007 /* older headers have another name for it */
+
 static const enum hg_err_code *find(int number)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
@@ -36,7 +38,7 @@ bool hg_agent_knows(int number)
 static enum hg_err_code classify_errno(int number)
 {
     switch (number) {
-    case EAGAIN: /* MaxJobCount is reached */
+    case EAGAIN: /* MaxJobCount is reached (before 26.05) */
         return HG_E_AGAIN;
     case ENOENT:
     case EACCES:
@@ -98,7 +100,7 @@ static const char *explain(int number, const char *text)
 {
     if (number == HG_AGENT_SLURM_ERROR)
         return "the site's submit plugin said no";
-    if (number == EAGAIN)
+    if (number == EAGAIN || number == MAX_JOB_COUNT)
         return "the job table is full (MaxJobCount)";
     if (number == POLICY)
         return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";

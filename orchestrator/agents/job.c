@@ -196,6 +196,11 @@ static bool has_env(const struct hg_agent_job *job, const char *name)
     return false;
 }
 
+int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err)
+{
+    return add_env(job, assignment, err);
+}
+
 /* From cron there may be no USER. */
 static int add_missing(struct hg_agent_job *job, struct hg_err *err)
 {

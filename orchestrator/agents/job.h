@@ -61,6 +61,9 @@ struct hg_agent_job {
 int hg_agent_job_read(struct hg_agent_job *job, struct hg_agent_call *call);
 void hg_agent_job_done(struct hg_agent_job *job);
 
+/* Add "NAME=value", which becomes the job's, to its environment. REFUSED where there are too many. */
+int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err);
+
 /* Add the SLURM_* that sbatch sets itself to the environment, for those who go without sbatch. */
 int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err);
 

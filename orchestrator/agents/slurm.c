@@ -71,6 +71,10 @@ int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
 
 /* ---- small operations ---- */
 
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#define slurm_free_ctl_conf slurm_free_conf
+#endif
+
 /* The Slurm that this program was built with: its library goes with no other. */
 static void format_version(char out[static 16])
 {

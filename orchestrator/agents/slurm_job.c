@@ -19,6 +19,27 @@ static char *keep(struct hg_agent_desc *d, char *s, struct hg_err *err)
     return hg_agent_keep(&d->keeper, s, err);
 }
 
+/* Slurm 23.11 and later know a task's CPUs by this, too: srun in the job takes its --cpus-per-task from it. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
+#define TASK_CPUS "cpu="
+#elif SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define TASK_CPUS "cpu:"
+#endif
+
+static int set_task_cpus(struct hg_agent_desc *d, struct hg_err *err)
+{
+#ifdef TASK_CPUS
+    d->msg.tres_per_task = keep(d, hg_str_printf(TASK_CPUS "%lld", d->job.f.cpus_per_task), err);
+    if (!d->msg.tres_per_task)
+        return -1;
+    return hg_agent_job_add_env(&d->job,
+                                hg_str_printf("SLURM_TRES_PER_TASK=%s", d->msg.tres_per_task), err);
+#else
+    (void)d, (void)err;
+    return 0;
+#endif
+}
+
 /* "gpu:a100:2,nic:1" with Slurm's prefix before each part */
 static int set_gres(struct hg_agent_desc *d, struct hg_err *err)
 {
@@ -100,6 +121,9 @@ static void set_rest(struct hg_agent_desc *d)
     m->script = d->job.script.data;
     m->user_id = getuid();
     m->group_id = getgid();
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
+    m->oom_kill_step = NO_VAL16; /* as the site has it; libslurm's 0 would be "no" */
+#endif
     if (f->signal_lead_s) {
         m->warn_signal = SIGUSR1;
         m->warn_time = (uint16_t)f->signal_lead_s;
@@ -111,7 +135,8 @@ static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
     slurm_init_job_desc_msg(&d->msg);
     d->msg.comment = d->job.comment;
     d->msg.name = d->job.name;
-    if (set_gres(d, err) < 0 || set_argv(d, err) < 0 || (for_array && set_array(d, err) < 0))
+    if (set_gres(d, err) < 0 || set_argv(d, err) < 0 || set_task_cpus(d, err) < 0 ||
+        (for_array && set_array(d, err) < 0))
         return -1;
     set_size(d);
     set_rest(d);

@@ -148,8 +148,8 @@ END
         | del(.extra[1])' | jq .ok.job_id)
     other=$(sbatch --parsable -H -N 2 --ntasks-per-node=2 -c 32 --gres=gpu:a100:2 --mem=4096 -t 60 -p a100 -C a100 -L "$core" \
         --requeue --nice=7 -o "$PWD/hg-${KEY}_%a.out" -D "$PWD" -J "cell.hg-$KEY" --comment "hg-$KEY" run.sh true)
-    # What differs by nature: the id, when it was looked at, the path of the script as typed.
-    clean() { scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=' | sed 's/JobId=[0-9]*//'; }
+    # What differs by nature: the id, when it was looked at, what was typed.
+    clean() { scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=\|SubmitLine=' | sed 's/JobId=[0-9]*//'; }
     diff <(clean "$id") <(clean "$other")
 }
 
@@ -163,6 +163,10 @@ END
     for line in SLURM_NTASKS=2 SLURM_NTASKS_PER_NODE=2 SLURM_CPUS_PER_TASK=3 "SLURM_SUBMIT_DIR=$PWD" "SLURM_CONF=$SLURM_CONF" LC_TIME=C; do
         grep -qx "$line" env.txt
     done
+    sbatch -W -N 1 --ntasks-per-node=2 -c 3 -o /dev/null --wrap 'env >sbatch.txt' >/dev/null
+    # the agent always appends; whether a job sees that depends on Slurm's release
+    names() { sed -n '/^SLURM_OPEN_MODE=/!s/^\(SLURM_[A-Z_]*\)=.*/\1/p' "$1" | sort; }
+    diff <(names env.txt) <(names sbatch.txt)
 }
 
 @test "USR1 comes to the steps before the time limit" {

@@ -46,6 +46,7 @@ static void test_only_certain_answers_are_final(void **state)
         { ESLURM_INVALID_PARTITION_NAME, "", HG_E_REFUSED },
         { ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE, "", HG_E_REFUSED },
         { ESLURM_ACCOUNTING_POLICY, "", HG_E_AGAIN },
+        { 2007, "", HG_E_AGAIN }, /* Slurm 26.05: the job table is full */
         { ESLURM_INVALID_ARRAY, "", HG_E_REFUSED },
         { SLURM_ERROR, "the plugin's words", HG_E_REFUSED },
         { EAGAIN, "", HG_E_AGAIN },
