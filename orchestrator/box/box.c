@@ -23,6 +23,7 @@
 
 #define IDLE_S 120.0 /* nodes are idle after 2 to 3 s on an idle machine */
 #define HEAL_AGAIN_S 0.5
+#define HEALS 3         /* for daemons that die one after another */
 #define LOCK_S 120.0    /* somebody else's up or down takes seconds */
 #define PORT_TRIES 3    /* others may take a port between our look and slurmctld's bind */
 #define NAME_MAX_BOX 32 /* munge refuses long socket paths */
@@ -539,21 +540,30 @@ static int ask_nodes(const struct hg_box_tools *tools, const struct hg_box *box,
     return rc;
 }
 
+/* The first daemon that is not running, or NULL. */
+static const char *find_dead(const struct hg_box *box)
+{
+    const json_t *list = json_object_get(box->record, "daemons"), *d;
+    size_t i;
+
+    json_array_foreach(list, i, d)
+        if (!is_running(d))
+            return json_string_value(json_object_get(d, "name"));
+    return NULL;
+}
+
 /* The end of the log of the first daemon that is not running, or of the first node that is not
  * ready. */
 static void hint_log(const struct hg_box *box, const char *bad, struct hg_err *err)
 {
-    const json_t *list = json_object_get(box->record, "daemons"), *d;
+    const char *dead = find_dead(box);
     struct hg_buf tail = HG_BUF_INIT;
     char name[96], *path;
-    size_t i;
 
-    snprintf(name, sizeof name, "slurmd-%.*s", (int)strcspn(bad, " ,"), bad);
-    json_array_foreach(list, i, d)
-        if (!is_running(d)) {
-            snprintf(name, sizeof name, "%s", json_string_value(json_object_get(d, "name")));
-            break;
-        }
+    if (dead)
+        snprintf(name, sizeof name, "%s", dead);
+    else
+        snprintf(name, sizeof name, "slurmd-%.*s", (int)strcspn(bad, " ,"), bad);
     path = hg_str_printf("%s/log/%s.log", box->dir, name);
     if (path)
         hg_box_log_tail(path, &tail);
@@ -583,8 +593,11 @@ static int wait_idle(const struct hg_box_tools *tools, const struct hg_box *box,
             break;
         }
         if (hg_clock_mono_s() > end || judge(box->record) != HG_BOX_UP) {
-            rc = hg_err_set(err, HG_E_ENV, "box \"%s\": nodes are not ready: %s", box->name,
-                            hg_buf_str(&bad));
+            const char *dead = find_dead(box);
+
+            rc = dead ? hg_err_set(err, HG_E_ENV, "box \"%s\": %s ended", box->name, dead)
+                      : hg_err_set(err, HG_E_ENV, "box \"%s\": nodes are not ready: %s", box->name,
+                                   hg_buf_str(&bad));
             hint_log(box, hg_buf_str(&bad), err);
             break;
         }
@@ -685,6 +698,29 @@ static void give_up(const struct hg_box *box)
     unlock_root(lock);
 }
 
+/* Wait until all nodes are idle; mend a box that was there on the way. A daemon that has just been killed may
+ * look alive at first, so more may be dead than was found before. */
+static int make_ready(const struct hg_box_tools *tools, struct hg_box *box, bool exists,
+                      struct hg_err *err)
+{
+    for (int i = 1;; i++) {
+        struct hg_err this = HG_ERR_INIT;
+        int rc = 0;
+
+        if (exists && box->state == HG_BOX_DEGRADED)
+            rc = heal(box, &this);
+        if (rc == 0)
+            rc = wait_idle(tools, box, &this);
+        if (rc == 0)
+            return 0;
+        box->state = judge(box->record);
+        if (!exists || i == HEALS || box->state != HG_BOX_DEGRADED) {
+            *err = this;
+            return -1;
+        }
+    }
+}
+
 int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started, struct hg_err *err)
 {
     struct hg_box_tools tools = { 0 };
@@ -697,10 +733,8 @@ int hg_box_up(const struct hg_box_spec *spec, struct hg_box *box, bool *started,
         return -1;
     hold_interrupts(&before);
     rc = find_or_create(spec, &tools, box, &exists, err);
-    if (rc == 0 && exists && box->state == HG_BOX_DEGRADED)
-        rc = heal(box, err);
     if (rc == 0)
-        rc = wait_idle(&tools, box, err);
+        rc = make_ready(&tools, box, exists, err);
     if (rc < 0 && !exists && box->name)
         give_up(box);
     sigprocmask(SIG_SETMASK, &before, NULL);

@@ -244,13 +244,17 @@ static void set_path(const struct node *n, json_t *env, const char *name, const 
 }
 
 /* Open MPI names its shared memory by host and local rank: ranks of two virtual nodes would take
- * each other's. They spin while they wait, too, on cores that they share. */
+ * each other's. They spin while they wait, too, on cores that they share. Release 5 finds no way by TCP
+ * from a network address of this host to the same one, but one by the loopback; and where a rank is gone
+ * it ends the others at once, before they can say in which collective, unless it is to return errors. */
 static void add_virtual(json_t *env)
 {
     static const char *const settings[][2] = {
         { "OMPI_MCA_pml", "ob1" },
         { "OMPI_MCA_btl", "tcp,self" },
+        { "OMPI_MCA_btl_tcp_if_include", "lo" },
         { "OMPI_MCA_mpi_yield_when_idle", "1" },
+        { "OMPI_MCA_mpi_ft_enable", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT", "1" },
         { "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1" },
     };

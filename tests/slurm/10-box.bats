@@ -296,11 +296,25 @@ END
 }
 
 @test "a dead daemon shows as degraded, and up starts it again" {
-    up --nodes cpu:2x0
+    box=(--nodes cpu:2x0 --set MessageTimeout=4)
+    up "${box[@]}"
     kill -KILL "$(box_pid slurmd-cpu-2)"
     box_wait 90 eval '[ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = degraded ]'
-    run "$HPCGRID" box up --name "$BOX" --nodes cpu:2x0
+    run "$HPCGRID" box up --name "$BOX" "${box[@]}"
     [ "$status" -eq 0 ]
+    [ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = up ]
+    srun -N 2 true
+    # so it does with one that looked alive when up began
+    pid=$(box_pid slurmctld)
+    kill -STOP "$pid"
+    "$HPCGRID" box up --name "$BOX" "${box[@]}" >waiting 2>&1 3>&- &
+    WAITING=$!
+    box_wait 60 has_child $WAITING sinfo
+    kill -KILL "$pid"
+    status=0
+    wait $WAITING || status=$?
+    cat waiting
+    [ $status -eq 0 ]
     [ "$("$HPCGRID" box status "$BOX" --json | jq -r .state)" = up ]
     srun -N 2 true
 }
@@ -320,7 +334,8 @@ END
 @test "a daemon that fails is shown with the end of its log, and nothing is left" {
     run "$HPCGRID" box up --name "$BOX" --nodes cpu:1x0 --set SelectType=select/none-such
     [ "$status" -eq 4 ]
-    [[ "$output" == *"slurmctld ended at once"* ]]
+    echo "$output"
+    [[ "$output" == *"slurmctld ended"* ]] # at once, or just after it had begun to listen (24.11)
     [[ "$output" == *"select/none-such"* ]]
     run "$HPCGRID" box down "$BOX"
     [ "$status" -ne 0 ]
@@ -346,7 +361,7 @@ int main(int argc, char **argv)
 END
     mpicc sum.c -o sum
     up --nodes cpu:2x0
-    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
     srun --kill-on-bad-exit=1 -N 2 --ntasks-per-node=2 ./sum | sort >got
     diff got - <<'END'
 0 of 4: 6
@@ -379,7 +394,7 @@ int main(int argc, char **argv)
 END
     mpicc start.c -o start
     up --nodes cpu:2x0
-    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pmix_base_collect_data=0
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pmix_base_collect_data=0
     srun -N 2 --ntasks-per-node=2 bash -c '[ $SLURM_PROCID != 2 ] || sleep 1; exec ./start' >times
     cat times
     [ "$(wc -l <times)" = 4 ]

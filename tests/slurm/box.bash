@@ -27,7 +27,7 @@ box_up() {
     eval "$line"
     BOX_DIR=$(dirname "$SLURM_CONF")
     export BOX BOX_DIR SLURM_CONF BOX_SPEC_NODES="$nodes" BOX_SPEC_SETTINGS="${words[*]}"
-    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_mpi_yield_when_idle=1
+    export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=lo OMPI_MCA_mpi_yield_when_idle=1
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 
