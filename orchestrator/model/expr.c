@@ -538,11 +538,24 @@ static jq_state *compile(struct hg_exprs *x, const char *program)
 
 static const char program_head[] = ".[0] as $__hpcgrid | .[1] as $hw | .[2] | ";
 
+/* What the expression's end is called depends on jq's release. */
+static const char *end_of_jq(const char *text, size_t n)
+{
+    static const char *const names[] = { "unexpected $end", "unexpected end of file" };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (n >= strlen(names[i]) &&
+            memcmp(text + n - strlen(names[i]), names[i], strlen(names[i])) == 0)
+            return names[i];
+    return NULL;
+}
+
 /* The first of jq's messages, without its own decoration. */
 static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_err *err)
 {
     const char *text = hg_buf_str(&x->messages);
-    const char *end;
+    const char *end, *own;
+    size_t n;
 
     if (strncmp(text, "jq: error: ", 11) == 0)
         text += 11;
@@ -551,7 +564,10 @@ static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_e
         end = strstr(text, " at <top-level>");
     if (!end)
         end = text + strcspn(text, "\n");
-    hg_err_set(err, HG_E_INPUT, "the expression does not compile: %.*s", (int)(end - text), text);
+    n = (size_t)(end - text);
+    own = end_of_jq(text, n);
+    hg_err_set(err, HG_E_INPUT, "the expression does not compile: %.*s%s",
+               (int)(n - (own ? strlen(own) : 0)), text, own ? "it ends too soon" : "");
     if (is_name_start(*e->text) && strchr(e->text, '=') && !strstr(e->text, "==") &&
         !strchr(e->text, ' '))
         hg_err_hint(err, "this looks like a selector of the command line; here write jq: "

@@ -56,7 +56,8 @@ allowed() {
 }
 
 @test "clang-format finds nothing to change" {
-    command -v clang-format >/dev/null || skip "clang-format is not installed"
+    version=$(clang-format --version | sed -n 's/.*version \([0-9]*\)\..*/\1/p') || true
+    [ "$version" = 14 ] || skip "clang-format 14 (Debian 12's) decides the layout, here is ${version:-none}"
     git ls-files '*.c' '*.h' '*.cu' '*.cuh' | xargs clang-format --dry-run --Werror
 }
 

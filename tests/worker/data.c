@@ -304,7 +304,7 @@ static void test_every_epoch_is_a_permutation_of_its_own(void **state)
     }
     for (int i = 0; i < 1000; i++)
         assert_int_equal(seen[i], 1);
-    assert_in_range(same, 0, 8); /* 1 is expected */
+    assert_true(same <= 8); /* 1 is expected */
     wk_sampler_epoch(&s, 0);
     assert_memory_equal(first, s.order, sizeof first);
     wk_sampler_close(&s);

@@ -334,8 +334,9 @@ END
 
 @test "one rank that fails ends all, and the result says which and why" {
     echo '{"strategy": "ddp", "epochs": 100000}' >c.json
-    run mpirun --oversubscribe --allow-run-as-root -n 1 "$worker" train --config c.json --result r.json : \
-        -n 1 -x HPCGRID_DATA=/nowhere "$worker" train --config c.json --result r.json
+    printf '#!/bin/sh\n[ $OMPI_COMM_WORLD_RANK = 0 ] || export HPCGRID_DATA=/nowhere\nexec "$@"\n' >rank.sh
+    chmod +x rank.sh
+    run ranks 2 ./rank.sh "$worker" train --config c.json --result r.json
     echo "$output"
     [ "$status" -ne 0 ]
     [[ "$output" == *"rank 1: error: no folder /nowhere/mnist, where HPCGRID_DATA says the data set is"* ]]

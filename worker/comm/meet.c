@@ -25,7 +25,7 @@
 #define CONNECT_PAUSE_S 0.05 /* rank 0 may not listen yet */
 #define GUESTS_MAX 4096      /* connections that have not said who they are */
 
-static const char magic[8] = "hpcgrid1";
+static const char magic[8] = { 'h', 'p', 'c', 'g', 'r', 'i', 'd', '1' };
 
 /* What a rank says of itself, and how rank 0 answers. Sent as they are: one job's ranks are of one kind of machine. */
 struct card {

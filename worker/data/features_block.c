@@ -6,7 +6,7 @@
 
 #include "base/hash.h"
 
-static const char magic[8] = "HGFEAT1\n";
+static const char magic[8] = { 'H', 'G', 'F', 'E', 'A', 'T', '1', '\n' };
 #define BYTE_ORDER_MARK 0x01020304u
 
 struct header {
