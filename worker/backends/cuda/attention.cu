@@ -434,6 +434,16 @@ static __device__ __forceinline__ float2 delta_of(const struct wk_attention_job 
                        __shfl_sync(WK_ALL_LANES, sum, 2 * g + 16));
 }
 
+/* A row of a mask's tile, for d_k's kernel. */
+static __device__ __forceinline__ void keep_mask(const struct wk_attention_job &j,
+                                                 const struct wk_head &h, int query, int key,
+                                                 const uint32_t row[4])
+{
+    if (query < h.queries)
+        *(uint4 *)(j.mask + ((size_t)h.index * j.p.rows + h.first + query) * j.fours + key / 4) =
+            make_uint4(row[0], row[1], row[2], row[3]);
+}
+
 /* The logarithm of a row's sum, base 2; of rows that do not exist one that makes all probabilities 0. */
 static __device__ __forceinline__ float lse_of(const struct wk_attention_job &j,
                                                const struct wk_head &h, const float *lse, int query)
@@ -496,12 +506,16 @@ static __global__ void __launch_bounds__(THREADS, blocks<T, D>())
             load_stream(&room->stage[next % STAGES], j, h, in, next * WK_KEY_TILE);
         wk_copy_commit();
         if (j.drop.limit)
-            wk_mask_tile<OWN, WK_KEY_TILE, THREADS, true>(room->mask, j, h, query, key);
+            wk_mask_tile<OWN, WK_KEY_TILE, THREADS, false>(room->mask, j, h, query, key);
         wk_copy_wait<STAGES - 1>();
         __syncthreads();
         if (j.drop.limit) {
             read_mask(low, room->mask, own + g);
             read_mask(high, room->mask, own + g + 8);
+            if (t == 0) {
+                keep_mask(j, h, query + own + g, key, low);
+                keep_mask(j, h, query + own + g + 8, key, high);
+            }
         }
 #pragma unroll
         for (int part = 0; part < WK_KEY_TILE / 8; part += N) {
