@@ -18,26 +18,29 @@ template <typename T> static __device__ constexpr int depth()
     return sizeof(T) == 2 ? 16 : 8;
 }
 
-/* Left factor: 16 rows and DEPTH columns of a tile from (row, col) on. */
+/* What was loaded, as products want it. */
+template <typename T> static __device__ __forceinline__ void round_loaded(uint32_t r[4])
+{
+    (void)r;
+}
+
+template <> __device__ __forceinline__ void round_loaded<wk_tf32>(uint32_t r[4])
+{
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        r[i] = wk_round_tf32(__uint_as_float(r[i]));
+}
+
+/* Left factor: 16 rows and DEPTH columns of a tile from (row, col) on. A matrix is 8 rows of 16 bytes, in tf32 four columns: a lane gets
+ * one of them. */
 template <typename T>
 static __device__ __forceinline__ void load_left(uint32_t a[4], const T *tile, int ld, int row,
                                                  int col)
 {
     int lane = (int)threadIdx.x % WK_WARP, m = lane / 8, r = lane % 8;
 
-    wk_load_matrices<false>(a, tile + (row + m % 2 * 8 + r) * ld + col + m / 2 * 8);
-}
-
-static __device__ __forceinline__ void load_left(uint32_t a[4], const wk_tf32 *tile, int ld,
-                                                 int row, int col)
-{
-    int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
-    const wk_tf32 *at = tile + (row + g) * ld + col + t;
-
-    a[0] = wk_round_tf32(at[0].x);
-    a[1] = wk_round_tf32(at[8 * ld].x);
-    a[2] = wk_round_tf32(at[4].x);
-    a[3] = wk_round_tf32(at[8 * ld + 4].x);
+    wk_load_matrices<false>(a, tile + (row + m % 2 * 8 + r) * ld + col + m / 2 * wk_chunk<T>());
+    round_loaded<T>(a);
 }
 
 /* Right factor (k, n) = (col, row) of a tile: b[0..1] for rows from `row` on, b[2..3] for those 8 further. */
@@ -47,19 +50,8 @@ static __device__ __forceinline__ void load_right(uint32_t b[4], const T *tile, 
 {
     int lane = (int)threadIdx.x % WK_WARP, m = lane / 8, r = lane % 8;
 
-    wk_load_matrices<false>(b, tile + (row + m / 2 * 8 + r) * ld + col + m % 2 * 8);
-}
-
-static __device__ __forceinline__ void load_right(uint32_t b[4], const wk_tf32 *tile, int ld,
-                                                  int row, int col)
-{
-    int lane = (int)threadIdx.x % WK_WARP, g = lane / 4, t = lane % 4;
-    const wk_tf32 *at = tile + (row + g) * ld + col + t;
-
-    b[0] = wk_round_tf32(at[0].x);
-    b[1] = wk_round_tf32(at[4].x);
-    b[2] = wk_round_tf32(at[8 * ld].x);
-    b[3] = wk_round_tf32(at[8 * ld + 4].x);
+    wk_load_matrices<false>(b, tile + (row + m / 2 * 8 + r) * ld + col + m % 2 * wk_chunk<T>());
+    round_loaded<T>(b);
 }
 
 /* Right factor (k, n) = (row, col): b[0..1] for columns from `col` on, b[2..3] for those 8 further. In tf32 k counts rows 0, 2, 4, 6,
