@@ -327,14 +327,16 @@ static bool look_at_slurmctld(struct findings *f, struct conversation *c, const 
             (long long)json_integer_value(json_object_get(limits, "max_array_size")),
             (long long)json_integer_value(json_object_get(limits, "max_jobs")),
             json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
-        compare_versions(library, word(limits, "version"), item);
+        if (*library)
+            compare_versions(library, word(limits, "version"), item);
         more = ask(c, "partitions", &err);
         look_at_partitions(f, more);
         json_decref(more);
         more = ask(c, "nodes", &err);
         look_at_nodes(f, more);
         json_decref(more);
-        look_at_srun(f);
+        if (*library) /* jobs start here, or on machines like this one */
+            look_at_srun(f);
     } else {
         note_error(answer, &err, item);
         SAY(item->effect, "no jobs can be sent to this cluster");
@@ -345,7 +347,8 @@ static bool look_at_slurmctld(struct findings *f, struct conversation *c, const 
 
 static void note_conf(struct findings *f, struct conversation *c, const json_t *hello)
 {
-    struct finding *item = add(f, "slurm.conf", "ok");
+    bool is_url = c->transport->member != NULL;
+    struct finding *item = add(f, is_url ? c->transport->means : "slurm.conf", "ok");
     struct hg_err err = HG_ERR_INIT;
     json_t *answer;
 
@@ -372,9 +375,11 @@ static bool ask_agent(struct findings *f, const struct agent *agent)
         item->state = "missing";
         SAY(item->found, "%.100s does not work: %.200s", agent->path, err.text);
         SAY(item->effect, "no jobs can be sent to Slurm");
-        SAY(item->next, "run it by hand; is the libslurm that it was built with still installed?");
+        SAY(item->next,
+            "run it by hand; are the libraries that it was built with still installed?");
     } else {
-        SAY(item->found, "%s, libslurm %s", word(hello, "agent"), word(hello, "library"));
+        SAY(item->found, *word(hello, "library") ? "%s, libslurm %s" : "%s", word(hello, "agent"),
+            word(hello, "library"));
         note_conf(f, &c, hello);
         reached = *word(hello, "conf") && look_at_slurmctld(f, &c, word(hello, "library"));
     }

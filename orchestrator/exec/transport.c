@@ -12,12 +12,31 @@
 #include "base/text.h"
 #include "model/site.h"
 
+/* Is there an URL? */
+static int look_for_url(const json_t *site, struct hg_err *err)
+{
+    const char *named = getenv("SLURMRESTD_URL");
+
+    if (json_object_get(site, "rest") || (named && *named))
+        return 0;
+    hg_err_set(err, HG_E_ENV, "no slurmrestd is named");
+    return hg_err_hint(err, "write \"rest\": {\"url\": \"http://HOST:6820\"} in the site, or set "
+                            "SLURMRESTD_URL");
+}
+
 const struct hg_transport hg_transports[] = {
     { .name = "slurm",
       .program = "hpcgrid-slurm",
       .variable = "HPCGRID_SLURM_AGENT",
       .means = "libslurm",
       .next = "install libslurm-dev (or -DSLURM_ROOT=PREFIX) and build again" },
+    { .name = "rest",
+      .program = "hpcgrid-rest",
+      .variable = "HPCGRID_REST_AGENT",
+      .means = "slurmrestd",
+      .next = "install libcurl4-openssl-dev and build again",
+      .member = "rest",
+      .look = look_for_url },
     { 0 },
 };
 

@@ -71,7 +71,7 @@ static const struct hg_field hardware_fields[] = {
     { 0 },
 };
 
-const char *const hg_site_transports[] = { "auto", "slurm", NULL };
+const char *const hg_site_transports[] = { "auto", "slurm", "rest", NULL };
 
 static const struct hg_field site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
@@ -103,7 +103,10 @@ static const struct hg_field site_fields[] = {
     { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
       .doc = "of the prices: `EUR`; absent: reports name none" },
     { "transport", HG_J_STRING, offsetof(struct hg_site, transport), .words = hg_site_transports,
-      .doc = "way to Slurm: `slurm` (libslurm), or `auto`: the first that works; absent: `auto`" },
+      .doc = "way to Slurm: `slurm` (libslurm), `rest` (slurmrestd), or `auto`: the first that "
+             "works; absent: `auto`" },
+    { "rest", HG_J_OBJECT, offsetof(struct hg_site, rest), .fields = hg_rest_fields,
+      .doc = "the site's slurmrestd (below)" },
     { "hardware", HG_J_JSON, offsetof(struct hg_site, json), HG_J_REQUIRED,
       .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name" },
     { 0 },
@@ -439,6 +442,11 @@ json_t *hg_site_schema(void)
 void hg_site_reference(struct hg_buf *out)
 {
     hg_json_reference(site_fields, out);
+}
+
+void hg_rest_reference(struct hg_buf *out)
+{
+    hg_json_reference(hg_rest_fields, out);
 }
 
 void hg_hardware_reference(struct hg_buf *out)

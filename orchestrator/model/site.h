@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/restconfig.h"
 
 /* One kind of node at a site. */
 struct hg_hardware {
@@ -39,9 +40,10 @@ struct hg_site {
     char *default_hardware;
     long long signal_lead_s; /* USR1 so long before the time limit */
     long long max_queued;    /* jobs the site lets one user have; 0: ask Slurm */
-    char *licenses;  /* "core:%": the box; a licence per core that a job computes on. NULL: none */
-    char *currency;  /* of the prices; NULL: not said */
-    char *transport; /* way to Slurm, one of hg_site_transports; NULL: "auto" */
+    char *licenses; /* "core:%": the box; a licence per core that a job computes on. NULL: none */
+    char *currency; /* of the prices; NULL: not said */
+    struct hg_rest_config rest; /* hpcgrid-rest reads it in json */
+    char *transport;            /* way to Slurm, one of hg_site_transports; NULL: "auto" */
     struct hg_hardware *hardware;
     size_t n_hardware;
     json_t *json; /* the site as written, for site.json of a run and for $hw */
@@ -68,8 +70,9 @@ void hg_site_free(struct hg_site *site);
 /* JSON Schema of a site object; a new reference. */
 json_t *hg_site_schema(void);
 
-/* Markdown tables for templates/README.md: the members of a site and of a hardware entry. */
+/* Markdown tables for templates/README.md: the members of a site, of its "rest" and of a hardware entry. */
 void hg_site_reference(struct hg_buf *out);
+void hg_rest_reference(struct hg_buf *out);
 void hg_hardware_reference(struct hg_buf *out);
 
 #endif

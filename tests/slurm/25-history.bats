@@ -3,6 +3,7 @@
 # A box with accounting, and what the database says of jobs that have left the controller's table.
 
 load box
+load rest
 
 setup_file() {
     box_need
@@ -13,6 +14,7 @@ setup_file() {
 }
 
 teardown_file() {
+    rest_stop
     box_down
 }
 
@@ -43,6 +45,21 @@ history() { agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":
 [true,"1","FAILED",1,true]
 [true,"2","FAILED",2,true]
 END
+}
+
+# v0.0.38 calls every exit code 0; who asks over a Unix socket needs no token.
+@test "slurmrestd tells the same, but for exit codes" {
+    rest_need
+    rest_start rest_auth/local accounts
+    URL=unix:$REST_SOCKET
+    printf '#!/bin/bash\nexit $SLURM_ARRAY_TASK_ID\n' >run.sh
+    submit '.array = "0-2"' | jq -e .ok
+    box_wait 90 eval '[ "$(history | jq "[.[] | select(.end_s > 0)] | length")" = 3 ]'
+    rest "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":$BEGIN}" >answer
+    cat answer
+    diff <(jq -c '.ok.jobs | sort_by(.tasks)[] | del(.exit_status)' answer) <(history | jq -c 'sort_by(.tasks)[] | del(.exit_status)')
+    rest '{"id":1,"op":"limits"}' | jq -e '.ok.accounting and .ok.cluster == "box"'
+    rest_stop
 }
 
 @test "a job that was requeued is told once, with the count of its restarts" {

@@ -9,6 +9,11 @@ hg_add_bats(slurm/30-exactly-once.bats slurm 400)
 hg_add_bats(slurm/31-drive.bats slurm 400)
 hg_add_bats(slurm/32-strategies.bats slurm 400)
 hg_add_bats(slurm/30-node.bats slurm 300)
+if(TARGET hpcgrid-rest)
+    add_executable(middleman slurm/middleman.c)
+    set_target_properties(middleman PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    hg_add_bats(slurm/35-rest.bats slurm 180)
+endif()
 
 if(TARGET hpcgrid_libslurm)
     # Every error number of the Slurm that is installed, by name: the agent's table must know them all.

@@ -48,6 +48,7 @@ static const struct {
     { "strategies", hg_strategies_reference },
     { "params", hg_params_reference },
     { "site", hg_site_reference },
+    { "rest", hg_rest_reference },
     { "hardware", hg_hardware_reference },
 };
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* middleman UPSTREAM PORT_FILE MODE PATTERN COUNT: an HTTP proxy that plays a bad network.
+ *
+ * UPSTREAM is the Unix socket of a slurmrestd. The port it listens on (127.0.0.1) is written to PORT_FILE. Every request is
+ * handed on and answered; the first COUNT ones whose first line has PATTERN are handed on, too, but answered by MODE:
+ *   drop    not at all: the connection is closed      half    by the first half of the answer
+ *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
+ *   reset   not at all, by a reset                    silent  never
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define MESSAGE_MAX (8 << 20)
+
+static char request[MESSAGE_MAX], answer[MESSAGE_MAX];
+
+/* Read a request: its head, and as much body as that announces. */
+static size_t read_request(int fd)
+{
+    size_t len = 0, want = 0;
+
+    while (len < sizeof request - 1 && (!want || len < want)) {
+        ssize_t n = read(fd, request + len, sizeof request - 1 - len);
+        const char *end, *length;
+
+        if (n <= 0)
+            break;
+        len += (size_t)n;
+        request[len] = 0;
+        end = strstr(request, "\r\n\r\n");
+        length = strcasestr(request, "\r\nContent-Length:");
+        if (end)
+            want = (size_t)(end + 4 - request) +
+                   (length && length < end ? strtoul(length + 17, NULL, 10) : 0);
+    }
+    return len;
+}
+
+static void send_all(int fd, const char *data, size_t len)
+{
+    while (len) {
+        ssize_t n = write(fd, data, len);
+
+        if (n <= 0)
+            return;
+        data += n;
+        len -= (size_t)n;
+    }
+}
+
+/* Hand the request on and take the answer up to its end: connections are not kept. */
+static size_t ask(const char *path, size_t len)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    size_t got = 0;
+    ssize_t n;
+
+    snprintf(to.sun_path, sizeof to.sun_path, "%s", path);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof to) < 0) {
+        close(fd);
+        return 0;
+    }
+    send_all(fd, request, len);
+    shutdown(fd, SHUT_WR);
+    while (got < sizeof answer && (n = read(fd, answer + got, sizeof answer - got)) > 0)
+        got += (size_t)n;
+    close(fd);
+    return got;
+}
+
+static void spoil(int fd, const char *mode, size_t len)
+{
+    static const char page[] =
+        "\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html></html>\n";
+    const struct linger at_once = { .l_onoff = 1 };
+
+    if (strcmp(mode, "half") == 0)
+        send_all(fd, answer, len / 2);
+    else if (strcmp(mode, "502") == 0)
+        send_all(fd, "HTTP/1.1 502 Bad Gateway", 24);
+    else if (strcmp(mode, "page") == 0)
+        send_all(fd, "HTTP/1.1 200 OK", 15);
+    else if (strcmp(mode, "reset") == 0)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    else if (strcmp(mode, "silent") == 0)
+        fd = dup(fd);
+    if (strcmp(mode, "502") == 0 || strcmp(mode, "page") == 0)
+        send_all(fd, page, sizeof page - 1);
+}
+
+static void serve(int fd, char **argv, int *count)
+{
+    size_t len = read_request(fd), line, got;
+    char first[512];
+
+    if (len) {
+        line = strcspn(request, "\r\n");
+        snprintf(first, sizeof first, "%.*s", (int)(line < 500 ? line : 500), request);
+        got = ask(argv[1], len);
+        if (*count > 0 && strstr(first, argv[4])) {
+            --*count;
+            spoil(fd, argv[3], got);
+        } else {
+            send_all(fd, answer, got);
+        }
+    }
+    close(fd);
+}
+
+static int listen_somewhere(const char *port_file)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    char name[512];
+    FILE *f;
+
+    if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, 64) < 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &size) < 0)
+        return -1;
+    snprintf(name, sizeof name, "%s.new", port_file);
+    f = fopen(name, "w");
+    if (!f || fprintf(f, "%d\n", ntohs(at.sin_port)) < 0 || fclose(f) || rename(name, port_file))
+        return -1;
+    return fd;
+}
+
+int main(int argc, char **argv)
+{
+    int count = argc == 6 ? atoi(argv[5]) : 0, fd, client;
+
+    if (argc != 6 || (fd = listen_somewhere(argv[2])) < 0)
+        return 2;
+    signal(SIGPIPE, SIG_IGN);
+    while ((client = accept(fd, NULL, NULL)) >= 0)
+        serve(client, argv, &count);
+    return 0;
+}
