@@ -218,6 +218,23 @@ int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, s
     return rc;
 }
 
+int hg_fs_check_output(const char *path, struct hg_err *err)
+{
+    char *dir = hg_fs_dirname(path);
+    int rc = 0;
+
+    if (!dir)
+        rc = hg_err_oom(err);
+    else if (hg_fs_is_dir(path))
+        rc = hg_err_set(err, HG_E_ENV, "cannot write %s: it is a folder", path);
+    else if (hg_fs_exists(dir) && !hg_fs_is_dir(dir))
+        rc = hg_err_set(err, HG_E_ENV, "cannot write %s: %s is no folder", path, dir);
+    else if (access(dir, W_OK | X_OK) < 0)
+        rc = hg_err_sys(err, "cannot write %s in folder %s", path, dir);
+    free(dir);
+    return rc;
+}
+
 int hg_fs_mkdirs(const char *path, mode_t mode, struct hg_err *err)
 {
     char part[PATH_MAX];

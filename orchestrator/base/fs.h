@@ -42,6 +42,10 @@ int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, str
 int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err);
 void hg_fs_part_done(struct hg_fs_part *part);
 
+/* Can hg_fs_replace put a file there? To be known before the work whose result it is. ENV: it is a folder, or its folder takes
+ * no file. */
+int hg_fs_check_output(const char *path, struct hg_err *err);
+
 /* First thing in a main: where standard input, output or error are closed, put something in their
  * place that can be neither read nor written. Else the next file that is opened, a journal or a
  * checkpoint, would get what is meant for them. */

@@ -124,7 +124,6 @@ static void test_expressions_give_what_jq_gives(void **state)
         { ".a + $hw.g", "{\"a\":2}", "9" },
         { ".b", "{}", "null" },
         { "empty", "{}", "none" },
-        { "1, 2", "{}", "the expression gives more than one value" },
         { ".a / 0", "{\"a\":1}",
           "number (1) and number (0) cannot be divided because the divisor is zero" },
         { "error(\"no\")", "{}", "no" },
@@ -143,6 +142,24 @@ static void test_expressions_give_what_jq_gives(void **state)
         assert_string_equal(hg_buf_str(&out), cases[i].want);
         hg_buf_done(&out);
     }
+}
+
+/* libjq 1.6 cannot end a program in the middle, so its state is left alone: in a child, for what finds lost memory. */
+static void test_an_expression_that_gives_two_values_is_refused(void **state)
+{
+    struct hg_buf out = HG_BUF_INIT;
+    int status;
+    pid_t pid;
+
+    (void)state;
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        evaluate("1, 2", "{}", &out);
+        _exit(strcmp(hg_buf_str(&out), "the expression gives more than one value") != 0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 static void test_a_home_jq_file_changes_nothing(void **state)
@@ -209,6 +226,7 @@ int main(void)
         cmocka_unit_test(test_the_scan_finds_the_members_that_are_read),
         cmocka_unit_test(test_what_differs_from_run_to_run_is_refused),
         cmocka_unit_test(test_expressions_give_what_jq_gives),
+        cmocka_unit_test(test_an_expression_that_gives_two_values_is_refused),
         cmocka_unit_test(test_a_home_jq_file_changes_nothing),
     };
 

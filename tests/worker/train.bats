@@ -70,7 +70,7 @@ train() {
     touch nowhere
     run "$worker" train --config c.json --result nowhere/r.json
     [ "$status" -eq 4 ]
-    [[ "$output" == *"cannot write nowhere/events.out.tfevents."* ]]
+    [[ "$output" == *"cannot write nowhere/r.json: nowhere is no folder"* ]]
 }
 
 @test "the cell and the result come from the environment too" {
@@ -373,4 +373,47 @@ END
     [ "$status" -eq 143 ]
     jq -e '.status == "failed" and (.error.message | test("stopped by signal 15 .Terminated. after step [0-9]+"))' r.json
     jq -e '.steps > 0 or (.epoch_s | length) == 0' r.json
+}
+
+# What a training of hours would have found at its end.
+@test "a place that takes no result, trace or predictions is refused before the training" {
+    export HPCGRID_LOG=info
+    refused() { # TEXT: before the first epoch ended
+        echo "$output"
+        [ "$status" -eq 4 ]
+        [[ "$output" == *"$1"* && "$output" != *"epoch 1 of"* ]]
+    }
+    short='"samples": 640, "test_samples": 100'
+    mkdir -p folder trace.0.json.gz trace.1.json.gz
+    echo "{$short}" >c.json
+    run "$worker" train --config c.json --result folder
+    refused "cannot write folder: it is a folder"
+    echo "{$short, \"strategy\": \"ddp\"}" >c.json
+    run ranks 2 "$worker" train --config c.json --result folder
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"cannot write folder: it is a folder"* && "$output" != *"epoch 1 of"* ]]
+    train "{$short, \"trace\": true}"
+    refused "trace: cannot write ./trace.0.json.gz: it is a folder"
+    [ "$(jq -c '[.status, .steps // 0]' r.json)" = '["failed",0]' ]
+    train '{"model": "bert-tiny", "hidden": 32, "dataset": "squad-slice", "samples": 8, "batch_size": 4, "seq_len": 96, "doc_stride": 32, "predictions": "folder"}'
+    refused "predictions: cannot write folder: it is a folder"
+    [ "$(id -u)" -ne 0 ] || return 0 # whom no folder's mode keeps out
+    chmod 555 folder
+    run "$worker" train --config c.json --result folder/r.json
+    refused "cannot write folder/r.json in folder folder: Permission denied"
+}
+
+@test "what is meant for closed streams goes into no file" {
+    echo '{"samples": 640, "test_samples": 100, "epochs": 2, "tensorboard": true, "checkpoint": "a.safetensors"}' >c.json
+    mkdir open closed
+    for streams in open closed; do
+        closed=""
+        [ $streams = open ] || closed="2>&-"
+        (cd $streams && HPCGRID_LOG=info bash -c "\"\$1\" train --config ../c.json --result r.json $closed" - "$worker" 2>log)
+        jq -e '.status == "ok" and .steps == 20' $streams/r.json
+        "$worker" inspect $streams/a.safetensors
+    done
+    grep -q "epoch 1 of 2" open/log
+    run grep -rl "epoch 1 of 2" closed
+    [ "$output" = "" ]
 }

@@ -172,13 +172,25 @@ static void settle_blame(const struct job *j, const struct hg_errs *errs)
             hg_clock_sleep_s(1);
 }
 
+/* A place that takes no result is found before the training. */
+static int check_result(struct job *j, struct hg_errs *errs)
+{
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+
+    if (!j->result_path || j->rank != 0 || hg_fs_check_output(j->result_path, err) == 0)
+        return 0;
+    j->result_path = NULL;
+    return hg_errs_add(errs, err);
+}
+
 static int run_job(struct job *j, struct hg_errs *errs)
 {
     const struct wk_watch_ends ends = { j, write_verdict, end_process };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int threads, devices, rc;
 
-    if (wk_config_load(j->cell, &j->config, errs) < 0)
+    if ((j->world == 1 && check_result(j, errs) < 0) ||
+        wk_config_load(j->cell, &j->config, errs) < 0)
         return -1;
     learn_checkpoint(j->config.checkpoint);
     j->config.folder = j->folder;
@@ -199,6 +211,8 @@ static int run_job(struct job *j, struct hg_errs *errs)
     j->world = j->comm->world;
     if (wk_comm_watch(j->comm, j->config.comm_timeout, &ends, err) < 0)
         return hg_errs_add(errs, err);
+    if (j->world > 1 && check_result(j, errs) < 0) /* the others are there to hear of it */
+        return -1;
     rc = wk_train_all(&j->config, j->comm, threads, &j->result, err);
     if (rc < 0)
         hg_errs_add(errs, err);

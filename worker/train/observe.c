@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -57,6 +58,12 @@ static int open_events(struct wk_train *t, struct wk_observer *o, struct hg_err 
     return 0;
 }
 
+/* Each rank writes its own trace; the result, rank 0's, names that one. */
+static char *trace_path(const struct wk_train *t)
+{
+    return hg_str_printf("%s/trace.%d.json.gz", folder_of(t), t->comm->rank);
+}
+
 static int open_profiler(struct wk_train *t, struct wk_observer *o, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
@@ -66,8 +73,16 @@ static int open_profiler(struct wk_train *t, struct wk_observer *o, struct hg_er
                                     .active = (long)c->trace_active,
                                     .repeat = (long)c->trace_repeat };
 
+    char *path;
+    int rc;
+
     if (!c->trace)
         return 0;
+    path = trace_path(t);
+    rc = path ? hg_fs_check_output(path, err) : hg_err_oom(err);
+    free(path);
+    if (rc < 0)
+        return hg_err_wrap(err, "trace");
     o->profiler = wk_profiler_create(t->dev, t->comm, &schedule);
     return o->profiler ? 0 : hg_err_oom(err);
 }
@@ -146,7 +161,6 @@ static void write_evaluation(const struct wk_train *t, struct wk_tfevents *event
     }
 }
 
-/* Each rank writes its own trace; the result, rank 0's, names that one. */
 static int save_trace(struct wk_train *t, struct hg_err *err)
 {
     const struct wk_profiler *p = t->observer->profiler;
@@ -156,7 +170,7 @@ static int save_trace(struct wk_train *t, struct hg_err *err)
     if (!wk_profiler_steps(p))
         return 0;
     snprintf(t->result->trace, sizeof t->result->trace, "trace.%d.json.gz", t->comm->rank);
-    path = hg_str_printf("%s/%s", folder_of(t), t->result->trace);
+    path = trace_path(t);
     rc = path ? wk_profiler_save(p, path, err) : hg_err_oom(err);
     t->result->profile = wk_profiler_table(p);
     free(path);

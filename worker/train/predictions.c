@@ -12,8 +12,10 @@ int wk_predictions_prepare(const char *path, struct hg_err *err)
     char *folder = hg_fs_dirname(path);
     int rc = folder ? hg_fs_mkdirs(folder, 0755, err) : hg_err_oom(err);
 
+    if (rc == 0)
+        rc = hg_fs_check_output(path, err);
     free(folder);
-    return rc;
+    return rc < 0 ? hg_err_wrap(err, "predictions") : 0;
 }
 
 /* This rank's answers as a list. */
