@@ -43,3 +43,10 @@ catches() {
     mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$1/status")
     (((0x$mask >> ($2 - 1)) & 1))
 }
+
+# taken PID NUMBER: no such signal waits for the process any more
+taken() {
+    local mask
+    mask=$(sed -n 's/^ShdPnd:[[:space:]]*//p' "/proc/$1/status")
+    ((!((0x$mask >> ($2 - 1)) & 1)))
+}

@@ -299,13 +299,6 @@ bad() {
     grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/c-0/1.0/result.json"
 }
 
-# taken PID NUMBER: that signal does not wait for the process any more
-taken() {
-    local mask
-    mask=$(sed -n 's/^ShdPnd:[[:space:]]*//p' "/proc/$1/status")
-    ((!((0x$mask >> ($2 - 1)) & 1)))
-}
-
 @test "a job that the scheduler suspended says for how long" {
     plan "$(sh_workload 'mkfifo \"$HPCGRID_ATTEMPT/gate\"; read x <\"$HPCGRID_ATTEMPT/gate\"')"
     start_node

@@ -2,6 +2,7 @@
 # plan, exec and collect together, without Slurm: what was planned is run by hand and read back.
 
 bats_require_minimum_version 1.5.0
+load ../await
 
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
@@ -66,14 +67,22 @@ END
     cat >marked.json <<'END'
 {"hpcgrid": 1, "name": "marked",
  "site": {"name": "here", "launcher": "", "default": "g", "hardware": {"g": {"gpus_per_node": 1}}},
- "workload": {"command": ["sh", "-c", "printf '{\"train_s\": %d, \"final_loss\": NaN, \"comparable\": {\"precision\": \"fp%d\"}, \"env\": {\"driver\": \"d%d\"}}' {{size}} {{size}} {{size}} >$HPCGRID_RESULT"],
+ "workload": {"command": ["sh", "-c", "[ {{size}} = 2 ] || [ {{size}} = 4 ] || { mkfifo $HPCGRID_ATTEMPT/gate; read x <$HPCGRID_ATTEMPT/gate; }; printf '{\"train_s\": %d, \"final_loss\": NaN, \"comparable\": {\"precision\": \"fp%d\"}, \"env\": {\"driver\": \"d%d\"}}' {{size}} {{size}} {{size}} >$HPCGRID_RESULT"],
   "launch": [], "gpus_per_node": 1, "cpus_per_task": 65536},
  "axes": {"size": [2, 4, 8]}, "baseline": {"size": 2}, "report": {"metric": "train_s"}}
 END
     run_dir=$HPCGRID_REPORTS/marked/001
     "$hpcgrid" plan marked.json --out "$run_dir" >/dev/null
     chmod 700 "$run_dir"
-    for line in 0 1 2; do one $line; done
+    for line in 0 1; do one $line; done
+    SLURM_ARRAY_TASK_ID=2 "$run_dir/batches/1.sh" 3>&- &
+    pid=$!
+    await compgen -G "$run_dir/cells/*/0.0/gate"
+    kill -TSTP $pid # as the scheduler suspends a job
+    await taken $pid 20
+    kill -CONT $pid
+    echo go >"$(compgen -G "$run_dir/cells/*/0.0/gate")"
+    wait $pid
     "$hpcgrid" collect "$run_dir"
     cp "$run_dir/tables/results.json" collected.json
     for format in text csv json; do
@@ -82,7 +91,7 @@ END
     done
     diff run.csv set.csv && diff run.json set.json
     device=$(jq -r '.ranks[0].device' "$run_dir"/cells/*/0.0/result.json | head -n 1)
-    for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
+    for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "suspended by the scheduler: its times contain" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
         grep -qF "$said" run.text || { echo "$said"; cat run.text; return 1; }
     done
 }

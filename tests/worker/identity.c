@@ -8,6 +8,10 @@
     "\"model\": \"bert-tiny\", \"hidden\": 16, \"layers\": 2, \"heads\": 2, \"vocab_size\": 300, " \
     "\"dataset\": \"synthetic\", \"samples\": 24, \"test_samples\": 4, \"seq_len\": 48"
 #define RNN "\"samples\": 128, \"test_samples\": 64"
+#define SQUAD                                                                                  \
+    "\"model\": \"bert-tiny\", \"hidden\": 16, \"dataset\": \"squad-slice\", \"samples\": 4, " \
+    "\"test_samples\": 2, \"seq_len\": 96, \"doc_stride\": 32"
+#define DATA HPCGRID_SOURCE_DIR "/tests/data/"
 
 static char folder[] = "/tmp/hpcgrid-test-XXXXXX";
 
@@ -22,12 +26,14 @@ static void identity_done(struct identity *id)
     json_decref(id->training);
 }
 
-/* The cell with a checkpoint in the folder. */
+/* The cell with a checkpoint in the folder, or at this place in it. */
+static const char *place = "";
+
 static void load(struct wk_config *c, const char *cell, struct hg_errs *errs)
 {
     char text[2048];
 
-    snprintf(text, sizeof text, "{%s, \"checkpoint\": \"%s\"}", cell, folder);
+    snprintf(text, sizeof text, "{%s, \"checkpoint\": \"%s%s\"}", cell, folder, place);
     assert_int_equal(hg_fs_replace(cell_path, text, strlen(text), 0600, NULL), 0);
     wk_config_load(cell_path, c, errs);
 }
@@ -166,7 +172,13 @@ static void test_what_is_learned_makes_a_training_and_the_whole_cell_its_file(vo
           false },
         { BERT ", \"strategy\": \"ddp\"", BERT ", \"strategy\": \"ddp\", \"balance\": false", true,
           false },
-        { RNN, RNN ", \"data\": \"" HPCGRID_SOURCE_DIR "/tests/data/mnist\"", true, true },
+        { RNN, RNN ", \"data\": \"" DATA "mnist\"", true, true },
+        { RNN, RNN ", \"sbatch\": [\"--exclusive\"]", true, true },
+        { RNN, RNN ", \"tasks_per_node\": 1", true, true },
+        { BERT ", \"strategy\": \"dp\"", BERT ", \"strategy\": \"dp\", \"dp_devices\": 1", true,
+          true },
+        { SQUAD, SQUAD ", \"vocab\": \"" DATA "vocab/bert-base-uncased-vocab.txt\"", true, true },
+        { SQUAD, SQUAD ", \"predictions\": \"/tmp/answers.json\"", true, true },
         { "\"model\": \"bert-mini\", \"dataset\": \"synthetic\", \"samples\": 8, \"seq_len\": 8",
           "\"model\": \"bert-tiny\", \"dataset\": \"synthetic\", \"samples\": 8, \"seq_len\": 8, "
           "\"layers\": 4, \"hidden\": 256",
@@ -187,6 +199,22 @@ static void test_what_is_learned_makes_a_training_and_the_whole_cell_its_file(vo
     }
 }
 
+static void test_where_its_checkpoint_lies_is_no_part_of_a_training(void **state)
+{
+    struct identity a, b;
+
+    (void)state;
+    must_identify(RNN, &a);
+    place = "/elsewhere";
+    must_identify(RNN, &b);
+    place = "";
+    assert_true(hg_json_equal(a.training, b.training));
+    assert_string_not_equal(a.file, b.file);
+    assert_string_equal(strrchr(a.file, '/'), strrchr(b.file, '/'));
+    identity_done(&a);
+    identity_done(&b);
+}
+
 static int make(void **state)
 {
     unsetenv("HPCGRID_DATA");
@@ -202,6 +230,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_default_that_is_written_out_changes_nothing),
+        cmocka_unit_test(test_where_its_checkpoint_lies_is_no_part_of_a_training),
         cmocka_unit_test(test_what_is_learned_makes_a_training_and_the_whole_cell_its_file),
     };
 
