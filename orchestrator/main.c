@@ -14,7 +14,6 @@
 #include "cmd/cmd.h"
 
 #define COMMANDS_MAX 64
-#define FILES_MIN 64
 
 static void print_overview(FILE *to)
 {
@@ -60,30 +59,34 @@ static bool asks_help(int argc, char **argv)
 }
 
 /* Slurm's library, a box and programs that are started keep some dozens open at a time. What cannot be
- * opened for want of them would look absent, or leave a daemon that answers nobody. */
-static int need_files(struct hg_errs *errs)
+ * opened for want of them would look absent, or leave a daemon that answers nobody. Returns false if there are too few and the limit
+ * cannot be raised. */
+static bool raise_files(struct rlimit *files)
 {
-    struct rlimit files;
-    struct hg_err *err;
-    rlim_t had;
+    struct rlimit enough;
 
-    if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= FILES_MIN)
-        return 0;
-    had = files.rlim_cur;
-    files.rlim_cur = FILES_MIN;
-    if (files.rlim_max >= FILES_MIN && setrlimit(RLIMIT_NOFILE, &files) == 0)
-        return 0;
-    err = hg_errs_next(errs);
+    if (getrlimit(RLIMIT_NOFILE, files) < 0 || files->rlim_cur >= HG_CMD_FILES)
+        return true;
+    enough = (struct rlimit){ .rlim_cur = HG_CMD_FILES, .rlim_max = files->rlim_max };
+    return enough.rlim_max >= HG_CMD_FILES && setrlimit(RLIMIT_NOFILE, &enough) == 0;
+}
+
+static int too_few_files(const struct rlimit *files, struct hg_errs *errs)
+{
+    struct hg_err *err = hg_errs_next(errs);
+
     hg_err_set(err, HG_E_ENV, "ulimit -n allows %llu open files, hpcgrid wants %d",
-               (unsigned long long)had, FILES_MIN);
+               (unsigned long long)files->rlim_cur, HG_CMD_FILES);
     return hg_err_hint(err,
                        "start it from a shell with `ulimit -n 1024`, or ask who set the hard "
                        "limit of %llu to raise it",
-                       (unsigned long long)files.rlim_max);
+                       (unsigned long long)files->rlim_max);
 }
 
 static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct hg_errs *errs)
 {
+    struct rlimit files;
+
     if (!cmd->raw) {
         if (asks_help(argc, argv)) {
             struct hg_buf help = HG_BUF_INIT;
@@ -104,8 +107,8 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
             return wrong_arity(cmd, argc, errs);
     }
     /* what runs in a job says in its result what it could not open */
-    if (!cmd->hidden && need_files(errs) < 0)
-        return -1;
+    if (!cmd->hidden && !raise_files(&files) && !cmd->any_files)
+        return too_few_files(&files, errs);
     return cmd->run(argc, argv, errs);
 }
 

@@ -5,6 +5,8 @@
 #include "base/err.h"
 #include "base/opt.h"
 
+#define HG_CMD_FILES 64 /* open files that commands want */
+
 /* A subcommand: one file in cmd/, one line in commands.c.
  *
  * run() gets the operands (options are already parsed into the file's static variables). It returns
@@ -20,6 +22,7 @@ struct hg_cmd {
     const struct hg_opt *opts;
     int min_args, max_args; /* max -1: any number */
     bool hidden;            /* called by hpcgrid itself, not listed */
+    bool any_files;         /* runs with fewer than HG_CMD_FILES, too */
     bool raw;               /* run() parses its own words: subcommands such as box */
     int (*run)(int argc, char **argv, struct hg_errs *errs);
 };

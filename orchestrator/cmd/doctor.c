@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -95,6 +96,29 @@ static void look_at_machine(struct findings *f)
         hg_text_s((unsigned long long)cores), memory);
     item = add(f, "hpcgrid", "ok");
     SAY(item->found, "%s", HPCGRID_VERSION);
+}
+
+/* main has raised the soft limit as far as that was needed, and could be done. */
+static void look_at_files(struct findings *f)
+{
+    struct finding *item = add(f, "files", "ok");
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0) {
+        item->state = "warning";
+        SAY(item->found, "cannot ask how many may be open: %s", strerror(errno));
+    } else if (files.rlim_cur < HG_CMD_FILES) {
+        item->state = "missing";
+        SAY(item->found, "ulimit -n allows %llu open ones, hpcgrid wants %d",
+            (unsigned long long)files.rlim_cur, HG_CMD_FILES);
+        SAY(item->effect,
+            "no other command starts; what is found below may be wrong for want of them");
+        SAY(item->next,
+            "start a shell with `ulimit -n 1024`, or ask who set the hard limit of %llu to raise it",
+            (unsigned long long)files.rlim_max);
+    } else {
+        SAY(item->found, "%llu may be open", (unsigned long long)files.rlim_cur);
+    }
 }
 
 static void look_at_disk(struct findings *f)
@@ -604,6 +628,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (site_word && !site)
         return -1;
     look_at_machine(&f);
+    look_at_files(&f);
     cluster = look_at_slurm(&f, site ? site->json : NULL, &err);
     hg_site_free(site);
     if (err.code)
@@ -628,5 +653,6 @@ const struct hg_cmd hg_cmd_doctor = {
     .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1\n"
                "where jobs can run neither on a cluster nor in a box.",
     .opts = opts,
+    .any_files = true,
     .run = run,
 };

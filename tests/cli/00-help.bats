@@ -51,7 +51,8 @@ same_as_golden() { # NAME TEXT
     cd "$BATS_TEST_TMPDIR"
     for c in $(commands); do
         case $c in
-        init | doctor | schema) words=$c ;;
+        doctor) continue ;; # it says so as one of its findings
+        init | schema) words=$c ;;
         box) words="box list" ;;
         explain | compare) words="$c x x" ;;
         *) words="$c x" ;;
@@ -67,6 +68,12 @@ same_as_golden() { # NAME TEXT
     [ "$status" -eq 0 ]
     run bash -c 'ulimit -Sn 20; exec "$1" box list' - "$hpcgrid"
     [ "$status" -eq 0 ]
+    for n in 20 63; do
+        run bash -c 'ulimit -n "$1"; exec timeout 60 "$2" doctor --json' - $n "$hpcgrid"
+        echo "$output"
+        [ "$status" -le 1 ]
+        [ "$(jq -r '.findings[] | select(.what == "files") | "\(.state) \(.found)"' <<<"$output")" = "missing ulimit -n allows $n open ones, hpcgrid wants 64" ]
+    done
     # what doctor starts is asked how many it may open
     mkdir bin
     printf '#!/bin/sh\nulimit -n >%s/limit\n' "$PWD" >bin/nvidia-smi

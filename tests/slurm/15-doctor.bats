@@ -35,7 +35,7 @@ line() {
 @test "the text has a line for each finding, and the exit code says whether jobs can run" {
     run "$HPCGRID" doctor
     [ "$status" -eq 0 ]
-    for what in machine hpcgrid transport agent slurm.conf slurmctld partitions nodes srun box worker mpi gpu disk; do
+    for what in machine hpcgrid files transport agent slurm.conf slurmctld partitions nodes srun box worker mpi gpu disk; do
         grep -qE "^(ok|warning|missing) +$what " <<<"$output"
     done
 }
