@@ -416,13 +416,31 @@ int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_typ
     });
 }
 
-/* Partial column sums: a block takes 256 columns of a strip of rows, a warp every eighth row, a lane eight columns. */
+/* Partial column sums: a block takes 256 columns of a strip of rows, a warp every eighth row, a lane eight columns. Grid (columns, strips,
+ * batch); a strip's sums of the whole batch lie side by side. */
 #define STRIP_ROWS 64
 #define STRIPS_MAX 128
 
+/* A lane's columns of a warp's rows. Without the choice inside, several rows are on their way at once. */
+template <bool WIDE, typename T>
+static __device__ __forceinline__ void sum_rows(float sum[8], const T *x, int row, int end,
+                                                int cols, int n)
+{
+#pragma unroll 4
+    for (; row < end; row += THREADS / WK_WARP) {
+        float v[8];
+
+        wk_load_part(v, x + (size_t)row * cols, WIDE ? 8 : n, WIDE);
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            sum[i] += v[i];
+    }
+}
+
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
-    column_kernel(float *partial, const T *x, int rows, int cols, int strip, bool wide)
+    column_kernel(float *partial, const T *x, ptrdiff_t step, int rows, int cols, int strip,
+                  bool wide)
 {
     __shared__ float sums[THREADS / WK_WARP][8 * WK_WARP + 8];
     int lane = (int)threadIdx.x % WK_WARP, warp = (int)threadIdx.x / WK_WARP;
@@ -431,14 +449,11 @@ static __global__ void __launch_bounds__(THREADS)
     int end = ((int)blockIdx.y + 1) * strip < rows ? ((int)blockIdx.y + 1) * strip : rows;
     float sum[8] = { 0 };
 
-    for (int row = (int)blockIdx.y * strip + warp; n > 0 && row < end; row += THREADS / WK_WARP) {
-        float v[8];
-
-        wk_load_part(v, x + (size_t)row * cols + col, n, wide);
-#pragma unroll
-        for (int i = 0; i < 8; i++)
-            sum[i] += v[i];
-    }
+    x += (ptrdiff_t)blockIdx.z * step;
+    if (wide && n > 0)
+        sum_rows<true>(sum, x + col, (int)blockIdx.y * strip + warp, end, cols, n);
+    else if (n > 0)
+        sum_rows<false>(sum, x + col, (int)blockIdx.y * strip + warp, end, cols, n);
 #pragma unroll
     for (int i = 0; i < 8; i++)
         sums[warp][lane * 8 + i] = sum[i];
@@ -449,7 +464,7 @@ static __global__ void __launch_bounds__(THREADS)
 
         for (int w = 0; w < THREADS / WK_WARP; w++)
             total += sums[w][threadIdx.x];
-        partial[(size_t)blockIdx.y * cols + col] = total;
+        partial[((size_t)blockIdx.y * gridDim.z + blockIdx.z) * cols + col] = total;
     }
 }
 
@@ -461,27 +476,37 @@ static int strip_of(int rows)
     return strip < STRIP_ROWS ? STRIP_ROWS : strip;
 }
 
-size_t wk_cuda_bias_backward_scratch(int rows, int cols)
+size_t wk_cuda_bias_backward_scratch(int batch, int rows, int cols)
 {
-    return (size_t)wk_blocks((size_t)rows, (size_t)strip_of(rows)) * cols * sizeof(float);
+    return (size_t)wk_blocks((size_t)rows, (size_t)strip_of(rows)) * batch * cols * sizeof(float);
 }
 
-int wk_cuda_bias_backward(wk_stream s, float *d_bias, enum wk_cuda_type t, const void *d_y,
-                          int rows, int cols, void *scratch)
+int wk_cuda_bias_backward(wk_stream s, float *d_bias, ptrdiff_t bias_step, enum wk_cuda_type t,
+                          const void *d_y, ptrdiff_t y_step, int batch, int rows, int cols,
+                          void *scratch)
 {
+    static_assert(WK_CUDA_BIASES <= WK_TARGETS, "each has its target");
     unsigned strips = wk_blocks((size_t)rows, (size_t)strip_of(rows));
-    dim3 grid(wk_blocks((size_t)cols, 8 * WK_WARP), strips);
-    int rc = wk_with_type(t, [&](auto a) {
+    dim3 grid(wk_blocks((size_t)cols, 8 * WK_WARP), strips, (unsigned)batch);
+    bool wide = wk_wide(cols, d_y) && y_step % 8 == 0;
+    struct wk_targets biases = {};
+    int rc;
+
+    if (batch > WK_CUDA_BIASES)
+        return cudaErrorInvalidValue;
+    for (int k = 0; k < batch; k++) {
+        biases.to[k] = d_bias + k * bias_step;
+        biases.end[k] = (k + 1) * cols;
+    }
+    rc = wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
 
         return wk_launch(column_kernel<T>, grid, THREADS, 0, s, (float *)scratch, (const T *)d_y,
-                         rows, cols, strip_of(rows), wk_wide(cols, d_y));
+                         y_step, rows, cols, strip_of(rows), wide);
     });
-
     if (rc != cudaSuccess)
         return rc;
-    return wk_total(s, wk_targets{ { d_bias }, { cols } }, (const float *)scratch, (int)strips,
-                    cols);
+    return wk_total(s, biases, (const float *)scratch, (int)strips, batch * cols);
 }
 
 /* ---- Batches out of the data set ---- */

@@ -271,12 +271,13 @@ static int finish_bias(struct wk_cuda *c, const struct plan *p, const struct wk_
     if (q->bias && p->variant == VARIANT_INSIDE)
         return wk_cuda_add(c->stream, WK_CUDA_F32, q->bias,
                            wk_cuda_scratch(c, (size_t)q->out * sizeof(float)), (size_t)q->out);
-    for (int k = 0; q->bias && k < p->shape.batch && code == 0; k++) {
-        void *scratch = wk_cuda_scratch(c, wk_cuda_bias_backward_scratch(q->rows, q->out));
+    for (int k = 0; q->bias && k < p->shape.batch && code == 0; k += WK_CUDA_BIASES) {
+        int left = p->shape.batch - k, batch = left < WK_CUDA_BIASES ? left : WK_CUDA_BIASES;
+        size_t bytes = wk_cuda_bias_backward_scratch(batch, q->rows, q->out);
 
-        code = wk_cuda_bias_backward(c->stream, (float *)q->bias + k * q->bias_step, q->y_t,
-                                     (const char *)q->y + (ptrdiff_t)size * k * q->y_step, q->rows,
-                                     q->out, scratch);
+        code = wk_cuda_bias_backward(c->stream, (float *)q->bias + k * q->bias_step, q->bias_step,
+                                     q->y_t, (const char *)q->y + (ptrdiff_t)size * k * q->y_step,
+                                     q->y_step, batch, q->rows, q->out, wk_cuda_scratch(c, bytes));
         wk_cuda_check(c, code, "bias_backward");
     }
     return code;

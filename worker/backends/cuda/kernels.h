@@ -62,10 +62,12 @@ size_t wk_cuda_square_sum_scratch(size_t n);
 /* y (rows, cols) += bias (cols); y may be float beside a bias of 16 bits */
 int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_type w,
                      const void *bias, int rows, int cols);
-/* d_bias (cols) += column sums of d_y (rows, cols) */
-int wk_cuda_bias_backward(wk_stream s, float *d_bias, enum wk_cuda_type t, const void *d_y,
-                          int rows, int cols, void *scratch);
-size_t wk_cuda_bias_backward_scratch(int rows, int cols);
+/* d_bias (cols) += column sums of d_y (rows, cols), for each of a batch: number k of both stands k steps of elements further. */
+#define WK_CUDA_BIASES 4 /* most of a batch */
+int wk_cuda_bias_backward(wk_stream s, float *d_bias, ptrdiff_t bias_step, enum wk_cuda_type t,
+                          const void *d_y, ptrdiff_t y_step, int batch, int rows, int cols,
+                          void *scratch);
+size_t wk_cuda_bias_backward_scratch(int batch, int rows, int cols);
 
 /* ---- Batches out of a resident data set ---- */
 int wk_cuda_gather_u8(wk_stream s, enum wk_cuda_type t, void *y, const uint8_t *rows,

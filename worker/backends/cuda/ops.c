@@ -736,10 +736,11 @@ static size_t rows_scratch(struct wk_dev *dev, const struct wk_calls *m, int row
                                          .tf32 = dev->precision == WK_TF32,
                                          .drop = m->drop };
     enum wk_cuda_type t = wk_cuda_type(dev->working);
-    size_t n = most(wk_cuda_bias_backward_scratch(rows, m->wide), wk_cuda_nll_scratch(rows));
+    size_t n = most(wk_cuda_bias_backward_scratch(1, rows, m->wide), wk_cuda_nll_scratch(rows));
 
     if (!m->sequences)
         return n;
+    n = most(n, wk_cuda_bias_backward_scratch(3, rows, m->cols)); /* linear3 */
     n = most(n, wk_cuda_norm_backward_scratch(&p, m->cols));
     n = most(n, wk_cuda_span_loss_scratch(&p));
     n = most(n, wk_cuda_embed_backward_scratch(&p, m->cols, m->embeddings, m->types));
