@@ -159,8 +159,17 @@ static int put_no_kill(struct body *b, const char *name, const struct hg_agent_o
     return put(b, name, hg_rest.plain ? json_string("set") : json_false());
 }
 
+/* With both, sbatch holds the job, whichever comes last. */
+static int put_hold(struct body *b, const char *name, const struct hg_agent_option *o)
+{
+    json_object_del(b->job, "priority");
+    return put_yes(b, name, o);
+}
+
 static int put_priority(struct body *b, const char *name, const struct hg_agent_option *o)
 {
+    if (json_object_get(b->job, "hold"))
+        return 0;
     return hg_rest.plain ? put_text(b, name, o->text) : put_number(b, name, o->number);
 }
 
@@ -211,7 +220,7 @@ static const struct {
     { "exclusive", "exclusive", "shared", put_exclusive },
     { "gpu-bind", "gpu_binding", "tres_bind", put_per_gpu },
     { "gpu-freq", "gpu_frequency", "tres_freq", put_gpu_freq },
-    { "hold", "hold", "hold", put_yes },
+    { "hold", "hold", "hold", put_hold },
     { "mail-type", "mail_type", "mail_type", put_mail_type },
     { "mail-user", "mail_user", "mail_user", put_as_typed },
     { "mem-per-cpu", "memory_per_cpu", "memory_per_cpu", put_its_number },

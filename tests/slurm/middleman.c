@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* middleman UPSTREAM PORT_FILE MODE PATTERN COUNT: an HTTP proxy that plays a bad network.
  *
- * UPSTREAM is the Unix socket of a slurmrestd. The port it listens on (127.0.0.1) is written to PORT_FILE. Every request is
+ * UPSTREAM is the Unix socket of a slurmrestd; or a folder of answers, GET_slurm_v0.0.42_jobs.json, where bodies of requests
+ * are left, too: POST_slurm_v0.0.42_job_submit.asked. The port it listens on (127.0.0.1) is written to PORT_FILE. Every request is
  * handed on and answered; the first COUNT ones whose first line has PATTERN are handed on, too, but answered by MODE:
  *   drop    not at all: the connection is closed      half    by the first half of the answer
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
@@ -13,6 +14,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -77,6 +79,48 @@ static size_t ask(const char *path, size_t len)
     return got;
 }
 
+/* "GET /slurm/v0.0.42/jobs/?x HTTP/1.1" -> "GET_slurm_v0.0.42_jobs" */
+static void name_of(char out[static 256])
+{
+    size_t n = strcspn(request, "\r\n") < 250 ? strcspn(request, "\r\n") : 250;
+
+    snprintf(out, 256, "%.*s", (int)n, request);
+    *strchrnul(out, ' ') = '_';
+    out[strcspn(out, "? ")] = 0;
+    for (char *p = out; *p; p++)
+        *p = *p == '/' ? '_' : *p;
+    for (char *p = out; (p = strstr(p, "__"));) /* "GET_/slurm" */
+        memmove(p, p + 1, strlen(p));
+    if (*out && out[strlen(out) - 1] == '_')
+        out[strlen(out) - 1] = 0;
+}
+
+/* The answer that the folder has, 404 where it has none. */
+static size_t look_up(const char *folder, size_t len)
+{
+    const char *body = strstr(request, "\r\n\r\n");
+    char name[256], path[1024], text[65536];
+    size_t n;
+    FILE *f;
+
+    name_of(name);
+    snprintf(path, sizeof path, "%s/%s.asked", folder, name);
+    if ((f = fopen(path, "w"))) {
+        if (body)
+            fwrite(body + 4, 1, (size_t)(request + len - body - 4), f);
+        fclose(f);
+    }
+    snprintf(path, sizeof path, "%s/%s.json", folder, name);
+    f = fopen(path, "r");
+    n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = 0;
+    if (f)
+        fclose(f);
+    return (size_t)snprintf(answer, sizeof answer,
+                            "HTTP/1.1 %s\r\nConnection: Close\r\nContent-Length: %zu\r\n\r\n%s",
+                            f ? "200 OK" : "404 NOT FOUND", n, text);
+}
+
 static void spoil(int fd, const char *mode, size_t len)
 {
     static const char page[] =
@@ -100,12 +144,14 @@ static void spoil(int fd, const char *mode, size_t len)
 static void serve(int fd, char **argv, int *count)
 {
     size_t len = read_request(fd), line, got;
+    struct stat st;
     char first[512];
 
     if (len) {
         line = strcspn(request, "\r\n");
         snprintf(first, sizeof first, "%.*s", (int)(line < 500 ? line : 500), request);
-        got = ask(argv[1], len);
+        got = stat(argv[1], &st) == 0 && S_ISDIR(st.st_mode) ? look_up(argv[1], len)
+                                                             : ask(argv[1], len);
         if (*count > 0 && strstr(first, argv[4])) {
             --*count;
             spoil(fd, argv[3], got);

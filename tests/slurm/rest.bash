@@ -42,10 +42,10 @@ rest_stop() {
     REST_PID=
 }
 
-# middleman MODE PATTERN COUNT: sets URL to a proxy that hands on to the slurmrestd and plays a bad network, see middleman.c
+# middleman MODE PATTERN COUNT: sets URL to a proxy that hands on to the slurmrestd (or to $UPSTREAM) and plays a bad network, see middleman.c
 middleman() {
     rm -f "$T/port"
-    "$HPCGRID_BUILD/tests/middleman" "$REST_SOCKET" "$T/port" "$@" </dev/null >/dev/null 2>&1 3>&- &
+    "$HPCGRID_BUILD/tests/middleman" "${UPSTREAM:-$REST_SOCKET}" "$T/port" "$@" </dev/null >/dev/null 2>&1 3>&- &
     MIDDLEMAN=$!
     box_wait 60 [ -e "$T/port" ] || return 1
     URL=http://127.0.0.1:$(cat "$T/port")

@@ -13,6 +13,7 @@ if(TARGET hpcgrid-rest)
     add_executable(middleman slurm/middleman.c)
     set_target_properties(middleman PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
     hg_add_bats(slurm/35-rest.bats slurm 180)
+    hg_add_bats(cli/68-rest.bats cli 120)
 endif()
 
 if(TARGET hpcgrid_libslurm)
