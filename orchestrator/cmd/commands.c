@@ -12,6 +12,7 @@ extern const struct hg_cmd hg_cmd_doctor;
 extern const struct hg_cmd hg_cmd_exec;
 extern const struct hg_cmd hg_cmd_expand;
 extern const struct hg_cmd hg_cmd_explain;
+extern const struct hg_cmd hg_cmd_fsck;
 extern const struct hg_cmd hg_cmd_history;
 extern const struct hg_cmd hg_cmd_hold;
 extern const struct hg_cmd hg_cmd_init;
@@ -50,6 +51,7 @@ const struct hg_cmd *const hg_commands[] = {
     &hg_cmd_compare,
     &hg_cmd_history,
     &hg_cmd_trace,
+    &hg_cmd_fsck,
     &hg_cmd_box,
     &hg_cmd_exec,
     &hg_cmd_doctor,

@@ -681,6 +681,14 @@ static json_t *decode_line(const char *line, size_t len)
     return json_loadb(line, len, 0, NULL);
 }
 
+bool hg_run_line_is_whole(const char *line, size_t len)
+{
+    json_t *record = decode_line(line, len);
+
+    json_decref(record);
+    return record != NULL;
+}
+
 static int line_error(const char *path, size_t line, struct hg_err *err)
 {
     hg_err_at(err, path, NULL);

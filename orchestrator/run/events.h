@@ -147,6 +147,9 @@ int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *
                       size_t *used, struct hg_err *err);
 struct hg_run_state *hg_run_state_create(struct hg_err *err);
 
+/* Is this a line (without its end) as it was written: JSON with the right checksum? */
+bool hg_run_line_is_whole(const char *line, size_t len);
+
 /* Fold a record that stands in no journal, for a look at what would be; the reference is taken (NULL:
  * memory was gone). */
 int hg_run_state_apply(struct hg_run_state *state, const char *kind, json_t *members,

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cells/: every attempt by its own files, then against the journal. */
+#include "run/fsck_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/ranges.h"
+#include "base/vec.h"
+#include "plan/batch.h"
+#include "run/attempt.h"
+#include "run/collect.h"
+
+/* One planned cell while it is looked at. */
+struct look {
+    struct hg_check *c;
+    int batch;
+    size_t line;
+    const char *id;
+    const json_t *cell;
+    size_t good; /* attempts with a good result */
+};
+
+/* ---- One attempt ---- */
+
+/* Has this claim number carried this cell, by the journal? */
+static int is_known(const struct look *l, unsigned submission)
+{
+    const struct hg_run_state *state = l->c->state;
+    struct hg_ranges tasks = HG_RANGES_INIT;
+    const struct hg_submission *sub;
+    bool known = false;
+
+    if (!l->c->complete || !state || !submission) /* 0: by hand */
+        return 1;
+    if (submission > state->submissions.n)
+        return 0;
+    sub = &state->submissions.items[submission - 1];
+    if (sub->batch != l->batch || l->line < sub->offset)
+        return 0;
+    if (hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &tasks, l->c->err) < 0)
+        return -1;
+    for (size_t i = 0; i < tasks.n && !known; i++)
+        known = l->line - sub->offset >= tasks.items[i].first &&
+                l->line - sub->offset <= tasks.items[i].last;
+    hg_ranges_done(&tasks);
+    return known;
+}
+
+static int check_result(struct look *l, const struct hg_attempt_files *f, const char *file)
+{
+    struct hg_err why = HG_ERR_INIT;
+    json_t *result = hg_collect_result(l->c->rd, l->id, f, l->c->run_key, l->cell, &why);
+    const char *text = why.text, *prefix = l->c->rd->path;
+    int rc = 0;
+
+    if (!result) {
+        if (strncmp(text, prefix, strlen(prefix)) == 0 && strstr(text, "result.json: "))
+            text = strstr(text, "result.json: ") + strlen("result.json: ");
+        rc = hg_fsck_find(l->c,
+                          (struct hg_found){ HG_FSCK_ERROR, "result", file, (size_t)why.line,
+                                             "it never counts; restore it, or run the cell again: "
+                                             "hpcgrid retry" },
+                          "the result does not count: %s", text);
+    } else {
+        l->good += strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0;
+    }
+    json_decref(result);
+    return rc;
+}
+
+static int check_attempt(struct look *l, const struct hg_attempt_files *f)
+{
+    char name[HG_ATTEMPT_NAME_MAX], *dir, *file;
+    int known = is_known(l, f->submission), rc = known < 0 ? -1 : 0;
+
+    hg_attempt_name(f->submission, f->restarts, name);
+    dir = hg_str_printf("cells/%s/%s", l->id, name);
+    file = hg_str_printf("cells/%s/%s/result.json", l->id, name);
+    if (!dir || !file)
+        rc = hg_err_oom(l->c->err);
+    l->c->f->attempts++;
+    l->c->claims |= f->submission > 0;
+    if (rc == 0 && f->result)
+        rc = check_result(l, f, file);
+    if (rc == 0 && f->result && !f->claim)
+        rc = hg_fsck_find(
+            l->c,
+            (struct hg_found){ HG_FSCK_WARNING, "claim", dir, 0,
+                               "the result counts if it is valid; ask who removed it" },
+            "a result without claim.json");
+    if (rc == 0 && !known && (f->claim || f->result))
+        rc =
+            hg_fsck_find(l->c,
+                         (struct hg_found){ HG_FSCK_WARNING, "attempt", dir, 0,
+                                            "was it copied here, or is the journal an older one?" },
+                         "the journal knows of no submission %u with this cell", f->submission);
+    free(dir);
+    free(file);
+    return rc;
+}
+
+/* ---- One cell ---- */
+
+static int compare_journal(struct look *l, const char *dir)
+{
+    const struct hg_run_cell *cell =
+        l->c->complete && l->c->state ? hg_run_cell_find(l->c->state, l->batch, (uint32_t)l->line)
+                                      : NULL;
+
+    if (l->good > 1 &&
+        hg_fsck_find(l->c,
+                     (struct hg_found){ HG_FSCK_WARNING, "good-twice", dir, 0,
+                                        "the newest counts; was it run by hand, too?" },
+                     "has %zu good results", l->good) < 0)
+        return -1;
+    if (cell && cell->state == HG_CELL_OK && !l->good)
+        return hg_fsck_find(
+            l->c,
+            (struct hg_found){ HG_FSCK_ERROR, "good-gone", dir, 0,
+                               "restore it from a backup; hpcgrid takes the cell for "
+                               "done, so only a new run computes it again" },
+            "the journal says ok, and there is no good result");
+    if (cell && hg_cell_is_over(cell) && cell->state != HG_CELL_OK && l->good)
+        return hg_fsck_find(
+            l->c,
+            (struct hg_found){ HG_FSCK_WARNING, "good-unread", dir, 0,
+                               "tables count it; `hpcgrid retry` would run it again" },
+            "has a good result, and the journal says %s", hg_cell_state_names[cell->state]);
+    return 0;
+}
+
+static int check_cell(size_t line, const json_t *record, void *context)
+{
+    struct look l = { .c = context, .line = line };
+    struct hg_attempt_list list = { 0 };
+    struct hg_err why = HG_ERR_INIT;
+    char *dir;
+    int rc = 0;
+
+    l.batch = l.c->batch;
+    l.id = json_string_value(json_object_get(record, "id"));
+    l.cell = json_object_get(record, "cell");
+    if (!l.id || !hg_attempt_is_file_name(l.id) || !json_is_object(l.cell))
+        return 0; /* said already */
+    dir = hg_str_printf("cells/%s", l.id);
+    if (!dir)
+        return hg_err_oom(l.c->err);
+    if (hg_collect_attempts(l.c->rd, l.id, &list, &why) < 0)
+        rc = hg_fsck_find(
+            l.c,
+            (struct hg_found){ HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode" },
+            "%s", why.text);
+    for (size_t i = 0; i < list.n && rc == 0; i++)
+        rc = check_attempt(&l, &list.items[i]);
+    if (rc == 0)
+        rc = compare_journal(&l, dir);
+    HG_VEC_DONE(&list);
+    free(dir);
+    return rc;
+}
+
+/* ---- What lies there ---- */
+
+static int check_ranks(struct hg_check *c, const char *file, const char *name,
+                       const struct stat *st)
+{
+    return strcmp(name, "ranks") == 0 && S_ISDIR(st->st_mode) ? hg_fsck_each(c, file, NULL) : 0;
+}
+
+static int check_attempt_name(struct hg_check *c, const char *file, const char *name,
+                              const struct stat *st)
+{
+    unsigned submission, restarts;
+
+    if (hg_attempt_parse(name, &submission, &restarts) && S_ISDIR(st->st_mode))
+        return hg_fsck_each(c, file, check_ranks);
+    return hg_fsck_find(
+        c, (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away" },
+        "is no attempt's folder");
+}
+
+static int check_cell_name(struct hg_check *c, const char *file, const char *name,
+                           const struct stat *st)
+{
+    if (S_ISDIR(st->st_mode) &&
+        (!c->complete || hg_map_find(&c->ids, name, strlen(name)) != HG_MAP_NONE))
+        return hg_fsck_each(c, file, check_attempt_name);
+    return hg_fsck_find(c,
+                        (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
+                                           "nothing reads it; was it copied from another run?" },
+                        S_ISDIR(st->st_mode) ? "is of no planned cell" : "is no cell's folder");
+}
+
+/* Attempts that a job made, and no journal: somebody has removed it. */
+static int check_gone(struct hg_check *c)
+{
+    if (c->has_journal || !c->f->attempts || !c->claims)
+        return 0;
+    return hg_fsck_find(
+        c,
+        (struct hg_found){ HG_FSCK_ERROR, "missing", "events.jsonl", 0,
+                           "restore it from a backup; results still count, but cells "
+                           "without one would be submitted again" },
+        "is not there, though jobs of submissions have run");
+}
+
+int hg_fsck_cells(struct hg_check *c)
+{
+    const json_t *list = json_object_get(c->plan, "batches"), *batch;
+    size_t i;
+
+    json_array_foreach(list, i, batch) {
+        char file[40];
+
+        c->batch = (int)i + 1;
+        snprintf(file, sizeof file, "batches/%d.cells.jsonl", c->batch);
+        if (hg_fsck_is_plain(c, file) == 1 &&
+            hg_plan_each_cell(c->rd->path, c->batch, check_cell, c, NULL) < 0 && c->err->code)
+            return -1;
+    }
+    return hg_fsck_each(c, "cells", check_cell_name) < 0 ? -1 : check_gone(c);
+}
