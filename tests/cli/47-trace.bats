@@ -47,7 +47,7 @@ events() { jq -c ".traceEvents | $1" t.json; }
         map(select(.args.folder) | $name[.pid | tostring]) | group_by(.) | map([.[0], length])' >got
     [ "$(cat got)" = '[["gpu",2],["n-01",2],["n-02",1]]' ]
     events '(map(select(.cat == "phase") | .dur) | add) - (map(select(.args.folder) | .dur) | add) | fabs < 0.1' | grep -qx true
-    events 'map(select(.name == "train") | .dur) | unique | map(round)' | grep -qxF '[20]'
+    events 'map(select(.name == "train") | .dur | round) | unique' | grep -qxF '[20]'
     events 'map(select(.ph == "C" and .name == "cells")) | last.args' | grep -qxF '{"ok":2,"bad attempts":2}'
     events 'map(select(.ph == "C" and .name == "attempts")) | last.args' | grep -qxF '{"queued":0,"running":0}'
     events '.[] | select(.args.folder) | .args.folder' | sort -u | tr -d '"' >folders
@@ -66,16 +66,20 @@ events() { jq -c ".traceEvents | $1" t.json; }
 }
 
 @test "attempts beside each other on a node have a thread each" {
-    one 0 n1
-    one 1 n1
-    # as if both had begun together
-    claimed=$(jq .claimed_s "$run_dir"/cells/*/0.0/claim.json | sort -n | head -1)
-    for claim in "$run_dir"/cells/*/0.0/claim.json; do
-        jq ".claimed_s = $claimed" "$claim" >new
-        cat new >"$claim"
-    done
-    trace times --out t.json
+    local both=()
+    jq --arg dir "$PWD" '.name = "pair" | .workload.command = ["sh", "-c", "echo >\"$0/began.$1\"; until [ -e \"$0/go\" ]; do sleep 0.05; done", $dir, "{{i}}"]' \
+        m.json >pair.json
+    run_dir=$HPCGRID_REPORTS/pair/001
+    "$hpcgrid" plan pair.json --out "$run_dir" >/dev/null
+    chmod 700 "$run_dir"
+    one 0 n1 3>&- & both+=($!)
+    one 1 n1 3>&- & both+=($!)
+    await test -e began.1 -a -e began.2
+    touch go
+    wait "${both[@]}"
+    trace pair --out t.json
     [ "$(events 'map(select(.args.folder) | [.pid, .tid]) | sort')" = '[[1,1],[1,2]]' ]
+    [ "$(events 'map(select(.name == "attempts") | .args.running) | max')" = 2 ]
 }
 
 @test "what has no end yet, and what does not count, is told so" {

@@ -57,6 +57,74 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [[ "$output" == *"receipt: submit 1 · poll "* ]]
 }
 
+# queued REASON: what Slurm says of the three tasks that were submitted
+queued() {
+    answer poll "$(jq -c --arg reason "$1" 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-2", state: "PENDING",
+        reason: $reason, nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+}
+told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -u; }
+
+@test "hold keeps back what waits, tells Slurm what is queued, and release undoes it" {
+    answer limits "$(jq -c '.ok | .max_jobs = 4' limits)" # three of the four cells go out
+    answer hold '{"gone":false}'
+    "$hpcgrid" submit m.json
+    queued Priority
+    run --separate-stderr "$hpcgrid" hold m -s i=1..2
+    [ "$status" = 0 ]
+    [ "$(told)" = '[17,"0-1",true]' ]
+    [ "$("$hpcgrid" status m --no-poll --json | jq .held)" = 2 ]
+    run --separate-stderr "$hpcgrid" hold m --json
+    [ "$(jq -c 'del(.run)' <<<"$output")" = '{"held":true,"waiting":1,"told":3,"denied":0,"running":0}' ]
+    [ "$("$hpcgrid" status m --no-poll --json --cells | jq -c '[.held, .counts, (.list | map(.held) | all)]')" = '[4,{"waiting":1,"pending":3},true]' ]
+    "$hpcgrid" status m --no-poll | grep -qxF "  4 held: hpcgrid release $PWD/reports/m/001 lets them start"
+    # what is held already is told nothing
+    queued JobHeldUser
+    : >told.before && jq -c . asked >told.before
+    run --separate-stderr "$hpcgrid" hold m
+    [ "$(asked hold)" = "$(jq -r .op told.before | grep -c '^hold$')" ]
+    # room is of no use to what is held
+    answer limits "$(jq -c '.ok | .max_jobs = 100' limits)"
+    run --separate-stderr "$hpcgrid" submit m.json
+    [ "$(asked submit)" = 1 ]
+    [[ "$stderr" == *"held, not submitted: 1; \`hpcgrid release $PWD/reports/m/001\` lets them go"* ]]
+    run --separate-stderr "$hpcgrid" release m
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"let go in Slurm: 3; to be submitted: 1"*"\`hpcgrid resume $PWD/reports/m/001\`"* ]]
+    [ "$(told | tail -1)" = '[17,"0-2",true]' ]
+    told | grep -qxF '[17,"0-2",false]'
+    [ "$("$hpcgrid" status m --no-poll --json | jq .held)" = 0 ]
+    "$hpcgrid" submit m.json
+    [ "$(asked submit)" = 2 ]
+}
+
+@test "what only an administrator may let go is said, and not tried" {
+    answer hold '{"gone":false}'
+    "$hpcgrid" submit m.json -s 'i=1..3'
+    queued JobHeldAdmin
+    run --separate-stderr "$hpcgrid" release m
+    [ "$status" = 1 ]
+    [[ "$stderr" == *"held by an administrator, who alone may let them go: 3 (squeue shows JobHeldAdmin)"* ]]
+    [ "$(asked hold)" = 0 ]
+}
+
+@test "a hold that Slurm did not hear is noted, and carried out by whoever drives next" {
+    answer hold '{"gone":false}'
+    "$hpcgrid" submit m.json -s 'i=1..3'
+    queued Priority
+    cp poll poll.well
+    refuse poll env "Unable to contact slurm controller"
+    run --separate-stderr "$hpcgrid" hold m
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"the request is noted in the run; the next \`hpcgrid resume\` or the one at work carries it out"* ]]
+    [ "$("$hpcgrid" status m --no-poll --json | jq .held)" = 3 ]
+    [ "$(asked hold)" = 0 ]
+    cp poll.well poll
+    "$hpcgrid" submit m.json -s 'i=1..3'
+    [ "$(told)" = '[17,"0-2",true]' ]
+    run --separate-stderr "$hpcgrid" hold nothing
+    [ "$status" = 4 ]
+}
+
 @test "a folder whose name is no UTF-8 cannot hold a run, but one that was brought there is read" {
     "$hpcgrid" submit m.json
     foreign=$(printf 'f\377')
