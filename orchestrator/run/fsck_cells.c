@@ -91,6 +91,13 @@ static int check_attempt(struct look *l, const struct hg_attempt_files *f)
             (struct hg_found){ HG_FSCK_WARNING, "claim", dir, 0,
                                "the result counts if it is valid; ask who removed it" },
             "a result without claim.json");
+    if (rc == 0 && f->claim && !f->result && (!f->submission || !l->c->state))
+        rc = hg_fsck_find(
+            l->c,
+            (struct hg_found){ HG_FSCK_NOTE, "attempt-open", dir, 0,
+                               "claim.json says who began it; if that has ended, run "
+                               "the cell again" },
+            "begun, and without a result: at work, or killed with all that watched it");
     if (rc == 0 && !known && (f->claim || f->result))
         rc =
             hg_fsck_find(l->c,

@@ -161,8 +161,14 @@ static json_t *make_args(const struct hg_rundir *rd, const struct hg_timeline_at
         json_object_set_new(args, "end", json_string(a->open ? "not yet" : "not known"));
     if (args && *a->error)
         json_object_set_new(args, "error", hg_json_text(a->error));
-    if (args && a->traces)
+    if (args && a->traces) {
+        char *command =
+            hg_str_printf("hpcgrid trace %s --cell %s --attempt %s", rd->path, a->id, a->name);
+
         json_object_set_new(args, "traces", json_integer(a->traces));
+        json_object_set_new(args, "see", hg_json_text(command ? command : ""));
+        free(command);
+    }
     free(folder);
     return args;
 }

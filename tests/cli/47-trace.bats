@@ -137,6 +137,8 @@ ranks() {
     [ "$(events 'map(select(.ph == "M") | .args.name)')" = '["rank 0 on x","rank 1 on x"]' ]
     trace times
     [ "$(jq -c '[.traceEvents[] | select(.args.traces).args.traces]' <<<"$output")" = '[2]' ]
+    run -0 --separate-stderr bash -c "$(jq -r '.traceEvents[] | select(.args.see).args.see' <<<"$output" | sed "s,^hpcgrid,'$hpcgrid',")"
+    [ "$(jq .ranks <<<"$output")" = 2 ]
 }
 
 @test "a rank's trace that is damaged is named, and nothing is left behind" {

@@ -131,6 +131,7 @@ rm $G/result.json | error good-gone | 1
 cp $B/result.json $G/result.json | error good-gone, error result | 1
 rm $G/result.json; mkdir $G/result.json | error good-gone, error result | 1
 rm $G/claim.json | warning claim | 1
+rm $J $G/result.json | error missing, note attempt-open | 1
 cp -a $G "$(dirname $G)"/5.0 | error result, warning attempt | 1
 mkdir "$(dirname $G)"/9.9 | | 0
 mkdir "$(dirname $G)"/later | warning alien | 1
