@@ -112,8 +112,20 @@ static int list_requests(const char *run_dir, struct hg_words *names, struct hg_
 /* What is done with one record that a request stands for; the reference is taken. */
 typedef int (*record_fn)(void *context, const char *kind, json_t *members, struct hg_err *err);
 
-static int each_record(const char *kind, const json_t *request, record_fn each, void *context,
-                       struct hg_err *err)
+/* Does the run have these cells? A record of others would make its journal worthless. */
+static bool is_of_run(const struct hg_run_state *state, int batch, const char *lines)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    bool fits =
+        batch >= 1 && (size_t)batch <= state->batches.n && state->batches.items[batch - 1].n &&
+        hg_ranges_parse(lines, (uint32_t)state->batches.items[batch - 1].n - 1, &set, NULL) == 0;
+
+    hg_ranges_done(&set);
+    return fits;
+}
+
+static int each_record(const char *kind, const json_t *request, const struct hg_run_state *state,
+                       record_fn each, void *context, struct hg_err *err)
 {
     json_t *all = json_object_get(request, "lines"), *lines;
     const char *batch;
@@ -121,18 +133,21 @@ static int each_record(const char *kind, const json_t *request, record_fn each, 
     if (!all && strcmp(kind, kinds[HG_REQUEST_CANCEL]) != 0)
         return each(context, kind, json_object(), err);
     json_object_foreach(all, batch, lines) {
-        if (json_is_string(lines) &&
-            each(context, kind,
-                 json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", json_string_value(lines)),
-                 err) < 0)
+        const char *text = json_string_value(lines);
+
+        if (!text || !is_of_run(state, atoi(batch), text))
+            hg_warn("a request to %s cells %.40s of batch %.20s, which the run has not: left out",
+                    kind, text ? text : "", batch);
+        else if (each(context, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
+                      err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Call each with the records of every request, in their order. One that cannot be read is left alone. */
-static int each_request(const char *run_dir, record_fn each, void *context, bool remove,
-                        struct hg_err *err)
+/* Call each with the records of every request, in their order. One that cannot be read does nothing. */
+static int each_request(const char *run_dir, const struct hg_run_state *state, record_fn each,
+                        void *context, bool remove, struct hg_err *err)
 {
     struct hg_words names = HG_WORDS_INIT;
     int rc = list_requests(run_dir, &names, err);
@@ -147,7 +162,7 @@ static int each_request(const char *run_dir, record_fn each, void *context, bool
         else if (hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root))
             hg_warn("%s: %s", path, *why.text ? why.text : "no JSON object");
         else
-            rc = each_record(kind_of(names.items[i]), doc.root, each, context, err);
+            rc = each_record(kind_of(names.items[i]), doc.root, state, each, context, err);
         if (remove && rc == 0 && path)
             unlink(path);
         hg_json_doc_done(&doc);
@@ -168,7 +183,7 @@ static int journal_record(void *context, const char *kind, json_t *members, stru
 
 int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err)
 {
-    return each_request(d->rd.path, journal_record, d, true, err);
+    return each_request(d->rd.path, hg_drive_state(d), journal_record, d, true, err);
 }
 
 static int apply_record(void *context, const char *kind, json_t *members, struct hg_err *err)
@@ -178,7 +193,7 @@ static int apply_record(void *context, const char *kind, json_t *members, struct
 
 int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, struct hg_err *err)
 {
-    return each_request(run_dir, apply_record, state, false, err);
+    return each_request(run_dir, state, apply_record, state, false, err);
 }
 
 /* ---- A reader's look at the job table ---- */

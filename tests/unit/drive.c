@@ -469,6 +469,41 @@ static void test_wishes_count_in_their_order(void **state)
     }
 }
 
+/* The journal must not get what it cannot be folded with. */
+static void test_wishes_about_cells_that_a_run_has_not_do_nothing(void **state)
+{
+    static const char *const texts[] = {
+        "{\"lines\":{\"1\":\"0-3\"}}",
+        "{\"lines\":{\"1\":\"2-1\"}}",
+        "{\"lines\":{\"2\":\"0\"}}",
+        "{\"lines\":{\"0\":\"0\"}}",
+        "{\"lines\":{\"x\":\"0\"}}",
+        "{\"lines\":{\"1\":7}}",
+        "[\"lines\"]",
+        "{",
+    };
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_run_state *reader;
+    size_t cells = 3;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{}", &cells, 1);
+    open_drive(&w);
+    for (size_t i = 0; i < 2 * N_OF(texts); i++) {
+        char path[80];
+
+        snprintf(path, sizeof path, "%s/%s.%zu.x.json", w.dir, i % 2 ? "hold" : "cancel", i);
+        assert_int_equal(hg_fs_replace(path, texts[i / 2], strlen(texts[i / 2]), 0644, NULL), 0);
+    }
+    reader = hg_run_state_load(w.dir, NULL);
+    assert_int_equal(hg_drive_fold_requests(w.dir, reader, &err), 0);
+    hg_run_state_free(reader);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 3);
+    end_world(&w);
+}
+
 static void test_only_its_user_s_holds_are_let_go(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -1051,6 +1086,7 @@ int main(void)
         cmocka_unit_test(test_held_cells_do_not_start_before_they_are_released),
         cmocka_unit_test(test_a_held_run_holds_what_is_added_and_what_runs_again),
         cmocka_unit_test(test_wishes_count_in_their_order),
+        cmocka_unit_test(test_wishes_about_cells_that_a_run_has_not_do_nothing),
         cmocka_unit_test(test_only_its_user_s_holds_are_let_go),
         cmocka_unit_test(test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end),
         cmocka_unit_test(test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again),
