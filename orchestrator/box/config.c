@@ -501,7 +501,7 @@ int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
         goto out;
     /* A box uses no cgroups, and must start where none are mounted. Older releases do not know the
      * word, but their v1 plugin looks for nothing unless asked. */
-    cgroups = version >= 2311 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
+    cgroups = version >= 2405 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
     if (save(dir, "cgroup.conf", cgroups, strlen(cgroups), 0644, err) < 0)
         goto out;
     /* Slurm's other ways to bring the ranks of several nodes together (and its default takes either) let

@@ -17,7 +17,7 @@ teardown() {
     "$HPCGRID" box down "$BOX" 2>/dev/null || true
     "$HPCGRID" box down "$OTHER" 2>/dev/null || true
     if [ -n "${PROGRAM:-}" ]; then
-        runuser -u nobody -- "$PROGRAM" box down "$BOX" 2>/dev/null || true
+        runuser -u daemon -- "$PROGRAM" box down "$BOX" 2>/dev/null || true
         rm -f "$PROGRAM"
     fi
 }
@@ -407,18 +407,19 @@ END
     install -m 755 "$HPCGRID" "$T/hpcgrid"
     chmod 755 "$T"
     name=$BOX
-    as() { runuser -u nobody -- env -i PATH="$PATH" "$@"; }
+    # not nobody: Slurm 25.11 and later refuse to run as that
+    as() { runuser -u daemon -- env -i PATH="$PATH" "$@"; }
     # The test's folder may be closed to others, the program need not be.
     PROGRAM=/tmp/hg-program-$$
     cp "$T/hpcgrid" "$PROGRAM"
     line=$(as "$PROGRAM" box up --name "$name" --nodes a100:2x4)
     dir=${line#export SLURM_CONF=}
     dir=${dir%/slurm.conf}
-    [ "$(stat -c %u "$dir")" = "$(id -u nobody)" ]
+    [ "$(stat -c %u "$dir")" = "$(id -u daemon)" ]
     cd /
     run as SLURM_CONF="$dir/slurm.conf" srun -N 2 --gres=gpu:a100:4 bash -c 'echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES $(id -un)'
-    [ "$(sort <<<"$output")" = "a100-1 0,1,2,3 nobody
-a100-2 0,1,2,3 nobody" ]
+    [ "$(sort <<<"$output")" = "a100-1 0,1,2,3 daemon
+a100-2 0,1,2,3 daemon" ]
     as "$PROGRAM" box down "$name"
     [ ! -e "$dir" ]
     [ -z "$(processes_of "$dir")" ]
