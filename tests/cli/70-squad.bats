@@ -139,6 +139,49 @@ END
     [[ "$stderr" == *"1 of 2 questions have no prediction: they count 0"*"1 predictions have ids that the data does not have"* ]]
 }
 
+@test "eval-squad finds the best threshold of no answer" {
+    # a and b have answers, c and d have none; b is answered wrongly, c although it has none
+    jq -nc '{version: "v2.0", data: [{paragraphs: [{context: "the cat sat", qas:
+        [{id: "a", answers: [{text: "cat", answer_start: 4}]}, {id: "b", answers: [{text: "sat", answer_start: 8}]}, {id: "c", answers: []}, {id: "d", answers: []}]
+        | map(. + {question: "what?", is_impossible: (.answers == [])})}]}]}' >data.json
+    echo '{"a": "cat", "b": "the cat", "c": "sat", "d": ""}' >p.json
+    echo '{"a": 0.1, "b": 0.4, "c": 0.7, "d": 0.9}' >na.json
+    eval_squad() { run --separate-stderr "$worker" eval-squad --data data.json --predictions p.json "$@"; }
+    eval_squad --na-prob na.json
+    cat >expected <<'END'
+rules 2.0    questions        EM        F1
+all                  4   50.0000   50.0000
+has answer           2   50.0000   50.0000
+no answer            2   50.0000   50.0000
+best EM        75.0000  with threshold 0.1
+best F1        75.0000  with threshold 0.1
+END
+    diff expected <(echo "$output")
+    [ "$stderr" = "" ]
+    eval_squad --na-prob na.json --na-prob-threshold 0.5 --json
+    [ "$(jq -c '[.em, .no_answer.em, .best_em, .best_em_threshold, .best_f1, .best_f1_threshold]' <<<"$output")" = '[75,100,75,0.1,75,0.1]' ]
+    # of equal numbers each is tried by itself, in the order of the file: d's comes last whatever its number
+    echo '{"c": 0, "a": 0, "b": 0, "d": 0, "x": 1}' >na.json
+    eval_squad --na-prob na.json --json
+    [ "$(jq -c '[.best_em, .best_em_threshold]' <<<"$output")" = '[50,0]' ]
+    [[ "$stderr" == *"1 numbers of --na-prob have ids that the data does not have: ignored"* ]]
+    echo '{"a": 0.1, "b": 0.4, "c": "x"}' >na.json
+    eval_squad --na-prob na.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"na.json:1:"*"/c: expected a number, found a string"* ]]
+    echo '{"a": 0.1, "b": 0.4, "c": 0.7}' >na.json
+    eval_squad --na-prob na.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"question d has a prediction, but no probability of having no answer"* ]]
+    eval_squad --na-prob-threshold 0.5
+    [ "$status" -eq 2 ]
+    [[ "$stderr" == *"--na-prob-threshold needs --na-prob"* ]]
+    jq -c '.version = "1.1" | .data[].paragraphs[].qas |= (.[:2] | map(del(.is_impossible)))' data.json >old.json
+    run --separate-stderr "$worker" eval-squad --data old.json --predictions p.json --na-prob na.json
+    [ "$status" -eq 3 ]
+    [[ "$stderr" == *"--na-prob is for v2.0: in old.json every question has an answer"* ]]
+}
+
 @test "the development sets have the known numbers of features and lengths" {
     need_data
     dev="$HPCGRID_DATA/squad/dev-v1.1.json.gz"

@@ -91,6 +91,62 @@ static void test_scores_are_the_golden_ones(void **state)
     }
 }
 
+/* An object as a file; the caller unlinks it. */
+static void write_object(const json_t *object, char path[static 64])
+{
+    int fd;
+
+    snprintf(path, 64, "/tmp/hpcgrid-squad-XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(json_dumpfd(object, fd, 0), 0);
+    close(fd);
+}
+
+static bool is_golden(const json_t *golden, const char *name, double is)
+{
+    return fabs(json_number_value(json_object_get(golden, name)) - is) < 1e-12;
+}
+
+static void test_thresholds_of_no_answer_are_the_golden_ones(void **state)
+{
+    const json_t *entry = json_array_get(scores, 2), *golden = json_object_get(entry, "na");
+    const double threshold = json_number_value(json_object_get(golden, "threshold"));
+    char path[512], texts[64], numbers[64];
+    struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct wk_squad_predictions p;
+    struct wk_squad_score score;
+    struct wk_squad_best best;
+    struct wk_squad_na na;
+    struct wk_squad s;
+
+    (void)state;
+    load(entry, &s, path);
+    write_object(json_object_get(entry, "predictions"), texts);
+    write_object(json_object_get(golden, "numbers"), numbers);
+    assert_int_equal(wk_squad_predictions_load(texts, &s, &p, &errs), 0);
+    assert_int_equal(wk_squad_na_load(numbers, &s, &na, &errs), 0);
+    assert_int_equal(na.foreign, 1);
+    assert_int_equal(wk_squad_score_na(&s, p.texts, &na, threshold, &score, &best, &err), 0);
+    assert_int_equal(score.all.n, json_integer_value(json_object_get(golden, "n")));
+    assert_true(is_golden(golden, "em", score.all.exact));
+    assert_true(is_golden(golden, "f1", score.all.f1));
+    assert_true(is_golden(golden, "best_em", best.exact));
+    assert_true(is_golden(golden, "best_em_threshold", best.exact_threshold));
+    assert_true(is_golden(golden, "best_f1", best.f1));
+    assert_true(is_golden(golden, "best_f1_threshold", best.f1_threshold));
+    /* without a threshold that anything is above, the scores are those of the answers */
+    assert_int_equal(wk_squad_score_na(&s, p.texts, &na, 9, &score, &best, &err), 0);
+    assert_true(is_golden(entry, "em", score.all.exact));
+    assert_true(is_golden(entry, "f1", score.all.f1));
+    wk_squad_na_done(&na);
+    wk_squad_predictions_done(&p);
+    wk_squad_done(&s);
+    unlink(texts);
+    unlink(numbers);
+}
+
 static void test_bad_predictions_are_refused_with_their_place(void **state)
 {
     static const struct {
@@ -216,6 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers_are_compared_in_the_golden_normal_form),
         cmocka_unit_test(test_scores_are_the_golden_ones),
+        cmocka_unit_test(test_thresholds_of_no_answer_are_the_golden_ones),
         cmocka_unit_test(test_bad_predictions_are_refused_with_their_place),
         cmocka_unit_test(test_the_best_spans_are_the_golden_answers),
         cmocka_unit_test(test_nan_logits_and_windows_without_a_span_give_empty),

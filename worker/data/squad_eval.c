@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "data/squad_eval.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,11 +214,30 @@ static int score_question(struct scorer *s, const struct wk_squad_question *q, c
     return 0;
 }
 
-static void add_figures(struct wk_squad_figures *f, const struct scorer *s)
+int wk_squad_score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
+                        double *f1, struct hg_err *err)
+{
+    struct scorer s = { .squad = squad };
+    int rc = 0;
+
+    for (size_t i = 0; i < squad->n_questions && rc == 0; i++) {
+        exact[i] = f1[i] = NAN;
+        if (!predictions[i])
+            continue;
+        rc = score_question(&s, &squad->questions[i], predictions[i]);
+        exact[i] = s.exact;
+        f1[i] = s.f1;
+    }
+    words_done(&s.prediction);
+    words_done(&s.truth);
+    return rc < 0 ? hg_err_oom(err) : 0;
+}
+
+static void add_figures(struct wk_squad_figures *f, double exact, double f1)
 {
     f->n++;
-    f->exact += s->exact;
-    f->f1 += s->f1;
+    f->exact += exact;
+    f->f1 += f1;
 }
 
 /* From sums to percent. */
@@ -229,56 +249,104 @@ static void finish_figures(struct wk_squad_figures *f)
     f->f1 = 100.0 * f->f1 / (double)f->n;
 }
 
-int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
-                   struct wk_squad_score *out, struct hg_err *err)
+void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const double *f1,
+                        struct wk_squad_score *out)
 {
-    struct scorer s = { .squad = squad };
-    int rc = 0;
-
     *out = (struct wk_squad_score){ 0 };
-    for (size_t i = 0; i < squad->n_questions && rc == 0; i++) {
-        const struct wk_squad_question *q = &squad->questions[i];
-
-        if (!predictions[i]) {
+    for (size_t i = 0; i < squad->n_questions; i++) {
+        if (isnan(exact[i])) {
             out->missing++;
             out->all.n += !squad->v2;
             continue;
         }
-        rc = score_question(&s, q, predictions[i]);
-        add_figures(&out->all, &s);
+        add_figures(&out->all, exact[i], f1[i]);
         if (squad->v2)
-            add_figures(q->n_answers ? &out->has_answer : &out->no_answer, &s);
+            add_figures(squad->questions[i].n_answers ? &out->has_answer : &out->no_answer,
+                        exact[i], f1[i]);
     }
-    words_done(&s.prediction);
-    words_done(&s.truth);
     finish_figures(&out->all);
     finish_figures(&out->has_answer);
     finish_figures(&out->no_answer);
-    return rc < 0 ? hg_err_oom(err) : 0;
+}
+
+int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
+                   struct wk_squad_score *out, struct hg_err *err)
+{
+    double *exact = calloc(squad->n_questions + 1, sizeof *exact);
+    double *f1 = calloc(squad->n_questions + 1, sizeof *f1);
+    int rc =
+        exact && f1 ? wk_squad_score_each(squad, predictions, exact, f1, err) : hg_err_oom(err);
+
+    *out = (struct wk_squad_score){ 0 };
+    if (rc == 0)
+        wk_squad_score_sum(squad, exact, f1, out);
+    free(exact);
+    free(f1);
+    return rc;
 }
 
 /* ---- Predictions in a file ---- */
 
-static void check_predictions(const struct hg_json_doc *doc, struct hg_errs *errs)
+/* What stands behind the ids of a file. */
+struct kind {
+    const char *many, *one;
+    bool (*fits)(const json_t *value);
+};
+
+static bool is_text(const json_t *value)
+{
+    return json_is_string(value);
+}
+
+static bool is_number(const json_t *value)
+{
+    return json_is_number(value);
+}
+
+static const struct kind texts_kind = { "texts", "string", is_text };
+static const struct kind numbers_kind = { "numbers", "number", is_number };
+
+static void check_values(const struct hg_json_doc *doc, const struct kind *kind,
+                         struct hg_errs *errs)
 {
     const char *id;
     json_t *value;
 
     if (!json_is_object(doc->root)) {
-        hg_json_error(doc, "", errs, "expected an object of question ids and texts, found %s",
-                      hg_json_type_name(doc->root));
+        hg_json_error(doc, "", errs, "expected an object of question ids and %s, found %s",
+                      kind->many, hg_json_type_name(doc->root));
         return;
     }
     json_object_foreach(doc->root, id, value) {
         struct hg_buf pointer = HG_BUF_INIT;
 
-        if (json_is_string(value) || errs->n >= HG_ERRS_MAX)
+        if (kind->fits(value) || errs->n >= HG_ERRS_MAX)
             continue;
         hg_json_pointer_push(&pointer, id);
-        hg_json_error(doc, hg_buf_str(&pointer), errs, "expected a string, found %s",
+        hg_json_error(doc, hg_buf_str(&pointer), errs, "expected a %s, found %s", kind->one,
                       hg_json_type_name(value));
         hg_buf_done(&pointer);
     }
+}
+
+/* An object of such values; NULL with errs filled. A new reference. */
+static json_t *load_values(const char *path, const struct kind *kind, struct hg_errs *errs)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    size_t before = errs->n + errs->dropped;
+    json_t *root = NULL;
+
+    if (wk_gzfile_read(path, WK_SQUAD_BYTES_MAX, &text, &err) == 0 &&
+        hg_json_parse(path, hg_buf_str(&text), text.len, &doc, &err) == 0) {
+        check_values(&doc, kind, errs);
+        root = errs->n + errs->dropped == before ? json_incref(doc.root) : NULL;
+    }
+    hg_errs_add(errs, &err);
+    hg_json_doc_done(&doc);
+    hg_buf_done(&text);
+    return root;
 }
 
 static int match_predictions(json_t *root, const struct wk_squad *squad,
@@ -286,6 +354,7 @@ static int match_predictions(json_t *root, const struct wk_squad *squad,
 {
     size_t found = 0;
 
+    *out = (struct wk_squad_predictions){ 0 };
     out->texts = calloc(squad->n_questions ? squad->n_questions : 1, sizeof *out->texts);
     if (!out->texts)
         return -1;
@@ -301,22 +370,15 @@ static int match_predictions(json_t *root, const struct wk_squad *squad,
 int wk_squad_predictions_load(const char *path, const struct wk_squad *squad,
                               struct wk_squad_predictions *out, struct hg_errs *errs)
 {
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    size_t before = errs->n + errs->dropped;
+    json_t *root = load_values(path, &texts_kind, errs);
+    int rc = root ? match_predictions(root, squad, out) : -1;
 
-    *out = (struct wk_squad_predictions){ 0 };
-    if (wk_gzfile_read(path, WK_SQUAD_BYTES_MAX, &text, &err) == 0 &&
-        hg_json_parse(path, hg_buf_str(&text), text.len, &doc, &err) == 0) {
-        check_predictions(&doc, errs);
-        if (errs->n + errs->dropped == before && match_predictions(doc.root, squad, out) < 0)
-            hg_err_oom(&err);
-    }
-    hg_errs_add(errs, &err);
-    hg_json_doc_done(&doc);
-    hg_buf_done(&text);
-    return errs->n + errs->dropped == before ? 0 : -1;
+    if (!root)
+        *out = (struct wk_squad_predictions){ 0 };
+    else if (rc < 0)
+        hg_err_oom(hg_errs_next(errs));
+    json_decref(root);
+    return rc;
 }
 
 void wk_squad_predictions_done(struct wk_squad_predictions *p)
@@ -324,4 +386,165 @@ void wk_squad_predictions_done(struct wk_squad_predictions *p)
     free(p->texts);
     json_decref(p->json);
     *p = (struct wk_squad_predictions){ 0 };
+}
+
+/* ---- How sure somebody is that there is no answer ---- */
+
+/* Places of the ids in the file. A new reference, NULL when memory is gone. */
+static json_t *number_ids(const json_t *root)
+{
+    json_t *places = json_object(), *value;
+    json_int_t n = 0;
+    const char *id;
+
+    json_object_foreach((json_t *)(uintptr_t)root, id, value)
+        json_object_set_new(places, id, json_integer(n++));
+    if (json_object_size(places) == json_object_size(root))
+        return places;
+    json_decref(places);
+    return NULL;
+}
+
+static int match_na(const json_t *root, const struct wk_squad *squad, struct wk_squad_na *out)
+{
+    json_t *places = number_ids(root);
+    size_t found = 0;
+
+    *out = (struct wk_squad_na){ .values = calloc(squad->n_questions + 1, sizeof *out->values),
+                                 .places = calloc(squad->n_questions + 1, sizeof *out->places) };
+    if (!places || !out->values || !out->places) {
+        json_decref(places);
+        return -1;
+    }
+    for (size_t i = 0; i < squad->n_questions; i++) {
+        const json_t *value = json_object_get(root, squad->questions[i].id);
+
+        out->values[i] = value ? json_number_value(value) : NAN;
+        out->places[i] =
+            (size_t)json_integer_value(json_object_get(places, squad->questions[i].id));
+        found += value != NULL;
+    }
+    out->foreign = json_object_size(root) - found;
+    json_decref(places);
+    return 0;
+}
+
+int wk_squad_na_load(const char *path, const struct wk_squad *squad, struct wk_squad_na *out,
+                     struct hg_errs *errs)
+{
+    json_t *root = load_values(path, &numbers_kind, errs);
+    int rc = root ? match_na(root, squad, out) : -1;
+
+    if (!root)
+        *out = (struct wk_squad_na){ 0 };
+    else if (rc < 0)
+        hg_err_oom(hg_errs_next(errs));
+    json_decref(root);
+    return rc;
+}
+
+void wk_squad_na_done(struct wk_squad_na *na)
+{
+    free(na->values);
+    free(na->places);
+    *na = (struct wk_squad_na){ 0 };
+}
+
+/* A prediction whose question nobody judged cannot be held against a threshold. */
+static int check_na(const struct wk_squad *squad, const char *const *predictions,
+                    const struct wk_squad_na *na, struct hg_err *err)
+{
+    for (size_t i = 0; i < squad->n_questions; i++)
+        if (predictions[i] && isnan(na->values[i]))
+            return hg_err_set(
+                err, HG_E_INPUT,
+                "question %s has a prediction, but no probability of having no answer",
+                squad->questions[i].id);
+    return 0;
+}
+
+struct judged {
+    double na;
+    size_t place, question;
+};
+
+static int by_na(const void *pa, const void *pb)
+{
+    const struct judged *a = pa, *b = pb;
+
+    if (a->na != b->na)
+        return a->na < b->na ? -1 : 1;
+    return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Questions with a prediction, the surest answer first. Returns their number. */
+static size_t order_judged(const struct wk_squad *squad, const double *scores,
+                           const struct wk_squad_na *na, struct judged *list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < squad->n_questions; i++)
+        if (!isnan(scores[i]))
+            list[n++] =
+                (struct judged){ .na = na->values[i], .place = na->places[i], .question = i };
+    qsort(list, n, sizeof *list, by_na);
+    return n;
+}
+
+/* With nothing answered, every question without an answer is right. Each prediction that is let in brings its score, or spoils one of those.
+ * As officially defined: one at a time, also among equal numbers, and the first best one stays. */
+static void find_best(const struct wk_squad *squad, const char *const *predictions,
+                      const double *scores, const struct judged *list, size_t n, double *best,
+                      double *threshold)
+{
+    double now = 0, most;
+
+    for (size_t i = 0; i < squad->n_questions; i++)
+        now += squad->questions[i].n_answers == 0;
+    most = now;
+    *threshold = 0;
+    for (size_t k = 0; k < n; k++) {
+        size_t i = list[k].question;
+
+        now += squad->questions[i].n_answers ? scores[i] : *predictions[i] ? -1 : 0;
+        if (now > most) {
+            most = now;
+            *threshold = list[k].na;
+        }
+    }
+    *best = n ? 100.0 * most / (double)n : 0;
+}
+
+/* Above the threshold a prediction counts as "no answer". */
+static void apply_threshold(const struct wk_squad *squad, const struct wk_squad_na *na,
+                            double threshold, double *exact, double *f1)
+{
+    for (size_t i = 0; i < squad->n_questions; i++)
+        if (!isnan(exact[i]) && na->values[i] > threshold)
+            exact[i] = f1[i] = squad->questions[i].n_answers == 0;
+}
+
+int wk_squad_score_na(const struct wk_squad *squad, const char *const *predictions,
+                      const struct wk_squad_na *na, double threshold, struct wk_squad_score *out,
+                      struct wk_squad_best *best, struct hg_err *err)
+{
+    double *exact = calloc(squad->n_questions + 1, sizeof *exact);
+    double *f1 = calloc(squad->n_questions + 1, sizeof *f1);
+    struct judged *list = calloc(squad->n_questions + 1, sizeof *list);
+    int rc = exact && f1 && list ? check_na(squad, predictions, na, err) : hg_err_oom(err);
+
+    if (rc == 0)
+        rc = wk_squad_score_each(squad, predictions, exact, f1, err);
+    if (rc == 0) {
+        size_t n = order_judged(squad, exact, na, list);
+
+        find_best(squad, predictions, exact, list, n, &best->exact, &best->exact_threshold);
+        find_best(squad, predictions, f1, list, n, &best->f1, &best->f1_threshold);
+        apply_threshold(squad, na, threshold, exact, f1);
+        wk_squad_score_sum(squad, exact, f1, out);
+    }
+    free(exact);
+    free(f1);
+    free(list);
+    return rc;
 }

@@ -34,6 +34,13 @@ struct wk_squad_score {
 int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
                    struct wk_squad_score *out, struct hg_err *err);
 
+/* The same in two steps: each question's EM and F1 (0 to 1, NaN without a prediction; room for as many as there are questions), and what they
+ * come to. */
+int wk_squad_score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
+                        double *f1, struct hg_err *err);
+void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const double *f1,
+                        struct wk_squad_score *out);
+
 /* Append an answer as it is compared: lower case, without ASCII punctuation and articles, single
  * blanks. */
 void wk_squad_normalize(const char *text, size_t len, struct hg_buf *out);
@@ -51,6 +58,28 @@ int wk_squad_predictions_load(const char *path, const struct wk_squad *squad,
                               struct wk_squad_predictions *out, struct hg_errs *errs);
 
 void wk_squad_predictions_done(struct wk_squad_predictions *p);
+
+/* How sure somebody is that a question has no answer: any numbers, the greater the surer. v2.0 only. */
+struct wk_squad_na {
+    double *values; /* per question of the data set; NaN where there is none */
+    size_t *places; /* in the file: of equal numbers the earlier one comes first */
+    size_t foreign; /* ids that the data set does not have */
+};
+
+/* Read a file, one JSON object of question ids and numbers, plain or gzip. Fails with INPUT. wk_squad_na_done frees. */
+int wk_squad_na_load(const char *path, const struct wk_squad *squad, struct wk_squad_na *out,
+                     struct hg_errs *errs);
+void wk_squad_na_done(struct wk_squad_na *na);
+
+/* The best that a threshold could make of the predictions: in percent of the questions that have one. Above it, a question has no answer. */
+struct wk_squad_best {
+    double exact, exact_threshold, f1, f1_threshold;
+};
+
+/* Scores with a threshold: what is greater counts as "no answer". Fails with INPUT: a prediction without a number. */
+int wk_squad_score_na(const struct wk_squad *squad, const char *const *predictions,
+                      const struct wk_squad_na *na, double threshold, struct wk_squad_score *out,
+                      struct wk_squad_best *best, struct hg_err *err);
 
 /* ---- From logits to answers ---- */
 

@@ -102,19 +102,50 @@ def f1(prediction, truth, v2):
     return 2 * precision * recall / (precision + recall)
 
 
-def score(squad, predictions, v2):
-    rows = []
+def rows_of(squad, predictions, v2):
+    """(id, has an answer, EM, F1) of what counts."""
     for id_, _, _, answers in questions(squad):
         truths = [a["text"] for a in answers]
         if v2:
             truths = [t for t in truths if normalize(t)] or [""]
-        if id_ not in predictions:
-            if not v2:
-                rows.append((0.0, 0.0))
-            continue
-        p = predictions[id_]
-        rows.append((float(max(normalize(p) == normalize(t) for t in truths)), max(f1(p, t, v2) for t in truths)))
-    return {"n": len(rows), "em": 100 * sum(r[0] for r in rows) / len(rows), "f1": 100 * sum(r[1] for r in rows) / len(rows)}
+        if id_ in predictions:
+            p = predictions[id_]
+            yield id_, bool(answers), float(max(normalize(p) == normalize(t) for t in truths)), max(f1(p, t, v2) for t in truths)
+        elif not v2:
+            yield id_, True, 0.0, 0.0
+
+
+def figures(rows):
+    return {"n": len(rows), "em": 100 * sum(r[2] for r in rows) / len(rows), "f1": 100 * sum(r[3] for r in rows) / len(rows)}
+
+
+def score(squad, predictions, v2):
+    return figures(list(rows_of(squad, predictions, v2)))
+
+
+def best_threshold(rows, column, predictions, na, unanswerable):
+    """Predictions are let in one by one, the surest first, equal ones in the order of the file; the first best sum stays."""
+    by_id = {r[0]: r for r in rows}
+    total = most = unanswerable
+    threshold = 0.0
+    for id_ in sorted(na, key=na.get):
+        if id_ in by_id:
+            total += by_id[id_][column] if by_id[id_][1] else -1 if predictions[id_] else 0
+            if total > most:
+                most, threshold = total, na[id_]
+    return 100 * most / len(rows), threshold
+
+
+def na_golden(squad, predictions, threshold):
+    """Numbers of eighths, so that equal ones occur; in another order than the questions."""
+    ids = sorted([q[0] for q in questions(squad)] + ["foreign"], key=lambda i: zlib.crc32(i.encode()))
+    answered = {q[0] for q in questions(squad) if q[3]}
+    na = {i: (zlib.crc32(i.encode() + b"na") % (6 if i in answered else 9)) / 8 for i in ids}
+    rows = list(rows_of(squad, predictions, True))
+    unanswerable = sum(q[0] not in answered for q in questions(squad))
+    (em, em_at), (f, f_at) = (best_threshold(rows, column, predictions, na, unanswerable) for column in (2, 3))
+    cut = [r if na[r[0]] <= threshold else (r[0], r[1], float(not r[1]), float(not r[1])) for r in rows]
+    return {"numbers": na, "threshold": threshold, **figures(cut), "best_em": em, "best_em_threshold": em_at, "best_f1": f, "best_f1_threshold": f_at}
 
 
 NORMAL = ["The  Cat's\tmat", "a", "an the a", "THE end-of the", "thé the\u0301", "Σίσυφος ΣΑΣ Σ", "\u0130stanbul", "x_a_the", "٣ a٣ the²", "«a» (the)",
@@ -137,7 +168,7 @@ def score_goldens(folder):
             if rng.random() < 0.95:
                 predictions[id_] = rng.choice(choices)
         predictions["foreign"] = "x"
-        yield {"file": name, "predictions": predictions, **score(squad, predictions, v2)}
+        yield {"file": name, "predictions": predictions, **score(squad, predictions, v2), **({"na": na_golden(squad, predictions, 0.5)} if v2 else {})}
 
 
 # ---- Answers from logits ----
