@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/jsonpool.h"
+#include "base/jsontext.h"
 #include "base/text.h"
 
 /* ---- Documents ---- */
@@ -162,11 +163,6 @@ void hg_json_doc_done(struct hg_json_doc *doc)
 
 /* ---- From pointer to place: a second scan of text that is known to be valid JSON ---- */
 
-static const char *skip_space(const char *p)
-{
-    return p + strspn(p, " \t\r\n");
-}
-
 static const char *skip_string(const char *p) /* p at the opening quote */
 {
     for (p++; *p && *p != '"'; p++)
@@ -180,7 +176,7 @@ static const char *skip_value(const char *p)
     int depth = 0;
 
     do {
-        p = skip_space(p);
+        p = hg_json_blanks_skip(p);
         if (*p == '"') {
             p = skip_string(p);
         } else if (*p == '{' || *p == '[') {
@@ -217,20 +213,20 @@ static const char *step_into(const char *p, const char *token, size_t n, bool wa
 
     if (*p != '{' && *p != '[')
         return NULL;
-    p = skip_space(p + 1);
+    p = hg_json_blanks_skip(p + 1);
     for (size_t i = 0; *p && *p != '}' && *p != ']'; i++) {
         const char *key = p;
 
         if (object) {
-            p = skip_space(skip_space(skip_string(p)) + 1); /* over ':' */
+            p = hg_json_blanks_skip(hg_json_blanks_skip(skip_string(p)) + 1); /* over ':' */
             if (string_is(key, token, n))
                 return want_key ? key : p;
         } else if (i == index) {
             return p;
         }
-        p = skip_space(skip_value(p));
+        p = hg_json_blanks_skip(skip_value(p));
         if (*p == ',')
-            p = skip_space(p + 1);
+            p = hg_json_blanks_skip(p + 1);
     }
     return NULL;
 }
@@ -251,7 +247,7 @@ static size_t unescape_token(const char *token, size_t n, char *out)
 
 static const char *find_pointer(const char *text, const char *pointer, bool want_key)
 {
-    const char *p = skip_space(text);
+    const char *p = hg_json_blanks_skip(text);
 
     while (p && *pointer == '/') {
         size_t n = strcspn(pointer + 1, "/");

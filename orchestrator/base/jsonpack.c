@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/jsonpool.h"
+#include "base/jsontext.h"
 #include "base/map.h"
 #include "base/vec.h"
 
@@ -390,18 +391,11 @@ const json_t *hg_jsonpack_share(struct hg_jsonpack *p, const json_t *value)
 
 static const char *put_text(struct hg_jsonpack *p, const char *at);
 
-static const char *skip_space(const char *at)
-{
-    while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')
-        at++;
-    return at;
-}
-
 /* Over what stands behind a value: a comma or nothing. */
 static const char *skip_comma(const char *at)
 {
-    at = skip_space(at);
-    return *at == ',' ? skip_space(at + 1) : at;
+    at = hg_json_blanks_skip(at);
+    return *at == ',' ? hg_json_blanks_skip(at + 1) : at;
 }
 
 static const char *put_text_string(struct hg_jsonpack *p, const char *at)
@@ -438,12 +432,12 @@ static const char *put_text_word(struct hg_jsonpack *p, const char *at)
 
 static const char *put_text_members(struct hg_jsonpack *p, const char *at)
 {
-    for (at = skip_space(at + 1); *at != '}'; at = skip_comma(at)) {
+    for (at = hg_json_blanks_skip(at + 1); *at != '}'; at = skip_comma(at)) {
         const char *name = at + 1, *end = strchr(name, '"');
 
         put_name(p, name, (size_t)(end - name));
-        at = skip_space(end + 1); /* the colon */
-        at = put_text(p, skip_space(at + 1));
+        at = hg_json_blanks_skip(end + 1); /* the colon */
+        at = put_text(p, hg_json_blanks_skip(at + 1));
     }
     return at + 1;
 }
@@ -461,7 +455,7 @@ static const char *put_text_object(struct hg_jsonpack *p, const char *at)
 static const char *put_text_list(struct hg_jsonpack *p, const char *at)
 {
     put_tag(&p->bytes, TAG_LIST);
-    for (at = skip_space(at + 1); *at != ']'; at = skip_comma(at))
+    for (at = hg_json_blanks_skip(at + 1); *at != ']'; at = skip_comma(at))
         at = put_text(p, at);
     put_tag(&p->bytes, TAG_END);
     return at + 1;
@@ -481,7 +475,7 @@ size_t hg_jsonpack_add_text(struct hg_jsonpack *p, const json_t *first, const ch
 
     put_tag(&p->bytes, TAG_OBJECT);
     put_members(p, first);
-    put_text_members(p, skip_space(text));
+    put_text_members(p, hg_json_blanks_skip(text));
     put_count(&p->bytes, 0);
     return p->bytes.failed ? HG_MAP_NONE : handle;
 }

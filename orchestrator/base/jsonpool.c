@@ -32,7 +32,7 @@ static json_t *read_value(struct pool *pool);
 
 static void skip_space(struct pool *pool)
 {
-    pool->at += strspn(pool->at, " \t\r\n");
+    pool->at = hg_json_blanks_skip(pool->at);
 }
 
 /* The end of a string, p at its opening quote; NULL if there is none, or if it has control

@@ -58,8 +58,7 @@ static bool read_value(struct reader *r, struct members *top);
 
 static void skip_space(struct reader *r)
 {
-    while (*r->at == ' ' || *r->at == '\n' || *r->at == '\t' || *r->at == '\r')
-        r->at++;
+    r->at = hg_json_blanks_skip(r->at);
 }
 
 /* Copy what was read from `start` on. */

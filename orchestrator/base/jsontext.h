@@ -7,6 +7,14 @@
 
 #include "base/buf.h"
 
+/* Behind the blanks that JSON has at p. In the header because every reader does it between any two tokens. */
+static inline const char *hg_json_blanks_skip(const char *p)
+{
+    while (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')
+        p++;
+    return p;
+}
+
 enum hg_json_number {
     HG_JSON_WHOLE, /* at most 18 digits */
     HG_JSON_REAL,  /* surely finite */
