@@ -280,6 +280,33 @@ static void test_every_trouble_has_its_way_out(void **state)
     }
 }
 
+/* Of a job that was requeued, which Slurm has not said yet: a good result, and a second attempt at work. */
+static int superseded_attempt(void *context, int batch, uint32_t line, uint32_t claim,
+                              struct hg_attempt *a, struct hg_err *err)
+{
+    int rc = fake_attempt(context, batch, line, claim, a, err);
+
+    if (!a->claimed)
+        return rc;
+    a->done = a->superseded = true;
+    strcpy(a->status, "ok");
+    return rc;
+}
+
+static void test_a_good_result_that_is_superseded_does_not_end_its_cell(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 1;
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"default\":{\"run_s\":100}}", &cells, 1);
+    w.options.io.attempt = superseded_attempt;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 100);
+    end_world(&w);
+}
+
 static void test_nothing_is_submitted_when_the_controller_never_answers(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -1080,6 +1107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_trouble_has_its_way_out),
+        cmocka_unit_test(test_a_good_result_that_is_superseded_does_not_end_its_cell),
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),
