@@ -230,8 +230,9 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
 {
     json_t *o = json_loadb(got->body.data ? got->body.data : "", got->body.len, 0, NULL);
     bool fine = got->status >= 200 && got->status < 300;
+    bool outside = got->status == 401 || got->status == 403; /* whatever it says beside that */
 
-    if (json_is_object(o) && (fine || hg_rest_errno(o, NULL))) {
+    if (json_is_object(o) && (fine || hg_rest_errno(o, NULL)) && !outside) {
         *answer = o;
         return 0;
     }

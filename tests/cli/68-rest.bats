@@ -47,6 +47,15 @@ teardown() { middleman_stop; }
     [ ! -e data/POST_slurm_v0.0.42_job_submit.asked ]
 }
 
+@test "a token that is turned away: env, and nothing was submitted" {
+    middleman_stop
+    UPSTREAM=$T/data middleman 401 job/submit 1
+    jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
+        output: ($dir + "/hg-0123456789abcdef0123456789abcdef")}}' >request
+    rest "$(cat request)" | jq -r '.error | "\(.code): \(.message) \(.hint)"' >got
+    [[ "$(cat got)" == "env: $URL: slurmrestd does not let you in (HTTP 401)"*"scontrol token"* ]]
+}
+
 @test "jobs, also one whose index set is cut short and one that is completing" {
     rest '{"id":1,"op":"poll"}' | jq -c '.ok.jobs[] | [.key[:1], .job_id, .tasks, .state, .reason, .restarts, .exit_status, .submit_s, .start_s, .end_s]' >got
     diff got - <<'END'

@@ -6,6 +6,7 @@
  * handed on and answered; the first COUNT ones whose first line has PATTERN are handed on, too, but answered by MODE:
  *   drop    not at all: the connection is closed      half    by the first half of the answer
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
+ *   401     by HTTP 401 and an error of Slurm's
  *   reset   not at all, by a reset                    silent  never
  */
 #define _GNU_SOURCE
@@ -125,6 +126,9 @@ static void spoil(int fd, const char *mode, size_t len)
 {
     static const char page[] =
         "\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<html></html>\n";
+    static const char denied[] =
+        "HTTP/1.1 401 UNAUTHORIZED\r\nContent-Type: application/json\r\nContent-Length: 63\r\n\r\n"
+        "{\"errors\": [{\"error_number\": 9008, \"error\": \"Authentication\"}]}";
     const struct linger at_once = { .l_onoff = 1 };
 
     if (strcmp(mode, "half") == 0)
@@ -133,6 +137,8 @@ static void spoil(int fd, const char *mode, size_t len)
         send_all(fd, "HTTP/1.1 502 Bad Gateway", 24);
     else if (strcmp(mode, "page") == 0)
         send_all(fd, "HTTP/1.1 200 OK", 15);
+    else if (strcmp(mode, "401") == 0)
+        send_all(fd, denied, sizeof denied - 1);
     else if (strcmp(mode, "reset") == 0)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     else if (strcmp(mode, "silent") == 0)
