@@ -84,6 +84,11 @@ int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *tex
  * `unregistered` have not. */
 void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total);
 
+/* ---- texts.c ---- */
+
+/* The number of the error that Slurm's own words for it end a line with, in the C locale; 0: not known. */
+int hg_agent_number_of(const char *text);
+
 /* ---- conf.c ---- */
 
 /* The file that Slurm's programs will read, or NULL; yours. prefix: where Slurm is installed, NULL: not

@@ -180,12 +180,12 @@ int hg_proc_wait(pid_t pid, double limit_s, int *status, struct hg_err *err)
 
 /* Move what is readable into the buffer (or nowhere). Closes the descriptor and sets it to -1 at
  * its end. */
-static void drain(int *fd, struct hg_buf *into)
+static void drain(int *fd, size_t most, struct hg_buf *into)
 {
     char chunk[16384];
     ssize_t n = read(*fd, chunk, sizeof chunk);
 
-    if (n > 0 && into && into->len < CAPTURE_MAX)
+    if (n > 0 && into && into->len < most)
         hg_buf_append(into, chunk, (size_t)n);
     if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN)) {
         close(*fd);
@@ -193,8 +193,8 @@ static void drain(int *fd, struct hg_buf *into)
     }
 }
 
-/* Read both streams until they end or the time is up. */
-static void read_streams(struct hg_proc *proc, double end, struct hg_buf *out,
+/* Read both streams until they end (true) or the time is up. */
+static bool read_streams(struct hg_proc *proc, size_t most, double end, struct hg_buf *out,
                          struct hg_buf *errout)
 {
     while (proc->out >= 0 || proc->err >= 0) {
@@ -203,40 +203,77 @@ static void read_streams(struct hg_proc *proc, double end, struct hg_buf *out,
         int left_ms = (int)((end - hg_clock_mono_s()) * 1000);
 
         if (left_ms <= 0 || (poll(fds, 2, left_ms) < 0 && errno != EINTR))
-            break;
+            return false;
         if (fds[0].revents)
-            drain(&proc->out, out);
+            drain(&proc->out, most, out);
         if (fds[1].revents)
-            drain(&proc->err, errout);
+            drain(&proc->err, most, errout);
     }
-    if (proc->out >= 0)
-        close(proc->out);
-    if (proc->err >= 0)
-        close(proc->err);
+    return true;
+}
+
+/* Read until there is reason to end the child (false), or its streams have ended. */
+static bool watch_streams(struct hg_proc *proc, struct hg_proc_watching *watch, double end,
+                          struct hg_buf *out, struct hg_buf *errout)
+{
+    for (;;) {
+        double now = hg_clock_mono_s();
+        double next = watch->enough ? fmin(end, now + 0.1) : end;
+
+        if (read_streams(proc, watch->most, next, out, errout))
+            return true;
+        if (watch->enough && watch->enough(errout, watch->context))
+            return false;
+        watch->late = hg_clock_mono_s() >= end;
+        if (watch->late)
+            return false;
+    }
+}
+
+int hg_proc_watch(struct hg_proc_spec *spec, struct hg_proc_watching *watch, struct hg_buf *out,
+                  struct hg_buf *errout, int *status, struct hg_err *err)
+{
+    double end = hg_clock_mono_s() + watch->limit_s;
+    struct hg_proc proc;
+    bool ended, quiet;
+    double left_s;
+
+    if (!watch->most)
+        watch->most = CAPTURE_MAX;
+    spec->out = spec->err = HG_PROC_PIPE;
+    if (hg_proc_start(spec, &proc, err) < 0)
+        return -1;
+    quiet = watch_streams(&proc, watch, end, out, errout);
+    left_s =
+        quiet ? fmax(end - hg_clock_mono_s(), 0) : 0; /* it may be over, and others hold them */
+    ended = (quiet || watch->late) && hg_proc_wait(proc.pid, left_s, status, err) == 0;
+    watch->late = (quiet || watch->late) && !ended;
+    if (!ended) {
+        kill(spec->new_session ? -proc.pid : proc.pid, SIGKILL);
+        hg_proc_wait(proc.pid, -1, status, err);
+    }
+    watch->alone = read_streams(&proc, watch->most, hg_clock_mono_s() + 0.5, out, errout);
+    if (proc.out >= 0)
+        close(proc.out);
+    if (proc.err >= 0)
+        close(proc.err);
+    return 0;
 }
 
 int hg_proc_capture(const char *const *argv, double limit_s, struct hg_buf *out,
                     struct hg_buf *errout, int *status, struct hg_err *err)
 {
     struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
-    double end = hg_clock_mono_s() + limit_s;
-    struct hg_proc proc;
-    int rc;
+    struct hg_proc_watching watch = { .limit_s = limit_s };
 
     spec.argv = argv;
     spec.in = HG_PROC_NULL;
-    spec.out = spec.err = HG_PROC_PIPE;
     spec.death_signal = SIGKILL; /* nobody else waits for it */
-    if (hg_proc_start(&spec, &proc, err) < 0)
+    if (hg_proc_watch(&spec, &watch, out, errout, status, err) < 0)
         return -1;
-    read_streams(&proc, end, out, errout);
-    rc = hg_proc_wait(proc.pid, fmax(end - hg_clock_mono_s(), 0), status, err);
-    if (rc <= 0)
-        return rc;
-    kill(proc.pid, SIGKILL);
-    if (hg_proc_wait(proc.pid, -1, status, err) < 0)
-        return -1;
-    return hg_err_set(err, HG_E_ENV, "%s did not end within %g s", argv[0], limit_s);
+    if (watch.late)
+        return hg_err_set(err, HG_E_ENV, "%s did not end within %g s", argv[0], limit_s);
+    return 0;
 }
 
 void hg_proc_status_format(int status, char out[static 64])

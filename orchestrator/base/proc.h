@@ -43,6 +43,24 @@ int hg_proc_start(const struct hg_proc_spec *spec, struct hg_proc *proc, struct 
  * up, -1 with err set. */
 int hg_proc_wait(pid_t pid, double limit_s, int *status, struct hg_err *err);
 
+/* How long a program may take, and what ends it before. */
+struct hg_proc_watching {
+    double limit_s;
+    size_t most; /* bytes to keep of each stream; 0: 16 MiB */
+    /* Asked about ten times a second with what has come on stderr so far; true: enough, end it. NULL: only
+     * the time counts. */
+    bool (*enough)(const struct hg_buf *errout, void *context);
+    void *context;
+    bool late;  /* answer: it was killed because the time had passed */
+    bool alone; /* answer: nobody is left who holds its stdout or stderr */
+};
+
+/* Run a program to its end and keep what it prints. out and err of spec are set
+ * here. One that must be ended is killed, with all of its session where it has one of its own. Returns 0 with
+ * the wait status, -1 with err set: it could not be started. */
+int hg_proc_watch(struct hg_proc_spec *spec, struct hg_proc_watching *watch, struct hg_buf *out,
+                  struct hg_buf *errout, int *status, struct hg_err *err);
+
 /* Run a program to its end and keep what it prints (each stream at most 16 MiB; NULL: discarded).
  * When limit_s passes it is killed and the call fails with ENV. *status is the wait status. It dies with
  * the caller. */

@@ -240,7 +240,8 @@ static int release_number(const char *version)
 }
 
 /* slurmctld takes clients two releases old, three since 24.11, and none newer than itself. */
-static void compare_versions(const char *library, const char *controller, struct finding *item)
+static void compare_versions(const struct hg_transport *t, const char *library,
+                             const char *controller, struct finding *item)
 {
     int apart = release_number(controller) - release_number(library);
     int most = release_number(controller) >= release_number("24.11") ? 21 : 18;
@@ -248,8 +249,8 @@ static void compare_versions(const char *library, const char *controller, struct
     if (apart >= 0 && apart <= most)
         return;
     item->state = "warning";
-    SAY(item->effect, "libslurm %s may not be understood by slurmctld %s", library, controller);
-    SAY(item->next, "build hpcgrid-slurm against this site's libslurm (-DSLURM_ROOT=PREFIX)");
+    SAY(item->effect, "%s %s may not be understood by slurmctld %s", t->means, library, controller);
+    SAY(item->next, "use this site's own (to build hpcgrid-slurm: -DSLURM_ROOT=PREFIX)");
 }
 
 static void note_error(const json_t *answer, const struct hg_err *err, struct finding *item)
@@ -352,7 +353,7 @@ static bool look_at_slurmctld(struct findings *f, struct conversation *c, const 
             (long long)json_integer_value(json_object_get(limits, "max_jobs")),
             json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
         if (*library)
-            compare_versions(library, word(limits, "version"), item);
+            compare_versions(c->transport, library, word(limits, "version"), item);
         more = ask(c, "partitions", &err);
         look_at_partitions(f, more);
         json_decref(more);
@@ -399,11 +400,11 @@ static bool ask_agent(struct findings *f, const struct agent *agent)
         item->state = "missing";
         SAY(item->found, "%.100s does not work: %.200s", agent->path, err.text);
         SAY(item->effect, "no jobs can be sent to Slurm");
-        SAY(item->next,
-            "run it by hand; are the libraries that it was built with still installed?");
+        SAY(item->next, "run it by hand; is %s still installed as it was when it was built?",
+            agent->transport->means);
     } else {
-        SAY(item->found, *word(hello, "library") ? "%s, libslurm %s" : "%s", word(hello, "agent"),
-            word(hello, "library"));
+        SAY(item->found, *word(hello, "library") ? "%s, %s %s" : "%s", word(hello, "agent"),
+            agent->transport->means, word(hello, "library"));
         note_conf(f, &c, hello);
         reached = *word(hello, "conf") && look_at_slurmctld(f, &c, word(hello, "library"));
     }

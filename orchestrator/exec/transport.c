@@ -24,6 +24,18 @@ static int look_for_url(const json_t *site, struct hg_err *err)
                             "SLURMRESTD_URL");
 }
 
+static int look_for_sbatch(const json_t *site, struct hg_err *err)
+{
+    char *path = hg_fs_find_program("sbatch", getenv("PATH"));
+
+    (void)site;
+    free(path);
+    if (path)
+        return 0;
+    hg_err_set(err, HG_E_ENV, "there is no sbatch in PATH");
+    return hg_err_hint(err, "log in where the site's Slurm commands are, or load its module");
+}
+
 const struct hg_transport hg_transports[] = {
     { .name = "slurm",
       .program = "hpcgrid-slurm",
@@ -37,6 +49,12 @@ const struct hg_transport hg_transports[] = {
       .next = "install libcurl4-openssl-dev and build again",
       .member = "rest",
       .look = look_for_url },
+    { .name = "cli",
+      .program = "hpcgrid-sbatch",
+      .variable = "HPCGRID_CLI_AGENT",
+      .means = "sbatch and squeue",
+      .next = "build again: hpcgrid-sbatch needs no libslurm",
+      .look = look_for_sbatch },
     { 0 },
 };
 

@@ -71,7 +71,7 @@ static const struct hg_field hardware_fields[] = {
     { 0 },
 };
 
-const char *const hg_site_transports[] = { "auto", "slurm", "rest", NULL };
+const char *const hg_site_transports[] = { "auto", "slurm", "rest", "cli", NULL };
 
 static const struct hg_field site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
@@ -103,7 +103,8 @@ static const struct hg_field site_fields[] = {
     { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
       .doc = "of the prices: `EUR`; absent: reports name none" },
     { "transport", HG_J_STRING, offsetof(struct hg_site, transport), .words = hg_site_transports,
-      .doc = "way to Slurm: `slurm` (libslurm), `rest` (slurmrestd), or `auto`: the first that "
+      .doc = "way to Slurm: `slurm` (libslurm), `rest` (slurmrestd), `cli` (`sbatch`, `squeue`), "
+             "or `auto`: the first that "
              "works; absent: `auto`" },
     { "rest", HG_J_OBJECT, offsetof(struct hg_site, rest), .fields = hg_rest_fields,
       .doc = "the site's slurmrestd (below)" },

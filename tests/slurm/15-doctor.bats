@@ -87,3 +87,12 @@ line() {
     for node in cpu-1 cpu-2 a100-1; do scontrol update nodename=$node state=resume; done
     [ "$got" = "missing 3, 3 of them down or drained: fan is loud | jobs wait for ever | \`sinfo -R\` says why" ]
 }
+
+@test "through Slurm's commands, where they are asked for" {
+    export HPCGRID_TRANSPORT=cli
+    [[ "$(line transport)" == "ok cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT; slurm works, too"* ]]
+    [[ "$(line agent)" == "ok hpcgrid-sbatch "* ]]
+    [[ "$(line slurmctld)" == "ok "*", cluster box; arrays up to 100001 tasks, 200000 jobs, accounting no |  | " ]]
+    PATH=/nonexistent run "$HPCGRID" doctor
+    [[ "$output" == *"missing  transport   cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT, does not work here: there is no sbatch in PATH"* ]]
+}

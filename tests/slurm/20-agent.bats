@@ -148,8 +148,11 @@ END
         | del(.extra[1])' | jq .ok.job_id)
     other=$(sbatch --parsable -H -N 2 --ntasks-per-node=2 -c 32 --gres=gpu:a100:2 --mem=4096 -t 60 -p a100 -C a100 -L "$core" \
         --requeue --nice=7 -o "$PWD/hg-${KEY}_%a.out" -D "$PWD" -J "cell.hg-$KEY" --comment "hg-$KEY" run.sh true)
-    # What differs by nature: the id, when it was looked at, what was typed.
-    clean() { scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=\|SubmitLine=' | sed 's/JobId=[0-9]*//'; }
+    # What differs by nature: the id, when it was looked at, what was typed, and in which session.
+    clean() {
+        scontrol show job "$1" | grep -v 'Priority=\|Time=\|LastSchedEval\|Command=\|SubmitLine=' |
+            sed 's/JobId=[0-9]*//; s/AllocNode:Sid=.*//'
+    }
     diff <(clean "$id") <(clean "$other")
 }
 
@@ -276,7 +279,9 @@ freezable() {
     kill -STOP "$pid"
     run submit '.extra = ["--hold"]'
     answer=$output
-    run agent '{"id":2,"op":"poll"}' # another 6 s
+    dead=$(($(date +%s) + 10)) # by then the credential is older than its 8 s
+    run agent '{"id":2,"op":"poll"}'
+    box_wait 90 eval '[ "$(date +%s)" -ge $dead ]'
     kill -CONT "$pid"
     [ "$(jq -r .error.code <<<"$answer")" = ambiguous ]
     [ "$(jq -r .error.code <<<"$output")" = again ]

@@ -156,6 +156,47 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
     BOX=
 }
 
+# A site's own sbatch in front of Slurm's: the first submits and is killed before it can say so, the second is killed
+# before it has submitted, all others write around the id.
+@test "through sbatch: one that dies with its answer, one that dies without having asked, hpcgrid killed" {
+    local pid real
+    export HPCGRID_TRANSPORT=cli
+    real=$(command -v sbatch)
+    mkdir bin
+    cat >bin/sbatch <<END
+#!/bin/bash
+case " \$* " in
+*" --parsable "*) ;;
+*) exec "$real" "\$@" ;;
+esac
+if mkdir "$PWD/one" 2>/dev/null; then
+    "$real" "\$@" >/dev/null
+    kill -9 \$\$
+elif mkdir "$PWD/two" 2>/dev/null; then
+    kill -9 \$\$
+fi
+echo "Welcome to the cluster."
+exec "$real" "\$@"
+END
+    chmod 755 bin/sbatch
+    matrix words 40
+    PATH=$PWD/bin:$PATH "$HPCGRID" run words.json >/dev/null 2>log 3>&- &
+    pid=$!
+    box_wait 90 [ -d two ]
+    sleep "0.$((RANDOM % 40 + 10))"
+    kill -9 $pid
+    wait $pid || true
+    # the rest another way: a submission is known by its key
+    export HPCGRID_TRANSPORT=slurm
+    run --separate-stderr "$HPCGRID" resume words
+    echo "$stderr"
+    [ "$status" = 0 ]
+    ran_once words 40
+    [ "$(tasks)" = $((BEFORE + 40)) ]
+    [ "$(jq -r 'select(.kind == "open") | .transport' reports/words/001/events.jsonl | tr '\n' ' ')" = "cli slurm " ]
+    grep -q '"kind":"ambiguous"' reports/words/001/events.jsonl
+}
+
 # A controller that is killed comes back with the jobs of its last saved state, of earlier tests too: running for ever, out
 # of scancel's reach. So each kill has a box of its own.
 @test "the controller killed within two seconds of a submission" {
@@ -176,4 +217,25 @@ begun() { grep -qs '"kind":"intent"' "reports/$1/001/events.jsonl"; }
         box_down
         BOX=
     done
+}
+
+@test "through sbatch: the controller killed in the middle of a sweep" {
+    local pid
+    export HPCGRID_TRANSPORT=cli
+    box_up cpu:2x0 MaxArraySize=8 MessageTimeout=4 AuthInfo=ttl=8
+    [ "$BOX" != "$FILE_BOX" ]
+    matrix words 24
+    "$HPCGRID" run words.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 begun words
+    sleep "0.$((RANDOM % 80 + 10))"
+    kill -9 "$(box_pid slurmctld)"
+    sleep 1
+    box_heal
+    ends $pid || { cat log; false; }
+    ran_once words 24
+    run "$HPCGRID" status words
+    [[ "$output" == *" by cli"* ]]
+    box_down
+    BOX=
 }

@@ -64,6 +64,30 @@ static void test_only_certain_answers_are_final(void **state)
                      (int)hg_agent_classify(cases[i].number, cases[i].site));
 }
 
+static void test_errors_are_known_by_their_words_or_not_at_all(void **state)
+{
+    int known = 0;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(installed); i++) {
+        char text[256];
+        int number;
+
+        snprintf(text, sizeof text, "%s", slurm_strerror(installed[i].number));
+        number = hg_agent_number_of(text);
+
+        known += number != 0;
+        if (installed[i].number > 0 && number &&
+            hg_agent_classify(number, "") != hg_agent_classify(installed[i].number, ""))
+            fail_msg("%s (%d), \"%s\", is taken for %d", installed[i].name, installed[i].number,
+                     text, number);
+    }
+    assert_true(known > 60);
+    assert_int_equal(hg_agent_number_of("Unspecified error"), SLURM_ERROR);
+    assert_int_equal(hg_agent_number_of("x: Connection reset by peer"), ECONNRESET);
+    assert_int_equal(hg_agent_number_of("Job is not to the taste of this controller"), 0);
+}
+
 /* ---- options ---- */
 
 static char *copies[8];
@@ -192,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_code_of_the_installed_slurm_has_a_class),
         cmocka_unit_test(test_only_certain_answers_are_final),
+        cmocka_unit_test(test_errors_are_known_by_their_words_or_not_at_all),
         cmocka_unit_test(test_options_reach_the_fields_that_sbatch_fills),
         cmocka_unit_test(test_begin_understands_slurms_times),
         cmocka_unit_test(test_other_options_are_refused_by_name),

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -423,6 +426,46 @@ static void test_a_program_that_does_not_end_is_killed(void **state)
     hg_buf_done(&errout);
 }
 
+static bool says_enough(const struct hg_buf *errout, void *context)
+{
+    (*(int *)context)++;
+    return strstr(hg_buf_str(errout), "enough") != NULL;
+}
+
+static void test_a_program_that_is_watched_ends_with_all_that_it_started(void **state)
+{
+    static const char *const parent[] = { "sh", "-c", "sleep 60 & echo enough >&2; sleep 60",
+                                          NULL };
+    static const char *const left[] = { "sh", "-c", "exec 3<&0; cat <&3 & exit 3", NULL };
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    struct hg_proc_watching watch = { .limit_s = 60, .enough = says_enough };
+    struct hg_buf errout = HG_BUF_INIT;
+    int asked = 0, status = 0, until[2];
+
+    (void)state;
+    watch.context = &asked;
+    spec.argv = parent;
+    spec.new_session = true;
+    assert_int_equal(hg_proc_watch(&spec, &watch, NULL, &errout, &status, NULL), 0);
+    assert_string_equal(hg_buf_str(&errout), "enough\n");
+    assert_true(asked > 0);
+    assert_true(watch.alone);
+    assert_false(watch.late);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+
+    watch = (struct hg_proc_watching){ .limit_s = 0.3 };
+    spec.argv = left;
+    assert_int_equal(pipe2(until, O_CLOEXEC), 0); /* what is left lives until it is closed */
+    spec.in = until[0];
+    assert_int_equal(hg_proc_watch(&spec, &watch, NULL, NULL, &status, NULL), 0);
+    assert_false(watch.late); /* it has ended; what it left behind holds its streams */
+    assert_false(watch.alone);
+    assert_int_equal(WEXITSTATUS(status), 3);
+    close(until[0]);
+    close(until[1]);
+    hg_buf_done(&errout);
+}
+
 static void test_crc32c_has_its_check_value(void **state)
 {
     (void)state;
@@ -450,6 +493,7 @@ int main(void)
         cmocka_unit_test(test_options_mix_with_operands),
         cmocka_unit_test(test_cpus_are_those_this_process_may_use),
         cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
+        cmocka_unit_test(test_a_program_that_is_watched_ends_with_all_that_it_started),
         cmocka_unit_test(test_crc32c_has_its_check_value),
     };
 

@@ -229,6 +229,71 @@ static void test_a_transport_is_asked_for_by_variable_site_or_agent(void **state
     unsetenv("HPCGRID_SLURM_AGENT");
 }
 
+/* An agent as a script that answers each question with what `answers` says for its operation. */
+static char *write_agent(const char *dir, const char *name, const char *answers)
+{
+    char *path = hg_fs_join(dir, name);
+    struct hg_buf script = HG_BUF_INIT;
+
+    hg_buf_printf(&script,
+                  "#!/bin/sh\nwhile read line; do id=${line##*'\"id\":'}; id=${id%%%%,*}\n"
+                  "case $line in\n%s\nesac\ndone\n",
+                  answers);
+    assert_int_equal(hg_fs_replace(path, hg_buf_str(&script), script.len, 0700, NULL), 0);
+    hg_buf_done(&script);
+    return path;
+}
+
+#define ANSWER(op, rest) "*'\"op\":\"" op "\"'*) echo '{\"id\":'$id',' '" rest "}';;\n"
+#define HELLO ANSWER("hello", "\"ok\":{\"conf\":\"/c\"}")
+#define NOBODY ANSWER("hello", "\"ok\":{\"conf\":null}")
+#define NO_JOBS ANSWER("poll", "\"ok\":{\"jobs\":[]},\"rpcs\":1")
+#define UNFIT \
+    ANSWER("poll", "\"error\":{\"code\":\"env\",\"message\":\"old\",\"unfit\":true},\"rpcs\":1")
+
+static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
+{
+    static const struct {
+        const char *slurm, *cli;     /* what the agents answer */
+        const char *opened, *polled; /* the transport after open, and after a poll */
+        bool ok;
+    } cases[] = {
+        { HELLO NO_JOBS, HELLO NO_JOBS, "slurm", "slurm", true },
+        { NOBODY, HELLO NO_JOBS, "cli", "cli", true },
+        { "*) exit 127;;", HELLO NO_JOBS, "cli", "cli", true },
+        { HELLO UNFIT, HELLO NO_JOBS, "slurm", "cli", true },
+        { HELLO UNFIT, NOBODY, "slurm", "slurm", false },
+        { NOBODY UNFIT, NOBODY, "slurm", "slurm", false },
+    };
+    const struct hg_executor *slurm = hg_executor_find("slurm");
+    char dir[] = "/tmp/hg-exec-XXXXXX";
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    setenv("HPCGRID_TRANSPORT", "auto", 1);
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char *first = write_agent(dir, "first", cases[i].slurm);
+        char *second = write_agent(dir, "second", cases[i].cli);
+        struct hg_exec_jobs jobs;
+        struct hg_exec *x;
+
+        setenv("HPCGRID_SLURM_AGENT", first, 1);
+        setenv("HPCGRID_CLI_AGENT", second, 1);
+        x = slurm->open(NULL, 60, NULL);
+        assert_non_null(x);
+        assert_string_equal(slurm->transport(x), cases[i].opened);
+        assert_int_equal(slurm->poll(x, &jobs, NULL), cases[i].ok ? 0 : -1);
+        assert_string_equal(slurm->transport(x), cases[i].polled);
+        slurm->close(x);
+        free(first);
+        free(second);
+    }
+    unsetenv("HPCGRID_TRANSPORT");
+    unsetenv("HPCGRID_SLURM_AGENT");
+    unsetenv("HPCGRID_CLI_AGENT");
+    hg_fs_remove_tree(dir, NULL);
+}
+
 static void test_every_transport_can_be_written_in_a_site(void **state)
 {
     (void)state;
@@ -296,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_agent_is_started_again_after_its_death),
         cmocka_unit_test(test_answers_of_the_agent_are_decoded),
         cmocka_unit_test(test_a_transport_is_asked_for_by_variable_site_or_agent),
+        cmocka_unit_test(test_by_itself_the_first_agent_is_taken_that_fits),
         cmocka_unit_test(test_every_transport_can_be_written_in_a_site),
         cmocka_unit_test(test_fake_runs_what_it_is_told),
     };
