@@ -11,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/proc.h"
+
+#define VERSION_S 5.0 /* for a program that only says its version */
 
 /* ---- where Slurm is ---- */
 
@@ -37,21 +40,22 @@ static char *find_conf(void)
 }
 
 /* "slurm-wlm 22.05.8" -> "22.05.8" behind out. False: sbatch is absent, or finds no slurm.conf: it reads
- * that first. */
-static bool ask_version(struct hg_buf *out)
+ * that first, and may look for it for a minute. */
+static bool ask_version(const char *conf, struct hg_buf *out)
 {
     static const char *const argv[] = { "sbatch", "--version", NULL };
-    struct hg_agent_call quiet = { 0 };
-    struct hg_agent_said said;
-    bool ok = hg_agent_run_well(&quiet, argv, &said, "version") == 0;
-    const char *version = hg_buf_str(&said.out);
+    struct hg_buf said = HG_BUF_INIT;
+    const char *version;
+    int status = -1;
+    bool ok = (conf || !getenv("SLURM_CONF")) &&
+              hg_proc_capture(argv, VERSION_S, &said, NULL, &status, NULL) == 0 && status == 0;
 
+    version = hg_buf_str(&said);
     while (*version && !isdigit((unsigned char)*version))
         version++;
     if (ok)
         hg_buf_append(out, version, strcspn(version, " \n"));
-    hg_buf_done(&quiet.site);
-    hg_agent_said_done(&said);
+    hg_buf_done(&said);
     return ok;
 }
 
@@ -63,7 +67,7 @@ static int need_slurm(struct hg_agent_call *call)
 
     if (!ready) {
         conf = find_conf();
-        ready = conf || (!getenv("SLURM_CONF") && ask_version(&version));
+        ready = conf || ask_version(conf, &version);
         hg_buf_done(&version);
     }
     return ready ? hg_agent_check_auth(call, conf) : hg_agent_no_conf(call);
@@ -73,7 +77,7 @@ static int op_hello(struct hg_agent_call *call)
 {
     struct hg_buf version = HG_BUF_INIT;
     char *conf = find_conf();
-    bool found = ask_version(&version);
+    bool found = ask_version(conf, &version);
 
     hg_agent_add(call, "protocol", json_integer(HG_AGENT_PROTOCOL));
     hg_agent_add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));

@@ -24,7 +24,7 @@ function(hg_add_cli_bats file timeout filter)
         "HPCGRID_BUILD=${PROJECT_BINARY_DIR};HPCGRID_SOURCE=${PROJECT_SOURCE_DIR};AGENT=$<TARGET_FILE:hpcgrid-sbatch>")
 endfunction()
 hg_add_cli_bats(slurm/20-agent.bats 420
-    "every answer|limits|scattered|cancelled before|hold keeps|states, exit|key travels|fields reach|refusals|breaks the|probe says|full job|cancel:|partitions and|no munged|live with")
+    "every answer|limits|scattered|cancelled before|hold keeps|states, exit|key travels|fields reach|refusals|breaks the|probe says|full job|cancel:|partitions and|no munged|no slurm.conf|live with")
 hg_add_cli_bats(slurm/25-history.bats 420 "limits say|every task|other keys")
 hg_add_cli_bats(slurm/27-site.bats 420 "own words|remark|rewrites|submit limit")
 
