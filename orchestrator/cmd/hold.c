@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
@@ -50,66 +51,101 @@ static void count_picked(struct deed *d)
         }
 }
 
-/* Has this pending job to be told? What only an administrator may let go is counted. */
-static bool is_to_tell(struct deed *d, const struct hg_exec_job *job, size_t tasks)
+/* Has this pending job to be told? Not what only an administrator may let go. */
+static bool is_to_tell(const struct deed *d, const struct hg_exec_job *job)
 {
     bool held = hg_reason_is_hold(job->reason);
 
     if (d->hold || !held)
         return d->hold && !held;
-    if (!hg_reason_is_admin_hold(job->reason))
-        return true;
-    d->denied += tasks;
-    return false;
+    return !hg_reason_is_admin_hold(job->reason);
 }
 
-/* The tasks of a job whose cells are picked. */
-static int pick_tasks(const struct deed *d, const struct hg_exec_job *job,
-                      const struct hg_submission *sub, struct hg_ranges *hit, struct hg_err *err)
+/* A task that is to be told. Slurm shows tasks that were held apart one by one; they are told together. */
+struct task {
+    uint32_t job_id, index;
+};
+
+struct tasks {
+    struct task *items;
+    size_t n, cap;
+};
+
+/* Add the tasks of a job whose cells are picked. */
+static int pick_tasks(struct deed *d, const struct hg_exec_job *job,
+                      const struct hg_submission *sub, struct tasks *list, struct hg_err *err)
 {
     const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     struct hg_ranges set = HG_RANGES_INIT;
+    bool tell = is_to_tell(d, job), denied = !d->hold && hg_reason_is_admin_hold(job->reason);
     int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
 
     for (size_t i = 0; i < set.n && rc == 0; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++)
-            if (hg_run_cell_find(d->state, sub->batch, sub->offset + k) &&
-                hg_picks_has(&d->picks, sub->batch, sub->offset + k))
-                rc = hg_ranges_add(hit, k) < 0 ? hg_err_oom(err) : 0;
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++) {
+            struct task *slot;
+
+            if (!hg_run_cell_find(d->state, sub->batch, sub->offset + k) ||
+                !hg_picks_has(&d->picks, sub->batch, sub->offset + k))
+                continue;
+            d->denied += denied;
+            slot = tell ? HG_VEC_PUSH(list) : NULL;
+            if (slot)
+                *slot = (struct task){ job->job_id, k };
+            else if (tell)
+                rc = hg_err_oom(err);
+        }
     hg_ranges_done(&set);
     return rc;
 }
 
-static int tell_job(struct deed *d, const struct hg_exec_job *job, const struct hg_submission *sub,
-                    struct hg_err *err)
+static int compare_tasks(const void *pa, const void *pb)
 {
-    struct hg_ranges hit = HG_RANGES_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    int rc = pick_tasks(d, job, sub, &hit, err);
-    size_t n = hg_ranges_count(&hit);
+    const struct task *a = pa, *b = pb;
 
-    if (rc == 0 && n && is_to_tell(d, job, n)) {
-        hg_ranges_format(&hit, &text);
-        rc = text.failed
-                 ? hg_err_oom(err)
-                 : d->s.executor->hold(d->s.exec, job->job_id, hg_buf_str(&text), d->hold, err);
-        d->told += rc == 0 ? n : 0;
-    }
-    hg_ranges_done(&hit);
+    if (a->job_id != b->job_id)
+        return a->job_id < b->job_id ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* One request for the tasks of one job. */
+static int tell_job(struct deed *d, const struct task *tasks, size_t n, struct hg_err *err)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = 0;
+
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = hg_ranges_add(&set, tasks[i].index);
+    hg_ranges_format(&set, &text);
+    if (rc < 0 || text.failed)
+        rc = hg_err_oom(err);
+    else
+        rc = d->s.executor->hold(d->s.exec, tasks->job_id, hg_buf_str(&text), d->hold, err);
+    d->told += rc == 0 ? n : 0;
+    hg_ranges_done(&set);
     hg_buf_done(&text);
     return rc;
 }
 
 static int tell_jobs(struct deed *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
+    struct tasks list = { 0 };
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < jobs->n; i++) {
         const struct hg_submission *sub = hg_run_submission_find(d->state, jobs->items[i].key);
 
         if (sub && strcmp(jobs->items[i].state, "PENDING") == 0)
-            rc = tell_job(d, &jobs->items[i], sub, err);
+            rc = pick_tasks(d, &jobs->items[i], sub, &list, err);
     }
+    if (list.n)
+        qsort(list.items, list.n, sizeof *list.items, compare_tasks);
+    for (size_t i = 0, n; i < list.n && rc == 0; i += n) {
+        for (n = 1; i + n < list.n && list.items[i + n].job_id == list.items[i].job_id;)
+            n++;
+        rc = tell_job(d, &list.items[i], n, err);
+    }
+    HG_VEC_DONE(&list);
     return rc;
 }
 

@@ -82,6 +82,13 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     : >told.before && jq -c . asked >told.before
     run --separate-stderr "$hpcgrid" hold m
     [ "$(asked hold)" = "$(jq -r .op told.before | grep -c '^hold$')" ]
+    # tasks that Slurm shows one by one are told together
+    jq -c '.ok.jobs |= [.[0] + ({tasks: ("0", "1", "2"), reason: "Priority"})]' poll >poll.new && mv poll.new poll
+    : >asked.all && cat asked >>asked.all && jq -c 'select(.op == "submit")' asked.all >asked
+    "$hpcgrid" hold m
+    [ "$(jq -c 'select(.op == "hold") | .tasks' asked | sort -u)" = '"0-2"' ]
+    cat asked.all >asked
+    queued JobHeldUser
     # room is of no use to what is held
     answer limits "$(jq -c '.ok | .max_jobs = 100' limits)"
     run --separate-stderr "$hpcgrid" submit m.json
