@@ -152,6 +152,13 @@ static void excerpt(const struct hg_http_answer *answer, const char *token, char
         snprintf(out, 80, ": %.*s", (int)(n < 76 ? n : 76), text);
 }
 
+/* By slurmrestd itself, before it asked anybody: whatever it says beside that. (511 is what it makes of slurmctld's
+ * no to a token; some answers have no other word of it.) */
+static bool is_turned_away(long status)
+{
+    return status == 401 || status == 403;
+}
+
 static int refuse_answer(struct hg_agent_call *call, const struct hg_http_answer *answer,
                          const char *token)
 {
@@ -159,7 +166,7 @@ static int refuse_answer(struct hg_agent_call *call, const struct hg_http_answer
     char words[80];
 
     excerpt(answer, token, words);
-    if (answer->status == 401 || answer->status == 403) {
+    if (is_turned_away(answer->status) || (answer->status == 511 && !call->submitting)) {
         hg_err_set(&call->err, HG_E_ENV, "%s: slurmrestd does not let you in (HTTP %ld)%s",
                    hg_rest.base, answer->status, words);
         return hg_err_hint(
@@ -230,9 +237,8 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
 {
     json_t *o = json_loadb(got->body.data ? got->body.data : "", got->body.len, 0, NULL);
     bool fine = got->status >= 200 && got->status < 300;
-    bool outside = got->status == 401 || got->status == 403; /* whatever it says beside that */
 
-    if (json_is_object(o) && (fine || hg_rest_errno(o, NULL)) && !outside) {
+    if (json_is_object(o) && (fine || hg_rest_errno(o, NULL)) && !is_turned_away(got->status)) {
         *answer = o;
         return 0;
     }

@@ -14,8 +14,12 @@ setup_file() {
 }
 
 teardown_file() {
-    rest_stop
     box_down
+}
+
+teardown() {
+    box_tell
+    rest_stop
 }
 
 setup() {
@@ -59,7 +63,6 @@ END
     cat answer
     diff <(jq -c '.ok.jobs | sort_by(.tasks)[] | del(.exit_status)' answer) <(history | jq -c 'sort_by(.tasks)[] | del(.exit_status)')
     rest '{"id":1,"op":"limits"}' | jq -e '.ok.accounting and .ok.cluster == "box"'
-    rest_stop
 }
 
 @test "a job that was requeued is told once, with the count of its restarts" {
