@@ -7,7 +7,13 @@
 #include "agents/agent.h"
 
 /* Slurm's names for them: codes.def. */
-enum { AUTHENTICATION = 1007, NO_CONTROLLER = 1800, POLICY = 2050, NO_ANSWER = 5004 };
+enum {
+    UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
+    AUTHENTICATION = 1007,
+    NO_CONTROLLER = 1800,
+    POLICY = 2050,
+    NO_ANSWER = 5004
+};
 
 static const struct {
     int number;
@@ -85,7 +91,7 @@ static void add_hint(struct hg_err *err, int number)
         hg_err_hint(err,
                     "is munged running? (`munge -n | unmunge`; where slurm.conf has AuthInfo, with "
                     "--socket)");
-    else if (number == NO_CONTROLLER || number == ECONNREFUSED)
+    else if (number == NO_CONTROLLER || number == UNEXPECTED || number == ECONNREFUSED)
         hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
     else if (number == POLICY)
         hg_err_hint(err,
@@ -106,6 +112,8 @@ static const char *explain(int number, const char *text)
         return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
     if (number == NO_ANSWER)
         return "slurmctld did not answer in time";
+    if (number == UNEXPECTED)
+        return "slurmctld did not answer, or not so that it could be read";
     if (is_authentication(number))
         return "authentication failed: munge cannot be used";
     return text;

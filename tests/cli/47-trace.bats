@@ -132,7 +132,7 @@ ranks() {
     trace times --cell "$id" --out t.json
     [ "$status" = 0 ]
     [ "$(jq -c '[.ranks, .baseTimeNanoseconds == 1780000000000000000]' t.json)" = '[2,true]' ]
-    [ "$(events 'map(select(.ts) | [.pid, .name, .ts, .dur])')" = \
+    [ "$(events 'map(select(.ts) | [.pid, .name, .ts + 0, .dur + 0])')" = \
         '[[0,"a \"ts\" b",0.25,2],[0,"c",7,1],[1,"a \"ts\" b",1500.25,2],[1,"c",1507,1]]' ]
     [ "$(events 'map(select(.ph == "M") | .args.name)')" = '["rank 0 on x","rank 1 on x"]' ]
     trace times
