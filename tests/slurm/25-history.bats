@@ -86,7 +86,8 @@ END
 
 @test "other keys and other times are not told" {
     submit | jq -e .ok
-    box_wait 90 eval '[ "$(history | jq length)" = 1 ]'
+    # a job that has not ended belongs to all later times
+    box_wait 90 eval '[ "$(history | jq "map(select(.end_s > 0)) | length")" = 1 ]'
     [ "$(agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"00000000000000000000000000000000\"],\"since_s\":$BEGIN}" | jq -c .ok.jobs)" = "[]" ]
     [ "$(agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":$(($(date +%s) + 3600))}" | jq -c .ok.jobs)" = "[]" ]
 }
