@@ -119,14 +119,28 @@ static const char *explain(int number, const char *text)
     return text;
 }
 
+/* libslurm gives no number to an answer of a release that it does not know. A controller answers in the words
+ * of the one who asks if it understands him: it did not, so nothing was done. */
+static bool other_release(const struct hg_agent_call *call, int number)
+{
+    return number == HG_AGENT_SLURM_ERROR &&
+           strstr(hg_buf_str(&call->site), "Incompatible versions of client and server code");
+}
+
 int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,
                          ...)
 {
-    enum hg_err_code code = hg_agent_classify(number, hg_buf_str(&call->site));
-    const char *why = explain(number, text);
+    enum hg_err_code code;
+    const char *why;
     char what[256];
     va_list ap;
 
+    if (other_release(call, number)) {
+        number = HG_AGENT_PROTOCOL_VERSION;
+        text = "slurmctld is of a release that does not understand this libslurm";
+    }
+    code = hg_agent_classify(number, hg_buf_str(&call->site));
+    why = explain(number, text);
     va_start(ap, fmt);
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);

@@ -29,6 +29,20 @@ static void test_every_code_of_the_installed_slurm_has_a_class(void **state)
             fail_msg("%s (%d) is not in codes.def", installed[i].name, installed[i].number);
 }
 
+static void test_a_controller_of_another_release_refuses_no_job(void **state)
+{
+    struct hg_agent_call call = { .err = HG_ERR_INIT, .submitting = true };
+
+    (void)state;
+    hg_buf_puts(&call.site, "Invalid Protocol Version 10752 from uid=4294967295: Incompatible "
+                            "versions of client and server code");
+    hg_agent_fail_number(&call, SLURM_ERROR, "", "submit");
+    assert_int_equal(call.err.code, HG_E_ENV);
+    assert_true(call.unfit);
+    assert_non_null(strstr(call.err.text, "does not understand this libslurm (1005)"));
+    hg_buf_done(&call.site);
+}
+
 static void test_only_certain_answers_are_final(void **state)
 {
     static const struct {
@@ -216,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_code_of_the_installed_slurm_has_a_class),
         cmocka_unit_test(test_only_certain_answers_are_final),
+        cmocka_unit_test(test_a_controller_of_another_release_refuses_no_job),
         cmocka_unit_test(test_errors_are_known_by_their_words_or_not_at_all),
         cmocka_unit_test(test_options_reach_the_fields_that_sbatch_fills),
         cmocka_unit_test(test_begin_understands_slurms_times),
