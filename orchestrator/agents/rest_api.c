@@ -160,7 +160,7 @@ static bool is_turned_away(long status)
 }
 
 static int refuse_answer(struct hg_agent_call *call, const struct hg_http_answer *answer,
-                         const char *token)
+                         const char *what, const char *token)
 {
     enum hg_err_code code = classify_status(call, answer->status);
     char words[80];
@@ -174,8 +174,8 @@ static int refuse_answer(struct hg_agent_call *call, const struct hg_http_answer
             token ? HINT_TOKEN
                   : "no token: set SLURM_JWT, or \"token_file\" of the site's \"rest\"");
     }
-    hg_err_set(&call->err, code, "%s answers no JSON (HTTP %ld)%s",
-               hg_rest.socket ? hg_rest.socket : hg_rest.base, answer->status, words);
+    hg_err_set(&call->err, code, "%s answers %s (HTTP %ld)%s",
+               hg_rest.socket ? hg_rest.socket : hg_rest.base, what, answer->status, words);
     if (code == HG_E_ENV)
         hg_err_hint(&call->err, "is the URL that of a slurmrestd, without a path? redirects are "
                                 "not followed");
@@ -232,18 +232,32 @@ static int exchange(const char *method, const char *path, const char *body,
     return rc;
 }
 
+/* Gateways write "errors", too, and theirs say nothing of the request behind them: slurmrestd signs its own by
+ * "meta", or has one of Slurm's numbers. */
+static bool is_slurms(const json_t *answer, long status)
+{
+    int number = hg_rest_errno(answer, NULL);
+
+    if (is_turned_away(status))
+        return false;
+    if (!number)
+        return status >= 200 && status < 300;
+    return json_is_object(json_object_get(answer, "meta")) ||
+           (number > 0 && hg_agent_knows(number));
+}
+
 static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *got,
                        const char *token, json_t **answer)
 {
     json_t *o = json_loadb(got->body.data ? got->body.data : "", got->body.len, 0, NULL);
-    bool fine = got->status >= 200 && got->status < 300;
+    bool object = json_is_object(o);
 
-    if (json_is_object(o) && (fine || hg_rest_errno(o, NULL)) && !is_turned_away(got->status)) {
+    if (object && is_slurms(o, got->status)) {
         *answer = o;
         return 0;
     }
     json_decref(o);
-    return refuse_answer(call, got, token);
+    return refuse_answer(call, got, object ? "unlike slurmrestd" : "no JSON", token);
 }
 
 int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_area area,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -221,13 +222,32 @@ static int worst_of(const char *text)
     return worst;
 }
 
-static int answer_gone(struct hg_agent_call *call, const struct hg_agent_said *said,
-                       bool may_be_quiet, const char *what)
+/* Did it complain, or end, in a way that is not known here? Then nothing says that it was done. */
+static bool is_strange(const struct hg_agent_said *said)
 {
-    const char *words = hg_buf_str(&said->err);
-    int worst = worst_of(words);
+    const char *text = hg_buf_str(&said->err);
+    bool strange = !*text || !WIFEXITED(said->status) || WEXITSTATUS(said->status) > 1;
 
-    if (said->late || (worst && worst != NOT_KNOWN) || (said->status && !*words && !may_be_quiet))
+    if (!said->status)
+        return false;
+    while (*text && !strange) {
+        size_t n = strcspn(text, "\n");
+        char *line = strndup(text, n);
+
+        strange = !line || (strstr(line, "error: ") && !strstr(line, "No error") &&
+                            !hg_agent_number_of(line));
+        free(line);
+        text += n + (text[n] == '\n');
+    }
+    return strange;
+}
+
+static int answer_gone(struct hg_agent_call *call, const struct hg_agent_said *said,
+                       const char *what)
+{
+    int worst = worst_of(hg_buf_str(&said->err));
+
+    if (said->late || (worst && worst != NOT_KNOWN) || is_strange(said))
         return hg_agent_say(call, said, "%s", what);
     hg_agent_add(call, "gone", json_boolean(worst == NOT_KNOWN));
     return 0;
@@ -243,7 +263,7 @@ static int op_cancel(struct hg_agent_call *call)
         return -1;
     /* -v: that a job is unknown is not worth a word otherwise */
     if (hg_agent_run(call, (const char *const[]){ "scancel", "-v", id, NULL }, &said) == 0)
-        rc = answer_gone(call, &said, false, "cancel");
+        rc = answer_gone(call, &said, "cancel");
     hg_agent_said_done(&said);
     free(id);
     return rc;
@@ -263,7 +283,7 @@ static int op_hold(struct hg_agent_call *call)
     if (!id)
         return -1;
     if (hg_agent_run(call, (const char *const[]){ "scontrol", word, id, NULL }, &said) == 0)
-        rc = answer_gone(call, &said, false, json_is_true(held) ? "hold" : "release");
+        rc = answer_gone(call, &said, json_is_true(held) ? "hold" : "release");
     hg_agent_said_done(&said);
     free(id);
     return rc;

@@ -72,6 +72,11 @@ int hg_agent_run(struct hg_agent_call *call, const char *const *argv, struct hg_
         return hg_err_hint(&call->err, "Slurm's commands must be in PATH");
     }
     said->late = watch.late;
+    if (said->out.failed || said->err.failed)
+        return hg_err_oom(&call->err);
+    if (said->out.len >= OUTPUT_MAX)
+        return hg_err_set(&call->err, HG_E_AGAIN, "%s prints more than %zu MiB", argv[0],
+                          OUTPUT_MAX >> 20);
     return 0;
 }
 
@@ -149,12 +154,24 @@ int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, c
     return -1;
 }
 
+/* A program of the site's around it may have swallowed that it failed: no jobs are not the same as no answer. */
+static bool lost_its_status(const struct hg_agent_said *said)
+{
+    int number = hg_agent_number_of(hg_buf_str(&said->err));
+    enum hg_err_code code = hg_agent_classify(number, "");
+
+    return !said->out.len && hg_agent_knows(number) &&
+           (code == HG_E_ENV || code == HG_E_AMBIGUOUS || code == HG_E_AGAIN);
+}
+
 int hg_agent_run_well(struct hg_agent_call *call, const char *const *argv,
                       struct hg_agent_said *said, const char *what)
 {
     if (hg_agent_run(call, argv, said) < 0)
         return -1;
-    return said->late || said->status ? hg_agent_say(call, said, "%s", what) : 0;
+    return said->late || said->status || lost_its_status(said)
+               ? hg_agent_say(call, said, "%s", what)
+               : 0;
 }
 
 void hg_agent_delimiter(char out[static 20])

@@ -20,7 +20,8 @@
 
 #define SBATCH_S 45.0   /* below the patience of whoever asked us */
 #define WORD_MAX 131000 /* what Linux takes as one word of a command */
-#define NAP_S 0.9       /* sbatch sleeps a second before it tries again */
+#define FAILED "Batch job submission failed: "
+#define NAP_S 0.9 /* sbatch sleeps a second before it tries again */
 
 /* ---- words ---- */
 
@@ -262,6 +263,14 @@ static unsigned long find_id(const char *out)
     return id;
 }
 
+/* The id that sbatch printed. 0: none, or it stands beside the words that there is no job. */
+static unsigned long take_id(const struct attempt *a)
+{
+    bool failed = a->said.status && strstr(hg_buf_str(&a->said.err), FAILED);
+
+    return failed ? 0 : find_id(hg_buf_str(&a->said.out));
+}
+
 /* The last line that is not empty. */
 static const char *last_line(const char *text, size_t *n)
 {
@@ -307,6 +316,22 @@ static char *said_behind(const char *text, const char *words)
     return at ? strndup(at, strcspn(at, "\n")) : NULL;
 }
 
+/* What sbatch says of its failure. A program of the site's may have called it more than once: the words that
+ * leave it open whether there is a job, else the last. Yours; NULL: it says nothing. */
+static char *find_failure(const char *text)
+{
+    char *found = NULL;
+    bool open = false;
+
+    for (const char *p = text; !open && (p = strstr(p, FAILED));) {
+        p += strlen(FAILED);
+        free(found);
+        found = strndup(p, strcspn(p, "\n"));
+        open = found && hg_agent_classify(hg_agent_number_of(found), "") == HG_E_AMBIGUOUS;
+    }
+    return found;
+}
+
 static void excuse_unregistered(struct hg_agent_call *call)
 {
     size_t unregistered, total;
@@ -331,24 +356,25 @@ static int fail_by_words(struct hg_agent_call *call, const char *words, const ch
                       "%s%s: %s (not an error that is known here)", op, request, words);
 }
 
-/* sbatch itself said no; perhaps as the controller would have said it. */
+/* sbatch itself said no; perhaps as the controller would have said it. Where its words are of a message that
+ * got lost, there was one. */
 static int fail_before_sending(struct hg_agent_call *call, const char *op, const char *request)
 {
     int number = hg_agent_number_of(hg_buf_str(&call->site));
+    enum hg_err_code code = hg_agent_classify(number, "");
 
-    if (hg_agent_classify(number, "") == HG_E_REFUSED)
+    if (code == HG_E_REFUSED || (code == HG_E_AMBIGUOUS && hg_agent_knows(number)))
         return hg_agent_fail_number(call, number, "sbatch does not take this", "%s%s", op, request);
     return hg_err_set(&call->err, HG_E_REFUSED, "%s%s: sbatch does not take this", op, request);
 }
 
 static int fail_submit(struct hg_agent_call *call, const struct attempt *a, const char *request)
 {
-    static const char failed[] = "Batch job submission failed: ";
     const char *said = hg_buf_str(&a->said.err);
-    char *words = said_behind(said, failed), ended[64];
+    char *words = find_failure(said), ended[64];
     int rc;
 
-    hg_agent_say_lines(said, failed, &call->site);
+    hg_agent_say_lines(said, FAILED, &call->site);
     hg_proc_status_format(a->said.status, ended);
     if (a->said.late)
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch had no answer within %g s",
@@ -359,6 +385,9 @@ static int fail_submit(struct hg_agent_call *call, const struct attempt *a, cons
                                      "submit: sbatch may have tried again before it was stopped");
     else if (WIFSIGNALED(a->said.status))
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch was ended by %s", ended);
+    else if (words && find_id(hg_buf_str(&a->said.out)))
+        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch names a job, and says: %s",
+                        words);
     else if (words)
         rc = fail_by_words(call, words, "submit", request);
     else if (strstr(said, "Could not establish a configuration source"))
@@ -397,7 +426,7 @@ int hg_agent_submit(struct hg_agent_call *call)
         call->submitting = true;
         rc = send(call, &job, "--parsable", true, &a);
     }
-    if (rc == 0 && (id = find_id(hg_buf_str(&a.said.out)))) {
+    if (rc == 0 && (id = take_id(&a))) {
         hg_agent_say_lines(hg_buf_str(&a.said.err), NULL, &call->site);
         hg_agent_add(call, "job_id", json_integer((json_int_t)id));
         hg_agent_add(call, "site", hg_agent_text(hg_buf_str(&call->site)));

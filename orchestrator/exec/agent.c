@@ -438,7 +438,7 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
     struct hg_err why = HG_ERR_INIT;
     int rc = ask_once(x, op, request, rpcs, ok, &why);
 
-    while (rc < 0 && x->unfit && x->automatic && choose_next(x) == 0) {
+    while (rc < 0 && x->unfit && why.code == HG_E_ENV && x->automatic && choose_next(x) == 0) {
         why = (struct hg_err)HG_ERR_INIT;
         rc = ask_once(x, op, request, rpcs, ok, &why);
     }
@@ -520,6 +520,11 @@ static int agent_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, 
     if (ask(x, "submit", json_pack("{s:O}", "job", (json_t *)job), &x->submits, &ok, err) < 0)
         return -1;
     *job_id = get_u32(ok, "job_id");
+    if (!*job_id) {
+        json_decref(ok);
+        return hg_err_set(err, HG_E_AMBIGUOUS, "%s submitted the job but named no id",
+                          x->transport->program);
+    }
     site = json_string_value(json_object_get(ok, "site"));
     if (site && *site)
         hg_info("the site says: %s", site);

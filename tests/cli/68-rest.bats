@@ -56,6 +56,16 @@ teardown() { middleman_stop; }
     [[ "$(cat got)" == "env: $URL: slurmrestd does not let you in (HTTP 401)"*"scontrol token"* ]]
 }
 
+@test "an error that is a gateway's and not slurmrestd's leaves a submission open" {
+    middleman_stop
+    UPSTREAM=$T/data middleman 504 job/submit 1
+    jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
+        output: ($dir + "/hg-0123456789abcdef0123456789abcdef")}}' >request
+    rest "$(cat request)" | jq -r '.error | "\(.code): \(.message)"' >got
+    diff got - <<<"ambiguous: $URL answers unlike slurmrestd (HTTP 504): {\"errors\": [{\"error\": \"upstream timed out\"}]}"
+    [ -s data/POST_slurm_v0.0.42_job_submit.asked ]
+}
+
 @test "jobs, also one whose index set is cut short and one that is completing" {
     rest '{"id":1,"op":"poll"}' | jq -c '.ok.jobs[] | [.key[:1], .job_id, .tasks, .state, .reason, .restarts, .exit_status, .submit_s, .start_s, .end_s]' >got
     diff got - <<'END'

@@ -6,7 +6,7 @@
  * handed on and answered; the first COUNT ones whose first line has PATTERN are handed on, too, but answered by MODE:
  *   drop    not at all: the connection is closed      half    by the first half of the answer
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
- *   401     by HTTP 401 and an error of Slurm's
+ *   401     by HTTP 401 and an error of Slurm's      504     by HTTP 504 and an error of a gateway's
  *   reset   not at all, by a reset                    silent  never
  */
 #define _GNU_SOURCE
@@ -129,6 +129,9 @@ static void spoil(int fd, const char *mode, size_t len)
     static const char denied[] =
         "HTTP/1.1 401 UNAUTHORIZED\r\nContent-Type: application/json\r\nContent-Length: 63\r\n\r\n"
         "{\"errors\": [{\"error_number\": 9008, \"error\": \"Authentication\"}]}";
+    static const char late[] =
+        "HTTP/1.1 504 Gateway Timeout\r\nContent-Type: application/json\r\nContent-Length: 45\r\n\r\n"
+        "{\"errors\": [{\"error\": \"upstream timed out\"}]}";
     const struct linger at_once = { .l_onoff = 1 };
 
     if (strcmp(mode, "half") == 0)
@@ -139,6 +142,8 @@ static void spoil(int fd, const char *mode, size_t len)
         send_all(fd, "HTTP/1.1 200 OK", 15);
     else if (strcmp(mode, "401") == 0)
         send_all(fd, denied, sizeof denied - 1);
+    else if (strcmp(mode, "504") == 0)
+        send_all(fd, late, sizeof late - 1);
     else if (strcmp(mode, "reset") == 0)
         setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
     else if (strcmp(mode, "silent") == 0)

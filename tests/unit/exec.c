@@ -294,6 +294,46 @@ static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
     hg_fs_remove_tree(dir, NULL);
 }
 
+static void test_a_submission_is_sent_once_whatever_is_said_of_it(void **state)
+{
+    static const char *const answers[] = {
+        HELLO ANSWER("submit", "\"ok\":{}"),
+        HELLO ANSWER("submit", "\"ok\":{\"job_id\":0}"),
+        HELLO ANSWER("submit",
+                     "\"error\":{\"code\":\"ambiguous\",\"message\":\"x\",\"unfit\":true}"),
+    };
+    const struct hg_executor *slurm = hg_executor_find("slurm");
+    char dir[] = "/tmp/hg-exec-XXXXXX";
+    json_t *job = json_object();
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    setenv("HPCGRID_TRANSPORT", "auto", 1);
+    for (size_t i = 0; i < N_OF(answers); i++) {
+        char *first = write_agent(dir, "first", answers[i]);
+        char *second = write_agent(dir, "second", HELLO ANSWER("submit", "\"ok\":{\"job_id\":7}"));
+        struct hg_err err = HG_ERR_INIT;
+        struct hg_exec *x;
+        uint32_t id;
+
+        setenv("HPCGRID_SLURM_AGENT", first, 1);
+        setenv("HPCGRID_CLI_AGENT", second, 1);
+        x = slurm->open(NULL, 60, NULL);
+        assert_non_null(x);
+        assert_int_equal(slurm->submit(x, job, &id, &err), -1);
+        assert_int_equal(err.code, HG_E_AMBIGUOUS);
+        assert_string_equal(slurm->transport(x), "slurm");
+        slurm->close(x);
+        free(first);
+        free(second);
+    }
+    unsetenv("HPCGRID_TRANSPORT");
+    unsetenv("HPCGRID_SLURM_AGENT");
+    unsetenv("HPCGRID_CLI_AGENT");
+    hg_fs_remove_tree(dir, NULL);
+    json_decref(job);
+}
+
 static void test_every_transport_can_be_written_in_a_site(void **state)
 {
     (void)state;
@@ -362,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_answers_of_the_agent_are_decoded),
         cmocka_unit_test(test_a_transport_is_asked_for_by_variable_site_or_agent),
         cmocka_unit_test(test_by_itself_the_first_agent_is_taken_that_fits),
+        cmocka_unit_test(test_a_submission_is_sent_once_whatever_is_said_of_it),
         cmocka_unit_test(test_every_transport_can_be_written_in_a_site),
         cmocka_unit_test(test_fake_runs_what_it_is_told),
     };
