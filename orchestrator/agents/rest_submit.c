@@ -298,6 +298,8 @@ static int put_script(struct body *b, json_t *root, const struct hg_agent_job *j
 {
     struct hg_buf text = HG_BUF_INIT;
     json_t *argv = hg_rest.plain ? NULL : json_pack("[s]", job->f.script), *script;
+    /* 23.11's v0.0.40 looks for it nowhere else, that of later releases in both places. */
+    bool beside = hg_rest.plain || strcmp(hg_rest.api, "v0.0.40") == 0;
     int rc = 0;
 
     for (char *const *a = job->f.args; argv && a && *a; a++)
@@ -312,7 +314,7 @@ static int put_script(struct body *b, json_t *root, const struct hg_agent_job *j
     if (rc == 0 && !script)
         rc = hg_err_set(b->err, HG_E_REFUSED, "script \"%s\" is no UTF-8: JSON cannot carry it",
                         job->f.script);
-    if (rc == 0 && json_object_set_new(hg_rest.plain ? root : b->job, "script", script) < 0)
+    if (rc == 0 && json_object_set_new(beside ? root : b->job, "script", script) < 0)
         rc = hg_err_oom(b->err);
     hg_buf_done(&text);
     return rc;
