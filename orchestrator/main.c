@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/jsonmem.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -192,6 +193,8 @@ int main(int argc, char **argv)
     rc = dispatch(argc, argv, &errs);
     if (rc >= 0 && finish_output(&errs) < 0)
         rc = -1;
+    if (rc == 0 && hg_json_shortages()) /* what it made may lack something */
+        rc = hg_err_oom(hg_errs_next(&errs));
     if (rc < 0)
         rc = report(&errs);
     hg_errs_done(&errs);

@@ -68,6 +68,7 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...)
     if (!err || err->code)
         return -1;
     err->code = HG_E_ENV;
+    err->memory = sys == ENOMEM;
     va_start(ap, fmt);
     set_text(err, fmt, ap);
     va_end(ap);
@@ -78,6 +79,8 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...)
 
 int hg_err_oom(struct hg_err *err)
 {
+    if (err && !err->code)
+        err->memory = true;
     return hg_err_set(err, HG_E_ENV, "out of memory");
 }
 

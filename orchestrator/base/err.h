@@ -2,6 +2,7 @@
 #ifndef HG_BASE_ERR_H
 #define HG_BASE_ERR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hg_buf;
@@ -26,6 +27,7 @@ enum hg_err_code {
 struct hg_err {
     enum hg_err_code code;
     int line, column;  /* 1-based; 0 = unknown */
+    bool memory;       /* there was no more of it: says nothing of what was looked at */
     char file[256];    /* "" = no file */
     char pointer[192]; /* RFC 6901 pointer into the file, "" = none */
     char text[1024];   /* what is wrong: thing, value found, value wanted */

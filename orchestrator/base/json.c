@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "base/fs.h"
+#include "base/jsonmem.h"
 #include "base/jsonpool.h"
 #include "base/jsontext.h"
 #include "base/text.h"
@@ -33,8 +34,6 @@ static const char *syntax_problem(enum json_error_code code)
         return "this member is given twice in one object";
     case json_error_numeric_overflow:
         return "a number too large to hold (write it as a string)";
-    case json_error_out_of_memory:
-        return "out of memory";
     default:
         return "not valid JSON";
     }
@@ -80,32 +79,39 @@ static const char *syntax_hint(const char *text, const json_error_t *je)
     return NULL;
 }
 
+static int say_syntax(const struct hg_json_doc *doc, const json_error_t *je, struct hg_err *err)
+{
+    enum json_error_code code = json_error_code(je);
+
+    hg_err_set(err, HG_E_INPUT, "%s%s", syntax_problem(code), near_part(je));
+    hg_err_at(err, doc->file, NULL);
+    if (code == json_error_invalid_syntax && syntax_hint(doc->text, je))
+        hg_err_hint(err, "%s", syntax_hint(doc->text, je));
+    if (err && err->line == 0) {
+        err->line = je->line > 0 ? je->line : 1;
+        err->column = token_column(je);
+    }
+    return -1;
+}
+
 /* Parse text that is ours already; it goes into the document or is freed. */
 static int parse_owned(const char *file, char *text, size_t len, bool shared,
                        struct hg_json_doc *doc, struct hg_err *err)
 {
     struct hg_json_doc made = { .file = strdup(file), .text = text, .len = len };
+    bool short_of_memory = !made.file || !made.text;
     json_error_t je;
 
-    if (!made.file || !made.text) {
-        hg_json_doc_done(&made);
-        return hg_err_oom(err);
-    }
-    if (shared)
+    if (!short_of_memory && shared)
         made.root = hg_json_parse_shared(made.text, len);
-    if (!made.root)
-        made.root = json_loadb(made.text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je);
+    if (!short_of_memory && !made.root)
+        made.root = hg_json_read(made.text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &je,
+                                 &short_of_memory);
     if (!made.root) {
-        enum json_error_code code = json_error_code(&je);
-
-        hg_err_set(err, HG_E_INPUT, "%s%s", syntax_problem(code), near_part(&je));
-        hg_err_at(err, file, NULL);
-        if (code == json_error_invalid_syntax && syntax_hint(made.text, &je))
-            hg_err_hint(err, "%s", syntax_hint(made.text, &je));
-        if (err && err->line == 0) {
-            err->line = je.line > 0 ? je.line : 1;
-            err->column = token_column(&je);
-        }
+        if (short_of_memory)
+            hg_err_oom(err);
+        else
+            say_syntax(&made, &je, err);
         hg_json_doc_done(&made);
         return -1;
     }

@@ -32,7 +32,7 @@ struct deed {
     struct hg_picks picks;
     size_t unsent; /* picked cells that wait for hpcgrid */
     size_t queued; /* ... that are, or may be, in Slurm's queue */
-    size_t active; /* ... that have started */
+    size_t active; /* ... that are at work */
     size_t told;   /* tasks that Slurm was told about */
     size_t denied; /* tasks that only an administrator may let go */
 };
@@ -47,7 +47,7 @@ static void count_picked(struct deed *d)
                 continue;
             d->unsent += cell->state == HG_CELL_WAITING && (d->hold || cell->held);
             d->queued += cell->state >= HG_CELL_INTENDED && cell->state <= HG_CELL_PENDING;
-            d->active += cell->state == HG_CELL_RUNNING || cell->state == HG_CELL_ENDED;
+            d->active += cell->state == HG_CELL_RUNNING;
         }
 }
 
@@ -243,6 +243,8 @@ static int do_it(struct deed *d, struct hg_err *err)
     if (hg_drive_fold_requests(d->s.rd.path, d->state, err) < 0 ||
         hg_picks_make(&d->picks, d->s.rd.path, d->state, select_text, err) < 0)
         return -1;
+    if (!hg_picks_any(&d->picks))
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", d->s.rd.path);
     if (hg_drive_request(&d->s.rd, what, d->state, select_text ? hg_picks_fits : NULL, &d->picks,
                          err) < 0)
         return -1;

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/jsonmem.h"
 #include "model/select.h"
 
 #define CELLS_FILE_MAX ((size_t)1 << 30)
@@ -13,11 +14,14 @@
 static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const char *text,
                      size_t len, const struct hg_selector *select, struct hg_err *err)
 {
-    json_t *record = json_loadb(text, len, 0, NULL);
+    bool short_of_memory;
+    json_t *record = hg_json_read(text, len, 0, NULL, &short_of_memory);
     const char *id = json_string_value(json_object_get(record, "id"));
     int match = -1;
 
-    if (!id) {
+    if (short_of_memory) {
+        hg_err_oom(err);
+    } else if (!id) {
         hg_err_set(err, HG_E_INPUT, "batches/%zu.cells.jsonl: line %zu is damaged", batch + 1,
                    line + 1);
     } else {
@@ -90,6 +94,15 @@ bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line)
     return picks->all ||
            (batch >= 1 && (size_t)batch <= picks->n && line < picks->batches[batch - 1].n &&
             picks->batches[batch - 1].picked[line]);
+}
+
+bool hg_picks_any(const struct hg_picks *picks)
+{
+    for (size_t b = 0; b < picks->n; b++)
+        for (size_t i = 0; i < picks->batches[b].n; i++)
+            if (picks->batches[b].picked[i])
+                return true;
+    return picks->all;
 }
 
 bool hg_picks_fits(void *picks, int batch, uint32_t line)

@@ -19,6 +19,7 @@ struct hg_picks {
 int hg_picks_make(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
                   const char *text, struct hg_err *err);
 bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line);
+bool hg_picks_any(const struct hg_picks *picks);           /* are any picked? */
 bool hg_picks_fits(void *picks, int batch, uint32_t line); /* the same, as a callback */
 
 /* Also keep the cells' ids (text may be NULL here, too). */

@@ -80,6 +80,8 @@ static int write_run(const struct hg_rundir *rd, const struct hg_timeline *t, st
             "results that do not count: %zu (`hpcgrid fsck %s` says why); their attempts are drawn "
             "without them",
             t->damaged, rd->path);
+    if (!t->cells)
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", rd->path);
     if (!t->n) {
         hg_err_set(err, HG_E_NOTFOUND, "%s: nothing has run yet of %zu cell%s", rd->path, t->cells,
                    hg_text_s(t->cells));

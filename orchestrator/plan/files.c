@@ -371,6 +371,8 @@ int hg_plan_each_cell(const char *dir, int batch,
             rc = visit(line, doc.root, context);
         hg_json_doc_done(&doc);
     }
+    if (f && rc == 0 && !feof(f))
+        rc = hg_err_sys(err, "cannot read %s", path);
     if (f)
         fclose(f);
     free(text);

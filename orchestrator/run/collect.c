@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/jsonmem.h"
 #include "base/jsonpool.h"
 #include "base/vec.h"
 #include "model/result.h"
@@ -254,7 +255,7 @@ static bool is_plain(const struct hg_json_canonical *c)
 static json_t *skim_result(struct room *room, const json_t *cell, struct skim *skim)
 {
     struct hg_json_canonical *c = &room->canonical;
-    bool plain;
+    bool plain, short_of_memory;
     json_t *tree;
 
     if (!is_as_written(room, cell))
@@ -268,7 +269,7 @@ static json_t *skim_result(struct room *room, const json_t *cell, struct skim *s
         return NULL;
     skim->text = plain ? room->rest.data : NULL;
     tree = hg_json_parse_fresh(room->part.data, room->part.len);
-    return tree ? tree : json_loadb(room->part.data, room->part.len, 0, NULL);
+    return tree ? tree : hg_json_read(room->part.data, room->part.len, 0, NULL, &short_of_memory);
 }
 
 /* Read and judge one result.json. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree.
@@ -278,6 +279,7 @@ static json_t *read_result(const char *cell_dir, const struct hg_attempt_files *
                            struct room *room, struct skim *skim, struct hg_err *err)
 {
     char name[HG_ATTEMPT_NAME_MAX];
+    size_t shortages = hg_json_shortages();
     bool diverged = false, skimmed = false;
     json_t *result = NULL;
     char *path;
@@ -298,6 +300,10 @@ static json_t *read_result(const char *cell_dir, const struct hg_attempt_files *
                            : check_result(result, run_key, id, name, cell, err)) < 0) {
         json_decref(result);
         result = NULL;
+    }
+    if (!result && hg_json_shortages() != shortages) { /* whatever was said of it */
+        *err = (struct hg_err)HG_ERR_INIT;
+        hg_err_oom(err);
     }
     if (!result)
         hg_err_wrap(err, "%s", path ? path : id);
@@ -348,13 +354,13 @@ static void take_result(const json_t *result, struct hg_attempt *a)
     a->wall_s = json_number_value(json_object_get(result, "wall_s"));
 }
 
-static void take_attempt(const char *cell_dir, const struct hg_attempt_files *f,
-                         const char *run_key, const char *id, struct hg_attempt *a)
+static int take_attempt(const char *cell_dir, const struct hg_attempt_files *f, const char *run_key,
+                        const char *id, struct hg_attempt *a, struct hg_err *err)
 {
-    struct hg_err err = HG_ERR_INIT;
+    struct hg_err why = HG_ERR_INIT;
     struct room room = { 0 };
     json_t *result =
-        f->result ? read_result(cell_dir, f, run_key, id, NULL, &room, NULL, &err) : NULL;
+        f->result ? read_result(cell_dir, f, run_key, id, NULL, &room, NULL, &why) : NULL;
 
     *a = (struct hg_attempt){ .submission = f->submission,
                               .restarts = f->restarts,
@@ -362,9 +368,10 @@ static void take_attempt(const char *cell_dir, const struct hg_attempt_files *f,
     if (result)
         take_result(result, a);
     else
-        snprintf(a->error, sizeof a->error, "%.255s", err.text);
+        snprintf(a->error, sizeof a->error, "%.255s", why.text);
     room_done(&room);
     json_decref(result);
+    return why.memory ? hg_err_oom(err) : 0;
 }
 
 static bool is_better(const struct hg_attempt *a, const struct hg_attempt *than)
@@ -394,8 +401,8 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
 
         if (submission && list.items[i].submission != submission)
             continue;
-        take_attempt(dir, &list.items[i], run_key, cell_id, &other);
-        if (is_better(&other, a))
+        rc = take_attempt(dir, &list.items[i], run_key, cell_id, &other, err);
+        if (rc == 0 && is_better(&other, a))
             *a = other;
     }
     for (size_t i = 0; i < list.n; i++)
@@ -449,6 +456,7 @@ static void set_status(json_t *entry, const char *status, const char *message)
 static int add_attempt(struct collect *c, const char *dir, const struct hg_attempt_files *f,
                        const json_t *line, char *kind)
 {
+    size_t shortages = hg_json_shortages();
     struct hg_err err = HG_ERR_INIT;
     json_t *entry = new_entry(line, f), *value;
     struct skim skim = { 0 };
@@ -471,6 +479,11 @@ static int add_attempt(struct collect *c, const char *dir, const struct hg_attem
         c->count->invalid++;
     }
     json_decref(result);
+    if (err.memory || hg_json_shortages() != shortages) {
+        json_decref(entry);
+        free(skim.loss_file);
+        return hg_err_oom(c->err);
+    }
     return c->take(c->take_context, entry, skim.text, skim.loss_file, c->err);
 }
 

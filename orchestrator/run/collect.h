@@ -49,7 +49,7 @@ int hg_collect_attempts(const struct hg_rundir *rd, const char *cell_id,
                         struct hg_attempt_list *list, struct hg_err *err);
 
 /* The result of one of them, judged: whole, of this place, of this run (run_key; NULL: any), as exec wrote it, of this cell
- * (NULL: any). A new reference, or NULL with err saying what is wrong with it. */
+ * (NULL: any). A new reference, or NULL with err saying what is wrong with it; where err->memory is set, nothing may be. */
 json_t *hg_collect_result(const struct hg_rundir *rd, const char *cell_id,
                           const struct hg_attempt_files *files, const char *run_key,
                           const json_t *cell, struct hg_err *err);

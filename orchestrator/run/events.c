@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/jsonmem.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/vec.h"
@@ -668,25 +669,27 @@ static int fold_record(struct hg_run_state *state, const json_t *record, struct 
 
 /* ---- Lines ---- */
 
-/* A line's JSON when its checksum is right, else NULL. */
-static json_t *decode_line(const char *line, size_t len)
+/* A line's JSON when its checksum is right, else NULL; also when memory is short. */
+static json_t *decode_line(const char *line, size_t len, bool *short_of_memory)
 {
     char want[CRC_PART + 1];
 
+    *short_of_memory = false;
     if (len <= CRC_PART)
         return NULL;
     snprintf(want, sizeof want, ",\"crc\":\"%08" PRIx32 "\"}", hg_crc32c(0, line, len - CRC_PART));
     if (memcmp(line + len - CRC_PART, want, CRC_PART) != 0)
         return NULL;
-    return json_loadb(line, len, 0, NULL);
+    return hg_json_read(line, len, 0, NULL, short_of_memory);
 }
 
 bool hg_run_line_is_whole(const char *line, size_t len)
 {
-    json_t *record = decode_line(line, len);
+    bool short_of_memory;
+    json_t *record = decode_line(line, len, &short_of_memory);
 
     json_decref(record);
-    return record != NULL;
+    return record != NULL || short_of_memory; /* its checksum is right */
 }
 
 static int line_error(const char *path, size_t line, struct hg_err *err)
@@ -709,9 +712,8 @@ static int damaged(const char *path, size_t line, struct hg_err *err)
  * no newline is damage. */
 static bool is_torn(const char *tail, size_t len)
 {
-    json_t *whole = len > 1 ? decode_line(tail, len - 1) : NULL;
+    bool whole = len > 1 && hg_run_line_is_whole(tail, len - 1);
 
-    json_decref(whole);
     return !whole && (!len || tail[0] == '{');
 }
 
@@ -724,6 +726,7 @@ int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *
     while (*used < len) {
         const char *start = text + *used;
         const char *end = memchr(start, '\n', len - *used);
+        bool short_of_memory;
         json_t *record;
         int rc;
 
@@ -732,9 +735,9 @@ int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *
             state->torn = is_torn(start, len - *used);
             return state->torn ? 0 : damaged(path, line, err);
         }
-        record = decode_line(start, (size_t)(end - start));
+        record = decode_line(start, (size_t)(end - start), &short_of_memory);
         if (!record)
-            return damaged(path, line, err);
+            return short_of_memory ? hg_err_oom(err) : damaged(path, line, err);
         rc = fold_record(state, record, err);
         json_decref(record);
         if (rc < 0)

@@ -20,7 +20,9 @@ struct look {
     size_t line;
     const char *id;
     const json_t *cell;
-    size_t good; /* attempts with a good result */
+    size_t
+        good; /* submissions with a good result: Slurm may requeue a job whose end it noticed late */
+    unsigned last; /* ... the newest of them */
 };
 
 /* ---- One attempt ---- */
@@ -56,7 +58,9 @@ static int check_result(struct look *l, const struct hg_attempt_files *f, const 
     const char *text = why.text, *prefix = l->c->rd->path;
     int rc = 0;
 
-    if (!result) {
+    if (why.memory) {
+        rc = hg_err_oom(l->c->err);
+    } else if (!result) {
         if (strncmp(text, prefix, strlen(prefix)) == 0 && strstr(text, "result.json: "))
             text = strstr(text, "result.json: ") + strlen("result.json: ");
         rc = hg_fsck_find(l->c,
@@ -64,8 +68,9 @@ static int check_result(struct look *l, const struct hg_attempt_files *f, const 
                                              "it never counts; restore it, or run the cell again: "
                                              "hpcgrid retry" },
                           "the result does not count: %s", text);
-    } else {
-        l->good += strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0;
+    } else if (strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0) {
+        l->good += !l->good || f->submission != l->last;
+        l->last = f->submission;
     }
     json_decref(result);
     return rc;
@@ -74,8 +79,11 @@ static int check_result(struct look *l, const struct hg_attempt_files *f, const 
 static int check_attempt(struct look *l, const struct hg_attempt_files *f)
 {
     char name[HG_ATTEMPT_NAME_MAX], *dir, *file;
-    int known = is_known(l, f->submission), rc = known < 0 ? -1 : 0;
+    int known = is_known(l, f->submission), rc;
 
+    if (known == 0 && hg_fsck_reread(l->c))
+        known = is_known(l, f->submission);
+    rc = known < 0 ? -1 : 0;
     hg_attempt_name(f->submission, f->restarts, name);
     dir = hg_str_printf("cells/%s/%s", l->id, name);
     file = hg_str_printf("cells/%s/%s/result.json", l->id, name);
@@ -111,17 +119,30 @@ static int check_attempt(struct look *l, const struct hg_attempt_files *f)
 
 /* ---- One cell ---- */
 
+/* Has it ended otherwise, by the journal, although it has a good result? */
+static bool is_unread(const struct look *l, const struct hg_run_cell *cell)
+{
+    return cell && hg_cell_is_over(cell) && cell->state != HG_CELL_OK && l->good;
+}
+
+static const struct hg_run_cell *planned(const struct look *l)
+{
+    return l->c->complete && l->c->state
+               ? hg_run_cell_find(l->c->state, l->batch, (uint32_t)l->line)
+               : NULL;
+}
+
 static int compare_journal(struct look *l, const char *dir)
 {
-    const struct hg_run_cell *cell =
-        l->c->complete && l->c->state ? hg_run_cell_find(l->c->state, l->batch, (uint32_t)l->line)
-                                      : NULL;
+    const struct hg_run_cell *cell = planned(l);
 
+    if (is_unread(l, cell) && hg_fsck_reread(l->c))
+        cell = planned(l);
     if (l->good > 1 &&
         hg_fsck_find(l->c,
                      (struct hg_found){ HG_FSCK_WARNING, "good-twice", dir, 0,
                                         "the newest counts; was it run by hand, too?" },
-                     "has %zu good results", l->good) < 0)
+                     "has good results of %zu submissions", l->good) < 0)
         return -1;
     if (cell && cell->state == HG_CELL_OK && !l->good)
         return hg_fsck_find(
@@ -130,7 +151,7 @@ static int compare_journal(struct look *l, const char *dir)
                                "restore it from a backup; hpcgrid takes the cell for "
                                "done, so only a new run computes it again" },
             "the journal says ok, and there is no good result");
-    if (cell && hg_cell_is_over(cell) && cell->state != HG_CELL_OK && l->good)
+    if (is_unread(l, cell))
         return hg_fsck_find(
             l->c,
             (struct hg_found){ HG_FSCK_WARNING, "good-unread", dir, 0,

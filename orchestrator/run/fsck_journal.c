@@ -95,6 +95,23 @@ static int compare_plan(struct hg_check *c)
     return 0;
 }
 
+bool hg_fsck_reread(struct hg_check *c)
+{
+    char *path = hg_rundir_path(c->rd, FILE_NAME);
+    struct hg_run_state *now = NULL;
+    struct stat st;
+
+    if (path && c->state && stat(path, &st) == 0 && st.st_size != c->journal_size)
+        now = hg_run_state_load(c->rd->path, NULL);
+    free(path);
+    if (!now)
+        return false;
+    hg_run_state_free(c->state);
+    c->state = now;
+    c->journal_size = st.st_size;
+    return true;
+}
+
 int hg_fsck_journal(struct hg_check *c)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -111,6 +128,7 @@ int hg_fsck_journal(struct hg_check *c)
                               "cannot be read: %s", why.text);
         else
             rc = check_lines(c, &text, &damaged);
+        c->journal_size = (off_t)text.len;
         if (rc == 0 && !why.code && !damaged)
             rc = fold(c, &text);
         if (rc == 0 && c->state)

@@ -19,11 +19,12 @@ struct hg_check {
     const char *run_key;        /* NULL: not known */
     struct hg_run_state *state; /* NULL: no journal, or it cannot be folded */
     bool has_journal;
-    struct hg_map ids; /* planned cells */
-    bool complete;     /* the plan is right: what does not fit it is wrong */
-    int batch;         /* whose cells are looked at */
-    bool open;         /* others may look into the run's folder */
-    bool claims;       /* an attempt of a submission was seen */
+    off_t journal_size; /* when it was read; a run that is at work adds to it */
+    struct hg_map ids;  /* planned cells */
+    bool complete;      /* the plan is right: what does not fit it is wrong */
+    int batch;          /* whose cells are looked at */
+    bool open;          /* others may look into the run's folder */
+    bool claims;        /* an attempt of a submission was seen */
     struct hg_err *err;
 };
 
@@ -55,6 +56,11 @@ int hg_fsck_each(struct hg_check *c, const char *dir,
 
 int hg_fsck_plan(struct hg_check *c);    /* matrix, site, plan, batches; fills plan and run_key */
 int hg_fsck_journal(struct hg_check *c); /* fills state */
+
+/* Has the journal grown since it was read? Then state is what it says now. Whatever lies in the run was in the journal before, so
+ * only what it does not explain now is odd. */
+bool hg_fsck_reread(struct hg_check *c);
+
 int hg_fsck_cells(struct hg_check *c);
 
 #endif

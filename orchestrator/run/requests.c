@@ -159,8 +159,10 @@ static int each_request(const char *run_dir, const struct hg_run_state *state, r
 
         if (!path)
             rc = hg_err_oom(err);
-        else if (hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root))
+        else if ((hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root)) && !why.memory)
             hg_warn("%s: %s", path, *why.text ? why.text : "no JSON object");
+        else if (why.memory)
+            rc = hg_err_oom(err);
         else
             rc = each_record(kind_of(names.items[i]), doc.root, state, each, context, err);
         if (remove && rc == 0 && path)

@@ -194,6 +194,8 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
         read_claim(l, a);
     if (f->result)
         result = hg_collect_result(l->rd, a->id, f, l->run_key, cell, &why);
+    if (why.memory)
+        return hg_err_oom(l->err);
     if (result)
         read_result(result, a);
     else

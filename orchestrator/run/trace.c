@@ -56,12 +56,21 @@ static void put_string(struct writer *w, const char *key, const char *value)
     hg_json_dump_string(value, strlen(value), &w->text);
 }
 
-/* args may be NULL. */
+static long long since_ns(const struct writer *w, double t_s)
+{
+    return llround((t_s - w->base_s) * 1e9);
+}
+
+/* args may be NULL. Begin and end are rounded, not the length: what touches its neighbour or ends with what it stands in does so to
+ * the nanosecond, as Perfetto drops slices that overlap. */
 static int put_slice(struct writer *w, const char *name, const char *category, size_t pid,
                      size_t tid, double from_s, double to_s, const json_t *args)
 {
-    hg_buf_printf(&w->text, "{\"ph\":\"X\",\"pid\":%zu,\"tid\":%zu,\"ts\":%.3f,\"dur\":%.3f", pid,
-                  tid, (from_s - w->base_s) * 1e6, fmax(to_s - from_s, 0) * 1e6);
+    long long from = since_ns(w, from_s), length = since_ns(w, fmax(to_s, from_s)) - from;
+
+    hg_buf_printf(&w->text,
+                  "{\"ph\":\"X\",\"pid\":%zu,\"tid\":%zu,\"ts\":%lld.%03lld,\"dur\":%lld.%03lld",
+                  pid, tid, from / 1000, from % 1000, length / 1000, length % 1000);
     put_string(w, "name", name);
     put_string(w, "cat", category);
     if (args) {

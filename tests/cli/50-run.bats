@@ -128,6 +128,9 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     cp poll.well poll
     "$hpcgrid" submit m.json -s 'i=1..3'
     [ "$(told)" = '[17,"0-2",true]' ]
+    run --separate-stderr "$hpcgrid" hold m -s i=77
+    [ "$status" = 3 ]
+    [ "$stderr" = "hpcgrid: error: no cell of $PWD/reports/m/001 fits" ]
     run --separate-stderr "$hpcgrid" hold nothing
     [ "$status" = 4 ]
 }

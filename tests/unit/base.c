@@ -13,6 +13,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/jsonmem.h"
 #include "base/opt.h"
 #include "base/proc.h"
 #include "base/text.h"
@@ -224,6 +225,30 @@ static void test_json_that_two_programs_could_read_differently_is_refused(void *
         assert_int_equal(err.code, HG_E_INPUT);
         assert_true(err.line >= 1);
     }
+}
+
+static void test_json_for_which_there_is_no_memory_is_not_called_wrong(void **state)
+{
+    static const char text[] = "{\"a\": [1, 2.5, \"a text that is longer than sixteen bytes\"], "
+                               "\"a name that is longer than sixteen bytes, too\": {\"b\": null}}";
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    size_t n = 0;
+
+    (void)state;
+    for (bool done = false; !done; n++) {
+        struct hg_err err = HG_ERR_INIT;
+
+        hg_json_ration(n);
+        done = hg_json_parse("x.json", text, strlen(text), &doc, &err) == 0;
+        hg_json_ration(SIZE_MAX);
+        assert_int_equal(err.memory, !done);
+        assert_string_equal(err.text, done ? "" : "out of memory");
+        assert_int_equal(err.code, done ? HG_E_NONE : HG_E_ENV);
+    }
+    assert_true(n > 10);
+    assert_true(hg_json_shortages() >= n - 1);
+    assert_int_equal(json_object_size(doc.root), 2);
+    hg_json_doc_done(&doc);
 }
 
 static void test_canonical_json_is_rfc_8785(void **state)
@@ -485,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_nearest_word_is_found_and_far_ones_are_not),
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
+        cmocka_unit_test(test_json_for_which_there_is_no_memory_is_not_called_wrong),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
         cmocka_unit_test(test_large_numbers_read_back),
         cmocka_unit_test(test_long_lists_fill_their_lines),
