@@ -160,6 +160,7 @@ struct conversation {
 struct agent {
     const struct hg_transport *transport;
     char *path, *argument;
+    struct hg_err missing; /* why there is no path */
 };
 
 static int begin(struct conversation *c, const struct agent *agent, struct hg_err *err)
@@ -417,15 +418,14 @@ static bool ask_agent(struct findings *f, const struct agent *agent)
 /* ---- which way to Slurm ---- */
 
 /* "" if it works here, else why not. */
-static void try_transport(const struct agent *agent, const struct hg_err *missing, char *why,
-                          size_t size)
+static void try_transport(const struct agent *agent, char *why, size_t size)
 {
     struct conversation c;
     struct hg_err err = HG_ERR_INIT;
     json_t *answer = NULL;
 
     if (!agent->path) {
-        snprintf(why, size, "%.150s", missing->text);
+        snprintf(why, size, "%.150s", agent->missing.text);
         return;
     }
     if (begin(&c, agent, &err) == 0) {
@@ -479,7 +479,7 @@ static void tell_transports(struct findings *f, const struct agent *agents, size
     item->state = "missing";
     SAY(item->effect, "no jobs can be sent to Slurm");
     SAY(item->next, "%.200s; or ask for another: \"transport\" of the site, HPCGRID_TRANSPORT",
-        taken->transport->next);
+        taken->missing.hint);
 }
 
 static bool look_at_slurm(struct findings *f, const json_t *site, struct hg_err *err)
@@ -495,11 +495,10 @@ static bool look_at_slurm(struct findings *f, const json_t *site, struct hg_err 
     if (hg_transport_wanted(site, &wanted, &by, err) < 0)
         return false;
     for (const struct hg_transport *t = hg_transports; t->name && n < TRANSPORTS_MAX; t++, n++) {
-        struct hg_err missing = HG_ERR_INIT;
-
-        agents[n] = (struct agent){ t, hg_transport_find(t, site, &missing),
-                                    hg_transport_argument(t, site) };
-        try_transport(&agents[n], &missing, why[n], sizeof why[n]);
+        agents[n] = (struct agent){ .transport = t, .missing = HG_ERR_INIT };
+        agents[n].path = hg_transport_find(t, site, &agents[n].missing);
+        agents[n].argument = hg_transport_argument(t, site);
+        try_transport(&agents[n], why[n], sizeof why[n]);
     }
     taken = choose(agents, n, why, wanted);
     tell_transports(f, agents, n, why, taken, by);

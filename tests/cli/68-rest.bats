@@ -123,3 +123,10 @@ END
     rest '{"id":1,"op":"cancel","job_id":17}' | jq -r '.error | "\(.code): \(.message)"' >got
     diff got - <<<'refused: cancel: Access/permission denied (2002)'
 }
+
+@test "where it is asked for and no slurmrestd is named, doctor says how to name one" {
+    env -u SLURMRESTD_URL HPCGRID_TRANSPORT=rest "$HPCGRID" doctor --json | jq -r '.findings[] | select(.what == "transport") | .state, .found, .next' >got
+    grep -qx missing got
+    grep -q '^rest (slurmrestd), chosen by HPCGRID_TRANSPORT, does not work here: no slurmrestd is named' got
+    grep -qxF 'write "rest": {"url": "http://HOST:6820"} in the site, or set SLURMRESTD_URL; or ask for another: "transport" of the site, HPCGRID_TRANSPORT' got
+}

@@ -5,7 +5,6 @@
 load box
 
 setup() {
-    box_need
     box_setup
     BOX=b$$
     OTHER=b$$-other

@@ -5,7 +5,7 @@
 load box
 
 setup_file() {
-    box_need
+    box_lacks >/dev/null && return 0
     # the timeout is for a controller that is busy; tests that freeze it have a box of their own
     box_up a100:2x2 MaxArraySize=1001 MaxJobCount=5000 MessageTimeout=30 AuthInfo=ttl=90
 }
@@ -15,7 +15,6 @@ teardown_file() {
 }
 
 setup() {
-    box_need
     box_setup
     FILE_BOX=$BOX
     KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')

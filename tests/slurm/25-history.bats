@@ -6,10 +6,7 @@ load box
 load rest
 
 setup_file() {
-    box_need
-    for program in mariadbd slurmdbd; do
-        PATH=$PATH:/usr/sbin command -v $program >/dev/null || skip "$program is not installed"
-    done
+    accounts_lack >/dev/null && return 0
     box_up cpu:2x0 --accounting MinJobAge=2 AuthInfo=cred_expire=5
 }
 
@@ -22,8 +19,18 @@ teardown() {
     rest_stop
 }
 
+# What is missing; false where nothing is.
+accounts_lack() {
+    local program
+    for program in mariadbd slurmdbd; do
+        PATH=$PATH:/usr/sbin command -v $program >/dev/null || { echo "$program is not installed" && return 0; }
+    done
+    box_lacks
+}
+
 setup() {
     box_setup
+    if what=$(accounts_lack); then skip "$what"; fi
     KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
     BEGIN=$(($(date +%s) - 60))
     printf '#!/bin/bash\nexec "$@"\n' >run.sh

@@ -4,8 +4,15 @@
 REST_AGENT=${REST_AGENT:-$HPCGRID_BUILD/orchestrator/hpcgrid-rest}
 
 rest_need() {
-    PATH=$PATH:/usr/sbin:/sbin command -v slurmrestd >/dev/null || skip "slurmrestd is not installed"
-    [ -x "$REST_AGENT" ] || skip "hpcgrid-rest is not built"
+    local what
+    if what=$(rest_lacks); then skip "$what"; fi
+}
+
+# What is missing; false where nothing is.
+rest_lacks() {
+    PATH=$PATH:/usr/sbin:/sbin command -v slurmrestd >/dev/null || { echo "slurmrestd is not installed" && return 0; }
+    [ ! -x "$REST_AGENT" ] || return 1
+    echo "hpcgrid-rest is not built"
 }
 
 # rest_start AUTH [accounts]: a slurmrestd for $SLURM_CONF on the socket $REST_SOCKET. In a box it runs as SlurmUser, which it
