@@ -54,6 +54,10 @@ const char *hg_err_reason(int sys, char out[static HG_ERR_REASON_MAX]);
 /* Out of memory. */
 int hg_err_oom(struct hg_err *err);
 
+/* How often this thread has found no memory, as far as an error says so. A caller that goes on without what it
+ * could not read compares before and after. */
+size_t hg_err_shortages(void);
+
 /* Put "<context>: " in front of an error that is set. Returns -1. */
 int hg_err_wrap(struct hg_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -314,7 +314,7 @@ static int check_all(struct hg_check *c)
 int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, struct hg_err *err)
 {
     struct hg_check c = { .rd = rd, .f = f, .repair = repair, .ids = HG_MAP_INIT, .err = err };
-    size_t shortages = hg_json_shortages();
+    size_t shortages = hg_json_shortages() + hg_err_shortages();
     struct hg_lock *lock = NULL;
     struct stat st;
     int rc = -1;
@@ -326,7 +326,7 @@ int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, stru
     c.open = st.st_mode & S_IXOTH;
     if (!repair || (lock = hg_lock_take(rd->path, "hpcgrid fsck --repair", false, 0, err)))
         rc = check_all(&c);
-    if (rc == 0 && hg_json_shortages() != shortages) /* nothing of this may be so */
+    if (rc == 0 && hg_json_shortages() + hg_err_shortages() != shortages) /* it may not be so */
         rc = hg_err_oom(err);
     hg_lock_release(lock);
     json_decref(c.plan);

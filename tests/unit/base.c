@@ -247,6 +247,7 @@ static void test_json_for_which_there_is_no_memory_is_not_called_wrong(void **st
     }
     assert_true(n > 10);
     assert_true(hg_json_shortages() >= n - 1);
+    assert_true(hg_err_shortages() >= n - 1);
     assert_int_equal(json_object_size(doc.root), 2);
     hg_json_doc_done(&doc);
 }
