@@ -52,7 +52,7 @@ int hg_rest_errno(const json_t *answer, const char **text);
 /* Record this error of an answer, as hg_agent_fail does one of libslurm's. Returns -1. */
 int hg_rest_fail(struct hg_agent_call *call, int number, const char *text, const char *what);
 
-/* Ask and hand on an error as call->err. */
+/* Ask for a list, "/jobs" or "/jobs?...", and hand on an error as call->err. That there is none is one. */
 int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *path,
                 const char *what, json_t **answer);
 

@@ -295,6 +295,15 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
     return rc;
 }
 
+/* No list is not an empty one: "jobs" of "/jobs?...". */
+static bool has_list(const json_t *answer, const char *path)
+{
+    char name[32];
+
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(path + 1, "?"), path + 1);
+    return json_is_array(json_object_get(answer, name));
+}
+
 int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *path,
                 const char *what, json_t **answer)
 {
@@ -304,9 +313,12 @@ int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *
     if (hg_rest_ask(call, "GET", area, path, NULL, answer) < 0)
         return -1;
     number = hg_rest_errno(*answer, &text);
-    if (!number || number == EMPTY_RESULT)
+    if (number == EMPTY_RESULT || (!number && has_list(*answer, path)))
         return 0;
-    hg_rest_fail(call, number, text, what);
+    if (number)
+        hg_rest_fail(call, number, text, what);
+    else
+        hg_err_set(&call->err, HG_E_ENV, "%s: %s answers unlike slurmrestd", what, hg_rest.base);
     json_decref(*answer);
     *answer = NULL;
     return -1;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agents/sbatch.h"
+#include "base/map.h"
 #include "base/ranges.h"
 #include "base/vec.h"
 
@@ -127,7 +128,6 @@ static const char *reason_of(const char *reason, const char *state, bool passing
 
 /* Tasks that have not started and of which the same is known: one record. */
 struct group {
-    char *signature;
     json_t *record;
     struct {
         uint32_t *items;
@@ -138,6 +138,7 @@ struct group {
 struct groups {
     struct group *items;
     size_t n, cap;
+    struct hg_map by_signature; /* array, state and reason in words: which item */
 };
 
 struct seen {
@@ -157,32 +158,31 @@ struct queue {
 static void queue_done(struct queue *q)
 {
     for (size_t i = 0; i < q->groups.n; i++) {
-        free(q->groups.items[i].signature);
         json_decref(q->groups.items[i].record);
         HG_VEC_DONE(&q->groups.items[i].tasks);
     }
     HG_VEC_DONE(&q->groups);
+    hg_map_done(&q->groups.by_signature);
     HG_VEC_DONE(&q->seen);
 }
 
-/* The group of a row, made if it is the first; NULL: memory was gone. Rows of a group mostly come together. */
+/* The group of a row, made if it is the first; NULL: memory was gone. */
 static struct group *find_group(struct groups *groups, char *v[FIELDS_MAX],
                                 const struct hg_agent_record *r)
 {
-    char *signature = hg_str_printf("%s %s %s %s %s", v[Q_ARRAY], v[Q_RESTARTS], v[Q_SUBMIT],
-                                    v[Q_STATE], v[Q_REASON]);
-    struct group *group;
+    struct hg_buf signature = HG_BUF_INIT;
+    struct group *group = NULL;
+    size_t at = HG_MAP_NONE;
 
-    for (size_t i = groups->n; signature && i-- > 0;)
-        if (strcmp(groups->items[i].signature, signature) == 0) {
-            free(signature);
-            return &groups->items[i];
-        }
-    group = signature ? HG_VEC_PUSH(groups) : NULL;
-    if (group)
-        *group = (struct group){ .signature = signature, .record = hg_agent_record_encode(r) };
-    else
-        free(signature);
+    hg_buf_printf(&signature, "%s %s %s %s %s", v[Q_ARRAY], v[Q_RESTARTS], v[Q_SUBMIT], v[Q_STATE],
+                  v[Q_REASON]);
+    if (!signature.failed)
+        at = hg_map_put(&groups->by_signature, signature.data, signature.len, groups->n);
+    if (at < groups->n)
+        group = &groups->items[at];
+    else if (at != HG_MAP_NONE && (group = HG_VEC_PUSH(groups)))
+        *group = (struct group){ .record = hg_agent_record_encode(r) };
+    hg_buf_done(&signature);
     return group;
 }
 

@@ -82,6 +82,16 @@ END
     diff got - <<<'env: slurmrestd tells only a part of the tasks of job 60'
 }
 
+@test "an answer without a list is not one without jobs" {
+    jq -c 'del(.jobs)' "$HPCGRID_SOURCE/tests/data/rest/GET_slurm_v0.0.42_jobs.json" >data/GET_slurm_v0.0.42_jobs.json
+    echo '{"message":"we are back soon"}' >data/GET_slurmdb_v0.0.42_jobs.json
+    rest '{"id":1,"op":"poll"}' '{"id":2,"op":"history","keys":["11111111111111111111111111111111"],"since_s":1}' | jq -r '.error | "\(.code): \(.message)"' >got
+    diff got - <<END
+env: cannot ask for jobs: $URL answers unlike slurmrestd
+env: cannot ask the accounting database for jobs: $URL answers unlike slurmrestd
+END
+}
+
 @test "the accounting database" {
     rest '{"id":1,"op":"history","keys":["11111111111111111111111111111111"],"since_s":1}' |
         jq -c '.ok.jobs[] | [.key[:1], .job_id, .tasks, .state, .restarts, .exit_status]' | sort >got
