@@ -148,16 +148,30 @@ int hg_fs_write_all(int fd, const void *data, size_t len)
     return 0;
 }
 
+/* Something to write into, not to put a file in the place of: a device, a pipe, a terminal. */
+static bool is_sink(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+}
+
 int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, struct hg_err *err)
 {
-    *part = (struct hg_fs_part){ .fd = -1, .path = strdup(path) };
-    part->tmp = hg_str_printf("%s.tmp.%ld", path, (long)getpid());
-    if (!part->path || !part->tmp) {
-        hg_fs_part_done(part);
-        return hg_err_oom(err);
+    char *target = realpath(path, NULL); /* a link stays one */
+
+    *part = (struct hg_fs_part){ .fd = -1, .path = target ? target : strdup(path) };
+    if (part->path && is_sink(path)) {
+        part->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    } else {
+        part->tmp = part->path ? hg_str_printf("%s.tmp.%ld", part->path, (long)getpid()) : NULL;
+        if (!part->tmp) {
+            hg_fs_part_done(part);
+            return hg_err_oom(err);
+        }
+        unlink(part->tmp); /* a leftover of a killed process with our pid */
+        part->fd = open(part->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     }
-    unlink(part->tmp); /* a leftover of a killed process with our pid */
-    part->fd = open(part->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     if (part->fd >= 0)
         return 0;
     hg_err_sys(err, "cannot write %s", path);
@@ -165,28 +179,30 @@ int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, str
     return -1;
 }
 
+/* All is written: on the disk, under its own name. */
+static int put_in_place(struct hg_fs_part *part, const char *dir, struct hg_err *err)
+{
+    int fd = part->fd;
+
+    if (part->tmp && fsync(fd) < 0)
+        return hg_err_sys(err, "cannot write %s", part->path);
+    part->fd = -1;
+    if (close(fd) < 0)
+        return hg_err_sys(err, "cannot write %s", part->path);
+    if (!part->tmp)
+        return 0;
+    if (rename(part->tmp, part->path) < 0)
+        return hg_err_sys(err, "cannot replace %s", part->path);
+    free(part->tmp);
+    part->tmp = NULL;
+    return hg_fs_sync_dir(dir, err);
+}
+
 int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err)
 {
     char *dir = hg_fs_dirname(part->path);
-    int fd = part->fd, rc = -1;
+    int rc = dir ? put_in_place(part, dir, err) : hg_err_oom(err);
 
-    if (!dir) {
-        hg_err_oom(err);
-    } else if (fsync(fd) < 0) {
-        hg_err_sys(err, "cannot write %s", part->path);
-    } else {
-        part->fd = -1;
-        if (close(fd) < 0)
-            hg_err_sys(err, "cannot write %s", part->path);
-        else if (rename(part->tmp, part->path) < 0)
-            hg_err_sys(err, "cannot replace %s", part->path);
-        else
-            rc = hg_fs_sync_dir(dir, err);
-    }
-    if (rc == 0) {
-        free(part->tmp);
-        part->tmp = NULL;
-    }
     hg_fs_part_done(part);
     free(dir);
     return rc;
@@ -229,6 +245,8 @@ int hg_fs_check_output(const char *path, struct hg_err *err)
         rc = hg_err_set(err, HG_E_ENV, "cannot write %s: it is a folder", path);
     else if (hg_fs_exists(dir) && !hg_fs_is_dir(dir))
         rc = hg_err_set(err, HG_E_ENV, "cannot write %s: %s is no folder", path, dir);
+    else if (is_sink(path))
+        rc = access(path, W_OK) < 0 ? hg_err_sys(err, "cannot write %s", path) : 0;
     else if (access(dir, W_OK | X_OK) < 0)
         rc = hg_err_sys(err, "cannot write %s in folder %s", path, dir);
     free(dir);

@@ -25,7 +25,8 @@ int hg_fs_check_file(const char *path, struct hg_err *err);
 
 /* Replace a file as a whole: write a temporary name beside it, fsync, rename, fsync the folder. A
  * reader sees the old content or the new, never a part. The mode is 0600 less nothing: pass 0644
- * for files that colleagues may read. */
+ * for files that colleagues may read. Behind a link the file it leads to is replaced; what is no file
+ * (/dev/null, a pipe, /dev/stdout) is written into. */
 int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, struct hg_err *err);
 
 /* The same for what comes bit by bit: begin, write to fd, end. Done drops what was not ended; it takes one that

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -33,23 +34,27 @@ static const struct hg_opt opts[] = {
 
 struct sink {
     FILE *f;
-    char *part; /* renamed to out_path at the end; NULL: standard output */
+    struct hg_fs_part part; /* not begun: standard output */
 };
 
 static int open_sink(struct sink *s, struct hg_err *err)
 {
-    *s = (struct sink){ .f = stdout };
+    int fd;
+
+    *s = (struct sink){ .f = stdout, .part = HG_FS_PART_INIT };
     if (!out_path || strcmp(out_path, "-") == 0)
         return 0;
-    s->part = hg_str_printf("%s.part", out_path);
-    s->f = s->part ? fopen(s->part, "we") : NULL;
+    if (hg_fs_part_begin(out_path, 0644, &s->part, err) < 0)
+        return -1;
+    fd = fcntl(s->part.fd, F_DUPFD_CLOEXEC, 3);
+    s->f = fd < 0 ? NULL : fdopen(fd, "w");
     if (s->f)
         return 0;
-    if (s->part)
-        hg_err_sys(err, "cannot write %s", s->part);
-    free(s->part);
-    s->part = NULL;
-    return hg_err_oom(err);
+    hg_err_sys(err, "cannot write %s", out_path);
+    if (fd >= 0)
+        close(fd);
+    hg_fs_part_done(&s->part);
+    return -1;
 }
 
 /* rc: what became of writing it; a part of a trace is not left behind. */
@@ -57,15 +62,15 @@ static int close_sink(struct sink *s, int rc, struct hg_err *err)
 {
     bool failed = fflush(s->f) != 0 || ferror(s->f);
 
-    if (!s->part) /* main looks at standard output */
+    if (s->f == stdout) /* main looks at it */
         return rc;
     if (fclose(s->f) != 0)
         failed = true;
-    if (rc == 0 && (failed || rename(s->part, out_path) < 0))
+    if (rc == 0 && failed)
         rc = hg_err_sys(err, "cannot write %s", out_path);
-    if (rc < 0)
-        unlink(s->part);
-    free(s->part);
+    if (rc == 0)
+        rc = hg_fs_part_end(&s->part, err);
+    hg_fs_part_done(&s->part);
     return rc;
 }
 

@@ -69,6 +69,18 @@ events() { jq -c ".traceEvents | $1" t.json; }
     [ "$status" = 2 ]
 }
 
+@test "what is no file is written into, never replaced by one" {
+    for i in 0 1 2; do one $i n1; done
+    mkfifo pipe
+    cat pipe >got 3>&- &
+    trace times --out pipe
+    [ "$status" = 0 ]
+    [ -p pipe ]
+    wait $!
+    trace times
+    diff got <(echo "$output")
+}
+
 @test "attempts beside each other on a node have a thread each" {
     local both=()
     jq --arg dir "$PWD" '.name = "pair" | .workload.command = ["sh", "-c", "echo >\"$0/began.$1\"; until [ -e \"$0/go\" ]; do sleep 0.05; done", $dir, "{{i}}"]' \

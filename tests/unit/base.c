@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -382,6 +383,45 @@ static void test_replace_leaves_no_temporary_file(void **state)
     assert_int_equal(rmdir(dir), 0); /* fails if anything else was left */
 }
 
+/* A device put in the place of /dev/null would break the machine; a pipe is as little a file as it is. */
+static void test_replace_writes_into_pipes_and_behind_links(void **state)
+{
+    char dir[] = "/tmp/hg-test-XXXXXX", got[8] = "";
+    char *pipe_path, *file, *link;
+    struct hg_buf text = HG_BUF_INIT;
+    struct stat st;
+    int fd;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    pipe_path = hg_fs_join(dir, "pipe");
+    file = hg_fs_join(dir, "file");
+    link = hg_fs_join(dir, "link");
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    fd = open(pipe_path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(hg_fs_check_output(pipe_path, NULL), 0);
+    assert_int_equal(hg_fs_replace(pipe_path, "one", 3, 0600, NULL), 0);
+    assert_int_equal(read(fd, got, sizeof got - 1), 3);
+    assert_string_equal(got, "one");
+    assert_int_equal(lstat(pipe_path, &st), 0);
+    assert_true(S_ISFIFO(st.st_mode));
+    close(fd);
+    assert_int_equal(hg_fs_replace(file, "old", 3, 0600, NULL), 0);
+    assert_int_equal(symlink("file", link), 0);
+    assert_int_equal(hg_fs_replace(link, "new", 3, 0600, NULL), 0);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(hg_fs_read(file, 10, &text, NULL), 0);
+    assert_string_equal(hg_buf_str(&text), "new");
+    assert_int_equal(unlink(pipe_path) | unlink(link) | unlink(file), 0);
+    assert_int_equal(rmdir(dir), 0); /* fails if anything else was left */
+    hg_buf_done(&text);
+    free(pipe_path);
+    free(file);
+    free(link);
+}
+
 static void test_options_mix_with_operands(void **state)
 {
     bool json = false;
@@ -517,6 +557,7 @@ int main(void)
         cmocka_unit_test(test_long_lists_fill_their_lines),
         cmocka_unit_test(test_field_tables_report_every_problem),
         cmocka_unit_test(test_replace_leaves_no_temporary_file),
+        cmocka_unit_test(test_replace_writes_into_pipes_and_behind_links),
         cmocka_unit_test(test_options_mix_with_operands),
         cmocka_unit_test(test_cpus_are_those_this_process_may_use),
         cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
