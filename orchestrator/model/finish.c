@@ -9,17 +9,21 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-#define MEMO_ENTRIES 1024 /* a power of two */
+#define MEMO_ENTRIES 1024          /* at first; a power of two */
+#define MEMO_BYTES_MAX (4 << 20)   /* of one expression */
+#define MEMOS_BYTES_MAX (16 << 20) /* of all that have grown */
 
 /* What an expression gave for the members it reads, remembered: values of its columns, then the
- * result. An entry whose result is UNKNOWN is free. */
+ * result. An entry whose result is UNKNOWN is free. A place is an entry's own: who comes later has it. */
 #define UNKNOWN (HG_VALUE_POOLED | UINT64_C(0xffffffffffff))
 
 struct memo {
     int *columns;
     size_t n;
-    hg_value *entries; /* MEMO_ENTRIES of n + 1 */
+    hg_value *entries; /* `size` of n + 1 */
     hg_value *last;    /* n + 1: the entry of the last call */
+    size_t size;       /* a power of two */
+    size_t lost;       /* entries that others have taken the places of, since it grew */
 };
 
 struct hg_finisher {
@@ -27,7 +31,7 @@ struct hg_finisher {
     const struct hg_grid *g;
     struct hg_judge judge;
     struct memo *memos; /* per expression */
-    size_t n_memos;
+    size_t n_memos, grown_bytes;
     jv *names;             /* per column, for cells as jq sees them */
     hg_value *judged;      /* per column: the derived value found right last */
     bool *derived;         /* per column, of the last cell */
@@ -52,6 +56,15 @@ struct hg_finisher {
 
 /* ---- Making and freeing ---- */
 
+static hg_value *make_entries(size_t size, size_t n)
+{
+    hg_value *entries = calloc(size * (n + 1), sizeof *entries);
+
+    for (size_t i = 0; entries && i < size; i++)
+        entries[i * (n + 1) + n] = UNKNOWN;
+    return entries;
+}
+
 static int make_memo(struct hg_finisher *f, int expr)
 {
     const struct hg_expr_uses *u = hg_exprs_uses(f->g->exprs, expr);
@@ -74,13 +87,9 @@ static int make_memo(struct hg_finisher *f, int expr)
     }
     if (u->hw && !has_hardware)
         memo->columns[memo->n++] = HG_KEY_HARDWARE;
-    memo->entries = calloc(MEMO_ENTRIES * (memo->n + 1), sizeof *memo->entries);
-    if (!memo->entries)
-        return -1;
-    for (size_t i = 0; i < MEMO_ENTRIES; i++)
-        memo->entries[i * (memo->n + 1) + memo->n] = UNKNOWN;
-    memo->last = memo->entries;
-    return 0;
+    memo->size = MEMO_ENTRIES;
+    memo->last = memo->entries = make_entries(memo->size, memo->n);
+    return memo->entries ? 0 : -1;
 }
 
 static int make_memos(struct hg_finisher *f)
@@ -385,6 +394,18 @@ static int fail(const struct hg_finisher *f, const char *pointer, const struct m
     return -1;
 }
 
+/* Where these values (of the columns, in their order) have their place. Whole numbers differ in their high bits only. */
+static size_t place_of(const struct memo *memo, uint64_t hash)
+{
+    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (memo->size - 1)) * (memo->n + 1);
+}
+
+static uint64_t mix(uint64_t hash, hg_value value)
+{
+    hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
 static hg_value *find_entry(struct memo *memo, const hg_value *values)
 {
     uint64_t hash = 0;
@@ -395,10 +416,35 @@ static hg_value *find_entry(struct memo *memo, const hg_value *values)
     if (i == memo->n)
         return memo->last;
     for (i = 0; i < memo->n; i++)
-        hash = (hash ^ values[memo->columns[i]]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
-    hash ^= hash >> 32;
-    memo->last = memo->entries + (hash & (MEMO_ENTRIES - 1)) * (memo->n + 1);
+        hash = mix(hash, values[memo->columns[i]]);
+    memo->last = memo->entries + place_of(memo, hash);
     return memo->last;
+}
+
+/* Four times the places, where so many entries were lost that they would have filled it. Without memory it stays as it is. */
+static void grow(struct hg_finisher *f, struct memo *memo)
+{
+    size_t width = memo->n + 1, bytes = 4 * memo->size * width * sizeof(hg_value);
+    struct memo old = *memo;
+    hg_value *entries;
+
+    if (bytes > MEMO_BYTES_MAX || f->grown_bytes + bytes > MEMOS_BYTES_MAX ||
+        !(entries = make_entries(4 * memo->size, memo->n)))
+        return;
+    f->grown_bytes += bytes;
+    memo->entries = memo->last = entries;
+    memo->size *= 4;
+    memo->lost = 0;
+    for (size_t i = 0; i < old.size; i++) {
+        const hg_value *entry = old.entries + i * width;
+        uint64_t hash = 0;
+
+        for (size_t k = 0; k < memo->n; k++)
+            hash = mix(hash, entry[k]);
+        if (entry[memo->n] != UNKNOWN)
+            memcpy(entries + place_of(memo, hash), entry, width * sizeof *entry);
+    }
+    free(old.entries);
 }
 
 static bool entry_holds(const struct memo *memo, const hg_value *entry, const hg_value *values)
@@ -493,6 +539,10 @@ static int look_up(struct hg_finisher *f, int expr, const struct hg_derive *d, c
     if ((d ? derive_value(f, d, values, result, &err) : judge_rule(f, expr, values, result, &err)) <
         0)
         return fail(f, pointer, memo, values, &err, errs);
+    if (entry[memo->n] != UNKNOWN && ++memo->lost % memo->size == 0) {
+        grow(f, memo);
+        entry = find_entry(memo, values);
+    }
     for (size_t i = 0; i < memo->n; i++)
         entry[i] = values[memo->columns[i]];
     entry[memo->n] = *result;
