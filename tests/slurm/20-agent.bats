@@ -3,6 +3,7 @@
 # hpcgrid-slurm against a real slurmctld: agents/README.md is the contract.
 
 load box
+load requests
 
 setup_file() {
     box_lacks >/dev/null && return 0
@@ -17,9 +18,7 @@ teardown_file() {
 setup() {
     box_setup
     FILE_BOX=$BOX
-    KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    printf '#!/bin/bash\nexec "$@"\n' >run.sh
-    chmod 755 .
+    requests_setup
 }
 
 teardown() {
@@ -33,15 +32,7 @@ teardown() {
     box_wait 90 box_idle
 }
 
-# job [JQ]: the job object, altered by a jq expression
-job() {
-    jq -nc --arg key "$KEY" --arg dir "$PWD" '{key: $key, name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
-        output: ($dir + "/hg-" + $key + "_%a.out"), args: ["true"]} | '"${1:-.}"
-}
-
-submit() { agent "{\"id\":1,\"op\":\"submit\",\"job\":$(job "${1:-.}")}"; }
-poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | select(.key == $key)]'; }
-all_ended() { [ "$(poll | jq '[.[] | select(.state == "PENDING" or .state == "RUNNING")] | length')" = 0 ]; }
+ask() { agent "$@"; }
 
 @test "every answer has the id of its request, and bad requests are answered" {
     agent '{"id":"a","op":"hello"}' 'nonsense' '[1]' '{"id":7,"op":"dance"}' '{"id":8}' '{"id":9,"op":"quit"}' '{"id":10,"op":"hello"}' >got

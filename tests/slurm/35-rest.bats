@@ -4,6 +4,7 @@
 
 bats_require_minimum_version 1.5.0
 load box
+load requests
 load rest
 
 setup_file() {
@@ -27,9 +28,7 @@ setup() {
     box_setup
     rest_need
     URL=unix:$REST_SOCKET
-    KEY=$(head -c 16 /dev/urandom | od -An -tx1 | tr -d ' \n')
-    printf '#!/bin/bash\nexec "$@"\n' >run.sh
-    chmod 755 .
+    requests_setup
 }
 
 teardown() {
@@ -41,15 +40,7 @@ teardown() {
     box_wait 90 box_idle
 }
 
-# job [JQ]: the job object, altered by a jq expression
-job() {
-    jq -nc --arg key "$KEY" --arg dir "$PWD" '{key: $key, name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
-        output: ($dir + "/hg-" + $key + "_%a.out"), args: ["true"]} | '"${1:-.}"
-}
-
-submit() { rest "{\"id\":1,\"op\":\"submit\",\"job\":$(job "${1:-.}")}"; }
-poll() { rest '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | select(.key == $key)]'; }
-all_ended() { [ "$(poll | jq '[.[] | select(.state == "PENDING" or .state == "RUNNING")] | length')" = 0 ]; }
+ask() { rest "$@"; }
 
 # Debian 12's slurmrestd, v0.0.38
 old_words() { [[ "$(PATH=$PATH:/usr/sbin slurmrestd -V)" == *" 22.05"* ]]; }
