@@ -34,6 +34,7 @@ teardown() {
 
 ask() { agent "$@"; }
 
+# bats test_tags=commands
 @test "every answer has the id of its request, and bad requests are answered" {
     agent '{"id":"a","op":"hello"}' 'nonsense' '[1]' '{"id":7,"op":"dance"}' '{"id":8}' '{"id":9,"op":"quit"}' '{"id":10,"op":"hello"}' >got
     [ "$(jq -c .id got | tr '\n' ' ')" = '"a" null null 7 8 9 ' ]
@@ -41,6 +42,7 @@ ask() { agent "$@"; }
     [ "$(head -1 got | jq .ok.protocol)" = 1 ]
 }
 
+# bats test_tags=commands
 @test "limits are the controller's" {
     agent '{"id":1,"op":"limits"}' | jq -c '.ok | del(.version)' >got
     diff got - <<'END'
@@ -62,6 +64,7 @@ END
     agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
 }
 
+# bats test_tags=commands
 @test "a scattered rest of 500 tasks is told in full" {
     id=$(submit '.array = "0-999" | .args = ["sleep", "1000"] | .licenses = "core:1" | .extra = ["--hold"]' | jq .ok.job_id)
     odd=$(seq -s, 1 2 999)
@@ -71,6 +74,7 @@ END
     [ "$(poll | jq -r '.[] | select(.state == "PENDING") | .tasks')" = "$(seq -s, 0 2 998)" ]
 }
 
+# bats test_tags=commands
 @test "an array that is cancelled before any task has started stays known" {
     id=$(submit '.array = "0-99" | .extra = ["--hold"]' | jq .ok.job_id)
     agent "{\"id\":1,\"op\":\"cancel\",\"job_id\":$id}" | jq -e .ok
@@ -83,6 +87,7 @@ END
     [ "$(poll | jq -c '[.[] | [.tasks, .state]]')" = '[["","CANCELLED"]]' ]
 }
 
+# bats test_tags=commands
 @test "hold keeps tasks from starting, and lets go of what its user may" {
     id=$(submit '.array = "0-999" | .running_max = 2 | .args = ["sleep", "1000"]' | jq .ok.job_id)
     box_wait 90 eval '[ "$(poll | jq "[.[] | select(.state == \"RUNNING\")] | length")" = 2 ]'
@@ -104,6 +109,7 @@ END
     [ "$(hold true 1-a | jq -r .error.code)" = bug ]
 }
 
+# bats test_tags=commands
 @test "states, exit codes and times of tasks come back" {
     printf '#!/bin/bash\nexit $((SLURM_ARRAY_TASK_ID * 3))\n' >run.sh
     submit '.array = "0-1"' | jq -e .ok
@@ -115,6 +121,7 @@ END
 END
 }
 
+# bats test_tags=commands
 @test "the key travels in comment, name and output" {
     id=$(submit '.extra = ["--hold"]' | jq .ok.job_id)
     scontrol show job "$id" >got
@@ -131,6 +138,7 @@ END
     [ "$(agent '{"id":2,"op":"poll"}' | jq -c '[.ok.jobs[] | select(.state == "PENDING")]')" = "[]" ]
 }
 
+# bats test_tags=commands
 @test "fields reach the job as sbatch would send them" {
     core=core:$(nproc) # the box has no more of them
     id=$(submit '. + {nodes: 2, tasks_per_node: 2, cpus_per_task: 32, gres: "gpu:a100:2", mem_mib: 4096, time_s: 3600,
@@ -176,6 +184,7 @@ END
     grep -qx told hg-"${KEY}"_*.out
 }
 
+# bats test_tags=commands
 @test "refusals are for good and name what was asked" {
     cases() {
         echo '2000|.partition = "nope"|partition nope'
@@ -198,6 +207,7 @@ END
     done < <(cases)
 }
 
+# bats test_tags=commands
 @test "a job object that breaks the protocol is told so" {
     for change in 'del(.key)' '.key = "12"' '.output = "/tmp/x"' '.nodes = "2"' '.partitoin = "x"' '.array = "0-3%2"'; do
         run submit "$change"
@@ -207,6 +217,7 @@ END
     done
 }
 
+# bats test_tags=commands
 @test "probe says whether a job could run, and submits nothing" {
     run agent "{\"id\":1,\"op\":\"probe\",\"job\":$(job '.nodes = 2 | .gres = "gpu:a100:2"')}"
     [ "$(jq -r .ok.nodes <<<"$output")" = "a100-[1-2]" ]
@@ -215,6 +226,7 @@ END
     [ "$(poll)" = "[]" ]
 }
 
+# bats test_tags=commands
 @test "a full job table is: again" {
     for i in 1 2 3 4 5 6; do
         KEY=$i${KEY:1}
@@ -226,6 +238,7 @@ END
     [[ "$(jq -r .error.message <<<"$output")" == *MaxJobCount* ]]
 }
 
+# bats test_tags=commands
 @test "cancel: what has ended is fine, what is unknown is gone" {
     id=$(submit '.array = "0-3"' | jq .ok.job_id)
     box_wait 90 all_ended
@@ -240,6 +253,7 @@ END
     [ "$(jq -r .error.message <<<"$output")" = "this cluster keeps no accounting" ]
 }
 
+# bats test_tags=commands
 @test "partitions and nodes" {
     [ "$(agent '{"id":1,"op":"partitions"}' | jq -c '[.ok.partitions[] | [.name, .default, .up, .nodes]]')" = \
         '[["box",true,true,"a100-[1-2]"],["a100",false,true,"a100-[1-2]"]]' ]
@@ -292,6 +306,7 @@ freezable() {
     submit '.extra = ["--hold"]' | jq -e .ok
 }
 
+# bats test_tags=commands
 @test "no munged: env, and the message names munge" {
     kill -KILL "$(box_pid munged)"
     SECONDS=0
@@ -320,6 +335,7 @@ freezable() {
     submit '.extra = ["--hold"]' | jq -e .ok
 }
 
+# bats test_tags=commands
 @test "no slurm.conf: env, and not after a minute as libslurm has it" {
     request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
     for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do
@@ -332,6 +348,7 @@ freezable() {
     done
 }
 
+# bats test_tags=commands
 @test "a slurm.conf that libslurm cannot live with is told before it ends the program" {
     echo 'ClusterName=' >bad.conf
     SLURM_CONF=$PWD/bad.conf run agent '{"id":5,"op":"limits"}'

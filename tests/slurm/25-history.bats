@@ -42,10 +42,12 @@ submit() {
 }
 history() { agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":$BEGIN}" | jq -c '.ok.jobs'; }
 
+# bats test_tags=commands
 @test "limits say that there is accounting" {
     [ "$(agent '{"id":1,"op":"limits"}' | jq .ok.accounting)" = true ]
 }
 
+# bats test_tags=commands
 @test "every task of an array is found by its key, with its end" {
     printf '#!/bin/bash\nexit $SLURM_ARRAY_TASK_ID\n' >run.sh
     id=$(submit '.array = "0-2"' | jq .ok.job_id)
@@ -91,6 +93,7 @@ END
     box_wait 90 eval '[ "$(history | jq -c "[.[] | [.state, .restarts]]")" = "[[\"REQUEUED\",0]]" ]'
 }
 
+# bats test_tags=commands
 @test "other keys and other times are not told" {
     submit | jq -e .ok
     # a job that has not ended belongs to all later times

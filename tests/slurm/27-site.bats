@@ -46,6 +46,7 @@ submit() {
 }
 poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | select(.key == $key)]'; }
 
+# bats test_tags=commands
 @test "a refusal comes in the site's own words" {
     lua 'slurm.log_user("No job without a budget.\nAsk at the desk, room 101.") return slurm.ERROR'
     run submit
@@ -56,12 +57,14 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
     [ "$(poll)" = "[]" ]
 }
 
+# bats test_tags=commands
 @test "a remark about a job that is accepted comes along" {
     lua 'slurm.log_user("This partition is slow today.") return slurm.SUCCESS'
     run submit
     [[ "$(jq -r .ok.site <<<"$output")" == *"This partition is slow today."* ]]
 }
 
+# bats test_tags=commands
 @test "a job whose name and comment the site rewrites is still found" {
     lua 'job.name = "renamed" job.comment = "site policy 7" return slurm.SUCCESS'
     id=$(submit | jq .ok.job_id)
@@ -69,6 +72,7 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
     [ "$(poll | jq -c '[.[].job_id]')" = "[$id]" ]
 }
 
+# bats test_tags=commands
 @test "a submit limit is: again, whatever Slurm calls it" {
     lua 'return 2050'
     run submit
