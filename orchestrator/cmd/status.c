@@ -219,7 +219,7 @@ static void print_text(const struct view *v)
     print_held(v);
     print_doubts(v);
     if (v->held)
-        printf("  driven by process %ld on %s (%s)\n", v->owner.pid, v->owner.host,
+        printf("  driven by process %ld on %s (%s)\n", v->owner.who.pid, v->owner.who.host,
                v->owner.command);
     else if (is_live(v->state) || v->state->counts[HG_CELL_WAITING])
         printf("  nobody drives it: hpcgrid resume %s\n", v->rd.path);
@@ -287,8 +287,8 @@ static void print_json(const struct view *v)
         json_object_set_new(answer, "transport", json_string(v->state->transport));
     if (v->held)
         json_object_set_new(answer, "driver",
-                            json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.host), "pid",
-                                      (json_int_t)v->owner.pid, "command",
+                            json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.who.host), "pid",
+                                      (json_int_t)v->owner.who.pid, "command",
                                       hg_json_text(v->owner.command)));
     if (*v->unreachable)
         json_object_set_new(answer, "unreachable", hg_json_text(v->unreachable));

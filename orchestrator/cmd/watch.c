@@ -87,7 +87,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         return hg_errs_add(errs, &err);
     if (hg_lock_find(rd.path, &owner, NULL) == 1) {
         hg_cmd_catch_signals();
-        hg_info("driven by process %ld on %s (%s)", owner.pid, owner.host, owner.command);
+        hg_info("driven by process %ld on %s (%s)", owner.who.pid, owner.who.host, owner.command);
         rc = follow(&rd, &bad, &err);
     }
     hg_rundir_done(&rd);

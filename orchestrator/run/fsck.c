@@ -283,7 +283,7 @@ static int check_holder(struct hg_check *c, const struct hg_lock_owner *o)
     return hg_fsck_find(c,
                         (struct hg_found){ HG_FSCK_NOTE, "lock-dead", file, 0,
                                            "the next command that drives the run takes it over" },
-                        "its holder, process %ld on %s (%s), has died", o->pid, o->host,
+                        "its holder, process %ld on %s (%s), has died", o->who.pid, o->who.host,
                         o->command);
 }
 

@@ -28,74 +28,31 @@ struct hg_lock {
 
 /* ---- Who is who ---- */
 
-static void read_word(const char *path, char *out, size_t size)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    out[0] = '\0';
-    if (hg_fs_read(path, 4096, &text, NULL) == 0)
-        snprintf(out, size, "%.*s", (int)strcspn(hg_buf_str(&text), "\n"), hg_buf_str(&text));
-    hg_buf_done(&text);
-}
-
-/* Start of a process in ticks since boot: with the id, it names a process for good. 0: there is
- * none, or it has died and only waits to be buried. */
-static unsigned long long process_start(long pid)
-{
-    char path[40], stat[1024];
-    unsigned long long ticks = 0;
-    const char *p;
-
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    read_word(path, stat, sizeof stat);
-    p = strrchr(stat, ')'); /* the name in parentheses may hold anything */
-    if (p && (strncmp(p, ") Z", 3) == 0 || strncmp(p, ") X", 3) == 0))
-        return 0;
-    for (int field = 2; p && field < 22; field++)
-        p = strchr(p + 1, ' ');
-    if (p)
-        ticks = strtoull(p + 1, NULL, 10);
-    return ticks;
-}
-
 static void describe_self(const char *command, struct hg_lock_owner *me)
 {
-    ssize_t n;
-
-    *me = (struct hg_lock_owner){ .pid = (long)getpid(), .since_s = hg_clock_wall_s() };
-    me->start_ticks = process_start(me->pid);
-    gethostname(me->host, sizeof me->host - 1);
-    read_word("/etc/machine-id", me->machine, sizeof me->machine);
-    read_word("/proc/sys/kernel/random/boot_id", me->boot, sizeof me->boot);
-    n = readlink("/proc/self/ns/pid", me->pid_space, sizeof me->pid_space - 1);
-    me->pid_space[n > 0 ? n : 0] = '\0';
+    *me = (struct hg_lock_owner){ .since_s = hg_clock_wall_s() };
+    hg_owner_self(&me->who);
     hg_text_random_hex(16, me->nonce);
     snprintf(me->command, sizeof me->command, "%s", command);
 }
 
+/* One that hpcgrid did not write has no nonce: a person decides. */
 static bool is_dead(const struct hg_lock_owner *owner)
 {
-    struct hg_lock_owner me;
-
-    describe_self("", &me);
-    if (!owner->boot[0] || !owner->nonce[0])
-        return false; /* not written by us: a person decides */
-    if (strcmp(owner->boot, me.boot) != 0)
-        return me.machine[0] && strcmp(owner->machine, me.machine) == 0 &&
-               strcmp(owner->host, me.host) == 0; /* this machine has booted since */
-    return strcmp(owner->pid_space, me.pid_space) == 0 &&
-           process_start(owner->pid) != owner->start_ticks;
+    return owner->nonce[0] && hg_owner_life(&owner->who) == HG_OWNER_DEAD;
 }
 
 /* ---- The files ---- */
 
 static json_t *encode_owner(const struct hg_lock_owner *o)
 {
-    return json_pack("{s:I,s:o,s:I,s:I,s:s,s:s,s:s,s:s,s:f,s:o}", "number", (json_int_t)o->number,
-                     "host", hg_json_text(o->host), "pid", (json_int_t)o->pid, "start",
-                     (json_int_t)o->start_ticks, "machine", o->machine, "boot", o->boot,
-                     "pid_space", o->pid_space, "nonce", o->nonce, "since", o->since_s, "command",
-                     hg_json_text(o->command));
+    json_t *json =
+        json_pack("{s:I,s:s,s:f,s:o}", "number", (json_int_t)o->number, "nonce", o->nonce, "since",
+                  o->since_s, "command", hg_json_text(o->command));
+
+    if (json)
+        hg_owner_encode(&o->who, json);
+    return json;
 }
 
 static void copy_text(const json_t *object, const char *name, char *out, size_t size)
@@ -114,13 +71,8 @@ static int read_owner(const char *dir, uint32_t number, struct hg_lock_owner *o)
 
     *o = (struct hg_lock_owner){ .number = number };
     if (there && hg_json_load(path, &doc, NULL) == 0) {
-        o->pid = (long)json_integer_value(json_object_get(doc.root, "pid"));
-        o->start_ticks = (unsigned long long)json_integer_value(json_object_get(doc.root, "start"));
+        hg_owner_decode(doc.root, &o->who);
         o->since_s = json_number_value(json_object_get(doc.root, "since"));
-        copy_text(doc.root, "host", o->host, sizeof o->host);
-        copy_text(doc.root, "machine", o->machine, sizeof o->machine);
-        copy_text(doc.root, "boot", o->boot, sizeof o->boot);
-        copy_text(doc.root, "pid_space", o->pid_space, sizeof o->pid_space);
         copy_text(doc.root, "nonce", o->nonce, sizeof o->nonce);
         copy_text(doc.root, "command", o->command, sizeof o->command);
     } else if (there) {
@@ -252,7 +204,7 @@ static int held_error(const char *dir, const struct hg_lock_owner *o, struct hg_
         hg_err_set(err, HG_E_ENV, "%s/lock.%u is not a lock that hpcgrid wrote", dir, o->number);
     else
         hg_err_set(err, HG_E_ENV, "%s is being driven by process %ld on %s since %s (%s)", dir,
-                   o->pid, o->host, since, o->command);
+                   o->who.pid, o->who.host, since, o->command);
     return hg_err_hint(err, "`hpcgrid status` needs no lock; if that process is gone for good, "
                             "`hpcgrid resume --steal` takes over");
 }

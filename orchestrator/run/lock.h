@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "run/owner.h"
 
 /* Who may write a run: one process at a time. The lock is a file "lock.<number>" in the run's
  * folder, made with link(2), which is atomic on network file systems too, where fcntl locks often
@@ -20,11 +21,9 @@ struct hg_lock;
 
 struct hg_lock_owner {
     uint32_t number;
-    long pid;
-    unsigned long long start_ticks; /* of the process, since boot */
-    double since_s;                 /* since 1970 */
-    char host[65], machine[40], boot[40], pid_space[40], nonce[33];
-    char command[200];
+    struct hg_owner who;
+    double since_s; /* since 1970 */
+    char nonce[33], command[200];
 };
 
 /* Take the lock with a number above `above`. command: for whoever finds it taken. Fails with ENV

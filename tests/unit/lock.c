@@ -41,7 +41,7 @@ static void test_second_writer_learns_who_holds_it(void **state)
     assert_non_null(strstr(err.text, want));
     assert_non_null(strstr(err.text, "(hpcgrid run x.json)"));
     assert_int_equal(hg_lock_find(dir, &owner, NULL), 1);
-    assert_int_equal(owner.pid, getpid());
+    assert_int_equal(owner.who.pid, getpid());
     hg_lock_release(lock);
     assert_int_equal(hg_lock_find(dir, &owner, NULL), 0);
     lock = hg_lock_take(dir, "third", false, 7, NULL);
