@@ -41,13 +41,13 @@ static int run_cell(struct hg_errs *errs)
         .run = o.run, .batch = (int)o.batch, .offset = o.offset, .submission = o.submission
     };
     struct hg_err err = HG_ERR_INIT;
-    bool claimed = false;
+    char left[256];
     int code = 0;
 
-    if (hg_node_run(&args, &code, &claimed, &err) < 0)
+    if (hg_node_run(&args, &code, left, &err) < 0)
         return hg_errs_add(errs, &err);
-    if (!claimed)
-        hg_info("another copy of this job has claimed the cell; nothing to do");
+    if (*left)
+        hg_info("nothing to do for this copy of the job: %s", left);
     return code;
 }
 

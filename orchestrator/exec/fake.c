@@ -15,6 +15,7 @@ enum task_phase { TASK_PENDING, TASK_RUNNING, TASK_ENDED };
 
 struct task {
     uint32_t index, line, restarts;
+    uint32_t number; /* of its attempt: restarts, or the next free one */
     enum task_phase phase;
     double next_s; /* starts or ends then; INFINITY: never */
     double start_s, end_s;
@@ -24,6 +25,8 @@ struct task {
     bool late;   /* it has ended, the table does not know yet */
     bool hidden; /* gone from the table, known to history */
     bool held;   /* by its user */
+    bool ghost;  /* at work, and forgotten by the controller */
+    bool twice;  /* that has happened to it */
 };
 
 struct job {
@@ -40,6 +43,7 @@ struct attempt {
     uint32_t line, claim, restarts;
     double visible_s; /* INFINITY: no result */
     char status[16];
+    bool left; /* a copy left because of it */
 };
 
 struct hg_exec {
@@ -121,7 +125,7 @@ static struct attempt *find_attempt(const struct hg_exec *x, const struct job *j
         struct attempt *a = &x->attempts.items[i];
 
         if (a->batch == job->batch && a->line == t->line && a->claim == job->claim &&
-            a->restarts == t->restarts)
+            a->restarts == t->number)
             return a;
     }
     return NULL;
@@ -147,22 +151,52 @@ static void queue_task(const struct hg_exec *x, const struct job *job, struct ta
         action_flag(t->action, "held") ? INFINITY : at_s + action_number(t->action, "start_s", 1);
 }
 
+static bool is_alive(const struct hg_exec *x, const struct attempt *a)
+{
+    for (size_t i = 0; i < x->jobs.n; i++)
+        for (size_t k = 0; k < x->jobs.items[i].n; k++) {
+            const struct job *job = &x->jobs.items[i];
+            const struct task *t = &job->tasks[k];
+
+            if (t->phase == TASK_RUNNING && !t->twin && !t->late && job->batch == a->batch &&
+                t->line == a->line && job->claim == a->claim && t->number == a->restarts)
+                return true;
+        }
+    return false;
+}
+
+/* Is there a reason to leave? Else it has the number of a free attempt. */
+static bool find_twin(struct hg_exec *x, const struct job *job, struct task *t)
+{
+    struct attempt *a;
+
+    for (t->number = t->restarts; (a = find_attempt(x, job, t)); t->number++) {
+        a->left = is_alive(x, a);
+        if (a->left || (a->visible_s < INFINITY && strcmp(a->status, "cancelled") != 0))
+            return true;
+    }
+    return false;
+}
+
 static void start_task(struct hg_exec *x, struct job *job, struct task *t)
 {
+    double twice_s = action_number(t->action, "twice_s", 0);
     struct attempt *a;
     unsigned running = 0;
 
+    t->twin = find_twin(x, job, t);
     t->phase = TASK_RUNNING;
     t->state = "RUNNING";
     t->reason = NULL;
     t->start_s = t->next_s;
-    t->twin = find_attempt(x, job, t) != NULL;
-    t->next_s += t->twin ? 0.1 : action_number(t->action, "run_s", 2);
+    t->next_s += t->twin                ? 0.1
+                 : twice_s && !t->twice ? twice_s
+                                        : action_number(t->action, "run_s", 2);
     if (!t->twin && (a = HG_VEC_PUSH(&x->attempts)))
         *a = (struct attempt){ .batch = job->batch,
                                .line = t->line,
                                .claim = job->claim,
-                               .restarts = t->restarts,
+                               .restarts = t->number,
                                .visible_s = INFINITY };
     for (size_t i = 0; i < x->jobs.n; i++)
         running += count_running(&x->jobs.items[i]);
@@ -181,11 +215,34 @@ static void write_result(struct hg_exec *x, const struct job *job, const struct 
     a->visible_s = t->next_s + action_number(t->action, "result_delay_s", 0);
 }
 
+/* The controller forgets that it is at work: the process goes on as a ghost, the task is pending again. */
+static void forget_task(const struct hg_exec *x, struct job *job, struct task *t)
+{
+    struct task *ghost = &job->tasks[job->n++];
+
+    *ghost = *t;
+    ghost->ghost = ghost->twice = true;
+    ghost->next_s = t->start_s + action_number(t->action, "run_s", 2);
+    if (json_object_get(t->action, "dies_s"))
+        ghost->next_s = x->now_s + action_number(t->action, "dies_s", 0);
+    t->twice = true;
+    queue_task(x, job, t, x->now_s);
+}
+
 static void end_task(struct hg_exec *x, struct job *job, struct task *t)
 {
     const char *state = json_string_value(json_object_get(t->action, "state"));
     double late_s = action_number(t->action, "late_s", 0);
 
+    if (!t->twin && !t->twice && json_object_get(t->action, "twice_s")) {
+        forget_task(x, job, t);
+        return;
+    }
+    if (t->ghost && json_object_get(t->action, "dies_s")) {
+        t->phase = TASK_ENDED;
+        t->next_s = INFINITY;
+        return;
+    }
     if (!t->twin && !t->late && late_s > 0) {
         write_result(x, job, t);
         t->late = true;
@@ -269,13 +326,16 @@ void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t
     for (size_t i = 0; i < x->attempts.n; i++) {
         const struct attempt *a = &x->attempts.items[i];
 
-        if (a->batch != batch || a->line != line || (claim && a->claim != claim) ||
-            (attempt->claimed && a->restarts < attempt->restarts))
+        bool done = a->visible_s <= x->now_s, ok = done && strcmp(a->status, "ok") == 0;
+
+        if (a->batch != batch || a->line != line || (claim && a->claim != claim && !ok) ||
+            (attempt->claimed && a->restarts < attempt->restarts && !ok) ||
+            (strcmp(attempt->status, "ok") == 0 && !ok))
             continue;
-        attempt->claimed = true;
-        attempt->restarts = a->restarts;
-        snprintf(attempt->status, sizeof attempt->status, "%s",
-                 a->visible_s <= x->now_s ? a->status : "");
+        *attempt = (struct hg_fake_attempt){
+            .claimed = true, .restarts = a->restarts, .alive = is_alive(x, a), .left = a->left
+        };
+        snprintf(attempt->status, sizeof attempt->status, "%s", done ? a->status : "");
     }
 }
 
@@ -365,7 +425,7 @@ static size_t count_table(const struct hg_exec *x)
         for (size_t k = 0; is_known(x, &x->jobs.items[i]) && k < x->jobs.items[i].n; k++) {
             const struct task *t = &x->jobs.items[i].tasks[k];
 
-            n += !t->hidden &&
+            n += !t->hidden && !t->ghost &&
                  (t->phase != TASK_ENDED || t->end_s + x->limits.min_job_age_s > x->now_s);
         }
     return n;
@@ -380,8 +440,8 @@ static void count_doubles(struct hg_exec *x, const struct job *made)
             continue;
         for (size_t a = 0; a < job->n; a++)
             for (size_t b = 0; b < made->n; b++)
-                x->doubles +=
-                    job->tasks[a].line == made->tasks[b].line && job->tasks[a].phase != TASK_ENDED;
+                x->doubles += job->tasks[a].line == made->tasks[b].line &&
+                              job->tasks[a].phase != TASK_ENDED && !job->tasks[a].ghost;
     }
 }
 
@@ -407,7 +467,7 @@ static int batch_of(const char *script)
 static int add_tasks(const struct hg_exec *x, struct job *made, const struct hg_ranges *set,
                      uint32_t offset)
 {
-    made->tasks = calloc(hg_ranges_count(set) + 1, sizeof *made->tasks);
+    made->tasks = calloc(2 * hg_ranges_count(set) + 1, sizeof *made->tasks); /* room for ghosts */
     if (!made->tasks)
         return -1;
     for (size_t i = 0; i < set->n; i++)
@@ -522,7 +582,7 @@ static int fake_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err
         for (size_t k = 0; is_known(x, job) && k < job->n; k++) {
             const struct task *t = &job->tasks[k];
 
-            if (t->hidden ||
+            if (t->hidden || t->ghost ||
                 (t->phase == TASK_ENDED && t->end_s + x->limits.min_job_age_s <= x->now_s))
                 continue;
             if (add_record(job, t, jobs) < 0) {
@@ -547,6 +607,7 @@ static int fake_history(struct hg_exec *x, const char *const *keys, size_t n_key
             for (size_t k = 0; strcmp(keys[n], x->jobs.items[i].key) == 0 && k < x->jobs.items[i].n;
                  k++)
                 if (x->jobs.items[i].tasks[k].phase == TASK_ENDED &&
+                    !x->jobs.items[i].tasks[k].ghost &&
                     add_record(&x->jobs.items[i], &x->jobs.items[i].tasks[k], jobs) < 0)
                     return hg_err_oom(err);
     return 0;
@@ -590,7 +651,7 @@ static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
                 const struct hg_range *range = tasks ? &set.items[r] : &all;
 
                 if (t->index >= range->first && t->index <= range->last && t->phase != TASK_ENDED &&
-                    each(x, t, flag) < 0)
+                    !t->ghost && each(x, t, flag) < 0)
                     rc = -1;
             }
         }

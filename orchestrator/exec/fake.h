@@ -21,9 +21,11 @@
  * (pending again instead of ending), late_s (the table goes on showing it at work for so long after
  * its result), vanish (gone from the table at its end), reason and held (pending for ever; with the
  * reason "JobHeldAdmin" hold() may not release it), cancelled (what Slurm calls its end when it is cancelled at work: "CANCELLED";
- * "GONE": it leaves the table, too).
+ * "GONE": it leaves the table, too), twice_s (so long after its start the controller forgets that it is at work: it is pending again,
+ * and started again beside itself), dies_s (the forgotten copy is killed so long after that, without a result; absent: it ends as usual).
  *
- * A started task does what a node does first: it claims its attempt, and leaves when it is taken.
+ * A started task does what a node does first: it claims its attempt; it leaves when another copy is at work, or when its attempt has
+ * ended for good.
  */
 
 /* A result as the run's folder would show it. */
@@ -31,12 +33,14 @@ struct hg_fake_attempt {
     bool claimed;
     uint32_t restarts;
     char status[16]; /* "": no result (yet) */
+    bool alive;      /* a process is at work on it */
+    bool left;       /* a copy left because of it */
 };
 
 double hg_fake_now(const struct hg_exec *x);
 void hg_fake_advance(struct hg_exec *x, double seconds);
 
-/* Newest attempt of a cell under a claim number. */
+/* Newest attempt of a cell under a claim number, or one of any number with a good result. */
 void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
                      struct hg_fake_attempt *attempt);
 

@@ -28,7 +28,7 @@ static const char *const own[] = { "schema",         "hpcgrid",    "run_key",   
                                    "cell",           "attempt",    "status",     "error",
                                    "wall_s",         "exit_code",  "started",    "ended",
                                    "oversubscribed", "rehearsal",  "slurm",      "added",
-                                   "baseline_id",    "checkpoint", "suspended_s" };
+                                   "baseline_id",    "checkpoint", "suspended_s", "ending" };
 
 bool hg_result_key_is_own(const char *key)
 {

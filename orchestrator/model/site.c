@@ -96,6 +96,10 @@ static const struct hg_field site_fields[] = {
       .doc = "hardware of cells that name none; absent: a cell must name it, unless there is one" },
     { "signal_lead_s", HG_J_INT, offsetof(struct hg_site, signal_lead_s), .min = 0, .max = 86400,
       .doc = "seconds before the time limit at which the ranks get USR1; absent: 120" },
+    { "heartbeat_s", HG_J_INT, offsetof(struct hg_site, heartbeat_s), .min = 1, .max = 3600,
+      .doc =
+          "seconds between two signs of life of a cell at work (the time of one file is set); after four "
+          "without one it counts as dead; absent: 30" },
     { "max_queued", HG_J_INT, offsetof(struct hg_site, max_queued), .min = 1, .max = 10000000,
       .doc = "jobs that the site lets one user have; absent: Slurm is asked" },
     { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
@@ -208,6 +212,7 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
     int rc;
 
     site->signal_lead_s = 120;
+    site->heartbeat_s = HG_SITE_HEARTBEAT_S;
     rc = hg_json_decode(doc, value, pointer, site_fields, true, site, errs);
     hardware = site->json; /* decoded there for want of a better place */
     site->json = NULL;

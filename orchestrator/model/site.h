@@ -29,6 +29,8 @@ struct hg_hardware {
 
 /* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
  * matrix; all members and their meaning: templates/README.md, generated from the field table. */
+#define HG_SITE_HEARTBEAT_S 30 /* where a site does not say */
+
 struct hg_site {
     char *name;
     char *launcher;   /* words: "srun --mpi=pmix" */
@@ -39,6 +41,7 @@ struct hg_site {
     char **extra; /* further sbatch options, as typed */
     char *default_hardware;
     long long signal_lead_s; /* USR1 so long before the time limit */
+    long long heartbeat_s;   /* between two signs of life of a cell at work */
     long long max_queued;    /* jobs the site lets one user have; 0: ask Slurm */
     char *licenses; /* "core:%": the box; a licence per core that a job computes on. NULL: none */
     char *currency; /* of the prices; NULL: not said */

@@ -19,6 +19,13 @@ double hg_plan_round_time(double time_s, double most_s)
     return time_s;
 }
 
+double hg_plan_heartbeat_s(const json_t *site)
+{
+    double s = json_number_value(json_object_get(site, "heartbeat_s"));
+
+    return s > 0 ? s : HG_SITE_HEARTBEAT_S;
+}
+
 int hg_batch_push(struct hg_batch *b, char *id)
 {
     if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {

@@ -50,8 +50,11 @@ struct hg_plan {
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
                          results, cwd (absolute) */
-    json_t *site;     /* name, launcher (words), env */
+    json_t *site;     /* name, launcher (words), env, heartbeat_s */
 };
+
+/* Seconds between two signs of life of a cell at work, by the plan's site. */
+double hg_plan_heartbeat_s(const json_t *site);
 
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new

@@ -267,6 +267,7 @@ static json_t *site_of(const struct hg_site *site)
     json_t *out = json_object(), *container = json_array();
 
     json_object_set_new(out, "name", json_string(site->name));
+    json_object_set_new(out, "heartbeat_s", json_integer(site->heartbeat_s));
     json_object_set_new(out, "launcher", split_words(site->launcher ? site->launcher : "srun"));
     for (size_t i = 0; site->container && site->container[i]; i++)
         json_array_append_new(container, json_string(site->container[i]));

@@ -36,7 +36,7 @@ bool hg_attempt_is_file_name(const char *name)
     return n >= 1 && n < 128 && name[n] == '\0' && name[0] != '.' && name[0] != '-';
 }
 
-static int write_new(const char *path, const struct hg_buf *text, bool durable)
+int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     int rc = fd < 0 || text->failed ? -1 : 0;
@@ -45,53 +45,6 @@ static int write_new(const char *path, const struct hg_buf *text, bool durable)
         rc = -1;
     if (fd >= 0 && close(fd) < 0)
         rc = -1;
-    return rc;
-}
-
-/* 0: the claim is ours, 1: somebody else's. */
-static int link_claim(const char *mine, const char *claim, struct hg_err *err)
-{
-    struct stat st;
-    int sys = link(mine, claim) < 0 ? errno : 0;
-
-    if (stat(mine, &st) == 0 && st.st_nlink == 2)
-        return 0;
-    if (sys == EEXIST)
-        return 1;
-    errno = sys;
-    return hg_err_sys(err, "cannot claim %s", claim);
-}
-
-int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err)
-{
-    struct hg_buf text = HG_BUF_INIT;
-    char nonce[17];
-    char *mine = NULL, *claim = NULL;
-    int rc = -1;
-
-    if (hg_fs_mkdirs(dir, 0700, err) < 0)
-        return -1;
-    hg_text_random_hex(8, nonce);
-    mine = hg_str_printf("%s/.claim.%s", dir, nonce);
-    claim = hg_fs_join(dir, "claim.json");
-    hg_json_dump(who, HG_JSON_INDENT, &text);
-    hg_buf_puts(&text, "\n");
-    if (!mine || !claim || text.failed) {
-        hg_err_oom(err);
-        goto out;
-    }
-    if (write_new(mine, &text, true) < 0) {
-        hg_err_sys(err, "cannot write %s", mine);
-        goto out;
-    }
-    rc = link_claim(mine, claim, err);
-    unlink(mine);
-    if (rc == 0)
-        rc = hg_fs_sync_dir(dir, err);
-out:
-    hg_buf_done(&text);
-    free(mine);
-    free(claim);
     return rc;
 }
 
@@ -105,7 +58,7 @@ int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err 
         goto out;
     }
     unlink(part); /* of a launcher's second try */
-    if (write_new(part, text, false) < 0 || rename(part, path) < 0) {
+    if (hg_attempt_create(part, text, false) < 0 || rename(part, path) < 0) {
         hg_err_sys(err, "cannot write %s", path);
         unlink(part);
         goto out;

@@ -11,7 +11,7 @@
 /* One try at a cell: cells/<id>/<S>.<R>/, S the claim number of the submission, R Slurm's restart
  * count. Only the node side writes here:
  *
- *   claim.json      who runs it; made by link(), so that of two copies one goes on
+ *   claim.json      who runs it (run/claim.h)
  *   cell.json       the cell's members, notes left out: what the workload reads
  *   env.json        what every rank gets in its environment, and its working directory
  *   out.log err.log what the workload printed, all ranks
@@ -31,10 +31,8 @@ bool hg_attempt_parse(const char *name, unsigned *submission, unsigned *restarts
  * 127 characters. */
 bool hg_attempt_is_file_name(const char *name);
 
-/* Make the attempt's folder dir and claim it for the process that `who` (an object) describes.
- * Returns 0: ours; 1: another copy has it; -1 with err set. A claim is decided by the link count of
- * our own file, so an answer lost on a network file system is no doubt. */
-int hg_attempt_claim(const char *dir, const json_t *who, struct hg_err *err);
+/* Write a file that is not there yet; durable: it is on the disk when this returns. -1 with errno set. */
+int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable);
 
 /* Write a file of the attempt that only its own processes need: as a whole (rename), but without
  * waiting for the disk. Claim and result are what must survive a crash. */

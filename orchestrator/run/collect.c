@@ -41,7 +41,8 @@ static void list_attempt(const char *cell_dir, const char *name, struct hg_attem
     struct dirent *entry;
 
     while (d && !(f->claim && f->result) && (entry = readdir(d))) {
-        f->claim |= strcmp(entry->d_name, "claim.json") == 0;
+        f->taken |= strcmp(entry->d_name, "claim.taken.json") == 0;
+        f->claim |= f->taken || strcmp(entry->d_name, "claim.json") == 0;
         f->result |= strcmp(entry->d_name, "result.json") == 0;
     }
     if (d)
@@ -354,6 +355,18 @@ static void take_result(const json_t *result, struct hg_attempt *a)
     a->wall_s = json_number_value(json_object_get(result, "wall_s"));
 }
 
+/* It has no end yet. */
+static void take_claim(const char *cell_dir, const struct hg_attempt_files *f, struct hg_attempt *a)
+{
+    char name[HG_ATTEMPT_NAME_MAX];
+    char *dir;
+
+    hg_attempt_name(f->submission, f->restarts, name);
+    dir = hg_fs_join(cell_dir, name);
+    a->open = dir && f->claim && hg_claim_read(dir, &a->claim) && !a->claim.taken;
+    free(dir);
+}
+
 static int take_attempt(const char *cell_dir, const struct hg_attempt_files *f, const char *run_key,
                         const char *id, struct hg_attempt *a, struct hg_err *err)
 {
@@ -369,15 +382,21 @@ static int take_attempt(const char *cell_dir, const struct hg_attempt_files *f, 
         take_result(result, a);
     else
         snprintf(a->error, sizeof a->error, "%.255s", why.text);
+    if (!f->result || json_is_true(json_object_get(result, "ending")))
+        take_claim(cell_dir, f, a);
     room_done(&room);
     json_decref(result);
     return why.memory ? hg_err_oom(err) : 0;
 }
 
+static bool is_ok(const struct hg_attempt *a)
+{
+    return a->done && strcmp(a->status, "ok") == 0;
+}
+
 static bool is_better(const struct hg_attempt *a, const struct hg_attempt *than)
 {
-    bool ok = a->done && strcmp(a->status, "ok") == 0;
-    bool than_ok = than->done && strcmp(than->status, "ok") == 0;
+    bool ok = is_ok(a), than_ok = is_ok(than);
 
     if (ok != than_ok)
         return ok;
@@ -393,18 +412,26 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
 {
     char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
     struct hg_attempt_list list = { 0 };
+    struct hg_claim claim = { 0 };
+    bool open = false;
     int rc = dir ? list_attempts(dir, &list, err) : hg_err_oom(err);
 
     *a = (struct hg_attempt){ 0 };
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        const struct hg_attempt_files *f = &list.items[i];
         struct hg_attempt other;
 
-        if (submission && list.items[i].submission != submission)
-            continue;
-        rc = take_attempt(dir, &list.items[i], run_key, cell_id, &other, err);
-        if (rc == 0 && is_better(&other, a))
+        rc = take_attempt(dir, f, run_key, cell_id, &other, err);
+        if (other.open) { /* the newest */
+            open = true;
+            claim = other.claim;
+        }
+        if (rc == 0 && (!submission || f->submission == submission || is_ok(&other)) &&
+            is_better(&other, a))
             *a = other;
     }
+    a->open = open;
+    a->claim = claim;
     for (size_t i = 0; i < list.n; i++)
         a->superseded |= list.items[i].claim && list.items[i].submission == a->submission &&
                          list.items[i].restarts > a->restarts;

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "plan/batch.h"
+#include "run/claim.h"
 #include "run/rundir.h"
 
 /* Reading results back. A cell's folder holds one folder per attempt, cells/<id>/<S>.<R>/: S is the
@@ -23,10 +24,12 @@ struct hg_attempt {
     char status[16];               /* ok failed timeout oom cancelled node_fail; "" unless done */
     char error[256];               /* message of the result, or what is wrong with the file */
     double wall_s;                 /* 0 unless done */
+    bool open; /* some attempt of the cell, whatever its number, was begun and has no end yet */
+    struct hg_claim claim; /* ... and this is its claim */
 };
 
-/* The attempt that counts of a cell under one claim number (0: under any): the newest whose result
- * is ok, else the newest with a result, else the newest claimed. A cell that never began is no
+/* The attempt that counts of a cell: the newest whose result is ok, under any claim number, else under this one (0: any) the newest
+ * with a result, else the newest claimed. A cell that never began is no
  * error: claimed is false. run_key: of the plan, results of another run do not count (NULL: not
  * checked). */
 int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
@@ -36,6 +39,7 @@ int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned su
 struct hg_attempt_files {
     unsigned submission, restarts;
     bool claim, result;
+    bool taken; /* another copy took the cell over from it */
 };
 
 struct hg_attempt_list {

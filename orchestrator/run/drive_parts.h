@@ -18,6 +18,7 @@ struct hg_drive_task {
     double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
     double held_s;   /* monotonic; when it was last told to wait, or that it may go on; 0: never */
     bool told_hold;  /* ... to wait */
+    struct hg_claim_watch watch; /* of the process that works on it */
 };
 
 /* One cell's news; equal ones become one line of the journal. */
@@ -59,12 +60,11 @@ struct hg_drive {
     double poll_wall_s; /* when the last of them was begun */
     double poll_s;      /* the same, monotonic */
     bool fresh;         /* it was in this pass */
-    bool looked_back;   /* results of cells given up earlier were looked for */
-    bool adopted;       /* ... of cells that wait */
+    bool adopted;       /* results of cells that wait were looked for */
     size_t table_tasks; /* ours that it showed */
     uint32_t *shown;    /* by submission - 1: the last poll that showed any job of it */
     size_t n_shown;
-    double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s;
+    double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s, back_due_s;
     size_t awaited; /* cells whose job is gone and whose end is not known yet */
     size_t
         next_look; /* the cell, over all batches, at which the search for early results goes on */

@@ -473,6 +473,7 @@ static void cell_result(const struct fold *f, struct hg_run_cell *cell, struct h
     if (cell->state == HG_CELL_OK || cell->claim != sub->claim)
         return;
     set_state(f->state, cell, cell_state_of_status(get_text(f, "status")));
+    cell->guessed = strcmp(get_text(f, "kind"), "verdict") == 0;
     if (get_number(f, "restarts"))
         cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = text;

@@ -76,6 +76,7 @@ struct hg_run_cell {
     bool cancel;         /* a person asked to cancel it */
     bool held;           /* a person wants it not to start */
     bool let_go;         /* ... no more: what the scheduler still holds is to be released */
+    bool guessed;        /* it is over by the scheduler's word alone: a late result would count */
     uint32_t restarts;   /* of its job */
     uint32_t submission; /* the last one that carried it; 0: none */
     uint32_t claim;      /* names its attempt; 0: none yet */

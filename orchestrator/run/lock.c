@@ -46,9 +46,8 @@ static bool is_dead(const struct hg_lock_owner *owner)
 
 static json_t *encode_owner(const struct hg_lock_owner *o)
 {
-    json_t *json =
-        json_pack("{s:I,s:s,s:f,s:o}", "number", (json_int_t)o->number, "nonce", o->nonce, "since",
-                  o->since_s, "command", hg_json_text(o->command));
+    json_t *json = json_pack("{s:I,s:s,s:f,s:o}", "number", (json_int_t)o->number, "nonce",
+                             o->nonce, "since", o->since_s, "command", hg_json_text(o->command));
 
     if (json)
         hg_owner_encode(&o->who, json);

@@ -22,6 +22,8 @@
 #include "plan/preflight.h"
 #include "plan/template.h"
 #include "run/attempt.h"
+#include "run/claim.h"
+#include "run/enter.h"
 #include "run/outcome.h"
 #include "run/rundir.h"
 #include "run/where.h"
@@ -58,8 +60,10 @@ struct node {
     bool direct; /* no launcher: once, here */
     struct hg_words words;
     double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
-    double paused_s;          /* since when the job is suspended (monotonic); 0: it is not */
-    sigset_t signals;         /* those that are waited for; blocked */
+    double heartbeat_s,
+        beat_s;       /* between two signs of life; when the next one is due (monotonic) */
+    double paused_s;  /* since when the job is suspended (monotonic); 0: it is not */
+    sigset_t signals; /* those that are waited for; blocked */
     struct hg_outcome outcome;
 };
 
@@ -104,24 +108,8 @@ static int find_cell(struct node *n, struct hg_err *err)
     n->tasks = n->nodes * n->tasks_per_node;
     n->cpus_per_task = job_count(n, "cpus_per_task");
     n->time_s = json_number_value(json_object_get(job, "time_s"));
+    n->heartbeat_s = hg_plan_heartbeat_s(json_object_get(n->plan, "site"));
     return 0;
-}
-
-static int claim(struct node *n, struct hg_err *err)
-{
-    json_t *who = hg_where_slurm(NULL);
-    char host[256] = "";
-    int rc;
-
-    gethostname(host, sizeof host - 1);
-    hg_attempt_name((unsigned)n->args->submission, variable("SLURM_RESTART_COUNT"), n->name);
-    n->dir = hg_rundir_path(&n->rd, "cells/%s/%s", n->id, n->name);
-    json_object_set_new(who, "host", hg_json_text(host));
-    json_object_set_new(who, "pid", json_integer(getpid()));
-    json_object_set_new(who, "claimed_s", hg_json_number(n->start_s));
-    rc = n->dir ? hg_attempt_claim(n->dir, who, err) : hg_err_oom(err);
-    json_decref(who);
-    return rc;
 }
 
 /* ---- The attempt's files ---- */
@@ -555,7 +543,9 @@ static void stop(struct node *n, pid_t pid)
         n->forward_s = now_s + FORWARD_AFTER_S;
     if (!getenv("SLURM_JOB_ID"))
         n->kill_s = now_s + KILL_AFTER_S;
+    n->outcome.ending = true;
     save_result(n, NULL, NULL);
+    n->outcome.ending = false;
 }
 
 /* Slurm suspends a job with TSTP, then STOP. CONT alone says nothing: it comes before TERM, too. */
@@ -581,9 +571,24 @@ static void on_signal(struct node *n, pid_t pid, int signal)
         kill(n->direct ? -pid : pid, signal);
 }
 
+/* A sign of life is due. Who was given up for dead in the meantime must not work beside his successor. */
+static void beat(struct node *n, pid_t pid, double now_s)
+{
+    if (now_s < n->beat_s)
+        return;
+    n->beat_s = now_s + n->heartbeat_s;
+    if (hg_claim_beat(n->dir) || n->outcome.stop == HG_STOP_SUPERSEDED)
+        return;
+    n->outcome.stop = HG_STOP_SUPERSEDED;
+    n->kill_s = now_s + KILL_AFTER_S;
+    kill(n->direct ? -pid : pid, SIGTERM);
+}
+
 static void on_time(struct node *n, pid_t pid)
 {
     double now_s = hg_clock_mono_s();
+
+    beat(n, pid, now_s);
 
     if (n->forward_s > 0 && now_s >= n->forward_s) {
         n->forward_s = 0;
@@ -635,6 +640,33 @@ static void wait_end(struct node *n, pid_t pid)
     if (n->outcome.status != 0)
         is_told(n,
                 getenv("SLURM_JOB_ID") && hg_outcome_died_of_term(&n->outcome) ? TOLD_WITHIN_S : 0);
+}
+
+/* ---- The claim ---- */
+
+static bool is_told_to_end(void *node, double within_s)
+{
+    return is_told(node, within_s);
+}
+
+/* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
+static int claim(struct node *n, char why[static 256], struct hg_err *err)
+{
+    struct hg_comer comer = { .rd = &n->rd,
+                              .id = n->id,
+                              .run_key = json_string_value(json_object_get(n->plan, "run_key")),
+                              .submission = (unsigned)n->args->submission,
+                              .restarts = variable("SLURM_RESTART_COUNT"),
+                              .heartbeat_s = n->heartbeat_s,
+                              .who = hg_where_slurm(NULL),
+                              .told = is_told_to_end,
+                              .context = n };
+    int rc;
+
+    json_object_set_new(comer.who, "claimed_s", hg_json_number(n->start_s));
+    rc = hg_enter(&comer, n->name, &n->dir, why, err);
+    json_decref(comer.who);
+    return rc;
 }
 
 static void block_signals(struct node *n)
@@ -702,7 +734,8 @@ static void node_done(struct node *n)
     hg_rundir_done(&n->rd);
 }
 
-int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struct hg_err *err)
+int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256],
+                struct hg_err *err)
 {
     struct node n = { .args = args, .start_s = hg_clock_wall_s() };
     int rc;
@@ -711,9 +744,9 @@ int hg_node_run(const struct hg_node_args *args, int *code, bool *claimed, struc
     rc = hg_rundir_find("", args->run, &n.rd, err);
     if (rc == 0)
         rc = find_cell(&n, err);
+    left[0] = '\0';
     if (rc == 0)
-        rc = claim(&n, err);
-    *claimed = rc == 0;
+        rc = claim(&n, left, err);
     *code = 0;
     if (rc == 0)
         rc = run_claimed(&n, code, err);

@@ -467,11 +467,14 @@ static bool slurm_said(const struct hg_outcome *o, const char *words)
 static struct verdict judge_stop(const struct hg_outcome *o, const json_t *theirs)
 {
     bool late = o->stop == HG_STOP_TIMEOUT || slurm_said(o, "DUE TO TIME LIMIT");
-    const char *why = late                                   ? "the time limit was reached"
-                      : slurm_said(o, "DUE TO PREEMPTION")   ? "preempted by another job"
-                      : slurm_said(o, "DUE TO JOB REQUEUE")  ? "requeued"
-                      : slurm_said(o, "DUE TO NODE FAILURE") ? "a node failed"
-                                                             : "the job was told to end";
+    const char *why =
+        late ? "the time limit was reached"
+        : o->stop == HG_STOP_SUPERSEDED
+            ? "another copy of the job took the cell over: this one gave no sign of life"
+        : slurm_said(o, "DUE TO PREEMPTION")   ? "preempted by another job"
+        : slurm_said(o, "DUE TO JOB REQUEUE")  ? "requeued"
+        : slurm_said(o, "DUE TO NODE FAILURE") ? "a node failed"
+                                               : "the job was told to end";
     json_t *error = their_error(theirs);
 
     return (struct verdict){ late ? "timeout" : "cancelled",
@@ -605,6 +608,8 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     merge_ranks(ranks, json_object_get(theirs, "ranks"));
     v = judge(o, ranks, theirs, &bad);
     json_object_set_new(result, "status", json_string(v.status));
+    if (o->ending)
+        json_object_set_new(result, "ending", json_true());
     if (v.error)
         json_object_set_new(result, "error", v.error);
     if (o->ended && WIFEXITED(o->status) && WEXITSTATUS(o->status) == EXIT_CHECKPOINT)

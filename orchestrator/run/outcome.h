@@ -13,7 +13,12 @@
 #define HG_RESULT_DEPTH 64
 #define HG_RESULT_VALUES 1000000 /* a parsed value takes some 200 bytes, whatever its text */
 
-enum hg_stop { HG_STOP_NONE, HG_STOP_TIMEOUT, HG_STOP_CANCELLED };
+enum hg_stop {
+    HG_STOP_NONE,
+    HG_STOP_TIMEOUT,    /* TERM at the time limit */
+    HG_STOP_CANCELLED,  /* TERM before it */
+    HG_STOP_SUPERSEDED, /* another copy took the cell over: this one had given no sign of life */
+};
 
 /* All that is known of an attempt when it ends (or is about to be killed); lent. */
 struct hg_outcome {
@@ -27,7 +32,8 @@ struct hg_outcome {
     const struct hg_err *problem; /* why the launcher was not started; NULL: it was */
     bool ended;                   /* status is the launcher's wait status */
     int status;
-    enum hg_stop stop;     /* TERM came */
+    enum hg_stop stop;
+    bool ending; /* it has been told to end and has not ended yet: this result may be replaced */
     double suspended_s;    /* part of wall_s in which the scheduler had stopped the job */
     double wall_s;         /* from before the launcher's start to its end, monotonic */
     double start_s, end_s; /* since 1970 */

@@ -59,7 +59,8 @@ enum hg_owner_life hg_owner_life(const struct hg_owner *owner)
     hg_owner_self(&me);
     if (!owner->boot[0])
         return HG_OWNER_UNKNOWN;
-    if (strcmp(owner->boot, me.boot) != 0) /* of another machine, or of this one before its last boot */
+    if (strcmp(owner->boot, me.boot) !=
+        0) /* of another machine, or of this one before its last boot */
         return me.machine[0] && strcmp(owner->machine, me.machine) == 0 &&
                        strcmp(owner->host, me.host) == 0
                    ? HG_OWNER_DEAD

@@ -12,12 +12,12 @@
 #include "base/text.h"
 
 #define LOSSES_MAX 3
-#define ORPHAN_S 3600.0 /* a job that Slurm forgot works on at most so long where it has no limit */
-#define CANCELLED_S 60.0 /* ... and one that was told to end, so long */
+#define CANCELLED_S 60.0 /* what a person has cancelled and Slurm forgot works on at most so long */
 #define MARGIN_S 2.0     /* clocks of two machines */
 #define LATE_S 20.0      /* Slurm has noticed the end of a job long before */
 #define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
 #define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm says are at work */
+#define BACK_S 60.0      /* between two looks for results of cells that have been given up */
 
 /* claim 0: any. */
 static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
@@ -77,51 +77,42 @@ static int give_verdict(struct hg_drive *d, const struct hg_submission *sub, uin
     return hg_drive_tell(d, "verdict", sub, index, "failed", 0, text, err);
 }
 
-/* How long a node may be at work on a job that Slurm has forgotten. One that a person has cancelled was
- * told to end before. */
-static double orphan_s(const struct hg_drive *d, const struct hg_submission *sub,
-                       const struct hg_run_cell *cell)
+/* Send it again, under its old claim number: whatever is still alive of it keeps the new one away. */
+static int send_again(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                      const char *why, struct hg_err *err)
 {
-    double time_s = d->plan->items[sub->batch - 1].time_s;
-
-    if (cell->cancel)
-        return CANCELLED_S;
-    return time_s > 0 ? time_s + 60 : ORPHAN_S;
+    return hg_drive_tell(d, "lost", sub, index, "", 0, why, err);
 }
 
-/* The job has ended, and there is no result yet. */
+/* The job has ended, no process of its cell is alive, and there is no result. */
 static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
                        struct hg_err *err)
 {
     const char *ended = hg_run_text(hg_journal_state(d->journal), cell);
-    bool replaced = sub->claim != sub->number;
 
     if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
         return give_verdict(d, sub, index, ended, err);
-    /* It left because an older copy of it, which Slurm has forgotten, is at work. */
-    if (replaced && a->claimed && !a->done && gone_s < orphan_s(d, sub, cell)) {
-        d->awaited++;
-        return 0;
-    }
     if (gone_s < d->o.visible_s) {
         d->awaited++;
         return 0;
     }
+    /* What ended was a copy that found another one at work, which has died since. */
+    if (a->open && a->claim.left && !cell->cancel && cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
     return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
 }
 
-/* Is it gone from the table earlier than Slurm purges jobs that have ended? Then Slurm forgot it, and its
- * node may still be at work. */
+/* Is it gone from the table earlier than Slurm purges jobs that have ended? */
 static bool was_forgotten(const struct hg_drive *d, const struct hg_submission *sub,
-                          const struct hg_run_cell *cell, const struct hg_drive_task *task)
+                          const struct hg_drive_task *task)
 {
-    if (cell->cancel && task->seen)
-        return task->gone_s - task->seen_s < d->limits.min_job_age_s;
-    return task->seen || hg_drive_now(d) - sub->t < d->limits.min_job_age_s;
+    double known_s = task->seen ? task->gone_s - task->seen_s : hg_drive_now(d) - sub->t;
+
+    return known_s < d->limits.min_job_age_s;
 }
 
-/* The job is not in the table any more, and was not seen to end. */
+/* The job is not in the table any more, was not seen to end, and no process of its cell is alive. */
 static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                          const struct hg_run_cell *cell, const struct hg_drive_task *task,
                          const struct hg_attempt *a, double gone_s, struct hg_err *err)
@@ -129,7 +120,7 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
     bool shown = sub->number <= d->n_shown && d->shown[sub->number - 1] == d->polls;
 
     if (d->fresh && !a->claimed && shown && task->missed >= 2 && hg_drive_was_redone(d, cell))
-        return hg_drive_tell(d, "lost", sub, index, "", 0, "the node could not start it", err);
+        return send_again(d, sub, index, "the node could not start it", err);
     /* A waiting part of an array leaves no trace when it is cancelled. A job that Slurm forgot is
      * gone as a whole. */
     if (d->fresh && !a->claimed && (cell->cancel || (shown && task->missed >= 2)))
@@ -139,25 +130,74 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
         return 0;
     }
     if (!a->claimed && cell->losses < LOSSES_MAX)
-        return hg_drive_tell(d, "lost", sub, index, "", 0, "accepted, then forgotten by Slurm",
-                             err);
-    if (a->claimed && was_forgotten(d, sub, cell, task) && gone_s < orphan_s(d, sub, cell)) {
-        d->awaited++;
-        return 0;
-    }
+        return send_again(d, sub, index, "accepted, then forgotten by Slurm", err);
     if (cell->cancel)
         return give_verdict(d, sub, index, "nothing of its end", err);
+    if (a->open && was_forgotten(d, sub, task) && cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, "forgotten by Slurm while it was at work, and ended", err);
     return hg_drive_tell(d, "verdict", sub, index, "lost", 0,
                          a->claimed ? "it began; its job left the queue without a result"
                                     : "accepted and forgotten by Slurm several times",
                          err);
 }
 
+/* ---- Results ---- */
+
+/* exec was told to end, and cannot know what for. Slurm does. */
+static const struct {
+    const char *word, *status, *text;
+} causes[] = {
+    { "PREEMPTED", "cancelled", "preempted by another job" },
+    { "NODE_FAIL", "node_fail", "its node failed" },
+    { "BOOT_FAIL", "node_fail", "its node failed" },
+    { "TIMEOUT", "timeout", "the time limit was reached" },
+    { "DEADLINE", "timeout", "its deadline was reached" },
+    { "OUT_OF_MEMORY", "oom", "out of memory" },
+};
+
+static int take_result(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                       const struct hg_run_cell *cell, const struct hg_attempt *a,
+                       struct hg_err *err)
+{
+    const char *ended = cell->state == HG_CELL_ENDED ? hg_run_text(hg_drive_state(d), cell) : "";
+    bool cancelled = strcmp(a->status, "cancelled") == 0;
+    size_t n = strcspn(ended, ":");
+
+    for (size_t i = 0; (cancelled || strcmp(a->status, "timeout") == 0) && !cell->cancel &&
+                       i < sizeof causes / sizeof *causes;
+         i++)
+        if (strlen(causes[i].word) == n && memcmp(causes[i].word, ended, n) == 0)
+            return hg_drive_tell(d, "result", sub, index, causes[i].status, a->restarts,
+                                 cancelled ? causes[i].text : a->error, err);
+    /* Slurm had forgotten that it was at work, started a second copy, which left, and ended the first. */
+    if (cancelled && !cell->cancel && strncmp(ended, "COMPLETED", 9) == 0 &&
+        cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, "Slurm ended it to start it again", err);
+    return hg_drive_tell(d, "result", sub, index, a->status, a->restarts, a->error, err);
+}
+
+static bool is_good(const struct hg_attempt *a)
+{
+    return a->done && strcmp(a->status, "ok") == 0;
+}
+
+/* May a process of the cell still be at work, whatever Slurm says of its job? What a person has cancelled was told to end. */
+static bool may_live(const struct hg_drive *d, const struct hg_run_cell *cell,
+                     const struct hg_attempt *a, struct hg_drive_task *task)
+{
+    bool told = cell->cancel &&
+                (cell->state == HG_CELL_ENDED || hg_drive_mono(d) - task->gone_s >= CANCELLED_S);
+
+    return a->open && !told &&
+           hg_claim_life(&a->claim, &task->watch, hg_drive_mono(d),
+                         hg_plan_heartbeat_s(d->plan->site)) != HG_OWNER_DEAD;
+}
+
 static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
 {
     const struct hg_run_state *state = hg_journal_state(d->journal);
     const struct hg_run_cell *cell = hg_run_cell_find(state, batch, line);
-    const struct hg_drive_task *task = &d->tasks[batch - 1][line];
+    struct hg_drive_task *task = &d->tasks[batch - 1][line];
     const struct hg_submission *sub = hg_drive_submission(d, cell->submission);
     double gone_s = hg_drive_mono(d) - task->gone_s;
     uint32_t index = line - sub->offset;
@@ -165,9 +205,13 @@ static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_e
 
     if (find_attempt(d, sub, line, &a, err) < 0)
         return -1;
+    if (!is_good(&a) && may_live(d, cell, &a, task)) {
+        d->awaited++;
+        return 0;
+    }
     /* A failed first run says nothing of the second. */
-    if (a.done && (strcmp(a.status, "ok") == 0 || a.restarts >= cell->restarts))
-        return hg_drive_tell(d, "result", sub, index, a.status, a.restarts, a.error, err);
+    if (is_good(&a) || (a.done && a.restarts >= cell->restarts))
+        return take_result(d, sub, index, cell, &a, err);
     if (cell->state == HG_CELL_ENDED)
         return judge_ended(d, sub, index, cell, &a, gone_s, err);
     return judge_missing(d, sub, index, cell, task, &a, gone_s, err);
@@ -198,7 +242,7 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
 
     if (find_attempt(d, sub, line, &a, err) < 0)
         return -1;
-    if (!a.done || strcmp(a.status, "ok") != 0 || a.superseded || a.restarts < cell->restarts) {
+    if (!is_good(&a) || a.superseded || a.restarts < cell->restarts) {
         task->proven_s = 0;
         return 0;
     }
@@ -416,26 +460,30 @@ static int settle_doubts(struct hg_drive *d, struct hg_err *err)
     return 0;
 }
 
-/* Cells that an earlier driver gave up may have come to an end since. */
+/* Cells that were given up for want of a result may have one since. */
 static int look_back(struct hg_drive *d, struct hg_err *err)
 {
     const struct hg_run_state *state = hg_journal_state(d->journal);
+    double mono = hg_drive_mono(d);
 
-    for (size_t b = 0; b < state->batches.n && !d->looked_back && state->counts[HG_CELL_LOST]; b++)
+    if (mono < d->back_due_s)
+        return 0;
+    d->back_due_s = mono + BACK_S;
+    for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n; i++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
             const struct hg_submission *sub;
             struct hg_attempt a;
 
-            if (cell->state != HG_CELL_LOST)
-                continue;
+            if (!cell->guessed || (cell->state == HG_CELL_CANCELLED && !cell->text))
+                continue; /* the latter never began */
             sub = hg_drive_submission(d, cell->submission);
             if (find_attempt(d, sub, (uint32_t)i, &a, err) < 0 ||
-                (a.done && hg_drive_tell(d, "result", sub, (uint32_t)i - sub->offset, a.status,
-                                         a.restarts, a.error, err) < 0))
+                (a.done && !a.open &&
+                 hg_drive_tell(d, "result", sub, (uint32_t)i - sub->offset, a.status, a.restarts,
+                               a.error, err) < 0))
                 return -1;
         }
-    d->looked_back = true;
     return hg_drive_flush(d, err);
 }
 
@@ -452,7 +500,7 @@ static int find_good(struct hg_drive *d, int batch, struct hg_ranges *good, stru
             continue;
         if (find_claimed(d, batch, (uint32_t)i, 0, &a, err) < 0)
             return -1;
-        if (a.done && strcmp(a.status, "ok") == 0 && hg_ranges_add(good, (uint32_t)i) < 0)
+        if (is_good(&a) && hg_ranges_add(good, (uint32_t)i) < 0)
             return hg_err_oom(err);
     }
     return 0;

@@ -76,15 +76,125 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     [[ "$output" == *"has no line 4"* ]]
 }
 
-@test "of two copies one runs, the other leaves at once with 0" {
+@test "a copy that comes when the cell has a good result leaves with 0" {
     plan "$(sh_workload 'echo ran')"
     node --submission 7
     run node --submission 7
     [ "$status" -eq 0 ]
-    [[ "$output" == *"another copy"* ]]
+    [[ "$output" == *"it has a good result, of attempt 7.0"* ]]
+    SLURM_RESTART_COUNT=1 run node --submission 7 # requeued by a controller that noticed its end late
+    [ "$status" -eq 0 ]
+    run node --submission 8
+    [[ "$output" == *"it has a good result, of attempt 7.0"* ]]
+    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
     [ "$(cat "$run_dir/cells/c-0/7.0/out.log")" = ran ]
     ls -A "$run_dir/cells/c-0/7.0" | grep '^\.claim' && return 1
     grep -q '"pid"' "$run_dir/cells/c-0/7.0/claim.json"
+}
+
+# Begin attempt 7.0 of a workload that goes on until the file "go" is there; heartbeat each second. $pid: exec's own.
+at_work() {
+    plan "$(sh_workload "echo at work; until [ -e $BATS_TEST_TMPDIR/go ]; do sleep 0.1; done")"
+    sed -i 's/"name": "here"/&, "heartbeat_s": 1/' "$run_dir/plan.json"
+    "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&- &
+    pid=$!
+    dir=$run_dir/cells/c-0/7.0
+    await grep -qs work "$dir/out.log"
+}
+
+# Nobody on this machine can say whether the owner of a claim lives.
+of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' "$dir/claim.json"; }
+
+@test "a copy that finds another one at work leaves, and says so" {
+    at_work
+    for count in 0 1; do # the same task started twice; requeued from a node that was cut off
+        SLURM_RESTART_COUNT=$count run node --submission 7
+        [ "$status" -eq 0 ]
+        [[ "$output" == *"attempt 7.0 is at work (process $pid on "* ]]
+    done
+    run node --submission 8
+    [[ "$output" == *"attempt 7.0 is at work"* ]]
+    [ -e "$dir/left.json" ]
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+    [ "$(member "$dir/result.json" status)" = '"ok"' ]
+}
+
+@test "a copy takes over from one that was killed on this machine" {
+    at_work
+    kill -9 $pid
+    wait $pid || true
+    touch "$BATS_TEST_TMPDIR/go"
+    node --submission 7
+    [ -e "$dir/claim.taken.json" ]
+    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"ok"' ]
+}
+
+@test "of another machine a heartbeat tells: one that moves is left alone" {
+    at_work
+    of_another_machine
+    run node --submission 7
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"attempt 7.0 is at work"* ]]
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+}
+
+@test "... one that stands still for four of its intervals is taken over from" {
+    local since
+    at_work
+    kill -9 $pid
+    wait $pid || true
+    of_another_machine
+    touch "$BATS_TEST_TMPDIR/go"
+    since=$(date +%s%N)
+    node --submission 7
+    [ $(($(date +%s%N) - since)) -ge 4000000000 ]
+    [ -e "$dir/claim.taken.json" ]
+    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"ok"' ]
+}
+
+@test "one that was cut off and taken for dead ends when it notices" {
+    at_work
+    mv "$dir/claim.json" "$dir/claim.taken.json"
+    wait $pid || true
+    [ "$(member "$dir/result.json" status)" = '"cancelled"' ]
+    grep -q "another copy of the job took the cell over" "$dir/result.json"
+}
+
+@test "a copy told to end while it waits leaves nothing" {
+    at_work
+    kill -STOP $pid
+    of_another_machine
+    sed -i 's/"heartbeat_s": 1/"heartbeat_s": 300/' "$run_dir/plan.json"
+    "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 8 2>log 3>&- &
+    local copy=$!
+    await grep -qs '^SigBlk:.*4a03$' /proc/$copy/status # TERM is blocked: it has begun
+    kill $copy
+    wait $copy
+    grep -q "told to end before it began" log
+    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+    kill -CONT $pid
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+}
+
+@test "an attempt that was told to end is begun again, one that failed is not" {
+    at_work
+    kill $pid
+    wait $pid || true
+    [ "$(member "$dir/result.json" status)" = '"cancelled"' ]
+    [ "$(member "$dir/result.json" ending)" = "" ]
+    plan "$(sh_workload 'exit 3')"
+    run node --submission 7
+    [ "$status" -eq 3 ]
+    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"failed"' ]
+    run node --submission 7
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"attempt 7.1 has ended: failed"* ]]
+    [ "$(ls "$run_dir/cells/c-0" | wc -l)" -eq 2 ]
 }
 
 @test "twenty copies at once run the workload once" {
@@ -96,9 +206,9 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
 }
 
 @test "a higher restart count is a new attempt" {
-    plan "$(sh_workload 'exit 0')"
-    node --submission 1
-    SLURM_RESTART_COUNT=1 node --submission 1
+    plan "$(sh_workload 'exit 1')"
+    run node --submission 1
+    SLURM_RESTART_COUNT=1 run node --submission 1
     [ -e "$run_dir/cells/c-0/1.0/result.json" ]
     [ "$(member "$run_dir/cells/c-0/1.1/result.json" attempt)" = '"1.1"' ]
 }
@@ -490,9 +600,9 @@ END
     [ "$(result rehearsal)" = true ]
     [ "$(result oversubscribed)" = true ]
     plan "$(sh_workload 'exit 0')"
-    node --submission 1
-    [ "$(member "$run_dir/cells/c-0/1.0/result.json" rehearsal)" = false ]
-    [ "$(member "$run_dir/cells/c-0/1.0/result.json" oversubscribed)" = false ]
+    SLURM_ARRAY_TASK_ID=1 node
+    [ "$(member "$run_dir/cells/c-1/0.0/result.json" rehearsal)" = false ]
+    [ "$(member "$run_dir/cells/c-1/0.0/result.json" oversubscribed)" = false ]
 }
 
 @test "a batch script's own failure stands in the result" {

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/claim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+
+/* Opening asks a network file system for the file's attributes of now. */
+static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
+{
+    char *path = hg_fs_join(dir, name);
+    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct stat st;
+    bool there = fd >= 0 && fstat(fd, &st) == 0;
+
+    if (there) {
+        claim->beat_s = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
+        if (hg_json_load(path, &doc, NULL) == 0)
+            hg_owner_decode(doc.root, &claim->who);
+        hg_json_doc_done(&doc);
+    }
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return there;
+}
+
+bool hg_claim_read(const char *dir, struct hg_claim *claim)
+{
+    char *left = hg_fs_join(dir, HG_CLAIM_LEFT);
+
+    *claim = (struct hg_claim){ .left = left && hg_fs_exists(left) };
+    free(left);
+    if (read_claim(dir, HG_CLAIM_FILE, claim))
+        return true;
+    claim->taken = true;
+    return read_claim(dir, HG_CLAIM_TAKEN, claim);
+}
+
+enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_watch *watch,
+                                 double now_s, double heartbeat_s)
+{
+    enum hg_owner_life life = claim->taken ? HG_OWNER_DEAD : hg_owner_life(&claim->who);
+    bool first = watch->since_s == 0, moved = watch->beat_s != claim->beat_s;
+
+    if (life != HG_OWNER_UNKNOWN)
+        return life;
+    if (first || moved)
+        *watch = (struct hg_claim_watch){ .beat_s = claim->beat_s, .since_s = now_s };
+    if (!first && moved)
+        return HG_OWNER_ALIVE;
+    return now_s - watch->since_s < HG_CLAIM_MISSED * heartbeat_s ? HG_OWNER_UNKNOWN
+                                                                  : HG_OWNER_DEAD;
+}
+
+bool hg_claim_beat(const char *dir)
+{
+    char *path = hg_fs_join(dir, HG_CLAIM_FILE);
+    bool ours =
+        !path || utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+
+    free(path);
+    return ours;
+}
