@@ -13,7 +13,8 @@
  * A job is a JSON object, the single description that the RPC, the printed #SBATCH header and
  * plan.json share:
  *
- *   name, script, work_dir, output      strings (output: a path pattern with %A and %a)
+ *   name, script, work_dir, output      strings (output: a path pattern; opened for appending,
+ *                                       all tasks of an array may share one file)
  *   args                                list of words behind the script
  *   array                               index set: "0-9,12"; running_max: integer, the array's %N
  * (absent: no limit) nodes, tasks_per_node, cpus_per_task    integers gres "gpu:a100:2" per node;

@@ -146,7 +146,7 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
                           struct hg_err *err)
 {
     json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job);
-    char *output = hg_rundir_path(&d->rd, "logs/hg-%s_%%a.out", sub->key);
+    char *output = hg_rundir_path(&d->rd, "logs/hg-%s.out", sub->key);
     char claim[16], offset[16];
 
     snprintf(claim, sizeof claim, "%u", sub->claim);

@@ -79,6 +79,20 @@ is() { [ "$("$HPCGRID" status "$1" --json | jq -c .counts)" = "$2" ]; }
     [ "$(count few ok)" = 36 ]
 }
 
+@test "what the tasks of a submission say stands in one file, with their numbers" {
+    local log
+    matrix lost 2 0 '.workload.sbatch = "--hold"'
+    "$HPCGRID" submit lost.json
+    touch reports/lost/001/cells # nobody can claim an attempt
+    scontrol release "$(squeue -h -o %F | head -1)"
+    box_wait 90 box_idle
+    log=(reports/lost/001/logs/*)
+    [ ${#log[@]} = 1 ]
+    [[ "$(basename "${log[0]}")" =~ ^hg-[0-9a-f]{32}\.out$ ]]
+    cat "${log[0]}"
+    [ "$(sed -n 's/^hpcgrid: error: task \([0-9]*\): cannot .*/\1/p' "${log[0]}" | sort | paste -sd,)" = 0,1 ]
+}
+
 # cancelled NAME N: cancel waits some seconds for the end of jobs; what has not ended by then is written down by the next
 cancelled() {
     [ "$(count "$1" cancelled)" = "$2" ] || { "$HPCGRID" cancel "$1" -s 'i=1..5' && false; }
