@@ -133,6 +133,28 @@ END
     [ "$(poll | jq length)" = 1 ]
 }
 
+# bats test_tags=commands
+@test "tasks that share one output file all add to it, and are found by its name" {
+    printf '#!/bin/bash\necho "task $SLURM_ARRAY_TASK_ID"\n' >run.sh
+    echo before >"hg-$KEY.out"
+    id=$(submit '.array = "0-3" | .output = "'"$PWD/hg-$KEY.out"'" | .extra = ["--hold"]' | jq .ok.job_id)
+    scontrol update "jobid=$id" comment=x name=y
+    [ "$(poll | jq -c '[.[].tasks]')" = '["0-3"]' ]
+    scontrol release "$id"
+    box_wait 90 all_ended
+    [ "$(sort "hg-$KEY.out" | paste -sd,)" = "before,task 0,task 1,task 2,task 3" ]
+}
+
+# bats test_tags=commands
+@test "a poll is one question: nobody is asked for a federation" {
+    sdiag -r
+    agent '{"id":1,"op":"poll"}' '{"id":2,"op":"poll"}' '{"id":3,"op":"poll"}' | jq -e "has(\"ok\")"
+    sdiag >got
+    sed -n '/message type/,/^$/p' got
+    grep -q 'REQUEST_JOB_\(USER_\)\?INFO .* count:3 ' got # squeue of some releases asks for all users
+    [ "$(grep -c FED_INFO got)" = 0 ]
+}
+
 @test "jobs without a key are nobody's business" {
     sbatch -H -D "$PWD" -o /dev/null --wrap true >/dev/null
     [ "$(agent '{"id":2,"op":"poll"}' | jq -c '[.ok.jobs[] | select(.state == "PENDING")]')" = "[]" ]
