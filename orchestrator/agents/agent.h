@@ -79,6 +79,9 @@ bool hg_agent_knows(int number);
 int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,
                          ...) __attribute__((format(printf, 4, 5)));
 
+/* Slurm has answered, and the answer could be read: should that fail later, the versions are not the reason. */
+void hg_agent_understood(void);
+
 /* A controller that has just started knows nothing of a node until that has registered: what it refuses
  * for its lack of nodes, it may take in a moment. Makes such a refusal AGAIN; of total nodes,
  * `unregistered` have not. */

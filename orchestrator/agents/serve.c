@@ -139,9 +139,15 @@ static int dispatch(struct hg_agent_call *call)
         return 0;
     for (const struct hg_agent_op *op = agent->ops; op->name; op++)
         if (strcmp(op->name, name) == 0) {
-            if (op->needs_slurm && agent->need_slurm && agent->need_slurm(call) < 0)
-                return -1;
-            return op->run(call);
+            int rc = 0;
+
+            if (op->needs_slurm && agent->need_slurm)
+                rc = agent->need_slurm(call);
+            if (rc == 0)
+                rc = op->run(call);
+            if (rc == 0 && call->rpcs)
+                hg_agent_understood();
+            return rc;
         }
     return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", name);
 }

@@ -438,7 +438,8 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
     struct hg_err why = HG_ERR_INIT;
     int rc = ask_once(x, op, request, rpcs, ok, &why);
 
-    while (rc < 0 && x->unfit && why.code == HG_E_ENV && x->automatic && choose_next(x) == 0) {
+    while (rc < 0 && x->unfit && (why.code == HG_E_ENV || why.code == HG_E_AGAIN) && x->automatic &&
+           choose_next(x) == 0) {
         why = (struct hg_err)HG_ERR_INIT;
         rc = ask_once(x, op, request, rpcs, ok, &why);
     }

@@ -4,6 +4,7 @@
 
 load box
 load requests
+load rest
 
 setup_file() {
     box_lacks >/dev/null && return 0
@@ -24,6 +25,7 @@ setup() {
 teardown() {
     local id
     box_tell
+    middleman_stop
     if [ "$BOX" != "$FILE_BOX" ]; then
         box_down
         return
@@ -358,6 +360,29 @@ freezable() {
 }
 
 # bats test_tags=commands
+@test "a controller whose words are not understood: unfit, and by itself hpcgrid goes another way" {
+    local mode command
+    mkdir bin
+    for command in sbatch squeue scancel scontrol sacct; do # these belong to the site
+        printf '#!/bin/sh\nSLURM_CONF=%s exec %s "$@"\n' "$SLURM_CONF" "$(command -v $command)" >bin/$command
+    done
+    chmod +x bin/*
+    for mode in drop page; do
+        UPSTREAM=$T middleman $mode "" 1000
+        sed "s/^SlurmctldPort=.*/SlurmctldPort=${URL##*:}/" "$SLURM_CONF" >other.conf
+        SLURM_CONF=$PWD/other.conf run agent '{"id":1,"op":"limits"}'
+        echo "$output"
+        [ "$(jq -c '[.error.code, .error.unfit]' <<<"$output")" = '["again",true]' ]
+        SLURM_CONF=$PWD/other.conf run submit
+        [ "$(jq -c '[.error.code, .error.unfit]' <<<"$output")" = '["ambiguous",null]' ]
+        jq -n --arg name $mode '{hpcgrid: 1, name: $name, site: {hardware: {cpu: {partition: "box", gpus_per_node: 0}}, default: "cpu"},
+            workload: {command: ["true"], launch: [], time: "5m"}, axes: {i: [1, 2]}}' >m.json
+        HPCGRID_SLURM_AGENT='' HPCGRID_TRANSPORT=auto SLURM_CONF=$PWD/other.conf PATH=$PWD/bin:$PATH "$HPCGRID" run m.json
+        [ "$("$HPCGRID" status $mode --json | jq -c '[.counts, .transport]')" = '[{"ok":2},"cli"]' ]
+        middleman_stop
+    done
+}
+
 @test "no slurm.conf: env, and not after a minute as libslurm has it" {
     request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
     for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do

@@ -8,6 +8,7 @@
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
  *   401     by HTTP 401 and an error of Slurm's      504     by HTTP 504 and an error of a gateway's
  *   reset   not at all, by a reset                    silent  never
+ * A message of Slurm's own has an empty first line; to libslurm, a page is no message at all.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -38,6 +39,11 @@ static size_t read_request(int fd)
             break;
         len += (size_t)n;
         request[len] = 0;
+        if (len >= 4 && !request[0]) { /* Slurm's: its length comes first */
+            want = 4 + ((size_t)(unsigned char)request[1] << 16) +
+                   ((size_t)(unsigned char)request[2] << 8) + (unsigned char)request[3];
+            continue;
+        }
         end = strstr(request, "\r\n\r\n");
         length = strcasestr(request, "\r\nContent-Length:");
         if (end)
