@@ -23,6 +23,7 @@ struct hg_agent_call {
     unsigned rpcs;      /* messages sent to controller or accounting daemon */
     bool unfit;         /* the error: this agent does not go with this Slurm */
     bool submitting;    /* the job may be on its way: dying now is ambiguous */
+    long doubt_s;       /* if it is: so long it may still appear; 0: as limits say */
 };
 
 /* ---- serve.c ---- */

@@ -78,6 +78,8 @@ static json_t *encode_error(const struct hg_agent_call *call)
     json_object_set_new(o, "site", hg_agent_text(hg_buf_str(&call->site)));
     if (call->unfit)
         json_object_set_new(o, "unfit", json_true());
+    if (call->err.code == HG_E_AMBIGUOUS && call->doubt_s)
+        json_object_set_new(o, "ambiguous_s", json_integer(call->doubt_s));
     return o;
 }
 

@@ -46,6 +46,8 @@ struct hg_exec {
     unsigned submits, polls, cancels;
     json_int_t last_errno; /* Slurm's number of the last error */
     bool unfit;            /* the last error: this agent does not go with this Slurm */
+    uint32_t
+        doubt_s; /* the last error, of a submission: so long it may still appear; 0: not said */
 };
 
 /* ---- The process ---- */
@@ -294,6 +296,11 @@ static json_t *exchange(struct hg_exec *x, const char *op, const struct hg_buf *
     return NULL;
 }
 
+static uint32_t get_u32(const json_t *object, const char *name)
+{
+    return (uint32_t)json_integer_value(json_object_get(object, name));
+}
+
 /* The answer's "ok" object, a new reference, or its error. */
 static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, json_t **ok,
                        struct hg_err *err)
@@ -304,6 +311,7 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
     if (error) {
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
+        x->doubt_s = get_u32(error, "ambiguous_s");
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -321,6 +329,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     int rc = -1;
 
     x->unfit = false;
+    x->doubt_s = 0;
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
     if (answer) {
@@ -481,9 +490,9 @@ static const char *agent_transport(const struct hg_exec *x)
     return x->transport->name;
 }
 
-static uint32_t get_u32(const json_t *object, const char *name)
+static uint32_t agent_doubt_s(const struct hg_exec *x)
 {
-    return (uint32_t)json_integer_value(json_object_get(object, name));
+    return x->doubt_s;
 }
 
 static void get_text(const json_t *object, const char *name, char *out, size_t size)
@@ -669,6 +678,7 @@ const struct hg_executor hg_executor_slurm = {
     .open = agent_open,
     .limits = agent_limits,
     .submit = agent_submit,
+    .doubt_s = agent_doubt_s,
     .probe = agent_probe,
     .poll = agent_poll,
     .history = agent_history,

@@ -74,6 +74,9 @@ struct hg_executor {
     /* All or nothing. *job_id is the array's id. */
     int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
 
+    /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
+    uint32_t (*doubt_s)(const struct hg_exec *x);
+
     /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided.
      * May be NULL. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
