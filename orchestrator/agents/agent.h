@@ -75,6 +75,9 @@ enum hg_err_code hg_agent_classify(int number, const char *site);
 /* True if the table lists this number of Slurm's. */
 bool hg_agent_knows(int number);
 
+/* The members of a job that an error number of Slurm's is about, with commas; NULL: they are not known. */
+const char *hg_agent_about(int number);
+
 /* Record a failure with this number; text is Slurm's own for it. call->site has what Slurm printed.
  * AMBIGUOUS becomes AGAIN unless this is a submission: asking again does no harm. Returns -1. */
 int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,

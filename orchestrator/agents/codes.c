@@ -38,6 +38,42 @@ static const enum hg_err_code *find(int number)
     return NULL;
 }
 
+const char *hg_agent_about(int number)
+{
+    static const struct {
+        int number;
+        const char *members;
+    } abouts[] = {
+        { 2000, "partition" },
+        { 2001, "partition" },
+        { 2003, "partition" },
+        { 2005, "cpus_per_task,tasks_per_node,nodes" },
+        { 2006, "nodes" },
+        { HG_AGENT_NO_NODES, "nodes,cpus_per_task,mem_mib,gres,constraint,partition" },
+        { 2015, "partition,time_s,nodes,qos" },
+        { 2029, "constraint" },
+        { 2044, "mem_mib" },
+        { 2045, "account,partition" },
+        { 2048, "licenses" },
+        { 2051, "time_s" },
+        { 2052, "reservation" },
+        { 2053, "reservation" },
+        { 2056, "reservation" },
+        { 2066, "qos" },
+        { 2069, "cpus_per_task" },
+        { 2072, "gres" },
+        { 2119, "gres" },
+        { 2130, "account,partition" },
+        { 2134, "gres" },
+        { 2167, "account" },
+    };
+
+    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++)
+        if (abouts[i].number == number)
+            return abouts[i].members;
+    return NULL;
+}
+
 bool hg_agent_knows(int number)
 {
     return find(number) != NULL;

@@ -68,6 +68,7 @@ static const char *code_name(enum hg_err_code code)
 
 static json_t *encode_error(const struct hg_agent_call *call)
 {
+    const char *about = hg_agent_about(call->number);
     json_t *o = json_object();
 
     json_object_set_new(o, "code", json_string(code_name(call->err.code)));
@@ -76,6 +77,8 @@ static json_t *encode_error(const struct hg_agent_call *call)
     if (call->err.hint[0])
         json_object_set_new(o, "hint", hg_agent_text(call->err.hint));
     json_object_set_new(o, "site", hg_agent_text(hg_buf_str(&call->site)));
+    if (call->err.code == HG_E_REFUSED && about)
+        json_object_set_new(o, "about", json_string(about));
     if (call->unfit)
         json_object_set_new(o, "unfit", json_true());
     if (call->err.code == HG_E_AMBIGUOUS && call->doubt_s)

@@ -45,6 +45,7 @@ struct hg_exec {
     json_int_t next_id;
     unsigned submits, polls, cancels;
     json_int_t last_errno; /* Slurm's number of the last error */
+    char about[96];        /* members of the job that the last refusal was about */
     bool unfit;            /* the last error: this agent does not go with this Slurm */
     uint32_t
         doubt_s; /* the last error, of a submission: so long it may still appear; 0: not said */
@@ -301,6 +302,13 @@ static uint32_t get_u32(const json_t *object, const char *name)
     return (uint32_t)json_integer_value(json_object_get(object, name));
 }
 
+static void get_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
 /* The answer's "ok" object, a new reference, or its error. */
 static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, json_t **ok,
                        struct hg_err *err)
@@ -312,6 +320,7 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
         x->doubt_s = get_u32(error, "ambiguous_s");
+        get_text(error, "about", x->about, sizeof x->about);
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -490,16 +499,14 @@ static const char *agent_transport(const struct hg_exec *x)
     return x->transport->name;
 }
 
+static const char *agent_about(const struct hg_exec *x)
+{
+    return x->about;
+}
+
 static uint32_t agent_doubt_s(const struct hg_exec *x)
 {
     return x->doubt_s;
-}
-
-static void get_text(const json_t *object, const char *name, char *out, size_t size)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-
-    snprintf(out, size, "%s", text ? text : "");
 }
 
 static int agent_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
@@ -565,6 +572,7 @@ static int agent_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     json_t *ok;
 
     x->last_errno = 0;
+    x->about[0] = '\0';
     if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0) {
         if (x->last_errno == NO_PARTITION)
             suggest_partition(x, json_string_value(json_object_get(job, "partition")), err);
@@ -679,6 +687,7 @@ const struct hg_executor hg_executor_slurm = {
     .limits = agent_limits,
     .submit = agent_submit,
     .doubt_s = agent_doubt_s,
+    .about = agent_about,
     .probe = agent_probe,
     .poll = agent_poll,
     .history = agent_history,

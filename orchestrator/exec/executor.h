@@ -81,6 +81,9 @@ struct hg_executor {
      * May be NULL. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
 
+    /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
+    const char *(*about)(const struct hg_exec *x);
+
     /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
      * RPC however many there are. Absence says nothing about how a job ended. */
     int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
