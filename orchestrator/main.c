@@ -115,7 +115,7 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
 
 static int report(struct hg_errs *errs)
 {
-    struct hg_buf text = HG_BUF_INIT;
+    struct hg_buf text = HG_BUF_INIT, out = HG_BUF_INIT;
     int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
 
     if (!errs->n && errs->dropped) { /* there was not even memory for the first */
@@ -129,11 +129,14 @@ static int report(struct hg_errs *errs)
         size_t n = strcspn(line, "\n") + 1;
 
         if (line[0] != ' ' && strncmp(line, "error: ", 7) == 0)
-            fputs("hpcgrid: ", stderr);
-        fwrite(line, 1, n, stderr);
+            hg_buf_puts(&out, "hpcgrid: ");
+        hg_buf_append(&out, line, n);
         line += n;
     }
+    (void)!hg_fs_write_all(STDERR_FILENO, out.data,
+                           out.len); /* one write: tasks of an array share a file */
     hg_buf_done(&text);
+    hg_buf_done(&out);
     return code;
 }
 

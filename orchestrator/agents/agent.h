@@ -23,6 +23,7 @@ struct hg_agent_call {
     unsigned rpcs;      /* messages sent to controller or accounting daemon */
     bool unfit;         /* the error: this agent does not go with this Slurm */
     bool submitting;    /* the job may be on its way: dying now is ambiguous */
+    long doubt_s;       /* if it is: so long it may still appear; 0: as limits say */
 };
 
 /* ---- serve.c ---- */
@@ -74,10 +75,16 @@ enum hg_err_code hg_agent_classify(int number, const char *site);
 /* True if the table lists this number of Slurm's. */
 bool hg_agent_knows(int number);
 
+/* The members of a job that an error number of Slurm's is about, with commas; NULL: they are not known. */
+const char *hg_agent_about(int number);
+
 /* Record a failure with this number; text is Slurm's own for it. call->site has what Slurm printed.
  * AMBIGUOUS becomes AGAIN unless this is a submission: asking again does no harm. Returns -1. */
 int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,
                          ...) __attribute__((format(printf, 4, 5)));
+
+/* Slurm has answered, and the answer could be read: should that fail later, the versions are not the reason. */
+void hg_agent_understood(void);
 
 /* A controller that has just started knows nothing of a node until that has registered: what it refuses
  * for its lack of nodes, it may take in a moment. Makes such a refusal AGAIN; of total nodes,

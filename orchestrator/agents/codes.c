@@ -10,9 +10,13 @@
 enum {
     UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
     AUTHENTICATION = 1007,
+    INSANE_LENGTH = 1008,
     NO_CONTROLLER = 1800,
     POLICY = 2050,
-    NO_ANSWER = 5004
+    ZERO_BYTES = 5000,
+    INCOMPLETE = 5003,
+    NO_ANSWER = 5004,
+    ZERO_BYTES_SENT = 5005 /* said of receiving, too */
 };
 
 static const struct {
@@ -31,6 +35,42 @@ static const enum hg_err_code *find(int number)
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].number == number)
             return &table[i].code;
+    return NULL;
+}
+
+const char *hg_agent_about(int number)
+{
+    static const struct {
+        int number;
+        const char *members;
+    } abouts[] = {
+        { 2000, "partition" },
+        { 2001, "partition" },
+        { 2003, "partition" },
+        { 2005, "cpus_per_task,tasks_per_node,nodes" },
+        { 2006, "nodes" },
+        { HG_AGENT_NO_NODES, "nodes,cpus_per_task,mem_mib,gres,constraint,partition" },
+        { 2015, "partition,time_s,nodes,qos" },
+        { 2029, "constraint" },
+        { 2044, "mem_mib" },
+        { 2045, "account,partition" },
+        { 2048, "licenses" },
+        { 2051, "time_s" },
+        { 2052, "reservation" },
+        { 2053, "reservation" },
+        { 2056, "reservation" },
+        { 2066, "qos" },
+        { 2069, "cpus_per_task" },
+        { 2072, "gres" },
+        { 2119, "gres" },
+        { 2130, "account,partition" },
+        { 2134, "gres" },
+        { 2167, "account" },
+    };
+
+    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++)
+        if (abouts[i].number == number)
+            return abouts[i].members;
     return NULL;
 }
 
@@ -85,6 +125,38 @@ enum hg_err_code hg_agent_classify(int number, const char *site)
     return number >= 2000 && number < 3000 ? HG_E_REFUSED : HG_E_AMBIGUOUS;
 }
 
+/* ---- Versions that do not fit ---- */
+
+#define STRANGE_MAX \
+    5 /* a controller that is killed and started again gives one of them, now and then */
+
+static bool understood;  /* an answer, once */
+static unsigned strange; /* answers that were none, one after another */
+
+void hg_agent_understood(void)
+{
+    understood = true;
+    strange = 0;
+}
+
+/* A controller closes the connection of whoever speaks a protocol that it does not know, and what is no message
+ * of this library's has a length that makes no sense. */
+static bool is_strange(int number)
+{
+    return number == INSANE_LENGTH || number == ZERO_BYTES || number == INCOMPLETE ||
+           number == ZERO_BYTES_SENT;
+}
+
+static bool is_unfit(const struct hg_agent_call *call, int number)
+{
+    if (number == HG_AGENT_PROTOCOL_VERSION)
+        return true;
+    if (!is_strange(number))
+        return false;
+    strange++;
+    return !call->submitting && (!understood || strange >= STRANGE_MAX);
+}
+
 static void add_hint(struct hg_err *err, int number)
 {
     if (is_authentication(number))
@@ -99,6 +171,9 @@ static void add_hint(struct hg_err *err, int number)
                     "show assoc` and `sacctmgr show qos` list the limits");
     else if (number == HG_AGENT_PROTOCOL_VERSION)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
+    else if (is_strange(number))
+        hg_err_hint(err, "is slurmctld of another release? `hpcgrid doctor` names both; "
+                         "HPCGRID_TRANSPORT=cli goes through the site's own commands");
 }
 
 /* What people call it, where Slurm's own text leaves them in the dark. */
@@ -112,6 +187,10 @@ static const char *explain(int number, const char *text)
         return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
     if (number == NO_ANSWER)
         return "slurmctld did not answer in time";
+    if (number == ZERO_BYTES || number == ZERO_BYTES_SENT)
+        return "slurmctld closed the connection without an answer";
+    if (number == INSANE_LENGTH || number == INCOMPLETE)
+        return "what answers for slurmctld cannot be read";
     if (number == UNEXPECTED)
         return "slurmctld did not answer, or not so that it could be read";
     if (is_authentication(number))
@@ -147,7 +226,7 @@ int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *tex
     if (code == HG_E_AMBIGUOUS && !call->submitting)
         code = HG_E_AGAIN;
     call->number = number;
-    call->unfit = number == HG_AGENT_PROTOCOL_VERSION;
+    call->unfit = is_unfit(call, number);
     if (number == HG_AGENT_SLURM_ERROR)
         hg_err_set(&call->err, code, "%s: %s", what, why);
     else

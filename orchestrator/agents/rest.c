@@ -23,10 +23,8 @@
 #define NO_NODES 2014
 
 /* What Slurm has where slurm.conf says nothing: slurmrestd does not tell its configuration. */
-#define MAX_ARRAY_SIZE 1001
 #define MAX_JOBS 10000
 #define MIN_JOB_AGE_S 300
-#define AMBIGUOUS_S 300
 
 /* ---- hello, limits ---- */
 
@@ -68,10 +66,10 @@ static int op_limits(struct hg_agent_call *call)
 
     if (look_for_accounts(call) < 0)
         return -1;
-    add_limit(call, "max_array_size", c->max_array_size, MAX_ARRAY_SIZE);
+    hg_agent_add(call, "max_array_size", json_integer(hg_rest_max_array_size()));
     add_limit(call, "max_jobs", c->max_jobs, MAX_JOBS);
     add_limit(call, "min_job_age_s", c->min_job_age_s, MIN_JOB_AGE_S);
-    add_limit(call, "ambiguous_s", c->ambiguous_s, AMBIGUOUS_S);
+    hg_agent_add(call, "ambiguous_s", json_integer(hg_rest_ambiguous_s()));
     /* the client waits for two of them */
     add_limit(call, "message_timeout_s", (long long)(hg_rest_timeout_s() + 1) / 2, 0);
     hg_agent_add(call, "accounting", json_boolean(hg_rest.has_accounts));

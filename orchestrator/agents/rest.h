@@ -35,6 +35,10 @@ enum hg_rest_area { HG_REST_SLURM, HG_REST_DATABASE, HG_REST_OTHER };
 /* Seconds that the requests of one call may take together. */
 double hg_rest_timeout_s(void);
 
+/* What slurmrestd does not tell: the site's word, or Slurm's default. */
+long long hg_rest_max_array_size(void);
+long hg_rest_ambiguous_s(void); /* at most; a token that ends sooner makes it less */
+
 /* Begin a call. Learn, once, which versions the slurmrestd has, choose one, and see that it lets this user in and reaches
  * its slurmctld: what goes wrong here was never submitted. 0, or -1 with call->err set (ENV). */
 int hg_rest_ready(struct hg_agent_call *call);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to slurmrestd and what its answers mean; which of its versions is spoken. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,10 @@
 #include "agents/rest.h"
 #include "base/clock.h"
 
-#define SUBMIT_S 0.9 /* with less time left a submission is not begun */
+#define MAX_ARRAY_SIZE 1001 /* Slurm's own, as the others that slurmrestd does not tell */
+#define AMBIGUOUS_S 300     /* AuthInfo's ttl where slurm.conf says nothing */
+#define CLOCKS_S 10.0       /* slurmctld's clock and ours; from its look at the token to the job */
+#define SUBMIT_S 0.9        /* with less time left a submission is not begun */
 #define SCHEMAS "#/components/schemas/"
 #define HINT_TOKEN \
     "is the token of this cluster and still valid? a fresh one: scontrol token lifespan=86400"
@@ -19,6 +23,7 @@ struct hg_rest hg_rest;
 enum {
     AUTHENTICATION = 1007,
     NO_CONTROLLER = 1800,
+    INVALID_ARRAY = 2081,
     EMPTY_RESULT = 9003,
     REST_AUTHENTICATION = 9008
 };
@@ -26,6 +31,16 @@ enum {
 double hg_rest_timeout_s(void)
 {
     return hg_rest.config.timeout_s > 0 ? hg_rest.config.timeout_s : 30;
+}
+
+long long hg_rest_max_array_size(void)
+{
+    return hg_rest.config.max_array_size ? hg_rest.config.max_array_size : MAX_ARRAY_SIZE;
+}
+
+long hg_rest_ambiguous_s(void)
+{
+    return hg_rest.config.ambiguous_s ? (long)hg_rest.config.ambiguous_s : AMBIGUOUS_S;
 }
 
 /* ---- values ---- */
@@ -110,6 +125,20 @@ static int fail_unnumbered(struct hg_agent_call *call, const char *text, const c
     return -1;
 }
 
+/* Refusals of a submission are told without a hint. */
+static int too_long_an_array(struct hg_agent_call *call)
+{
+    char text[sizeof call->err.text];
+
+    snprintf(text, sizeof text, "%s", call->err.text);
+    call->err = (struct hg_err)HG_ERR_INIT;
+    return hg_err_set(
+        &call->err, HG_E_REFUSED,
+        "%.400s: slurmrestd does not tell MaxArraySize (`scontrol show config`), and %lld "
+        "is assumed; say it as rest.max_array_size of the site",
+        text, hg_rest_max_array_size());
+}
+
 int hg_rest_fail(struct hg_agent_call *call, int number, const char *text, const char *what)
 {
     if (number < 0)
@@ -125,6 +154,8 @@ int hg_rest_fail(struct hg_agent_call *call, int number, const char *text, const
         hg_err_hint(&call->err, HINT_TOKEN);
     else if (number == NO_CONTROLLER)
         hg_err_hint(&call->err, "slurmrestd is there, the slurmctld behind it is not");
+    else if (number == INVALID_ARRAY)
+        return too_long_an_array(call);
     return -1;
 }
 
@@ -260,6 +291,18 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
     return refuse_answer(call, got, object ? "unlike slurmrestd" : "no JSON", token);
 }
 
+/* A request that was not answered may wait in slurmrestd, or behind it, for as long as one of them stands still. But it goes
+ * to slurmctld with our token, and that looks at the time when it comes. On a socket slurmrestd may sign it itself. */
+static long doubt_s(const struct hg_token *token)
+{
+    double left = fmax(ceil(token->expires - hg_clock_wall_s()) + CLOCKS_S, 1);
+    long most = hg_rest_ambiguous_s();
+
+    if (!token->text || token->expires <= 0 || hg_rest.socket || left >= (double)most)
+        return most;
+    return (long)left;
+}
+
 int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_area area,
                 const char *path, json_t *body, json_t **answer)
 {
@@ -282,6 +325,8 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
         if (area != HG_REST_OTHER)
             call->rpcs++;
         rc = exchange(method, full, body ? hg_buf_str(&text) : NULL, &token, &got, &call->err);
+        if (call->submitting)
+            call->doubt_s = doubt_s(&token);
         if (rc == 0)
             rc = take_answer(call, &got, token.text, answer);
         else if (!call->submitting && call->err.code == HG_E_AMBIGUOUS)

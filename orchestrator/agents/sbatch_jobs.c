@@ -323,8 +323,8 @@ static int ask_queue(struct hg_agent_call *call, const char *mode, const char *c
     for (size_t i = 0; i < n; i++) /* width 0: as it is */
         hg_buf_printf(&format, "%s%s:0%s", i ? "," : "", fields[i], delimiter);
     rc = hg_agent_run_well(call,
-                           (const char *const[]){ "squeue", "-h", "-a", mode, "-u", uid, "-t",
-                                                  "all", "-O", hg_buf_str(&format), NULL },
+                           (const char *const[]){ "squeue", "-h", "-a", mode, "--local", "-u", uid,
+                                                  "-t", "all", "-O", hg_buf_str(&format), NULL },
                            said, "cannot ask for jobs");
     hg_buf_done(&format);
     return rc;

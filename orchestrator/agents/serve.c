@@ -68,6 +68,7 @@ static const char *code_name(enum hg_err_code code)
 
 static json_t *encode_error(const struct hg_agent_call *call)
 {
+    const char *about = hg_agent_about(call->number);
     json_t *o = json_object();
 
     json_object_set_new(o, "code", json_string(code_name(call->err.code)));
@@ -76,8 +77,12 @@ static json_t *encode_error(const struct hg_agent_call *call)
     if (call->err.hint[0])
         json_object_set_new(o, "hint", hg_agent_text(call->err.hint));
     json_object_set_new(o, "site", hg_agent_text(hg_buf_str(&call->site)));
+    if (call->err.code == HG_E_REFUSED && about)
+        json_object_set_new(o, "about", json_string(about));
     if (call->unfit)
         json_object_set_new(o, "unfit", json_true());
+    if (call->err.code == HG_E_AMBIGUOUS && call->doubt_s)
+        json_object_set_new(o, "ambiguous_s", json_integer(call->doubt_s));
     return o;
 }
 
@@ -139,9 +144,15 @@ static int dispatch(struct hg_agent_call *call)
         return 0;
     for (const struct hg_agent_op *op = agent->ops; op->name; op++)
         if (strcmp(op->name, name) == 0) {
-            if (op->needs_slurm && agent->need_slurm && agent->need_slurm(call) < 0)
-                return -1;
-            return op->run(call);
+            int rc = 0;
+
+            if (op->needs_slurm && agent->need_slurm)
+                rc = agent->need_slurm(call);
+            if (rc == 0)
+                rc = op->run(call);
+            if (rc == 0 && call->rpcs)
+                hg_agent_understood();
+            return rc;
         }
     return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", name);
 }

@@ -118,7 +118,9 @@ int hg_agent_poll(struct hg_agent_call *call)
 
     hg_agent_add(call, "jobs", jobs);
     call->rpcs++;
-    rc = slurm_load_job_user(&msg, getuid(), SHOW_ALL | SHOW_DETAIL);
+    /* Arrays run on the cluster that they were submitted to, in a federation, too. Without SHOW_LOCAL libslurm asks
+     * for the federation before each question. */
+    rc = slurm_load_job_user(&msg, getuid(), SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL);
     if (rc != SLURM_SUCCESS)
         return hg_agent_fail(call, rc, "cannot ask for jobs");
     for (uint32_t i = 0; rc == 0 && i < msg->record_count; i++)

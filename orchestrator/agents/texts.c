@@ -22,6 +22,8 @@ static const struct {
     { "please retry later", 1805 },
     { "Incompatible versions of client and server", 1005 },
     { "Protocol authentication error", 1007 },
+    { "Insane message length", 1008 },
+    { "Zero Bytes were transmitted or received", 5000 },
     { "Socket timed out", 5004 },
     { "Invalid partition name", 2000 },
     { "system default partition", 2001 },

@@ -67,6 +67,8 @@ const struct hg_field hg_rest_fields[] = {
     { "min_job_age_s", HG_J_INT, AT(min_job_age_s), .min = 0, .max = 65533,
       .doc = "`MinJobAge` of slurm.conf; absent: 300" },
     { "ambiguous_s", HG_J_INT, AT(ambiguous_s), .min = 1, .max = 86400,
-      .doc = "how long a submission without an answer may still appear; absent: 300" },
+      .doc =
+          "how long a submission without an answer may still appear, if the token lives so long; "
+          "absent: 300" },
     { 0 },
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "run/node.h"
@@ -40,14 +40,19 @@ static int run_cell(struct hg_errs *errs)
     struct hg_node_args args = {
         .run = o.run, .batch = (int)o.batch, .offset = o.offset, .submission = o.submission
     };
+    const char *task =
+        getenv("SLURM_ARRAY_TASK_ID"); /* all tasks of a submission share its output */
     struct hg_err err = HG_ERR_INIT;
     char left[256];
     int code = 0;
 
-    if (hg_node_run(&args, &code, left, &err) < 0)
+    if (hg_node_run(&args, &code, left, &err) < 0) {
+        if (task)
+            hg_err_wrap(&err, "task %s", task);
         return hg_errs_add(errs, &err);
+    }
     if (*left)
-        hg_info("nothing to do for this copy of the job: %s", left);
+        hg_info("task %s: nothing to do for this copy of the job: %s", task ? task : "0", left);
     return code;
 }
 

@@ -45,7 +45,10 @@ struct hg_exec {
     json_int_t next_id;
     unsigned submits, polls, cancels;
     json_int_t last_errno; /* Slurm's number of the last error */
+    char about[96];        /* members of the job that the last refusal was about */
     bool unfit;            /* the last error: this agent does not go with this Slurm */
+    uint32_t
+        doubt_s; /* the last error, of a submission: so long it may still appear; 0: not said */
 };
 
 /* ---- The process ---- */
@@ -294,6 +297,18 @@ static json_t *exchange(struct hg_exec *x, const char *op, const struct hg_buf *
     return NULL;
 }
 
+static uint32_t get_u32(const json_t *object, const char *name)
+{
+    return (uint32_t)json_integer_value(json_object_get(object, name));
+}
+
+static void get_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
 /* The answer's "ok" object, a new reference, or its error. */
 static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, json_t **ok,
                        struct hg_err *err)
@@ -304,6 +319,8 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
     if (error) {
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
+        x->doubt_s = get_u32(error, "ambiguous_s");
+        get_text(error, "about", x->about, sizeof x->about);
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -321,6 +338,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     int rc = -1;
 
     x->unfit = false;
+    x->doubt_s = 0;
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
     if (answer) {
@@ -438,7 +456,8 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
     struct hg_err why = HG_ERR_INIT;
     int rc = ask_once(x, op, request, rpcs, ok, &why);
 
-    while (rc < 0 && x->unfit && why.code == HG_E_ENV && x->automatic && choose_next(x) == 0) {
+    while (rc < 0 && x->unfit && (why.code == HG_E_ENV || why.code == HG_E_AGAIN) && x->automatic &&
+           choose_next(x) == 0) {
         why = (struct hg_err)HG_ERR_INIT;
         rc = ask_once(x, op, request, rpcs, ok, &why);
     }
@@ -480,16 +499,14 @@ static const char *agent_transport(const struct hg_exec *x)
     return x->transport->name;
 }
 
-static uint32_t get_u32(const json_t *object, const char *name)
+static const char *agent_about(const struct hg_exec *x)
 {
-    return (uint32_t)json_integer_value(json_object_get(object, name));
+    return x->about;
 }
 
-static void get_text(const json_t *object, const char *name, char *out, size_t size)
+static uint32_t agent_doubt_s(const struct hg_exec *x)
 {
-    const char *text = json_string_value(json_object_get(object, name));
-
-    snprintf(out, size, "%s", text ? text : "");
+    return x->doubt_s;
 }
 
 static int agent_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
@@ -555,6 +572,7 @@ static int agent_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     json_t *ok;
 
     x->last_errno = 0;
+    x->about[0] = '\0';
     if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0) {
         if (x->last_errno == NO_PARTITION)
             suggest_partition(x, json_string_value(json_object_get(job, "partition")), err);
@@ -668,6 +686,8 @@ const struct hg_executor hg_executor_slurm = {
     .open = agent_open,
     .limits = agent_limits,
     .submit = agent_submit,
+    .doubt_s = agent_doubt_s,
+    .about = agent_about,
     .probe = agent_probe,
     .poll = agent_poll,
     .history = agent_history,

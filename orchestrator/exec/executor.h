@@ -13,7 +13,8 @@
  * A job is a JSON object, the single description that the RPC, the printed #SBATCH header and
  * plan.json share:
  *
- *   name, script, work_dir, output      strings (output: a path pattern with %A and %a)
+ *   name, script, work_dir, output      strings (output: a path pattern; opened for appending,
+ *                                       all tasks of an array may share one file)
  *   args                                list of words behind the script
  *   array                               index set: "0-9,12"; running_max: integer, the array's %N
  * (absent: no limit) nodes, tasks_per_node, cpus_per_task    integers gres "gpu:a100:2" per node;
@@ -73,9 +74,15 @@ struct hg_executor {
     /* All or nothing. *job_id is the array's id. */
     int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
 
+    /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
+    uint32_t (*doubt_s)(const struct hg_exec *x);
+
     /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided.
      * May be NULL. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
+
+    /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
+    const char *(*about)(const struct hg_exec *x);
 
     /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
      * RPC however many there are. Absence says nothing about how a job ended. */

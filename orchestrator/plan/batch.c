@@ -44,6 +44,7 @@ double hg_batch_device_hours(const struct hg_batch *b)
 void hg_batch_done(struct hg_batch *b)
 {
     json_decref(b->job);
+    json_decref(b->places);
     for (size_t i = 0; i < b->n; i++)
         free(b->ids[i]);
     free(b->ids);

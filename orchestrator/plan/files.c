@@ -37,6 +37,8 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_object_set_new(out, "modules", modules);
     json_object_set_new(out, "shape", json_string(b->shape));
     json_object_set_new(out, "job", job);
+    if (b->places)
+        json_object_set(out, "places", b->places);
     return out;
 }
 
@@ -219,6 +221,7 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
 {
     *b = (struct hg_batch){ .number = (int)json_integer_value(json_object_get(from, "number")) };
     b->job = json_incref(json_object_get(from, "job"));
+    b->places = json_incref(json_object_get(from, "places"));
     b->hardware = copy_text(from, "hardware");
     b->backend = copy_text(from, "backend");
     b->shape = copy_text(from, "shape");

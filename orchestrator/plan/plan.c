@@ -83,6 +83,7 @@ static int fill_batch(const struct make *mk, const struct hg_shape *shape, const
     *b = (struct hg_batch){ .number = number };
     snprintf(name, sizeof name, "%s-%d", mk->plan->name, number);
     b->job = hg_shape_job(shape, mk->m->site, name, mk->m->workload.program != NULL);
+    b->places = hg_shape_places(shape);
     b->time_s = shape->time_s;
     b->gpu = shape->hw->gpus_per_node > 0;
     b->devices = shape->nodes *
@@ -289,6 +290,7 @@ static int copy_known(struct make *mk, const struct hg_plan *known)
             modules.n++;
         *b = (struct hg_batch){ .number = from->number,
                                 .job = json_incref(from->job),
+                                .places = json_incref(from->places),
                                 .time_s = from->time_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };

@@ -144,9 +144,9 @@ static void load_modules(char *const *modules, struct hg_buf *out)
     for (; *modules; modules++) {
         hg_buf_puts(out, "module load ");
         hg_plan_quote(*modules, out);
-        hg_buf_puts(out, " || export HPCGRID_ERROR='module load failed: '");
+        hg_buf_puts(out, " || {\n    export HPCGRID_ERROR='module load failed: '");
         hg_plan_quote(*modules, out);
-        hg_buf_puts(out, "\n");
+        hg_buf_puts(out, "\n    echo \"task ${SLURM_ARRAY_TASK_ID-0}: $HPCGRID_ERROR\" >&2\n}\n");
     }
 }
 
@@ -154,7 +154,7 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
                    struct hg_buf *out, struct hg_err *err)
 {
     char *self = hg_fs_self(err);
-    char *log = hg_str_printf("%s/batches/%d-%%A_%%a.out", dir, b->number);
+    char *log = hg_str_printf("%s/batches/%d-%%A.out", dir, b->number); /* of all tasks */
     int rc = -1;
 
     if (!self)

@@ -174,9 +174,10 @@ static int get_memory(const json_t *cell, struct hg_shape *s, struct hg_err *err
 {
     const json_t *mem = json_object_get(cell, "mem");
 
+    s->own_mem = mem && !json_is_null(mem);
     if (json_is_string(mem))
         return to_mib(json_string_value(mem), 1, &s->mem_mib, err);
-    if (mem && !json_is_null(mem))
+    if (s->own_mem)
         return hg_err_set(err, HG_E_INPUT, "\"mem\" must be a text such as \"64G\"");
     if (s->hw->mem_per_gpu && s->gpus_per_node)
         return to_mib(s->hw->mem_per_gpu, (double)s->gpus_per_node, &s->mem_mib, err);
@@ -193,6 +194,8 @@ static int get_cpus(const json_t *cell, struct hg_shape *s, struct hg_err *err)
         return -1;
     if (per_gpu && s->gpus_per_node)
         share = (per_gpu * s->gpus_per_node + s->tasks_per_node - 1) / s->tasks_per_node;
+    s->own_cpus =
+        !per_gpu || per_gpu != s->hw->cpus_per_gpu || json_object_get(cell, "cpus_per_task");
     return get_count(cell, "cpus_per_task", 1, share, &s->cpus_per_task, err);
 }
 
@@ -372,4 +375,34 @@ json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const
     if (s->extra.n)
         json_object_set_new(job, "extra", words_json(&s->extra));
     return job;
+}
+
+json_t *hg_shape_places(const struct hg_shape *s)
+{
+    const struct {
+        const char *member, *of_matrix, *of_site, *of_hardware; /* the first that is not NULL */
+    } places[] = {
+        { "partition", NULL, NULL, "partition" },
+        { "constraint", NULL, NULL, "constraint" },
+        { "account", NULL, s->hw->account ? NULL : "account", "account" },
+        { "qos", NULL, s->hw->qos ? NULL : "qos", "qos" },
+        { "reservation", NULL, "reservation", NULL },
+        { "licenses", NULL, "licenses", NULL },
+        { "nodes", "nodes", NULL, NULL },
+        { "tasks_per_node", "tasks_per_node", NULL, NULL },
+        { "cpus_per_task", s->own_cpus ? "cpus_per_task" : NULL, NULL, "cpus_per_gpu" },
+        { "gres", NULL, NULL, s->hw->gres ? "gres" : "gpus_per_node" },
+        { "mem_mib", s->own_mem || !s->hw->mem_per_gpu ? "mem" : NULL, NULL, "mem_per_gpu" },
+        { "time_s", "time", NULL, NULL },
+    };
+    json_t *all = json_object();
+
+    for (size_t i = 0; all && i < sizeof places / sizeof *places; i++)
+        json_object_set_new(
+            all, places[i].member,
+            places[i].of_matrix ? json_sprintf("%s of the matrix", places[i].of_matrix)
+            : places[i].of_site
+                ? json_sprintf("%s of the site", places[i].of_site)
+                : json_sprintf("hardware.%s.%s of the site", s->hw->name, places[i].of_hardware));
+    return all;
 }

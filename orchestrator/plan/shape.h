@@ -20,6 +20,7 @@ struct hg_shape {
     long long signal_lead_s; /* "--signal=USR1@N" among the cell's options; 0: none */
     struct hg_words extra;   /* the site's and the cell's sbatch options */
     struct hg_words modules; /* the site's, then the cell's */
+    bool own_mem, own_cpus;  /* the cell says them, not the site */
 };
 
 /* Fails with INPUT; the text says which member and why. Release with hg_shape_done, also after a
@@ -36,5 +37,9 @@ void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
  * cell asks for it. NULL when memory is gone. */
 json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,
                      bool worker);
+
+/* Where it stands what the job asks for, or could: member of the job -> "hardware.a100.partition of the site". NULL when
+ * memory is gone. */
+json_t *hg_shape_places(const struct hg_shape *shape);
 
 #endif

@@ -420,23 +420,62 @@ static json_t *probe_job(const struct hg_drive *d, int batch, struct hg_err *err
     return hg_drive_make_job(d, &sub, err);
 }
 
+/* "partition cpus (hardware.cpu.partition of the site)" */
+static void name_member(const struct hg_batch *b, const char *name, bool absent_too,
+                        struct hg_buf *out)
+{
+    const char *place = json_string_value(json_object_get(b->places, name));
+    const json_t *value = json_object_get(b->job, name);
+
+    if (!place || (!value && !absent_too))
+        return;
+    hg_buf_puts(out, out->len ? ", " : "it asks for ");
+    if (json_is_string(value))
+        hg_buf_printf(out, "%s %s (%s)", name, json_string_value(value), place);
+    else if (value)
+        hg_buf_printf(out, "%s %lld (%s)", name, (long long)json_integer_value(value), place);
+    else
+        hg_buf_printf(out, "no %s (%s)", name, place);
+}
+
+/* What Slurm says no to, and where that stands; all that could be meant where it does not say. */
+static void name_members(const struct hg_batch *b, const char *about, struct hg_buf *out)
+{
+    const char *name;
+    json_t *place;
+
+    for (const char *p = about; *p;) {
+        size_t n = strcspn(p, ",");
+        char member[32];
+
+        snprintf(member, sizeof member, "%.*s", (int)n, p);
+        name_member(b, member, !about[n], out);
+        p += n + (p[n] == ',');
+    }
+    if (!*about)
+        json_object_foreach(b->places, name, place)
+            name_member(b, name, false, out);
+}
+
 /* Which cells, and where it stands what they ask for. */
 static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *why)
 {
     const struct hg_batch *b = &d->plan->items[batch - 1];
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
+    const char *about = d->o.executor->about ? d->o.executor->about(d->o.exec) : "";
     char where[256] = "", hint[sizeof why->hint];
+    struct hg_buf asked = HG_BUF_INIT;
 
     if (b->hardware)
         snprintf(where, sizeof where, ", hardware %s%s%s", b->hardware, site ? " of site " : "",
                  site ? site : "");
     hg_err_wrap(why, "batch %d (%zu cell%s%.200s) would be refused", batch, b->n, hg_text_s(b->n),
                 where);
-    if (!b->hardware)
-        return;
+    name_members(b, about, &asked);
     memcpy(hint, why->hint, sizeof hint);
-    hg_err_hint(why, "%.300s%swhat it asks for comes from hardware.%s of the site", hint,
-                *hint ? "\n" : "", b->hardware);
+    if (asked.len)
+        hg_err_hint(why, "%.200s%s%.300s", hint, *hint ? "\n" : "", hg_buf_str(&asked));
+    hg_buf_done(&asked);
 }
 
 int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)

@@ -146,7 +146,7 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
                           struct hg_err *err)
 {
     json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job);
-    char *output = hg_rundir_path(&d->rd, "logs/hg-%s_%%a.out", sub->key);
+    char *output = hg_rundir_path(&d->rd, "logs/hg-%s.out", sub->key);
     char claim[16], offset[16];
 
     snprintf(claim, sizeof claim, "%u", sub->claim);
@@ -233,10 +233,12 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
 static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
                         const struct hg_err *why, struct hg_err *err)
 {
-    double until_s = hg_drive_now(d) + d->limits.ambiguous_s;
+    uint32_t said_s = d->o.executor->doubt_s ? d->o.executor->doubt_s(d->o.exec) : 0;
+    uint32_t doubt_s = said_s ? said_s : d->limits.ambiguous_s;
+    double until_s = hg_drive_now(d) + doubt_s;
 
     hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
-            sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, d->limits.ambiguous_s);
+            sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, doubt_s);
     if (hg_drive_say(d, "ambiguous",
                      json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number, "until",
                                until_s, "text", hg_json_text(why->text)),

@@ -171,6 +171,18 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 4 ]
     [[ "$stderr" == *"batch 1 (4 cells, hardware cpu of site inline) would be refused: Invalid account: ask the help desk for an account"* ]]
+    [[ "$stderr" == *"it asks for partition cpu (hardware.cpu.partition of the site), "*", time_s 300 (time of the matrix)"* ]]
+    jq '.site += {qos: "gold"} | .site.hardware.cpu += {account: "a"}' m.json >site.json
+    about() {
+        printf '{"error":{"code":"refused","errno":1,"message":"no","site":"","about":"%s"}}' "$1" >probe
+        run --separate-stderr "$hpcgrid" submit site.json
+        echo "$stderr"
+        [[ "$stderr" == *"  $2" ]]
+    }
+    about qos "it asks for qos gold (qos of the site)"
+    about account,qos "it asks for account a (hardware.cpu.account of the site), qos gold (qos of the site)"
+    about reservation "it asks for no reservation (reservation of the site)"
+    about time_s "it asks for time_s 300 (time of the matrix)"
     [ "$(asked submit)" = 0 ]
 }
 

@@ -39,6 +39,36 @@ teardown() { middleman_stop; }
     [ "$output" = 0 ]
 }
 
+# token SECONDS: one that ends so long from now
+token() {
+    for part in '{"alg":"HS256"}' "{\"exp\":$(($(date +%s) + $1)),\"sun\":\"root\"}" x; do printf %s "$part" | base64 -w0 | tr '/+' '_-' | tr -d =; printf .; done | sed 's/\.$//'
+}
+
+@test "a submission without an answer may appear as long as its token lives, at most as long as the site says" {
+    middleman_stop
+    UPSTREAM=$T/data middleman drop job/submit 3
+    jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
+        output: ($dir + "/hg-0123456789abcdef0123456789abcdef.out")}}' >request
+    rest "$(cat request)" | jq -c '.error | [.code, .ambiguous_s]' >got
+    SLURM_JWT=$(token 100) rest "$(cat request)" | jq -c '.error | [.code, (.ambiguous_s - 110 | . > -50 and . <= 0)]' >>got
+    SLURM_JWT=$(token 100) CONFIG='{ambiguous_s: 9}' rest "$(cat request)" | jq -c '.error | [.code, .ambiguous_s]' >>got
+    diff got - <<'END'
+["ambiguous",300]
+["ambiguous",true]
+["ambiguous",9]
+END
+}
+
+@test "an array that the cluster finds too long names what the site should say" {
+    echo '{"meta": {}, "errors": [{"error_number": 2081, "error": "Invalid job array specification"}]}' >data/POST_slurm_v0.0.42_job_submit.json
+    jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir, array: "0-1000",
+        output: ($dir + "/hg-0123456789abcdef0123456789abcdef.out")}}' >request
+    rest "$(cat request)" | jq -r '.error | "\(.code) \(.errno) \(.message)"' >got
+    diff got - <<'END'
+refused 2081 submit: Invalid job array specification (2081): slurmrestd does not tell MaxArraySize (`scontrol show config`), and 1001 is assumed; say it as rest.max_array_size of the site
+END
+}
+
 @test "what it has no word for is refused before it is sent" {
     jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
         output: ($dir + "/hg-0123456789abcdef0123456789abcdef"), extra: ["--cores-per-socket=2"]}}' >request

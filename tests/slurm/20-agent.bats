@@ -4,6 +4,7 @@
 
 load box
 load requests
+load rest
 
 setup_file() {
     box_lacks >/dev/null && return 0
@@ -24,6 +25,7 @@ setup() {
 teardown() {
     local id
     box_tell
+    middleman_stop
     if [ "$BOX" != "$FILE_BOX" ]; then
         box_down
         return
@@ -131,6 +133,28 @@ END
     # A site may rewrite two of them.
     scontrol update "jobid=$id" comment=x name=y
     [ "$(poll | jq length)" = 1 ]
+}
+
+# bats test_tags=commands
+@test "tasks that share one output file all add to it, and are found by its name" {
+    printf '#!/bin/bash\necho "task $SLURM_ARRAY_TASK_ID"\n' >run.sh
+    echo before >"hg-$KEY.out"
+    id=$(submit '.array = "0-3" | .output = "'"$PWD/hg-$KEY.out"'" | .extra = ["--hold"]' | jq .ok.job_id)
+    scontrol update "jobid=$id" comment=x name=y
+    [ "$(poll | jq -c '[.[].tasks]')" = '["0-3"]' ]
+    scontrol release "$id"
+    box_wait 90 all_ended
+    [ "$(sort "hg-$KEY.out" | paste -sd,)" = "before,task 0,task 1,task 2,task 3" ]
+}
+
+# bats test_tags=commands
+@test "a poll is one question: nobody is asked for a federation" {
+    sdiag -r
+    agent '{"id":1,"op":"poll"}' '{"id":2,"op":"poll"}' '{"id":3,"op":"poll"}' | jq -e "has(\"ok\")"
+    sdiag >got
+    sed -n '/message type/,/^$/p' got
+    grep -q 'REQUEST_JOB_\(USER_\)\?INFO .* count:3 ' got # squeue of some releases asks for all users
+    [ "$(grep -c FED_INFO got)" = 0 ]
 }
 
 @test "jobs without a key are nobody's business" {
@@ -336,6 +360,29 @@ freezable() {
 }
 
 # bats test_tags=commands
+@test "a controller whose words are not understood: unfit, and by itself hpcgrid goes another way" {
+    local mode command
+    mkdir bin
+    for command in sbatch squeue scancel scontrol sacct; do # these belong to the site
+        printf '#!/bin/sh\nSLURM_CONF=%s exec %s "$@"\n' "$SLURM_CONF" "$(command -v $command)" >bin/$command
+    done
+    chmod +x bin/*
+    for mode in drop page; do
+        UPSTREAM=$T middleman $mode "" 1000
+        sed "s/^SlurmctldPort=.*/SlurmctldPort=${URL##*:}/" "$SLURM_CONF" >other.conf
+        SLURM_CONF=$PWD/other.conf run agent '{"id":1,"op":"limits"}'
+        echo "$output"
+        [ "$(jq -c '[.error.code, .error.unfit]' <<<"$output")" = '["again",true]' ]
+        SLURM_CONF=$PWD/other.conf run submit
+        [ "$(jq -c '[.error.code, .error.unfit]' <<<"$output")" = '["ambiguous",null]' ]
+        jq -n --arg name $mode '{hpcgrid: 1, name: $name, site: {hardware: {cpu: {partition: "box", gpus_per_node: 0}}, default: "cpu"},
+            workload: {command: ["true"], launch: [], time: "5m"}, axes: {i: [1, 2]}}' >m.json
+        HPCGRID_SLURM_AGENT='' HPCGRID_TRANSPORT=auto SLURM_CONF=$PWD/other.conf PATH=$PWD/bin:$PATH "$HPCGRID" run m.json
+        [ "$("$HPCGRID" status $mode --json | jq -c '[.counts, .transport]')" = '[{"ok":2},"cli"]' ]
+        middleman_stop
+    done
+}
+
 @test "no slurm.conf: env, and not after a minute as libslurm has it" {
     request="{\"id\":1,\"op\":\"submit\",\"job\":$(job)}"
     for conf in -uSLURM_CONF SLURM_CONF=/nonexistent/slurm.conf; do

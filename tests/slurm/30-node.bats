@@ -131,7 +131,7 @@ contained() {
     by_hand=$(submit --hold)
     mkdir logs
     key=0123456789abcdef0123456789abcdef
-    jq -c --arg dir "$run_dir" --arg log "$T/logs/hg-$key-%a.out" --arg key $key \
+    jq -c --arg dir "$run_dir" --arg log "$T/logs/hg-$key.out" --arg key $key \
         '{id: 1, op: "submit", job: (.batches[0].job + {script: ($dir + "/batches/1.sh"), work_dir: $dir, output: $log, array: "0-1", key: $key, args: []} | .extra += ["--hold"])}' \
         "$run_dir/plan.json" >request
     by_agent=$("$AGENT" <request | jq .ok.job_id)

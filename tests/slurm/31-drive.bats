@@ -79,6 +79,20 @@ is() { [ "$("$HPCGRID" status "$1" --json | jq -c .counts)" = "$2" ]; }
     [ "$(count few ok)" = 36 ]
 }
 
+@test "what the tasks of a submission say stands in one file, with their numbers" {
+    local log
+    matrix lost 2 0 '.workload.sbatch = "--hold"'
+    "$HPCGRID" submit lost.json
+    touch reports/lost/001/cells # nobody can claim an attempt
+    scontrol release "$(squeue -h -o %F | head -1)"
+    box_wait 90 box_idle
+    log=(reports/lost/001/logs/*)
+    [ ${#log[@]} = 1 ]
+    [[ "$(basename "${log[0]}")" =~ ^hg-[0-9a-f]{32}\.out$ ]]
+    cat "${log[0]}"
+    [ "$(sed -n 's/^hpcgrid: error: task \([0-9]*\): cannot .*/\1/p' "${log[0]}" | sort | paste -sd,)" = 0,1 ]
+}
+
 # cancelled NAME N: cancel waits some seconds for the end of jobs; what has not ended by then is written down by the next
 cancelled() {
     [ "$(count "$1" cancelled)" = "$2" ] || { "$HPCGRID" cancel "$1" -s 'i=1..5' && false; }
@@ -264,7 +278,23 @@ cancelled() {
     echo "$stderr"
     [ "$status" = 4 ]
     [[ "$stderr" == *"batch 1 (3 cells, hardware cpu of site inline) would be refused: "*artition*"did you mean"* ]]
+    [[ "$stderr" == *"it asks for partition cpus (hardware.cpu.partition of the site)"* ]]
     [ -z "$(squeue -h)" ]
+
+    matrix wrong 3 0 '.site.reservation = "mine"'
+    run --separate-stderr "$HPCGRID" run wrong.json
+    echo "$stderr"
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"it asks for reservation mine (reservation of the site)"* ]]
+    [[ "$stderr" != *"partition cpu ("* ]]
+    matrix wrong 3 0 '.site.licenses = "gold:1"'
+    run --separate-stderr "$HPCGRID" run wrong.json
+    echo "$stderr"
+    [[ "$stderr" == *"it asks for licenses gold:1 (licenses of the site)"* ]]
+    matrix wrong 3 0 '.workload.mem = "900T"'
+    run --separate-stderr "$HPCGRID" run wrong.json
+    echo "$stderr"
+    [[ "$stderr" == *", mem_mib 943718400 (mem of the matrix), "* ]]
 
     matrix fine 3 0
     SECONDS=0

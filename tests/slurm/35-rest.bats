@@ -228,6 +228,57 @@ END
     fails env "cannot read the token of $PWD/token" "scontrol token"
 }
 
+# fresh_token SECONDS: into the file "token"
+fresh_token() {
+    (umask 077 && env -u SLURM_JWT scontrol token "lifespan=$1" >token.new)
+    mv token.new token
+}
+
+@test "a slurmctld that wakes up when the token has ended takes the submission no more" {
+    local pid life
+    pid=$(box_pid slurmctld)
+    middleman drop nothing 0
+    for life in 8 600; do
+        fresh_token $life
+        rm -f in out && mkfifo in
+        "$REST_AGENT" "{\"url\":\"$URL\",\"token_file\":\"$PWD/token\",\"timeout_s\":3}" <in >out 3>&- &
+        exec 9>in
+        echo '{"id":1,"op":"limits"}' >&9
+        box_wait 60 grep -q '"id":1,"ok"' out
+        kill -STOP "$pid"
+        echo "{\"id\":2,\"op\":\"submit\",\"job\":$(job '.extra = ["--hold"]')}" >&9
+        box_wait 60 grep -q '"id":2,' out || { kill -CONT "$pid" && false; }
+        exec 9>&-
+        cat out
+        box_wait 60 eval "[ \$(date +%s) -gt $(($(date +%s) + 9)) ]"
+        kill -CONT "$pid"
+        [ "$(tail -1 out | jq -c '[.error.code, .error.ambiguous_s <= 18]')" = "[\"ambiguous\",$([ $life = 8 ] && echo true || echo false)]" ]
+        box_wait 90 eval 'rest "{\"id\":1,\"op\":\"poll\"}" | jq -e .ok'
+        if [ $life = 8 ]; then
+            [ "$(poll)" = "[]" ]
+        else
+            box_wait 90 eval '[ "$(poll | jq length)" = 1 ]'
+        fi
+    done
+}
+
+@test "a submission that never arrives is sent again when its token has ended" {
+    local pid journal=reports/lost/001/events.jsonl
+    mkdir ran
+    middleman lost job/submit 1
+    fresh_token 20
+    jq -n --arg url "$URL" --arg dir "$PWD" '{hpcgrid: 1, name: "lost", site: {transport: "rest", rest: {url: $url, token_file: ($dir + "/token")},
+        hardware: {cpu: {partition: "box", gpus_per_node: 0}}, default: "cpu"},
+        workload: {command: ["sh", "-c", "echo ran >>\"$0\"", ($dir + "/ran/{{i}}")], launch: [], time: "5m"}, axes: {i: [1, 2]}}' >lost.json
+    env -u SLURM_CONF "$HPCGRID" run lost.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 60 grep -q '"kind":"ambiguous"' $journal
+    fresh_token 600
+    wait $pid
+    [ "$(jq -s '[.[] | select(.kind == "ambiguous")] | length == 1 and .[0].until - .[0].t < 32' $journal)" = true ]
+    [ "$(cat ran/* | wc -l)" = 2 ]
+}
+
 @test "proxies of the environment never see a token" {
     http_proxy=http://127.0.0.1:9 ALL_PROXY=http://127.0.0.1:9 middleman drop nothing 0
     http_proxy=http://127.0.0.1:9 ALL_PROXY=http://127.0.0.1:9 rest '{"id":1,"op":"limits"}' | jq -e .ok

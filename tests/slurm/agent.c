@@ -43,6 +43,36 @@ static void test_a_controller_of_another_release_refuses_no_job(void **state)
     hg_buf_done(&call.site);
 }
 
+static bool is_unfit(int number, bool submitting)
+{
+    struct hg_agent_call call = { .err = HG_ERR_INIT, .submitting = submitting };
+
+    hg_agent_fail_number(&call, number, "", "poll");
+    assert_int_equal(call.err.code, submitting ? HG_E_AMBIGUOUS : HG_E_AGAIN);
+    return call.unfit;
+}
+
+static void test_answers_that_are_none_are_of_another_release_until_one_was_read(void **state)
+{
+    static const int strange[] = { SLURM_PROTOCOL_INSANE_MSG_LENGTH,
+                                   SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT,
+                                   ESLURM_PROTOCOL_INCOMPLETE_PACKET,
+                                   5000 /* not in all releases */ };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(strange); i++) {
+        assert_true(is_unfit(strange[i], false));
+        assert_false(is_unfit(strange[i], true)); /* the job may be there */
+    }
+    assert_false(is_unfit(SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT, false));
+    hg_agent_understood();
+    for (int i = 0; i < 4; i++)
+        assert_false(is_unfit(strange[1], false));
+    assert_true(is_unfit(strange[1], false)); /* the site got a new release meanwhile */
+    hg_agent_understood();
+    assert_false(is_unfit(strange[1], false));
+}
+
 static void test_only_certain_answers_are_final(void **state)
 {
     static const struct {
@@ -231,6 +261,7 @@ int main(void)
         cmocka_unit_test(test_every_code_of_the_installed_slurm_has_a_class),
         cmocka_unit_test(test_only_certain_answers_are_final),
         cmocka_unit_test(test_a_controller_of_another_release_refuses_no_job),
+        cmocka_unit_test(test_answers_that_are_none_are_of_another_release_until_one_was_read),
         cmocka_unit_test(test_errors_are_known_by_their_words_or_not_at_all),
         cmocka_unit_test(test_options_reach_the_fields_that_sbatch_fills),
         cmocka_unit_test(test_begin_understands_slurms_times),

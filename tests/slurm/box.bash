@@ -97,7 +97,7 @@ tell_runs() {
             jq -c 'select(.status != "ok") | {id, attempt, status, exit_code, signal, error, started, ended}' "$result"
         done | head -n 15
     done
-    find "${T:-/nonexistent}" -name '*.out' -path '*-*_*' -size +0 2>/dev/null | head -n 5 | while read -r log; do
+    find "${T:-/nonexistent}" -name '*-*.out' -size +0 2>/dev/null | head -n 5 | while read -r log; do
         echo "---- $log:" && tail -n 5 "$log"
     done
 }

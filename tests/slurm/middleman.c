@@ -8,8 +8,11 @@
  *   502     by HTTP 502 and a page                    page    by HTTP 200 and a page
  *   401     by HTTP 401 and an error of Slurm's      504     by HTTP 504 and an error of a gateway's
  *   reset   not at all, by a reset                    silent  never
+ *   lost    as drop, and not handed on either
+ * A message of Slurm's own has an empty first line; to libslurm, a page is no message at all.
  */
 #define _GNU_SOURCE
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +41,11 @@ static size_t read_request(int fd)
             break;
         len += (size_t)n;
         request[len] = 0;
+        if (len >= 4 && !request[0]) { /* Slurm's: its length comes first */
+            want = 4 + ((size_t)(unsigned char)request[1] << 16) +
+                   ((size_t)(unsigned char)request[2] << 8) + (unsigned char)request[3];
+            continue;
+        }
         end = strstr(request, "\r\n\r\n");
         length = strcasestr(request, "\r\nContent-Length:");
         if (end)
@@ -154,16 +162,19 @@ static void spoil(int fd, const char *mode, size_t len)
 
 static void serve(int fd, char **argv, int *count)
 {
-    size_t len = read_request(fd), line, got;
+    size_t len = read_request(fd), line, got = 0;
+    bool spoilt;
     struct stat st;
     char first[512];
 
     if (len) {
         line = strcspn(request, "\r\n");
         snprintf(first, sizeof first, "%.*s", (int)(line < 500 ? line : 500), request);
-        got = stat(argv[1], &st) == 0 && S_ISDIR(st.st_mode) ? look_up(argv[1], len)
-                                                             : ask(argv[1], len);
-        if (*count > 0 && strstr(first, argv[4])) {
+        spoilt = *count > 0 && strstr(first, argv[4]);
+        if (!spoilt || strcmp(argv[3], "lost") != 0)
+            got = stat(argv[1], &st) == 0 && S_ISDIR(st.st_mode) ? look_up(argv[1], len)
+                                                                 : ask(argv[1], len);
+        if (spoilt) {
             --*count;
             spoil(fd, argv[3], got);
         } else {

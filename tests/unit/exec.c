@@ -250,6 +250,8 @@ static char *write_agent(const char *dir, const char *name, const char *answers)
 #define NO_JOBS ANSWER("poll", "\"ok\":{\"jobs\":[]},\"rpcs\":1")
 #define UNFIT \
     ANSWER("poll", "\"error\":{\"code\":\"env\",\"message\":\"old\",\"unfit\":true},\"rpcs\":1")
+#define STRANGE \
+    ANSWER("poll", "\"error\":{\"code\":\"again\",\"message\":\"?\",\"unfit\":true},\"rpcs\":1")
 
 static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
 {
@@ -262,6 +264,7 @@ static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
         { NOBODY, HELLO NO_JOBS, "cli", "cli", true },
         { "*) exit 127;;", HELLO NO_JOBS, "cli", "cli", true },
         { HELLO UNFIT, HELLO NO_JOBS, "slurm", "cli", true },
+        { HELLO STRANGE, HELLO NO_JOBS, "slurm", "cli", true },
         { HELLO UNFIT, NOBODY, "slurm", "slurm", false },
         { NOBODY UNFIT, NOBODY, "slurm", "slurm", false },
     };

@@ -419,12 +419,14 @@ static void test_a_script_carries_the_whole_job_in_its_header(void **state)
         "#SBATCH --account=acc\n#SBATCH --constraint=x&y\n#SBATCH --mem=98304M\n#SBATCH --time=1-02:00:00\n"
         "#SBATCH --requeue\n#SBATCH --open-mode=append\n#SBATCH --exclusive\n#SBATCH -x n1\n"
         "#SBATCH --mail-user=\"a b\"\n#SBATCH --array=0-1\n#SBATCH --chdir=\"/r/it's\"\n"
-        "#SBATCH --output=\"/r/it's/batches/1-%%A_%%a.out\"\n# t, batch 1: 2 cells, one per array index\n"
+        "#SBATCH --output=\"/r/it's/batches/1-%%A.out\"\n# t, batch 1: 2 cells, one per array index\n"
         "if ! command -v module >/dev/null; then\n    for f in /etc/profile.d/lmod.sh "
         "/etc/profile.d/modules.sh /usr/share/lmod/lmod/init/bash /usr/share/modules/init/bash; do\n"
         "        [ -r \"$f\" ] && . \"$f\" && break\n    done\nfi\n"
-        "module load 'a/1' || export HPCGRID_ERROR='module load failed: ''a/1'\n"
-        "module load 'b' || export HPCGRID_ERROR='module load failed: ''b'\n"
+        "module load 'a/1' || {\n    export HPCGRID_ERROR='module load failed: ''a/1'\n"
+        "    echo \"task ${SLURM_ARRAY_TASK_ID-0}: $HPCGRID_ERROR\" >&2\n}\n"
+        "module load 'b' || {\n    export HPCGRID_ERROR='module load failed: ''b'\n"
+        "    echo \"task ${SLURM_ARRAY_TASK_ID-0}: $HPCGRID_ERROR\" >&2\n}\n"
         "exec '%s' exec --run '/r/it'\\''s' --batch 1 \"$@\"\n",
         self);
 
