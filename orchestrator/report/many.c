@@ -555,15 +555,14 @@ void hg_many_summarize(const struct hg_many *m, const char *run, struct hg_buf *
 {
     summarize(&m->r, m->best, hg_lines_marked_id(m->lines), out);
     hg_buf_printf(out,
-                  "no table: %zu cells; a line of each is in %s/tables/results.csv\n"
-                  "the tables: hpcgrid report %s (some %zu MB of memory)\n",
-                  m->r.cells, run, run, m->r.cells / 1000 * 4);
+                  "too many cells for tables; a line of each: %s/tables/results.csv\n"
+                  "tables all the same, in some %zu MB of memory: hpcgrid report %s\n",
+                  run, m->r.cells / 1000 * 4, run);
 }
 
 void hg_report_summarize(const struct hg_report *r, const char *run, struct hg_buf *out)
 {
     const struct hg_report_entry *best = NULL;
-    size_t rows = 0;
 
     for (size_t i = 0; i < r->n_entries; i++) {
         const struct hg_report_entry *e = &r->entries[i];
@@ -571,11 +570,7 @@ void hg_report_summarize(const struct hg_report *r, const char *run, struct hg_b
         if (e->shown && !e->state && is_better(r, e->value, best ? best->value : NAN))
             best = e;
     }
-    for (size_t t = 0; t < r->tables.n; t++)
-        rows += r->tables.items[t].n_rows;
     summarize(r, best ? best->value : NAN, best ? best->result->id : "", out);
-    hg_buf_printf(
-        out,
-        "the tables have %zu rows: %s/tables/report.txt, or report.html, or hpcgrid report %s\n",
-        rows, run, run);
+    hg_buf_printf(out, "the tables are long: hpcgrid report %s, or report.html in %s/tables\n", run,
+                  run);
 }

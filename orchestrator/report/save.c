@@ -64,12 +64,12 @@ int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *er
     return rc < 0 ? hg_err_wrap(err, "cannot save the tables") : 0;
 }
 
-static size_t count_rows(const struct hg_report *r)
+static size_t count_lines(const struct hg_buf *text)
 {
     size_t n = 0;
 
-    for (size_t t = 0; t < r->tables.n; t++)
-        n += r->tables.items[t].n_rows;
+    for (const char *p = hg_buf_str(text); (p = strchr(p, '\n')); p++)
+        n++;
     return n;
 }
 
@@ -81,12 +81,14 @@ int hg_report_run(const struct hg_results *set, const char *run, size_t width, s
     char *tables = hg_fs_join(run, "tables");
     struct hg_err err = HG_ERR_INIT;
 
-    if (r && count_rows(r) > HG_REPORT_ROWS_MAX)
-        hg_report_summarize(r, run, out);
-    else if (r)
+    if (r) {
         hg_renderer_text.render(r, &options, out);
-    if (r)
         *complete = hg_report_is_complete(r);
+    }
+    if (count_lines(out) > HG_REPORT_LINES_MAX) {
+        hg_buf_clear(out);
+        hg_report_summarize(r, run, out);
+    }
     if (out->failed || !tables)
         hg_err_oom(&err);
     else if (r)
