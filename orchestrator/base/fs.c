@@ -234,6 +234,36 @@ int hg_fs_replace(const char *path, const void *data, size_t len, mode_t mode, s
     return rc;
 }
 
+static const char *scratch_dir(void)
+{
+    const char *dir = getenv("TMPDIR");
+
+    return dir && *dir ? dir : "/tmp";
+}
+
+int hg_fs_scratch_failed(struct hg_err *err)
+{
+    hg_err_sys(err, "temporary file in %s", scratch_dir());
+    return hg_err_hint(err, "set TMPDIR to a folder with more room");
+}
+
+FILE *hg_fs_scratch(struct hg_err *err)
+{
+    char *path = hg_fs_join(scratch_dir(), "hpcgrid-XXXXXX");
+    int fd = path ? mkostemp(path, O_CLOEXEC) : -1;
+    FILE *file;
+
+    if (fd >= 0)
+        unlink(path);
+    file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+    if (!file)
+        hg_fs_scratch_failed(err);
+    if (!file && fd >= 0)
+        close(fd);
+    free(path);
+    return file;
+}
+
 int hg_fs_check_output(const char *path, struct hg_err *err)
 {
     char *dir = hg_fs_dirname(path);

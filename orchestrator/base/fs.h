@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -42,6 +43,11 @@ struct hg_fs_part {
 int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, struct hg_err *err);
 int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err);
 void hg_fs_part_done(struct hg_fs_part *part);
+
+/* A file without a name for what does not fit into memory, in $TMPDIR, else /tmp; it is gone when it is closed. NULL with err set: ENV. */
+FILE *hg_fs_scratch(struct hg_err *err);
+/* Writing to such a file, or reading it, failed: says why, and what to do. Returns -1. */
+int hg_fs_scratch_failed(struct hg_err *err);
 
 /* Can hg_fs_replace put a file there? To be known before the work whose result it is. ENV: it is a folder, or its folder takes
  * no file. */

@@ -50,9 +50,16 @@ uint64_t hg_hash64(const void *data, size_t n)
     return XXH3_64bits(data, n);
 }
 
-void hg_hash128_hex(const void *data, size_t n, char out[static 33])
+struct hg_hash128 hg_hash128(const void *data, size_t n)
 {
     XXH128_hash_t h = XXH3_128bits(data, n);
 
-    snprintf(out, 33, "%016llx%016llx", (unsigned long long)h.high64, (unsigned long long)h.low64);
+    return (struct hg_hash128){ h.high64, h.low64 };
+}
+
+void hg_hash128_hex(const void *data, size_t n, char out[static 33])
+{
+    struct hg_hash128 h = hg_hash128(data, n);
+
+    snprintf(out, 33, "%016llx%016llx", (unsigned long long)h.high, (unsigned long long)h.low);
 }

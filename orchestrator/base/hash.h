@@ -11,6 +11,10 @@ uint32_t hg_crc32c(uint32_t crc, const void *data, size_t n);
 
 /* XXH3, 64 and 128 bits, seed 0; what `xxhsum -H3` and `xxhsum -H2` print. The 128-bit form as 32
  * hex digits. */
+struct hg_hash128 {
+    uint64_t high, low;
+};
+struct hg_hash128 hg_hash128(const void *data, size_t n);
 uint64_t hg_hash64(const void *data, size_t n);
 void hg_hash128_hex(const void *data, size_t n, char out[static 33]);
 

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/many.h"
 #include "cmd/results.h"
 #include "cmd/session.h"
 #include "report/save.h"
@@ -201,26 +202,56 @@ static size_t terminal_width(void)
     return 0;
 }
 
-/* The tables of what there is: on stdout and in the run's folder. 0: every cell has a good result, 1: not,
- * or -1. */
-static int print_report(struct hg_session *s, struct hg_errs *errs)
+/* Of very many results their lines are saved, and a few words printed. 0: every cell has a good result, 1: not, 2: it cannot be done that
+ * way, or -1. */
+static int report_many(const struct hg_session *s, struct hg_buf *text, struct hg_err *err)
+{
+    char *tables = hg_rundir_path(&s->rd, "tables"),
+         *path = hg_rundir_path(&s->rd, "tables/results.csv");
+    struct hg_many *m =
+        tables && path ? hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, err) : NULL;
+    int rc = !tables || !path ? hg_err_oom(err) : m ? 0 : err->code ? -1 : 2;
+
+    if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0755, err) < 0 ||
+                    hg_cmd_many_write(m, path, err) < 0))
+        rc = -1;
+    if (rc == 0) {
+        hg_many_summarize(m, s->rd.path, text);
+        rc = !hg_many_is_complete(m);
+    }
+    hg_many_free(m);
+    free(tables);
+    free(path);
+    return rc;
+}
+
+static int report_all(const struct hg_session *s, struct hg_buf *text, struct hg_errs *errs)
 {
     struct hg_results set = HG_RESULTS_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    char *tables = hg_rundir_path(&s->rd, "tables");
     bool complete = false;
     int rc = -1;
 
-    if (!tables)
-        hg_err_oom(hg_errs_next(errs));
-    else if (hg_cmd_run_results(&s->rd, hg_drive_state(s->drive), &set, errs) == 0)
-        rc = hg_report_run(&set, tables, terminal_width(), &text, &complete, errs);
-    if (rc == 0)
-        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+    if (hg_cmd_run_results(&s->rd, hg_drive_state(s->drive), &set, errs) == 0)
+        rc = hg_report_run(&set, s->rd.path, terminal_width(), text, &complete, errs);
     hg_results_done(&set);
-    hg_buf_done(&text);
-    free(tables);
     return rc < 0 ? -1 : !complete;
+}
+
+/* The tables of what there is, on stdout and in the run's folder. 0: every cell has a good result, 1: not,
+ * or -1. */
+static int print_report(struct hg_session *s, struct hg_errs *errs)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    int rc = s->plan->cells > HG_MANY_MIN ? report_many(s, &text, &err) : 2;
+
+    if (rc == 2)
+        rc = report_all(s, &text, errs);
+    if (rc >= 0)
+        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+    hg_errs_add(errs, &err);
+    hg_buf_done(&text);
+    return rc;
 }
 
 static int add_refusals(const struct hg_session *s, struct hg_errs *errs)

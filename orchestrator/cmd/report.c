@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "cmd/many.h"
 #include "cmd/pictures.h"
 #include "cmd/results.h"
 #include "report/ranks.h"
@@ -362,18 +363,45 @@ static void request_done(struct request *q)
     words_done(&q->work);
 }
 
+/* Lines of one set, for which no table has to be made. */
+static bool is_lines(int argc)
+{
+    return argc == 1 && !plot && !template_path && !ranks && !pivot && !strict && !rows &&
+           !columns && !group && !work && !better && !baseline && strcmp(format, "csv") == 0;
+}
+
+/* Of very many results no tables are made, and none are saved. 0 or 1; 2: they are not so many; -1 with err set. */
+static int write_many(const char *word, const struct hg_report_options *o, struct hg_err *err)
+{
+    struct hg_many *m = hg_cmd_many(word, reports, o, err);
+    int rc = m ? hg_cmd_many_write(m, out_path, err) : err->code ? -1 : 2;
+
+    if (rc == 0)
+        rc = !hg_many_is_complete(m);
+    hg_many_free(m);
+    return rc;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct request q = { 0 };
     struct hg_err err = HG_ERR_INIT;
     struct hg_report *r = NULL;
-    int rc = -1;
+    int rc;
 
     if (check_words(errs) < 0)
         return -1;
-    if (read_options(&q, &err) < 0)
-        hg_errs_add(errs, &err);
-    else if (read_all(argc, argv, &q.in, errs) == 0)
+    rc = read_options(&q, &err);
+    if (rc == 0 && is_lines(argc))
+        rc = write_many(argv[0], &q.o, &err);
+    else if (rc == 0)
+        rc = 2;
+    if (rc != 2) {
+        request_done(&q);
+        return hg_errs_add(errs, &err) < 0 ? -1 : rc;
+    }
+    rc = -1;
+    if (read_all(argc, argv, &q.in, errs) == 0)
         r = hg_report_build(q.in.items, q.in.n, &q.o, errs);
     if (r)
         rc = write_report(r, &q.in, errs) < 0 ? -1 : !hg_report_is_complete(r) || r->refused;

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 
-static unsigned key_flags(const char *name)
+unsigned hg_frame_key_flags(const char *name)
 {
     static const char *const loose[] = { "time", "mem", "sbatch" };
     static const char *const shape[] = { "nodes", "gpus_per_node", "tasks_per_node",
@@ -37,7 +37,7 @@ static size_t add_key(struct hg_frame *f, const char *name)
     key = HG_VEC_PUSH(&f->keys);
     if (!key)
         return HG_MAP_NONE;
-    *key = (struct hg_frame_key){ .name = strdup(name), .flags = key_flags(name) };
+    *key = (struct hg_frame_key){ .name = strdup(name), .flags = hg_frame_key_flags(name) };
     return key->name ? at : HG_MAP_NONE;
 }
 

@@ -20,6 +20,9 @@ enum {
     HG_KEY_REPEAT = 8, /* "repeat" */
 };
 
+/* What the name of a key says of it. */
+unsigned hg_frame_key_flags(const char *name);
+
 struct hg_frame_key {
     char *name;
     unsigned flags;

@@ -621,17 +621,24 @@ int hg_results_add(struct hg_results *set, json_t *entry, const char *text, char
 
 /* ---- Which attempt counts ---- */
 
-/* "2.10" is newer than "2.9": <submission>.<restart>, both numbers. */
+void hg_result_attempt(const char *attempt, long numbers[static 2])
+{
+    char *end;
+
+    numbers[0] = strtol(attempt, &end, 10);
+    numbers[1] = *end == '.' ? strtol(end + 1, NULL, 10) : 0;
+}
+
+/* "2.10" is newer than "2.9". */
 static int compare_attempts(const char *a, const char *b)
 {
-    char *enda, *endb;
-    long na = strtol(a, &enda, 10), nb = strtol(b, &endb, 10);
+    long na[2], nb[2];
 
-    if (na != nb)
-        return na < nb ? -1 : 1;
-    na = *enda == '.' ? strtol(enda + 1, NULL, 10) : 0;
-    nb = *endb == '.' ? strtol(endb + 1, NULL, 10) : 0;
-    return (na > nb) - (na < nb);
+    hg_result_attempt(a, na);
+    hg_result_attempt(b, nb);
+    if (na[0] != nb[0])
+        return na[0] < nb[0] ? -1 : 1;
+    return (na[1] > nb[1]) - (na[1] < nb[1]);
 }
 
 /* What a cell is, as bytes: all its members but notes and the way of asking. */
@@ -933,15 +940,34 @@ int hg_results_end(struct hg_results *set, struct hg_errs *errs)
     return settle_attempts(set, errs);
 }
 
+static void free_problems(struct hg_results *set)
+{
+    for (size_t i = 0; i < set->n_problems; i++)
+        free(set->problems[i]);
+    free(set->problems);
+    set->problems = NULL;
+    set->n_problems = 0;
+}
+
+int hg_results_look(struct hg_results *set, const json_t *entry, struct hg_result *r,
+                    struct hg_errs *errs)
+{
+    size_t before = errs->n + errs->dropped;
+
+    free_problems(set);
+    if (take_entry(set, entry, 0, errs) < 0 || errs->n + errs->dropped != before)
+        return -1;
+    *r = set->items[--set->n];
+    return 0;
+}
+
 void hg_results_done(struct hg_results *set)
 {
     hg_json_release(report_fields, set);
     for (size_t i = 0; i < set->n; i++)
         free(set->items[i].loss_file);
     HG_VEC_DONE(set);
-    for (size_t i = 0; i < set->n_problems; i++)
-        free(set->problems[i]);
-    free(set->problems);
+    free_problems(set);
     json_decref(set->no_cell);
     hg_jsonpack_free(set->pack);
     hg_json_doc_done(&set->doc);

@@ -95,6 +95,11 @@ int hg_results_add(struct hg_results *set, json_t *entry, const char *text, char
                    struct hg_errs *errs);
 int hg_results_end(struct hg_results *set, struct hg_errs *errs);
 
+/* Read an entry without keeping it, after hg_results_begin. *r lends from the entry, and from the set until the next look; first, best
+ * and used are not known. 0 or -1. */
+int hg_results_look(struct hg_results *set, const json_t *entry, struct hg_result *r,
+                    struct hg_errs *errs);
+
 void hg_results_done(struct hg_results *set);
 
 /* Members that adding a result reads, by name and its length. */
@@ -108,6 +113,9 @@ json_t *hg_result_get(const struct hg_result *r, const char *member);
 
 /* All members but the loss curve, and perhaps without the cell; a new reference. */
 json_t *hg_result_entry(const struct hg_result *r);
+
+/* "2.10" as 2 and 10: <submission>.<restart>. Of two attempts the one with the higher numbers is newer. */
+void hg_result_attempt(const char *attempt, long numbers[static 2]);
 
 /* The number at a dotted path of a result ("train_s", "eval.accuracy"); a list gives its median. NaN
  * if there is none. */

@@ -33,6 +33,23 @@ struct hg_build {
 /* entries.c: fill r->entries, r->frame, title, metric and states. */
 int hg_build_entries(struct hg_build *b);
 
+/* What is usually tabulated: train_s where every good result has it, else wall_s; where there is neither, what else was measured.
+ * count: how many of the *ok good results that are shown have the metric. */
+const char *hg_build_usual_metric(size_t (*count)(const void *context, const char *metric,
+                                                  size_t *ok),
+                                  const void *context);
+
+/* Set kind and direction of the metric; better: "lower", "higher", or NULL. */
+void hg_build_direct(struct hg_report *r, const char *metric, const char *better,
+                     bool against_first);
+
+/* Why a result does not count; NULL: it does. */
+const char *hg_build_state(const struct hg_report *r, const struct hg_result *result, double value);
+
+/* Count a cell that is shown, and behind the last one put the states in order. -1 when memory is gone. */
+int hg_build_count(struct hg_report *r, const char *state);
+void hg_build_sort_states(struct hg_report *r);
+
 /* config.c: group entries into configs and find the baseline of each. */
 int hg_build_configs(struct hg_build *b);
 

@@ -8,33 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "report/escape.h"
+#include "report/lines.h"
 
 #define EOL "\r\n"
-
-/* Seconds are told by the name of the column. */
-static void append_json(const struct hg_report *r, const char *name, const json_t *value,
-                        struct hg_buf *out)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    if (json_is_number(value) && hg_metric_is_time(name)) {
-        hg_csv_append_seconds(&r->style, json_number_value(value), out);
-    } else if (json_is_real(value)) {
-        hg_csv_append_number(&r->style, json_real_value(value), out);
-    } else if (json_is_integer(value) || json_is_boolean(value)) {
-        hg_json_dump(value, HG_JSON_COMPACT, out);
-    } else if (json_is_string(value)) {
-        hg_csv_append(&r->style, json_string_value(value), out);
-    } else if (value && !json_is_null(value)) {
-        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-        hg_csv_append(&r->style, hg_buf_str(&text), out);
-    }
-    hg_buf_done(&text);
-}
 
 /* Put a separator in front of all fields but the first. */
 static void separate(const struct hg_report *r, bool first, struct hg_buf *out)
@@ -44,174 +23,78 @@ static void separate(const struct hg_report *r, bool first, struct hg_buf *out)
 
 /* ---- Tidy ---- */
 
-/* Result columns: dotted paths of every scalar in any result, in order of appearance. */
-struct paths {
-    char **items;
-    size_t n, cap;
-    struct hg_map index;
-    bool failed;
-};
-
-static const char *const own_members[] = {
-    "cell", "id", "baseline_id", "added", "attempt", "status"
-};
-
-static bool is_own(const char *name)
+/* Every line goes through the same hands as those of results that are too many for memory. */
+static int add_lines(const struct hg_report *r, struct hg_lines *lines, struct hg_err *err)
 {
-    for (size_t i = 0; i < sizeof own_members / sizeof *own_members; i++)
-        if (strcmp(own_members[i], name) == 0)
-            return true;
-    return false;
-}
+    int rc = 0;
 
-static void add_path(struct paths *paths, const char *path)
-{
-    char **item;
+    for (size_t s = 0; s < r->n_sets; s++)
+        for (size_t i = 0; i < r->sets[s].n && rc == 0; i++) {
+            const struct hg_result *result = &r->sets[s].items[i];
+            json_t *entry = hg_result_entry(result);
 
-    if (hg_map_put(&paths->index, path, strlen(path), paths->n) != paths->n)
-        return;
-    item = HG_VEC_PUSH(paths);
-    if (item)
-        *item = strdup(path);
-    paths->failed = paths->failed || !item || !*item;
-}
-
-/* Lists (times of epochs, ranks) have no place in a line. path: where the object stands, left as it was. */
-static void gather_paths(struct paths *paths, struct hg_buf *path, const json_t *object)
-{
-    size_t keep = path->len;
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)object, name, value) {
-        if (keep == 0 && is_own(name))
-            continue;
-        hg_buf_puts(path, keep ? "." : "");
-        hg_buf_puts(path, name);
-        if (path->failed)
-            paths->failed = true;
-        else if (json_is_object(value))
-            gather_paths(paths, path, value);
-        else if (!json_is_array(value))
-            add_path(paths, path->data);
-        path->len = keep;
-    }
-}
-
-static const json_t *value_at(const json_t *object, const char *path)
-{
-    while (object) {
-        const json_t *value = json_object_get(object, path);
-        char name[256];
-        size_t n = strcspn(path, ".");
-
-        if (value || !path[n] || n >= sizeof name)
-            return value;
-        memcpy(name, path, n);
-        name[n] = '\0';
-        object = json_object_get(object, name);
-        path += n + 1;
-    }
-    return NULL;
-}
-
-/* A key of the cells that is also called like a result keeps its name; the result is "result.X". */
-static void append_tidy_header(const struct hg_report *r, const struct paths *paths,
-                               struct hg_buf *out)
-{
-    static const char *const own[] = { "run",    "id",    "attempt",    "counts",
-                                       "status", "added", "baseline_id" };
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        separate(r, i == 0, out);
-        hg_buf_puts(out, own[i]);
-    }
-    for (size_t k = 0; k < r->frame.keys.n; k++) {
-        separate(r, false, out);
-        hg_csv_append(&r->style, r->frame.keys.items[k].name, out);
-    }
-    for (size_t i = 0; i < paths->n; i++) {
-        char *name = hg_str_printf(
-            "%s%s", hg_frame_find_key(&r->frame, paths->items[i]) == HG_MAP_NONE ? "" : "result.",
-            paths->items[i]);
-
-        separate(r, false, out);
-        hg_csv_append(&r->style, name ? name : "", out);
-        free(name);
-    }
-    hg_buf_puts(out, EOL);
-}
-
-static void append_tidy_line(const struct hg_report *r, const struct hg_results *set,
-                             const struct hg_result *result, const struct paths *paths,
-                             struct hg_buf *out)
-{
-    json_t *entry = hg_result_entry(result);
-    const char *first[] = { result->id,
-                            result->attempt,
-                            result->used && result->ok ? "true" : "false",
-                            result->status,
-                            result->added ? "true" : "false",
-                            result->baseline_id };
-
-    struct hg_buf run = HG_BUF_INIT;
-
-    hg_buf_printf(&run, "%s%s%s", set->name, *set->run ? "/" : "", set->run);
-    hg_csv_append(&r->style, hg_buf_str(&run), out);
-    hg_buf_done(&run);
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        separate(r, false, out);
-        hg_csv_append(&r->style, first[i], out);
-    }
-    for (size_t k = 0; k < r->frame.keys.n; k++) {
-        separate(r, false, out);
-        append_json(r, "", json_object_get(result->cell, r->frame.keys.items[k].name), out);
-    }
-    for (size_t i = 0; i < paths->n; i++) {
-        separate(r, false, out);
-        append_json(r, paths->items[i], value_at(entry, paths->items[i]), out);
-    }
-    json_decref(entry);
-    hg_buf_puts(out, EOL);
+            rc = hg_lines_add(lines, &r->sets[s], result, entry, err);
+            json_decref(entry);
+        }
+    return rc;
 }
 
 /* Cells that `where` leaves out stand in no line; every attempt at the others does. */
+static unsigned char *flag_lines(const struct hg_report *r)
+{
+    size_t n = 0, *first = calloc(r->n_sets + 1, sizeof *first);
+    unsigned char *flags, *shown;
+
+    for (size_t s = 0; first && s < r->n_sets; s++) {
+        first[s] = n;
+        n += r->sets[s].n;
+    }
+    flags = calloc(n + 1, 1);
+    shown = calloc(n + 1, 1); /* by a cell's first line */
+    for (size_t i = 0; first && flags && shown && i < r->n_entries; i++)
+        if (r->entries[i].shown)
+            shown[first[r->entries[i].set] + r->entries[i].result->first] = 1;
+    for (size_t s = 0; first && flags && shown && s < r->n_sets; s++)
+        for (size_t i = 0; i < r->sets[s].n; i++) {
+            const struct hg_result *result = &r->sets[s].items[i];
+
+            flags[first[s] + i] = (shown[first[s] + result->first] ? HG_LINE_SHOWN : 0) |
+                                  (result->used && result->ok ? HG_LINE_COUNTS : 0);
+        }
+    if (!first || !shown) {
+        free(flags);
+        flags = NULL;
+    }
+    free(shown);
+    free(first);
+    return flags;
+}
+
+static int put_text(void *out, const char *text, size_t len, struct hg_err *err)
+{
+    (void)err;
+    hg_buf_append(out, text, len);
+    return 0;
+}
+
 static void render_tidy(const struct hg_report *r, struct hg_buf *out)
 {
-    struct paths paths = { 0 };
-    struct hg_buf path = HG_BUF_INIT;
-    struct hg_map shown = HG_MAP_INIT;
+    struct hg_lines *lines = hg_lines_create(&r->style, SIZE_MAX);
+    const char **keys = malloc((r->frame.keys.n + 1) * sizeof *keys);
+    unsigned char *flags = flag_lines(r);
+    struct hg_err err = HG_ERR_INIT;
+    int rc = lines && keys && flags ? 0 : -1;
 
-    for (size_t i = 0; i < r->n_entries; i++) {
-        const struct hg_result *result = r->entries[i].result;
-        const struct hg_results *set = &r->sets[r->entries[i].set];
-        const struct hg_result *first = &set->items[result->first];
-
-        if (r->entries[i].shown && hg_map_put(&shown, &first, sizeof first, 1) == HG_MAP_NONE)
-            out->failed = true;
-    }
-    for (size_t s = 0; s < r->n_sets; s++)
-        for (size_t i = 0; i < r->sets[s].n; i++) {
-            json_t *entry = hg_result_entry(&r->sets[s].items[i]);
-
-            gather_paths(&paths, &path, entry);
-            json_decref(entry);
-        }
-    hg_buf_done(&path);
-    append_tidy_header(r, &paths, out);
-    for (size_t s = 0; s < r->n_sets; s++)
-        for (size_t i = 0; i < r->sets[s].n; i++) {
-            const struct hg_result *first = &r->sets[s].items[r->sets[s].items[i].first];
-
-            if (hg_map_find(&shown, &first, sizeof first) != HG_MAP_NONE)
-                append_tidy_line(r, &r->sets[s], &r->sets[s].items[i], &paths, out);
-        }
-    out->failed = out->failed || paths.failed;
-    for (size_t i = 0; i < paths.n; i++)
-        free(paths.items[i]);
-    HG_VEC_DONE(&paths);
-    hg_map_done(&paths.index);
-    hg_map_done(&shown);
+    for (size_t k = 0; rc == 0 && k < r->frame.keys.n; k++)
+        keys[k] = r->frame.keys.items[k].name;
+    do
+        rc = rc == 0 ? add_lines(r, lines, &err) : rc;
+    while (rc == 0 && hg_lines_again(lines));
+    if (rc < 0 || hg_lines_write(lines, keys, r->frame.keys.n, flags, put_text, out, &err) < 0)
+        out->failed = true;
+    hg_lines_free(lines);
+    free(keys);
+    free(flags);
 }
 
 /* ---- Pivoted ---- */
@@ -347,11 +230,12 @@ static void append_pivot_table(const struct columns *c, const struct hg_table *t
         hg_buf_puts(out, t->rehearsal ? "true" : "false");
         for (size_t k = 0; k < r->n_split_keys; k++) {
             separate(r, false, out);
-            append_json(r, "", r->frame.values.items[t->split[k]].json, out);
+            hg_csv_append_json(&r->style, "", r->frame.values.items[t->split[k]].json, out);
         }
         for (size_t k = 0; k < r->n_row_keys; k++) {
             separate(r, false, out);
-            append_json(r, "", r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
+            hg_csv_append_json(&r->style, "",
+                               r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
         }
         for (size_t i = 0; i < c->n; i++)
             append_pivot_point(

@@ -246,36 +246,37 @@ out:
 
 /* ---- Metric ---- */
 
-static void count_metric(const struct hg_report *r, const char *metric, size_t *have, size_t *ok)
+static size_t count_metric(const void *context, const char *metric, size_t *ok)
 {
-    *have = *ok = 0;
+    const struct hg_report *r = context;
+    size_t have = 0;
+
+    *ok = 0;
     for (size_t i = 0; i < r->n_entries; i++) {
         const struct hg_report_entry *e = &r->entries[i];
 
         if (!e->shown || !e->result->ok)
             continue;
         ++*ok;
-        *have += !isnan(hg_result_number(e->result, metric));
+        have += !isnan(hg_result_number(e->result, metric));
     }
+    return have;
 }
 
-/* train_s where every good result has it, else wall_s; a set with neither: what else it measured. */
-static const char *choose_metric(const struct hg_report *r)
+const char *hg_build_usual_metric(size_t (*count)(const void *context, const char *metric,
+                                                  size_t *ok),
+                                  const void *context)
 {
     static const char *const others[] = { "samples_per_s", "steps_per_s", "real_s" };
-    size_t train, wall, have, ok;
+    size_t ok, train = count(context, "train_s", &ok), wall = count(context, "wall_s", &ok);
 
-    count_metric(r, "train_s", &train, &ok);
-    count_metric(r, "wall_s", &wall, &ok);
     if (train == ok || wall < train)
         return "train_s";
     if (wall > 0)
         return "wall_s";
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        count_metric(r, others[i], &have, &ok);
-        if (have)
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (count(context, others[i], &ok))
             return others[i];
-    }
     return "train_s";
 }
 
@@ -310,23 +311,11 @@ static int unknown_metric(struct hg_build *b, const char *metric, bool chosen)
     return -1;
 }
 
-static int settle_metric(struct hg_build *b)
+void hg_build_direct(struct hg_report *r, const char *metric, const char *better,
+                     bool against_first)
 {
-    struct hg_report *r = b->r;
-    const char *metric = b->options->metric, *better = b->options->better;
-    size_t have, ok;
-    bool chosen;
     int direction;
 
-    for (size_t s = 0; s < r->n_sets; s++) {
-        metric = metric ? metric : r->sets[s].metric;
-        better = better ? better : r->sets[s].better;
-    }
-    if ((chosen = !metric))
-        metric = choose_metric(r);
-    count_metric(r, metric, &have, &ok);
-    if (ok && !have)
-        return unknown_metric(b, metric, chosen);
     if (better)
         r->kind = strcmp(better, "higher") == 0 ? HG_METRIC_RATE : HG_METRIC_TIME;
     else
@@ -337,24 +326,43 @@ static int settle_metric(struct hg_build *b)
                 : r->kind == HG_METRIC_TIME ? -1
                                             : hg_metric_direction(metric);
     r->has_direction = direction != 0;
-    if (b->options->against_first && direction) /* its ratio to another run's is wanted */
+    if (against_first && direction) /* its ratio to another run's is wanted */
         r->kind = direction > 0 ? HG_METRIC_RATE : HG_METRIC_TIME;
     r->higher_is_better = direction > 0;
+}
+
+static int settle_metric(struct hg_build *b)
+{
+    struct hg_report *r = b->r;
+    const char *metric = b->options->metric, *better = b->options->better;
+    size_t have, ok;
+    bool chosen;
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        metric = metric ? metric : r->sets[s].metric;
+        better = better ? better : r->sets[s].better;
+    }
+    if ((chosen = !metric))
+        metric = hg_build_usual_metric(count_metric, r);
+    have = count_metric(r, metric, &ok);
+    if (ok && !have)
+        return unknown_metric(b, metric, chosen);
+    hg_build_direct(r, metric, better, b->options->against_first);
     r->metric = strdup(metric);
     return r->metric ? 0 : hg_err_oom(hg_errs_next(b->errs));
 }
 
 /* ---- What counts ---- */
 
-static void measure(struct hg_report *r, struct hg_report_entry *e)
+const char *hg_build_state(const struct hg_report *r, const struct hg_result *result, double value)
 {
-    e->value = hg_result_number(e->result, r->metric);
-    if (!e->result->ok)
-        e->state = strcmp(e->result->status, "ok") == 0 ? "invalid" : e->result->status;
-    else if (isnan(e->value))
-        e->state = "not measured";
-    else if (r->kind != HG_METRIC_OTHER && !(e->value > 0))
-        e->state = e->value < 0 ? "below zero" : "zero";
+    if (!result->ok)
+        return strcmp(result->status, "ok") == 0 ? "invalid" : result->status;
+    if (isnan(value))
+        return "not measured";
+    if (r->kind != HG_METRIC_OTHER && !(value > 0))
+        return value < 0 ? "below zero" : "zero";
+    return NULL;
 }
 
 static int compare_states(const void *pa, const void *pb)
@@ -381,21 +389,30 @@ static int count_state(struct hg_report *r, const char *word)
     return 0;
 }
 
+int hg_build_count(struct hg_report *r, const char *state)
+{
+    r->cells++;
+    r->complete += !state;
+    return state ? count_state(r, state) : 0;
+}
+
+void hg_build_sort_states(struct hg_report *r)
+{
+    if (r->states.n)
+        qsort(r->states.items, r->states.n, sizeof *r->states.items, compare_states);
+}
+
 static int measure_entries(struct hg_report *r)
 {
     for (size_t i = 0; i < r->n_entries; i++) {
         struct hg_report_entry *e = &r->entries[i];
 
-        measure(r, e);
-        if (!e->shown)
-            continue;
-        r->cells++;
-        r->complete += !e->state;
-        if (e->state && count_state(r, e->state) < 0)
+        e->value = hg_result_number(e->result, r->metric);
+        e->state = hg_build_state(r, e->result, e->value);
+        if (e->shown && hg_build_count(r, e->state) < 0)
             return -1;
     }
-    if (r->states.n)
-        qsort(r->states.items, r->states.n, sizeof *r->states.items, compare_states);
+    hg_build_sort_states(r);
     return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "report/many.h"
 
 static int save_one(const struct hg_report *r, const struct hg_renderer *renderer, const char *dir,
                     const char *name, const struct hg_page *page, struct hg_err *err)
@@ -63,21 +64,50 @@ int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *er
     return rc < 0 ? hg_err_wrap(err, "cannot save the tables") : 0;
 }
 
-int hg_report_run(const struct hg_results *set, const char *tables, size_t width,
-                  struct hg_buf *out, bool *complete, struct hg_errs *errs)
+static size_t count_lines(const struct hg_buf *text)
+{
+    size_t n = 0;
+
+    for (const char *p = hg_buf_str(text); (p = strchr(p, '\n')); p++)
+        n++;
+    return n;
+}
+
+int hg_report_run(const struct hg_results *set, const char *run, size_t width, struct hg_buf *out,
+                  bool *complete, struct hg_errs *errs)
 {
     const struct hg_render_options options = { .width = width };
     struct hg_report *r = hg_report_build(set, 1, NULL, errs);
+    char *tables = hg_fs_join(run, "tables");
     struct hg_err err = HG_ERR_INIT;
 
-    if (!r)
-        return -1;
-    hg_renderer_text.render(r, &options, out);
-    *complete = hg_report_is_complete(r);
-    if (out->failed)
+    if (r) {
+        hg_renderer_text.render(r, &options, out);
+        *complete = hg_report_is_complete(r);
+    }
+    if (count_lines(out) > HG_REPORT_LINES_MAX) {
+        hg_buf_clear(out);
+        hg_report_summarize(r, run, out);
+    }
+    if (out->failed || !tables)
         hg_err_oom(&err);
-    else
+    else if (r)
         hg_report_save(r, tables, &err);
+    free(tables);
     hg_report_free(r);
-    return hg_errs_add(errs, &err);
+    return r ? hg_errs_add(errs, &err) : -1;
+}
+
+int hg_report_forget(const char *run, struct hg_err *err)
+{
+    static const char *const names[] = { "report.txt", "report.md", "report.json", "report.html" };
+    int rc = 0;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names && rc == 0; i++) {
+        char *path = hg_str_printf("%s/tables/%s", run, names[i]);
+
+        rc = path ? hg_fs_remove_tree(path, err) : hg_err_oom(err);
+        free(path);
+    }
+    return rc;
 }

@@ -52,6 +52,31 @@ END
     [[ "$output" == *"already holds a plan"* ]]
 }
 
+@test "the lines of very many cells are those of their report, and take little memory" {
+    jq '.name = "many" | .axes.size = {range: [1, 50100]} | .workload |= del(.code) | .derive = {code: ".size % 2"} | .baseline = {size: 4}' m.json >many.json
+    run_dir=$HPCGRID_REPORTS/many/001
+    "$hpcgrid" plan many.json --out "$run_dir" >/dev/null
+    chmod 700 "$run_dir"
+    for line in 0 1 3 5 7; do one $line || true; done
+    SLURM_RESTART_COUNT=1 one 5
+    SLURM_RESTART_COUNT=1 one 2 || true
+    echo '{' >"$(compgen -G "$run_dir/cells/*/0.0/result.json" | head -1)"
+    run -1 "$hpcgrid" report many --format csv --columns size # read as a whole
+    printf '%s\n' "$output" >want
+    [ ! -e "$run_dir/tables/results.csv" ]
+    [ "$(grep -c ',true,ok,' want)" -ge 3 ]
+    grep -q ',0.1,true,ok,' want
+    grep -q ',0.1,false,failed,' want
+    grep -q ',0.0,false,invalid,' want
+    [ "$(wc -l <want)" -gt 50100 ]
+    (ulimit -v 80000 && "$hpcgrid" report many --format csv) >lines || [ $? = 1 ]
+    cmp want lines
+    "$hpcgrid" report many --format csv --where size=1..9 --metric wall_s --out some.csv || [ $? = 1 ]
+    cmp some.csv <("$hpcgrid" report many --format csv --where size=1..9 --columns size || true)
+    "$hpcgrid" report many --format csv --where size=2
+    [ ! -e "$run_dir/tables" ]
+}
+
 @test "a plan in a folder of any name is called by that name" {
     "$hpcgrid" plan m.json --out kept >/dev/null
     chmod 700 kept

@@ -107,6 +107,91 @@ EOT
             printf "%s{\"cell\":{\"nodes\":%d,\"repeat\":%d},\"train_s\":%d}", i ? "," : "", 1 + i % 10, 1 + i / 10, 100 + i % 10
         printf "]}" }' >million.json
     "$hpcgrid" report million.json --format json | jq -e '.cells_complete == 1000000 and [.tables[0].points[] | [.n, .value]] == [range(10) | [100000, 100 + .]]'
+    (ulimit -v 300000 && "$hpcgrid" report million.json --format csv) | cmp - <(awk 'BEGIN {
+        printf "run,id,attempt,counts,status,added,baseline_id,nodes,repeat,train_s\r\n"
+        for (i = 0; i < 1000000; i++)
+            printf "m,,,true,ok,false,,%d,%d,%d\r\n", 1 + i % 10, 1 + i / 10, 100 + i % 10 }')
+}
+
+# with_blanks FILE: so large that its results are read one by one.
+with_blanks() {
+    cat "$1"
+    printf '%*s' 8400000 ''
+}
+
+# lines FILE: its lines of CSV, what is wrong with it, and the exit code.
+lines() {
+    local status=0
+    (cd "$1" && "$hpcgrid" report set.json --format csv ${2:-} 2>&1) || status=$?
+    echo "exit $status"
+}
+
+# check_both [OPTIONS]: read one by one and as a whole, small/set.json says the same.
+check_both() {
+    with_blanks small/set.json >large/set.json
+    diff <(lines small "${1:-}") <(lines large "${1:-}")
+}
+
+@test "results that are read one by one make the same lines" {
+    mkdir small large
+    for file in "$HPCGRID_SOURCE"/tests/data/results/*.json "$HPCGRID_SOURCE"/reports/reference/*.json; do
+        echo "$file"
+        cp "$file" small/set.json
+        check_both
+        check_both '--numbers comma'
+        check_both '--where nodes=1'
+        check_both '--metric wall_s'
+        jq -S . "$file" >small/set.json # members of the set behind its results
+        check_both
+        jq '.results += [.results[0]]' "$file" >small/set.json # the same cell twice
+        check_both
+    done
+}
+
+@test "a list that is a plain value elsewhere stands in its line, however the results are read" {
+    mkdir small large
+    while read -r results; do
+        set_of "$results" >small/set.json
+        check_both
+        lines large >lines
+        cat lines
+        grep -qF 'x,,,true,ok,false,,1,1,"{""a"":[1,2]}"' lines
+    done <<'EOT'
+{"cell": {"nodes": 1}, "train_s": 1, "note": {"a": [1, 2]}}, {"cell": {"nodes": 2}, "train_s": 2, "note": null}
+{"cell": {"nodes": 1}, "train_s": 1, "note": {"a": [1, 2]}}, {"cell": {"nodes": 2}, "train_s": 2, "note": "x"}, {"cell": {"nodes": 3}, "train_s": 3, "note": {"a": null}}
+EOT
+    # names with dots, attempts, ids, notes, what is no part of a cell, added ones
+    set_of '{"id": "a", "attempt": "1.9", "cell": {"nodes": 1, "_n": 1, "time": "1h"}, "train_s": 1, "a.b": 1, "a": {"b": 2, "c.d": 3}},
+        {"id": "a", "attempt": "1.10", "cell": {"nodes": 1.0, "late": null}, "train_s": 2, "a": {"b": 4}, "status": "failed"},
+        {"id": "b", "added": true, "attempt": "1.0", "cell": {"first": [1], "nodes": 1}, "train_s": 3, "a": 5}' >small/set.json
+    check_both
+    check_both '--where nodes=2'
+    check_both '--where first'
+    check_both '--where .nodes==1'
+    check_both '--metric a.b'
+    check_both '--metric none'
+    set_of '{"id": "a", "attempt": "1.0", "cell": {"nodes": 1}, "train_s": 1}, {"id": "a", "attempt": "1.1", "cell": {"nodes": 2}, "train_s": 2}' >small/set.json
+    check_both # another cell under the same id
+    set_of '{"cell": {"nodes": 1}, "train_s": -1}' '"baseline": {"node": 1}, ' >small/set.json
+    check_both
+    set_of '{"cell": {"nodes": 1}, "train_s": 1}' '"report": {"rows": ["nodes"], "columns": ["nodes"]}, ' >small/set.json
+    check_both
+    set_of '{"cell": {"nodes": 1}, "train_s": 1}' '"report": {"where": "nodes=2"}, ' >small/set.json
+    check_both
+    printf '{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1}, "train_s": 1}, ]}' >small/set.json
+    check_both
+}
+
+@test "lines that do not fit where temporary files are: an error says what to do" {
+    awk 'BEGIN { printf "{\"schema\": \"hpcgrid-results/1\", \"name\": \"m\", \"results\": ["
+        for (i = 0; i < 200000; i++)
+            printf "%s{\"cell\":{\"nodes\":1,\"repeat\":%d},\"train_s\":%d,\"note\":\"%040d\"}", i ? "," : "", 1 + i, 100 + i % 10, i
+        printf "]}" }' >many.json
+    TMPDIR=$PWD/absent run --separate-stderr "$hpcgrid" report many.json --format csv
+    echo "$status: $stderr"
+    [ "$status" -eq 4 ]
+    [ -z "$output" ]
+    [[ "$stderr" == *"temporary file in $PWD/absent: No such file"*"set TMPDIR to a folder with more room"* ]]
 }
 
 @test "a set beyond the limit is refused before it is read" {

@@ -116,6 +116,37 @@ cancelled() {
     [ -z "$(squeue -h)" ]
 }
 
+@test "the end of a large run is a few lines, not its tables" {
+    matrix long 600 0 '.report = {rows: ["i"]}'
+    "$HPCGRID" submit long.json
+    "$HPCGRID" cancel long
+    run --separate-stderr "$HPCGRID" resume long
+    echo "$output$stderr"
+    [ "$status" = 1 ]
+    [[ "${lines[0]}" == "long/001 · partial: "*" of 600 cells complete ("*"cancelled"*")" ]]
+    [[ "${lines[-1]}" == "the tables are long: hpcgrid report $PWD/reports/long/001, or report.html in $PWD/reports/long/001/tables" ]]
+    [ "${#lines[@]}" -le 3 ]
+    [ "$(wc -l <reports/long/001/tables/report.txt)" -gt 500 ]
+    run "$HPCGRID" report long # asked for, it is printed
+    [ "${#lines[@]}" -gt 500 ]
+}
+
+@test "the end of a very large run takes no more memory than its lines" {
+    matrix many 50100 0
+    "$HPCGRID" submit many.json
+    "$HPCGRID" cancel many
+    mkdir -p reports/many/001/tables
+    echo old >reports/many/001/tables/report.html # of a time when it was smaller
+    run --separate-stderr "$HPCGRID" resume many
+    echo "$output$stderr"
+    [ "$status" = 1 ]
+    [[ "${lines[0]}" == "many/001 · partial: "*" of 50100 cells complete ("*"cancelled"*")" ]]
+    [[ "${lines[-2]}" == "too many cells for tables; a line of each: $PWD/reports/many/001/tables/results.csv" ]]
+    [[ "${lines[-1]}" == "tables all the same, in some 200 MB of memory: hpcgrid report $PWD/reports/many/001" ]]
+    [ "$(ls reports/many/001/tables)" = results.csv ]
+    cmp reports/many/001/tables/results.csv <("$HPCGRID" report many --format csv)
+}
+
 @test "cancel while another hpcgrid drives the run" {
     local pid
     box_wait 90 table_empty

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/many.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fs.h"
+#include "base/jsonlist.h"
+#include "plan/batch.h"
+#include "run/collect.h"
+
+#define FILE_MIN ((off_t)8 << 20) /* bytes: of the shortest results some HG_MANY_MIN */
+
+/* All were added (rc 0), or not. As often as they have to be added again, add_all does it. */
+static struct hg_many *settle(struct hg_many *m, int rc,
+                              int (*add_all)(struct hg_many *m, void *context), void *context,
+                              struct hg_err *err)
+{
+    while (rc == 0 && (rc = hg_many_end(m, err)) == 1)
+        rc = add_all(m, context);
+    if (rc == 0)
+        return m;
+    hg_many_free(m);
+    return NULL;
+}
+
+/* ---- A run ---- */
+
+struct run {
+    const struct hg_rundir *rd;
+    const struct hg_run_state *state;
+    struct hg_many *many;
+    struct hg_err *err;
+};
+
+static int add_entry(void *context, json_t *entry, const char *text, char *loss_file,
+                     struct hg_err *err)
+{
+    struct run *run = context;
+    int rc = hg_many_add(run->many, entry, text, err);
+
+    free(loss_file);
+    json_decref(entry);
+    return rc;
+}
+
+static int add_run(struct hg_many *m, void *context)
+{
+    struct run *run = context;
+    union {
+        const struct hg_run_state *in;
+        void *out; /* hg_drive_verdict only reads it */
+    } state = { .in = run->state };
+
+    run->many = m;
+    return hg_collect_each(run->rd, run->state ? hg_drive_verdict : NULL, state.out, add_entry, run,
+                           NULL, run->err);
+}
+
+struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_state *state,
+                                const struct hg_report_options *options, struct hg_err *err)
+{
+    struct run run = { .rd = rd, .state = state, .err = err };
+    struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = strdup(rd->path) };
+    struct hg_many *m = NULL;
+
+    if (head.root && head.file)
+        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options, err);
+    else
+        hg_json_doc_done(&head);
+    return settle(m, m ? add_run(m, &run) : -1, add_run, &run, err);
+}
+
+static size_t count_cells(const struct hg_rundir *rd)
+{
+    json_t *plan = hg_plan_read(rd->path, NULL), *batch;
+    size_t n = 0, i;
+
+    json_array_foreach(json_object_get(plan, "batches"), i, batch)
+        n += (size_t)json_integer_value(json_object_get(batch, "cells"));
+    json_decref(plan);
+    return n;
+}
+
+static struct hg_many *read_run(const char *word, const char *reports,
+                                const struct hg_report_options *options, struct hg_err *err)
+{
+    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
+    struct hg_rundir rd = { 0 };
+    struct hg_run_state *state;
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_many *m = NULL;
+
+    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, NULL) < 0)
+        return NULL;
+    if (count_cells(&rd) > HG_MANY_MIN) {
+        state = hg_run_state_load(rd.path, &why);
+        if (state || why.code == HG_E_NOTFOUND)
+            m = hg_cmd_many_run(&rd, state, options, err);
+        hg_run_state_free(state);
+    }
+    hg_rundir_done(&rd);
+    return m;
+}
+
+/* ---- A file ---- */
+
+struct file {
+    FILE *file;
+    const char *name;
+    const struct hg_report_options *options;
+    json_t *head;  /* all its members but the results, as far as they are known */
+    size_t n_head; /* how many there were when the first result came */
+    struct hg_many *many;
+    struct hg_err *err;
+};
+
+static void begin_file(struct file *f)
+{
+    struct hg_json_doc head = { .root = json_copy(f->head), .file = strdup(f->name) };
+
+    f->n_head = json_object_size(f->head);
+    f->many = hg_many_create(&head, 0, f->options, f->err);
+}
+
+static int add_item(void *context, const json_t *item)
+{
+    struct file *f = context;
+
+    if (!f->many && !json_object_get(f->head, "schema"))
+        return 0; /* it stands behind them */
+    if (!f->many)
+        begin_file(f);
+    return f->many ? hg_many_add(f->many, item, NULL, f->err) : -1;
+}
+
+static int add_file(struct hg_many *m, void *context)
+{
+    struct file *f = context;
+    int rc = -1;
+
+    f->many = m;
+    json_decref(f->head);
+    f->head = json_object();
+    if (fseek(f->file, 0, SEEK_SET) == 0)
+        rc = hg_json_each_item(f->file, "results", f->head, add_item, f);
+    return rc;
+}
+
+/* Members may stand behind the results that say how these are read. */
+static struct hg_many *read_items(struct file *f)
+{
+    int rc = add_file(NULL, f);
+
+    if (rc == 0 && json_object_size(f->head) != f->n_head) {
+        hg_many_free(f->many);
+        begin_file(f);
+        rc = f->many ? add_file(f->many, f) : -1;
+    }
+    return settle(f->many, f->many ? rc : -1, add_file, f, f->err);
+}
+
+static struct hg_many *read_file(const char *path, const struct hg_report_options *options,
+                                 struct hg_err *err)
+{
+    struct file f = { .name = path, .options = options, .err = err };
+    struct hg_many *m = NULL;
+    struct stat st;
+
+    if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < FILE_MIN ||
+        !(f.file = fopen(path, "re")))
+        return NULL;
+    m = read_items(&f);
+    json_decref(f.head);
+    fclose(f.file);
+    return m;
+}
+
+struct hg_many *hg_cmd_many(const char *word, const char *reports,
+                            const struct hg_report_options *options, struct hg_err *err)
+{
+    if (!hg_fs_exists(word) || hg_fs_is_dir(word))
+        return read_run(word, reports, options, err);
+    return read_file(word, options, err);
+}
+
+/* ---- Writing ---- */
+
+static int put_stdout(void *context, const char *text, size_t len, struct hg_err *err)
+{
+    (void)context;
+    (void)err; /* who closes it sees what went wrong */
+    fwrite(text, 1, len, stdout);
+    return 0;
+}
+
+static int put_part(void *context, const char *text, size_t len, struct hg_err *err)
+{
+    const struct hg_fs_part *part = context;
+
+    return hg_fs_write_all(part->fd, text, len) < 0 ? hg_err_sys(err, "cannot write %s", part->path)
+                                                    : 0;
+}
+
+int hg_cmd_many_write(struct hg_many *m, const char *path, struct hg_err *err)
+{
+    struct hg_fs_part part = HG_FS_PART_INIT;
+    int rc;
+
+    if (!path)
+        return hg_many_write(m, put_stdout, NULL, err);
+    rc = hg_fs_part_begin(path, 0644, &part, err);
+    if (rc == 0)
+        rc = hg_many_write(m, put_part, &part, err);
+    if (rc == 0)
+        rc = hg_fs_part_end(&part, err);
+    hg_fs_part_done(&part);
+    return rc;
+}
