@@ -52,9 +52,8 @@ struct paths {
     bool failed;
 };
 
-static const char *const own_members[] = {
-    "cell", "id", "baseline_id", "added", "attempt", "status"
-};
+static const char *const own_members[] = { "cell",    "id",         "baseline_id", "added",
+                                           "attempt", "attempt_in", "status" };
 
 static bool is_own(const char *name)
 {

@@ -125,7 +125,7 @@ static int check_cell(struct hg_check *c, struct batch *b, const json_t *record)
         return hg_fsck_find(
             c, (struct hg_found){ HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE },
             "cell %s stands in the plan twice: it would run twice", id);
-    if (hg_map_put(&c->ids, id, n, 1) == HG_MAP_NONE ||
+    if (hg_map_put(&c->ids, id, n, hg_fsck_place(b->number, b->lines - 1)) == HG_MAP_NONE ||
         hash_cell(cell, json_object_get(c->plan, "workload"), digits) < 0)
         return hg_err_oom(c->err);
     if (strcmp(id + n - 12, digits) != 0 && !b->wrong++)

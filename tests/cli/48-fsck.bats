@@ -140,11 +140,14 @@ cp $B/result.json $G/result.json | error good-gone, error result | 1
 rm $G/result.json; mkdir $G/result.json | error good-gone, error result | 1
 rm $G/claim.json | warning claim | 1
 rm $J $G/result.json | error missing, note attempt-open | 1
-cp -a $G "$(dirname $G)"/5.0 | error result, warning attempt | 1
-mkdir "$(dirname $G)"/9.9 | | 0
+cp -a $G ${G%.1.0}.5.0 | error result, warning attempt | 1
+mkdir ${G%.1.0}.9.9 | | 0
 mkdir "$(dirname $G)"/later | warning alien | 1
 touch "$(dirname $G)"/notes | warning alien | 1
 mkdir $R/cells/nobody-1x1-000000000000 | warning alien | 1
+mkdir $R/cells/1-000/nobody-1x1-000000000000.1.0 | warning alien | 1
+mkdir $R/cells/1-001; mv $B $R/cells/1-001 | warning alien | 1
+mkdir $R/cells/1-01 | warning alien | 1
 touch $R/cells/file | warning alien | 1
 echo '{' >$R/hold.1.2.json | warning request | 1
 echo '{"lines": {"1": "0"}}' >$R/cancel.1.2.json | | 0

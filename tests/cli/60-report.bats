@@ -445,12 +445,12 @@ END
 
 @test "a damaged result file does not hide the others" {
     make_run
-    truncate -s 100 "$run_dir/cells/x-2-ring/0.0/result.json"
+    truncate -s 100 "$run_dir/cells/1-000/x-2-ring.0.0/result.json"
     run --separate-stderr "$hpcgrid" report hand
     echo "$output"
     [ "$status" -eq 1 ]
     [[ "${lines[0]}" == *"1 of 4 cells complete (1 failed, 1 invalid, 1 pending)"* ]]
-    [[ "$output" == *"invalid (cells/x-2-ring/0.0/result.json: "* ]]
+    [[ "$output" == *"invalid (cells/1-000/x-2-ring.0.0/result.json: "* ]]
 }
 
 @test "ten thousand results are read, checked and tabulated" {

@@ -112,7 +112,7 @@ END
         link=$(grep -o 'href="[^"]*out.log"' "$file" | cut -d'"' -f2)
         [ "$(cat "$(dirname "$file")/$link")" = hello ]
     done
-    grep -qF '<a href="../cells/x-1/0.0/">files</a>' "$run_dir/tables/report.html"
+    grep -qF '<a href="../cells/1-000/x-1.0.0/">files</a>' "$run_dir/tables/report.html"
     grep -qF 'a &#60; b &#38; c' page.html
     grep -qF 'hpcgrid report --format html hand' page.html
     grep -q '<th scope="row" class="l">hosts</th>' page.html
@@ -137,7 +137,7 @@ END
         >"$run_dir/batches/1.cells.jsonl"
     index_cells "$run_dir"
     SLURM_ARRAY_TASK_ID=0 "$hpcgrid" exec --run "$run_dir" --batch 1
-    result="$run_dir/cells/x-1/0.0/result.json"
+    result="$run_dir/cells/1-000/x-1.0.0/result.json"
     "$hpcgrid" report hand --format csv >first.csv
     "$hpcgrid" report hand --format json | jq -e '.complete and .tables[0].points[0].value == 5.25'
     cp "$result" kept.json
