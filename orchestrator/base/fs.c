@@ -69,8 +69,8 @@ static void too_large(const char *path, size_t max, struct hg_err *err)
     hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
 }
 
-/* Closes fd. A file whose size is known is refused before it is read. */
-static int read_all(int fd, const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
+/* A file whose size is known is refused before it is read. */
+int hg_fs_read_open(int fd, const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
 {
     size_t start = out->len;
     struct stat st;
@@ -114,14 +114,15 @@ int hg_fs_read(const char *path, size_t max, struct hg_buf *out, struct hg_err *
 {
     int fd = open_input(path, err);
 
-    return fd < 0 ? hg_err_sys(err, "cannot read %s", path) : read_all(fd, path, max, out, err);
+    return fd < 0 ? hg_err_sys(err, "cannot read %s", path)
+                  : hg_fs_read_open(fd, path, max, out, err);
 }
 
 int hg_fs_read_file(const char *path, size_t max, struct hg_buf *out, struct hg_err *err)
 {
     int fd = hg_fs_open_file(path, err);
 
-    return fd < 0 ? -1 : read_all(fd, path, max, out, err);
+    return fd < 0 ? -1 : hg_fs_read_open(fd, path, max, out, err);
 }
 
 void hg_fs_hold_streams(void)

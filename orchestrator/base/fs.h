@@ -21,6 +21,9 @@ int hg_fs_read_file(const char *path, size_t max, struct hg_buf *out, struct hg_
 /* Open such a file. Returns a descriptor, or -1 with err set: INPUT or ENV. */
 int hg_fs_open_file(const char *path, struct hg_err *err);
 
+/* Append the rest of an open file, at most max bytes, to out and close it. path is for messages. */
+int hg_fs_read_open(int fd, const char *path, size_t max, struct hg_buf *out, struct hg_err *err);
+
 /* Is it such a file, and can it be read? For one that somebody else is going to open. */
 int hg_fs_check_file(const char *path, struct hg_err *err);
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
@@ -81,31 +77,21 @@ static int is_asked(const struct asked *a, const json_t *entry, struct hg_err *e
 
 /* ---- Which attempt ---- */
 
-/* Name of the newest attempt of a cell, or of the wanted one; "" if it has none. */
-static int find_attempt(const char *cell_dir, char name[static HG_ATTEMPT_NAME_MAX],
-                        struct hg_err *err)
+/* The newest attempt at a cell, or the wanted one; NULL if there is none. */
+static struct hg_attempt_files *find_attempt(const struct hg_attempt_group *g, const char *id)
 {
-    DIR *d = opendir(cell_dir);
-    unsigned best_s = 0, best_r = 0;
-    struct dirent *entry;
+    struct hg_attempt_list list;
 
-    name[0] = '\0';
-    if (!d)
-        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", cell_dir);
-    while ((entry = readdir(d))) {
-        unsigned s, r;
+    hg_attempt_group_find(g, id, &list);
+    while (list.n) {
+        struct hg_attempt_files *f = &list.items[--list.n];
+        char name[HG_ATTEMPT_NAME_MAX];
 
-        if (!hg_attempt_parse(entry->d_name, &s, &r) ||
-            (wanted && strcmp(entry->d_name, wanted) != 0))
-            continue;
-        if (name[0] && (s < best_s || (s == best_s && r < best_r)))
-            continue;
-        best_s = s;
-        best_r = r;
-        hg_attempt_name(s, r, name);
+        hg_attempt_name(f->submission, f->restarts, name);
+        if (!wanted || strcmp(name, wanted) == 0)
+            return f;
     }
-    closedir(d);
-    return 0;
+    return NULL;
 }
 
 /* ---- Printing ---- */
@@ -130,22 +116,28 @@ static off_t tail_start(int fd, long n)
     return 0;
 }
 
+/* One attempt, in the group that was read. */
+struct attempt {
+    const struct hg_attempt_group *group;
+    struct hg_attempt_files *files;
+};
+
 /* Print a file from *at on; *at moves behind what was printed. */
-static int print_from(const char *path, off_t *at, struct hg_err *err)
+static int print_from(const struct attempt *a, const char *name, off_t *at, struct hg_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = hg_attempt_open(a->group, a->files, name, err);
     static char chunk[CHUNK];
     ssize_t n = 0;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read %s", path);
+        return fd == HG_ATTEMPT_NONE ? 0 : -1;
     if (*at < 0)
         *at = tail_start(fd, lines);
     while ((n = pread(fd, chunk, sizeof chunk, *at)) > 0 && fwrite(chunk, 1, (size_t)n, stdout))
         *at += n;
     close(fd);
     fflush(stdout);
-    return n < 0 ? hg_err_sys(err, "cannot read %s", path) : 0;
+    return n < 0 ? hg_err_sys(err, "cannot read %s", name) : 0;
 }
 
 static const char *const streams[] = { "out.log", "err.log" };
@@ -155,19 +147,19 @@ static bool is_wanted(size_t stream)
     return only_out == only_err || (stream == 0 ? only_out : only_err);
 }
 
-static int print_streams(const char *dir, off_t at[static 2], bool head, struct hg_err *err)
+static int print_streams(const struct attempt *a, off_t at[static 2], bool head, struct hg_err *err)
 {
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < 2; i++) {
-        char *path = hg_fs_join(dir, streams[i]);
+        char *path = hg_attempt_path(a->group, a->files, streams[i]);
 
         if (!path)
             return hg_err_oom(err);
         if (is_wanted(i)) {
             if (head)
                 hg_info("%s", path);
-            rc = print_from(path, &at[i], err);
+            rc = print_from(a, streams[i], &at[i], err);
         }
         free(path);
     }
@@ -208,57 +200,52 @@ static bool is_over_in_journal(const struct hg_rundir *rd, struct place place)
     return over;
 }
 
-static int follow_attempt(const struct hg_rundir *rd, const char *id, const char *dir,
-                          off_t at[static 2], struct hg_err *err)
+static int follow_attempt(const struct attempt *a, off_t at[static 2], struct hg_err *err)
 {
-    char *result = hg_fs_join(dir, "result.json");
-    struct place place = find_place(rd, id);
-    int rc = result ? 0 : hg_err_oom(err);
+    const struct hg_rundir *rd = a->group->rd;
+    struct place place = find_place(rd, a->files->id);
     bool over = false;
+    int rc = 0;
 
     for (unsigned i = 0; rc == 0 && !over && !hg_cmd_stop; i++) {
-        over = hg_fs_exists(result) || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
+        hg_attempt_look(a->group, a->files, NULL, NULL);
+        over = a->files->result || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
         if (!over)
             hg_clock_sleep_s(FOLLOW_S);
-        rc = print_streams(dir, at, false, err);
+        rc = print_streams(a, at, false, err);
     }
-    free(result);
     return rc;
 }
 
 /* 1: printed, 0: the cell has not begun, -1: err set. */
-static int print_cell(const struct hg_rundir *rd, const json_t *entry, struct hg_err *err)
+static int print_cell(struct hg_attempt_group *g, const json_t *entry, struct hg_err *err)
 {
     const char *id = json_string_value(json_object_get(entry, "id"));
     const char *why =
         json_string_value(json_object_get(json_object_get(entry, "error"), "message"));
-    char *cell = hg_rundir_path(rd, "cells/%s", id), *dir = NULL;
+    const char *group = json_string_value(json_object_get(entry, "attempt_in"));
+    struct attempt a = { .group = g };
     char name[HG_ATTEMPT_NAME_MAX];
     off_t at[2] = { -1, -1 };
-    int rc = -1;
 
-    if (!cell || find_attempt(cell, name, err) < 0)
-        goto out;
-    rc = 0;
-    if (!name[0])
-        goto out;
-    dir = hg_fs_join(cell, name);
+    if (!group)
+        return 0;
+    if (hg_attempt_group_read(g, group, err) < 0)
+        return -1;
+    a.files = find_attempt(g, id);
+    if (!a.files)
+        return 0;
+    hg_attempt_name(a.files->submission, a.files->restarts, name);
     hg_info("%s: attempt %s, %s%s%s", id, name, json_string_value(json_object_get(entry, "status")),
             why ? ": " : "", why ? why : "");
-    if (!dir || print_streams(dir, at, true, err) < 0 ||
-        (follow && follow_attempt(rd, id, dir, at, err) < 0))
-        rc = -1;
-    else
-        rc = 1;
-out:
-    free(cell);
-    free(dir);
-    return rc < 0 ? hg_err_oom(err) : rc;
+    if (print_streams(&a, at, true, err) < 0 || (follow && follow_attempt(&a, at, err) < 0))
+        return -1;
+    return 1;
 }
 
 /* The results of a run on their way past us. */
 struct walk {
-    const struct hg_rundir *rd;
+    struct hg_attempt_group group; /* of the run */
     const struct asked *asked;
     json_t *newest; /* the last entry so far of the cell we are at */
     json_t *
@@ -268,7 +255,7 @@ struct walk {
 
 static int show(struct walk *w, const json_t *entry, struct hg_err *err)
 {
-    int is = print_cell(w->rd, entry, err);
+    int is = print_cell(&w->group, entry, err);
 
     w->begun += is > 0;
     return is < 0 ? -1 : 0;
@@ -316,7 +303,7 @@ static int tell_nothing(const struct walk *w, struct hg_err *err)
     if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
     else if (!w->picked)
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", w->rd->path);
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", w->group.rd->path);
     else if (!w->begun)
         hg_info("%s", wanted ? "there is no such attempt" : "nothing has begun yet");
     return 0;
@@ -326,7 +313,7 @@ static int print_all(const struct hg_rundir *rd, const struct asked *asked, stru
 {
     struct hg_run_state *state =
         hg_run_state_load(rd->path, NULL); /* a plan that was submitted by hand has none */
-    struct walk w = { .rd = rd, .asked = asked };
+    struct walk w = { .group = { .rd = rd }, .asked = asked };
     int rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, take_entry, &w, NULL, err);
 
     if (rc == 0)
@@ -335,6 +322,7 @@ static int print_all(const struct hg_rundir *rd, const struct asked *asked, stru
         rc = show(&w, w.followed, err);
     if (rc == 0)
         rc = tell_nothing(&w, err);
+    hg_attempt_group_forget(&w.group);
     json_decref(w.newest);
     json_decref(w.followed);
     hg_run_state_free(state);

@@ -62,13 +62,17 @@ static void clear_line(const struct progress *p)
 }
 
 /* Where to read what a cell printed; nothing if it never began. */
-static void tell_logs(const struct hg_session *s, const char *id, const struct hg_run_cell *cell)
+static void tell_logs(const struct hg_session *s, int batch, size_t line,
+                      const struct hg_run_cell *cell)
 {
-    char *path = hg_rundir_path(&s->rd, "cells/%s/%u.%u/err.log", id, cell->claim, cell->restarts);
+    char *dir = hg_attempt_dir(&s->rd, batch, line, s->plan->items[batch - 1].ids[line],
+                               cell->claim, cell->restarts);
+    char *path = dir ? hg_fs_join(dir, "err.log") : NULL;
 
     if (path && hg_fs_exists(path))
         hg_info("what it printed: %s, and out.log beside it", path);
     free(path);
+    free(dir);
 }
 
 /* Cells that came to a bad end since the last look, with their reason. */
@@ -96,7 +100,7 @@ static void tell_failures(struct hg_session *s, struct progress *p)
             hg_info("%s: %s%s%s", s->plan->items[b].ids[i], hg_cell_state_names[cell->state],
                     *text ? ": " : "", text);
             if (p->failures == 1)
-                tell_logs(s, s->plan->items[b].ids[i], cell);
+                tell_logs(s, (int)b + 1, i, cell);
             if (p->failures == FAILURES_SHOWN)
                 hg_info("further ones are not listed here: hpcgrid status --cells");
         }

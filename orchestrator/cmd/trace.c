@@ -125,6 +125,9 @@ static int trace_run(const struct hg_rundir *rd, struct hg_err *err)
 /* Planned cells whose id begins as asked. */
 struct search {
     char *id;
+    int looked; /* the batch that is looked at */
+    int batch;  /* where it stands: the batch, and the line in it */
+    size_t line;
     size_t n;
     bool exact;
 };
@@ -134,13 +137,14 @@ static int look_at(size_t line, const json_t *cell, void *context)
     struct search *s = context;
     const char *id = json_string_value(json_object_get(cell, "id"));
 
-    (void)line;
     if (!id || s->exact || strncmp(id, cell_text, strlen(cell_text)) != 0)
         return 0;
     s->exact = strcmp(id, cell_text) == 0;
     s->n = s->exact ? 1 : s->n + 1;
     free(s->id);
     s->id = strdup(id);
+    s->batch = s->looked;
+    s->line = line;
     return s->id ? 0 : -1;
 }
 
@@ -154,6 +158,7 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
     json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         int number = (int)json_integer_value(json_object_get(batch, "number"));
 
+        s->looked = number;
         if (rc == 0 && hg_plan_each_cell(rd->path, number, look_at, s, err) != 0)
             rc = hg_err_oom(err);
     }
@@ -168,42 +173,40 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
     return rc;
 }
 
-/* Name of the attempt that is asked for, or that counts. */
-static int find_attempt(const struct hg_rundir *rd, const char *id,
-                        char name[static HG_ATTEMPT_NAME_MAX], struct hg_err *err)
+/* Folder of the attempt that is asked for, or that counts; yours. */
+static char *find_attempt(const struct hg_rundir *rd, const struct search *found,
+                          struct hg_err *err)
 {
-    struct hg_attempt a;
-    unsigned submission, restarts;
+    struct hg_attempt_group g = { .rd = rd };
+    struct hg_attempt a = { 0 };
+    char *dir = NULL;
+    int rc = 0;
 
-    if (wanted) {
-        if (!hg_attempt_parse(wanted, &submission, &restarts))
-            return hg_err_set(err, HG_E_USAGE, "--attempt %s: wanted a number such as 2.0", wanted);
-        hg_attempt_name(submission, restarts, name);
-        return 0;
-    }
-    if (hg_attempt_find(rd, id, 0, NULL, &a, err) < 0)
-        return -1;
-    if (!a.claimed)
-        return hg_err_set(err, HG_E_NOTFOUND, "cell %s of %s has not run yet", id, rd->path);
-    hg_attempt_name(a.submission, a.restarts, name);
-    return 0;
+    if (!wanted)
+        rc = hg_attempt_find(&g, found->batch, found->line, found->id, 0, NULL, &a, err);
+    else if (!hg_attempt_parse(wanted, &a.submission, &a.restarts))
+        rc = hg_err_set(err, HG_E_USAGE, "--attempt %s: wanted a number such as 2.0", wanted);
+    if (rc == 0 && !wanted && !a.claimed)
+        rc = hg_err_set(err, HG_E_NOTFOUND, "cell %s of %s has not run yet", found->id, rd->path);
+    if (rc == 0)
+        dir = hg_attempt_dir(rd, found->batch, found->line, found->id, a.submission, a.restarts);
+    if (rc == 0 && !dir)
+        hg_err_oom(err);
+    hg_attempt_group_forget(&g);
+    return dir;
 }
 
 static int trace_cell(const struct hg_rundir *rd, struct hg_err *err)
 {
-    char name[HG_ATTEMPT_NAME_MAX];
     struct search found = { 0 };
     char *dir = NULL;
     struct sink s;
     int rc = -1;
 
-    if (find_cell(rd, &found, err) == 0 && find_attempt(rd, found.id, name, err) == 0) {
-        dir = hg_rundir_path(rd, "cells/%s/%s", found.id, name);
-        if (!dir)
-            hg_err_oom(err);
-        else if (open_sink(&s, err) == 0)
-            rc = close_sink(&s, hg_trace_ranks(dir, s.f, err), err);
-    }
+    if (find_cell(rd, &found, err) == 0)
+        dir = find_attempt(rd, &found, err);
+    if (dir && open_sink(&s, err) == 0)
+        rc = close_sink(&s, hg_trace_ranks(dir, s.f, err), err);
     free(found.id);
     free(dir);
     return rc;

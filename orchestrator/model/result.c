@@ -139,6 +139,12 @@ json_t *hg_result_get(const struct hg_result *r, const char *member)
     return value;
 }
 
+void hg_result_folder(const struct hg_result *r, struct hg_buf *out)
+{
+    if (*r->attempt_in && *r->id && *r->attempt)
+        hg_buf_printf(out, "%s/%s.%s", r->attempt_in, r->id, r->attempt);
+}
+
 json_t *hg_result_entry(const struct hg_result *r)
 {
     return r->entry ? json_incref((json_t *)r->entry) : hg_jsonpack_load(r->pack, r->packed);
@@ -412,6 +418,7 @@ static void read_words(struct check *c, const json_t *entry, struct hg_result *r
     r->id = want_string(c, entry, "id");
     r->baseline_id = want_string(c, entry, "baseline_id");
     r->attempt = want_string(c, entry, "attempt");
+    r->attempt_in = want_string(c, entry, "attempt_in");
     r->status = want_string(c, entry, "status");
     if (!*r->status)
         r->status = "ok";
@@ -483,7 +490,9 @@ static int take_entry(struct hg_results *set, const json_t *entry, size_t i, str
 
     if (!r)
         return hg_err_oom(hg_errs_next(errs));
-    *r = (struct hg_result){ .id = "", .baseline_id = "", .attempt = "", .status = "" };
+    *r = (struct hg_result){
+        .id = "", .baseline_id = "", .attempt = "", .attempt_in = "", .status = ""
+    };
     hg_buf_printf(&c.pointer, "/results/%zu", i);
     c.errs = set->flags & HG_RESULTS_TOLERANT ? &found : errs;
     if (json_is_object(entry))
@@ -549,7 +558,7 @@ static const json_t *keep_cell(struct hg_jsonpack *pack, const json_t *cell, boo
 /* All members but those of the cell. What the text does not have is in the entry. */
 static size_t pack_members(struct hg_jsonpack *pack, json_t *entry, const char *text)
 {
-    static const char *const planned[] = { "id", "baseline_id", "added", "attempt" };
+    static const char *const planned[] = { "id", "baseline_id", "added", "attempt", "attempt_in" };
     json_t *head;
     size_t handle;
 
@@ -586,6 +595,7 @@ static int pack_entry(struct hg_results *set, json_t *entry, const char *text, s
     r->id = keep_word(pack, r->id, &failed);
     r->baseline_id = keep_word(pack, r->baseline_id, &failed);
     r->attempt = keep_word(pack, r->attempt, &failed);
+    r->attempt_in = keep_word(pack, r->attempt_in, &failed);
     r->status = keep_word(pack, r->status, &failed);
     r->device = keep_word(pack, r->device, &failed);
     if (!own_problem)

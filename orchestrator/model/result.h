@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "base/jsonpack.h"
@@ -27,10 +28,12 @@ struct hg_result {
     const char *id;           /* "" in sets without ids */
     const char *baseline_id;  /* "" if none is named */
     const char *attempt;      /* "" if none began, or if the set does not say */
-    const char *status;       /* "ok", or why there is no result */
-    const char *problem;      /* the error's message, or what is wrong with the entry; NULL */
-    bool ok;                  /* status "ok" and nothing wrong with the entry */
-    bool added;               /* not in the matrix: run because it is somebody's baseline */
+    const char
+        *attempt_in; /* where it lies below its run, "cells/1-003"; "" where the set does not say */
+    const char *status;  /* "ok", or why there is no result */
+    const char *problem; /* the error's message, or what is wrong with the entry; NULL */
+    bool ok;             /* status "ok" and nothing wrong with the entry */
+    bool added;          /* not in the matrix: run because it is somebody's baseline */
     bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
                   newest */
     bool has_rehearsal, rehearsal;
@@ -86,8 +89,8 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
 
 /* The same for very many results, which are kept in little memory: begin with a document without "results",
  * add entries one by one, end. An entry's reference is taken over, on failure, too, and so is loss_file (NULL: the entry
- * has all there is). text: all members but id, baseline_id, added, attempt and cell as the text of an object that
- * hg_json_canonical_read took; then the entry needs only these five and those which hg_result_looks_at names, and every other one is
+ * has all there is). text: all members but id, baseline_id, added, attempt, attempt_in and cell as the text of an object that
+ * hg_json_canonical_read took; then the entry needs only these six and those which hg_result_looks_at names, and every other one is
  * hg_result_member_is_plain. NULL: the entry has them all. 0 or -1; hg_results_done either way. */
 int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
                      struct hg_errs *errs);
@@ -107,6 +110,9 @@ bool hg_result_looks_at(const char *name, size_t len);
 
 /* Is there surely nothing wrong with this member, whose value is compact JSON text? false: it has to be looked at. */
 bool hg_result_member_is_plain(const char *name, size_t len, const char *value);
+
+/* Where its files are, below its run: a folder. "" if the set does not say. */
+void hg_result_folder(const struct hg_result *r, struct hg_buf *out);
 
 /* A member of a result; a new reference that nobody changes, NULL if it has none. */
 json_t *hg_result_get(const struct hg_result *r, const char *member);

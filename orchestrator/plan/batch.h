@@ -3,6 +3,7 @@
 #define HG_PLAN_BATCH_H
 
 #include <jansson.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,7 +35,7 @@ struct hg_skip {
 };
 
 /* Everything that a run will submit. Saved as plan.json (without ids) plus
- * batches/<n>.{sh,cells.jsonl}; a line of a cells file is {"id", "baseline", "added", "cell"}. */
+ * batches/<n>.{sh,cells.jsonl,cells.idx}; a line of a cells file is {"id", "baseline", "added", "cell"}. */
 struct hg_plan {
     char *name;
     char run_key[33];
@@ -75,11 +76,16 @@ void hg_plan_free(struct hg_plan *plan);
 
 /* ---- Parts, for the node side, `plan` and tests ---- */
 
-/* plan.json as it stands, its schema checked. A new reference; NULL with err set. */
+/* plan.json as it stands, its schema checked: the plan of another version of the format is INPUT, with what is left to do. A new reference; NULL with err set. */
 json_t *hg_plan_read(const char *dir, struct hg_err *err);
 
-/* One line of a cells file as an object, without reading the rest into memory. NOTFOUND behind the
- * last line. A new reference. */
+/* batches/<n>.cells.idx: for each line of the cells file the byte at which it begins, as 15 digits and a
+ * newline, and one line more with the file's size. */
+#define HG_PLAN_INDEX_LINE 16
+void hg_plan_index_add(struct hg_buf *index, uint64_t place);
+
+/* One line of a cells file as an object: found by the index, nothing else is read. NOTFOUND behind the
+ * last line; INPUT names file and line where index and file do not go together. A new reference. */
 json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err);
 
 /* Call visit for each line of a batch's cells file, in order: an object with id, baseline, added,

@@ -2,9 +2,13 @@
 /* plan.json and the batches' files. */
 #include "plan/batch.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -12,8 +16,9 @@
 #include "base/vec.h"
 #include "plan/template.h"
 
-#define SCHEMA "hpcgrid-plan/1"
+#define SCHEMA "hpcgrid-plan/2"
 #define CELLS_FILE_MAX ((size_t)4 << 30)
+#define PLACE_DIGITS 15
 
 /* ---- Saving ---- */
 
@@ -70,6 +75,28 @@ static int replace_below(const char *dir, const char *name, const struct hg_buf 
     return rc;
 }
 
+void hg_plan_index_add(struct hg_buf *index, uint64_t place)
+{
+    hg_buf_printf(index, "%0*" PRIu64 "\n", PLACE_DIGITS, place);
+}
+
+/* Where each line begins, and the end of the last one. */
+static int save_index(const struct hg_batch *b, const char *dir, struct hg_err *err)
+{
+    const char *text = b->cells.data, *end = text + b->cells.len;
+    struct hg_buf index = HG_BUF_INIT;
+    char name[64];
+    int rc;
+
+    hg_plan_index_add(&index, 0);
+    for (const char *nl = text; (nl = memchr(nl, '\n', (size_t)(end - nl))); nl++)
+        hg_plan_index_add(&index, (uint64_t)(nl + 1 - text));
+    snprintf(name, sizeof name, "batches/%d.cells.idx", b->number);
+    rc = replace_below(dir, name, &index, 0600, err);
+    hg_buf_done(&index);
+    return rc;
+}
+
 static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char *dir,
                       struct hg_err *err)
 {
@@ -80,7 +107,8 @@ static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char
     if (!b->cells.len && !b->renewed)
         return 0;
     snprintf(name, sizeof name, "batches/%d.cells.jsonl", b->number);
-    if (b->cells.len && replace_below(dir, name, &b->cells, 0600, err) < 0)
+    if (b->cells.len &&
+        (replace_below(dir, name, &b->cells, 0600, err) < 0 || save_index(b, dir, err) < 0))
         goto out;
     snprintf(name, sizeof name, "batches/%d.sh", b->number);
     if (hg_plan_script(plan, b, dir, &script, err) < 0 ||
@@ -184,8 +212,11 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
     } else if (hg_json_load(path, &doc, err) == 0) {
         schema = json_string_value(json_object_get(doc.root, "schema"));
         if (!schema || strcmp(schema, SCHEMA) != 0)
-            hg_err_set(err, HG_E_INPUT, "%s has schema \"%s\", wanted \"" SCHEMA "\"", path,
-                       schema ? schema : "");
+            hg_err_set(err, HG_E_INPUT,
+                       "%s has schema \"%s\", this hpcgrid reads \"" SCHEMA
+                       "\": what is saved in the run's tables/ stays readable (hpcgrid report "
+                       "tables/results.json), and `hpcgrid run MATRIX --new` begins another run",
+                       path, schema ? schema : "");
         else
             root = json_incref(doc.root);
     }
@@ -247,6 +278,23 @@ static char *id_of_line(const char *line, size_t n)
     return end && end > line ? strndup(line, (size_t)(end - line)) : NULL;
 }
 
+/* Jobs find their cells by it: one that does not fit is found before they are submitted. */
+static int check_index(const struct hg_batch *b, const char *dir, struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%d.cells.idx", dir, b->number);
+    const off_t wanted = (off_t)(b->n + 1) * HG_PLAN_INDEX_LINE;
+    struct stat st;
+    int rc = path ? 0 : hg_err_oom(err);
+
+    if (path && stat(path, &st) < 0)
+        rc = hg_err_sys(err, "cannot read %s", path);
+    else if (path && st.st_size != wanted)
+        rc = hg_err_set(err, HG_E_INPUT, "%s has %lld bytes, wanted %lld for %zu cell%s", path,
+                        (long long)st.st_size, (long long)wanted, b->n, hg_text_s(b->n));
+    free(path);
+    return rc;
+}
+
 static int load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -266,7 +314,7 @@ static int load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg
             goto out;
         }
     }
-    rc = b->n == cells ? 0
+    rc = b->n == cells ? check_index(b, dir, err)
                        : hg_err_set(err, HG_E_INPUT, "%s has %zu cell%s, plan.json says %zu", path,
                                     b->n, hg_text_s(b->n), cells);
 out:
@@ -322,34 +370,101 @@ struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err)
 
 /* ---- One cell ---- */
 
+/* 0, 1 where the file ends before, or -1. */
+static int read_at(int fd, char *out, size_t n, uint64_t at)
+{
+    while (n) {
+        ssize_t got = pread(fd, out, n, (off_t)at);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -1 : 1;
+        out += got;
+        n -= (size_t)got;
+        at += (uint64_t)got;
+    }
+    return 0;
+}
+
+/* A line of the index: 15 digits and a newline. */
+static bool parse_place(const char *line, uint64_t *place)
+{
+    *place = 0;
+    for (size_t i = 0; i < PLACE_DIGITS; i++) {
+        if (line[i] < '0' || line[i] > '9')
+            return false;
+        *place = *place * 10 + (uint64_t)(line[i] - '0');
+    }
+    return line[PLACE_DIGITS] == '\n';
+}
+
+/* Where a line of the cells file begins and ends. */
+static int find_line(const char *dir, int batch, size_t line, uint64_t place[static 2],
+                     struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%d.cells.idx", dir, batch);
+    int fd = path ? hg_fs_open_file(path, err) : hg_err_oom(err);
+    int got = -1;
+    char text[2 * HG_PLAN_INDEX_LINE];
+    int rc = -1;
+
+    if (fd >= 0 && (got = read_at(fd, text, sizeof text, (uint64_t)line * HG_PLAN_INDEX_LINE)) < 0)
+        hg_err_sys(err, "cannot read %s", path);
+    else if (got > 0)
+        hg_err_set(err, HG_E_NOTFOUND, "%s/batches/%d.cells.jsonl has no line %zu", dir, batch,
+                   line + 1);
+    else if (got == 0 &&
+             (!parse_place(text, &place[0]) || !parse_place(text + HG_PLAN_INDEX_LINE, &place[1]) ||
+              place[0] >= place[1] || place[1] > CELLS_FILE_MAX))
+        hg_err_set(err, HG_E_INPUT, "%s:%zu: no place of a cell", path, line + 1);
+    else if (got == 0)
+        rc = 0;
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    return rc;
+}
+
+/* Is it one whole line? text begins with the byte before it, where there is one. */
+static bool is_line(const char *text, size_t n, bool has_before)
+{
+    if (has_before && *text++ != '\n')
+        return false;
+    n -= has_before;
+    return memchr(text, '\n', n) == text + n - 1;
+}
+
 json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
 {
-    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch);
+    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch), *text = NULL;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    FILE *f = path ? fopen(path, "re") : NULL;
-    char *text = NULL;
+    int fd = path ? hg_fs_open_file(path, err) : hg_err_oom(err), got;
+    uint64_t place[2];
     json_t *root = NULL;
-    size_t cap = 0;
-    ssize_t n = 0;
+    size_t n, before;
+    struct stat st;
 
-    if (!f) {
-        if (path)
-            hg_err_sys(err, "cannot read %s", path);
-        hg_err_oom(err);
+    if (fd < 0 || find_line(dir, batch, line, place, err) < 0)
+        goto out;
+    before = place[0] > 0;
+    n = place[1] - place[0] + before;
+    if (fstat(fd, &st) == 0 && (uint64_t)st.st_size < place[1]) {
+        hg_err_set(err, HG_E_INPUT, "%s ends before its line %zu does", path, line + 1);
         goto out;
     }
-    for (size_t i = 0; i <= line && (n = getline(&text, &cap, f)) > 0; i++)
-        ;
-    if (n <= 0) {
-        hg_err_set(err, HG_E_NOTFOUND, "%s has no line %zu", path, line + 1);
-        goto out;
-    }
-    if (hg_json_parse(path, text, (size_t)n - (text[n - 1] == '\n'), &doc, err) == 0)
+    text = malloc(n);
+    got = text ? read_at(fd, text, n, place[0] - before) : hg_err_oom(err);
+    if (got < 0)
+        hg_err_sys(err, "cannot read %s", path);
+    else if (got > 0 || !is_line(text, n, before))
+        hg_err_set(err, HG_E_INPUT, "%s:%zu: not where %d.cells.idx says", path, line + 1, batch);
+    else if (hg_json_parse(path, text + before, n - before - 1, &doc, err) == 0)
         root = json_incref(doc.root);
     hg_json_doc_done(&doc);
 out:
-    if (f)
-        fclose(f);
+    if (fd >= 0)
+        close(fd);
     free(text);
     free(path);
     return root;

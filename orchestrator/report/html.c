@@ -403,15 +403,17 @@ static int list_keys(const struct hg_report *r, struct cell_keys *keys)
 static void append_link(const char *root, const struct hg_result *result, const char *file,
                         const char *word, struct hg_buf *out)
 {
+    struct hg_buf folder = HG_BUF_INIT;
+
+    hg_result_folder(result, &folder);
     hg_buf_puts(out, "<a href=\"");
     hg_href_append(root, out);
-    hg_buf_puts(out, "/cells/");
-    hg_href_append(result->id, out);
     hg_buf_puts(out, "/");
-    hg_href_append(result->attempt, out);
+    hg_href_append(hg_buf_str(&folder), out);
     hg_buf_puts(out, "/");
     hg_href_append(file, out);
     hg_buf_printf(out, "\">%s</a> ", word);
+    hg_buf_done(&folder);
 }
 
 /* A trace is a file of the attempt's own folder: no way leads out of it. */
@@ -442,7 +444,7 @@ static void append_links(const struct hg_page *page, const struct hg_report_entr
     const char *root = page->links[e->set];
 
     hg_buf_puts(out, "<td class=\"l\">");
-    if (root && *e->result->attempt && *e->result->id) {
+    if (root && *e->result->attempt_in) {
         append_link(root, e->result, "out.log", "out", out);
         append_link(root, e->result, "err.log", "err", out);
         append_link(root, e->result, "", "files", out);

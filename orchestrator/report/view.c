@@ -286,8 +286,10 @@ static json_t *view_result(const struct hg_report *r, const struct hg_page *page
         hg_seconds_append_exact(&r->style, e->value, &value);
     else if (!e->state)
         hg_csv_append_number(&r->style, e->value, &value);
-    if (root && *e->result->attempt && *e->result->id)
-        hg_buf_printf(&folder, "%s/cells/%s/%s", root, e->result->id, e->result->attempt);
+    if (root && *e->result->attempt_in) {
+        hg_buf_printf(&folder, "%s/", root);
+        hg_result_folder(e->result, &folder);
+    }
     set(object, "set", r->labels[e->set]);
     set(object, "id", e->result->id);
     set(object, "attempt", e->result->attempt);

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* One try at a cell: cells/<id>/<S>.<R>/, S the claim number of the submission, R Slurm's restart
+/* One try at a cell, in a folder of its own (run/attempts.h): S the claim number of the submission, R Slurm's restart
  * count. Only the node side writes here:
  *
  *   claim.json      who runs it (run/claim.h)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/collect.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,65 +16,6 @@
 
 /* exec adds to what the workload wrote, so its file may be somewhat larger. */
 #define RESULT_FILE_MAX (2 * HG_RESULT_MAX)
-
-/* ---- Folders ---- */
-
-static int newer(const struct hg_attempt_files *a, const struct hg_attempt_files *b)
-{
-    if (a->submission != b->submission)
-        return a->submission < b->submission ? -1 : 1;
-    return (a->restarts > b->restarts) - (a->restarts < b->restarts);
-}
-
-static int by_age(const void *a, const void *b)
-{
-    return newer(a, b);
-}
-
-/* Names by listing: a network file system may go on denying a path that it once found absent. */
-static void list_attempt(const char *cell_dir, const char *name, struct hg_attempt_files *f)
-{
-    char *path = hg_fs_join(cell_dir, name);
-    DIR *d = path ? opendir(path) : NULL;
-    struct dirent *entry;
-
-    while (d && !(f->claim && f->result) && (entry = readdir(d))) {
-        f->taken |= strcmp(entry->d_name, "claim.taken.json") == 0;
-        f->claim |= f->taken || strcmp(entry->d_name, "claim.json") == 0;
-        f->result |= strcmp(entry->d_name, "result.json") == 0;
-    }
-    if (d)
-        closedir(d);
-    free(path);
-}
-
-/* All attempts of a cell, oldest first. A cell without a folder has none. */
-static int list_attempts(const char *cell_dir, struct hg_attempt_list *list, struct hg_err *err)
-{
-    DIR *d = opendir(cell_dir);
-    struct dirent *entry;
-    int rc = 0;
-
-    if (!d)
-        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", cell_dir);
-    while (rc == 0 && (entry = readdir(d))) {
-        struct hg_attempt_files f = { 0 };
-        struct hg_attempt_files *slot;
-
-        if (!hg_attempt_parse(entry->d_name, &f.submission, &f.restarts))
-            continue;
-        list_attempt(cell_dir, entry->d_name, &f);
-        slot = HG_VEC_PUSH(list);
-        if (slot)
-            *slot = f;
-        else
-            rc = hg_err_oom(err);
-    }
-    closedir(d);
-    if (list->n)
-        qsort(list->items, list->n, sizeof *list->items, by_age);
-    return rc;
-}
 
 /* ---- One result ---- */
 
@@ -214,7 +153,7 @@ static bool is_looked_at(const char *name, size_t len)
 /* Those that stand in an entry anyway are not among them. */
 static bool is_told(const char *name, size_t len)
 {
-    static const char *const known[] = { "crc32c", "baseline_id", "added", NULL };
+    static const char *const known[] = { "crc32c", "baseline_id", "added", "attempt_in", NULL };
 
     return is_small(name, len) && !is_of_place(name, len) && !is_word(known, name, len);
 }
@@ -273,71 +212,67 @@ static json_t *skim_result(struct room *room, const json_t *cell, struct skim *s
     return tree ? tree : hg_json_read(room->part.data, room->part.len, 0, NULL, &short_of_memory);
 }
 
-/* Read and judge one result.json. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree.
- * A new reference, or NULL with err saying what is wrong with it. */
-static json_t *read_result(const char *cell_dir, const struct hg_attempt_files *f,
-                           const char *run_key, const char *id, const json_t *cell,
-                           struct room *room, struct skim *skim, struct hg_err *err)
+/* Judge the text in room. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree. */
+static json_t *judge_text(const struct hg_attempt_files *f, const char *path, const char *run_key,
+                          const json_t *cell, struct room *room, struct skim *skim,
+                          struct hg_err *err)
 {
+    json_t *result = skim ? skim_result(room, cell, skim) : NULL;
+    bool diverged = false, skimmed = result != NULL;
     char name[HG_ATTEMPT_NAME_MAX];
-    size_t shortages = hg_json_shortages();
-    bool diverged = false, skimmed = false;
-    json_t *result = NULL;
-    char *path;
 
     hg_attempt_name(f->submission, f->restarts, name);
-    path = hg_str_printf("%s/%s/result.json", cell_dir, name);
-    hg_buf_clear(&room->text);
-    if (!path) {
-        hg_err_oom(err);
-    } else if (hg_fs_read_file(path, RESULT_FILE_MAX, &room->text, err) == 0) {
-        result = skim ? skim_result(room, cell, skim) : NULL;
-        skimmed = result != NULL;
-        if (!skimmed)
-            result =
-                hg_outcome_parse(path, hg_buf_str(&room->text), room->text.len, &diverged, err);
-    }
-    if (result && (skimmed ? check_place(result, run_key, id, name, err)
-                           : check_result(result, run_key, id, name, cell, err)) < 0) {
+    if (!skimmed)
+        result = hg_outcome_parse(path, hg_buf_str(&room->text), room->text.len, &diverged, err);
+    if (result && (skimmed ? check_place(result, run_key, f->id, name, err)
+                           : check_result(result, run_key, f->id, name, cell, err)) < 0) {
         json_decref(result);
         result = NULL;
     }
+    if (result && skimmed && hg_json_canonical_find(&room->canonical, "loss"))
+        skim->loss_file = strdup(path);
+    return result;
+}
+
+/* Read and judge one result.json. *none: there is no such file; it may be NULL, and then that is an error. A new reference, or NULL
+ * with err saying what is wrong with it. */
+static json_t *read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                           const char *run_key, const json_t *cell, struct room *room,
+                           struct skim *skim, bool *none, struct hg_err *err)
+{
+    char *path = hg_attempt_path(g, f, "result.json");
+    size_t shortages = hg_json_shortages();
+    json_t *result = NULL;
+    int rc = -1;
+
+    hg_buf_clear(&room->text);
+    if (!path)
+        hg_err_oom(err);
+    else
+        rc = hg_attempt_read_result(g, f, RESULT_FILE_MAX, &room->text, err);
+    if (none)
+        *none = rc == HG_ATTEMPT_NONE;
+    if (rc == 0)
+        result = judge_text(f, path, run_key, cell, room, skim, err);
+    else if (rc == HG_ATTEMPT_NONE && !none)
+        hg_err_set(err, HG_E_INPUT, "there is no such file");
     if (!result && hg_json_shortages() != shortages) { /* whatever was said of it */
         *err = (struct hg_err)HG_ERR_INIT;
         hg_err_oom(err);
     }
-    if (!result)
-        hg_err_wrap(err, "%s", path ? path : id);
-    if (result && skimmed && hg_json_canonical_find(&room->canonical, "loss")) {
-        skim->loss_file = path;
-        path = NULL;
-    }
+    if (!result && err && err->code)
+        hg_err_wrap(err, "%s", path ? path : f->id);
     free(path);
     return result;
 }
 
-int hg_collect_attempts(const struct hg_rundir *rd, const char *cell_id,
-                        struct hg_attempt_list *list, struct hg_err *err)
+json_t *hg_collect_result(const struct hg_attempt_group *g, struct hg_attempt_files *files,
+                          const char *run_key, const json_t *cell, struct hg_err *err)
 {
-    char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
-    int rc = dir ? list_attempts(dir, list, err) : hg_err_oom(err);
-
-    free(dir);
-    return rc;
-}
-
-json_t *hg_collect_result(const struct hg_rundir *rd, const char *cell_id,
-                          const struct hg_attempt_files *files, const char *run_key,
-                          const json_t *cell, struct hg_err *err)
-{
-    char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
     struct room room = { 0 };
-    json_t *result = dir ? read_result(dir, files, run_key, cell_id, cell, &room, NULL, err) : NULL;
+    json_t *result = read_result(g, files, run_key, cell, &room, NULL, NULL, err);
 
-    if (!dir)
-        hg_err_oom(err);
     room_done(&room);
-    free(dir);
     return result;
 }
 
@@ -356,24 +291,22 @@ static void take_result(const json_t *result, struct hg_attempt *a)
 }
 
 /* It has no end yet. */
-static void take_claim(const char *cell_dir, const struct hg_attempt_files *f, struct hg_attempt *a)
+static void take_claim(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                       struct hg_attempt *a)
 {
-    char name[HG_ATTEMPT_NAME_MAX];
-    char *dir;
+    char *dir = hg_attempt_path(g, f, "");
 
-    hg_attempt_name(f->submission, f->restarts, name);
-    dir = hg_fs_join(cell_dir, name);
-    a->open = dir && f->claim && hg_claim_read(dir, &a->claim) && !a->claim.taken;
+    a->open = dir && hg_claim_read(dir, &a->claim) && !a->claim.taken;
     free(dir);
 }
 
-static int take_attempt(const char *cell_dir, const struct hg_attempt_files *f, const char *run_key,
-                        const char *id, struct hg_attempt *a, struct hg_err *err)
+static int take_attempt(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                        const char *run_key, struct hg_attempt *a, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
     struct room room = { 0 };
-    json_t *result =
-        f->result ? read_result(cell_dir, f, run_key, id, NULL, &room, NULL, &why) : NULL;
+    bool none;
+    json_t *result = read_result(g, f, run_key, NULL, &room, NULL, &none, &why);
 
     *a = (struct hg_attempt){ .submission = f->submission,
                               .restarts = f->restarts,
@@ -383,7 +316,7 @@ static int take_attempt(const char *cell_dir, const struct hg_attempt_files *f, 
     else
         snprintf(a->error, sizeof a->error, "%.255s", why.text);
     if (!f->result || json_is_true(json_object_get(result, "ending")))
-        take_claim(cell_dir, f, a);
+        take_claim(g, f, a);
     room_done(&room);
     json_decref(result);
     return why.memory ? hg_err_oom(err) : 0;
@@ -407,43 +340,41 @@ static bool is_better(const struct hg_attempt *a, const struct hg_attempt *than)
     return true; /* they come oldest first */
 }
 
-int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
-                    const char *run_key, struct hg_attempt *a, struct hg_err *err)
+int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const char *cell_id,
+                    unsigned submission, const char *run_key, struct hg_attempt *a,
+                    struct hg_err *err)
 {
-    char *dir = hg_rundir_path(rd, "cells/%s", cell_id);
-    struct hg_attempt_list list = { 0 };
+    struct hg_attempt_list list;
     struct hg_claim claim = { 0 };
     bool open = false;
-    int rc = dir ? list_attempts(dir, &list, err) : hg_err_oom(err);
+    int rc = hg_attempt_list(g, batch, line, cell_id, &list, err);
 
     *a = (struct hg_attempt){ 0 };
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        const struct hg_attempt_files *f = &list.items[i];
         struct hg_attempt other;
 
-        rc = take_attempt(dir, f, run_key, cell_id, &other, err);
-        if (other.open) { /* the newest */
+        rc = take_attempt(g, &list.items[i], run_key, &other, err);
+        if (rc == 0 && other.open) { /* the newest */
             open = true;
             claim = other.claim;
         }
-        if (rc == 0 && (!submission || f->submission == submission || is_ok(&other)) &&
+        if (rc == 0 && (!submission || list.items[i].submission == submission || is_ok(&other)) &&
             is_better(&other, a))
             *a = other;
     }
     a->open = open;
     a->claim = claim;
-    for (size_t i = 0; i < list.n; i++)
-        a->superseded |= list.items[i].claim && list.items[i].submission == a->submission &&
+    for (size_t i = 0; rc == 0 && i < list.n; i++)
+        a->superseded |= (list.items[i].claim || list.items[i].result) &&
+                         list.items[i].submission == a->submission &&
                          list.items[i].restarts > a->restarts;
-    HG_VEC_DONE(&list);
-    free(dir);
     return rc;
 }
 
 /* ---- The whole run ---- */
 
 struct collect {
-    const struct hg_rundir *rd;
+    struct hg_attempt_group group; /* of the run */
     const char *run_key;
     hg_verdict_fn verdict;
     void *context;
@@ -457,10 +388,11 @@ struct collect {
 };
 
 /* An entry with what the plan says of the cell. */
-static json_t *new_entry(const json_t *line, const struct hg_attempt_files *f)
+static json_t *new_entry(const struct collect *c, const json_t *line,
+                         const struct hg_attempt_files *f)
 {
     json_t *entry = json_object();
-    char name[HG_ATTEMPT_NAME_MAX];
+    char name[HG_ATTEMPT_NAME_MAX], group[HG_GROUP_NAME_MAX];
 
     json_object_set(entry, "id", json_object_get(line, "id"));
     json_object_set(entry, "cell", json_object_get(line, "cell"));
@@ -469,6 +401,10 @@ static json_t *new_entry(const json_t *line, const struct hg_attempt_files *f)
     if (f)
         hg_attempt_name(f->submission, f->restarts, name);
     json_object_set_new(entry, "attempt", f ? json_string(name) : json_null());
+    if (f) {
+        hg_attempt_group_name(c->batch, c->group.number * HG_GROUP_LINES, group);
+        json_object_set_new(entry, "attempt_in", json_string(group));
+    }
     return entry;
 }
 
@@ -479,25 +415,38 @@ static void set_status(json_t *entry, const char *status, const char *message)
         json_object_set_new(entry, "error", json_pack("{s: o}", "message", hg_json_text(message)));
 }
 
-/* One attempt's entry. *kind: 'o' for a good result, 'f' for another, 'i' for one that is none. */
-static int add_attempt(struct collect *c, const char *dir, const struct hg_attempt_files *f,
-                       const json_t *line, char *kind)
+/* An entry has what the plan says already. */
+static void copy_result(json_t *entry, const json_t *result)
+{
+    static const char *const left_out[] = { "schema", "crc32c", "run_key", NULL };
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)result, key, value)
+        if (!is_word(left_out, key, strlen(key)) && !json_object_get(entry, key))
+            json_object_set(entry, key, value);
+}
+
+/* One attempt's entry, if it has a result. *kind: 'o' for a good one, 'f' for another, 'i' for one that does not count, '-' for
+ * none. */
+static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json_t *line,
+                       char *kind)
 {
     size_t shortages = hg_json_shortages();
     struct hg_err err = HG_ERR_INIT;
-    json_t *entry = new_entry(line, f), *value;
     struct skim skim = { 0 };
-    json_t *result =
-        read_result(dir, f, c->run_key, json_string_value(json_object_get(line, "id")),
-                    json_object_get(line, "cell"), &c->room, c->whole ? NULL : &skim, &err);
-    const char *key;
+    bool none;
+    json_t *result = read_result(&c->group, f, c->run_key, json_object_get(line, "cell"), &c->room,
+                                 c->whole ? NULL : &skim, &none, &err);
+    json_t *entry;
 
+    *kind = '-';
+    if (none)
+        return 0;
+    entry = new_entry(c, line, f);
     *kind = 'i';
     if (result) {
-        json_object_foreach(result, key, value)
-            if (strcmp(key, "schema") != 0 && strcmp(key, "crc32c") != 0 &&
-                strcmp(key, "run_key") != 0 && !json_object_get(entry, key))
-                json_object_set(entry, key, value);
+        copy_result(entry, result);
         *kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
         c->count->attempts++;
     } else {
@@ -541,33 +490,29 @@ static int collect_cell(size_t number, const json_t *line, void *context)
 {
     struct collect *c = context;
     const char *id = json_string_value(json_object_get(line, "id"));
-    char *dir = id ? hg_rundir_path(c->rd, "cells/%s", id) : NULL;
-    struct hg_attempt_list list = { 0 };
+    struct hg_attempt_list list;
     bool ok = false, valid = false, invalid = false;
     struct hg_verdict v;
-    int rc = dir ? list_attempts(dir, &list, c->err) : hg_err_oom(c->err);
+    int rc = hg_attempt_list(&c->group, c->batch, number, id ? id : "", &list, c->err);
 
-    for (size_t i = 0; rc == 0 && i < list.n; i++)
-        if (list.items[i].result) {
-            char kind;
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        char kind;
 
-            rc = add_attempt(c, dir, &list.items[i], line, &kind);
-            ok |= kind == 'o';
-            valid |= kind != 'i';
-            invalid |= kind == 'i';
-        }
+        rc = add_attempt(c, &list.items[i], line, &kind);
+        ok |= kind == 'o';
+        valid |= kind == 'o' || kind == 'f';
+        invalid |= kind == 'i';
+    }
     get_verdict(c, number, list.n > 0, &v);
     if (!c->verdict && (valid || invalid))
         snprintf(v.status, sizeof v.status, "failed"); /* nobody says that it goes on */
     else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
-        json_t *entry = new_entry(line, list.n ? &list.items[list.n - 1] : NULL);
+        json_t *entry = new_entry(c, line, list.n ? &list.items[list.n - 1] : NULL);
 
         set_status(entry, v.status, v.reason);
         rc = c->take(c->take_context, entry, NULL, NULL, c->err);
     }
     count_cell(c, ok, is_open(v.status));
-    HG_VEC_DONE(&list);
-    free(dir);
     return rc;
 }
 
@@ -617,7 +562,7 @@ static int collect_all(struct collect *c, const json_t *plan)
 
     json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         c->batch = (int)json_integer_value(json_object_get(batch, "number"));
-        if (hg_plan_each_cell(c->rd->path, c->batch, collect_cell, c, c->err) != 0)
+        if (hg_plan_each_cell(c->group.rd->path, c->batch, collect_cell, c, c->err) != 0)
             return -1;
     }
     return 0;
@@ -653,7 +598,7 @@ json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err)
 /* c: filled but for the count. */
 static int collect(struct collect *c, struct hg_collect_count *count)
 {
-    json_t *plan = hg_plan_read(c->rd->path, c->err);
+    json_t *plan = hg_plan_read(c->group.rd->path, c->err);
     struct hg_collect_count unused;
     int rc;
 
@@ -663,6 +608,7 @@ static int collect(struct collect *c, struct hg_collect_count *count)
     *c->count = (struct hg_collect_count){ 0 };
     c->run_key = json_string_value(json_object_get(plan, "run_key"));
     rc = collect_all(c, plan);
+    hg_attempt_group_forget(&c->group);
     room_done(&c->room);
     json_decref(plan);
     return rc;
@@ -672,7 +618,7 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
                     hg_collect_fn take, void *context, struct hg_collect_count *count,
                     struct hg_err *err)
 {
-    struct collect c = { .rd = rd,
+    struct collect c = { .group = { .rd = rd },
                          .verdict = verdict,
                          .context = verdict_context,
                          .take = take,
@@ -686,7 +632,7 @@ int hg_collect_each_whole(const struct hg_rundir *rd, hg_verdict_fn verdict, voi
                           hg_collect_fn take, void *context, struct hg_collect_count *count,
                           struct hg_err *err)
 {
-    struct collect c = { .rd = rd,
+    struct collect c = { .group = { .rd = rd },
                          .verdict = verdict,
                          .context = verdict_context,
                          .take = take,

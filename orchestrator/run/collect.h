@@ -7,17 +7,16 @@
 
 #include "base/err.h"
 #include "plan/batch.h"
+#include "run/attempts.h"
 #include "run/claim.h"
 #include "run/rundir.h"
 
-/* Reading results back. A cell's folder holds one folder per attempt, cells/<id>/<S>.<R>/: S is the
- * claim number of the submission (decimal, 1, 2, ...; 0: submitted by hand), R Slurm's restart
- * count. Names are found by listing folders, never by asking for a path, so that a network file
- * system's memory of absent names does not hide them. */
+/* Reading results back. An attempt is named <S>.<R>: S is the claim number of the submission (decimal, 1, 2, ...; 0: submitted by
+ * hand), R Slurm's restart count. run/attempts.h says where attempts lie. */
 
 /* One attempt, as far as the folder tells. */
 struct hg_attempt {
-    unsigned submission, restarts; /* the folder's name is "<submission>.<restarts>" */
+    unsigned submission, restarts; /* its name is "<submission>.<restarts>" */
     bool claimed;                  /* it began: the folder has a claim */
     bool done;                     /* a complete, valid result.json is there */
     bool superseded;               /* a later attempt under the same claim number has begun */
@@ -28,35 +27,17 @@ struct hg_attempt {
     struct hg_claim claim; /* ... and this is its claim */
 };
 
-/* The attempt that counts of a cell: the newest whose result is ok, under any claim number, else under this one (0: any) the newest
- * with a result, else the newest claimed. A cell that never began is no
- * error: claimed is false. run_key: of the plan, results of another run do not count (NULL: not
- * checked). */
-int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
-                    const char *run_key, struct hg_attempt *a, struct hg_err *err);
+/* The attempt that counts of a cell (its place in the plan and its id): the newest whose result is ok, under any claim number, else
+ * under this one (0: any) the newest with a result, else the newest claimed. A cell that never began is no error: claimed is false.
+ * run_key: of the plan, results of another run do not count (NULL: not checked). g is kept for the next cell. */
+int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const char *cell_id,
+                    unsigned submission, const char *run_key, struct hg_attempt *a,
+                    struct hg_err *err);
 
-/* What lies in an attempt's folder. */
-struct hg_attempt_files {
-    unsigned submission, restarts;
-    bool claim, result;
-    bool taken; /* another copy took the cell over from it */
-};
-
-struct hg_attempt_list {
-    struct hg_attempt_files *items;
-    size_t n, cap;
-};
-
-/* All attempts of a cell, oldest first, appended to list (free it with HG_VEC_DONE, also on failure). A cell
- * without a folder has none. */
-int hg_collect_attempts(const struct hg_rundir *rd, const char *cell_id,
-                        struct hg_attempt_list *list, struct hg_err *err);
-
-/* The result of one of them, judged: whole, of this place, of this run (run_key; NULL: any), as exec wrote it, of this cell
+/* The result of an attempt, judged: whole, of this place, of this run (run_key; NULL: any), as exec wrote it, of this cell
  * (NULL: any). A new reference, or NULL with err saying what is wrong with it; where err->memory is set, nothing may be. */
-json_t *hg_collect_result(const struct hg_rundir *rd, const char *cell_id,
-                          const struct hg_attempt_files *files, const char *run_key,
-                          const json_t *cell, struct hg_err *err);
+json_t *hg_collect_result(const struct hg_attempt_group *g, struct hg_attempt_files *files,
+                          const char *run_key, const json_t *cell, struct hg_err *err);
 
 /* What the journal knows of one planned cell; asked for cells without a result. */
 struct hg_verdict {
@@ -87,7 +68,8 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, const char *text, cha
  *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",
  *     "baseline": {...}, "report": {...},              as in the matrix; absent if absent there
  *     "results": [ { "id", "cell": {all members}, "baseline_id": "..." or null, "added": bool,
- *                    "attempt": "1.0" or null, "status", ...every other key of result.json } ] }
+ *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" where its folder is,
+ *                    "status", ...every other key of result.json } ] }
  *
  * Every planned cell stands there at least once, in the plan's order; one entry for each attempt
  * with a result file, oldest first, and one for a cell without: its status is the verdict's word

@@ -311,6 +311,7 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
         return NULL;
     }
     d->rd = *rd;
+    d->group.rd = &d->rd;
     d->plan = plan;
     d->o = *options;
     d->lock = options->lock;
@@ -346,6 +347,7 @@ void hg_drive_close(struct hg_drive *d)
     HG_VEC_DONE(&d->orders);
     hg_journal_close(d->journal);
     hg_lock_release(d->lock);
+    hg_attempt_group_forget(&d->group);
     free(d);
 }
 

@@ -13,7 +13,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "base/vec.h"
+#include "run/attempts.h"
 #include "run/claim.h"
 #include "run/collect.h"
 
@@ -98,6 +98,7 @@ struct look {
     bool leave;    /* there is nothing to do; why says it */
     char why[256];
     char *rival; /* folder of an attempt that has no end; NULL: none */
+    char name[HG_ATTEMPT_NAME_MAX];
     struct hg_claim claim;
 };
 
@@ -108,10 +109,10 @@ static void look_done(struct look *l)
 }
 
 /* A result: has the cell all it needs, or is this copy's own attempt over? Returns whether the attempt has ended. */
-static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_files *f,
-                           struct look *l)
+static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
+                           struct hg_attempt_files *f, struct look *l)
 {
-    json_t *result = hg_collect_result(c->rd, c->id, f, c->run_key, NULL, NULL);
+    json_t *result = hg_collect_result(g, f, c->run_key, NULL, NULL);
     const char *status = json_string_value(json_object_get(result, "status"));
     bool ended = !json_is_true(json_object_get(result, "ending"));
 
@@ -129,21 +130,23 @@ static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_fil
     return ended;
 }
 
-static int look_at(const struct hg_comer *c, const struct hg_attempt_files *f, struct look *l,
-                   struct hg_err *err)
+static int look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
+                   struct hg_attempt_files *f, struct look *l, struct hg_err *err)
 {
-    char name[HG_ATTEMPT_NAME_MAX];
-    bool ended = f->result && look_at_result(c, f, l);
+    bool ended;
     char *dir;
+
+    hg_attempt_look(g, f, NULL, NULL);
+    ended = f->result && look_at_result(c, g, f, l);
 
     if (f->submission == c->submission && (f->claim || f->result) && f->restarts >= l->next)
         l->next = f->restarts + 1;
     if (ended || !f->claim || l->leave || l->rival)
         return 0;
-    hg_attempt_name(f->submission, f->restarts, name);
-    dir = hg_rundir_path(c->rd, "cells/%s/%s", c->id, name);
+    dir = hg_attempt_path(g, f, "");
     if (!dir)
         return hg_err_oom(err);
+    hg_attempt_name(f->submission, f->restarts, l->name);
     if (hg_claim_read(dir, &l->claim) && !l->claim.taken)
         l->rival = dir;
     else
@@ -155,16 +158,17 @@ static int look_at(const struct hg_comer *c, const struct hg_attempt_files *f, s
 static int look_around(const struct hg_comer *c, const char *own, struct look *l,
                        struct hg_err *err)
 {
-    struct hg_attempt_list list = { 0 };
-    int rc = hg_collect_attempts(c->rd, c->id, &list, err);
+    struct hg_attempt_group group = { .rd = c->rd };
+    struct hg_attempt_list list;
+    int rc = hg_attempt_list(&group, c->batch, c->line, c->id, &list, err);
 
     *l = (struct look){ .next = c->restarts };
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        rc = look_at(c, &list.items[i], l, err);
+        rc = look_at(c, &group, &list.items[i], l, err);
         if (own && l->rival && strcmp(own, l->rival) == 0)
             look_done(l);
     }
-    HG_VEC_DONE(&list);
+    hg_attempt_group_forget(&group);
     if (rc < 0)
         look_done(l);
     return rc;
@@ -262,7 +266,7 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
         if (rc)
             return rc;
         hg_attempt_name(c->submission, next, name);
-        *dir = hg_rundir_path(c->rd, "cells/%s/%s", c->id, name);
+        *dir = hg_attempt_dir(c->rd, c->batch, c->line, c->id, c->submission, next);
         rc = *dir ? make_claim(*dir, c->who, err) : hg_err_oom(err);
         if (rc == 0)
             rc = check_alone(c, *dir, why, err);

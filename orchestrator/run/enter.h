@@ -12,6 +12,8 @@
 /* A copy of a job that comes to its cell. All members are lent. */
 struct hg_comer {
     const struct hg_rundir *rd;
+    int batch;
+    size_t line; /* from 0, in the batch's cells file */
     const char *id, *run_key;
     unsigned submission; /* claim number; 0: by hand */
     unsigned restarts;   /* Slurm's count */

@@ -313,7 +313,9 @@ static int check_all(struct hg_check *c)
 
 int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, struct hg_err *err)
 {
-    struct hg_check c = { .rd = rd, .f = f, .repair = repair, .ids = HG_MAP_INIT, .err = err };
+    struct hg_check c = {
+        .rd = rd, .f = f, .repair = repair, .ids = HG_MAP_INIT, .group = { .rd = rd }, .err = err
+    };
     size_t shortages = hg_json_shortages() + hg_err_shortages();
     struct hg_lock *lock = NULL;
     struct stat st;
@@ -332,5 +334,6 @@ int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, stru
     json_decref(c.plan);
     hg_run_state_free(c.state);
     hg_map_done(&c.ids);
+    hg_attempt_group_forget(&c.group);
     return rc;
 }

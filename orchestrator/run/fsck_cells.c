@@ -51,10 +51,10 @@ static int is_known(const struct look *l, unsigned submission)
     return known;
 }
 
-static int check_result(struct look *l, const struct hg_attempt_files *f, const char *file)
+static int check_result(struct look *l, struct hg_attempt_files *f, const char *file)
 {
     struct hg_err why = HG_ERR_INIT;
-    json_t *result = hg_collect_result(l->c->rd, l->id, f, l->c->run_key, l->cell, &why);
+    json_t *result = hg_collect_result(&l->c->group, f, l->c->run_key, l->cell, &why);
     const char *text = why.text, *prefix = l->c->rd->path;
     int rc = 0;
 
@@ -76,17 +76,25 @@ static int check_result(struct look *l, const struct hg_attempt_files *f, const 
     return rc;
 }
 
-static int check_attempt(struct look *l, const struct hg_attempt_files *f)
+/* The name below the run of a file of an attempt; yours. */
+static char *name_below(struct look *l, const struct hg_attempt_files *f, const char *file)
 {
-    char name[HG_ATTEMPT_NAME_MAX], *dir, *file;
+    char *path = hg_attempt_path(&l->c->group, f, file);
+    char *name = path ? strdup(path + strlen(l->c->rd->path) + 1) : NULL;
+
+    free(path);
+    return name;
+}
+
+static int check_attempt(struct look *l, struct hg_attempt_files *f)
+{
+    char *dir = name_below(l, f, ""), *file = name_below(l, f, "result.json");
     int known = is_known(l, f->submission), rc;
 
     if (known == 0 && hg_fsck_reread(l->c))
         known = is_known(l, f->submission);
     rc = known < 0 ? -1 : 0;
-    hg_attempt_name(f->submission, f->restarts, name);
-    dir = hg_str_printf("cells/%s/%s", l->id, name);
-    file = hg_str_printf("cells/%s/%s/result.json", l->id, name);
+    hg_attempt_look(&l->c->group, f, NULL, NULL);
     if (!dir || !file)
         rc = hg_err_oom(l->c->err);
     l->c->f->attempts++;
@@ -132,41 +140,44 @@ static const struct hg_run_cell *planned(const struct look *l)
                : NULL;
 }
 
-static int compare_journal(struct look *l, const char *dir)
+static int compare_journal(struct look *l)
 {
     const struct hg_run_cell *cell = planned(l);
+    char file[40];
+
+    snprintf(file, sizeof file, "batches/%d.cells.jsonl", l->batch);
 
     if (is_unread(l, cell) && hg_fsck_reread(l->c))
         cell = planned(l);
     if (l->good > 1 &&
         hg_fsck_find(l->c,
-                     (struct hg_found){ HG_FSCK_WARNING, "good-twice", dir, 0,
+                     (struct hg_found){ HG_FSCK_WARNING, "good-twice", file, l->line + 1,
                                         "the newest counts; was it run by hand, too?" },
-                     "has good results of %zu submissions", l->good) < 0)
+                     "cell %s has good results of %zu submissions", l->id, l->good) < 0)
         return -1;
     if (cell && cell->state == HG_CELL_OK && !l->good)
         return hg_fsck_find(
             l->c,
-            (struct hg_found){ HG_FSCK_ERROR, "good-gone", dir, 0,
+            (struct hg_found){ HG_FSCK_ERROR, "good-gone", file, l->line + 1,
                                "restore it from a backup; hpcgrid takes the cell for "
                                "done, so only a new run computes it again" },
-            "the journal says ok, and there is no good result");
+            "the journal says ok of cell %s, and there is no good result", l->id);
     if (is_unread(l, cell))
         return hg_fsck_find(
             l->c,
-            (struct hg_found){ HG_FSCK_WARNING, "good-unread", dir, 0,
+            (struct hg_found){ HG_FSCK_WARNING, "good-unread", file, l->line + 1,
                                "tables count it; `hpcgrid retry` would run it again" },
-            "has a good result, and the journal says %s", hg_cell_state_names[cell->state]);
+            "cell %s has a good result, and the journal says %s", l->id,
+            hg_cell_state_names[cell->state]);
     return 0;
 }
 
 static int check_cell(size_t line, const json_t *record, void *context)
 {
     struct look l = { .c = context, .line = line };
-    struct hg_attempt_list list = { 0 };
+    char group[HG_GROUP_NAME_MAX];
     struct hg_err why = HG_ERR_INIT;
-    bool readable;
-    char *dir;
+    struct hg_attempt_list list;
     int rc = 0;
 
     l.batch = l.c->batch;
@@ -174,22 +185,15 @@ static int check_cell(size_t line, const json_t *record, void *context)
     l.cell = json_object_get(record, "cell");
     if (!l.id || !hg_attempt_is_file_name(l.id) || !json_is_object(l.cell))
         return 0; /* said already */
-    dir = hg_str_printf("cells/%s", l.id);
-    if (!dir)
-        return hg_err_oom(l.c->err);
-    readable = hg_collect_attempts(l.c->rd, l.id, &list, &why) == 0;
-    if (!readable)
-        rc = hg_fsck_find(
+    hg_attempt_group_name(l.batch, line, group);
+    if (hg_attempt_list(&l.c->group, l.batch, line, l.id, &list, &why) < 0)
+        return hg_fsck_find(
             l.c,
-            (struct hg_found){ HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode" },
-            "%s", why.text);
+            (struct hg_found){ HG_FSCK_ERROR, "folder", group, 0, "see who made it, and its mode" },
+            "%s", why.text); /* nobody knows what is in it */
     for (size_t i = 0; i < list.n && rc == 0; i++)
         rc = check_attempt(&l, &list.items[i]);
-    if (rc == 0 && readable) /* else nobody knows what is in it */
-        rc = compare_journal(&l, dir);
-    HG_VEC_DONE(&list);
-    free(dir);
-    return rc;
+    return rc == 0 ? compare_journal(&l) : rc;
 }
 
 /* ---- What lies there ---- */
@@ -200,28 +204,42 @@ static int check_ranks(struct hg_check *c, const char *file, const char *name,
     return strcmp(name, "ranks") == 0 && S_ISDIR(st->st_mode) ? hg_fsck_each(c, file, NULL) : 0;
 }
 
+/* Is the planned cell of this id in this group? */
+static bool is_in_group(const struct hg_check *c, const char *id, size_t len)
+{
+    size_t place = hg_map_find(&c->ids, id, len);
+
+    return !c->complete || (place != HG_MAP_NONE && place == hg_fsck_place(c->batch, c->line));
+}
+
 static int check_attempt_name(struct hg_check *c, const char *file, const char *name,
                               const struct stat *st)
 {
     unsigned submission, restarts;
+    size_t id_len;
+    bool is = hg_attempt_name_parse(name, &id_len, &submission, &restarts) && S_ISDIR(st->st_mode);
 
-    if (hg_attempt_parse(name, &submission, &restarts) && S_ISDIR(st->st_mode))
+    if (is && is_in_group(c, name, id_len))
         return hg_fsck_each(c, file, check_ranks);
-    return hg_fsck_find(
-        c, (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away" },
-        "is no attempt's folder");
-}
-
-static int check_cell_name(struct hg_check *c, const char *file, const char *name,
-                           const struct stat *st)
-{
-    if (S_ISDIR(st->st_mode) &&
-        (!c->complete || hg_map_find(&c->ids, name, strlen(name)) != HG_MAP_NONE))
-        return hg_fsck_each(c, file, check_attempt_name);
     return hg_fsck_find(c,
                         (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
-                                           "nothing reads it; was it copied from another run?" },
-                        S_ISDIR(st->st_mode) ? "is of no planned cell" : "is no cell's folder");
+                                           is ? "nothing reads it; was it copied from another run?"
+                                              : "nothing reads it; move it away" },
+                        is ? "is of no cell that is planned there" : "is no attempt's folder");
+}
+
+static int check_group_name(struct hg_check *c, const char *file, const char *name,
+                            const struct stat *st)
+{
+    size_t number;
+
+    if (S_ISDIR(st->st_mode) && hg_attempt_group_parse(name, &c->batch, &number)) {
+        c->line = number * HG_GROUP_LINES;
+        return hg_fsck_each(c, file, check_attempt_name);
+    }
+    return hg_fsck_find(
+        c, (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away" },
+        "is no folder of attempts");
 }
 
 /* Attempts that a job made, and no journal: somebody has removed it. */
@@ -251,5 +269,5 @@ int hg_fsck_cells(struct hg_check *c)
             hg_plan_each_cell(c->rd->path, c->batch, check_cell, c, NULL) < 0 && c->err->code)
             return -1;
     }
-    return hg_fsck_each(c, "cells", check_cell_name) < 0 ? -1 : check_gone(c);
+    return hg_fsck_each(c, "cells", check_group_name) < 0 ? -1 : check_gone(c);
 }

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/map.h"
+#include "run/attempts.h"
 #include "run/events.h"
 #include "run/fsck.h"
 
@@ -20,11 +21,13 @@ struct hg_check {
     struct hg_run_state *state; /* NULL: no journal, or it cannot be folded */
     bool has_journal;
     off_t journal_size; /* when it was read; a run that is at work adds to it */
-    struct hg_map ids;  /* planned cells */
+    struct hg_map ids;  /* planned cells, each with hg_fsck_place */
     bool complete;      /* the plan is right: what does not fit it is wrong */
     int batch;          /* whose cells are looked at */
-    bool open;          /* others may look into the run's folder */
-    bool claims;        /* an attempt of a submission was seen */
+    size_t line;        /* ... and the first one of the group whose folder is */
+    struct hg_attempt_group group;
+    bool open;   /* others may look into the run's folder */
+    bool claims; /* an attempt of a submission was seen */
     struct hg_err *err;
 };
 
@@ -53,6 +56,12 @@ int hg_fsck_is_plain(struct hg_check *c, const char *file);
 int hg_fsck_each(struct hg_check *c, const char *dir,
                  int (*each)(struct hg_check *c, const char *file, const char *name,
                              const struct stat *st));
+
+/* In which group a cell is, as one number. */
+static inline size_t hg_fsck_place(int batch, size_t line)
+{
+    return ((size_t)batch << 32) + line / HG_GROUP_LINES;
+}
 
 int hg_fsck_plan(struct hg_check *c);    /* matrix, site, plan, batches; fills plan and run_key */
 int hg_fsck_journal(struct hg_check *c); /* fills state */

@@ -105,6 +105,8 @@ struct batch {
     int number;
     char file[40];
     size_t lines, wrong, first_wrong; /* wrong: lines whose id is not what their members say */
+    uint64_t size;                    /* of the lines read so far */
+    struct hg_buf index;              /* as it has to be */
 };
 
 static int check_cell(struct hg_check *c, struct batch *b, const json_t *record)
@@ -123,7 +125,7 @@ static int check_cell(struct hg_check *c, struct batch *b, const json_t *record)
         return hg_fsck_find(
             c, (struct hg_found){ HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE },
             "cell %s stands in the plan twice: it would run twice", id);
-    if (hg_map_put(&c->ids, id, n, 1) == HG_MAP_NONE ||
+    if (hg_map_put(&c->ids, id, n, hg_fsck_place(b->number, b->lines - 1)) == HG_MAP_NONE ||
         hash_cell(cell, json_object_get(c->plan, "workload"), digits) < 0)
         return hg_err_oom(c->err);
     if (strcmp(id + n - 12, digits) != 0 && !b->wrong++)
@@ -182,6 +184,8 @@ static int read_cells(struct hg_check *c, struct batch *b)
                   : hg_err_oom(c->err);
     while (f && rc == 0 && (n = getline(&text, &cap, f)) > 0) {
         b->lines++;
+        b->size += (uint64_t)n;
+        hg_plan_index_add(&b->index, b->size);
         rc = check_line(c, b, text, (size_t)n);
     }
     if (f)
@@ -189,6 +193,41 @@ static int read_cells(struct hg_check *c, struct batch *b)
     free(text);
     free(path);
     return rc;
+}
+
+/* Where a job looks its cell up. */
+static int check_index(struct hg_check *c, const struct batch *b)
+{
+    struct hg_buf is = HG_BUF_INIT;
+    char file[40], *path;
+    size_t same = 0;
+    int rc;
+
+    snprintf(file, sizeof file, "batches/%d.cells.idx", b->number);
+    path = hg_rundir_path(c->rd, "%s", file);
+    if (!path || b->index.failed)
+        rc = hg_err_oom(c->err);
+    else
+        rc = hg_fsck_is_plain(c, file);
+    if (rc == 0)
+        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, RESTORE },
+                          "is not there: no job of the batch finds its cell");
+    else if (rc == 1 && hg_fs_read_file(path, 2 * b->index.len, &is, NULL) < 0)
+        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "index", file, 0, RESTORE },
+                          "cannot be read, or is too long for %zu cells", b->lines);
+    else if (rc == 1 && (is.len != b->index.len || memcmp(is.data, b->index.data, is.len) != 0)) {
+        while (same < is.len && same < b->index.len && is.data[same] == b->index.data[same])
+            same++;
+        rc = hg_fsck_find(c,
+                          (struct hg_found){ HG_FSCK_ERROR, "index", file,
+                                             same / HG_PLAN_INDEX_LINE + 1, RESTORE },
+                          "does not say where the lines of %d.cells.jsonl are: jobs would not find "
+                          "their cells",
+                          b->number);
+    }
+    hg_buf_done(&is);
+    free(path);
+    return rc == -1 ? -1 : 0;
 }
 
 /* ---- The script ---- */
@@ -253,7 +292,7 @@ static int check_batch(struct hg_check *c, size_t index, const json_t *batch)
 {
     struct batch b = { .number = (int)json_integer_value(json_object_get(batch, "number")) };
     json_int_t cells = json_integer_value(json_object_get(batch, "cells"));
-    int plain;
+    int plain, rc;
 
     if (b.number != (int)index + 1 || !json_is_object(json_object_get(batch, "job")))
         return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
@@ -264,7 +303,12 @@ static int check_batch(struct hg_check *c, size_t index, const json_t *batch)
         hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", b.file, 0, RESTORE },
                      "is not there: the batch's cells are not known") < 0)
         return -1;
-    if (plain == 1 && (read_cells(c, &b) < 0 || check_ids(c, &b) < 0))
+    hg_plan_index_add(&b.index, 0);
+    rc = plain == 1 && (read_cells(c, &b) < 0 || check_ids(c, &b) < 0 || check_index(c, &b) < 0)
+             ? -1
+             : 0;
+    hg_buf_done(&b.index);
+    if (rc < 0)
         return -1;
     if (plain == 1 && b.lines != (size_t)cells &&
         hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "cells", b.file, b.lines, RESTORE },

@@ -47,6 +47,7 @@ struct node {
     const struct hg_node_args *args;
     struct hg_rundir rd;
     json_t *plan, *line; /* plan.json; the cell's line */
+    size_t line_number;  /* of it, from 0 */
     const json_t *batch; /* in plan */
     const json_t *cell;  /* in line */
     const char *id;      /* in line */
@@ -85,9 +86,9 @@ static unsigned variable(const char *name)
 
 static int find_cell(struct node *n, struct hg_err *err)
 {
-    size_t line = (size_t)n->args->offset + variable("SLURM_ARRAY_TASK_ID");
     const json_t *job;
 
+    n->line_number = (size_t)n->args->offset + variable("SLURM_ARRAY_TASK_ID");
     n->plan = hg_plan_read(n->rd.path, err);
     if (!n->plan)
         return -1;
@@ -95,14 +96,14 @@ static int find_cell(struct node *n, struct hg_err *err)
     job = json_object_get(n->batch, "job");
     if (!job)
         return hg_err_set(err, HG_E_INPUT, "%s has no batch %d", n->rd.path, n->args->batch);
-    n->line = hg_plan_read_cell(n->rd.path, n->args->batch, line, err);
+    n->line = hg_plan_read_cell(n->rd.path, n->args->batch, n->line_number, err);
     n->cell = json_object_get(n->line, "cell");
     n->id = json_string_value(json_object_get(n->line, "id"));
     if (!n->line)
         return -1;
     if (!n->id || !json_is_object(n->cell) || !hg_attempt_is_file_name(n->id))
         return hg_err_set(err, HG_E_INPUT, "%s: line %zu of batch %d is no cell", n->rd.path,
-                          line + 1, n->args->batch);
+                          n->line_number + 1, n->args->batch);
     n->nodes = job_count(n, "nodes");
     n->tasks_per_node = job_count(n, "tasks_per_node");
     n->tasks = n->nodes * n->tasks_per_node;
@@ -653,6 +654,8 @@ static bool is_told_to_end(void *node, double within_s)
 static int claim(struct node *n, char why[static 256], struct hg_err *err)
 {
     struct hg_comer comer = { .rd = &n->rd,
+                              .batch = n->args->batch,
+                              .line = n->line_number,
                               .id = n->id,
                               .run_key = json_string_value(json_object_get(n->plan, "run_key")),
                               .submission = (unsigned)n->args->submission,

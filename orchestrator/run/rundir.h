@@ -9,7 +9,7 @@
 /* A run's folder:
  *
  *   reports/<name>/<run>/   matrix.json  site.json  plan.json  events.jsonl  lock
- *                           batches/<n>.{sh,cells.jsonl}  cells/<id>/<attempt>/...  tables/
+ *                           batches/<n>.{sh,cells.jsonl,cells.idx}  cells/<n>-<group>/<id>.<attempt>/...  tables/
  *
  * matrix.json is the user's text, site.json the resolved site; plan.json is plan/batch.h's;
  * events.jsonl is run/events.h's. Nothing under cells/ exists before a cell starts. */

@@ -20,7 +20,7 @@
 #define BACK_S 60.0      /* between two looks for results of cells that have been given up */
 
 /* claim 0: any. */
-static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
+static int find_claimed(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                         struct hg_attempt *a, struct hg_err *err)
 {
     *a = (struct hg_attempt){ 0 };
@@ -28,11 +28,11 @@ static int find_claimed(const struct hg_drive *d, int batch, uint32_t line, uint
         return d->o.io.attempt(d->o.io.context, batch, line, claim, a, err);
     if (line >= d->plan->items[batch - 1].n)
         return 0;
-    return hg_attempt_find(&d->rd, d->plan->items[batch - 1].ids[line], claim, d->plan->run_key, a,
-                           err);
+    return hg_attempt_find(&d->group, batch, line, d->plan->items[batch - 1].ids[line], claim,
+                           d->plan->run_key, a, err);
 }
 
-static int find_attempt(const struct hg_drive *d, const struct hg_submission *sub, uint32_t line,
+static int find_attempt(struct hg_drive *d, const struct hg_submission *sub, uint32_t line,
                         struct hg_attempt *a, struct hg_err *err)
 {
     return find_claimed(d, sub->batch, line, sub->claim, a, err);
@@ -239,8 +239,12 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     struct hg_drive_task *task = &d->tasks[batch - 1][line];
     double mono = hg_drive_mono(d);
     struct hg_attempt a;
+    int found;
 
-    if (find_attempt(d, sub, line, &a, err) < 0)
+    d->group.quick = true; /* it is looked at again */
+    found = find_attempt(d, sub, line, &a, err);
+    d->group.quick = false;
+    if (found < 0)
         return -1;
     if (!is_good(&a) || a.superseded || a.restarts < cell->restarts) {
         task->proven_s = 0;
@@ -539,6 +543,7 @@ int hg_drive_settle(struct hg_drive *d, struct hg_err *err)
     double mono = hg_drive_mono(d);
     size_t before;
 
+    hg_attempt_group_forget(&d->group); /* what was read in an earlier pass */
     if (look_back(d, err) < 0 || adopt_results(d, err) < 0)
         return -1;
     if (d->fresh && (settle_doubts(d, err) < 0 || ask_history(d, err) < 0))

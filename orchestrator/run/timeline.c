@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/timeline.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,10 @@
 #include "run/drive.h"
 
 #define CLAIM_MOST_S 10.0
+#define CLAIM_MAX ((size_t)1 << 20)
 
 struct loader {
-    const struct hg_rundir *rd;
+    struct hg_attempt_group group; /* of the run */
     const struct hg_run_state *state;
     const struct hg_selector *select;
     const char *run_key;
@@ -53,13 +53,15 @@ static double submitted_s(const struct loader *l, unsigned submission)
     return state->submissions.items[submission - 1].t;
 }
 
-static void read_claim(const struct loader *l, struct hg_timeline_attempt *a)
+static void read_claim(const struct loader *l, const struct hg_attempt_files *f,
+                       struct hg_timeline_attempt *a)
 {
-    char *path = hg_rundir_path(l->rd, "cells/%s/%s/claim.json", a->id, a->name);
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_buf text = HG_BUF_INIT;
     double claimed_s = NAN;
 
-    if (path && hg_json_load(path, &doc, NULL) == 0) {
+    if (hg_attempt_read(&l->group, f, "claim.json", CLAIM_MAX, &text, NULL) == 0 &&
+        hg_json_parse("claim.json", hg_buf_str(&text), text.len, &doc, NULL) == 0) {
         claimed_s = number_of(doc.root, "claimed_s");
         a->job_id = json_integer_value(json_object_get(doc.root, "array_job_id"));
         if (!a->job_id)
@@ -70,7 +72,7 @@ static void read_claim(const struct loader *l, struct hg_timeline_attempt *a)
     if (isfinite(claimed_s))
         a->begin_s = claimed_s;
     hg_json_doc_done(&doc);
-    free(path);
+    hg_buf_done(&text);
 }
 
 static void read_ranks(const json_t *result, struct hg_timeline_attempt *a)
@@ -103,24 +105,13 @@ static void read_result(const json_t *result, struct hg_timeline_attempt *a)
     read_ranks(result, a);
 }
 
-/* The files of the worker's profiler. */
-static unsigned count_traces(const struct loader *l, const struct hg_timeline_attempt *a)
+/* A file of the worker's profiler? */
+static void count_trace(void *context, const char *name)
 {
-    char *path = hg_rundir_path(l->rd, "cells/%s/%s", a->id, a->name);
-    DIR *dir = path ? opendir(path) : NULL;
-    struct dirent *entry;
-    unsigned n = 0, rank;
-    int end;
+    unsigned *n = context, rank;
+    int end = 0;
 
-    while (dir && (entry = readdir(dir))) {
-        end = 0;
-        n += sscanf(entry->d_name, "trace.%9u.json.gz%n", &rank, &end) == 1 && end &&
-             !entry->d_name[end];
-    }
-    if (dir)
-        closedir(dir);
-    free(path);
-    return n;
+    *n += sscanf(name, "trace.%9u.json.gz%n", &rank, &end) == 1 && end && !name[end];
 }
 
 /* What is known of an attempt without a result that counts. */
@@ -168,7 +159,7 @@ static void set_times(const struct loader *l, struct hg_timeline_attempt *a)
 }
 
 static int add_attempt(struct loader *l, const json_t *record, size_t line,
-                       const struct hg_attempt_files *f, bool newest)
+                       struct hg_attempt_files *f, bool newest)
 {
     struct hg_timeline_attempt *a = HG_VEC_PUSH(l->t);
     const json_t *cell = json_object_get(record, "cell");
@@ -183,17 +174,19 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
                                        .nodes = strdup(""),
                                        .error = strdup(""),
                                        .cell = hg_buf_detach(&text),
+                                       .folder = hg_attempt_path(&l->group, f, ""),
                                        .batch = l->batch,
                                        .queued_s = submitted_s(l, f->submission),
                                        .init_s = NAN,
                                        .train_s = NAN };
-    if (!a->id || !a->cell || !a->nodes || !a->error)
+    if (!a->id || !a->cell || !a->folder || !a->nodes || !a->error)
         return hg_err_oom(l->err);
     hg_attempt_name(f->submission, f->restarts, a->name);
+    hg_attempt_look(&l->group, f, count_trace, &a->traces);
     if (f->claim)
-        read_claim(l, a);
+        read_claim(l, f, a);
     if (f->result)
-        result = hg_collect_result(l->rd, a->id, f, l->run_key, cell, &why);
+        result = hg_collect_result(&l->group, f, l->run_key, cell, &why);
     if (why.memory)
         return hg_err_oom(l->err);
     if (result)
@@ -203,7 +196,6 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
     l->t->damaged += f->result && !result;
     json_decref(result);
     set_times(l, a);
-    a->traces = count_traces(l, a);
     return a->nodes && a->error ? 0 : hg_err_oom(l->err);
 }
 
@@ -213,6 +205,7 @@ static void drop(struct hg_timeline_attempt *a)
     free(a->nodes);
     free(a->error);
     free(a->cell);
+    free(a->folder);
 }
 
 /* ---- All of them ---- */
@@ -222,13 +215,13 @@ static int add_cell(size_t line, const json_t *record, void *context)
 {
     struct loader *l = context;
     const char *id = json_string_value(json_object_get(record, "id"));
-    struct hg_attempt_list list = { 0 };
+    struct hg_attempt_list list;
     int rc = hg_selector_match(l->select, id ? id : "", json_object_get(record, "cell"), l->err);
 
     if (rc < 1 || !id)
         return rc;
     l->t->cells++;
-    rc = hg_collect_attempts(l->rd, id, &list, l->err);
+    rc = hg_attempt_list(&l->group, l->batch, line, id, &list, l->err);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         struct hg_timeline_attempt *a;
 
@@ -245,7 +238,6 @@ static int add_cell(size_t line, const json_t *record, void *context)
             l->t->undated++;
         }
     }
-    HG_VEC_DONE(&list);
     return rc;
 }
 
@@ -264,7 +256,7 @@ static int load_batches(struct loader *l, const json_t *plan)
 
     json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         l->batch = (int)json_integer_value(json_object_get(batch, "number"));
-        if (hg_plan_each_cell(l->rd->path, l->batch, add_cell, l, l->err) != 0)
+        if (hg_plan_each_cell(l->group.rd->path, l->batch, add_cell, l, l->err) != 0)
             return -1;
     }
     return 0;
@@ -273,7 +265,9 @@ static int load_batches(struct loader *l, const json_t *plan)
 int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *state,
                      const struct hg_selector *select, struct hg_timeline *t, struct hg_err *err)
 {
-    struct loader l = { .rd = rd, .state = state, .select = select, .t = t, .err = err };
+    struct loader l = {
+        .group = { .rd = rd }, .state = state, .select = select, .t = t, .err = err
+    };
     json_t *plan = hg_plan_read(rd->path, err);
     int rc;
 
@@ -282,6 +276,7 @@ int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *stat
         return -1;
     l.run_key = json_string_value(json_object_get(plan, "run_key"));
     rc = load_batches(&l, plan);
+    hg_attempt_group_forget(&l.group);
     if (t->n)
         qsort(t->items, t->n, sizeof *t->items, by_begin);
     json_decref(plan);

@@ -15,6 +15,7 @@
 struct hg_timeline_attempt {
     char *id, *nodes, *error; /* nodes: Slurm's list, "" if not known; error: "" if none */
     char *cell;               /* its members as compact JSON */
+    char *folder;             /* where its files are */
     char name[HG_ATTEMPT_NAME_MAX];
     char status[16]; /* of the result, else what the journal says */
     int batch;

@@ -152,11 +152,9 @@ static void free_lanes(struct lanes *l)
 
 static json_t *make_args(const struct hg_rundir *rd, const struct hg_timeline_attempt *a)
 {
-    char *folder = hg_rundir_path(rd, "cells/%s/%s", a->id, a->name);
-    json_t *args =
-        json_pack("{s:s,s:s,s:s,s:i,s:o,s:o}", "cell", a->id, "attempt", a->name, "status",
-                  a->status, "batch", a->batch, "parameters", json_loads(a->cell, 0, NULL),
-                  "folder", hg_json_text(folder ? folder : ""));
+    json_t *args = json_pack("{s:s,s:s,s:s,s:i,s:o,s:o}", "cell", a->id, "attempt", a->name,
+                             "status", a->status, "batch", a->batch, "parameters",
+                             json_loads(a->cell, 0, NULL), "folder", hg_json_text(a->folder));
 
     if (args && a->job_id)
         json_object_set_new(args, "job", json_integer(a->job_id));
@@ -178,7 +176,6 @@ static json_t *make_args(const struct hg_rundir *rd, const struct hg_timeline_at
         json_object_set_new(args, "see", hg_json_text(command ? command : ""));
         free(command);
     }
-    free(folder);
     return args;
 }
 

@@ -3,6 +3,7 @@
 
 bats_require_minimum_version 1.5.0
 load ../await
+load ../plan
 
 setup() {
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
@@ -18,7 +19,7 @@ teardown() { nothing_left; }
 plan() {
     local cell=${2:-'{"hardware":"cpu","nodes":1,"tasks_per_node":1,"size":3,"_note":"n"}'}
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/1", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/2", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": $1,
  "site": {"name": "here", "launcher": [], "env": {"SITE_SAYS": "hello"}},
  "batches": [{"number": 1, "cells": 3, "hardware": "cpu", "gpu": ${gpu:-false}, "job": {"nodes": 1, "tasks_per_node": ${tasks:-1}, "cpus_per_task": ${cpus:-1}, "time_s": ${time_s:-0}}}]}
@@ -26,6 +27,7 @@ END
     for id in c-0 c-1 c-2; do
         printf '{"id":"%s","baseline":null,"added":false,"cell":%s}\n' $id "$cell"
     done >"$run_dir/batches/1.cells.jsonl"
+    index_cells "$run_dir"
 }
 
 node() {
@@ -47,7 +49,7 @@ member() {
 }
 
 result() {
-    member "$run_dir/cells/c-0/0.0/result.json" "$1"
+    member "$run_dir/cells/1-000/c-0.0.0/result.json" "$1"
 }
 
 sh_workload() { # a shell script as workload; no quotes or backslashes inside
@@ -60,17 +62,17 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     [ "$(result status)" = '"ok"' ]
     [ "$(result exit_code)" = 0 ]
     [ "$(result attempt)" = '"0.0"' ]
-    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = out ]
-    [ "$(cat "$run_dir/cells/c-0/0.0/err.log")" = err ]
-    grep -q '"wall_s": [0-9]' "$run_dir/cells/c-0/0.0/result.json"
-    [ "$(stat -c %a "$run_dir/cells/c-0/0.0")" = 700 ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = out ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/err.log")" = err ]
+    grep -q '"wall_s": [0-9]' "$run_dir/cells/1-000/c-0.0.0/result.json"
+    [ "$(stat -c %a "$run_dir/cells/1-000/c-0.0.0")" = 700 ]
 }
 
 @test "offset and task id choose the line" {
     plan "$(sh_workload 'exit 0')"
     SLURM_ARRAY_TASK_ID=1 node --offset 1
-    [ -e "$run_dir/cells/c-2/0.0/result.json" ]
-    [ ! -e "$run_dir/cells/c-0" ]
+    [ -e "$run_dir/cells/1-000/c-2.0.0/result.json" ]
+    [ "$(ls "$run_dir/cells/1-000")" = c-2.0.0 ]
     SLURM_ARRAY_TASK_ID=3 run node
     [ "$status" -eq 4 ] || [ "$status" -eq 3 ]
     [[ "$output" == *"has no line 4"* ]]
@@ -86,10 +88,10 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     [ "$status" -eq 0 ]
     run node --submission 8
     [[ "$output" == *"it has a good result, of attempt 7.0"* ]]
-    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
-    [ "$(cat "$run_dir/cells/c-0/7.0/out.log")" = ran ]
-    ls -A "$run_dir/cells/c-0/7.0" | grep '^\.claim' && return 1
-    grep -q '"pid"' "$run_dir/cells/c-0/7.0/claim.json"
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.7.0/out.log")" = ran ]
+    ls -A "$run_dir/cells/1-000/c-0.7.0" | grep '^\.claim' && return 1
+    grep -q '"pid"' "$run_dir/cells/1-000/c-0.7.0/claim.json"
 }
 
 # Begin attempt 7.0 of a workload that goes on until the file "go" is there; heartbeat each second. $pid: exec's own.
@@ -98,7 +100,7 @@ at_work() {
     sed -i 's/"name": "here"/&, "heartbeat_s": 1/' "$run_dir/plan.json"
     "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&- &
     pid=$!
-    dir=$run_dir/cells/c-0/7.0
+    dir=$run_dir/cells/1-000/c-0.7.0
     await grep -qs work "$dir/out.log"
 }
 
@@ -117,7 +119,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     [ -e "$dir/left.json" ]
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
-    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
     [ "$(member "$dir/result.json" status)" = '"ok"' ]
 }
 
@@ -128,7 +130,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     touch "$BATS_TEST_TMPDIR/go"
     node --submission 7
     [ -e "$dir/claim.taken.json" ]
-    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"ok"' ]
+    [ "$(member "$run_dir/cells/1-000/c-0.7.1/result.json" status)" = '"ok"' ]
 }
 
 @test "of another machine a heartbeat tells: one that moves is left alone" {
@@ -139,7 +141,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     [[ "$output" == *"attempt 7.0 is at work"* ]]
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
-    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
 }
 
 @test "... one that stands still for four of its intervals is taken over from" {
@@ -153,7 +155,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     node --submission 7
     [ $(($(date +%s%N) - since)) -ge 4000000000 ]
     [ -e "$dir/claim.taken.json" ]
-    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"ok"' ]
+    [ "$(member "$run_dir/cells/1-000/c-0.7.1/result.json" status)" = '"ok"' ]
 }
 
 @test "one that was cut off and taken for dead ends when it notices" {
@@ -175,7 +177,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     kill $copy
     wait $copy
     grep -q "told to end before it began" log
-    [ "$(ls "$run_dir/cells/c-0")" = 7.0 ]
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
     kill -CONT $pid
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
@@ -190,11 +192,11 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     plan "$(sh_workload 'exit 3')"
     run node --submission 7
     [ "$status" -eq 3 ]
-    [ "$(member "$run_dir/cells/c-0/7.1/result.json" status)" = '"failed"' ]
+    [ "$(member "$run_dir/cells/1-000/c-0.7.1/result.json" status)" = '"failed"' ]
     run node --submission 7
     [ "$status" -eq 0 ]
     [[ "$output" == *"attempt 7.1 has ended: failed"* ]]
-    [ "$(ls "$run_dir/cells/c-0" | wc -l)" -eq 2 ]
+    [ "$(ls "$run_dir/cells/1-000" | wc -l)" -eq 2 ]
 }
 
 @test "twenty copies at once run the workload once" {
@@ -202,15 +204,15 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     for i in $(seq 20); do node --submission 1 2>/dev/null 3>&- & done
     wait
     [ "$(wc -l <"$BATS_TEST_TMPDIR/count")" -eq 1 ]
-    [ "$(member "$run_dir/cells/c-0/1.0/result.json" status)" = '"ok"' ]
+    [ "$(member "$run_dir/cells/1-000/c-0.1.0/result.json" status)" = '"ok"' ]
 }
 
 @test "a higher restart count is a new attempt" {
     plan "$(sh_workload 'exit 1')"
     run node --submission 1
     SLURM_RESTART_COUNT=1 run node --submission 1
-    [ -e "$run_dir/cells/c-0/1.0/result.json" ]
-    [ "$(member "$run_dir/cells/c-0/1.1/result.json" attempt)" = '"1.1"' ]
+    [ -e "$run_dir/cells/1-000/c-0.1.0/result.json" ]
+    [ "$(member "$run_dir/cells/1-000/c-0.1.1/result.json" attempt)" = '"1.1"' ]
 }
 
 # An early USR1 would end a program that is still being loaded; hpcgrid-worker lets it come when it is ready.
@@ -220,10 +222,10 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     chmod 755 "$script"
     plan '{"program": "hpcgrid-worker", "launch": [], "cwd": "/"}'
     HPCGRID_WORKER=$script run node # a training without a result has failed
-    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = $'SigBlk:\t0000000000000200' ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = $'SigBlk:\t0000000000000200' ]
     plan "{\"command\": [\"$script\"], \"launch\": [], \"cwd\": \"/\"}"
     node --submission 1
-    [ "$(cat "$run_dir/cells/c-0/1.0/out.log")" = $'SigBlk:\t0000000000000000' ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.1.0/out.log")" = $'SigBlk:\t0000000000000000' ]
 }
 
 @test "a failure passes its exit code on and keeps the last words" {
@@ -232,8 +234,8 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     [ "$status" -eq 42 ]
     [ "$(result status)" = '"failed"' ]
     [ "$(result exit_code)" = 42 ]
-    grep -q '"message": "exit code 42"' "$run_dir/cells/c-0/0.0/result.json"
-    grep -q '"tail": "it broke"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "exit code 42"' "$run_dir/cells/1-000/c-0.0.0/result.json"
+    grep -q '"tail": "it broke"' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "a workload that is killed gives 128 + n and the signal's name" {
@@ -241,31 +243,31 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     run node
     [ "$status" -eq 137 ]
     [ "$(result status)" = '"failed"' ]
-    grep -q '"message": "signal 9 (Killed)"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "signal 9 (Killed)"' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "a crash leaves no core file, unless the command wants one" {
     ulimit -c unlimited 2>/dev/null || skip "core files are not allowed here"
     plan "$(sh_workload 'ulimit -Sc; ulimit -Hc')"
     node
-    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "0
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "0
 unlimited" ]
 }
 
 @test "a missing command, no permission and a missing folder say so" {
     plan '{"command": ["no-such-program-here"], "launch": [], "cwd": "/"}'
     run -127 node
-    grep -q '"message": "cannot start no-such-program-here: No such file or directory"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "cannot start no-such-program-here: No such file or directory"' "$run_dir/cells/1-000/c-0.0.0/result.json"
 
     plan '{"command": ["/etc/passwd"], "launch": [], "cwd": "/"}'
     run node --submission 1
     [ "$status" -eq 126 ]
-    grep -q 'cannot start /etc/passwd: Permission denied' "$run_dir/cells/c-0/1.0/result.json"
+    grep -q 'cannot start /etc/passwd: Permission denied' "$run_dir/cells/1-000/c-0.1.0/result.json"
 
     plan '{"command": ["true"], "launch": [], "cwd": "/no/such/folder"}'
     run node --submission 2
     [ "$status" -eq 126 ]
-    grep -q 'cannot go to folder /no/such/folder' "$run_dir/cells/c-0/2.0/result.json"
+    grep -q 'cannot go to folder /no/such/folder' "$run_dir/cells/1-000/c-0.2.0/result.json"
 }
 
 @test "pipes where files are expected end nothing but the cell" {
@@ -273,10 +275,10 @@ unlimited" ]
     start_node
     await gone "$pid"
     [ "$(result status)" = '"failed"' ]
-    grep -q 'cannot read .*/workload.json: it is no regular file' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q 'cannot read .*/workload.json: it is no regular file' "$run_dir/cells/1-000/c-0.0.0/result.json"
 
-    rm "$run_dir/cells/c-0/0.0/result.json"
-    mkfifo "$run_dir/cells/c-0/0.0/result.json"
+    rm "$run_dir/cells/1-000/c-0.0.0/result.json"
+    mkfifo "$run_dir/cells/1-000/c-0.0.0/result.json"
     echo '{}' >"$run_dir/matrix.json"
     run timeout 60 "$hpcgrid" logs "$run_dir" c-0
     [ "$status" != 124 ]
@@ -287,7 +289,7 @@ unlimited" ]
     run node
     [ "$status" -eq 4 ]
     [ "$(result status)" = '"failed"' ]
-    grep -q '"message": "launcher: cannot start no-such-launcher: No such file or directory"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "launcher: cannot start no-such-launcher: No such file or directory"' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "a launcher of one's own gets the rank's words and numbers the ranks" {
@@ -301,11 +303,11 @@ END
     chmod +x "$BATS_TEST_TMPDIR/launch"
     tasks=2 cpus=3 plan "{\"command\": [\"sh\", \"-c\", \"echo \$RANK/\$WORLD_SIZE/\$LOCAL_RANK \$OMP_NUM_THREADS \$SITE_SAYS\"], \"launch\": [\"$BATS_TEST_TMPDIR/launch\", \"a\", \"{{size}}\"], \"cwd\": \"/\"}"
     node
-    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "0/2/0 3 hello
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "0/2/0 3 hello
 1/2/1 3 hello" ]
-    [ "$(member "$run_dir/cells/c-0/0.0/ranks/1.json" rank)" = 1 ]
-    grep -q '"user_s"' "$run_dir/cells/c-0/0.0/ranks/0.json"
-    grep -q '"max_rss_bytes"' "$run_dir/cells/c-0/0.0/ranks/0.json"
+    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/1.json" rank)" = 1 ]
+    grep -q '"user_s"' "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
+    grep -q '"max_rss_bytes"' "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
 }
 
 @test "the first rank to fail is named, not those that were ended for its sake" {
@@ -319,8 +321,8 @@ END
     tasks=2 plan "{\"command\": [\"sh\", \"-c\", \"[ \$RANK = 1 ] && exit 5; kill -9 \$\$\"], \"launch\": [\"$BATS_TEST_TMPDIR/launch\"], \"cwd\": \"/\"}"
     run node
     [ "$status" -eq 9 ]
-    grep -q '"message": "exit code 5"' "$run_dir/cells/c-0/0.0/result.json"
-    grep -q '"rank": 1' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "exit code 5"' "$run_dir/cells/1-000/c-0.0.0/result.json"
+    grep -q '"rank": 1' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "what the workload writes is merged; exec's own keys cannot be forged" {
@@ -328,7 +330,7 @@ END
     echo '{"train_s": 12.5, "eval": {"f1": 88.5}, "status": "ok", "id": "forged", "wall_s": 1e9, "attempt": "9.9",
            "ranks": [{"rank": 0, "peak": 7, "user_s": -1}], "env": {"host": "forged", "cudnn": "9"}, "comparable": {"seq_len": 384}}' >"$BATS_TEST_TMPDIR/w"
     node
-    file=$run_dir/cells/c-0/0.0/result.json
+    file=$run_dir/cells/1-000/c-0.0.0/result.json
     [ "$(result train_s)" = 12.5 ]
     [ "$(result id)" = '"c-0"' ]
     [ "$(result attempt)" = '"0.0"' ]
@@ -348,7 +350,7 @@ bad() {
     run node
     [ "$status" -eq 1 ]
     [ "$(result status)" = '"failed"' ]
-    grep -qF "$2" "$run_dir/cells/c-0/0.0/result.json" || { cat "$run_dir/cells/c-0/0.0/result.json"; return 1; }
+    grep -qF "$2" "$run_dir/cells/1-000/c-0.0.0/result.json" || { cat "$run_dir/cells/1-000/c-0.0.0/result.json"; return 1; }
 }
 
 @test "result files that are broken fail the cell and say where" {
@@ -369,7 +371,7 @@ bad() {
     plan "$(sh_workload 'head -c 17000000 /dev/zero >$HPCGRID_RESULT')"
     run node
     [ "$status" -eq 1 ]
-    grep -q 'is larger than 16777216 bytes' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q 'is larger than 16777216 bytes' "$run_dir/cells/1-000/c-0.0.0/result.json"
 
     rm -rf "$run_dir/cells"
     { printf '{"a":['; yes '{},' | head -n 1100000 | tr -d '\n'; printf '{}]}'; } >"$BATS_TEST_TMPDIR/w"
@@ -378,7 +380,7 @@ bad() {
     plain_build && limit=400000
     run bash -c 'ulimit -v $1; shift; exec "$@"' - $limit "$hpcgrid" exec --run "$run_dir" --batch 1
     [ "$status" -eq 1 ]
-    grep -q 'holds more than 1000000 values' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q 'holds more than 1000000 values' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "NaN becomes null and diverged" {
@@ -388,7 +390,7 @@ bad() {
     [ "$(result status)" = '"ok"' ]
     [ "$(result final_loss)" = null ]
     [ "$(result diverged)" = true ]
-    grep -qF '"NaN stays \" NaN here"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -qF '"NaN stays \" NaN here"' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "numbers are read from the output: the last match counts" {
@@ -403,37 +405,37 @@ bad() {
     plan '{"command": ["sh", "-c", "echo loss=x"], "launch": [], "cwd": "/", "results": {"train_s": "took ([0-9]+)"}}'
     run node
     [ "$status" -eq 1 ]
-    grep -q 'nothing in the output matches results/train_s' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q 'nothing in the output matches results/train_s' "$run_dir/cells/1-000/c-0.0.0/result.json"
     plan '{"command": ["sh", "-c", "echo loss=x"], "launch": [], "cwd": "/", "results": {"train_s": "loss=(.)"}}'
     run node --submission 1
-    grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/c-0/1.0/result.json"
+    grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/1-000/c-0.1.0/result.json"
 }
 
 @test "a job that the scheduler suspended says for how long" {
     plan "$(sh_workload 'mkfifo \"$HPCGRID_ATTEMPT/gate\"; read x <\"$HPCGRID_ATTEMPT/gate\"')"
     start_node
-    await test -p "$run_dir/cells/c-0/0.0/gate"
+    await test -p "$run_dir/cells/1-000/c-0.0.0/gate"
     kill -CONT $pid
     kill -TSTP $pid
     await taken $pid 20
     kill -STOP $pid
     kill -CONT $pid
-    echo go >"$run_dir/cells/c-0/0.0/gate"
+    echo go >"$run_dir/cells/1-000/c-0.0.0/gate"
     await gone $pid
     [ "$(result status)" = '"ok"' ]
-    jq -e '.suspended_s > 0 and .suspended_s <= .wall_s' "$run_dir/cells/c-0/0.0/result.json"
+    jq -e '.suspended_s > 0 and .suspended_s <= .wall_s' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "TERM is passed on and the result says why" {
     plan '{"command": ["bash", "-c", "trap '"'echo told; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node
-    await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
+    await grep -q ready "$run_dir/cells/1-000/c-0.0.0/out.log"
     kill -TERM $pid
     code=0
     wait $pid || code=$?
     [ "$code" -eq 3 ]
     [ "$(result status)" = '"cancelled"' ]
-    grep -q told "$run_dir/cells/c-0/0.0/out.log"
+    grep -q told "$run_dir/cells/1-000/c-0.0.0/out.log"
 }
 
 @test "why a job was told to end is read from what Slurm wrote" {
@@ -441,10 +443,10 @@ bad() {
         rm -rf "$run_dir/cells"
         plan '{"command": ["bash", "-c", "trap '"'echo error: STEP 1.0 ON n1 CANCELLED AT 12:00 DUE TO ${why%%:*} >&2; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
         start_node
-        await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
+        await grep -q ready "$run_dir/cells/1-000/c-0.0.0/out.log"
         kill -TERM $pid
         wait $pid || true
-        grep -q "\"message\": \"${why##*:}\"" "$run_dir/cells/c-0/0.0/result.json"
+        grep -q "\"message\": \"${why##*:}\"" "$run_dir/cells/1-000/c-0.0.0/result.json"
         why=${why%:*}
         [ "$(result status)" = "\"${why##*:}\"" ]
     done
@@ -454,9 +456,9 @@ bad() {
     time_s=1 plan '{"command": ["bash", "-c", "trap : TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
     start_node
     sleep 1
-    await grep -q ready "$run_dir/cells/c-0/0.0/out.log"
+    await grep -q ready "$run_dir/cells/1-000/c-0.0.0/out.log"
     kill -TERM $pid
-    await test -e "$run_dir/cells/c-0/0.0/result.json"
+    await test -e "$run_dir/cells/1-000/c-0.0.0/result.json"
     [ "$(result status)" = '"timeout"' ]
     kill -KILL $pid
     wait $pid || true
@@ -466,11 +468,11 @@ bad() {
 @test "when exec is killed, rank and workload and its children are gone" {
     plan '{"command": ["sh", "-c", "echo $$; sleep 1000 & echo $!; wait"], "launch": [], "cwd": "/"}'
     start_node
-    both() { [ "$(wc -l <"$run_dir/cells/c-0/0.0/out.log")" -eq 2 ]; }
+    both() { [ "$(wc -l <"$run_dir/cells/1-000/c-0.0.0/out.log")" -eq 2 ]; }
     await both
     kill -KILL $pid
     wait $pid || true
-    for p in $(cat "$run_dir/cells/c-0/0.0/out.log"); do
+    for p in $(cat "$run_dir/cells/1-000/c-0.0.0/out.log"); do
         await gone "$p"
     done
 }
@@ -496,10 +498,10 @@ need_strace() {
         run at "$call" "$hpcgrid" exec --run "$run_dir" --batch 1 3>&-
         echo "$call: $status $output"
         [ "$status" -ne 124 ]
-        [ ! -e "$run_dir/cells/c-0/0.0/child" ] || await gone "$(cat "$run_dir/cells/c-0/0.0/child")"
+        [ ! -e "$run_dir/cells/1-000/c-0.0.0/child" ] || await gone "$(cat "$run_dir/cells/1-000/c-0.0.0/child")"
         [ "$(result status)" = '"cancelled"' ]
-        grep -q '"message": "the job was told to end"' "$run_dir/cells/c-0/0.0/result.json"
-        [ "${call::1}" = '?' ] || [ ! -e "$run_dir/cells/c-0/0.0/out.log" ]
+        grep -q '"message": "the job was told to end"' "$run_dir/cells/1-000/c-0.0.0/result.json"
+        [ "${call::1}" = '?' ] || [ ! -e "$run_dir/cells/1-000/c-0.0.0/out.log" ]
     done
 }
 
@@ -508,11 +510,11 @@ need_strace() {
     plan "$(sh_workload 'true')"
     node
     for call in uname '?clone,?clone3,?fork,?vfork'; do
-        run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/c-0/0.0" -- sleep 1000 3>&-
+        run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/1-000/c-0.0.0" -- sleep 1000 3>&-
         echo "$call: $status $output"
         [ "$status" -eq 143 ]
     done
-    [ "$(member "$run_dir/cells/c-0/0.0/ranks/0.json" signal)" = 15 ]
+    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/0.json" signal)" = 15 ]
 }
 
 @test "a program that is told late, for it was not there, is told with its children" {
@@ -520,7 +522,7 @@ need_strace() {
     plan "$(sh_workload 'true')"
     node
     run at '?clone,?clone3,?fork,?vfork,kill' -e inject=kill:delay_enter=300000 setsid "$hpcgrid" exec --rank \
-        --attempt "$run_dir/cells/c-0/0.0" -- sh -c "sleep 100 >/dev/null 2>&1 & echo \$! >$BATS_TEST_TMPDIR/child; wait" 3>&-
+        --attempt "$run_dir/cells/1-000/c-0.0.0" -- sh -c "sleep 100 >/dev/null 2>&1 & echo \$! >$BATS_TEST_TMPDIR/child; wait" 3>&-
     [ "$status" -eq 143 ]
     grep -q DELAYED "$BATS_TEST_TMPDIR/trace"
     await gone "$(cat "$BATS_TEST_TMPDIR/child")"
@@ -530,7 +532,7 @@ need_strace() {
     plan "$(sh_workload 'kill -TERM $$')"
     export SLURM_JOB_ID=1
     start_node
-    await test -e "$run_dir/cells/c-0/0.0/ranks/0.json"
+    await test -e "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
     kill -TERM $pid
     code=0
     wait $pid || code=$?
@@ -548,13 +550,13 @@ END
     rm -rf "$run_dir/cells"
     run node
     [ "$status" -eq 143 ]
-    grep -q '"message": "exit code 5"' "$run_dir/cells/c-0/0.0/result.json"
+    grep -q '"message": "exit code 5"' "$run_dir/cells/1-000/c-0.0.0/result.json"
     plan "$(sh_workload 'kill -TERM $$')"
     # by hand nobody tells it: it was the workload's own doing
     unset SLURM_JOB_ID
     run node --submission 1
     [ "$status" -eq 143 ]
-    [ "$(member "$run_dir/cells/c-0/1.0/result.json" status)" = '"failed"' ]
+    [ "$(member "$run_dir/cells/1-000/c-0.1.0/result.json" status)" = '"failed"' ]
 }
 
 @test "checkpoint written, run me again: 75 is a timeout that can go on" {
@@ -570,7 +572,7 @@ END
     plan '{"command": ["sh", "-c", "printf %s \"$1\" >\"$HPCGRID_ATTEMPT/a\"; printf %s \"$HPCGRID_V\" >\"$HPCGRID_ATTEMPT/b\"; printf %s \"$E\" >\"$HPCGRID_ATTEMPT/c\"; cat \"$HPCGRID_CELL\" >\"$HPCGRID_ATTEMPT/d\"", "-", "{{v}}"],
            "launch": [], "cwd": "/", "env": {"E": "{{v}}"}, "files": {"f": "{{v}}"}}' '{"hardware":"cpu","v":"'"$nasty"'"}'
     node
-    dir=$run_dir/cells/c-0/0.0
+    dir=$run_dir/cells/1-000/c-0.0.0
     want=$(printf 'a"b'\''$(touch %s/canary)`touch %s/canary`\\\\ \n\t -x ; | ~ ~ \xe2\x88\x92 \xf0\x9f\x98\x80 %%s {{size}}' "$BATS_TEST_TMPDIR" "$BATS_TEST_TMPDIR")
     for f in a b c f; do
         [ "$(cat "$dir/$f")" = "$want" ] || { od -c "$dir/$f"; return 1; }
@@ -581,7 +583,7 @@ END
 @test "the workload finds its cell, without notes" {
     plan "$(sh_workload 'cat $HPCGRID_CELL; echo $HPCGRID_SIZE $HPCGRID__NOTE. $HPCGRID_RUN $RANK/$WORLD_SIZE $MASTER_ADDR')"
     node
-    out=$(cat "$run_dir/cells/c-0/0.0/out.log")
+    out=$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")
     [[ "$out" == *'"size": 3'* ]]
     [[ "$out" != *note* ]]
     [[ "$out" == *"3 . $run_dir 0/1 127.0.0.1"* ]]
@@ -590,7 +592,7 @@ END
 @test "a command that starts ranks of its own does not find itself one" {
     tasks=4 plan "$(sh_workload 'echo [$RANK$WORLD_SIZE]')"
     node
-    [ "$(cat "$run_dir/cells/c-0/0.0/out.log")" = "[]" ]
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "[]" ]
 }
 
 @test "a GPU's cell on a machine without is a rehearsal; too many threads are oversubscribed" {
@@ -601,16 +603,16 @@ END
     [ "$(result oversubscribed)" = true ]
     plan "$(sh_workload 'exit 0')"
     SLURM_ARRAY_TASK_ID=1 node
-    [ "$(member "$run_dir/cells/c-1/0.0/result.json" rehearsal)" = false ]
-    [ "$(member "$run_dir/cells/c-1/0.0/result.json" oversubscribed)" = false ]
+    [ "$(member "$run_dir/cells/1-000/c-1.0.0/result.json" rehearsal)" = false ]
+    [ "$(member "$run_dir/cells/1-000/c-1.0.0/result.json" oversubscribed)" = false ]
 }
 
 @test "a batch script's own failure stands in the result" {
     plan "$(sh_workload 'echo must not run')"
     HPCGRID_ERROR='module load failed: cuda/99' run node
     [ "$status" -eq 4 ]
-    grep -q '"message": "module load failed: cuda/99"' "$run_dir/cells/c-0/0.0/result.json"
-    [ ! -s "$run_dir/cells/c-0/0.0/out.log" ]
+    grep -q '"message": "module load failed: cuda/99"' "$run_dir/cells/1-000/c-0.0.0/result.json"
+    [ ! -s "$run_dir/cells/1-000/c-0.0.0/out.log" ]
 }
 
 @test "a run folder that everybody can write is refused" {
@@ -631,7 +633,7 @@ END
             rm -rf "$run_dir/cells"
             run strace -qq -o /dev/null -e trace=$call -e inject=$call:signal=KILL:when=$n "$hpcgrid" exec --run "$run_dir" --batch 1
             [ "$status" -ne 0 ] || break
-            file=$run_dir/cells/c-0/0.0/result.json
+            file=$run_dir/cells/1-000/c-0.0.0/result.json
             [ ! -e "$file" ] || [ "$(tail -c 2 "$file")" = "}" ]
         done
         [ "$n" -gt 1 ] && [ "$n" -lt 400 ]
@@ -650,7 +652,7 @@ END
             rm -rf "$run_dir/cells"
             run strace -qq -o "$BATS_TEST_TMPDIR/trace" -e trace=$call -e inject=$call:error=ENOSPC:when=$n "$hpcgrid" exec --run "$run_dir" --batch 1
             grep -q INJECTED "$BATS_TEST_TMPDIR/trace" || break
-            file=$run_dir/cells/c-0/0.0/result.json
+            file=$run_dir/cells/1-000/c-0.0.0/result.json
             if [ "$status" -eq 0 ]; then
                 [ "$(result status)" = '"ok"' ]
             elif [ -e "$file" ]; then
@@ -672,8 +674,8 @@ END
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
     tasks=3 plan '{"command": ["sh", "-c", "echo $RANK/$WORLD_SIZE $LOCAL_RANK $HPCGRID_SIZE"], "launch": ["mpirun", "--oversubscribe"], "cwd": "/"}'
     node
-    [ "$(sort "$run_dir/cells/c-0/0.0/out.log")" = "0/3 0 3
+    [ "$(sort "$run_dir/cells/1-000/c-0.0.0/out.log")" = "0/3 0 3
 1/3 1 3
 2/3 2 3" ]
-    [ "$(member "$run_dir/cells/c-0/0.0/ranks/2.json" rank)" = 2 ]
+    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/2.json" rank)" = 2 ]
 }

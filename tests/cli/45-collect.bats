@@ -102,11 +102,11 @@ END
     for line in 0 1; do one $line; done
     SLURM_ARRAY_TASK_ID=2 "$run_dir/batches/1.sh" 3>&- &
     pid=$!
-    await compgen -G "$run_dir/cells/*/0.0/gate"
+    await compgen -G "$run_dir/cells/*/*.0.0/gate"
     kill -TSTP $pid # as the scheduler suspends a job
     await taken $pid 20
     kill -CONT $pid
-    echo go >"$(compgen -G "$run_dir/cells/*/0.0/gate")"
+    echo go >"$(compgen -G "$run_dir/cells/*/*.0.0/gate")"
     wait $pid
     "$hpcgrid" collect "$run_dir"
     cp "$run_dir/tables/results.json" collected.json
@@ -115,7 +115,7 @@ END
         "$hpcgrid" report collected.json --format $format >set.$format
     done
     diff run.csv set.csv && diff run.json set.json
-    device=$(jq -r '.ranks[0].device' "$run_dir"/cells/*/0.0/result.json | head -n 1)
+    device=$(jq -r '.ranks[0].device' "$run_dir"/cells/*/*.0.0/result.json | head -n 1)
     for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "suspended by the scheduler: its times contain" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
         grep -qF "$said" run.text || { echo "$said"; cat run.text; return 1; }
     done
@@ -182,7 +182,7 @@ END
 spoil() {
     rm -rf "$run_dir/cells"
     one 0
-    file=$(echo "$run_dir"/cells/*/0.0/result.json)
+    file=$(echo "$run_dir"/cells/*/*.0.0/result.json)
     "$1" "$file"
     run -1 "$hpcgrid" collect "$run_dir"
     [[ "$output" == *"0 of 3 cells"* ]]
@@ -215,7 +215,7 @@ twice() { sed -i 's/"train_s": 2,/"train_s": 2, "train_s": 3,/' "$1"; }
     one 1
     a=$(jq -r .id <(sed -n 1p "$run_dir/batches/1.cells.jsonl"))
     b=$(jq -r .id <(sed -n 2p "$run_dir/batches/1.cells.jsonl"))
-    cp "$run_dir/cells/$a/0.0/result.json" "$run_dir/cells/$b/0.0/result.json"
+    cp "$run_dir/cells/1-000/$a.0.0/result.json" "$run_dir/cells/1-000/$b.0.0/result.json"
     run -1 "$hpcgrid" collect "$run_dir"
     [[ "$output" == *"1 of 3 cells"* ]]
     [[ "$output" == *"its \"id\" is \"$a\", wanted \"$b\""* ]]
@@ -223,7 +223,7 @@ twice() { sed -i 's/"train_s": 2,/"train_s": 2, "train_s": 3,/' "$1"; }
 
 @test "a result at every length it could be cut to never counts" {
     one 0
-    file=$(echo "$run_dir"/cells/*/0.0/result.json)
+    file=$(echo "$run_dir"/cells/*/*.0.0/result.json)
     cp "$file" whole
     size=$(stat -c %s whole)
     for n in $(seq 0 97 $((size - 3))) $((size - 2)); do
@@ -235,8 +235,8 @@ twice() { sed -i 's/"train_s": 2,/"train_s": 2, "train_s": 3,/' "$1"; }
 
 @test "a claim without a result is running as far as the folder tells" {
     id=$(jq -r .id <(head -1 "$run_dir/batches/1.cells.jsonl"))
-    mkdir -p "$run_dir/cells/$id/3.0"
-    echo '{}' >"$run_dir/cells/$id/3.0/claim.json"
+    mkdir -p "$run_dir/cells/1-000/$id.3.0"
+    echo '{}' >"$run_dir/cells/1-000/$id.3.0/claim.json"
     run -1 "$hpcgrid" collect "$run_dir"
     [ "$(results '.results[0] | [.status, .attempt]')" = '["running","3.0"]' ]
 }

@@ -34,12 +34,12 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     [ "$status" = 0 ]
     [ "$output" = "$(seq 21 40; echo warned 40; seq 5; echo warned 5)" ]
     [[ "$stderr" == *"attempt 0.0, failed: exit code 7"* ]]
-    [[ "$stderr" == *"$run_dir/cells/"*"/0.0/err.log"* ]]
+    [[ "$stderr" == *"$run_dir/cells/1-000/"*".0.0/err.log"* ]]
 }
 
 @test "cells by id, its beginning or a selector; whole, by stream" {
     for i in 0 1 2; do one $i; done
-    id=$(basename "$(grep -l 'warned 3$' "$run_dir"/cells/*/0.0/err.log | xargs dirname | xargs dirname)")
+    id=$(basename "$(grep -l 'warned 3$' "$run_dir"/cells/*/*.0.0/err.log | xargs dirname)" .0.0)
     logs talk "$id"
     [ "$output" = "$(seq 3; echo warned 3)" ]
     logs talk "${id%?????}" --err
@@ -82,7 +82,7 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     mkfifo gate
     sed -i "s/seq \$0/echo one; read x <gate; echo two/" "$run_dir/plan.json"
     one 0 3>&- &
-    began() { grep -qs one "$run_dir"/cells/*/0.0/out.log; }
+    began() { grep -qs one "$run_dir"/cells/*/*.0.0/out.log; }
     await began
     "$hpcgrid" logs talk n=3 --out --follow >seen 2>log 3>&- &
     await grep -q one seen

@@ -101,8 +101,8 @@ events() { jq -c ".traceEvents | $1" t.json; }
 @test "what has no end yet, and what does not count, is told so" {
     one 0 n1
     one 1 n1
-    rm "$(ls "$run_dir"/cells/*/0.0/result.json | head -1)"
-    sed -i 's/"wall_s": /&1/' "$(ls "$run_dir"/cells/*/0.0/result.json | head -1)"
+    rm "$(ls "$run_dir"/cells/*/*.0.0/result.json | head -1)"
+    sed -i 's/"wall_s": /&1/' "$(ls "$run_dir"/cells/*/*.0.0/result.json | head -1)"
     trace times --out t.json
     [ "$status" = 0 ]
     [[ "$stderr" == *"results that do not count: 1 "* ]]
@@ -128,7 +128,7 @@ events() { jq -c ".traceEvents | $1" t.json; }
 # ranks CELL: two ranks' traces, the second begins 1.5 ms later
 ranks() {
     local r dir
-    dir=$(echo "$run_dir"/cells/*"$1"*/0.0)
+    dir=$(echo "$run_dir"/cells/*/*"$1"*.0.0)
     for r in 0 1; do
         printf '{"schemaVersion": 1, "baseTimeNanoseconds": %d, "droppedSpans": 0,\n"distributedInfo": {"rank": %d},\n"traceEvents": [' \
             $((1780000000000000000 + r * 1500000)) $r
@@ -139,7 +139,7 @@ ranks() {
     done | awk -v dir="$dir" '/^{"schema/ { n++ } { print >(dir "/t" n) }'
     gzip -c "$dir/t1" >"$dir/trace.0.json.gz"
     gzip -c "$dir/t2" >"$dir/trace.1.json.gz"
-    id=$(basename "$(dirname "$dir")")
+    id=$(basename "$dir" .0.0)
 }
 
 @test "the traces of a cell's ranks are one, on one clock" {
@@ -160,7 +160,7 @@ ranks() {
 @test "a rank's trace that is damaged is named, and nothing is left behind" {
     one 0 n1
     ranks ''
-    file=$(echo "$run_dir"/cells/*/0.0/trace.1.json.gz)
+    file=$(echo "$run_dir"/cells/*/*.0.0/trace.1.json.gz)
     cp "$file" good
     head -c 100 good >"$file"
     trace times --cell "$id" --out t.json
@@ -181,7 +181,7 @@ ranks() {
 
 @test "what cannot be drawn of a cell is told with the next step" {
     one 0 n1
-    id=$(ls "$run_dir/cells")
+    id=$(basename "$run_dir"/cells/*/* .0.0)
     trace times --cell "$id"
     [ "$status" = 4 ]
     [[ "$stderr" == *"has no trace"*'"trace": true'* ]]

@@ -109,7 +109,7 @@ truncate -s 0 $J | warning attempt | 1
 rm $R/plan.json | error missing | 1
 echo '{' >$R/plan.json | error json | 1
 echo '[]' >$R/plan.json | error json | 1
-sed -i 's/hpcgrid-plan.1/hpcgrid-plan\/9/' $R/plan.json | error plan | 1
+sed -i 's/hpcgrid-plan.2/hpcgrid-plan\/9/' $R/plan.json | error plan | 1
 sed -i 's/"run_key": "./"run_key": "/' $R/plan.json | error plan | 1
 sed -i 's/"cells": 4/"cells": 5/' $R/plan.json | error cells | 1
 sed -i 's/"number": 1/"number": 2/' $R/plan.json | error plan | 1
@@ -120,9 +120,13 @@ echo 7 >$R/site.json | error json | 1
 ln -sf /etc/passwd $R/site.json | error file-type | 1
 rm $C | error missing | 1
 sed -i '2s/"i":2/"i":7/' $C | error cell-id, error result | 1
-sed -i '$d' $C | error cells | 1
-sed -i '2s/^/x/' $C | error cell | 1
-sed -i '2{p}' $C | error cell-twice, error cells | 1
+sed -i '$d' $C | error cells, error index | 1
+sed -i '2s/^/x/' $C | error cell, error index | 1
+sed -i '2{p}' $C | error cell-twice, error cells, error index | 1
+rm ${C%jsonl}idx | error missing | 1
+sed -i '3s/1$/2/;3t;3s/.$/1/' ${C%jsonl}idx | error index | 1
+sed -i '$d' ${C%jsonl}idx | error index | 1
+echo >>${C%jsonl}idx | error index | 1
 sed -i 's/"i":/"j":/' $C | error good-gone, error result, warning cell-id | 1
 rm $R/batches/1.sh | error missing | 1
 echo true >$R/batches/1.sh | error script | 1
@@ -136,11 +140,14 @@ cp $B/result.json $G/result.json | error good-gone, error result | 1
 rm $G/result.json; mkdir $G/result.json | error good-gone, error result | 1
 rm $G/claim.json | warning claim | 1
 rm $J $G/result.json | error missing, note attempt-open | 1
-cp -a $G "$(dirname $G)"/5.0 | error result, warning attempt | 1
-mkdir "$(dirname $G)"/9.9 | | 0
+cp -a $G ${G%.1.0}.5.0 | error result, warning attempt | 1
+mkdir ${G%.1.0}.9.9 | | 0
 mkdir "$(dirname $G)"/later | warning alien | 1
 touch "$(dirname $G)"/notes | warning alien | 1
 mkdir $R/cells/nobody-1x1-000000000000 | warning alien | 1
+mkdir $R/cells/1-000/nobody-1x1-000000000000.1.0 | warning alien | 1
+mkdir $R/cells/1-001; mv $B $R/cells/1-001 | warning alien | 1
+mkdir $R/cells/1-01 | warning alien | 1
 touch $R/cells/file | warning alien | 1
 echo '{' >$R/hold.1.2.json | warning request | 1
 echo '{"lines": {"1": "0"}}' >$R/cancel.1.2.json | | 0

@@ -280,8 +280,8 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" cancel m 2>/dev/null
     [ "$(counts)" = '{"cancelled":4}' ]
     id=$("$hpcgrid" status m --no-poll -c -s i=2 | grep -o '[^ ]*-cpu-1x1-[0-9a-f]*')
-    mkdir -p "reports/m/001/cells/$id/1.0"
-    echo last words >"reports/m/001/cells/$id/1.0/out.log"
+    mkdir -p "reports/m/001/cells/1-000/$id.1.0"
+    echo last words >"reports/m/001/cells/1-000/$id.1.0/out.log"
     run --separate-stderr timeout 60 "$hpcgrid" logs m "$id" --follow
     [ "$status" = 0 ]
     [ "$output" = "last words" ]

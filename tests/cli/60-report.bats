@@ -3,6 +3,7 @@
 # writes them anew; read the diff.
 
 bats_require_minimum_version 1.5.0
+load ../plan
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
@@ -385,7 +386,7 @@ make_run() {
     run_dir=$HPCGRID_REPORTS/hand/001
     mkdir -p -m 0700 "$run_dir/batches"
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/2", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": {"command": ["sh", "-c", "exec sh $run_dir/work.sh"], "launch": [], "cwd": "/"},
  "site": {"name": "here", "launcher": []},
  "batches": [{"number": 1, "cells": 4, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
@@ -401,6 +402,7 @@ END
         set -- $cell
         printf '{"id":"x-%s-%s","baseline":"x-1-%s","added":false,"cell":{"hardware":"cpu","nodes":%s,"gpus_per_node":0,"tasks_per_node":1,"algo":"%s"}}\n' $1 $2 $2 $1 $2
     done >"$run_dir/batches/1.cells.jsonl"
+    index_cells "$run_dir"
     for task in 0 1 2; do
         SLURM_ARRAY_TASK_ID=$task "$hpcgrid" exec --run "$run_dir" --batch 1 >>log 2>&1 || true
     done
@@ -443,12 +445,12 @@ END
 
 @test "a damaged result file does not hide the others" {
     make_run
-    truncate -s 100 "$run_dir/cells/x-2-ring/0.0/result.json"
+    truncate -s 100 "$run_dir/cells/1-000/x-2-ring.0.0/result.json"
     run --separate-stderr "$hpcgrid" report hand
     echo "$output"
     [ "$status" -eq 1 ]
     [[ "${lines[0]}" == *"1 of 4 cells complete (1 failed, 1 invalid, 1 pending)"* ]]
-    [[ "$output" == *"invalid (cells/x-2-ring/0.0/result.json: "* ]]
+    [[ "$output" == *"invalid (cells/1-000/x-2-ring.0.0/result.json: "* ]]
 }
 
 @test "ten thousand results are read, checked and tabulated" {

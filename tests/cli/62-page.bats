@@ -2,6 +2,7 @@
 # hpcgrid report --format html: the page as text. How it looks and behaves is seen in a browser: tests/peers.
 
 bats_require_minimum_version 1.5.0
+load ../plan
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
@@ -95,7 +96,7 @@ same_as_golden() { # NAME
     run_dir=$HPCGRID_REPORTS/hand/001
     mkdir -p -m 0700 "$run_dir/batches" elsewhere
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/2", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": {"command": ["sh", "-c", "echo hello; echo '{\\"train_s\\": 5, \\"loss\\": {\\"epoch\\": [2.5, 1.25]}}' >\$HPCGRID_RESULT"], "launch": [], "cwd": "/"},
  "site": {"name": "here", "launcher": []},
  "batches": [{"number": 1, "cells": 1, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
@@ -103,6 +104,7 @@ END
     printf '{"hpcgrid": 1, "name": "hand", "_why": "a < b & c"}\n' >"$run_dir/matrix.json"
     echo '{"id":"x-1","baseline":"","added":false,"cell":{"hardware":"cpu","nodes":1,"gpus_per_node":0,"tasks_per_node":1}}' \
         >"$run_dir/batches/1.cells.jsonl"
+    index_cells "$run_dir"
     SLURM_ARRAY_TASK_ID=0 "$hpcgrid" exec --run "$run_dir" --batch 1
     "$hpcgrid" report hand >text
     for file in "$run_dir/tables/report.html" elsewhere/page.html page.html; do
@@ -110,7 +112,7 @@ END
         link=$(grep -o 'href="[^"]*out.log"' "$file" | cut -d'"' -f2)
         [ "$(cat "$(dirname "$file")/$link")" = hello ]
     done
-    grep -qF '<a href="../cells/x-1/0.0/">files</a>' "$run_dir/tables/report.html"
+    grep -qF '<a href="../cells/1-000/x-1.0.0/">files</a>' "$run_dir/tables/report.html"
     grep -qF 'a &#60; b &#38; c' page.html
     grep -qF 'hpcgrid report --format html hand' page.html
     grep -q '<th scope="row" class="l">hosts</th>' page.html
@@ -125,7 +127,7 @@ END
     run_dir=$HPCGRID_REPORTS/hand/001
     mkdir -p -m 0700 "$run_dir/batches"
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/1", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/2", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": {"command": ["sh", "-c", "echo '{\\"train_s\\": 5.25, \\"z\\": {\\"b\\": 1e-7, \\"a\\": [1, {}]}, \\"loss\\": {\\"epoch\\": [2.5, 1.25]}}' >\$HPCGRID_RESULT"], "launch": [], "cwd": "/"},
  "site": {"name": "here", "launcher": []},
  "batches": [{"number": 1, "cells": 1, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}
@@ -133,8 +135,9 @@ END
     printf '{"hpcgrid": 1, "name": "hand"}\n' >"$run_dir/matrix.json"
     echo '{"id":"x-1","baseline":"","added":false,"cell":{"hardware":"cpu","nodes":1,"gpus_per_node":0,"tasks_per_node":1,"lr":1.0,"note":"\u00e9"}}' \
         >"$run_dir/batches/1.cells.jsonl"
+    index_cells "$run_dir"
     SLURM_ARRAY_TASK_ID=0 "$hpcgrid" exec --run "$run_dir" --batch 1
-    result="$run_dir/cells/x-1/0.0/result.json"
+    result="$run_dir/cells/1-000/x-1.0.0/result.json"
     "$hpcgrid" report hand --format csv >first.csv
     "$hpcgrid" report hand --format json | jq -e '.complete and .tables[0].points[0].value == 5.25'
     cp "$result" kept.json

@@ -152,8 +152,8 @@ oversubscribed() {
     "$HPCGRID" plan m.json --out x
     grep -q '^#SBATCH --licenses=core:1$' x/batches/1.sh
     sbatch x/batches/1.sh
-    box_wait 90 eval '[ -e x/cells/*/0.0/result.json ]'
-    [ "$(jq -c '[.status, .oversubscribed, .ranks[].cores]' x/cells/*/0.0/result.json)" = '["ok",true,1,1]' ]
+    box_wait 90 eval '[ -e x/cells/*/*.0.0/result.json ]'
+    [ "$(jq -c '[.status, .oversubscribed, .ranks[].cores]' x/cells/*/*.0.0/result.json)" = '["ok",true,1,1]' ]
 }
 
 @test "two boxes run side by side and do not see each other, one on a single CPU" {

@@ -53,7 +53,7 @@ ran_once() {
     for i in ran/"$1".*; do
         [ "$(wc -l <"$i")" = 1 ] || { echo "$i: $(wc -l <"$i") times"; return 1; }
     done
-    [ "$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '[0-9]*' | wc -l)" = "$2" ]
+    [ "$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '*.[0-9]*.[0-9]*' | wc -l)" = "$2" ]
 }
 
 # Wait for the end of a process; its exit code

@@ -23,7 +23,7 @@ submit() {
 
 cpus() { env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc; }
 ended() { [ -z "$(squeue -h -j "$1" 2>/dev/null)" ]; }
-attempt() { echo "$run_dir"/cells/*/0.0; }
+attempt() { echo "$run_dir"/cells/*/*.0.0; }
 value() { jq -c "$1" "$(attempt)/result.json"; }
 
 @test "four ranks on two nodes each know their place" {
@@ -120,7 +120,7 @@ contained() {
 @test "every index of an array is its own cell, and a second submission finds all claimed" {
     matrix '"workload": {"command": ["sh", "-c", "echo {{n}}"], "launch": []}, "axes": {"hardware": "cpu", "n": {"range": [1, 12]}}'
     box_wait 90 ended "$(submit)"
-    [ "$(cat "$run_dir"/cells/*/0.0/out.log | sort -n | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 9 10 11 12 " ]
+    [ "$(cat "$run_dir"/cells/*/*.0.0/out.log | sort -n | tr '\n' ' ')" = "1 2 3 4 5 6 7 8 9 10 11 12 " ]
     box_wait 90 ended "$(submit)"
     [ "$(cat "$run_dir"/cells/*/*/out.log | wc -l)" -eq 12 ]
     run -0 "$HPCGRID" collect "$run_dir"

@@ -40,7 +40,7 @@ fault() {
     run --separate-stderr "$HPCGRID" run "$1.json"
     echo "$stderr"
     [ "$status" = 1 ]
-    cp "reports/fault-$1/001/cells"/*/1.0/result.json r.json
+    cp "reports/fault-$1/001/cells"/*/*.1.0/result.json r.json
     jq -c '{status, error}' r.json
     # a rank may have gone on from a collective in which the other still waits for what it sent
     jq -e --arg host "$(hostname)" '.status == "failed" and .error.rank == 1 and .error.host == $host

@@ -24,10 +24,13 @@ const char *__asan_default_options(void)
 #endif
 
 /* No test here reads a result from a folder. */
-int hg_attempt_find(const struct hg_rundir *rd, const char *cell_id, unsigned submission,
-                    const char *run_key, struct hg_attempt *a, struct hg_err *err)
+int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const char *cell_id,
+                    unsigned submission, const char *run_key, struct hg_attempt *a,
+                    struct hg_err *err)
 {
-    (void)rd;
+    (void)g;
+    (void)batch;
+    (void)line;
     (void)submission;
     (void)run_key;
     (void)a;

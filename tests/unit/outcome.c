@@ -177,9 +177,11 @@ static void test_a_changed_result_has_another_checksum(void **state)
 static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void **state)
 {
     const struct hg_rundir rd = { .path = dir, .number = 1 };
+    struct hg_attempt_group g = { .rd = &rd };
     json_t *result = result_of(0, 1, false);
-    char *folders[] = { hg_fs_join(dir, "cells/c-1/1.0"), hg_fs_join(dir, "cells/c-1/1.1"),
-                        hg_fs_join(dir, "cells/c-1/2.3") };
+    char *folders[] = { hg_fs_join(dir, "cells/1-000/c-1.1.0"),
+                        hg_fs_join(dir, "cells/1-000/c-1.1.1"),
+                        hg_fs_join(dir, "cells/1-000/c-1.2.3") };
     struct hg_buf text = HG_BUF_INIT;
     struct hg_attempt a;
 
@@ -187,17 +189,19 @@ static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void *
     for (size_t i = 0; i < N_OF(folders); i++)
         assert_int_equal(hg_fs_mkdirs(folders[i], 0700, NULL), 0);
     hg_json_dump(result, HG_JSON_INDENT, &text);
-    write_file("cells/c-1/1.0/claim.json", "{}", 2);
-    write_file("cells/c-1/1.0/result.json", text.data, text.len);
-    write_file("cells/c-1/2.3/claim.json", "{}", 2); /* of another claim */
-    assert_int_equal(hg_attempt_find(&rd, "c-1", 1, "k", &a, NULL), 0);
+    write_file("cells/1-000/c-1.1.0/claim.json", "{}", 2);
+    write_file("cells/1-000/c-1.1.0/result.json", text.data, text.len);
+    write_file("cells/1-000/c-1.2.3/claim.json", "{}", 2); /* of another claim */
+    assert_int_equal(hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, NULL), 0);
     assert_string_equal(a.status, "ok");
     assert_false(a.superseded);
-    write_file("cells/c-1/1.1/claim.json", "{}", 2);
-    assert_int_equal(hg_attempt_find(&rd, "c-1", 1, "k", &a, NULL), 0);
+    write_file("cells/1-000/c-1.1.1/claim.json", "{}", 2);
+    g.quick = true; /* as good where nothing was denied before */
+    assert_int_equal(hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, NULL), 0);
     assert_string_equal(a.status, "ok"); /* until there is a newer one */
     assert_int_equal(a.restarts, 0);
     assert_true(a.superseded);
+    hg_attempt_group_forget(&g);
     for (size_t i = 0; i < N_OF(folders); i++)
         free(folders[i]);
     hg_buf_done(&text);
@@ -207,30 +211,32 @@ static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void *
 static void test_a_good_result_for_which_there_is_no_memory_is_not_called_bad(void **state)
 {
     const struct hg_rundir rd = { .path = dir, .number = 1 };
-    const struct hg_attempt_files files = { .submission = 1, .claim = true, .result = true };
+    struct hg_attempt_group g = { .rd = &rd }, known = { .rd = &rd, .batch = 1 };
+    struct hg_attempt_files files = { .id = (char[]){ "c-1" }, .submission = 1 };
     json_t *written = result_of(0, 1, false), *result = NULL;
-    char *folder = hg_fs_join(dir, "cells/c-1/1.0");
+    char *folder = hg_fs_join(dir, "cells/1-000/c-1.1.0");
     struct hg_buf text = HG_BUF_INIT;
 
     (void)state;
     assert_int_equal(hg_fs_mkdirs(folder, 0700, NULL), 0);
     hg_json_dump(written, HG_JSON_INDENT, &text);
-    write_file("cells/c-1/1.0/claim.json", "{}", 2);
-    write_file("cells/c-1/1.0/result.json", text.data, text.len);
+    write_file("cells/1-000/c-1.1.0/claim.json", "{}", 2);
+    write_file("cells/1-000/c-1.1.0/result.json", text.data, text.len);
     for (size_t n = 0; !result; n++) {
         struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
         struct hg_attempt a;
 
         hg_json_ration(n);
-        if (hg_attempt_find(&rd, "c-1", 1, "k", &a, &err) == 0)
+        if (hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, &err) == 0)
             assert_string_equal(a.status, "ok");
         else
             assert_string_equal(err.text, "out of memory");
         hg_json_ration(n);
-        result = hg_collect_result(&rd, "c-1", &files, "k", NULL, &why);
+        result = hg_collect_result(&known, &files, "k", NULL, &why);
         hg_json_ration(SIZE_MAX);
         assert_true(result || why.memory);
     }
+    hg_attempt_group_forget(&g);
     json_decref(result);
     json_decref(written);
     hg_buf_done(&text);

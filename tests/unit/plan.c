@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -332,6 +333,86 @@ static void test_a_line_of_the_cells_file_is_read_without_the_others(void **stat
     }
     assert_null(hg_plan_read_cell(dir, 1, 500, &err));
     assert_int_equal(err.code, HG_E_NOTFOUND);
+    assert_non_null(strstr(err.text, "/batches/1.cells.jsonl has no line 501"));
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+static void write_at(const char *path, const char *text, off_t at)
+{
+    int fd = open(path, O_WRONLY);
+
+    assert_int_equal(pwrite(fd, text, strlen(text), at), strlen(text));
+    close(fd);
+}
+
+static void test_an_index_that_does_not_fit_names_file_and_line(void **state)
+{
+    static const struct {
+        bool in_index;
+        off_t at;
+        const char *text, *want;
+    } cases[] = {
+        { true, 16, "00x", "/batches/1.cells.idx:2: no place of a cell" },
+        { true, 31, " ", "/batches/1.cells.idx:2: no place of a cell" },
+        { true, 16, "999999999999999", "/batches/1.cells.idx:2: no place of a cell" },
+        { true, 16, "000000000000003", "/batches/1.cells.jsonl:2: not where 1.cells.idx says" },
+        { true, 16, "000000000000000", "/batches/1.cells.jsonl:2: not where 1.cells.idx says" },
+        { true, 32, "000000000009999", "/batches/1.cells.jsonl ends before its line 2 does" },
+        { false, 9, "\n", NULL },
+    };
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        struct hg_plan *plan = make(m, NULL);
+        struct hg_err err = HG_ERR_INIT;
+        char dir[128], path[200];
+        json_t *line;
+
+        snprintf(dir, sizeof dir, "%s/index-%zu", root, i);
+        hg_plan_free(save_and_load(plan, m, dir));
+        snprintf(path, sizeof path, "%s/batches/1.cells.%s", dir,
+                 cases[i].in_index ? "idx" : "jsonl");
+        write_at(path, cases[i].text, cases[i].at);
+        line = hg_plan_read_cell(dir, 1, 1, &err);
+        if (cases[i].want) {
+            assert_null(line);
+            assert_non_null(strstr(err.text, cases[i].want));
+        } else { /* the other line's damage */
+            assert_non_null(line);
+        }
+        json_decref(line);
+        hg_plan_free(plan);
+    }
+    hg_matrix_free(m);
+}
+
+static void test_a_plan_of_another_format_names_both_numbers_and_the_way_on(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":[1,2]}");
+    struct hg_plan *plan = make(m, NULL);
+    struct hg_err err = HG_ERR_INIT;
+    char dir[128], path[200];
+    struct hg_buf text = HG_BUF_INIT;
+    char *at;
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/older", root);
+    snprintf(path, sizeof path, "%s/plan.json", dir);
+    hg_plan_free(save_and_load(plan, m, dir));
+    assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
+    at = strstr(text.data, "hpcgrid-plan/2");
+    assert_non_null(at);
+    at[strlen("hpcgrid-plan/")] = '1';
+    assert_int_equal(hg_fs_replace(path, text.data, text.len, 0600, NULL), 0);
+    assert_null(hg_plan_load(dir, &err));
+    assert_int_equal(err.code, HG_E_INPUT);
+    for (size_t i = 0; i < 3; i++)
+        assert_non_null(
+            strstr(err.text, (const char *[]){ "\"hpcgrid-plan/1\"", "\"hpcgrid-plan/2\"",
+                                               "hpcgrid run MATRIX --new" }[i]));
+    hg_buf_done(&text);
     hg_plan_free(plan);
     hg_matrix_free(m);
 }
@@ -471,6 +552,8 @@ int main(void)
         cmocka_unit_test(test_a_raised_limit_holds_for_submissions_to_come),
         cmocka_unit_test(test_a_matrix_that_grew_keeps_known_cells_where_they_are),
         cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),
+        cmocka_unit_test(test_an_index_that_does_not_fit_names_file_and_line),
+        cmocka_unit_test(test_a_plan_of_another_format_names_both_numbers_and_the_way_on),
         cmocka_unit_test(test_a_plan_that_was_damaged_is_refused),
         cmocka_unit_test(test_words_are_quoted_so_that_a_shell_reads_them_back),
         cmocka_unit_test(test_a_script_carries_the_whole_job_in_its_header),

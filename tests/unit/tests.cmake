@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 hg_add_unit(base)
 hg_add_unit(rundir)
+hg_add_unit(attempts)
 hg_add_unit(outcome)
 hg_add_unit(plan)
 hg_add_unit(template)

@@ -85,11 +85,11 @@ def main():
     for batch in plan["batches"]:
         with open(f"{run}/batches/{batch['number']}.cells.jsonl") as f:
             lines = [json.loads(line) for line in f]
-        for line in lines:
+        for n, line in enumerate(lines):
             result = result_of(line, plan["run_key"], i)
             canonical = json.dumps(result, sort_keys=True, separators=(",", ":"))
             result["crc32c"] = "%08x" % crc32c(canonical.encode())
-            folder = f"{run}/cells/{line['id']}/1.0"
+            folder = f"{run}/cells/{batch['number']}-{n // 250:03}/{line['id']}.1.0"
             os.makedirs(folder)
             with open(f"{folder}/claim.json", "w") as f:
                 f.write("{}\n")

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUN_ATTEMPTS_H
+#define HG_RUN_ATTEMPTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "run/rundir.h"
+
+/* Where attempts lie; nobody else knows it. The cells of a batch stand in groups of HG_GROUP_LINES lines of its cells file, and a
+ * group's attempts in one folder:
+ *
+ *   cells/<batch>-<group>/<id>.<S>.<R>/    group: line (from 0) / HG_GROUP_LINES, in at least three digits
+ *
+ * So a folder has as many entries as file systems like, and one listing tells of all the attempts at 250 cells. Names are found by
+ * listing: a network file system may go on denying a path that it once found absent. */
+#define HG_GROUP_LINES 250
+
+/* The attempt's folder; yours, NULL when memory is gone. */
+char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
+                     unsigned submission, unsigned restarts);
+
+/* One attempt, as its group tells. The flags are those of the last look into its folder. */
+struct hg_attempt_files {
+    char *id; /* lent by the group */
+    unsigned submission, restarts;
+    bool claim, result;
+};
+
+/* The attempts at one cell, oldest first; lent by the group. */
+struct hg_attempt_list {
+    struct hg_attempt_files *items;
+    size_t n;
+};
+
+/* A group that was read. Whoever walks over cells in their order keeps one, and reads each folder once. Start it with its run:
+ * struct hg_attempt_group g = { .rd = rd }; */
+struct hg_attempt_group {
+    const struct hg_rundir *rd; /* lent */
+    bool
+        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four */
+    int batch; /* 0: none was read */
+    size_t number;
+    struct hg_attempt_files *items; /* by id, then oldest first */
+    size_t n, cap;
+};
+
+/* What the group knows of a cell; reads the cell's group unless it is the one that was read last. A cell that never began has no
+ * attempts. Returns 0, or -1: the folder cannot be read. */
+int hg_attempt_list(struct hg_attempt_group *g, int batch, size_t line, const char *id,
+                    struct hg_attempt_list *list, struct hg_err *err);
+
+/* The name of a group below the run, "cells/1-003", and the way back: the group of this name is read. INPUT if it is none. */
+#define HG_GROUP_NAME_MAX 48
+void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX]);
+int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err);
+
+/* The same for a group that was read. */
+void hg_attempt_group_find(const struct hg_attempt_group *g, const char *id,
+                           struct hg_attempt_list *list);
+
+/* Forget what was read: the next list is of what lies there then. The group may be used again. */
+void hg_attempt_group_forget(struct hg_attempt_group *g);
+
+/* Is this the name of a group? False if it is not as hpcgrid writes it. number counts groups of a batch from 0. */
+bool hg_attempt_group_parse(const char *name, int *batch, size_t *number);
+
+/* Is this the name of an attempt in a group, "<id>.<S>.<R>"? Then *id_len is the length of its id. */
+bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
+                           unsigned *restarts);
+
+/* List what lies in an attempt's folder: sets claim and result, and calls each (NULL: nobody) with every name. A folder that cannot
+ * be read has nothing. */
+void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                     void (*each)(void *context, const char *name), void *context);
+
+/* Path of a file in it (""; the folder itself), for people and programs. Yours; NULL when memory is gone. */
+char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                      const char *name);
+
+/* Open one of its files: a regular one, or what leads to one. Returns a descriptor, HG_ATTEMPT_NONE: there is none, or -1 with err
+ * set. */
+#define HG_ATTEMPT_NONE (-2)
+int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                    const char *name, struct hg_err *err);
+
+/* Append one of its files of at most max bytes to out. Returns 0, HG_ATTEMPT_NONE, or -1 with err set. */
+int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                    const char *name, size_t max, struct hg_buf *out, struct hg_err *err);
+
+/* The same for result.json. Unless g->quick, "there is none" is said only after the folder was listed. Sets result, and
+ * claim where there is none. */
+int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
+                           struct hg_buf *out, struct hg_err *err);
+
+#endif
