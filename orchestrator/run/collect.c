@@ -427,17 +427,29 @@ static void copy_result(json_t *entry, const json_t *result)
             json_object_set(entry, key, value);
 }
 
-/* One attempt's entry, if it has a result. *kind: 'o' for a good one, 'f' for another, 'i' for one that does not count, '-' for
- * none. */
+static bool is_open(const char *status)
+{
+    return strcmp(status, "pending") == 0 || strcmp(status, "running") == 0;
+}
+
+/* exec was told to end and did not know what for; the scheduler's word for it is in the journal. */
+static void correct(json_t *entry, const struct hg_verdict *end)
+{
+    if (strcmp(json_string_value(json_object_get(entry, "status")), end->status) != 0)
+        set_status(entry, end->status, end->reason);
+}
+
+/* One attempt's entry, if it has a result. end: what the journal says of the cell's last attempt, if that has failed, else NULL.
+ * *kind: 'o' for a good one, 'f' for another, 'i' for one that does not count, '-' for none. */
 static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json_t *line,
-                       char *kind)
+                       const struct hg_verdict *end, char *kind)
 {
     size_t shortages = hg_json_shortages();
     struct hg_err err = HG_ERR_INIT;
     struct skim skim = { 0 };
     bool none;
     json_t *result = read_result(&c->group, f, c->run_key, json_object_get(line, "cell"), &c->room,
-                                 c->whole ? NULL : &skim, &none, &err);
+                                 c->whole || end ? NULL : &skim, &none, &err);
     json_t *entry;
 
     *kind = '-';
@@ -448,6 +460,8 @@ static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json
     if (result) {
         copy_result(entry, result);
         *kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
+        if (*kind == 'f' && end)
+            correct(entry, end);
         c->count->attempts++;
     } else {
         set_status(entry, "invalid", err.text);
@@ -461,11 +475,6 @@ static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json
         return hg_err_oom(c->err);
     }
     return c->take(c->take_context, entry, skim.text, skim.loss_file, c->err);
-}
-
-static bool is_open(const char *status)
-{
-    return strcmp(status, "pending") == 0 || strcmp(status, "running") == 0;
 }
 
 /* What the journal says, or what the folder lets one guess. */
@@ -495,15 +504,16 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     struct hg_verdict v;
     int rc = hg_attempt_list(&c->group, c->batch, number, id ? id : "", &list, c->err);
 
+    get_verdict(c, number, rc == 0 && list.n > 0, &v);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        bool told = i + 1 == list.n && c->verdict && is_status(v.status) && strcmp(v.status, "ok");
         char kind;
 
-        rc = add_attempt(c, &list.items[i], line, &kind);
+        rc = add_attempt(c, &list.items[i], line, told ? &v : NULL, &kind);
         ok |= kind == 'o';
         valid |= kind == 'o' || kind == 'f';
         invalid |= kind == 'i';
     }
-    get_verdict(c, number, list.n > 0, &v);
     if (!c->verdict && (valid || invalid))
         snprintf(v.status, sizeof v.status, "failed"); /* nobody says that it goes on */
     else if (rc == 0 && !ok && (!valid || is_open(v.status))) {

@@ -187,10 +187,8 @@ static void say_left(const char *rival, const json_t *who)
 
 static void describe_rival(const struct look *l, char why[static 256])
 {
-    const char *attempt = strrchr(l->rival, '/');
-
-    snprintf(why, 256, "attempt %.40s is at work (process %ld on %.64s)",
-             attempt ? attempt + 1 : "", l->claim.who.pid, l->claim.who.host);
+    snprintf(why, 256, "attempt %s is at work (process %ld on %.64s)", l->name, l->claim.who.pid,
+             l->claim.who.host);
 }
 
 /* Wait until it is certain whether the rival lives. 0: it is gone, 1: it lives, or we were told to end. */
