@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@
 #define LOCK_TRIES 10 /* lost races against other takers */
 #define LIMITS_TRIES 3
 #define PROBES_MAX 64   /* batches that are asked about before the first submission */
+#define POLL_SHARE 50.0 /* between two polls pass so many times the CPU time of the last one */
 #define AWAY_SAY_S 60.0 /* a controller restarts in less: no reason to speak of it */
 
 /* ---- Small things the parts share ---- */
@@ -551,24 +553,44 @@ static bool wants_table(const struct hg_drive *d)
     return false;
 }
 
-/* Long sweeps are asked after seldom, news are followed closely; a job must not come and be purged
- * between two polls. */
+/* Seconds since the last submission, or since this driver began, whichever is longer. */
+static double queue_age_s(const struct hg_drive *d)
+{
+    const struct hg_run_state *state = hg_drive_state(d);
+    size_t n = state->submissions.n;
+    double age = n ? hg_drive_now(d) - state->submissions.items[n - 1].t : 0;
+
+    return fmax(age, hg_drive_mono(d) - d->started_s);
+}
+
+/* Old queues are asked after seldom: news are at most a tenth of their age late, and a large table does not take more than a fiftieth
+ * of a core to read. A job must not come and be purged between two polls. */
 static double poll_interval(const struct hg_drive *d)
 {
-    double mono = hg_drive_mono(d), quiet = mono - d->changed_s, age = mono - d->started_s;
-    double low = fmin(fmax(age / 20, 1), 15), high = fmax(1, d->limits.min_job_age_s / 2.0);
+    double quiet = hg_drive_mono(d) - d->changed_s;
+    double low = fmin(fmax(queue_age_s(d) / 10, 1), 30);
+    double high = fmax(1, d->limits.min_job_age_s / 2.0);
     double interval = fmin(fmax(quiet / 10, low), 60);
 
     if (d->o.near)
         interval = fmin(fmax(quiet / 4, 0.4), 2);
-    return fmin(interval, high);
+    return fmin(fmax(interval, POLL_SHARE * d->poll_cost_s), high);
+}
+
+static double cpu_s(void)
+{
+    struct timespec t;
+
+    return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
+               ? (double)t.tv_sec + (double)t.tv_nsec * 1e-9
+               : 0;
 }
 
 static int poll_table(struct hg_drive *d, struct hg_err *err)
 {
     struct hg_exec_jobs jobs;
     struct hg_err why = HG_ERR_INIT;
-    double wall_s = hg_drive_now(d), mono = hg_drive_mono(d);
+    double wall_s = hg_drive_now(d), mono = hg_drive_mono(d), before_s = cpu_s();
     int rc;
 
     if (d->o.executor->poll(d->o.exec, &jobs, &why) < 0) {
@@ -590,6 +612,7 @@ static int poll_table(struct hg_drive *d, struct hg_err *err)
     d->fresh = true;
     rc = hg_drive_read_table(d, &jobs, err);
     hg_exec_jobs_done(&jobs);
+    d->poll_cost_s = d->o.io.mono ? 0 : cpu_s() - before_s;
     return rc;
 }
 

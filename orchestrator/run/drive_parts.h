@@ -16,8 +16,11 @@ struct hg_drive_task {
     double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
     double asked_s;  /* monotonic; when its job was last told to end; 0: never */
     double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
-    double held_s;   /* monotonic; when it was last told to wait, or that it may go on; 0: never */
-    bool told_hold;  /* ... to wait */
+    double
+        look_s; /* monotonic; next look for a result that Slurm has not noticed; 0: none is planned */
+    double look_step_s; /* between the last two of them */
+    double held_s;  /* monotonic; when it was last told to wait, or that it may go on; 0: never */
+    bool told_hold; /* ... to wait */
     struct hg_claim_watch watch; /* of the process that works on it */
 };
 
@@ -60,6 +63,7 @@ struct hg_drive {
     uint32_t polls;     /* successful ones */
     double poll_wall_s; /* when the last of them was begun */
     double poll_s;      /* the same, monotonic */
+    double poll_cost_s; /* CPU time of the last of them */
     bool fresh;         /* it was in this pass */
     bool adopted;       /* results of cells that wait were looked for */
     size_t table_tasks; /* ours that it showed */
@@ -67,8 +71,6 @@ struct hg_drive {
     size_t n_shown;
     double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s, back_due_s;
     size_t awaited; /* cells whose job is gone and whose end is not known yet */
-    size_t
-        next_look; /* the cell, over all batches, at which the search for early results goes on */
 
     double away_since_s, retry_due_s; /* the scheduler does not answer; 0: it does */
     unsigned failures;

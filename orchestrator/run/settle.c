@@ -2,6 +2,7 @@
 /* How it ended: results of jobs that are gone, and submissions that nobody has seen. */
 #include "run/drive_parts.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #define MARGIN_S 2.0     /* clocks of two machines */
 #define LATE_S 20.0      /* Slurm has noticed the end of a job long before */
 #define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
+#define LOOK_MAX_S 600.0 /* between two looks at one that Slurm says is at work */
 #define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm says are at work */
 #define BACK_S 60.0      /* between two looks for results of cells that have been given up */
 
@@ -229,6 +231,11 @@ static bool may_have_ended(const struct hg_drive *d, const struct hg_run_cell *c
     return cell->state == HG_CELL_RUNNING || (cell->state == HG_CELL_PENDING && d->away_since_s);
 }
 
+static double late_s(const struct hg_drive *d)
+{
+    return d->o.near ? LATE_NEAR_S : LATE_S;
+}
+
 /* A good result of the newest attempt is final: whatever its job still does, the cell does not run again for it.
  * A bad one is not: Slurm may be about to requeue the job, and what the matrix's "retry" sends must not
  * meet the old one at work. Returns 1 if the result was taken, 0, or -1. */
@@ -250,9 +257,11 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
         task->proven_s = 0;
         return 0;
     }
-    if (!task->proven_s)
+    if (!task->proven_s) {
         task->proven_s = mono;
-    if (mono - task->proven_s < (d->o.near ? LATE_NEAR_S : LATE_S))
+        task->look_s = mono + late_s(d);
+    }
+    if (mono - task->proven_s < late_s(d))
         return 0;
     return hg_drive_tell(d, "result", sub, line - sub->offset, a.status, a.restarts, a.error, err) <
                    0
@@ -260,27 +269,42 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
                : 1;
 }
 
+/* Is it time to look for its result? Long ones are looked at seldom: each look is twice as far from the one before. */
+static bool is_due(const struct hg_drive *d, struct hg_drive_task *task)
+{
+    double mono = hg_drive_mono(d);
+
+    if (task->look_s && mono < task->look_s)
+        return false;
+    task->look_step_s = task->look_s ? fmin(2 * task->look_step_s, LOOK_MAX_S) : late_s(d);
+    if (!task->look_s) {
+        task->look_s = mono + task->look_step_s;
+        return false;
+    }
+    task->look_s = mono + task->look_step_s;
+    return true;
+}
+
 /* Slurm may take minutes to notice that a job has ended, when its controller or the node's daemon was killed at
- * that moment. Some folders in each pass, in turn. */
+ * that moment. */
 static int trust_results(struct hg_drive *d, struct hg_err *err)
 {
     const struct hg_run_state *state = hg_journal_state(d->journal);
-    size_t cell = 0, looks = 0, taken = 0, next = 0;
+    size_t looks = 0, taken = 0;
 
     for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n && looks < LOOKS_MAX; i++) {
             int rc;
 
-            if (cell++ < d->next_look ||
-                !may_have_ended(d, &state->batches.items[b].cells[i], &d->tasks[b][i]))
+            if (!may_have_ended(d, &state->batches.items[b].cells[i], &d->tasks[b][i]) ||
+                !is_due(d, &d->tasks[b][i]))
                 continue;
+            looks++;
             rc = trust_cell(d, (int)b + 1, (uint32_t)i, err);
             if (rc < 0)
                 return -1;
             taken += (size_t)rc;
-            next = ++looks < LOOKS_MAX ? 0 : cell;
         }
-    d->next_look = next;
     if (taken)
         hg_info("good results that Slurm has not noticed: %zu; nothing waits for it", taken);
     return hg_drive_flush(d, err);
