@@ -12,7 +12,7 @@ hg_add_bats(slurm/30-node.bats slurm 300)
 add_executable(middleman slurm/middleman.c)
 set_target_properties(middleman PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 if(TARGET hpcgrid-rest)
-    hg_add_bats(slurm/35-rest.bats slurm 180)
+    hg_add_bats(slurm/35-rest.bats slurm 300)
     hg_add_bats(cli/68-rest.bats cli 120)
 endif()
 
