@@ -282,6 +282,8 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
         if (area != HG_REST_OTHER)
             call->rpcs++;
         rc = exchange(method, full, body ? hg_buf_str(&text) : NULL, &token, &got, &call->err);
+        if (got.os_errno)
+            call->number = got.os_errno;
         if (rc == 0)
             rc = take_answer(call, &got, token.text, answer);
         else if (!call->submitting && call->err.code == HG_E_AMBIGUOUS)

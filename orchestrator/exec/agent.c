@@ -46,6 +46,7 @@ struct hg_exec {
     unsigned submits, polls, cancels;
     json_int_t last_errno; /* Slurm's number of the last error */
     bool unfit;            /* the last error: this agent does not go with this Slurm */
+    bool away;             /* ... it does, but Slurm does not answer */
 };
 
 /* ---- The process ---- */
@@ -196,6 +197,7 @@ static int no_answer(struct hg_exec *x, const char *op, bool silent, struct hg_e
 
     read_stderr(x);
     stop_agent(x, SIGKILL);
+    x->away = silent;
     if (silent)
         hg_err_set(err, code, "no answer to \"%s\" from %s within %g s", op, x->transport->program,
                    x->deadline_s);
@@ -302,8 +304,12 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
     json_t *value = json_object_get(answer, "ok");
 
     if (error) {
+        enum hg_err_code code = error_code(json_string_value(json_object_get(error, "code")), op);
+
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
+        /* what is missing here has no number of Slurm's, nor of a connection that failed */
+        x->away = !x->unfit && (code == HG_E_AGAIN || (code == HG_E_ENV && x->last_errno));
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -320,7 +326,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     json_t *answer = NULL;
     int rc = -1;
 
-    x->unfit = false;
+    x->unfit = x->away = false;
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
     if (answer) {
@@ -473,6 +479,11 @@ static struct hg_exec *agent_open(const json_t *config, double deadline_s, struc
         return NULL;
     }
     return x;
+}
+
+static bool agent_away(const struct hg_exec *x)
+{
+    return x->away;
 }
 
 static const char *agent_transport(const struct hg_exec *x)
@@ -673,6 +684,7 @@ const struct hg_executor hg_executor_slurm = {
     .history = agent_history,
     .cancel = agent_cancel,
     .hold = agent_hold,
+    .away = agent_away,
     .transport = agent_transport,
     .receipt = agent_receipt,
     .close = agent_close,
