@@ -89,6 +89,17 @@ static double orphan_s(const struct hg_drive *d, const struct hg_submission *sub
     return time_s > 0 ? time_s + 60 : ORPHAN_S;
 }
 
+/* Could it not start because the run's folder was somewhere else for a while? Nobody drove the run then: what the
+ * driver that finds this out has submitted itself failed for another reason. */
+static bool was_locked_out(const struct hg_drive *d, const struct hg_submission *sub,
+                           const struct hg_run_cell *cell, const char *ended)
+{
+    double began = hg_drive_now(d) - (hg_drive_mono(d) - d->started_s);
+
+    return hg_drive_never_opened(ended) && !cell->cancel && cell->losses < LOSSES_MAX &&
+           sub->t < began;
+}
+
 /* The job has ended, and there is no result yet. */
 static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
@@ -99,6 +110,8 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
 
     if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
         return give_verdict(d, sub, index, ended, err);
+    if (!a->claimed && was_locked_out(d, sub, cell, ended))
+        return hg_drive_tell(d, "lost", sub, index, "", 0, ended, err);
     /* It left because an older copy of it, which Slurm has forgotten, is at work. */
     if (replaced && a->claimed && !a->done && gone_s < orphan_s(d, sub, cell)) {
         d->awaited++;
