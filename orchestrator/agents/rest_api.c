@@ -327,6 +327,8 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
         rc = exchange(method, full, body ? hg_buf_str(&text) : NULL, &token, &got, &call->err);
         if (call->submitting)
             call->doubt_s = doubt_s(&token);
+        if (got.os_errno)
+            call->number = got.os_errno;
         if (rc == 0)
             rc = take_answer(call, &got, token.text, answer);
         else if (!call->submitting && call->err.code == HG_E_AMBIGUOUS)

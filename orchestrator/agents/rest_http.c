@@ -171,6 +171,19 @@ static void add_hint(CURLcode code, const struct hg_http_target *t, struct hg_er
                          "SLURMRESTD_URL) right?");
 }
 
+/* What the system said of a connection; a timeout is ours. */
+static int read_errno(struct hg_http *http, CURLcode code)
+{
+    long number = 0;
+
+    if (!never_connected(http, code))
+        return 0;
+    curl_easy_getinfo(http->curl, CURLINFO_OS_ERRNO, &number);
+    return code == CURLE_OPERATION_TIMEDOUT ? ETIMEDOUT
+           : code == CURLE_COULDNT_CONNECT  ? (int)number
+                                            : 0;
+}
+
 static int fail(struct hg_http *http, CURLcode code, struct hg_err *err)
 {
     const struct hg_http_target *t = http->target;
@@ -219,6 +232,7 @@ int hg_http_exchange(struct hg_http *http, const char *method, const char *path,
     free(url);
     if (code != CURLE_OK) {
         hg_http_answer_done(answer);
+        answer->os_errno = read_errno(http, code);
         return fail(http, code, err);
     }
     curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);

@@ -19,7 +19,8 @@ struct hg_http_target {
 };
 
 struct hg_http_answer {
-    long status; /* of HTTP */
+    long status;  /* of HTTP */
+    int os_errno; /* the system's, of a connection that did not come about; 0: none */
     struct hg_buf body;
 };
 

@@ -146,10 +146,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_session_reach(&s, reports, argv[0], &err) < 0)
+    if (hg_session_reach(&s, reports, argv[0], true, &err) < 0)
         return hg_errs_add(errs, &err);
     state = hg_run_state_load(s.rd.path, &err);
-    if (state && hg_picks_make(&picks, s.rd.path, state, select_text, &err) == 0 &&
+    if (state && hg_session_check_cluster(&s, state, &err) == 0 &&
+        hg_picks_make(&picks, s.rd.path, state, select_text, &err) == 0 &&
         cancel(&s, state, &picks, &err) == 0)
         rc = 0;
     hg_picks_done(&picks);

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "cmd/session.h"
 #include "run/collect.h"
+#include "run/identity.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 
@@ -158,7 +159,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
+    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0 ||
+        hg_identity_check(rd.path, &err) < 0)
         goto out;
     path = hg_rundir_path(&rd, "tables/results.json");
     if (!path)
@@ -180,8 +182,9 @@ const struct hg_cmd hg_cmd_collect = {
     .args = "RUN",
     .summary = "Read a run's results back and save them as one file.",
     .details = "RUN is a run's folder, NAME, NAME/002 or a matrix file. Results that are cut\n"
-               "short, changed or of another run are reported and never counted. Exit code 1:\n"
-               "some cells have no good result.",
+               "short, changed or of another run are reported and never counted; a folder that\n"
+               "was copied or moved is not written to (`report` reads it). Exit code 1: some\n"
+               "cells have no good result.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

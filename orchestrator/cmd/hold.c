@@ -261,10 +261,10 @@ static int run(bool hold, const char *word, struct hg_errs *errs)
     struct deed d = { .hold = hold };
     int rc = -1;
 
-    if (hg_session_reach(&d.s, reports, word, &err) < 0)
+    if (hg_session_reach(&d.s, reports, word, true, &err) < 0)
         return hg_errs_add(errs, &err);
     d.state = hg_run_state_load(d.s.rd.path, &err);
-    if (d.state && do_it(&d, &err) == 0) {
+    if (d.state && hg_session_check_cluster(&d.s, d.state, &err) == 0 && do_it(&d, &err) == 0) {
         rc = d.denied > 0;
         settle(&d);
         (as_json ? print_json : print_text)(&d);

@@ -293,7 +293,7 @@ int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
     if (rc < 0)
         return -1;
     if (rc == 1)
-        return 128 + (hg_cmd_stop ? hg_cmd_stop : SIGINT);
+        return hg_session_left();
     rc = print_report(s, errs);
     if (rc == 1)
         tell_retry(s);

@@ -18,6 +18,7 @@
 #include "report/renderer.h"
 #include "report/save.h"
 #include "report/view.h"
+#include "run/identity.h"
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
     *out_path, *reports, *numbers, *plot, *template_path;
@@ -185,14 +186,16 @@ struct input {
     struct hg_page page;
 };
 
-/* Where a run's page finds its logs. */
-static void place_run(struct input *in, size_t set, const char *tables)
+/* Where a run's page finds its logs. Returns whether the run is at home there: only then it is written to. */
+static bool place_run(struct input *in, size_t set, const char *tables)
 {
     char *run = hg_fs_dirname(tables);
+    bool home = run && hg_identity_warn(run);
 
     if (run)
         hg_page_set_run(&in->page, set, run, out_path);
     free(run);
+    return home;
 }
 
 /* What makes the same bytes again: every option that was given but --out. */
@@ -227,6 +230,7 @@ static char *format_command(int argc, char **argv)
 static int read_all(int argc, char **argv, struct input *in, struct hg_errs *errs)
 {
     int rc = hg_page_init(&in->page, (size_t)argc);
+    bool home = true;
 
     in->page.command = format_command(argc, argv);
     if (rc < 0 || !in->page.command)
@@ -242,10 +246,10 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
         if (hg_cmd_results(argv[i], reports, set, &in->tables, errs) < 0)
             rc = -1;
         else if (in->tables)
-            place_run(in, (size_t)i, in->tables);
+            home = place_run(in, (size_t)i, in->tables);
     }
-    if (in->n != 1 || rows || columns || group || strict || cost || traffic || metric || better ||
-        where || baseline || numbers) {
+    if (in->n != 1 || !home || rows || columns || group || strict || cost || traffic || metric ||
+        better || where || baseline || numbers) {
         free(in->tables); /* saved forms are those that the matrix asks for */
         in->tables = NULL;
     }

@@ -7,7 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/session.h"
 
-static struct hg_session_back back = { .command = "retry" };
+static struct hg_session_back back = { .command = "retry", .wait = true };
 static const char *select_text, *status_text;
 
 static const struct hg_opt opts[] = {
@@ -66,15 +66,17 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_err err = HG_ERR_INIT;
     unsigned statuses = read_statuses(status_text, &err);
     struct hg_session s;
-    int rc = -1;
+    int rc;
 
     (void)argc;
     if (!statuses)
         return hg_errs_add(errs, &err);
     back.run = argv[0];
-    if (hg_session_resume(&s, &back, errs) < 0)
-        return -1;
-    if (hg_session_again(&s, statuses, select_text, errs) == 0)
+    rc = hg_session_resume(&s, &back, errs);
+    if (rc != 0)
+        return rc < 0 ? -1 : hg_session_left();
+    rc = hg_session_again(&s, statuses, select_text, errs);
+    if (rc == 0)
         rc = hg_session_finish(&s, errs);
     hg_session_done(&s);
     return rc;

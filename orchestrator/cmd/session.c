@@ -17,6 +17,7 @@
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
 #include "plan/preflight.h"
+#include "run/identity.h"
 #include "run/lock.h"
 
 #define REACH_TRIES 3
@@ -89,25 +90,75 @@ static int open_of_run(struct hg_session *s, struct hg_err *err)
     return rc;
 }
 
-/* Is it there at all? Asked before a folder is made. m: NULL where a run is continued. */
-static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
+static int ask_limits(struct hg_session *s, struct hg_err *err)
 {
     double start = hg_clock_mono_s();
     struct hg_exec_limits limits;
 
-    if ((m ? open_executor(s, m->site->json, err) : open_of_run(s, err)) < 0)
-        return -1;
     for (int i = 0; i < REACH_TRIES; i++) { /* an agent that died is started again */
         *err = (struct hg_err)HG_ERR_INIT;
-        if (s->executor->limits(s->exec, &limits, err) == 0)
+        if (s->executor->limits(s->exec, &limits, err) == 0) {
+            snprintf(s->cluster, sizeof s->cluster, "%s", limits.cluster);
             return 0;
+        }
         if (err->code != HG_E_AGAIN || hg_clock_mono_s() - start > DEADLINE_S / 4)
             break;
     }
-    if (m && strcmp(m->site->name, "box") == 0 && !getenv("SLURM_CONF"))
+    return -1;
+}
+
+/* Is it there at all? Asked before a folder is made. */
+static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
+{
+    if (open_executor(s, m->site->json, err) < 0)
+        return -1;
+    if (ask_limits(s, err) == 0)
+        return 0;
+    if (strcmp(m->site->name, "box") == 0 && !getenv("SLURM_CONF"))
         hg_err_hint(err,
                     "this matrix is for a box: `hpcgrid run --box` starts one on this machine");
     return -1;
+}
+
+/* How many submissions has the run's journal? -1: err set. */
+static long count_submissions(const struct hg_session *s, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_load(s->rd.path, &why);
+    long n = state ? (long)state->submissions.n : 0;
+
+    hg_run_state_free(state);
+    if (state || why.code == HG_E_NOTFOUND)
+        return n;
+    *err = why;
+    return -1;
+}
+
+/* For a run that has begun: jobs that are out go on while their scheduler is away, so it is waited for. What is missing here
+ * comes by no waiting. 0; 1: a signal came; -1: err set. */
+static int reach_again(struct hg_session *s, bool wait, struct hg_err *err)
+{
+    double step_s = 1;
+    bool said = false;
+    int rc;
+
+    if (open_of_run(s, err) < 0)
+        return -1;
+    while ((rc = ask_limits(s, err)) < 0 && wait && s->executor->away &&
+           s->executor->away(s->exec) && !hg_cmd_stop) {
+        if (!said)
+            hg_warn("no answer from Slurm (%s); jobs go on, and so does the waiting; Ctrl-C leaves",
+                    err->text);
+        said = true;
+        hg_clock_sleep_s(step_s);
+        step_s = step_s < 32 ? step_s * 2 : 60;
+    }
+    if (rc == 0 && said)
+        hg_info("Slurm answers again");
+    if (rc == 0 || !said || !hg_cmd_stop)
+        return rc;
+    hg_info("stopped; come back with: hpcgrid resume %s", s->rd.path);
+    return 1;
 }
 
 /* Is the scheduler one that nobody else uses? */
@@ -138,6 +189,7 @@ static int open_drive(struct hg_session *s, bool steal, struct hg_err *err)
         .send_nothing = s->send_nothing,
         .steal = steal,
         .command = s->command,
+        .cluster = s->cluster,
         .lock = s->lock,
         .stop = &hg_cmd_stop,
     };
@@ -210,22 +262,34 @@ static int remove_file(const struct hg_rundir *rd, const char *name, struct hg_e
  * refused can be put right in the site or the matrix. */
 static int forget_unsubmitted(const struct hg_session *s, struct hg_err *err)
 {
-    struct hg_err why = HG_ERR_INIT;
-    struct hg_run_state *state = hg_run_state_load(s->rd.path, &why);
-    bool none = state ? state->submissions.n == 0 : why.code == HG_E_NOTFOUND;
+    long submitted = count_submissions(s, err);
 
-    hg_run_state_free(state);
-    if (!state && !none) {
-        *err = why;
-        return -1;
-    }
-    if (!none)
-        return 0;
+    if (submitted)
+        return submitted < 0 ? -1 : 0;
     /* the plan first: what it names may be gone only when it is */
     return remove_file(&s->rd, "plan.json", err) < 0 || remove_file(&s->rd, "batches", err) < 0 ||
                    remove_file(&s->rd, "events.jsonl", err) < 0
                ? -1
                : 0;
+}
+
+/* May what was submitted before be gone on with, here? */
+static int check_past(const struct hg_session *s, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state = hg_run_state_load(s->rd.path, &why);
+    int rc = 0;
+
+    if (!state && why.code != HG_E_NOTFOUND) {
+        *err = why;
+        rc = -1;
+    } else if (state && state->submissions.n &&
+               (hg_identity_check(s->rd.path, err) < 0 ||
+                hg_identity_check_cluster(s->rd.path, state, s->cluster, err) < 0)) {
+        rc = -1;
+    }
+    hg_run_state_free(state);
+    return rc;
 }
 
 /* Bring the run's plan up to the matrix, under the lock. */
@@ -236,13 +300,11 @@ static int make_plan(struct hg_session *s, const struct hg_matrix *m,
     struct hg_plan *known;
     size_t before;
 
-    s->lock = hg_drive_lock(&s->rd, s->command, steal, &err);
-    if (!s->lock)
-        return add(errs, &err);
-    if (forget_unsubmitted(s, &err) < 0)
+    if (check_past(s, &err) < 0 || !(s->lock = hg_drive_lock(&s->rd, s->command, steal, &err)) ||
+        forget_unsubmitted(s, &err) < 0)
         return add(errs, &err);
     known = hg_plan_load(s->rd.path, &err);
-    if (!known && err.code != HG_E_NOTFOUND)
+    if (!known && (err.code != HG_E_NOTFOUND || count_submissions(s, &err)))
         return add(errs, &err);
     before = known ? known->cells : 0;
     s->plan = hg_plan_make(m, select, known, errs);
@@ -360,37 +422,56 @@ int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
                       struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
+    long submitted;
+    int rc = -1;
 
     *s = (struct hg_session){ .send_nothing = back->send_nothing,
                               .command =
                                   hg_str_printf("hpcgrid %s %.120s", back->command, back->run) };
-    if (hg_rundir_find(hg_cmd_reports(back->reports), back->run, &s->rd, &err) < 0)
-        goto fail;
+    if (hg_rundir_find(hg_cmd_reports(back->reports), back->run, &s->rd, &err) < 0 ||
+        hg_identity_check(s->rd.path, &err) < 0)
+        goto out;
     read_limits(s);
     s->lock = hg_drive_lock(&s->rd, s->command, back->steal, &err);
     if (!s->lock)
-        goto fail;
+        goto out;
     s->plan = hg_plan_load(s->rd.path, &err);
-    if (!s->plan || hg_cmd_use_box(&s->rd, &s->box, &err) < 0 || reach(s, NULL, &err) < 0)
-        goto fail;
+    submitted = s->plan ? count_submissions(s, &err) : -1;
+    if (submitted < 0 || hg_cmd_use_box(&s->rd, &s->box, &err) < 0)
+        goto out;
     hg_cmd_catch_signals();
-    if (open_drive(s, back->steal, &err) < 0)
-        goto fail;
-    return 0;
-fail:
-    hg_session_done(s);
-    return add(errs, &err);
+    rc = reach_again(s, back->wait && submitted > 0, &err);
+    if (rc == 0)
+        rc = open_drive(s, back->steal, &err);
+out:
+    if (rc != 0)
+        hg_session_done(s);
+    return rc < 0 ? add(errs, &err) : rc;
 }
 
-int hg_session_reach(struct hg_session *s, const char *reports, const char *word,
+int hg_session_left(void)
+{
+    return 128 + (hg_cmd_stop ? hg_cmd_stop : SIGINT);
+}
+
+int hg_session_reach(struct hg_session *s, const char *reports, const char *word, bool telling,
                      struct hg_err *err)
 {
     *s = (struct hg_session){ 0 };
     if (hg_rundir_find(hg_cmd_reports(reports), word, &s->rd, err) == 0 &&
+        (!telling || hg_identity_check(s->rd.path, err) == 0) &&
         hg_cmd_use_box(&s->rd, &s->box, err) == 0 && open_of_run(s, err) == 0)
         return 0;
     hg_session_done(s);
     return -1;
+}
+
+int hg_session_check_cluster(struct hg_session *s, const struct hg_run_state *state,
+                             struct hg_err *err)
+{
+    if (!*state->cluster || ask_limits(s, &(struct hg_err)HG_ERR_INIT) < 0)
+        return 0;
+    return hg_identity_check_cluster(s->rd.path, state, s->cluster, err);
 }
 
 int hg_session_again(struct hg_session *s, unsigned statuses, const char *select,

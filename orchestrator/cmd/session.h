@@ -19,7 +19,8 @@ struct hg_session {
     long long running, max_queued;
     struct hg_retry retry;
     bool send_nothing;
-    bool *told; /* failed cells that were spoken of, by position in the plan */
+    char cluster[64]; /* the scheduler's name; "": not known */
+    bool *told;       /* failed cells that were spoken of, by position in the plan */
     size_t told_n;
     char *command; /* as typed, for whoever finds the run locked */
 };
@@ -46,13 +47,24 @@ struct hg_session_back {
     const char *reports, *run;
     const char *command; /* "resume" */
     bool steal, send_nothing;
+    bool wait; /* for a scheduler that does not answer, where the run has submissions */
 };
+
+/* 0; 1: a signal came while it waited, return hg_session_left(); -1: errs filled. */
 int hg_session_resume(struct hg_session *s, const struct hg_session_back *back,
                       struct hg_errs *errs);
 
-/* Only the scheduler, for those who do without the lock. Close with hg_session_done. */
-int hg_session_reach(struct hg_session *s, const char *reports, const char *word,
+/* The exit code of a command that a signal has stopped. */
+int hg_session_left(void);
+
+/* Only the scheduler, for those who do without the lock. telling: the run's jobs are told something, so it must be at
+ * home here. Close with hg_session_done. */
+int hg_session_reach(struct hg_session *s, const char *reports, const char *word, bool telling,
                      struct hg_err *err);
+
+/* Before its jobs are told something: is this the cluster that has them? One that does not answer is taken for it. */
+int hg_session_check_cluster(struct hg_session *s, const struct hg_run_state *state,
+                             struct hg_err *err);
 
 /* The ways to end without a good result, after which a person may want a cell again. */
 #define HG_SESSION_BAD                                                                            \

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "run/identity.h"
 #include "run/lock.h"
 #include "run/reasons.h"
 
@@ -38,6 +39,7 @@ struct view {
     struct hg_picks picks;
     struct hg_lock_owner owner;
     bool held, polled;
+    bool home;                                  /* commands may drive it here */
     char unreachable[256];                      /* why Slurm was not asked; "" */
     size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
     struct why why[REASONS_MAX];
@@ -98,7 +100,7 @@ static int ask_slurm(struct view *v, const char *word, struct hg_err *err)
 
     if (!poll || !is_live(v->state))
         return 0;
-    if (hg_session_reach(&s, reports, word, &why) < 0) {
+    if (hg_session_reach(&s, reports, word, false, &why) < 0) {
         snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
         return 0;
     }
@@ -221,7 +223,7 @@ static void print_text(const struct view *v)
     if (v->held)
         printf("  driven by process %ld on %s (%s)\n", v->owner.who.pid, v->owner.who.host,
                v->owner.command);
-    else if (is_live(v->state) || v->state->counts[HG_CELL_WAITING])
+    else if (v->home && (is_live(v->state) || v->state->counts[HG_CELL_WAITING]))
         printf("  nobody drives it: hpcgrid resume %s\n", v->rd.path);
     if (*v->unreachable)
         printf("  Slurm was not asked: %s\n", v->unreachable);
@@ -307,8 +309,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &v.rd, &err) < 0 ||
-        load_state(&v, &err) < 0 || ask_slurm(&v, argv[0], &err) < 0)
+    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &v.rd, &err) < 0)
+        goto out;
+    v.home = hg_identity_warn(v.rd.path);
+    if (load_state(&v, &err) < 0 || ask_slurm(&v, argv[0], &err) < 0)
         goto out;
     if ((list_cells ? hg_picks_name : hg_picks_make)(&v.picks, v.rd.path, v.state, select_text,
                                                      &err) < 0)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/session.h"
+#include "run/identity.h"
 #include "run/lock.h"
 
 static const char *reports;
@@ -59,18 +60,20 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
 
 static int drive(const char *run, struct hg_errs *errs)
 {
-    struct hg_session_back back = { .reports = reports, .run = run, .command = "watch" };
+    struct hg_session_back back = {
+        .reports = reports, .run = run, .command = "watch", .wait = true
+    };
     struct hg_session s;
     size_t bad;
-    int rc;
+    int rc = hg_session_resume(&s, &back, errs);
 
-    if (hg_session_resume(&s, &back, errs) < 0)
-        return -1;
+    if (rc != 0)
+        return rc < 0 ? -1 : hg_session_left();
     rc = hg_session_drive(&s, errs);
     bad = hg_drive_state(s.drive)->cells - hg_drive_state(s.drive)->counts[HG_CELL_OK];
     hg_session_done(&s);
     if (rc == 1)
-        return 128 + hg_cmd_stop;
+        return hg_session_left();
     return rc < 0 ? -1 : bad > 0;
 }
 
@@ -85,7 +88,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     (void)argc;
     if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
         return hg_errs_add(errs, &err);
-    if (hg_lock_find(rd.path, &owner, NULL) == 1) {
+    if (hg_identity_check(rd.path, &err) < 0) /* its lock is a copy, too */
+        rc = -1;
+    else if (hg_lock_find(rd.path, &owner, NULL) == 1) {
         hg_cmd_catch_signals();
         hg_info("driven by process %ld on %s (%s)", owner.who.pid, owner.who.host, owner.command);
         rc = follow(&rd, &bad, &err);
@@ -94,7 +99,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (rc < 0)
         return hg_errs_add(errs, &err);
     if (hg_cmd_stop)
-        return 128 + hg_cmd_stop;
+        return hg_session_left();
     return rc == 0 ? bad > 0 : drive(argv[0], errs);
 }
 

@@ -49,6 +49,7 @@ struct hg_exec {
     bool unfit;            /* the last error: this agent does not go with this Slurm */
     uint32_t
         doubt_s; /* the last error, of a submission: so long it may still appear; 0: not said */
+    bool away;             /* ... it does, but Slurm does not answer */
 };
 
 /* ---- The process ---- */
@@ -199,6 +200,7 @@ static int no_answer(struct hg_exec *x, const char *op, bool silent, struct hg_e
 
     read_stderr(x);
     stop_agent(x, SIGKILL);
+    x->away = silent;
     if (silent)
         hg_err_set(err, code, "no answer to \"%s\" from %s within %g s", op, x->transport->program,
                    x->deadline_s);
@@ -317,10 +319,14 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
     json_t *value = json_object_get(answer, "ok");
 
     if (error) {
+        enum hg_err_code code = error_code(json_string_value(json_object_get(error, "code")), op);
+
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
         x->doubt_s = get_u32(error, "ambiguous_s");
         get_text(error, "about", x->about, sizeof x->about);
+        /* what is missing here has no number of Slurm's, nor of a connection that failed */
+        x->away = !x->unfit && (code == HG_E_AGAIN || (code == HG_E_ENV && x->last_errno));
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -337,7 +343,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     json_t *answer = NULL;
     int rc = -1;
 
-    x->unfit = false;
+    x->unfit = x->away = false;
     x->doubt_s = 0;
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
@@ -492,6 +498,11 @@ static struct hg_exec *agent_open(const json_t *config, double deadline_s, struc
         return NULL;
     }
     return x;
+}
+
+static bool agent_away(const struct hg_exec *x)
+{
+    return x->away;
 }
 
 static const char *agent_transport(const struct hg_exec *x)
@@ -693,6 +704,7 @@ const struct hg_executor hg_executor_slurm = {
     .history = agent_history,
     .cancel = agent_cancel,
     .hold = agent_hold,
+    .away = agent_away,
     .transport = agent_transport,
     .receipt = agent_receipt,
     .close = agent_close,

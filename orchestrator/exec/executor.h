@@ -102,6 +102,10 @@ struct hg_executor {
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
 
+    /* The last error was an outage: all is here that it takes to ask the scheduler, and it does not answer. Waiting may
+     * help. May be NULL: there are none. */
+    bool (*away)(const struct hg_exec *x);
+
     /* The way that requests take, as "transport" of a site has it. May be NULL: there is only one. */
     const char *(*transport)(const struct hg_exec *x);
 

@@ -47,17 +47,21 @@ static json_t *encode_batch(const struct hg_batch *b)
     return out;
 }
 
-static json_t *encode(const struct hg_plan *plan)
+static json_t *encode(const struct hg_plan *plan, const char *dir, struct hg_err *err)
 {
-    json_t *out = json_object();
-    json_t *batches = json_array();
+    json_t *folder = hg_json_path(dir, err), *out, *batches;
 
+    if (!folder)
+        return NULL;
+    out = json_object();
+    batches = json_array();
     for (size_t i = 0; i < plan->n; i++)
         json_array_append_new(batches, encode_batch(&plan->items[i]));
     json_object_set_new(out, "schema", json_string(SCHEMA));
     json_object_set_new(out, "hpcgrid", json_string(HPCGRID_VERSION));
     json_object_set_new(out, "name", json_string(plan->name));
     json_object_set_new(out, "run_key", json_string(plan->run_key));
+    json_object_set_new(out, "folder", folder); /* its jobs work there: run/identity.h */
     json_object_set(out, "workload", plan->workload);
     json_object_set(out, "site", plan->site);
     json_object_set_new(out, "batches", batches);
@@ -172,7 +176,9 @@ static int save_all(struct hg_plan *plan, const struct hg_matrix *m, const char 
     for (size_t i = 0; i < plan->n; i++)
         if (save_batch(plan, &plan->items[i], dir, err) < 0)
             goto out;
-    root = encode(plan);
+    root = encode(plan, dir, err);
+    if (!root)
+        goto out;
     hg_json_dump(root, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
     rc = replace_below(dir, "plan.json", &text, 0600, err);
@@ -195,6 +201,19 @@ int hg_plan_save(struct hg_plan *plan, const struct hg_matrix *m, const char *di
 
 /* ---- Loading ---- */
 
+/* Without a journal nothing can have been submitted. */
+static void set_missing(const char *dir, struct hg_err *err)
+{
+    char *journal = hg_fs_join(dir, "events.jsonl");
+
+    hg_err_set(err, HG_E_NOTFOUND, "%s has no plan.json", dir);
+    if (journal && hg_fs_exists(journal))
+        hg_err_hint(err, "restore it from a backup, or begin a new run: hpcgrid run MATRIX --new");
+    else
+        hg_err_hint(err, "whoever began it was stopped: `hpcgrid run MATRIX` begins again");
+    free(journal);
+}
+
 json_t *hg_plan_read(const char *dir, struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
@@ -207,8 +226,7 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
         return NULL;
     }
     if (!hg_fs_exists(path)) {
-        hg_err_set(err, HG_E_NOTFOUND, "%s has no plan.json", dir);
-        hg_err_hint(err, "whoever began it was stopped: `hpcgrid run MATRIX` begins again");
+        set_missing(dir, err);
     } else if (hg_json_load(path, &doc, err) == 0) {
         schema = json_string_value(json_object_get(doc.root, "schema"));
         if (!schema || strcmp(schema, SCHEMA) != 0)

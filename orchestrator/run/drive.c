@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "run/drive_parts.h"
+#include "run/identity.h"
 
 #define LOCK_TRIES 10 /* lost races against other takers */
 #define LIMITS_TRIES 3
@@ -249,6 +250,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
     const char *transport = d->o.executor->transport ? d->o.executor->transport(d->o.exec) : NULL;
+    const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
     bool grown = hg_drive_state(d)->batches.n != d->plan->n;
@@ -264,10 +266,10 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
         json_array_append_new(sizes, json_integer((json_int_t)d->plan->items[b].n));
     }
     if (hg_drive_say(d, "open",
-                     json_pack("{s:s,s:o,s:o,s:I,s:s*}", "schema", "hpcgrid-events/1", "command",
-                               hg_json_text(d->o.command ? d->o.command : ""), "host",
+                     json_pack("{s:s,s:o,s:o,s:I,s:s*,s:s*}", "schema", "hpcgrid-events/1",
+                               "command", hg_json_text(d->o.command ? d->o.command : ""), "host",
                                hg_json_text(host), "pid", (json_int_t)getpid(), "transport",
-                               transport),
+                               transport, "cluster", cluster),
                      err) < 0 ||
         (grown && hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes), err) < 0)) {
         json_decref(sizes);
@@ -322,8 +324,9 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     d->started_s = d->changed_s = d->tokens_s = hg_drive_mono(d);
     if (d->o.visible_s < 0)
         d->o.visible_s = default_visible_s(rd->path);
-    if (open_journal(d, err) < 0 || journal_opening(d, err) < 0 || make_tasks(d, err) < 0 ||
-        make_log_folder(d, err) < 0 ||
+    if (open_journal(d, err) < 0 ||
+        hg_identity_check_cluster(rd->path, hg_drive_state(d), d->o.cluster, err) < 0 ||
+        journal_opening(d, err) < 0 || make_tasks(d, err) < 0 || make_log_folder(d, err) < 0 ||
         hg_drive_again(d, 1u << HG_CELL_REFUSED, NULL, NULL, err) < 0) {
         hg_drive_close(d);
         return NULL;

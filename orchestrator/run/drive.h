@@ -43,6 +43,7 @@ struct hg_drive_options {
     bool send_nothing;   /* submit nothing */
     bool steal;          /* take the lock from a holder on another machine */
     const char *command; /* for whoever finds the run locked */
+    const char *cluster; /* the scheduler's name; NULL or "": not known */
     struct hg_lock
         *lock; /* of hg_drive_lock: taken over, whatever comes of it; NULL: it is taken here */
     const volatile sig_atomic_t *stop; /* stop between two requests when it is set; may be NULL */

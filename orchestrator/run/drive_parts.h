@@ -122,6 +122,8 @@ bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cel
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
 /* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
 void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
+/* Does this text say that Slurm could not open the job's output? Then not a line of its script was run. */
+bool hg_drive_never_opened(const char *ended);
 
 /* orders.c: what has to be done about a task that waits or works? */
 int hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,

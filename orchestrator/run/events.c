@@ -242,6 +242,8 @@ static int fold_open(const struct fold *f)
     if (strcmp(schema, "hpcgrid-events/1") != 0)
         return hg_err_set(f->err, HG_E_INPUT, "journal of another form: \"%.40s\"", schema);
     snprintf(f->state->transport, sizeof f->state->transport, "%s", get_text(f, "transport"));
+    if (*get_text(f, "cluster"))
+        snprintf(f->state->cluster, sizeof f->state->cluster, "%s", get_text(f, "cluster"));
     return 0;
 }
 

@@ -21,7 +21,7 @@
  * since the line before that had one. Sets are written "0-9,12". `tasks` are array indices of the
  * submission; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
  *
- *   open       schema, command, host, pid, transport          a writer begins
+ *   open       schema, command, host, pid, transport, cluster a writer begins
  *   plan       batches [cells of batch 1, of 2, ...]
  *   intent     submission, claim, key, batch, offset, tasks,
  *              running_max, until                             before the request
@@ -129,7 +129,8 @@ struct hg_run_state {
     } texts;
     unsigned submits, polls, cancels; /* requests, over the run's life */
     char transport[16];               /* that the last writer took; "": not said */
-    size_t counts[HG_CELL_STATES];    /* cells by state */
+    char cluster[64]; /* where its jobs are, by the last writer that knew; "": not said */
+    size_t counts[HG_CELL_STATES]; /* cells by state */
     size_t cells;
     bool held;      /* what is added to it is, too */
     size_t deposed; /* lines skipped: written by a process that had lost the lock */

@@ -15,6 +15,7 @@
 #include "base/jsonmem.h"
 #include "base/vec.h"
 #include "run/fsck_parts.h"
+#include "run/identity.h"
 #include "run/lock.h"
 
 #define KEPT_MAX 100   /* findings of one code */
@@ -324,6 +325,8 @@ int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, stru
     *f = (struct hg_fsck){ 0 };
     if (stat(rd->path, &st) < 0)
         return hg_err_sys(err, "cannot look at %s", rd->path);
+    if (repair && hg_identity_check(rd->path, err) < 0)
+        return -1;
     c.owner = st.st_uid;
     c.open = st.st_mode & S_IXOTH;
     if (!repair || (lock = hg_lock_take(rd->path, "hpcgrid fsck --repair", false, 0, err)))

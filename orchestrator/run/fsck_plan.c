@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "plan/batch.h"
+#include "run/identity.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 #define RESTORE "restore it from a backup, or begin a new run: hpcgrid run MATRIX --new"
@@ -232,30 +233,9 @@ static int check_index(struct hg_check *c, const struct batch *b)
 
 /* ---- The script ---- */
 
-/* The folder that a script's cells belong to, as written behind --run; NULL if it says none. Yours. */
-static char *folder_of(const char *script)
-{
-    const char *p = strstr(script, " exec --run ");
-    struct hg_buf out = HG_BUF_INIT;
-    bool quoted = false;
-
-    if (!p)
-        return NULL;
-    for (p += strlen(" exec --run "); *p && (quoted || *p != ' '); p++) {
-        if (*p == '\'')
-            quoted = !quoted;
-        else if (*p != '\\' || quoted || !p[1])
-            hg_buf_append(&out, p, 1);
-        else
-            hg_buf_append(&out, ++p, 1);
-    }
-    return hg_buf_detach(&out);
-}
-
 static int check_script(struct hg_check *c, int number)
 {
     struct hg_buf text = HG_BUF_INIT;
-    struct stat here, there;
     char *path = NULL, *folder = NULL;
     char file[40];
     int rc;
@@ -268,17 +248,10 @@ static int check_script(struct hg_check *c, int number)
                           "is not there: nothing of the batch can be submitted");
     } else if (rc == 1 && path) {
         rc = hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0 ? 0 : 1;
-        folder = folder_of(hg_buf_str(&text));
+        folder = hg_identity_script_folder(hg_buf_str(&text));
         if (rc || !folder)
             rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "script", file, 0, RESTORE },
                               "does not end in `hpcgrid exec`");
-        else if (stat(folder, &there) < 0 || stat(c->rd->path, &here) < 0 ||
-                 here.st_ino != there.st_ino || here.st_dev != there.st_dev)
-            rc = hg_fsck_find(c,
-                              (struct hg_found){ HG_FSCK_WARNING, "script-folder", file, 0,
-                                                 "its results can be read here; to run more of it, "
-                                                 "move it back or begin a new run" },
-                              "its jobs would work in %s: the run was moved or copied", folder);
     }
     hg_buf_done(&text);
     free(path);
@@ -357,6 +330,21 @@ static int check_batches(struct hg_check *c)
 
 /* ---- Other runs ---- */
 
+/* What makes commands refuse it. */
+static int check_home(struct hg_check *c)
+{
+    struct hg_identity id;
+
+    hg_identity_find(c->rd->path, &id);
+    if (id.home == HG_HOME_HERE)
+        return 0;
+    return hg_fsck_find(c,
+                        (struct hg_found){ HG_FSCK_WARNING,
+                                           id.home == HG_HOME_COPY ? "copy" : "script-folder",
+                                           id.file, 0, id.why.hint },
+                        "%s", id.why.text);
+}
+
 /* A copy of this run: results of one would count in the other. */
 static int check_sibling(struct hg_check *c, const char *parent, const char *name)
 {
@@ -398,8 +386,16 @@ int hg_fsck_plan(struct hg_check *c)
 {
     struct hg_err why = HG_ERR_INIT;
     const char *key;
+    int plain = hg_fsck_is_plain(c, "plan.json");
 
-    c->plan = read_object(c, "plan.json", RESTORE);
+    if (plain == 0) { /* as every other command says it */
+        hg_plan_read(c->rd->path, &why);
+        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint },
+                     "%s", why.text);
+        why = (struct hg_err)HG_ERR_INIT;
+    } else if (plain == 1) {
+        c->plan = read_object(c, "plan.json", RESTORE);
+    }
     if (c->err->code || check_sources(c) < 0)
         return -1;
     if (!c->plan)
@@ -414,5 +410,5 @@ int hg_fsck_plan(struct hg_check *c)
         return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
                             "has no run key: no result can be told to be this run's");
     c->run_key = key;
-    return check_batches(c) < 0 ? -1 : check_siblings(c);
+    return check_batches(c) < 0 || check_home(c) < 0 ? -1 : check_siblings(c);
 }

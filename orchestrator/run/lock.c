@@ -281,6 +281,8 @@ int hg_lock_check(void *context, struct hg_err *err)
         return hg_err_oom(err);
     stolen = hg_fs_exists(path) || !is_ours(lock);
     free(path);
+    if (stolen && !hg_fs_exists(lock->dir))
+        return hg_err_set(err, HG_E_ENV, "%s is not there any more: was it moved?", lock->dir);
     if (stolen)
         return hg_err_set(err, HG_E_ENV, "%s was taken over by another process", lock->dir);
     return 0;

@@ -3,6 +3,7 @@
 #include "run/drive_parts.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,8 @@ static int list_requests(const char *run_dir, struct hg_words *names, struct hg_
     struct dirent *entry;
     int rc = 0;
 
+    if (!dir && errno == ENOENT)
+        return hg_err_set(err, HG_E_ENV, "%s is not there any more: was it moved?", run_dir);
     if (!dir)
         return hg_err_sys(err, "cannot read %s", run_dir);
     while (rc == 0 && (entry = readdir(dir)))

@@ -86,6 +86,17 @@ static int send_again(struct hg_drive *d, const struct hg_submission *sub, uint3
     return hg_drive_tell(d, "lost", sub, index, "", 0, why, err);
 }
 
+/* Could it not start because the run's folder was somewhere else for a while? Nobody drove the run then: what the
+ * driver that finds this out has submitted itself failed for another reason. */
+static bool was_locked_out(const struct hg_drive *d, const struct hg_submission *sub,
+                           const struct hg_run_cell *cell, const char *ended)
+{
+    double began = hg_drive_now(d) - (hg_drive_mono(d) - d->started_s);
+
+    return hg_drive_never_opened(ended) && !cell->cancel && cell->losses < LOSSES_MAX &&
+           sub->t < began;
+}
+
 /* The job has ended, no process of its cell is alive, and there is no result. */
 static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
@@ -95,6 +106,8 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
 
     if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
         return give_verdict(d, sub, index, ended, err);
+    if (!a->claimed && was_locked_out(d, sub, cell, ended))
+        return send_again(d, sub, index, ended, err);
     if (gone_s < d->o.visible_s) {
         d->awaited++;
         return 0;

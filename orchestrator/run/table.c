@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/log.h"
 #include "base/text.h"
@@ -23,11 +24,25 @@ enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
     return HG_CELL_ENDED;
 }
 
+/* What slurmd reports ("0:53") where it cannot open a batch job's output. */
+#define NOT_OPENED 53
+#define NOT_OPENED_TEXT                                                          \
+    "Slurm could not open the job's output or working directory (its exit code " \
+    "53): was the run's folder moved?"
+
+bool hg_drive_never_opened(const char *ended)
+{
+    return strstr(ended, NOT_OPENED_TEXT) != NULL;
+}
+
 void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
 {
-    char status[64] = "";
+    char status[sizeof NOT_OPENED_TEXT] = "";
+    bool failed = job->exit_status && strcmp(job->state, "FAILED") == 0;
 
-    if (job->exit_status && strcmp(job->state, "FAILED") == 0)
+    if (failed && WIFSIGNALED(job->exit_status) && WTERMSIG(job->exit_status) == NOT_OPENED)
+        snprintf(status, sizeof status, "%s", NOT_OPENED_TEXT);
+    else if (failed)
         hg_proc_status_format(job->exit_status, status);
     else if (strcmp(job->reason, "None") != 0)
         snprintf(status, sizeof status, "%.63s", job->reason);

@@ -376,6 +376,97 @@ cancelled() {
     [ "$(count away ok)" = 4 ]
 }
 
+@test "whoever comes back to a run while the controller is down waits for it" {
+    local pid controller
+    box_up cpu:2x0 MaxArraySize=11 MessageTimeout=5 AuthInfo=ttl=10
+    OWN_BOX=$BOX
+    matrix later 4 held
+    "$HPCGRID" submit later.json
+    box_wait 90 some_run
+    controller=$(box_pid slurmctld)
+    kill "$controller" # it saves what it knows
+    box_wait 90 eval '[ ! -e "/proc/$controller" ]'
+    "$HPCGRID" resume later >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 grep -q "no answer from Slurm (.*); jobs go on, and so does the waiting; Ctrl-C leaves" log
+    touch go
+    SLURM_CONF=/nonexistent run --separate-stderr "$HPCGRID" resume later
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"is being driven by process $pid on "* ]]
+    box_heal
+    wait $pid
+    grep -q "Slurm answers again" log
+    [ "$(count later ok)" = 4 ]
+    [ "$(grep -c begin ran/later.* | grep -c ':1$')" = 4 ]
+    SLURM_CONF=/nonexistent run --separate-stderr timeout 60 "$HPCGRID" resume later # no waiting brings that
+    [ "$status" = 4 ]
+    [[ "$stderr" == *"SLURM_CONF names /nonexistent"* ]]
+}
+
+# Everything that lies in a run: names, times, contents.
+inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -print0 | sort -z | xargs -0 md5sum; }
+
+@test "a copy of a run is not driven" {
+    local words
+    matrix twin 4 0 '.workload.command[2] += "; exit 3"'
+    run --separate-stderr "$HPCGRID" run twin.json
+    [ "$status" = 1 ]
+    [ "$(count twin failed)" = 4 ]
+    cp -a reports/twin/001 reports/twin/002
+    inventory reports >before
+    for words in retry resume watch cancel; do
+        run --separate-stderr "$HPCGRID" $words twin/002
+        echo "$stderr"
+        [ "$status" = 4 ]
+        [[ "$stderr" == *"$PWD/reports/twin/002 is a copy of $PWD/reports/twin/001, where its jobs would work"* ]]
+    done
+    run --separate-stderr "$HPCGRID" run twin.json --rerun-failed
+    [ "$status" = 4 ]
+    inventory reports >after
+    diff before after
+    [ "$(cat ran/twin.* | grep -c begin)" = 4 ]
+    box_idle
+    rm -r reports/twin/002
+    run --separate-stderr "$HPCGRID" retry twin
+    [ "$status" = 1 ]
+    [ "$(cat ran/twin.* | grep -c begin)" = 8 ]
+}
+
+@test "a run that was moved while jobs wait is named, and comes home once it is back" {
+    local pid away=$PWD/away
+    box_wait 90 table_empty
+    matrix move 5 held '.limits.running = 1'
+    "$HPCGRID" run move.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 is move '{"pending":4,"running":1}'
+    box_wait 90 grep -q '"RUNNING"' reports/move/001/events.jsonl
+    box_wait 90 eval '[ "$(cat ran/move.* 2>/dev/null)" = begin ]'
+    mv reports/move/001 "$away" # under the hands of its driver
+    status=0
+    wait $pid || status=$?
+    [ "$status" = 4 ]
+    grep -q "$PWD/reports/move/001 is not there any more: was it moved?" log
+    for words in "resume $away" "cancel $away" "retry $away"; do
+        # shellcheck disable=SC2086
+        run --separate-stderr "$HPCGRID" $words
+        echo "$stderr"
+        [ "$status" = 4 ]
+        [[ "$stderr" == *"$away was moved or copied: its jobs would work in $PWD/reports/move/001 (which is not there); by its journal 4 pending and 1 running: those that start or end before it is back will fail"* ]]
+    done
+    scontrol update JobId="$(squeue -h -o %F | head -1)" ArrayTaskThrottle=5 # the others cannot start there
+    box_wait 90 eval '[ "$(squeue -h -r | wc -l)" = 1 ]'
+    run --separate-stderr "$HPCGRID" status "$away" --cells
+    [ "$status" = 0 ]
+    [ "$(grep -c "FAILED: Slurm could not open the job's output or working directory (its exit code 53): was the run's folder moved?" <<<"$output")" = 4 ]
+    mv "$away" reports/move/001
+    touch go
+    run --separate-stderr "$HPCGRID" resume move
+    echo "$stderr"
+    [ "$status" = 0 ]
+    [ "$(count move ok)" = 5 ]
+    [ "$(grep -c begin ran/move.* | grep -c ':1$')" = 5 ]
+}
+
 @test "nodes that have not registered with a new controller are waited for" {
     local pid nodes
     box_up cpu:2x0 MessageTimeout=5 AuthInfo=ttl=10
