@@ -109,6 +109,19 @@ static int find_cell(struct node *n, struct hg_err *err)
     return 0;
 }
 
+/* An attempt that has ended and was packed has no folder any more: a second copy of it, started by Slurm so late, could claim it anew.
+ * Asked behind the claim, for a pack is there before its folders go. 1: it was packed. */
+static int yield_to_pack(const struct node *n, struct hg_err *err)
+{
+    int rc =
+        hg_attempt_is_packed(&n->rd, n->args->batch, n->line_number, n->id,
+                             (unsigned)n->args->submission, variable("SLURM_RESTART_COUNT"), err);
+
+    if (rc == 1)
+        hg_fs_remove_tree(n->dir, NULL);
+    return rc;
+}
+
 static int claim(struct node *n, struct hg_err *err)
 {
     json_t *who = hg_where_slurm(NULL);
@@ -123,6 +136,8 @@ static int claim(struct node *n, struct hg_err *err)
     json_object_set_new(who, "pid", json_integer(getpid()));
     json_object_set_new(who, "claimed_s", hg_json_number(n->start_s));
     rc = n->dir ? hg_attempt_claim(n->dir, who, err) : hg_err_oom(err);
+    if (rc == 0)
+        rc = yield_to_pack(n, err);
     json_decref(who);
     return rc;
 }
