@@ -8,17 +8,22 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/session.h"
 #include "run/collect.h"
+#include "run/compact.h"
 #include "run/identity.h"
+#include "run/lock.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 
-static bool as_json;
+static bool as_json, compact;
 static const char *reports;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print the results as JSON", 0, 0 },
+    { HG_OPT_FLAG, 0, "compact", &compact, NULL, "pack attempts that have ended into few files", 0,
+      0 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
     { 0 },
 };
@@ -116,6 +121,42 @@ static int save(const struct hg_rundir *rd, const char *path, struct hg_collect_
     return rc;
 }
 
+/* What was packed, and what was not. */
+static void tell_packed(const struct hg_compact_count *n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < HG_COMPACT_REASONS; i++)
+        kept += n->kept[i];
+    hg_info("packed %zu attempt%s into %zu file%s; %zu packed before, %zu not packed", n->packed,
+            hg_text_s(n->packed), n->packs, hg_text_s(n->packs), n->before, kept);
+    for (size_t i = 0; i < HG_COMPACT_REASONS; i++)
+        if (n->kept[i])
+            hg_info("  %zu %s", n->kept[i], hg_compact_reasons[i]);
+}
+
+/* Under the lock: a driver would look for what is on its way into a pack. */
+static int pack(const struct hg_rundir *rd, struct hg_err *err)
+{
+    struct hg_lock *lock = hg_lock_take(rd->path, "hpcgrid collect --compact", false, 0, err);
+    struct hg_err why = HG_ERR_INIT;
+    struct hg_run_state *state = lock ? hg_run_state_load(rd->path, &why) : NULL;
+    struct hg_compact_count count;
+    int rc = lock ? 0 : -1;
+
+    if (lock && !state && why.code != HG_E_NOTFOUND) {
+        *err = why;
+        rc = -1;
+    }
+    if (rc == 0)
+        rc = hg_compact_run(rd, state, &count, err);
+    if (rc == 0)
+        tell_packed(&count);
+    hg_run_state_free(state);
+    hg_lock_release(lock);
+    return rc;
+}
+
 static int print_file(const char *path, struct hg_err *err)
 {
     static char piece[PIECE];
@@ -169,6 +210,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         goto out;
     if (!as_json)
         print_counts(&rd, &count);
+    if (compact && pack(&rd, &err) < 0)
+        goto out;
     rc = count.ok == count.cells ? 0 : 1;
 out:
     hg_errs_add(errs, &err);
@@ -183,8 +226,9 @@ const struct hg_cmd hg_cmd_collect = {
     .summary = "Read a run's results back and save them as one file.",
     .details = "RUN is a run's folder, NAME, NAME/002 or a matrix file. Results that are cut\n"
                "short, changed or of another run are reported and never counted; a folder that\n"
-               "was copied or moved is not written to (`report` reads it). Exit code 1: some\n"
-               "cells have no good result.",
+               "was copied or moved is not written to (`report` reads it). --compact puts the\n"
+               "files of attempts that have ended into tar files, one for 250 cells; every\n"
+               "command reads them as before. Exit code 1: some cells have no good result.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

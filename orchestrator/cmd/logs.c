@@ -96,24 +96,24 @@ static struct hg_attempt_files *find_attempt(const struct hg_attempt_group *g, c
 
 /* ---- Printing ---- */
 
-/* Where the last n lines of an open file begin; n 0: at its start. */
-static off_t tail_start(int fd, long n)
+/* Where the last n lines of what lies between two places of an open file begin; n 0: at its start. */
+static off_t tail_start(int fd, off_t begin, off_t end, long n)
 {
-    off_t end = lseek(fd, 0, SEEK_END);
     char chunk[4096];
     long seen = 0;
 
-    for (off_t at = end; n > 0 && at > 0;) {
-        ssize_t size = at < (off_t)sizeof chunk ? (ssize_t)at : (ssize_t)sizeof chunk;
+    for (off_t at = end; n > 0 && at > begin;) {
+        ssize_t size =
+            at - begin < (off_t)sizeof chunk ? (ssize_t)(at - begin) : (ssize_t)sizeof chunk;
 
         at -= size;
         if (pread(fd, chunk, (size_t)size, at) != size)
-            return 0;
+            return begin;
         for (ssize_t i = size - 1; i >= 0; i--)
             if (chunk[i] == '\n' && at + i != end - 1 && ++seen == n)
                 return at + i + 1;
     }
-    return 0;
+    return begin;
 }
 
 /* One attempt, in the group that was read. */
@@ -125,17 +125,22 @@ struct attempt {
 /* Print a file from *at on; *at moves behind what was printed. */
 static int print_from(const struct attempt *a, const char *name, off_t *at, struct hg_err *err)
 {
-    int fd = hg_attempt_open(a->group, a->files, name, err);
     static char chunk[CHUNK];
+    struct hg_attempt_file file;
+    int rc = hg_attempt_open(a->group, a->files, name, &file, err);
     ssize_t n = 0;
+    off_t end;
 
-    if (fd < 0)
-        return fd == HG_ATTEMPT_NONE ? 0 : -1;
+    if (rc < 0)
+        return rc == HG_ATTEMPT_NONE ? 0 : -1;
+    end = file.end < 0 ? lseek(file.fd, 0, SEEK_END) : file.end;
     if (*at < 0)
-        *at = tail_start(fd, lines);
-    while ((n = pread(fd, chunk, sizeof chunk, *at)) > 0 && fwrite(chunk, 1, (size_t)n, stdout))
+        *at = tail_start(file.fd, file.begin, end, lines);
+    while (*at < end &&
+           (n = pread(file.fd, chunk, end - *at < CHUNK ? (size_t)(end - *at) : CHUNK, *at)) > 0 &&
+           fwrite(chunk, 1, (size_t)n, stdout))
         *at += n;
-    close(fd);
+    close(file.fd);
     fflush(stdout);
     return n < 0 ? hg_err_sys(err, "cannot read %s", name) : 0;
 }

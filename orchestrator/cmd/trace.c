@@ -173,6 +173,18 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
     return rc;
 }
 
+/* Attempts with traces have files of the workload's, and are never packed. */
+static int refuse_packed(const struct hg_rundir *rd, const struct search *found,
+                         const struct hg_attempt *a, struct hg_err *err)
+{
+    int packed = hg_attempt_is_packed(rd, found->batch, found->line, found->id, a->submission,
+                                      a->restarts, err);
+
+    return packed > 0 ? hg_err_set(err, HG_E_NOTFOUND, "attempt %u.%u of cell %s has no trace",
+                                   a->submission, a->restarts, found->id)
+                      : packed;
+}
+
 /* Folder of the attempt that is asked for, or that counts; yours. */
 static char *find_attempt(const struct hg_rundir *rd, const struct search *found,
                           struct hg_err *err)
@@ -188,6 +200,8 @@ static char *find_attempt(const struct hg_rundir *rd, const struct search *found
         rc = hg_err_set(err, HG_E_USAGE, "--attempt %s: wanted a number such as 2.0", wanted);
     if (rc == 0 && !wanted && !a.claimed)
         rc = hg_err_set(err, HG_E_NOTFOUND, "cell %s of %s has not run yet", found->id, rd->path);
+    if (rc == 0)
+        rc = refuse_packed(rd, found, &a, err);
     if (rc == 0)
         dir = hg_attempt_dir(rd, found->batch, found->line, found->id, a.submission, a.restarts);
     if (rc == 0 && !dir)

@@ -109,8 +109,10 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
 
 bool hg_matrix_is_own_file(const char *name)
 {
-    static const char *const ours[] = { "claim.json", "cell.json",     "env.json", "out.log",
-                                        "err.log",    "workload.json", "ranks",    "result.json" };
+    static const char *const ours[] = {
+        "claim.json", "claim.taken.json", "left.json", "cell.json",     "env.json",
+        "out.log",    "err.log",          "ranks",     "workload.json", "result.json"
+    };
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(name, ours[i]) == 0)

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fs.h"
+#include "base/tar.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "model/frame.h"
@@ -122,10 +124,24 @@ static double number_at(const json_t *entry, const char *path)
 
 /* ---- Members ---- */
 
+/* A file, or one in a pack: "PACK.tar:FILE". */
+static int load_loss(const char *path, struct hg_json_doc *doc)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    int rc;
+
+    if (hg_fs_exists(path))
+        return hg_json_load(path, doc, NULL);
+    rc = hg_tar_read_named(path, HG_RESULTS_FILE_MAX, &text, NULL);
+    if (rc == 0)
+        rc = hg_json_parse(path, hg_buf_str(&text), text.len, doc, NULL);
+    hg_buf_done(&text);
+    return rc;
+}
+
 json_t *hg_result_get(const struct hg_result *r, const char *member)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_err ignored = HG_ERR_INIT;
     json_t *value;
 
     if (r->entry)
@@ -133,15 +149,24 @@ json_t *hg_result_get(const struct hg_result *r, const char *member)
     value = hg_jsonpack_member(r->pack, r->packed, member);
     if (value || !r->loss_file || strcmp(member, "loss") != 0)
         return value;
-    if (hg_json_load(r->loss_file, &doc, &ignored) == 0)
+    if (load_loss(r->loss_file, &doc) == 0)
         value = json_incref(json_object_get(doc.root, member));
     hg_json_doc_done(&doc);
     return value;
 }
 
+bool hg_result_is_packed(const struct hg_result *r)
+{
+    size_t n = strlen(r->attempt_in);
+
+    return n > 4 && strcmp(r->attempt_in + n - 4, ".tar") == 0;
+}
+
 void hg_result_folder(const struct hg_result *r, struct hg_buf *out)
 {
-    if (*r->attempt_in && *r->id && *r->attempt)
+    if (hg_result_is_packed(r))
+        hg_buf_puts(out, r->attempt_in);
+    else if (*r->attempt_in && *r->id && *r->attempt)
         hg_buf_printf(out, "%s/%s.%s", r->attempt_in, r->id, r->attempt);
 }
 

@@ -28,8 +28,8 @@ struct hg_result {
     const char *id;           /* "" in sets without ids */
     const char *baseline_id;  /* "" if none is named */
     const char *attempt;      /* "" if none began, or if the set does not say */
-    const char
-        *attempt_in; /* where it lies below its run, "cells/1-003"; "" where the set does not say */
+    const char *
+        attempt_in; /* where it lies below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
     const char *status;  /* "ok", or why there is no result */
     const char *problem; /* the error's message, or what is wrong with the entry; NULL */
     bool ok;             /* status "ok" and nothing wrong with the entry */
@@ -49,7 +49,7 @@ struct hg_result {
     const struct hg_jsonpack *pack; /* where they are packed, without the cell */
     size_t packed;
     char *
-        loss_file; /* a result.json that has the loss curve; NULL: it is among the members. Owned by the set */
+        loss_file; /* a result.json that has the loss curve, or "PACK.tar:FILE"; NULL: it is among the members. Owned by the set */
 };
 
 struct hg_results {
@@ -111,7 +111,10 @@ bool hg_result_looks_at(const char *name, size_t len);
 /* Is there surely nothing wrong with this member, whose value is compact JSON text? false: it has to be looked at. */
 bool hg_result_member_is_plain(const char *name, size_t len, const char *value);
 
-/* Where its files are, below its run: a folder. "" if the set does not say. */
+/* Are its files in a pack? */
+bool hg_result_is_packed(const struct hg_result *r);
+
+/* Where its files are, below its run: a folder, or a pack. "" if the set does not say. */
 void hg_result_folder(const struct hg_result *r, struct hg_buf *out);
 
 /* A member of a result; a new reference that nobody changes, NULL if it has none. */

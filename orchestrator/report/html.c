@@ -410,7 +410,7 @@ static void append_link(const char *root, const struct hg_result *result, const 
     hg_href_append(root, out);
     hg_buf_puts(out, "/");
     hg_href_append(hg_buf_str(&folder), out);
-    hg_buf_puts(out, "/");
+    hg_buf_puts(out, hg_result_is_packed(result) ? "" : "/");
     hg_href_append(file, out);
     hg_buf_printf(out, "\">%s</a> ", word);
     hg_buf_done(&folder);
@@ -444,7 +444,9 @@ static void append_links(const struct hg_page *page, const struct hg_report_entr
     const char *root = page->links[e->set];
 
     hg_buf_puts(out, "<td class=\"l\">");
-    if (root && *e->result->attempt_in) {
+    if (root && hg_result_is_packed(e->result)) {
+        append_link(root, e->result, "", "pack", out);
+    } else if (root && *e->result->attempt_in) {
         append_link(root, e->result, "out.log", "out", out);
         append_link(root, e->result, "err.log", "err", out);
         append_link(root, e->result, "", "files", out);

@@ -73,6 +73,11 @@ char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_
     char group[HG_GROUP_NAME_MAX];
 
     hg_attempt_group_name(g->batch, g->number * HG_GROUP_LINES, group);
+    if (f->parts && !*name)
+        return hg_rundir_path(g->rd, "%s.tar", group);
+    if (f->parts)
+        return hg_rundir_path(g->rd, "%s.tar:%s.%u.%u/%s", group, f->id, f->submission, f->restarts,
+                              name);
     return path_of(g->rd, group, f->id, f->submission, f->restarts, name);
 }
 
@@ -88,12 +93,18 @@ static int compare(const void *pa, const void *pb)
     return a->submission < b->submission ? -1 : 1;
 }
 
-static int add(struct hg_attempt_group *g, const char *name, struct hg_err *err)
+/* name: of n bytes. 1: added, 0: no attempt's name, or -1. */
+static int add(struct hg_attempt_group *g, const char *name, size_t n, struct hg_err *err)
 {
     struct hg_attempt_files f = { 0 }, *slot;
+    char text[HG_TAR_NAME_MAX];
     size_t id_len;
 
-    if (!hg_attempt_name_parse(name, &id_len, &f.submission, &f.restarts))
+    if (n >= sizeof text)
+        return 0;
+    memcpy(text, name, n);
+    text[n] = '\0';
+    if (!hg_attempt_name_parse(text, &id_len, &f.submission, &f.restarts))
         return 0;
     f.id = strndup(name, id_len);
     slot = f.id ? HG_VEC_PUSH(g) : NULL;
@@ -101,7 +112,7 @@ static int add(struct hg_attempt_group *g, const char *name, struct hg_err *err)
         *slot = f;
     else
         free(f.id);
-    return slot ? 0 : hg_err_oom(err);
+    return slot ? 1 : hg_err_oom(err);
 }
 
 static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_err *err)
@@ -112,10 +123,99 @@ static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_er
 
     if (!d)
         return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
-    while (rc == 0 && (entry = readdir(d)))
-        rc = add(g, entry->d_name, err);
+    while (rc >= 0 && (entry = readdir(d))) {
+        rc = add(g, entry->d_name, strlen(entry->d_name), err);
+        if (rc > 0)
+            g->items[g->n - 1].folder = true;
+    }
     closedir(d);
-    return rc;
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---- Its pack ---- */
+
+static int compare_parts(const void *pa, const void *pb)
+{
+    const struct hg_tar_file *a = pa, *b = pb;
+    int by = strcmp(a->name, b->name);
+
+    return by ? by : (a->at > b->at) - (a->at < b->at);
+}
+
+static int add_part(void *context, const struct hg_tar_file *file)
+{
+    struct hg_attempt_group *g = context;
+    struct hg_tar_file *slot = HG_VEC_PUSH(&g->parts);
+
+    if (!slot)
+        return -1;
+    *slot = *file;
+    return 0;
+}
+
+/* Attempts as the names of their files tell. */
+static int add_packed(struct hg_attempt_group *g, struct hg_err *err)
+{
+    const struct hg_tar_file *parts = g->parts.items;
+
+    for (size_t i = 0, end; i < g->parts.n; i = end) {
+        size_t n = strcspn(parts[i].name, "/") + 1;
+        int rc = parts[i].name[n - 1] ? add(g, parts[i].name, n - 1, err) : 0;
+
+        for (end = i + 1; end < g->parts.n && strncmp(parts[end].name, parts[i].name, n) == 0;)
+            end++;
+        if (rc < 0)
+            return -1;
+        if (rc == 0) {
+            g->strange += end - i;
+            continue;
+        }
+        g->items[g->n - 1].part = i;
+        g->items[g->n - 1].parts = end - i;
+    }
+    return 0;
+}
+
+static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read %s", path);
+    g->pack = fd;
+    g->has_pack = true;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is no regular file", path);
+    if (hg_tar_each(fd, path, add_part, g, &g->walk, err) < 0)
+        return hg_err_oom(err); /* unless an error is set already */
+    if (g->parts.n)
+        qsort(g->parts.items, g->parts.n, sizeof *g->parts.items, compare_parts);
+    return add_packed(g, err);
+}
+
+/* ---- Both ---- */
+
+/* What is both in the folder and in the pack is one attempt. */
+static void merge(struct hg_attempt_group *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        struct hg_attempt_files *f = &g->items[i], *last = n ? &g->items[n - 1] : NULL;
+
+        if (!last || compare(last, f) != 0) {
+            g->items[n++] = *f;
+            continue;
+        }
+        last->folder |= f->folder;
+        if (f->parts) {
+            last->part = f->part;
+            last->parts = f->parts;
+        }
+        free(f->id);
+    }
+    g->n = n;
 }
 
 void hg_attempt_group_forget(struct hg_attempt_group *g)
@@ -123,12 +223,15 @@ void hg_attempt_group_forget(struct hg_attempt_group *g)
     for (size_t i = 0; i < g->n; i++)
         free(g->items[i].id);
     HG_VEC_DONE(g);
-    g->batch = 0;
+    HG_VEC_DONE(&g->parts);
+    if (g->has_pack)
+        close(g->pack);
+    *g = (struct hg_attempt_group){ .rd = g->rd, .quick = g->quick };
 }
 
 static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_err *err)
 {
-    char name[HG_GROUP_NAME_MAX], *dir;
+    char name[HG_GROUP_NAME_MAX], *dir, *pack;
     int rc;
 
     if (g->batch == batch && g->number == number)
@@ -136,14 +239,20 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
     hg_attempt_group_forget(g);
     hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
     dir = hg_rundir_path(g->rd, "%s", name);
-    rc = dir ? list_folder(g, dir, err) : hg_err_oom(err);
+    pack = hg_rundir_path(g->rd, "%s.tar", name);
+    /* the folder first: what is packed meanwhile is seen twice, not never */
+    rc = dir && pack ? list_folder(g, dir, err) : hg_err_oom(err);
+    if (rc == 0)
+        rc = read_pack(g, pack, err);
     free(dir);
+    free(pack);
     if (rc < 0) {
         hg_attempt_group_forget(g);
         return -1;
     }
     if (g->n)
         qsort(g->items, g->n, sizeof *g->items, compare);
+    merge(g);
     g->batch = batch;
     g->number = number;
     return 0;
@@ -151,11 +260,13 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
 
 int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err)
 {
-    const char *folder = strncmp(name, "cells/", 6) == 0 ? name + 6 : name;
-    size_t number;
+    size_t number, n = strlen(name);
+    char group[HG_GROUP_NAME_MAX];
     int batch;
 
-    if (!hg_attempt_group_parse(folder, &batch, &number))
+    n -= n > 4 && strcmp(name + n - 4, ".tar") == 0 ? 4 : 0;
+    snprintf(group, sizeof group, "%.*s", (int)n, name);
+    if (strncmp(group, "cells/", 6) != 0 || !hg_attempt_group_parse(group + 6, &batch, &number))
         return hg_err_set(err, HG_E_INPUT, "%s is no folder of attempts", name);
     return load(g, batch, number, err);
 }
@@ -191,55 +302,134 @@ int hg_attempt_list(struct hg_attempt_group *g, int batch, size_t line, const ch
 
 /* ---- An attempt's files ---- */
 
+int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, const char *id,
+                         unsigned submission, unsigned restarts, struct hg_err *err)
+{
+    struct hg_attempt_group g = { .rd = rd };
+    char name[HG_GROUP_NAME_MAX], *path;
+    struct hg_attempt_files wanted = { .id = (char *)(uintptr_t)id,
+                                       .submission = submission,
+                                       .restarts = restarts };
+    int rc;
+
+    hg_attempt_group_name(batch, line, name);
+    path = hg_rundir_path(rd, "%s.tar", name);
+    rc = path ? read_pack(&g, path, err) : hg_err_oom(err);
+    for (size_t i = 0; i < g.n && rc == 0; i++)
+        rc = compare(&g.items[i], &wanted) == 0;
+    hg_attempt_group_forget(&g);
+    free(path);
+    return rc;
+}
+
+static void look_at(struct hg_attempt_files *f, const char *name,
+                    void (*each)(void *context, const char *name), void *context)
+{
+    f->claim |= strcmp(name, HG_CLAIM_FILE) == 0 || strcmp(name, HG_CLAIM_TAKEN) == 0;
+    f->result |= strcmp(name, "result.json") == 0;
+    if (each)
+        each(context, name);
+}
+
+/* The name of a packed file in its attempt. */
+static const char *part_name(const struct hg_attempt_group *g, size_t part)
+{
+    return strchr(g->parts.items[part].name, '/') + 1;
+}
+
 void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
                      void (*each)(void *context, const char *name), void *context)
 {
-    char *dir = hg_attempt_path(g, f, "");
+    char *dir = f->parts ? NULL : hg_attempt_path(g, f, "");
     DIR *d = dir ? opendir(dir) : NULL;
     struct dirent *entry;
 
     f->claim = f->result = false;
-    while (d && (each || !(f->claim && f->result)) && (entry = readdir(d))) {
-        f->claim |=
-            strcmp(entry->d_name, HG_CLAIM_FILE) == 0 || strcmp(entry->d_name, HG_CLAIM_TAKEN) == 0;
-        f->result |= strcmp(entry->d_name, "result.json") == 0;
-        if (each)
-            each(context, entry->d_name);
-    }
+    for (size_t i = f->part; i < f->part + f->parts; i++)
+        look_at(f, part_name(g, i), each, context);
+    while (d && (each || !(f->claim && f->result)) && (entry = readdir(d)))
+        look_at(f, entry->d_name, each, context);
     if (d)
         closedir(d);
     free(dir);
 }
 
-int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
-                    const char *name, struct hg_err *err)
+static int open_packed(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                       const char *name, struct hg_attempt_file *file, struct hg_err *err)
 {
-    char *path = hg_attempt_path(g, f, name);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : hg_err_oom(err);
-    struct stat st;
+    const struct hg_tar_file *found = NULL;
 
-    if (path && fd < 0)
-        fd = errno == ENOENT || errno == ENOTDIR ? HG_ATTEMPT_NONE
+    for (size_t i = f->part; i < f->part + f->parts;
+         i++) /* of two of a name the last one, as tar(1) */
+        if (strcmp(part_name(g, i), name) == 0)
+            found = &g->parts.items[i];
+    if (!found)
+        return HG_ATTEMPT_NONE;
+    *file = (struct hg_attempt_file){ .fd = fcntl(g->pack, F_DUPFD_CLOEXEC, 3),
+                                      .begin = (off_t)found->at,
+                                      .end = (off_t)(found->at + found->size) };
+    return file->fd < 0 ? hg_err_sys(err, "cannot read %s", found->name) : 0;
+}
+
+int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                    const char *name, struct hg_attempt_file *file, struct hg_err *err)
+{
+    char *path;
+    struct stat st;
+    int rc = 0;
+
+    if (f->parts)
+        return open_packed(g, f, name, file, err);
+    path = hg_attempt_path(g, f, name);
+    *file = (struct hg_attempt_file){ .fd = -1, .end = -1 };
+    if (path)
+        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (!path)
+        rc = hg_err_oom(err);
+    else if (file->fd < 0)
+        rc = errno == ENOENT || errno == ENOTDIR ? HG_ATTEMPT_NONE
                                                  : hg_err_sys(err, "cannot read %s", path);
-    if (fd >= 0 && (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))) {
-        close(fd);
-        fd = hg_err_set(err, HG_E_INPUT, "cannot read %s: it is no regular file", path);
+    else if (fstat(file->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(file->fd);
+        rc = hg_err_set(err, HG_E_INPUT, "cannot read %s: it is no regular file", path);
     }
     free(path);
-    return fd;
+    return rc;
 }
 
 int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                     const char *name, size_t max, struct hg_buf *out, struct hg_err *err)
 {
-    int fd = hg_attempt_open(g, f, name, err), rc;
-    char *path = fd >= 0 ? hg_attempt_path(g, f, name) : NULL;
+    struct hg_attempt_file file;
+    int rc = hg_attempt_open(g, f, name, &file, err);
+    char *path = rc == 0 ? hg_attempt_path(g, f, name) : NULL;
 
-    if (fd < 0)
-        return fd;
-    rc = hg_fs_read_open(fd, path ? path : name, max, out, err);
+    if (rc < 0)
+        return rc;
+    if (path && file.end < 0) {
+        rc = hg_fs_read_open(file.fd, path, max, out, err);
+        free(path);
+        return rc;
+    }
+    if (!path)
+        rc = hg_err_oom(err);
+    else if ((size_t)(file.end - file.begin) > max)
+        rc = hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
+    else
+        rc = hg_tar_read_part(file.fd, path, (uint64_t)file.begin,
+                              (uint64_t)(file.end - file.begin), out, err);
+    close(file.fd);
     free(path);
     return rc;
+}
+
+static bool has_folder(const struct hg_attempt_group *g, const struct hg_attempt_files *f)
+{
+    char *dir = hg_attempt_path(g, f, "");
+    bool has = !dir || hg_fs_is_dir(dir);
+
+    free(dir);
+    return has;
 }
 
 int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
@@ -251,12 +441,16 @@ int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_f
     f->result = rc != HG_ATTEMPT_NONE;
     if (f->result)
         return rc;
-    if (g->quick) {
+    if (g->quick && !f->parts) {
         claim = hg_attempt_path(g, f, "claim.json");
         f->claim = claim && hg_fs_exists(claim);
         free(claim);
         return rc;
     }
     hg_attempt_look(g, f, NULL, NULL);
-    return f->result ? hg_attempt_read(g, f, "result.json", max, out, err) : rc;
+    if (f->result)
+        return hg_attempt_read(g, f, "result.json", max, out, err);
+    return f->claim || f->parts || has_folder(g, f)
+               ? rc
+               : hg_err_set(err, HG_E_ENV, "its folder is gone: packed meanwhile? Do this again");
 }

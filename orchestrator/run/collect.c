@@ -403,6 +403,7 @@ static json_t *new_entry(const struct collect *c, const json_t *line,
     json_object_set_new(entry, "attempt", f ? json_string(name) : json_null());
     if (f) {
         hg_attempt_group_name(c->batch, c->group.number * HG_GROUP_LINES, group);
+        strcat(group, f->parts ? ".tar" : "");
         json_object_set_new(entry, "attempt_in", json_string(group));
     }
     return entry;
@@ -495,6 +496,20 @@ static void count_cell(struct collect *c, bool ok, bool open)
     c->count->failed += !ok && !open;
 }
 
+/* Its result may have been in a pack, of which a part cannot be read. */
+static int tell_damage(struct collect *c, const json_t *line)
+{
+    json_t *entry = new_entry(c, line, NULL);
+    char group[HG_GROUP_NAME_MAX], text[160];
+
+    hg_attempt_group_name(c->batch, c->group.number * HG_GROUP_LINES, group);
+    snprintf(text, sizeof text, "%s.tar: damaged at byte %llu; hpcgrid fsck says more", group,
+             (unsigned long long)c->group.walk.where);
+    set_status(entry, "invalid", text);
+    c->count->invalid++;
+    return c->take(c->take_context, entry, NULL, NULL, c->err);
+}
+
 static int collect_cell(size_t number, const json_t *line, void *context)
 {
     struct collect *c = context;
@@ -516,6 +531,8 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     }
     if (!c->verdict && (valid || invalid))
         snprintf(v.status, sizeof v.status, "failed"); /* nobody says that it goes on */
+    else if (rc == 0 && !valid && !invalid && c->group.walk.damaged)
+        rc = tell_damage(c, line);
     else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
         json_t *entry = new_entry(c, line, list.n ? &list.items[list.n - 1] : NULL);
 

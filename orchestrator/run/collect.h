@@ -68,7 +68,7 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, const char *text, cha
  *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",
  *     "baseline": {...}, "report": {...},              as in the matrix; absent if absent there
  *     "results": [ { "id", "cell": {all members}, "baseline_id": "..." or null, "added": bool,
- *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" where its folder is,
+ *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" or "cells/1-000.tar": in this folder or pack,
  *                    "status", ...every other key of result.json } ] }
  *
  * Every planned cell stands there at least once, in the plan's order; one entry for each attempt

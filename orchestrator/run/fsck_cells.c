@@ -8,10 +8,14 @@
 
 #include "base/buf.h"
 #include "base/ranges.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "plan/batch.h"
 #include "run/attempt.h"
 #include "run/collect.h"
+
+#define RESTORE_PACK \
+    "restore it from a backup; results that were lost can be run again: hpcgrid retry"
 
 /* One planned cell while it is looked at. */
 struct look {
@@ -228,18 +232,85 @@ static int check_attempt_name(struct hg_check *c, const char *file, const char *
                         is ? "is of no cell that is planned there" : "is no attempt's folder");
 }
 
+static int find_in_pack(struct hg_check *c, const char *file, const struct hg_attempt_files *f)
+{
+    int rc = 0;
+
+    if (!is_in_group(c, f->id, strlen(f->id)))
+        rc = hg_fsck_find(
+            c,
+            (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
+                               "nothing reads it; was the pack copied from another run?" },
+            "has attempt %u.%u of %s, a cell that is not planned there", f->submission, f->restarts,
+            f->id);
+    if (rc == 0 && f->folder)
+        rc = hg_fsck_find(c,
+                          (struct hg_found){ HG_FSCK_NOTE, "half-packed", file, 0,
+                                             "`hpcgrid collect RUN --compact` finishes it" },
+                          "attempt %u.%u of %s has its folder, too: whoever packed it was stopped",
+                          f->submission, f->restarts, f->id);
+    return rc;
+}
+
+/* What a pack has, one finding of a kind. */
+static int check_pack(struct hg_check *c, const char *file)
+{
+    const struct hg_attempt_group *g = &c->group;
+    struct hg_err why = HG_ERR_INIT;
+    int rc = hg_fsck_is_plain(c, file);
+
+    if (rc != 1)
+        return rc == -1 ? -1 : 0;
+    if (hg_attempt_group_read(&c->group, file, &why) < 0)
+        return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK },
+                            "%s", why.text);
+    rc = 0;
+    if (g->walk.damaged)
+        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK },
+                          "damaged in %llu place%s, first at byte %llu: what stood there is lost",
+                          (unsigned long long)g->walk.damaged, hg_text_s(g->walk.damaged),
+                          (unsigned long long)g->walk.where);
+    if (rc == 0 && g->strange)
+        rc = hg_fsck_find(c,
+                          (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
+                                             "nothing reads them; who has put them there?" },
+                          "has %zu file%s of no attempt", g->strange, hg_text_s(g->strange));
+    for (size_t i = 0; i < g->n && rc == 0; i++)
+        if (g->items[i].parts)
+            rc = find_in_pack(c, file, &g->items[i]);
+    return rc;
+}
+
+/* The name of a pack: of its group, and ".tar". */
+static bool is_pack(const char *name, int *batch, size_t *number)
+{
+    const char *end = strstr(name, ".tar");
+    char group[HG_GROUP_NAME_MAX];
+
+    if (!end || strcmp(end, ".tar") != 0 || (size_t)(end - name) >= sizeof group)
+        return false;
+    snprintf(group, sizeof group, "%.*s", (int)(end - name), name);
+    return hg_attempt_group_parse(group, batch, number);
+}
+
 static int check_group_name(struct hg_check *c, const char *file, const char *name,
                             const struct stat *st)
 {
     size_t number;
 
+    if (strstr(name, ".tar.tmp.")) /* on its way, or a leftover */
+        return 0;
+    if (is_pack(name, &c->batch, &number)) {
+        c->line = number * HG_GROUP_LINES;
+        return check_pack(c, file);
+    }
     if (S_ISDIR(st->st_mode) && hg_attempt_group_parse(name, &c->batch, &number)) {
         c->line = number * HG_GROUP_LINES;
         return hg_fsck_each(c, file, check_attempt_name);
     }
     return hg_fsck_find(
         c, (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away" },
-        "is no folder of attempts");
+        "is no folder or pack of attempts");
 }
 
 /* Attempts that a job made, and no journal: somebody has removed it. */

@@ -218,11 +218,40 @@ END
     pid=$!
     await compgen -G "$run_dir/lock.*"
     fsck --repair
+    refused=$status told=$stderr
+    run --separate-stderr "$hpcgrid" collect m --compact
     kill $pid
     wait $pid || true
-    [ "$status" = 4 ]
-    [[ "$stderr" == *"is being driven by process $pid on "* ]]
+    [ "$refused $status" = "4 4" ]
+    for text in "$told" "$stderr"; do [[ "$text" == *"is being driven by process $pid on "* ]]; done
+    [ ! -e "$run_dir/cells/1-000.tar" ]
     [ -e "$run_dir/plan.json.tmp.123" ]
+}
+
+@test "cells that are over by the journal are packed, and checked as before" {
+    touch -d now "$bad/result.json"
+    run --separate-stderr "$hpcgrid" collect m --compact
+    [[ "$stderr" == *"packed 3 attempts into 1 file; 0 packed before, 1 not packed"*"  1 that failed less than 5 minutes ago" ]]
+    fsck
+    [ "$status" = 0 ]
+    [[ "$output" == *"4 cells, 4 attempts, "*": nothing wrong" ]]
+    touch -d '10 minutes ago' "$bad/result.json"
+    run --separate-stderr "$hpcgrid" collect m --compact
+    [[ "$stderr" == *"packed 1 attempt into 1 file; 3 packed before, 0 not packed" ]]
+    [ "$(ls "$run_dir/cells")" = 1-000.tar ]
+    fsck
+    [ "$status" = 0 ]
+    [[ "$output" == *"4 cells, 4 attempts, "*": nothing wrong" ]]
+    "$hpcgrid" status m | grep -q 'ok 3 · failed 1'
+    # of another run's cells
+    "$hpcgrid" plan m.json --out "$PWD/planned" >/dev/null
+    chmod 700 planned
+    mkdir planned/cells
+    sed -i 's/"i":/"j":/' planned/batches/1.cells.jsonl
+    cp "$run_dir/cells/1-000.tar" planned/cells/1-001.tar
+    run "$hpcgrid" fsck planned
+    [[ "$output" == *"cells/1-001.tar: warning: has attempt 1.0 of "*", a cell that is not planned there"* ]]
+    rm -rf planned
 }
 
 # damage N: something happens to some file, the same for the same N

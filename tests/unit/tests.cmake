@@ -2,6 +2,7 @@
 hg_add_unit(base)
 hg_add_unit(rundir)
 hg_add_unit(attempts)
+hg_add_unit(tar)
 hg_add_unit(outcome)
 hg_add_unit(plan)
 hg_add_unit(template)
