@@ -3,7 +3,9 @@
 #define HG_RUN_CLAIM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/err.h"
 #include "run/owner.h"
 
 /* Who works on a cell. Slurm may start the same task twice: a controller that dies forgets what it started in its last seconds, a node
@@ -43,6 +45,11 @@ struct hg_claim_watch {
 /* Does its owner live, as far as can be told now (monotonic)? UNKNOWN: it may. */
 enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_watch *watch,
                                  double now_s, double heartbeat_s);
+
+/* Write a text into the claim's own bytes, which are on the disk already, and give it this name beside the claim: for what has to be
+ * said when the disk is full. Fails with ENV where the text is longer, or the name is there. */
+int hg_claim_use(const char *dir, const char *text, size_t len, const char *name,
+                 struct hg_err *err);
 
 /* Give a sign of life. False once the attempt was taken over. */
 bool hg_claim_beat(const char *dir);

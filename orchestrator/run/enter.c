@@ -37,7 +37,7 @@ static int link_claim(const char *mine, const char *claim, struct hg_err *err)
     return hg_err_sys(err, "cannot claim %s", claim);
 }
 
-static int write_claim(const char *path, const json_t *who, struct hg_err *err)
+static int write_claim(const char *path, const json_t *who, size_t reserve, struct hg_err *err)
 {
     struct hg_owner me;
     struct hg_buf text = HG_BUF_INIT;
@@ -48,6 +48,8 @@ static int write_claim(const char *path, const json_t *who, struct hg_err *err)
     hg_owner_encode(&me, claim);
     hg_json_dump(claim, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
+    while (text.len < reserve && !text.failed)
+        hg_buf_puts(&text, "                                \n");
     rc = hg_attempt_create(path, &text, true);
     if (rc < 0)
         hg_err_sys(err, "cannot write %s", path);
@@ -57,7 +59,7 @@ static int write_claim(const char *path, const json_t *who, struct hg_err *err)
 }
 
 /* 0: ours, 1: somebody was faster, -1: err set. */
-static int make_claim(const char *dir, const json_t *who, struct hg_err *err)
+static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *err)
 {
     char nonce[17];
     char *mine, *claim = hg_fs_join(dir, HG_CLAIM_FILE);
@@ -67,7 +69,7 @@ static int make_claim(const char *dir, const json_t *who, struct hg_err *err)
     mine = hg_str_printf("%s/.claim.%s", dir, nonce);
     rc = hg_fs_mkdirs(dir, 0700, err);
     if (rc == 0)
-        rc = write_claim(mine, who, err);
+        rc = write_claim(mine, c->who, c->reserve, err);
     if (rc == 0) {
         rc = link_claim(mine, claim, err);
         unlink(mine);
@@ -265,7 +267,7 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
             return rc;
         hg_attempt_name(c->submission, next, name);
         *dir = hg_attempt_dir(c->rd, c->batch, c->line, c->id, c->submission, next);
-        rc = *dir ? make_claim(*dir, c->who, err) : hg_err_oom(err);
+        rc = *dir ? make_claim(*dir, c, err) : hg_err_oom(err);
         if (rc == 0)
             rc = check_alone(c, *dir, why, err);
         else if (rc == 1) { /* somebody was faster: look who */

@@ -18,7 +18,8 @@ struct hg_comer {
     unsigned submission; /* claim number; 0: by hand */
     unsigned restarts;   /* Slurm's count */
     double heartbeat_s;
-    json_t *who;                                  /* stands in its claim, with the process */
+    json_t *who;    /* stands in its claim, with the process */
+    size_t reserve; /* bytes that the claim is to have at least, see hg_claim_use */
     bool (*told)(void *context, double within_s); /* wait so long; true once it is told to end */
     void *context;
 };

@@ -511,7 +511,27 @@ static void note_time(struct node *n)
     n->outcome.end_s = hg_clock_wall_s();
 }
 
-static int save_result(struct node *n, struct hg_err *err, json_t **out)
+/* The disk is full, or the quota reached. What the claim occupies is enough to say so. */
+static int save_least(const struct node *n, json_t **result, struct hg_err *err)
+{
+    struct hg_err why = n->outcome.problem ? *n->outcome.problem : *err;
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *least;
+    int rc;
+
+    hg_err_wrap(&why, n->outcome.problem ? "not started" : "the result is lost");
+    least = hg_outcome_least(&n->outcome, why.text);
+    hg_json_dump(least, HG_JSON_INDENT, &text);
+    hg_buf_puts(&text, "\n");
+    rc = hg_claim_use(n->dir, hg_buf_str(&text), text.len, "result.json", NULL);
+    hg_buf_done(&text);
+    json_decref(*result);
+    *result = least;
+    return rc;
+}
+
+/* final: there will be no other. */
+static int save_result(struct node *n, bool final, struct hg_err *err, json_t **out)
 {
     char *path = hg_fs_join(n->dir, "result.json");
     json_t *result;
@@ -521,6 +541,8 @@ static int save_result(struct node *n, struct hg_err *err, json_t **out)
         note_time(n);
     result = hg_outcome_result(&n->outcome);
     rc = path ? hg_json_save(path, result, err) : hg_err_oom(err);
+    if (rc < 0 && final && save_least(n, &result, err) == 0)
+        hg_err_wrap(err, "only an error stands in its result");
     free(path);
     if (out)
         *out = result;
@@ -545,7 +567,7 @@ static void stop(struct node *n, pid_t pid)
     if (!getenv("SLURM_JOB_ID"))
         n->kill_s = now_s + KILL_AFTER_S;
     n->outcome.ending = true;
-    save_result(n, NULL, NULL);
+    save_result(n, false, NULL, NULL);
     n->outcome.ending = false;
 }
 
@@ -650,6 +672,18 @@ static bool is_told_to_end(void *node, double within_s)
     return is_told(node, within_s);
 }
 
+/* What hg_outcome_least takes. */
+static size_t reserve(const struct node *n)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    size_t len;
+
+    hg_json_dump(n->cell, HG_JSON_INDENT, &text);
+    len = 2 * text.len + HG_OUTCOME_LEAST; /* it is indented more there */
+    hg_buf_done(&text);
+    return len;
+}
+
 /* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
 static int claim(struct node *n, char why[static 256], struct hg_err *err)
 {
@@ -662,6 +696,7 @@ static int claim(struct node *n, char why[static 256], struct hg_err *err)
                               .restarts = variable("SLURM_RESTART_COUNT"),
                               .heartbeat_s = n->heartbeat_s,
                               .who = hg_where_slurm(NULL),
+                              .reserve = reserve(n),
                               .told = is_told_to_end,
                               .context = n };
     int rc;
@@ -720,7 +755,7 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
         wait_end(n, proc.pid);
     if (rc < 0 && !is_told(n, 0)) /* else it may have failed for that */
         n->outcome.problem = &problem;
-    rc = save_result(n, err, &result);
+    rc = save_result(n, true, err, &result);
     *code = hg_outcome_exit_code(&n->outcome, result);
     json_decref(result);
     return rc;

@@ -628,6 +628,22 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     return result;
 }
 
+json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason)
+{
+    json_t *result = json_object();
+    char text[1024], sum[9];
+
+    set_head(o, result);
+    set_end(o, result);
+    snprintf(text, sizeof text, "%s", reason);
+    json_object_set_new(result, "status", json_string("failed"));
+    json_object_set_new(result, "error", json_pack("{s:o}", "message", hg_json_text(text)));
+    json_object_set(result, "cell", json_object_get(o->line, "cell"));
+    if (hg_outcome_checksum(result, sum) == 0)
+        json_object_set_new(result, "crc32c", json_string(sum));
+    return result;
+}
+
 int hg_outcome_checksum(const json_t *result, char out[static 9])
 {
     json_t *rest = json_copy((json_t *)result);

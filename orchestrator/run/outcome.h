@@ -45,6 +45,11 @@ struct hg_outcome {
  * reference, NULL only when memory is gone. */
 json_t *hg_outcome_result(const struct hg_outcome *o);
 
+/* The least that counts as a result of it: failed, for this reason. A new reference. Its text, indented, is at most
+ * HG_OUTCOME_LEAST bytes longer than the cell's. */
+json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason);
+#define HG_OUTCOME_LEAST 3072
+
 /* What stands in a result's "crc32c": CRC-32C over the canonical JSON of its other members, as 8 hex
  * digits. An edited or damaged file no longer has it. -1 when memory is gone. */
 int hg_outcome_checksum(const json_t *result, char out[static 9]);

@@ -669,6 +669,24 @@ END
     done
 }
 
+@test "a full disk stands in the cell's result" {
+    local full="$BATS_TEST_TMPDIR/full" file
+    mkdir "$full"
+    mount -t tmpfs -o size=256k tmpfs "$full" 2>/dev/null || skip "tmpfs cannot be mounted here: not root"
+    run_dir=$full/x/001
+    mkdir -p -m 0700 "$run_dir/batches"
+    plan "$(sh_workload "cat /dev/zero >$full/zeros || true")"
+    run node
+    echo "$output"
+    file=$run_dir/cells/1-000/c-0.0.0/result.json
+    cp "$file" "$BATS_TEST_TMPDIR/result.json"
+    umount "$full"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"No space left on device"* ]]
+    [ "$(member "$BATS_TEST_TMPDIR/result.json" status)" = '"failed"' ]
+    grep -q '"message": "the result is lost: cannot write .*No space left on device' "$BATS_TEST_TMPDIR/result.json"
+}
+
 @test "mpirun as the launcher: ranks are numbered as it does" {
     command -v mpirun >/dev/null || skip "mpirun is not installed"
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
