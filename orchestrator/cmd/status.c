@@ -289,8 +289,8 @@ static void print_json(const struct view *v)
         json_object_set_new(answer, "transport", json_string(v->state->transport));
     if (v->held)
         json_object_set_new(answer, "driver",
-                            json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.who.host), "pid",
-                                      (json_int_t)v->owner.who.pid, "command",
+                            json_pack("{s:o,s:I,s:o}", "host", hg_json_text(v->owner.who.host),
+                                      "pid", (json_int_t)v->owner.who.pid, "command",
                                       hg_json_text(v->owner.command)));
     if (*v->unreachable)
         json_object_set_new(answer, "unreachable", hg_json_text(v->unreachable));

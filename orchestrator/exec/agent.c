@@ -49,7 +49,7 @@ struct hg_exec {
     bool unfit;            /* the last error: this agent does not go with this Slurm */
     uint32_t
         doubt_s; /* the last error, of a submission: so long it may still appear; 0: not said */
-    bool away;             /* ... it does, but Slurm does not answer */
+    bool away;   /* ... it does, but Slurm does not answer */
 };
 
 /* ---- The process ---- */
