@@ -138,7 +138,7 @@ static void test_damage_costs_the_file_that_it_hits_and_no_other(void **state)
     put(&archive, "a/3", "three", 5);
     put(&archive, NULL, NULL, 0);
     for (size_t at = 0; at < HG_TAR_BLOCK; at++) { /* any byte of the second header */
-        if (at == 155) /* behind the checksum's end */
+        if (at == 155)                             /* behind the checksum's end */
             continue;
         archive.data[1024 + at] ^= 0x55;
         w = walk(&archive, archive.len, &seen);
