@@ -122,8 +122,17 @@ struct attempt {
     struct hg_attempt_files *files;
 };
 
+static void tell_file(const struct attempt *a, const char *name)
+{
+    char *path = hg_attempt_path(a->group, a->files, name);
+
+    hg_info("%s", path ? path : name);
+    free(path);
+}
+
 /* Print a file from *at on; *at moves behind what was printed. */
-static int print_from(const struct attempt *a, const char *name, off_t *at, struct hg_err *err)
+static int print_from(const struct attempt *a, const char *name, off_t *at, bool head,
+                      struct hg_err *err)
 {
     static char chunk[CHUNK];
     struct hg_attempt_file file;
@@ -131,8 +140,10 @@ static int print_from(const struct attempt *a, const char *name, off_t *at, stru
     ssize_t n = 0;
     off_t end;
 
-    if (rc < 0)
+    if (rc < 0) /* nothing was printed */
         return rc == HG_ATTEMPT_NONE ? 0 : -1;
+    if (head)
+        tell_file(a, name);
     end = file.end < 0 ? lseek(file.fd, 0, SEEK_END) : file.end;
     if (*at < 0)
         *at = tail_start(file.fd, file.begin, end, lines);
@@ -156,18 +167,9 @@ static int print_streams(const struct attempt *a, off_t at[static 2], bool head,
 {
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < 2; i++) {
-        char *path = hg_attempt_path(a->group, a->files, streams[i]);
-
-        if (!path)
-            return hg_err_oom(err);
-        if (is_wanted(i)) {
-            if (head)
-                hg_info("%s", path);
-            rc = print_from(a, streams[i], &at[i], err);
-        }
-        free(path);
-    }
+    for (size_t i = 0; rc == 0 && i < 2; i++)
+        if (is_wanted(i))
+            rc = print_from(a, streams[i], &at[i], head, err);
     return rc;
 }
 

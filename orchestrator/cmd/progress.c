@@ -67,11 +67,15 @@ static void tell_logs(const struct hg_session *s, int batch, size_t line,
 {
     char *dir = hg_attempt_dir(&s->rd, batch, line, s->plan->items[batch - 1].ids[line],
                                cell->claim, cell->restarts);
-    char *path = dir ? hg_fs_join(dir, "err.log") : NULL;
+    char *out = dir ? hg_fs_join(dir, "out.log") : NULL,
+         *err = dir ? hg_fs_join(dir, "err.log") : NULL;
+    bool has_out = out && hg_fs_exists(out), has_err = err && hg_fs_exists(err);
 
-    if (path && hg_fs_exists(path))
-        hg_info("what it printed: %s, and out.log beside it", path);
-    free(path);
+    if (has_out || has_err)
+        hg_info("what it printed: %s%s", has_err ? err : out,
+                has_out && has_err ? ", and out.log beside it" : "");
+    free(out);
+    free(err);
     free(dir);
 }
 

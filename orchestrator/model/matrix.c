@@ -109,15 +109,15 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
 
 bool hg_matrix_is_own_file(const char *name)
 {
-    static const char *const ours[] = {
-        "claim.json", "claim.taken.json", "left.json", "cell.json",     "env.json",
-        "out.log",    "err.log",          "ranks",     "workload.json", "result.json"
-    };
+    static const char *const ours[] = { "claim.json", "claim.taken.json", "left.json",
+                                        "cell.json",  "env.json",         "out.log",
+                                        "err.log",    "workload.json",    "result.json" };
+    size_t digits = strncmp(name, "rank.", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(name, ours[i]) == 0)
             return true;
-    return false;
+    return digits && strcmp(name + 5 + digits, ".json") == 0;
 }
 
 /* Files lie beside hpcgrid's own in the attempt's folder. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fs.h"
 #include "base/text.h"
 #include "report/escape.h"
 #include "report/figures.h"
@@ -438,6 +439,22 @@ static void append_named(const char *root, const struct hg_result *result, const
     json_decref(value);
 }
 
+/* A log with nothing in it is not kept. */
+static bool has_file(const struct hg_page *page, const struct hg_report_entry *e, const char *name)
+{
+    const char *folder = page->folders[e->set];
+    struct hg_buf path = HG_BUF_INIT;
+    bool has;
+
+    if (folder)
+        hg_buf_printf(&path, "%s/", folder);
+    hg_result_folder(e->result, &path);
+    hg_buf_printf(&path, "/%s", name);
+    has = !folder || hg_fs_exists(hg_buf_str(&path));
+    hg_buf_done(&path);
+    return has;
+}
+
 static void append_links(const struct hg_page *page, const struct hg_report_entry *e,
                          struct hg_buf *out)
 {
@@ -447,8 +464,10 @@ static void append_links(const struct hg_page *page, const struct hg_report_entr
     if (root && hg_result_is_packed(e->result)) {
         append_link(root, e->result, "", "pack", out);
     } else if (root && *e->result->attempt_in) {
-        append_link(root, e->result, "out.log", "out", out);
-        append_link(root, e->result, "err.log", "err", out);
+        if (has_file(page, e, "out.log"))
+            append_link(root, e->result, "out.log", "out", out);
+        if (has_file(page, e, "err.log"))
+            append_link(root, e->result, "err.log", "err", out);
         append_link(root, e->result, "", "files", out);
         append_named(root, e->result, "trace", out);
         append_named(root, e->result, "tensorboard", out);

@@ -17,8 +17,9 @@ int hg_page_init(struct hg_page *page, size_t n_sets)
 {
     *page = (struct hg_page){ .n_sets = n_sets };
     page->links = calloc(n_sets + 1, sizeof *page->links);
+    page->folders = calloc(n_sets + 1, sizeof *page->folders);
     page->matrices = calloc(n_sets + 1, sizeof *page->matrices);
-    return page->links && page->matrices ? 0 : -1;
+    return page->links && page->folders && page->matrices ? 0 : -1;
 }
 
 void hg_page_done(struct hg_page *page)
@@ -26,10 +27,13 @@ void hg_page_done(struct hg_page *page)
     for (size_t i = 0; i < page->n_sets; i++) {
         if (page->links)
             free(page->links[i]);
+        if (page->folders)
+            free(page->folders[i]);
         if (page->matrices)
             free(page->matrices[i]);
     }
     free(page->links);
+    free(page->folders);
     free(page->matrices);
     free(page->command);
     *page = (struct hg_page){ 0 };
@@ -84,10 +88,10 @@ void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, cons
 
     if (from && to)
         page->links[set] = relative_path(from, to);
+    page->folders[set] = to;
     if (matrix)
         page->matrices[set] = matrix_text(matrix);
     free(matrix);
-    free(to);
     free(from);
     free(dir);
 }

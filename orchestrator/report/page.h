@@ -11,7 +11,8 @@
 struct hg_page {
     char *command; /* that makes it again, ready for a shell; NULL: not said */
     size_t n_sets;
-    char **links; /* by set: the way from the page to the run's folder; NULL: no links */
+    char **links;   /* by set: the way from the page to the run's folder; NULL: no links */
+    char **folders; /* by set: the run's folder; NULL: not known */
     char *
         *matrices; /* by set: text of the run's matrix, or where it is if it is long; NULL: none */
 };

@@ -15,11 +15,12 @@
  *   cell.json       the cell's members, notes left out: what the workload reads
  *   env.json        what every rank gets in its environment, and its working directory
  *   out.log err.log what the workload printed, all ranks
- *   ranks/<r>.json  times, memory, host and device of each rank
+ *   rank.<r>.json   times, memory, host and device of each rank
  *   workload.json   what the workload said of itself ($HPCGRID_RESULT)
  *   result.json     all of it, merged; there exactly when the attempt has ended
  *
- * and the workload's own files. */
+ * and the workload's own files. Once the last result is on the disk, env.json, the ranks' files that are merged into it, workload.json
+ * if the result is a good one, and logs that have nothing in them are removed. */
 #define HG_ATTEMPT_NAME_MAX 32
 
 void hg_attempt_name(unsigned submission, unsigned restarts, char out[static HG_ATTEMPT_NAME_MAX]);

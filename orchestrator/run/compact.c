@@ -51,14 +51,9 @@ struct packer {
 
 /* ---- What may be packed ---- */
 
-static bool is_own_file(const char *name)
-{
-    return hg_matrix_is_own_file(name) && strcmp(name, "ranks") != 0;
-}
-
 /* One file of an attempt. */
 struct file {
-    char *name; /* below the attempt */
+    char *name;
     struct stat st;
 };
 
@@ -75,11 +70,10 @@ static void files_done(struct files *files)
     HG_VEC_DONE(files);
 }
 
-static int add_file(struct files *files, const char *folder, const char *name,
-                    const struct stat *st, struct hg_err *err)
+static int add_file(struct files *files, const char *name, const struct stat *st,
+                    struct hg_err *err)
 {
-    struct file f = { .name = hg_str_printf("%s%s%s", folder, *folder ? "/" : "", name),
-                      .st = *st };
+    struct file f = { .name = strdup(name), .st = *st };
     struct file *slot = f.name ? HG_VEC_PUSH(files) : NULL;
 
     if (!slot) {
@@ -90,33 +84,24 @@ static int add_file(struct files *files, const char *folder, const char *name,
     return 0;
 }
 
-/* folder: "" or "ranks", below dir. What is there is listed, nothing is followed. */
-static int list_files(const char *dir, const char *folder, struct files *files, struct hg_err *err)
+/* What is there is listed, nothing is followed. */
+static int list_files(const char *dir, struct files *files, struct hg_err *err)
 {
-    bool top = !*folder;
-    char *path = top ? strdup(dir)
-                     : hg_fs_join(dir, folder); /* no slash at its end: it would follow a link */
-    int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1, rc = 0;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     struct stat st;
 
-    if (!path)
-        rc = hg_err_oom(err);
-    else if (!d) /* a link, not to be followed, or not for us to read */
+    if (!d) /* a link, or not for us to read */
         files->others = true;
     while (d && rc == 0 && (entry = readdir(d))) {
         const char *name = entry->d_name;
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-            files->others = true;
-        else if (top && S_ISDIR(st.st_mode) && strcmp(name, "ranks") == 0)
-            rc = list_files(dir, "ranks", files, err);
-        else if (S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX &&
-                 (top ? is_own_file(name) : hg_attempt_is_file_name(name)))
-            rc = add_file(files, folder, name, &st, err);
+        if (hg_matrix_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX)
+            rc = add_file(files, name, &st, err);
         else
             files->others = true;
     }
@@ -124,7 +109,6 @@ static int list_files(const char *dir, const char *folder, struct files *files, 
         closedir(d);
     else if (fd >= 0)
         close(fd);
-    free(path);
     return rc;
 }
 
@@ -163,7 +147,7 @@ static int why_kept(struct packer *p, struct hg_attempt_files *f, const json_t *
         kept = HG_COMPACT_RESULT;
     else if (is_recent(p, f, result))
         kept = HG_COMPACT_RECENT;
-    else if (list_files(dir, "", &files, p->err) < 0)
+    else if (list_files(dir, &files, p->err) < 0)
         kept = -1;
     else if (files.others)
         kept = HG_COMPACT_FILES;
@@ -341,7 +325,7 @@ static int put_attempt(struct packer *p, size_t i, int to)
     char *dir = hg_attempt_path(&p->group, f, ""), *name = dir ? strrchr(dir, '/') + 1 : NULL;
     off_t begin = lseek(to, 0, SEEK_CUR);
     struct files files = { 0 };
-    int rc = dir ? list_files(dir, "", &files, p->err) : hg_err_oom(p->err);
+    int rc = dir ? list_files(dir, &files, p->err) : hg_err_oom(p->err);
 
     if (rc == 0 && (files.others || !files.n))
         rc = 1;
@@ -440,7 +424,7 @@ static int remove_packed(struct packer *p, const struct hg_attempt_files *f)
 
     folder.parts = 0;
     dir = hg_attempt_path(&p->group, &folder, "");
-    rc = dir ? list_files(dir, "", &files, p->err) : hg_err_oom(p->err);
+    rc = dir ? list_files(dir, &files, p->err) : hg_err_oom(p->err);
     if (rc == 0)
         rc = !files.others;
     for (size_t i = 0; i < files.n && rc == 1; i++)

@@ -146,6 +146,8 @@ static bool is_temporary(const char *name)
     static const char *const ours[] = { "cell.json.part", "env.json.part", "workload.json.part",
                                         "result.json.part" };
     const char *tmp = strstr(name, ".tmp.");
+    unsigned rank;
+    int end = 0;
 
     if ((tmp && ends_in_number(tmp + 5)) || strncmp(name, ".lock-", 6) == 0 ||
         strncmp(name, ".claim.", 7) == 0)
@@ -153,7 +155,7 @@ static bool is_temporary(const char *name)
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(name, ours[i]) == 0)
             return true;
-    return false;
+    return sscanf(name, "rank.%9u.json.part%n", &rank, &end) == 1 && end && !name[end];
 }
 
 static int check_leftover(struct hg_check *c, const char *file, const char *name,

@@ -202,12 +202,6 @@ static int check_cell(size_t line, const json_t *record, void *context)
 
 /* ---- What lies there ---- */
 
-static int check_ranks(struct hg_check *c, const char *file, const char *name,
-                       const struct stat *st)
-{
-    return strcmp(name, "ranks") == 0 && S_ISDIR(st->st_mode) ? hg_fsck_each(c, file, NULL) : 0;
-}
-
 /* Is the planned cell of this id in this group? */
 static bool is_in_group(const struct hg_check *c, const char *id, size_t len)
 {
@@ -224,7 +218,7 @@ static int check_attempt_name(struct hg_check *c, const char *file, const char *
     bool is = hg_attempt_name_parse(name, &id_len, &submission, &restarts) && S_ISDIR(st->st_mode);
 
     if (is && is_in_group(c, name, id_len))
-        return hg_fsck_each(c, file, check_ranks);
+        return hg_fsck_each(c, file, NULL);
     return hg_fsck_find(c,
                         (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
                                            is ? "nothing reads it; was it copied from another run?"

@@ -431,17 +431,13 @@ static int prepare(struct node *n, struct hg_err *err)
 {
     struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head, .id = n->id };
     const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
-    char *ranks = hg_fs_join(n->dir, "ranks");
     int rc = -1;
 
-    if (!ranks)
-        return hg_err_oom(err);
     if (problem && problem[0])
         hg_err_set(err, HG_E_ENV, "%s", problem);
-    else if (hg_fs_mkdirs(ranks, 0700, err) == 0 && write_cell(n, err) == 0 &&
-             write_files(n, &vars, err) == 0 && make_words(n, &vars, err) == 0)
+    else if (write_cell(n, err) == 0 && write_files(n, &vars, err) == 0 &&
+             make_words(n, &vars, err) == 0)
         rc = write_env(n, &vars, err);
-    free(ranks);
     return rc;
 }
 
@@ -549,6 +545,38 @@ static int save_result(struct node *n, bool final, struct hg_err *err, json_t **
     else
         json_decref(result);
     return rc;
+}
+
+/* ---- What is left ---- */
+
+static void remove_file(const struct node *n, const char *name, bool only_empty)
+{
+    char *path = hg_fs_join(n->dir, name);
+    struct stat st;
+
+    if (path && (!only_empty || (lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0)))
+        unlink(path);
+    free(path);
+}
+
+/* The result is on the disk, and says what these files said. A workload's result that does not count stays. */
+static void tidy(const struct node *n, const json_t *result)
+{
+    const char *status = json_string_value(json_object_get(result, "status"));
+    const json_t *rank;
+    char name[40];
+    size_t i;
+
+    json_array_foreach(json_object_get(result, "ranks"), i, rank) {
+        snprintf(name, sizeof name, "rank.%lld.json",
+                 (long long)json_integer_value(json_object_get(rank, "rank")));
+        remove_file(n, name, false);
+    }
+    remove_file(n, "env.json", false);
+    if (status && strcmp(status, "ok") == 0)
+        remove_file(n, "workload.json", false);
+    remove_file(n, "out.log", true);
+    remove_file(n, "err.log", true);
 }
 
 /* TERM has come. A result is written at once: if the workload takes longer than Slurm waits before
@@ -756,6 +784,8 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
     if (rc < 0 && !is_told(n, 0)) /* else it may have failed for that */
         n->outcome.problem = &problem;
     rc = save_result(n, true, err, &result);
+    if (rc == 0)
+        tidy(n, result);
     *code = hg_outcome_exit_code(&n->outcome, result);
     json_decref(result);
     return rc;

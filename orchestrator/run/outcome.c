@@ -228,7 +228,7 @@ static int by_rank(const void *a, const void *b)
 static json_t *read_rank(const char *dir, const char *name)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    char *path = hg_str_printf("%s/ranks/%s", dir, name);
+    char *path = hg_fs_join(dir, name);
     json_t *root = NULL;
 
     if (path && hg_json_load(path, &doc, NULL) == 0 && json_is_object(doc.root))
@@ -238,25 +238,27 @@ static json_t *read_rank(const char *dir, const char *name)
     return root;
 }
 
-/* ranks/<r>.json in the order of ranks. */
+static bool is_rank_file(const char *name)
+{
+    size_t digits = strncmp(name, "rank.", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
+
+    return digits && strcmp(name + 5 + digits, ".json") == 0;
+}
+
+/* rank.<r>.json in the order of ranks. */
 static json_t *read_ranks(const char *dir)
 {
-    char *folder = hg_fs_join(dir, "ranks");
-    DIR *d = folder ? opendir(folder) : NULL;
+    DIR *d = opendir(dir);
     struct dirent *entry;
     json_t *list = json_array(), *sorted = json_array();
     json_t **items;
     size_t n;
 
     while (d && (entry = readdir(d))) {
-        size_t digits = strspn(entry->d_name, "0123456789");
+        json_t *rank = is_rank_file(entry->d_name) ? read_rank(dir, entry->d_name) : NULL;
 
-        if (digits && strcmp(entry->d_name + digits, ".json") == 0) {
-            json_t *rank = read_rank(dir, entry->d_name);
-
-            if (rank)
-                json_array_append_new(list, rank);
-        }
+        if (rank)
+            json_array_append_new(list, rank);
     }
     n = json_array_size(list);
     items = calloc(n + 1, sizeof(json_t *));
@@ -270,7 +272,6 @@ static json_t *read_ranks(const char *dir)
     json_decref(list);
     if (d)
         closedir(d);
-    free(folder);
     return sorted;
 }
 

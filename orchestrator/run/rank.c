@@ -26,7 +26,7 @@ enum { EXIT_ENVIRONMENT = 4, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 struct rank {
     json_t *env; /* env.json */
     int rank, local, world;
-    json_t *out; /* ranks/<r>.json */
+    json_t *out; /* rank.<r>.json */
 };
 
 static int number_from(const char *const *variables, int otherwise)
@@ -255,7 +255,7 @@ static int load_env(const char *dir, struct rank *r, struct hg_err *err)
 
 static int save(const struct rank *r, const char *dir, struct hg_err *err)
 {
-    char *path = hg_str_printf("%s/ranks/%d.json", dir, r->rank);
+    char *path = hg_str_printf("%s/rank.%d.json", dir, r->rank);
     int rc = path ? hg_attempt_write_json(path, r->out, err) : hg_err_oom(err);
 
     free(path);

@@ -8,7 +8,7 @@
  *
  * Reads DIR/env.json, sets the environment (all it says, and RANK, LOCAL_RANK and WORLD_SIZE as the
  * launcher numbers the ranks), starts ARGV without a shell in the working directory, and writes
- * DIR/ranks/<r>.json when it has ended:
+ * DIR/rank.<r>.json when it has ended:
  *
  *   rank, local_rank, host, cpu, cores, device, device_kind ("cpu" or "gpu"), exit_code or signal,
  *   oom, real_s, user_s, sys_s, max_rss_bytes, start_s and end_s (since 1970), error

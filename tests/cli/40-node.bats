@@ -68,6 +68,19 @@ sh_workload() { # a shell script as workload; no quotes or backslashes inside
     [ "$(stat -c %a "$run_dir/cells/1-000/c-0.0.0")" = 700 ]
 }
 
+@test "what an attempt leaves is its claim, its cell, its result and what it printed" {
+    left() { find "$run_dir/cells/1-000/c-0.$1" -mindepth 1 -printf '%f\n' | sort | xargs; }
+    plan "$(sh_workload 'ls $HPCGRID_ATTEMPT/env.json; echo {} >$HPCGRID_RESULT; ls $HPCGRID_RESULT')"
+    node
+    [ "$(left 0.0)" = "cell.json claim.json out.log result.json" ]
+    plan "$(sh_workload 'echo {} >$HPCGRID_RESULT; exit 3')"
+    run -3 node --submission 1
+    [ "$(left 1.0)" = "cell.json claim.json result.json workload.json" ]
+    plan "$(sh_workload 'echo nonsense >$HPCGRID_RESULT; echo >&2')"
+    run -1 node --submission 2
+    [ "$(left 2.0)" = "cell.json claim.json err.log result.json workload.json" ]
+}
+
 @test "offset and task id choose the line" {
     plan "$(sh_workload 'exit 0')"
     SLURM_ARRAY_TASK_ID=1 node --offset 1
@@ -305,9 +318,7 @@ END
     node
     [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "0/2/0 3 hello
 1/2/1 3 hello" ]
-    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/1.json" rank)" = 1 ]
-    grep -q '"user_s"' "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
-    grep -q '"max_rss_bytes"' "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
+    jq -e '.ranks | map(.rank) == [0, 1] and all(.user_s >= 0 and .max_rss_bytes > 0)' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }
 
 @test "the first rank to fail is named, not those that were ended for its sake" {
@@ -477,6 +488,13 @@ bad() {
     done
 }
 
+# An attempt as its ranks find it.
+begun() {
+    plan "$(sh_workload 'cp $HPCGRID_ATTEMPT/env.json $HPCGRID_ATTEMPT/kept')"
+    node
+    mv "$run_dir/cells/1-000/c-0.0.0/kept" "$run_dir/cells/1-000/c-0.0.0/env.json"
+}
+
 # at CALL COMMAND...: TERM comes to the command at its first such system call
 at() {
     local call=$1
@@ -507,20 +525,18 @@ need_strace() {
 
 @test "a rank that is told to end before its program is there to hear it tells the program" {
     need_strace
-    plan "$(sh_workload 'true')"
-    node
+    begun
     for call in uname '?clone,?clone3,?fork,?vfork'; do
         run at "$call" "$hpcgrid" exec --rank --attempt "$run_dir/cells/1-000/c-0.0.0" -- sleep 1000 3>&-
         echo "$call: $status $output"
         [ "$status" -eq 143 ]
     done
-    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/0.json" signal)" = 15 ]
+    [ "$(member "$run_dir/cells/1-000/c-0.0.0/rank.0.json" signal)" = 15 ]
 }
 
 @test "a program that is told late, for it was not there, is told with its children" {
     need_strace
-    plan "$(sh_workload 'true')"
-    node
+    begun
     run at '?clone,?clone3,?fork,?vfork,kill' -e inject=kill:delay_enter=300000 setsid "$hpcgrid" exec --rank \
         --attempt "$run_dir/cells/1-000/c-0.0.0" -- sh -c "sleep 100 >/dev/null 2>&1 & echo \$! >$BATS_TEST_TMPDIR/child; wait" 3>&-
     [ "$status" -eq 143 ]
@@ -532,7 +548,7 @@ need_strace() {
     plan "$(sh_workload 'kill -TERM $$')"
     export SLURM_JOB_ID=1
     start_node
-    await test -e "$run_dir/cells/1-000/c-0.0.0/ranks/0.json"
+    await test -e "$run_dir/cells/1-000/c-0.0.0/rank.0.json"
     kill -TERM $pid
     code=0
     wait $pid || code=$?
@@ -695,5 +711,5 @@ END
     [ "$(sort "$run_dir/cells/1-000/c-0.0.0/out.log")" = "0/3 0 3
 1/3 1 3
 2/3 2 3" ]
-    [ "$(member "$run_dir/cells/1-000/c-0.0.0/ranks/2.json" rank)" = 2 ]
+    jq -e '.ranks | map(.rank) == [0, 1, 2]' "$run_dir/cells/1-000/c-0.0.0/result.json"
 }

@@ -152,7 +152,7 @@ touch $R/cells/file | warning alien | 1
 echo '{' >$R/hold.1.2.json | warning request | 1
 echo '{"lines": {"1": "0"}}' >$R/cancel.1.2.json | | 0
 echo '{}' >$R/lock.4 | error lock | 1
-touch -d '2 hours ago' $R/plan.json.tmp.123 $R/.lock-0123 $G/.claim.77 $G/ranks/0.json.tmp.9 | note leftover | 0
+touch -d '2 hours ago' $R/plan.json.tmp.123 $R/.lock-0123 $G/.claim.77 $G/rank.0.json.part | note leftover | 0
 touch $R/plan.json.tmp.123 $G/result.json.part | | 0
 chmod 711 $R; chmod 666 $R/plan.json | warning mode | 1
 cp -a $R "$(dirname $R)"/002 | warning copy | 1

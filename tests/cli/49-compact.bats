@@ -62,6 +62,7 @@ compact() { run --separate-stderr "$hpcgrid" collect m --compact "$@"; }
 
 @test "a finished sweep has next to no inodes" {
     made 260 'echo "{\"train_s\": 1}" >$HPCGRID_RESULT'
+    [ "$(find "$run_dir"/cells/*/* | wc -l)" = $((260 * 4)) ]
     compact
     [ "$status" = 0 ]
     [[ "$stderr" == *"packed 260 attempts into 2 files; 0 packed before, 0 not packed" ]]

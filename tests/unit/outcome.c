@@ -16,14 +16,9 @@ static char dir[64];
 
 static int setup(void **state)
 {
-    char ranks[80];
-
     (void)state;
     snprintf(dir, sizeof dir, "/tmp/hg-outcome-XXXXXX");
-    if (!mkdtemp(dir))
-        return -1;
-    snprintf(ranks, sizeof ranks, "%s/ranks", dir);
-    return mkdir(ranks, 0700);
+    return mkdtemp(dir) ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -48,7 +43,7 @@ static void write_rank(int rank, const char *host, int cores, const char *rest)
     char name[32], *text = hg_str_printf("{\"rank\":%d,\"host\":\"%s\",\"cores\":%d%s}", rank, host,
                                          cores, rest);
 
-    snprintf(name, sizeof name, "ranks/%d.json", rank);
+    snprintf(name, sizeof name, "rank.%d.json", rank);
     write_file(name, text, strlen(text));
     free(text);
 }
