@@ -231,7 +231,8 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
 
 static bool is_own(const char *name)
 {
-    static const char *const own[] = { "cell", "id", "baseline_id", "added", "attempt", "status" };
+    static const char *const own[] = { "cell",    "id",         "baseline_id", "added",
+                                       "attempt", "attempt_in", "status" };
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strcmp(own[i], name) == 0)

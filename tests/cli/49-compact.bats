@@ -126,15 +126,21 @@ compact() { run --separate-stderr "$hpcgrid" collect m --compact "$@"; }
     [ "$status" = 0 ]
     SLURM_ARRAY_TASK_ID=0 "$run_dir/batches/1.sh"
     [ "$(wc -l <ran)" = 2 ]
-    [ -z "$(ls -A "$run_dir/cells/1-000")" ]
-    compact
+    SLURM_RESTART_COUNT=1 SLURM_ARRAY_TASK_ID=0 "$run_dir/batches/1.sh" # requeued after its good end
+    [ "$(wc -l <ran)" = 2 ]
     [ "$(ls "$run_dir/cells")" = 1-000.tar ]
-    # a new attempt is one
-    SLURM_RESTART_COUNT=1 SLURM_ARRAY_TASK_ID=0 "$run_dir/batches/1.sh"
-    [ "$(wc -l <ran)" = 3 ]
+}
+
+@test "a pack grows with what ends later" {
+    made 2 'echo "{\"train_s\": 1}" >$HPCGRID_RESULT'
+    mapfile -t ids < <(jq -r .id "$run_dir/batches/1.cells.jsonl")
+    rm -r "$run_dir/cells/1-000/${ids[1]}.0.0"
     compact
-    [[ "$stderr" == *"packed 1 attempt into 1 file; 2 packed before, 0 not packed" ]]
-    [ "$(tar -tf "$run_dir/cells/1-000.tar" | grep -c result.json)" = 3 ]
+    [[ "$stderr" == *"packed 1 attempt into 1 file"* ]]
+    SLURM_ARRAY_TASK_ID=1 "$run_dir/batches/1.sh"
+    compact
+    [[ "$stderr" == *"packed 1 attempt into 1 file; 1 packed before, 0 not packed" ]]
+    [ "$(tar -tf "$run_dir/cells/1-000.tar" | grep -c result.json)" = 2 ]
 }
 
 @test "a damaged pack costs what it had there, and is told" {
