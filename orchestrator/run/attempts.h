@@ -49,7 +49,7 @@ struct hg_attempt_list {
 struct hg_attempt_group {
     const struct hg_rundir *rd; /* lent */
     bool
-        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four */
+        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four, and claims are not read */
     int batch; /* 0: none was read */
     size_t number;
     struct hg_attempt_files *items; /* by id, then oldest first */
