@@ -316,6 +316,7 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     }
     d->rd = *rd;
     d->group.rd = &d->rd;
+    d->group.locked = true;
     d->plan = plan;
     d->o = *options;
     d->lock = options->lock;
