@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "agents/agent.h"
 #include "base/fs.h"
@@ -86,6 +87,19 @@ static json_t *encode_error(const struct hg_agent_call *call)
     return o;
 }
 
+/* Commands that have ended are counted, too. */
+static double cpu_s(void)
+{
+    struct rusage own, commands;
+
+    if (getrusage(RUSAGE_SELF, &own) < 0 || getrusage(RUSAGE_CHILDREN, &commands) < 0)
+        return 0;
+    return (double)(own.ru_utime.tv_sec + own.ru_stime.tv_sec + commands.ru_utime.tv_sec +
+                    commands.ru_stime.tv_sec) +
+           1e-6 * (double)(own.ru_utime.tv_usec + own.ru_stime.tv_usec + commands.ru_utime.tv_usec +
+                           commands.ru_stime.tv_usec);
+}
+
 static int answer(const struct hg_agent_call *call)
 {
     json_t *id = call->request ? json_object_get(call->request->root, "id") : NULL;
@@ -99,6 +113,7 @@ static int answer(const struct hg_agent_call *call)
     else
         json_object_set(o, "ok", call->ok);
     json_object_set_new(o, "rpcs", json_integer(call->rpcs));
+    json_object_set_new(o, "cpu_s", json_real(cpu_s()));
     hg_json_dump(o, HG_JSON_COMPACT, &line);
     hg_buf_puts(&line, "\n");
     rc = line.failed ? -1 : hg_fs_write_all(answers, line.data, line.len);

@@ -44,6 +44,7 @@ struct hg_exec {
     size_t n_last_words;
     json_int_t next_id;
     unsigned submits, polls, cancels;
+    double cpu_s;          /* of the agent, when it answered last */
     json_int_t last_errno; /* Slurm's number of the last error */
     char about[96];        /* members of the job that the last refusal was about */
     bool unfit;            /* the last error: this agent does not go with this Slurm */
@@ -348,6 +349,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     if (make_line(x, op, request, &line, err) == 0)
         answer = exchange(x, op, &line, err);
     if (answer) {
+        x->cpu_s = json_number_value(json_object_get(answer, "cpu_s"));
         if (rpcs)
             *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
         rc = take_answer(x, op, answer, ok, err);
@@ -471,6 +473,11 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
         *err = why;
     json_decref(request);
     return rc;
+}
+
+static double agent_cpu_s(const struct hg_exec *x)
+{
+    return x->cpu_s;
 }
 
 static void agent_close(struct hg_exec *x)
@@ -707,5 +714,6 @@ const struct hg_executor hg_executor_slurm = {
     .away = agent_away,
     .transport = agent_transport,
     .receipt = agent_receipt,
+    .cpu_s = agent_cpu_s,
     .close = agent_close,
 };

@@ -111,6 +111,9 @@ struct hg_executor {
 
     /* RPCs so far. */
     void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);
+
+    /* CPU time that its process has taken since it began; it may begin again. May be NULL: it has none. */
+    double (*cpu_s)(const struct hg_exec *x);
     void (*close)(struct hg_exec *x);
 };
 

@@ -194,6 +194,68 @@ static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err
     return add_packed(g, err);
 }
 
+/* ---- What cells/ has ---- */
+
+static int compare_places(const void *pa, const void *pb)
+{
+    const struct hg_attempt_place *a = pa, *b = pb;
+
+    if (a->batch != b->batch)
+        return a->batch < b->batch ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return a->pack - b->pack;
+}
+
+static int add_place(struct hg_attempt_group *g, const char *name, struct hg_err *err)
+{
+    size_t n = strlen(name);
+    bool pack = n > 4 && strcmp(name + n - 4, ".tar") == 0;
+    struct hg_attempt_place place = { .pack = pack }, *slot;
+    char group[HG_GROUP_NAME_MAX];
+
+    snprintf(group, sizeof group, "%.*s", (int)(pack ? n - 4 : n), name);
+    if (!hg_attempt_group_parse(group, &place.batch, &place.number))
+        return 0;
+    slot = HG_VEC_PUSH(&g->places);
+    if (!slot)
+        return hg_err_oom(err);
+    *slot = place;
+    return 0;
+}
+
+static int list_places(struct hg_attempt_group *g, struct hg_err *err)
+{
+    char *path = hg_rundir_path(g->rd, "cells");
+    DIR *d = path ? opendir(path) : NULL;
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!path)
+        rc = hg_err_oom(err);
+    else if (!d && errno != ENOENT)
+        rc = hg_err_sys(err, "cannot read folder %s", path);
+    while (d && rc == 0 && (entry = readdir(d)))
+        rc = add_place(g, entry->d_name, err);
+    if (d)
+        closedir(d);
+    free(path);
+    if (g->places.n)
+        qsort(g->places.items, g->places.n, sizeof *g->places.items, compare_places);
+    g->listed = rc == 0;
+    if (rc < 0)
+        HG_VEC_DONE(&g->places);
+    return rc;
+}
+
+static bool may_be_there(const struct hg_attempt_group *g, int batch, size_t number, bool pack)
+{
+    const struct hg_attempt_place place = { .batch = batch, .number = number, .pack = pack };
+
+    return !g->listed || (g->places.n && bsearch(&place, g->places.items, g->places.n, sizeof place,
+                                                 compare_places));
+}
+
 /* ---- Both ---- */
 
 /* What is both in the folder and in the pack is one attempt. */
@@ -218,15 +280,28 @@ static void merge(struct hg_attempt_group *g)
     g->n = n;
 }
 
-void hg_attempt_group_forget(struct hg_attempt_group *g)
+/* Forget the group, not what cells/ has. */
+static void leave(struct hg_attempt_group *g)
 {
+    struct hg_attempt_group next = {
+        .rd = g->rd, .quick = g->quick, .locked = g->locked, .listed = g->listed
+    };
+
+    memcpy(&next.places, &g->places, sizeof next.places);
     for (size_t i = 0; i < g->n; i++)
         free(g->items[i].id);
     HG_VEC_DONE(g);
     HG_VEC_DONE(&g->parts);
     if (g->has_pack)
         close(g->pack);
-    *g = (struct hg_attempt_group){ .rd = g->rd, .quick = g->quick };
+    *g = next;
+}
+
+void hg_attempt_group_forget(struct hg_attempt_group *g)
+{
+    leave(g);
+    HG_VEC_DONE(&g->places);
+    g->listed = false;
 }
 
 static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_err *err)
@@ -236,18 +311,22 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
 
     if (g->batch == batch && g->number == number)
         return 0;
-    hg_attempt_group_forget(g);
+    leave(g);
+    if (g->locked && !g->listed && list_places(g, err) < 0)
+        return -1;
     hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
     dir = hg_rundir_path(g->rd, "%s", name);
     pack = hg_rundir_path(g->rd, "%s.tar", name);
+    rc = dir && pack ? 0 : hg_err_oom(err);
     /* the folder first: what is packed meanwhile is seen twice, not never */
-    rc = dir && pack ? list_folder(g, dir, err) : hg_err_oom(err);
-    if (rc == 0)
+    if (rc == 0 && may_be_there(g, batch, number, false))
+        rc = list_folder(g, dir, err);
+    if (rc == 0 && may_be_there(g, batch, number, true))
         rc = read_pack(g, pack, err);
     free(dir);
     free(pack);
     if (rc < 0) {
-        hg_attempt_group_forget(g);
+        leave(g);
         return -1;
     }
     if (g->n)

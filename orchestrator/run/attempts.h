@@ -44,13 +44,22 @@ struct hg_attempt_list {
     size_t n;
 };
 
+/* A group's folder, or its pack. */
+struct hg_attempt_place {
+    size_t number;
+    int batch;
+    bool pack;
+};
+
 /* A group that was read. Whoever walks over cells in their order keeps one, and reads each folder once. Start it with its run:
  * struct hg_attempt_group g = { .rd = rd }; */
 struct hg_attempt_group {
     const struct hg_rundir *rd; /* lent */
     bool
-        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four */
-    int batch; /* 0: none was read */
+        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four, and claims are not read */
+    bool
+        locked; /* the run's lock is held, so that nobody packs: cells/ is listed once, and what is not there then is not asked for */
+    int batch;  /* 0: none was read */
     size_t number;
     struct hg_attempt_files *items; /* by id, then oldest first */
     size_t n, cap;
@@ -62,6 +71,11 @@ struct hg_attempt_group {
     } parts;                 /* the files of attempts in it */
     struct hg_tar_walk walk; /* what is wrong with it */
     size_t strange;          /* files in it that are of no attempt */
+    bool listed;
+    struct {
+        struct hg_attempt_place *items;
+        size_t n, cap;
+    } places; /* what cells/ has, if it was listed */
 };
 
 /* What the group knows of a cell; reads the cell's group unless it is the one that was read last. A cell that never began has no

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
 
@@ -16,17 +17,17 @@ static bool read_claim(const char *dir, const char *name, struct hg_claim *claim
     char *path = hg_fs_join(dir, name);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_buf text = HG_BUF_INIT;
     struct stat st;
     bool there = fd >= 0 && fstat(fd, &st) == 0;
 
-    if (there) {
+    if (there)
         claim->beat_s = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
-        if (hg_json_load(path, &doc, NULL) == 0)
-            hg_owner_decode(doc.root, &claim->who);
-        hg_json_doc_done(&doc);
-    }
-    if (fd >= 0)
-        close(fd);
+    if (fd >= 0 && hg_fs_read_open(fd, path, HG_JSON_FILE_MAX, &text, NULL) == 0 && there &&
+        hg_json_parse(path, hg_buf_str(&text), text.len, &doc, NULL) == 0)
+        hg_owner_decode(doc.root, &claim->who);
+    hg_json_doc_done(&doc);
+    hg_buf_done(&text);
     free(path);
     return there;
 }

@@ -332,7 +332,7 @@ static int take_attempt(const struct hg_attempt_group *g, struct hg_attempt_file
         take_result(result, a);
     else
         snprintf(a->error, sizeof a->error, "%.255s", why.text);
-    if (!f->result || json_is_true(json_object_get(result, "ending")))
+    if (!g->quick && (!f->result || json_is_true(json_object_get(result, "ending"))))
         take_claim(g, f, a);
     room_done(&room);
     json_decref(result);

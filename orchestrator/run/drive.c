@@ -316,6 +316,7 @@ struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan 
     }
     d->rd = *rd;
     d->group.rd = &d->rd;
+    d->group.locked = true;
     d->plan = plan;
     d->o = *options;
     d->lock = options->lock;
@@ -580,20 +581,22 @@ static double poll_interval(const struct hg_drive *d)
     return fmin(fmax(interval, POLL_SHARE * d->poll_cost_s), high);
 }
 
-static double cpu_s(void)
+/* Of this process and of the executor's. */
+static double cpu_s(const struct hg_drive *d)
 {
+    double theirs = d->o.executor->cpu_s ? d->o.executor->cpu_s(d->o.exec) : 0;
     struct timespec t;
 
     return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
-               ? (double)t.tv_sec + (double)t.tv_nsec * 1e-9
-               : 0;
+               ? theirs + (double)t.tv_sec + (double)t.tv_nsec * 1e-9
+               : theirs;
 }
 
 static int poll_table(struct hg_drive *d, struct hg_err *err)
 {
     struct hg_exec_jobs jobs;
     struct hg_err why = HG_ERR_INIT;
-    double wall_s = hg_drive_now(d), mono = hg_drive_mono(d), before_s = cpu_s();
+    double wall_s = hg_drive_now(d), mono = hg_drive_mono(d), before_s = cpu_s(d);
     int rc;
 
     if (d->o.executor->poll(d->o.exec, &jobs, &why) < 0) {
@@ -615,7 +618,7 @@ static int poll_table(struct hg_drive *d, struct hg_err *err)
     d->fresh = true;
     rc = hg_drive_read_table(d, &jobs, err);
     hg_exec_jobs_done(&jobs);
-    d->poll_cost_s = d->o.io.mono ? 0 : cpu_s() - before_s;
+    d->poll_cost_s = d->o.io.mono ? 0 : fmax(cpu_s(d) - before_s, 0);
     return rc;
 }
 

@@ -63,7 +63,7 @@ struct hg_drive {
     uint32_t polls;     /* successful ones */
     double poll_wall_s; /* when the last of them was begun */
     double poll_s;      /* the same, monotonic */
-    double poll_cost_s; /* CPU time of the last of them */
+    double poll_cost_s; /* CPU time of the last of them, the executor's included */
     bool fresh;         /* it was in this pass */
     bool adopted;       /* results of cells that wait were looked for */
     size_t table_tasks; /* ours that it showed */

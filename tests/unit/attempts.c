@@ -186,6 +186,37 @@ static void test_a_file_is_read_or_there_is_none_or_it_is_wrong(void **state)
     hg_attempt_group_forget(&g);
 }
 
+/* How many attempts at "c" there are. */
+static size_t count(struct hg_attempt_group *g, int batch, size_t line)
+{
+    struct hg_attempt_list list;
+
+    assert_int_equal(hg_attempt_list(g, batch, line, "c", &list, NULL), 0);
+    return list.n;
+}
+
+static void test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has(void **state)
+{
+    static const char *const claimed[] = { "claim.json", NULL };
+    struct hg_attempt_group g = { .rd = &rd, .locked = true }, any = { .rd = &rd };
+
+    (void)state;
+    assert_int_equal(count(&g, 1, 0), 0); /* no cells/ */
+    make(1, 500, "c", 2, 0, claimed);
+    make(12, 0, "c", 2, 0, claimed);
+    assert_int_equal(count(&g, 1, 500), 0);
+    hg_attempt_group_forget(&g);
+    assert_int_equal(count(&g, 1, 500), 1);
+    assert_int_equal(count(&g, 12, 0), 1);
+    make(1, 750, "c", 2, 0, claimed);
+    assert_int_equal(count(&g, 1, 750), 0);
+    assert_int_equal(count(&any, 1, 750), 1);
+    hg_attempt_group_forget(&g);
+    assert_int_equal(count(&g, 1, 750), 1);
+    hg_attempt_group_forget(&g);
+    hg_attempt_group_forget(&any);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +226,8 @@ int main(void)
             test_one_listing_tells_of_all_cells_of_a_group_oldest_attempt_first, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_file_is_read_or_there_is_none_or_it_is_wrong, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(
+            test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,12 +190,14 @@ static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void *
     assert_int_equal(hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, NULL), 0);
     assert_string_equal(a.status, "ok");
     assert_false(a.superseded);
+    assert_true(a.open);
     write_file("cells/1-000/c-1.1.1/claim.json", "{}", 2);
     g.quick = true; /* as good where nothing was denied before */
     assert_int_equal(hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, NULL), 0);
     assert_string_equal(a.status, "ok"); /* until there is a newer one */
     assert_int_equal(a.restarts, 0);
     assert_true(a.superseded);
+    assert_false(a.open); /* who looks again later reads no claims */
     hg_attempt_group_forget(&g);
     for (size_t i = 0; i < N_OF(folders); i++)
         free(folders[i]);
