@@ -828,8 +828,8 @@ static void decode_field(const struct decode *d, const struct hg_field *f, const
 {
     if (f->flags & HG_J_IGNORED)
         return;
-    if (f->flags & HG_J_NOT_YET) {
-        hg_json_error_key(d->doc, d->pointer, d->errs, "%s: not available yet", f->name);
+    if (f->flags & HG_J_REFUSED) {
+        hg_json_error_key(d->doc, d->pointer, d->errs, "%s: %s", f->name, f->doc);
         return;
     }
     if (f->check) {
@@ -900,7 +900,7 @@ void hg_json_release(const struct hg_field *fields, void *out)
     for (; fields->kind != HG_J_END; fields++) {
         void *slot = (char *)out + fields->offset;
 
-        if (fields->flags & (HG_J_IGNORED | HG_J_NOT_YET))
+        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
             continue;
         if (fields->kind == HG_J_STRING) {
             free(*(char **)slot);
@@ -964,7 +964,7 @@ json_t *hg_json_schema(const struct hg_field *fields, bool notes)
     json_t *s = json_pack("{s:s}", "type", "object");
 
     for (; fields->kind != HG_J_END; fields++) {
-        if (fields->flags & HG_J_NOT_YET)
+        if (fields->flags & HG_J_REFUSED)
             continue;
         json_object_set_new(properties, fields->name, schema_of_field(fields));
         if (fields->flags & HG_J_REQUIRED)
@@ -1021,7 +1021,7 @@ void hg_json_reference(const struct hg_field *fields, struct hg_buf *out)
 
     hg_buf_puts(out, "| member | type | meaning |\n| --- | --- | --- |\n");
     for (; fields->kind != HG_J_END; fields++) {
-        if (fields->flags & (HG_J_IGNORED | HG_J_NOT_YET))
+        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
             continue;
         hg_buf_printf(out, "| `%s`%s | %s", fields->name,
                       fields->flags & HG_J_REQUIRED ? " (required)" : "", kinds[fields->kind]);

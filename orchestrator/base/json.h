@@ -108,7 +108,7 @@ enum hg_field_kind {
 
 enum {
     HG_J_REQUIRED = 1,
-    HG_J_NOT_YET = 2, /* known but not built: refused with "not available yet" */
+    HG_J_REFUSED = 2, /* known, always an error: .doc says why */
     HG_J_IGNORED = 4, /* accepted, stored nowhere ($schema) */
 };
 

@@ -29,8 +29,9 @@ void hg_cmd_show_skips(const struct hg_plan *plan)
 const char *hg_cmd_fate_word(enum hg_cell_fate fate)
 {
     static const char *const words[] = {
-        [HG_CELL_RUNS] = "runs",       [HG_CELL_UNAVAILABLE] = "unavailable",
-        [HG_CELL_SKIPPED] = "skipped", [HG_CELL_EXCLUDED] = "excluded",
+        [HG_CELL_RUNS] = "runs",
+        [HG_CELL_SKIPPED] = "skipped",
+        [HG_CELL_EXCLUDED] = "excluded",
         [HG_CELL_MERGED] = "merged",
     };
 
@@ -107,22 +108,17 @@ void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *
     line("cells", count->cells - count->added);
     printf("   and %llu added baseline%s\n", (unsigned long long)count->added,
            hg_text_s(count->added));
-    if (count->unavailable) {
-        line("unavailable", count->unavailable);
-        puts("   of these: not available yet in hpcgrid-worker");
-    }
 }
 
 json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count)
 {
-    json_t *o =
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "made",
-                  (json_int_t)count->made, "excluded", (json_int_t)count->excluded, "skipped",
-                  (json_int_t)count->skipped, "merged", (json_int_t)count->merged, "added",
-                  (json_int_t)count->added, "cells", (json_int_t)(count->cells - count->added),
-                  "total", (json_int_t)count->cells, "unavailable", (json_int_t)count->unavailable,
-                  "without_baseline", (json_int_t)count->unbased, "added_device_s",
-                  count->added_device_s, "added_unpriced", (json_int_t)count->added_unpriced);
+    json_t *o = json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "made", (json_int_t)count->made,
+        "excluded", (json_int_t)count->excluded, "skipped", (json_int_t)count->skipped, "merged",
+        (json_int_t)count->merged, "added", (json_int_t)count->added, "cells",
+        (json_int_t)(count->cells - count->added), "total", (json_int_t)count->cells,
+        "without_baseline", (json_int_t)count->unbased, "added_device_s", count->added_device_s,
+        "added_unpriced", (json_int_t)count->added_unpriced);
     json_t *rules = json_object(), *sources = json_object(), *warnings = json_array();
 
     for (size_t i = 0; i < count->n_rules; i++)

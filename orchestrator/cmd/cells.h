@@ -21,7 +21,7 @@ void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *
 /* The same as a JSON object; a new reference. */
 json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count);
 
-/* "runs", "unavailable", "skipped", "excluded", "merged" */
+/* "runs", "skipped", "excluded", "merged" */
 const char *hg_cmd_fate_word(enum hg_cell_fate fate);
 
 /* A value as a table shows it: strings bare, the rest as JSON. Appends. */

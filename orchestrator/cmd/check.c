@@ -31,9 +31,6 @@ static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count
         printf("; %llu excluded", (unsigned long long)count->excluded);
     if (count->skipped)
         printf("; %llu cannot run", (unsigned long long)count->skipped);
-    if (count->unavailable)
-        printf("; %llu not available yet in hpcgrid-worker",
-               (unsigned long long)count->unavailable);
     putchar('\n');
 }
 

@@ -66,9 +66,6 @@ static void print_fate(const struct explain *x, const struct hg_cell *cell)
     case HG_CELL_RUNS:
         puts("runs");
         break;
-    case HG_CELL_UNAVAILABLE:
-        printf("waits: %s\n", cell->skip);
-        break;
     case HG_CELL_SKIPPED:
         printf("skipped: %s\n", cell->skip);
         break;

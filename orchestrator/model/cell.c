@@ -52,7 +52,6 @@ struct walk {
     bool base_known; /* base is that of the base.start that stands there */
     struct hg_buf canonical;
     struct text *texts;   /* per identity column, in canonical order */
-    char why[256];        /* of the cell at hand, while its baseline is made */
     char *base_why;       /* why the first lost baseline is lost */
     struct hg_seen ids;   /* of the matrix's own cells */
     struct hg_seen bases; /* of baselines that can run */
@@ -249,7 +248,6 @@ static bool is_wanted(const struct walk *w, enum hg_cell_fate fate)
     switch (fate) {
     case HG_CELL_RUNS:
         return true;
-    case HG_CELL_UNAVAILABLE:
     case HG_CELL_SKIPPED:
         return w->flags & (HG_CELLS_SKIPPED | HG_CELLS_ALL);
     default:
@@ -393,11 +391,6 @@ static int find_base(struct walk *w, const struct made *cell)
     return fingerprint(w, &w->base);
 }
 
-static bool base_runs(const struct walk *w)
-{
-    return w->base.outcome.fate == HG_CELL_RUNS || w->base.outcome.fate == HG_CELL_UNAVAILABLE;
-}
-
 static void keep_reason(struct walk *w)
 {
     if (w->base.outcome.fate == HG_CELL_EXCLUDED)
@@ -463,7 +456,7 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
         return 0;
     if (find_base(w, cell) < 0)
         return -1;
-    if (!base_runs(w)) {
+    if (w->base.outcome.fate != HG_CELL_RUNS) {
         w->count->unbased += w->collect;
         keep_reason(w);
         return 0;
@@ -476,7 +469,6 @@ static int treat_base(struct walk *w, const struct made *cell, char id[HG_CELL_I
     note_kept(w);
     price_base(w);
     w->count->added++;
-    w->count->unavailable += w->base.outcome.fate == HG_CELL_UNAVAILABLE;
     return hand_out(w, &w->base, w->base.outcome.fate, true, id);
 }
 
@@ -488,10 +480,9 @@ static void note_lacks(struct walk *w, const hg_value *values)
         w->lacks[i] = w->lacks[i] || hg_value_is_absent(values[i]);
 }
 
-/* A cell that stands in the matrix, perhaps not for the first time. */
+/* A cell that runs, perhaps not for the first time. */
 static int treat_standing(struct walk *w, struct made *cell)
 {
-    enum hg_cell_fate fate = cell->outcome.fate;
     char base[HG_CELL_ID_MAX] = "";
     bool first = true;
     int rc;
@@ -500,7 +491,6 @@ static int treat_standing(struct walk *w, struct made *cell)
         return -1;
     if (w->collect) {
         w->count->merged += !first;
-        w->count->unavailable += first && fate == HG_CELL_UNAVAILABLE;
         if (w->g->has_baseline && first)
             note_lacks(w, cell->values);
     }
@@ -508,14 +498,10 @@ static int treat_standing(struct walk *w, struct made *cell)
         first = hg_seen_mark(&w->ids, cell->fingerprint);
     if (!first)
         return w->emit ? hand_out(w, cell, HG_CELL_MERGED, false, "") : 0;
-    if (cell->outcome.why) { /* the baseline's outcome will overwrite it */
-        snprintf(w->why, sizeof w->why, "%s", cell->outcome.why);
-        cell->outcome.why = w->why;
-    }
     rc = treat_base(w, cell, base);
     if (rc != 0)
         return rc;
-    return w->emit ? hand_out(w, cell, fate, false, base) : 0;
+    return w->emit ? hand_out(w, cell, HG_CELL_RUNS, false, base) : 0;
 }
 
 /* A cell cannot run. */
@@ -708,20 +694,14 @@ static void describe_nothing(const struct walk *w, struct hg_buf *out)
         hg_buf_printf(out, "%s%s", i ? "; " : "", w->reasons[i]);
     if (w->count->skipped)
         hg_buf_puts(out, w->n_reasons == REASONS_MAX ? "; ...)" : ")");
-    if (w->count->unavailable)
-        hg_buf_printf(out, "%s%llu need a newer hpcgrid-worker", out->len ? ", " : "",
-                      (unsigned long long)w->count->unavailable);
 }
 
-/* Cells that nobody can run are a mistake, but for those who ask what became of them. */
+/* A matrix without cells is a mistake, but for those who ask what became of them. */
 static int check_anything_left(struct walk *w)
 {
-    uint64_t left = w->count->cells;
     struct hg_buf why = HG_BUF_INIT;
 
-    if (!(w->flags & HG_CELLS_SKIPPED))
-        left -= w->count->unavailable;
-    if (left || w->flags & HG_CELLS_ALL)
+    if (w->count->cells || w->flags & HG_CELLS_ALL)
         return 0;
     describe_nothing(w, &why);
     hg_err_hint(hg_json_error(&w->m->doc, "", w->errs, "nothing is left to run of %llu cells",
@@ -734,14 +714,11 @@ static int check_anything_left(struct walk *w)
 static void sum_up(struct walk *w)
 {
     struct hg_cells_count *c = w->count;
-    const char *idle = hg_finish_without_backend(w->finisher);
 
     c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
     if (c->merged)
         warn(w, "", "%llu cell%s equal to an earlier one; the first stands",
              (unsigned long long)c->merged, c->merged == 1 ? " is" : "s are");
-    if (idle)
-        warn(w, "", "hpcgrid-worker cannot use GPUs yet: on %s it will compute on the CPU", idle);
     warn_idle_rules(w);
     warn_unknown_names(w);
     warn_words(w);

@@ -14,8 +14,7 @@
 /* What becomes of a cell. */
 enum hg_cell_fate {
     HG_CELL_RUNS,
-    HG_CELL_UNAVAILABLE, /* stands in the matrix, but this hpcgrid-worker cannot do it yet */
-    HG_CELL_SKIPPED,     /* can never run */
+    HG_CELL_SKIPPED, /* can never run */
     HG_CELL_EXCLUDED,
     HG_CELL_MERGED, /* same id as an earlier one */
 };
@@ -42,7 +41,6 @@ struct hg_cells_count {
     uint64_t merged;         /* same id as an earlier one */
     uint64_t added;          /* baselines */
     uint64_t cells;          /* made - excluded - skipped - merged + added */
-    uint64_t unavailable;    /* of these, cells that wait for a newer hpcgrid-worker */
     uint64_t unbased;        /* cells whose baseline is excluded or cannot run */
     double added_device_s;   /* added baselines: devices x time limit, summed */
     uint64_t added_unpriced; /* added baselines without a time limit */
@@ -57,8 +55,7 @@ struct hg_cells_count {
 enum {
     HG_CELLS_MEMBERS =
         1, /* fill members; without it a visit sees id, baseline and flags only, and is faster */
-    HG_CELLS_SKIPPED = 2, /* visit the skipped and the unavailable ones too, and do not fail when
-                              nothing can run (but there are cells) */
+    HG_CELLS_SKIPPED = 2, /* visit the skipped ones too */
     HG_CELLS_ALL = 4,     /* visit the excluded and merged ones too, never fail for want of cells */
     HG_CELLS_ORIGINS = 8, /* fill origins */
 };

@@ -36,17 +36,12 @@ struct hg_finisher {
     hg_value *judged;      /* per column: the derived value found right last */
     bool *derived;         /* per column, of the last cell */
     uint64_t *uses;        /* per derive rule */
-    bool *not_yet;         /* per column: a parameter the worker cannot do yet */
     bool *option;          /* per column: an option of some strategies only */
-    bool *worded;          /* per column: a parameter whose values are names of things */
-    hg_value *known_word;  /* per column: the name found available last */
     hg_value site, single; /* defaults */
     hg_value hardware;     /* name of the hardware looked up last */
     const struct hg_hardware *hw;
     jv hw_json;
-    bool hw_backend; /* the worker has its backend, or the cells say which to use */
-    const struct hg_hardware *without_backend;
-    int backend, devices;   /* columns of the parameters backend and dp_devices, -1: none */
+    int devices;            /* column of the parameter dp_devices, -1: none */
     hg_value strategy_name; /* looked up last */
     const struct hg_strategy *strategy;
     struct hg_buf why;
@@ -116,25 +111,16 @@ static int make_columns(struct hg_finisher *f)
     f->names = calloc(n, sizeof *f->names);
     f->judged = malloc(n * sizeof *f->judged);
     f->derived = calloc(n, sizeof *f->derived);
-    f->not_yet = calloc(n, sizeof *f->not_yet);
     f->option = calloc(n, sizeof *f->option);
-    f->worded = calloc(n, sizeof *f->worded);
-    f->known_word = malloc(n * sizeof *f->known_word);
     f->uses = calloc(f->g->derives.n + 1, sizeof *f->uses);
-    if (!f->option || !f->worded || !f->known_word || !f->names || !f->judged || !f->derived ||
-        !f->not_yet || !f->uses)
+    if (!f->option || !f->names || !f->judged || !f->derived || !f->uses)
         return -1;
     for (size_t i = 0; i < n; i++) {
         const char *name = f->g->columns.items[i].name;
-        struct hg_buf why = HG_BUF_INIT;
 
         f->names[i] = jv_string(name);
         f->judged[i] = UNKNOWN;
-        f->not_yet[i] = f->judge.worker && hg_member_not_yet(name, NULL, &why);
         f->option[i] = f->judge.worker && hg_param_is_option(name);
-        f->worded[i] = f->judge.worker && hg_param_has_words(name);
-        f->known_word[i] = UNKNOWN;
-        hg_buf_done(&why);
     }
     return 0;
 }
@@ -151,7 +137,6 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
     f->g = m->grid;
     f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
     f->hardware = f->strategy_name = UNKNOWN;
-    f->backend = hg_grid_column(f->g, "backend");
     f->devices = hg_grid_column(f->g, "dp_devices");
     f->hw_json = jv_null();
     hg_exprs_describe(f->g->exprs, describe_now, f);
@@ -180,10 +165,7 @@ void hg_finisher_free(struct hg_finisher *f)
     free(f->judged);
     free(f->derived);
     free(f->uses);
-    free(f->not_yet);
     free(f->option);
-    free(f->worded);
-    free(f->known_word);
     jv_free(f->hw_json);
     hg_buf_done(&f->why);
     free(f);
@@ -192,11 +174,6 @@ void hg_finisher_free(struct hg_finisher *f)
 bool hg_finish_derived(const struct hg_finisher *f, int column)
 {
     return f->derived[column];
-}
-
-const char *hg_finish_without_backend(const struct hg_finisher *f)
-{
-    return f->without_backend ? f->without_backend->name : NULL;
 }
 
 const uint64_t *hg_finish_uses(const struct hg_finisher *f)
@@ -321,15 +298,6 @@ static jv jv_of_value(const struct hg_finisher *f, hg_value value)
 
 /* ---- Hardware ---- */
 
-static bool has_backend(const char *name)
-{
-    struct hg_buf why = HG_BUF_INIT;
-    bool lacks = hg_member_not_yet("backend", name, &why);
-
-    hg_buf_done(&why);
-    return !lacks;
-}
-
 static const struct hg_hardware *look_up_hardware(struct hg_finisher *f, hg_value name)
 {
     const char *text;
@@ -339,7 +307,6 @@ static const struct hg_hardware *look_up_hardware(struct hg_finisher *f, hg_valu
     text = hg_pool_string(f->g->pool, name);
     f->hardware = name;
     f->hw = text ? hg_site_find_hardware(f->m->site, text) : NULL;
-    f->hw_backend = !f->hw || !f->judge.worker || has_backend(f->hw->backend);
     jv_free(f->hw_json);
     f->hw_json = f->hw ? jv_of_json(f->hw->json) : jv_null();
     return f->hw;
@@ -788,24 +755,6 @@ static const struct hg_strategy *look_up_strategy(struct hg_finisher *f, hg_valu
     return f->strategy;
 }
 
-static void list_not_yet(struct hg_finisher *f, const hg_value *values)
-{
-    const struct hg_strategy *s = f->strategy;
-
-    if (s && !s->built)
-        hg_member_not_yet("strategy", s->name, &f->why);
-    for (size_t i = HG_KEY_COUNT; i < f->g->columns.n; i++) {
-        if ((!f->not_yet[i] && !f->worded[i]) || hg_value_is_absent(values[i]) ||
-            values[i] == f->known_word[i])
-            continue;
-        if (!hg_member_not_yet(f->g->columns.items[i].name, hg_pool_string(f->g->pool, values[i]),
-                               &f->why))
-            f->known_word[i] = values[i];
-    }
-    if (f->why.len)
-        hg_buf_puts(&f->why, ": not available yet in hpcgrid-worker");
-}
-
 static int no_hardware(struct hg_finisher *f, struct hg_errs *errs)
 {
     struct hg_buf names = HG_BUF_INIT;
@@ -833,15 +782,8 @@ static int judge_fate(struct hg_finisher *f, const hg_value *values, struct hg_o
     if (too_big_for_node(f, values) ||
         (f->judge.worker && f->strategy && wrong_for_strategy(f, values))) {
         out->fate = HG_CELL_SKIPPED;
-    } else if (f->judge.worker) {
-        if (!f->hw_backend && (f->backend < 0 || hg_value_is_absent(values[f->backend])))
-            f->without_backend = f->hw;
-        list_not_yet(f, values);
-        if (f->why.len)
-            out->fate = HG_CELL_UNAVAILABLE;
-    }
-    if (out->fate != HG_CELL_RUNS)
         out->why = hg_buf_str(&f->why);
+    }
     return 0;
 }
 

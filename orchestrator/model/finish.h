@@ -14,9 +14,9 @@ struct hg_finisher;
 
 /* What became of a cell. Lent until the next call. */
 struct hg_outcome {
-    enum hg_cell_fate fate; /* RUNS, UNAVAILABLE, SKIPPED or EXCLUDED */
+    enum hg_cell_fate fate; /* RUNS, SKIPPED or EXCLUDED */
     int rule;               /* EXCLUDED: which */
-    const char *why;        /* UNAVAILABLE, SKIPPED: the reason, else NULL */
+    const char *why;        /* SKIPPED: the reason, else NULL */
 };
 
 /* NULL when memory is gone. Borrows m. */
@@ -30,10 +30,6 @@ int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_outcome *out,
 
 /* Was this column filled by its formula in the last cell? */
 bool hg_finish_derived(const struct hg_finisher *f, int column);
-
-/* Name of hardware whose backend hpcgrid-worker lacks, so that cells compute on the CPU there; NULL if no
- * cell so far was on such. */
-const char *hg_finish_without_backend(const struct hg_finisher *f);
 
 /* How many cells each derive rule filled so far. */
 const uint64_t *hg_finish_uses(const struct hg_finisher *f);

@@ -44,8 +44,8 @@ const struct hg_key hg_keys[HG_KEY_COUNT] = {
 };
 
 const struct hg_strategy hg_strategies[] = {
-#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, built, summary) \
-    { #name, max_nodes, max_tasks, max_devices, built, summary },
+#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, summary) \
+    { #name, max_nodes, max_tasks, max_devices, summary },
 #include "base/strategies.def"
 #undef HG_STRATEGY
     { 0 },
@@ -55,27 +55,24 @@ struct param {
     const char *name;
     enum { PARAM_INT, PARAM_REAL, PARAM_BOOL, PARAM_STRING } kind;
     double min, max;
-    bool built;
     const char *doc;
 };
 
 static const struct param params[] = {
-#define HG_WORKER_PARAM(kind, name, min, max, built, doc) \
-    { #name, PARAM_##kind, min, max, built, doc },
+#define HG_WORKER_PARAM(kind, name, min, max, doc) { #name, PARAM_##kind, min, max, doc },
 #include "base/worker_params.def"
 #undef HG_WORKER_PARAM
 };
 #define N_PARAMS (sizeof params / sizeof *params)
 
-static const struct name {
+static const struct {
     const char *param, *word;
-    bool built;
-} names_of_things[] = {
-#define HG_WORKER_WORD(param, word, built) { #param, word, built },
+} words[] = {
+#define HG_WORKER_WORD(param, word) { #param, word },
 #include "base/worker_words.def"
 #undef HG_WORKER_WORD
 };
-#define N_THINGS (sizeof names_of_things / sizeof *names_of_things)
+#define N_WORDS (sizeof words / sizeof *words)
 
 int hg_key_find(const char *name)
 {
@@ -143,10 +140,10 @@ static const struct param *find_param(const char *name)
 
 static bool is_reserved(const char *key)
 {
-    static const char *const words[] = { "args", "cell", "dir", "head", "id", "result" };
+    static const char *const taken[] = { "args", "cell", "dir", "head", "id", "result" };
 
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strcmp(words[i], key) == 0)
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(taken[i], key) == 0)
             return true;
     return false;
 }
@@ -179,8 +176,6 @@ static void suggest_param(const char *key, struct hg_err *err)
 
 int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
 {
-    int index = hg_key_find(key);
-
     if (is_reserved(key)) {
         hg_err_set(err, HG_E_INPUT, "\"%s\" is no key for a cell: {{%s}} means something else", key,
                    key);
@@ -192,9 +187,7 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
         return hg_err_hint(err, "use up to 64 letters, digits and _ . - / : + @, beginning with a "
                                 "letter, a digit or _");
     }
-    if (index >= 0 && hg_keys[index].not_yet)
-        return hg_err_set(err, HG_E_INPUT, "%s: not available yet", key);
-    if (j->worker && index < 0 && key[0] != '_' && !find_param(key)) {
+    if (j->worker && hg_key_find(key) < 0 && key[0] != '_' && !find_param(key)) {
         hg_err_set(err, HG_E_INPUT, "hpcgrid-worker has no parameter \"%s\"", key);
         suggest_param(key, err);
         return -1;
@@ -311,9 +304,8 @@ static int judge_word(const struct hg_judge *j, int index, const json_t *value, 
     if (index == HG_KEY_CONTAINER)
         return judge_container(j->site, err);
     if (index == HG_KEY_SITE && j->site && strcmp(word, j->site->name) != 0)
-        return hg_err_set(err, HG_E_INPUT,
-                          "a matrix runs at one site, \"%s\"; several sites: not available yet",
-                          j->site->name);
+        return hg_err_set(err, HG_E_INPUT, "a matrix runs at one site, \"%s\", not at \"%s\"",
+                          j->site->name, word);
     return 0;
 }
 
@@ -338,6 +330,27 @@ static int judge_key(const struct hg_judge *j, int index, const json_t *value, s
     return 0;
 }
 
+/* One of the words that the worker knows, where the parameter has such; else any text. */
+static int judge_text(const struct param *p, const json_t *value, struct hg_err *err)
+{
+    const char *names[N_WORDS], *text = json_string_value(value);
+    size_t n = 0;
+
+    if (!text)
+        return wrong_type(value, "a string", err);
+    for (size_t i = 0; i < N_WORDS; i++)
+        if (strcmp(words[i].param, p->name) == 0)
+            names[n++] = words[i].word;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return 0;
+    if (!n)
+        return 0;
+    hg_err_set(err, HG_E_INPUT, "unknown %s \"%s\"", p->name, text);
+    hg_text_suggest(err, text, names, n);
+    return -1;
+}
+
 static int judge_param(const struct param *p, const json_t *value, struct hg_err *err)
 {
     switch (p->kind) {
@@ -347,7 +360,7 @@ static int judge_param(const struct param *p, const json_t *value, struct hg_err
     case PARAM_BOOL:
         return json_is_boolean(value) ? 0 : wrong_type(value, "true or false", err);
     case PARAM_STRING:
-        return json_is_string(value) ? 0 : wrong_type(value, "a string", err);
+        return judge_text(p, value, err);
     }
     return 0;
 }
@@ -390,41 +403,6 @@ int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *val
     return p ? judge_param(p, value, err) : 0;
 }
 
-bool hg_param_has_words(const char *key)
-{
-    for (size_t i = 0; i < N_THINGS; i++)
-        if (strcmp(names_of_things[i].param, key) == 0)
-            return true;
-    return false;
-}
-
-/* Can the worker be told this by name? True for parameters that are not named things. */
-static bool is_built_word(const char *key, const char *text)
-{
-    if (!hg_param_has_words(key))
-        return true;
-    for (size_t i = 0; i < N_THINGS; i++)
-        if (strcmp(names_of_things[i].param, key) == 0 &&
-            strcmp(names_of_things[i].word, text) == 0)
-            return names_of_things[i].built;
-    return false;
-}
-
-bool hg_member_not_yet(const char *key, const char *text, struct hg_buf *why)
-{
-    const struct hg_strategy *s =
-        strcmp(key, "strategy") == 0 && text ? hg_strategy_find(text) : NULL;
-    const struct param *p = find_param(key);
-
-    if ((s && !s->built) || (!s && text && !is_built_word(key, text)))
-        hg_buf_printf(why, "%s%s %.64s", why->len ? ", " : "", key, text);
-    else if (!s && p && !p->built)
-        hg_buf_printf(why, "%sparameter %s", why->len ? ", " : "", key);
-    else
-        return false;
-    return true;
-}
-
 /* ---- Reference pages and schema ---- */
 
 void hg_keys_reference(struct hg_buf *out)
@@ -444,8 +422,7 @@ void hg_keys_reference(struct hg_buf *out)
         hg_buf_printf(out, "| `%s` | %s", k->name, kinds[k->kind]);
         if (k->kind == HG_KEY_WHOLE)
             hg_buf_printf(out, ", %.15g to %.15g", k->min, k->max);
-        hg_buf_printf(out, " | %s | %s%s |\n", k->identity ? "yes" : "no", k->doc,
-                      k->not_yet ? " (not available yet)" : "");
+        hg_buf_printf(out, " | %s | %s |\n", k->identity ? "yes" : "no", k->doc);
     }
 }
 
@@ -459,14 +436,14 @@ static void limit_cell(int limit, struct hg_buf *out)
 
 void hg_strategies_reference(struct hg_buf *out)
 {
-    hg_buf_puts(out, "| strategy | nodes | tasks | devices | runs today | meaning |\n"
-                     "| --- | --- | --- | --- | --- | --- |\n");
+    hg_buf_puts(out, "| strategy | nodes | tasks | devices | meaning |\n"
+                     "| --- | --- | --- | --- | --- |\n");
     for (const struct hg_strategy *s = hg_strategies; s->name; s++) {
         hg_buf_printf(out, "| `%s` |", s->name);
         limit_cell(s->max_nodes, out);
         limit_cell(s->max_tasks, out);
         limit_cell(s->max_devices, out);
-        hg_buf_printf(out, " %s | %s |\n", s->built ? "yes" : "not yet", s->summary);
+        hg_buf_printf(out, " %s |\n", s->summary);
     }
 }
 
@@ -479,14 +456,14 @@ void hg_params_reference(struct hg_buf *out)
         [PARAM_STRING] = "string",
     };
 
-    hg_buf_puts(out, "| parameter | type | runs today | meaning |\n| --- | --- | --- | --- |\n");
+    hg_buf_puts(out, "| parameter | type | meaning |\n| --- | --- | --- |\n");
     for (size_t i = 0; i < N_PARAMS; i++) {
         const struct param *p = &params[i];
 
         hg_buf_printf(out, "| `%s` | %s", p->name, kinds[p->kind]);
         if (p->min != 0 || p->max != 0)
             hg_buf_printf(out, ", %.15g to %.15g", p->min, p->max);
-        hg_buf_printf(out, " | %s | %s |\n", p->built ? "yes" : "not yet", p->doc);
+        hg_buf_printf(out, " | %s |\n", p->doc);
     }
 }
 

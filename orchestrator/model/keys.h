@@ -42,7 +42,6 @@ struct hg_key {
     enum hg_key_kind kind;
     double min, max;
     bool identity; /* part of the cell's id */
-    bool not_yet;  /* known, refused */
     const char *doc;
 };
 
@@ -66,19 +65,10 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err);
 int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *value,
                     struct hg_err *err);
 
-/* Is the parameter one whose values are names of things (base/worker_words.def)? */
-bool hg_param_has_words(const char *key);
-
-/* What this hpcgrid-worker cannot do (text: the value if it is a string, else NULL): appends
- * "strategy fsdp", "model bert-base" or "parameter fsdp_wrap" to why and returns true. Values are
- * judged elsewhere. */
-bool hg_member_not_yet(const char *key, const char *text, struct hg_buf *why);
-
 /* Limits of a strategy of hpcgrid-worker; 0: none. NULL if it has no such strategy. */
 struct hg_strategy {
     const char *name;
     int max_nodes, max_tasks, max_devices;
-    bool built;
     const char *summary;
 };
 const struct hg_strategy *hg_strategy_find(const char *name);

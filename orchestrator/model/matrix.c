@@ -338,7 +338,7 @@ const struct hg_field hg_matrix_fields[] = {
       .doc = "how many times every cell is run; absent: 1" },
     { "shuffle", HG_J_INT, offsetof(struct top, shuffle), .min = 0, .max = 999999999999999,
       .doc = "a seed: the cells of each round are mixed" },
-    { "together", HG_J_STRINGS, 0, HG_J_NOT_YET, .doc = "cells that run in one job" },
+    { "together", HG_J_STRINGS, 0, HG_J_REFUSED, .doc = "hpcgrid does not run cells together" },
     { "baseline", HG_J_JSON, offsetof(struct top, baseline), .check = check_object,
       .schema = ANY_OBJECT,
       .doc = "members that, put over a cell, give the cell it is compared with" },

@@ -32,9 +32,8 @@ static json_t *product_schema(void)
     json_t *properties = json_object();
 
     for (int i = 0; i < HG_KEY_COUNT; i++)
-        if (!hg_keys[i].not_yet)
-            json_object_set_new(properties, hg_keys[i].name,
-                                alternatives(nullable(hg_key_schema(&hg_keys[i]))));
+        json_object_set_new(properties, hg_keys[i].name,
+                            alternatives(nullable(hg_key_schema(&hg_keys[i]))));
     return json_pack("{s:s, s:o, s:o, s:s}", "type", "object", "properties", properties,
                      "additionalProperties", alternatives(any_value()), "description",
                      "keys and their values; lists are alternatives, and all members multiply");
@@ -63,8 +62,7 @@ static json_t *members_schema(void)
     json_t *properties = json_object();
 
     for (int i = 0; i < HG_KEY_COUNT; i++)
-        if (!hg_keys[i].not_yet)
-            json_object_set_new(properties, hg_keys[i].name, nullable(hg_key_schema(&hg_keys[i])));
+        json_object_set_new(properties, hg_keys[i].name, nullable(hg_key_schema(&hg_keys[i])));
     return properties;
 }
 

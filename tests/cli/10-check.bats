@@ -50,6 +50,11 @@ setup() {
     [ "$status" = 2 ]
 }
 
+@test "a command may use any words" {
+    echo '{"hpcgrid":1,"name":"x","workload":{"command":["a"],"model":"bert-bse"},"axes":{"precision":["fp8"],"strategy":["dpp"]}}' |
+        "$hpcgrid" check -
+}
+
 @test "a matrix comes from standard input, too" {
     run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
     [ "$status" = 0 ]

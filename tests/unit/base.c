@@ -330,7 +330,7 @@ static const struct hg_field sample_fields[] = {
     { "name", HG_J_STRING, offsetof(struct sample, name), .doc = "name" },
     { "on", HG_J_BOOL, offsetof(struct sample, on), .doc = "switch" },
     { "words", HG_J_STRINGS, offsetof(struct sample, words), .doc = "words" },
-    { "later", HG_J_BOOL, 0, HG_J_NOT_YET, .doc = "not built" },
+    { "later", HG_J_BOOL, 0, HG_J_REFUSED, .doc = "nobody does that" },
     { 0 },
 };
 
@@ -354,7 +354,7 @@ static void test_field_tables_report_every_problem(void **state)
                         "  known: nodes, lr, name, on, words, later — did you mean \"name\"?\n"
                         "s.json:1:43: error: /on: expected true or false, found an integer\n"
                         "s.json:1:56: error: /words/0: expected a string, found an integer\n"
-                        "s.json:1:60: error: /later: later: not available yet\n");
+                        "s.json:1:60: error: /later: later: nobody does that\n");
     hg_buf_done(&out);
     hg_errs_done(&errs);
     hg_json_release(sample_fields, &s);

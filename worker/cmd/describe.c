@@ -23,9 +23,9 @@ static json_t *describe_strategy(const struct wk_strategy_limits *s)
     for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
         if (strcmp(o->strategy, s->name) == 0)
             json_array_append_new(options, json_string(o->parameter));
-    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:o, s:o}", "name", s->name, "summary", s->summary,
-                     "available", (int)s->built, "max_nodes", limit(s->max_nodes), "max_tasks",
-                     limit(s->max_tasks), "max_devices", limit(s->max_devices), "options", options);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o}", "name", s->name, "summary", s->summary,
+                     "max_nodes", limit(s->max_nodes), "max_tasks", limit(s->max_tasks),
+                     "max_devices", limit(s->max_devices), "options", options);
 }
 
 static json_t *describe_models(void)

@@ -55,7 +55,7 @@ static json_t *encode_strategies(const struct wk_config *c)
         struct hg_err err = HG_ERR_INIT;
         struct wk_prediction p;
 
-        if (s->built && (!s->max_nodes || c->nodes <= s->max_nodes) &&
+        if ((!s->max_nodes || c->nodes <= s->max_nodes) &&
             wk_predict(c, s->name, data, &p, &err) == 0)
             json_object_set_new(o, s->name, hg_json_number(p.total_bytes));
     }

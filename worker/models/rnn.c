@@ -152,7 +152,7 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
     struct rnn *r;
 
     if (options->synced_ranks && (dev->working != WK_REAL || !dev->backend->batchnorm_join)) {
-        hg_err_set(err, HG_E_INPUT, "sync_batchnorm on backend %s in %s: not available yet",
+        hg_err_set(err, HG_E_INPUT, "sync_batchnorm on backend %s in %s is not supported",
                    dev->backend->name, wk_precision_name(dev->precision));
         return NULL;
     }

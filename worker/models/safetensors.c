@@ -297,7 +297,7 @@ int wk_st_read_any(const struct wk_st *st, const struct wk_st_tensor *t, wk_real
         return bad(st, err);
     }
     if (dtype_bytes(t->dtype) == 1) {
-        hg_err_set(err, HG_E_INPUT, "tensor %s: dtype %s: not available yet", t->name, t->dtype);
+        hg_err_set(err, HG_E_INPUT, "tensor %s: dtype %s is not supported", t->name, t->dtype);
         return bad(st, err);
     }
     convert(t, out);

@@ -125,7 +125,6 @@ struct wk_strategy_kind {
 struct wk_strategy_limits {
     const char *name;
     int max_nodes, max_tasks, max_devices; /* 0: none */
-    bool built;
     const char *summary;
 };
 extern const struct wk_strategy_limits wk_strategy_limits[]; /* ends with a NULL name */
@@ -145,8 +144,7 @@ bool wk_strategy_has_option(const char *strategy, const char *parameter);
 /* Is it an option of any strategy? */
 bool wk_strategy_is_option(const char *parameter);
 
-/* Fails with INPUT: unknown name (with a suggestion), not available yet, more ranks than it can
- * use. */
+/* Fails with INPUT: unknown name (with a suggestion), more ranks than it can use. */
 const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err);
 
 /* Place the model for training with `seed` and make all ranks equal. NULL with err set; end it with

@@ -15,31 +15,24 @@
 #include "strategies/strategy.h"
 #include "train/qa.h"
 
-/* `built` is 1 or 0 in the table: a parameter that is not built has no field to go to. */
-#define OFFSET_1(name) offsetof(struct wk_config, name)
-#define OFFSET_0(name) 0
-#define FLAGS_1 0
-#define FLAGS_0 HG_J_NOT_YET
-#define FIELD(kind_, name_, min_, max_, built_, doc_) \
-    { .name = #name_,                                 \
-      .kind = HG_J_##kind_,                           \
-      .offset = OFFSET_##built_(name_),               \
-      .flags = FLAGS_##built_,                        \
-      .min = (min_),                                  \
-      .max = (max_),                                  \
+#define FIELD(kind_, name_, min_, max_, doc_)      \
+    { .name = #name_,                              \
+      .kind = HG_J_##kind_,                        \
+      .offset = offsetof(struct wk_config, name_), \
+      .min = (min_),                               \
+      .max = (max_),                               \
       .doc = (doc_) },
 
 /* Keys that say where a cell runs and how its job is asked for; hpcgrid has acted on them. */
 #define ELSEWHERE(name_) { .name = name_, .kind = HG_J_JSON, .flags = HG_J_IGNORED, .doc = "" },
 
 static const struct hg_field fields[] = {
-#define HG_WORKER_PARAM(kind_, name_, min_, max_, built_, doc_) \
-    FIELD(kind_, name_, min_, max_, built_, doc_)
+#define HG_WORKER_PARAM FIELD
 #include "base/worker_params.def"
 #undef HG_WORKER_PARAM
-    FIELD(INT, nodes, 1, 1000000, 1, "nodes of the job") FIELD(INT, tasks_per_node, 1, 1000000, 1,
-                                                               "ranks on each node")
-        FIELD(INT, cpus_per_task, 1, 1000000, 1, "threads of a rank, unless OMP_NUM_THREADS is set")
+    FIELD(INT, nodes, 1, 1000000, "nodes of the job") FIELD(INT, tasks_per_node, 1, 1000000,
+                                                            "ranks on each node")
+        FIELD(INT, cpus_per_task, 1, 1000000, "threads of a rank, unless OMP_NUM_THREADS is set")
             ELSEWHERE("site") ELSEWHERE("hardware") ELSEWHERE("gpus_per_node")
                 ELSEWHERE("cpus_per_gpu") ELSEWHERE("container") ELSEWHERE("modules")
                     ELSEWHERE("time") ELSEWHERE("mem") ELSEWHERE("sbatch") ELSEWHERE("repeat"){ 0 },
@@ -163,24 +156,6 @@ static void drop_nulls(json_t *object)
     }
 }
 
-/* Words that other versions of hpcgrid-worker know. */
-static bool is_planned(const char *key, const char *word)
-{
-    static const struct {
-        const char *key, *word;
-        bool built;
-    } words[] = {
-#define HG_WORKER_WORD(parameter, word_, built_) { #parameter, word_, built_ },
-#include "base/worker_words.def"
-#undef HG_WORKER_WORD
-    };
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!words[i].built && strcmp(words[i].key, key) == 0 && strcmp(words[i].word, word) == 0)
-            return true;
-    return false;
-}
-
 /* A finder of names says whether there is such a thing, and sets err if not. */
 typedef bool finder(const char *name, struct hg_err *err);
 
@@ -193,10 +168,6 @@ static void check_name(const struct hg_json_doc *doc, const char *key, const cha
     if (has(name, err))
         return;
     snprintf(pointer, sizeof pointer, "/%s", key);
-    if (err->code == HG_E_INPUT && is_planned(key, name)) {
-        hg_json_error(doc, pointer, errs, "%s \"%s\": not available yet", key, name);
-        return;
-    }
     placed = hg_json_error(doc, pointer, errs, "%s", err->text);
     placed->code = err->code;
     hg_err_hint(placed, "%s", err->hint);
@@ -240,38 +211,44 @@ static bool has_precision(const char *name, struct hg_err *err)
 
 /* A parameter that is one of a few words. */
 static void check_word(const struct hg_json_doc *doc, const char *key, const char *word,
-                       const char *const *words, struct hg_errs *errs)
+                       struct hg_errs *errs)
 {
+    static const struct {
+        const char *key, *word;
+    } words[] = {
+#define HG_WORKER_WORD(parameter, word_) { #parameter, word_ },
+#include "base/worker_words.def"
+#undef HG_WORKER_WORD
+    };
+    const char *known[sizeof words / sizeof *words];
     struct hg_err *err;
     char pointer[64];
     size_t n = 0;
 
-    for (; words[n]; n++)
-        if (strcmp(words[n], word) == 0)
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i].key, key) == 0)
+            known[n++] = words[i].word;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(known[i], word) == 0)
             return;
     snprintf(pointer, sizeof pointer, "/%s", key);
     err = hg_json_error(doc, pointer, errs, "unknown %s \"%s\"", key, word);
-    hg_text_suggest(err, word, words, n);
+    hg_text_suggest(err, word, known, n);
 }
 
 static void check_words(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
-    check_word(doc, "schedule", c->schedule,
-               (const char *const[]){ "step", "linear", "constant", NULL }, errs);
-    check_word(doc, "decay", c->decay, (const char *const[]){ "all", "weights", NULL }, errs);
-    check_word(doc, "padding", c->padding, (const char *const[]){ "packed", "max_length", NULL },
-               errs);
-    check_word(doc, "windows", c->windows, wk_windows_names, errs);
-    check_word(doc, "labels", c->labels, wk_labels_names, errs);
-    check_word(doc, "lengths", c->lengths, wk_lengths_names, errs);
-    check_word(doc, "gelu", c->gelu, (const char *const[]){ "erf", "tanh", NULL }, errs);
-    check_word(doc, "variant", c->variant, (const char *const[]){ "textbook", "framework", NULL },
-               errs);
-    check_word(doc, "fsdp_wrap", c->fsdp_wrap, (const char *const[]){ "layer", "model", NULL },
-               errs);
-    check_word(doc, "zero_reduce", c->zero_reduce,
-               (const char *const[]){ "reduce_scatter", "allreduce", NULL }, errs);
+    check_word(doc, "schedule", c->schedule, errs);
+    check_word(doc, "decay", c->decay, errs);
+    check_word(doc, "padding", c->padding, errs);
+    check_word(doc, "windows", c->windows, errs);
+    check_word(doc, "labels", c->labels, errs);
+    check_word(doc, "lengths", c->lengths, errs);
+    check_word(doc, "gelu", c->gelu, errs);
+    check_word(doc, "variant", c->variant, errs);
+    check_word(doc, "fsdp_wrap", c->fsdp_wrap, errs);
+    check_word(doc, "zero_reduce", c->zero_reduce, errs);
 }
 
 static void __attribute__((format(printf, 4, 5)))
@@ -489,7 +466,7 @@ static json_t *encode_field(const struct hg_field *f, const struct wk_config *c)
 {
     const void *at = (const char *)c + f->offset;
 
-    if (f->flags & (HG_J_IGNORED | HG_J_NOT_YET))
+    if (f->flags & HG_J_IGNORED)
         return NULL;
     switch (f->kind) {
     case HG_J_INT:
@@ -538,10 +515,9 @@ void wk_config_done(struct wk_config *c)
 /* The table again: a section's head, or a parameter. */
 static const struct entry {
     const char *section, *text, *param;
-    bool built;
 } entries[] = {
-#define HG_WORKER_SECTION(word_, title_) { word_, title_, NULL, true },
-#define HG_WORKER_PARAM(kind_, name_, min_, max_, built_, doc_) { NULL, doc_, #name_, built_ },
+#define HG_WORKER_SECTION(word_, title_) { word_, title_, NULL },
+#define HG_WORKER_PARAM(kind_, name_, min_, max_, doc_) { NULL, doc_, #name_ },
 #include "base/worker_params.def"
 #undef HG_WORKER_PARAM
 };
@@ -556,8 +532,6 @@ void wk_config_overview(struct hg_buf *out)
     for (const struct entry *e = entries; e < entries + N_ENTRIES; e++) {
         int n = (int)strlen(e->section ? e->section : e->param);
 
-        if (!e->built)
-            continue;
         if (e->section) {
             hg_buf_printf(out, "%s  %-*s", column ? "\n" : "", HELP_INDENT - 2, e->section);
             column = HELP_INDENT;
@@ -596,7 +570,7 @@ int wk_config_help(const char *section, struct hg_buf *out, struct hg_err *err)
             here = all || strcmp(section, e->section) == 0;
         if (here && e->section)
             hg_buf_printf(out, "%s%s: %s\n", found ? "\n" : "", e->section, e->text);
-        else if (here && e->built)
+        else if (here)
             hg_buf_printf(out, "  %-16s %s\n", e->param, e->text);
         found |= here;
     }
