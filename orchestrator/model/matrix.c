@@ -109,9 +109,9 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
 
 bool hg_matrix_is_own_file(const char *name)
 {
-    static const char *const ours[] = { "claim.json", "claim.taken.json", "left.json",
-                                        "cell.json",  "env.json",         "out.log",
-                                        "err.log",    "workload.json",    "result.json" };
+    static const char *const ours[] = { "claim.json",    "claim.taken.json", "left.json",
+                                        "cell.json",     "out.log",          "err.log",
+                                        "workload.json", "result.json" };
     size_t digits = strncmp(name, "rank.", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)

@@ -11,15 +11,14 @@
 /* One try at a cell, in a folder of its own (run/attempts.h): S the claim number of the submission, R Slurm's restart
  * count. Only the node side writes here:
  *
- *   claim.json      who runs it (run/claim.h)
+ *   claim.json      who runs it (run/claim.h), and what every rank gets: its environment, its working directory
  *   cell.json       the cell's members, notes left out: what the workload reads
- *   env.json        what every rank gets in its environment, and its working directory
  *   out.log err.log what the workload printed, all ranks
  *   rank.<r>.json   times, memory, host and device of each rank
  *   workload.json   what the workload said of itself ($HPCGRID_RESULT)
  *   result.json     all of it, merged; there exactly when the attempt has ended
  *
- * and the workload's own files. Once the last result is on the disk, env.json, the ranks' files that are merged into it, workload.json
+ * and the workload's own files. Once the last result is on the disk, the ranks' files that are merged into it, workload.json
  * if the result is a good one, and logs that have nothing in them are removed. */
 #define HG_ATTEMPT_NAME_MAX 32
 

@@ -276,6 +276,23 @@ json_t *hg_collect_result(const struct hg_attempt_group *g, struct hg_attempt_fi
     return result;
 }
 
+int hg_collect_status(const struct hg_attempt_group *g, struct hg_attempt_files *files,
+                      const char *run_key, const json_t *cell, char status[static 16],
+                      struct hg_err *err)
+{
+    struct room room = { 0 };
+    struct skim skim = { 0 };
+    json_t *result = read_result(g, files, run_key, cell, &room, &skim, NULL, err);
+    int rc = result ? 0 : -1;
+
+    if (result)
+        snprintf(status, 16, "%s", json_string_value(json_object_get(result, "status")));
+    json_decref(result);
+    free(skim.loss_file);
+    room_done(&room);
+    return rc;
+}
+
 /* ---- One cell, for the driver ---- */
 
 static void take_result(const json_t *result, struct hg_attempt *a)

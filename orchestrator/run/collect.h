@@ -39,6 +39,11 @@ int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const ch
 json_t *hg_collect_result(const struct hg_attempt_group *g, struct hg_attempt_files *files,
                           const char *run_key, const json_t *cell, struct hg_err *err);
 
+/* Its status alone, judged as well ("ok", ...); a good deal faster. -1 with err set where hg_collect_result gives NULL. */
+int hg_collect_status(const struct hg_attempt_group *g, struct hg_attempt_files *files,
+                      const char *run_key, const json_t *cell, char status[static 16],
+                      struct hg_err *err);
+
 /* What the journal knows of one planned cell; asked for cells without a result. */
 struct hg_verdict {
     char status[16]; /* pending running lost, or how Slurm saw it end: node_fail timeout ... */

@@ -115,13 +115,12 @@ static int list_files(const char *dir, struct files *files, struct hg_err *err)
 /* ---- Which attempts ---- */
 
 /* Is it a result that nobody writes again? */
-static bool is_recent(const struct packer *p, const struct hg_attempt_files *f,
-                      const json_t *result)
+static bool is_recent(const struct packer *p, const struct hg_attempt_files *f, const char *status)
 {
     char *path = hg_attempt_path(&p->group, f, "result.json");
     struct stat st;
     bool recent =
-        strcmp(json_string_value(json_object_get(result, "status")), "ok") != 0 &&
+        strcmp(status, "ok") != 0 &&
         (!path || stat(path, &st) < 0 || hg_clock_wall_s() - (double)st.st_mtim.tv_sec < RECENT_S);
 
     free(path);
@@ -133,26 +132,24 @@ static int why_kept(struct packer *p, struct hg_attempt_files *f, const json_t *
 {
     struct hg_err why = HG_ERR_INIT;
     struct files files = { 0 };
-    json_t *result;
-    int kept = HG_COMPACT_REASONS;
-    char *dir;
+    int kept = HG_COMPACT_REASONS, judged;
+    char *dir, status[16];
 
     if (!over)
         return HG_COMPACT_OPEN;
-    result = hg_collect_result(&p->group, f, p->run_key, cell, &why);
+    judged = hg_collect_status(&p->group, f, p->run_key, cell, status, &why);
     dir = hg_attempt_path(&p->group, f, "");
     if (why.memory || !dir)
         kept = hg_err_oom(p->err);
-    else if (!result)
+    else if (judged < 0)
         kept = HG_COMPACT_RESULT;
-    else if (is_recent(p, f, result))
+    else if (is_recent(p, f, status))
         kept = HG_COMPACT_RECENT;
     else if (list_files(dir, &files, p->err) < 0)
         kept = -1;
     else if (files.others)
         kept = HG_COMPACT_FILES;
     files_done(&files);
-    json_decref(result);
     free(dir);
     return kept;
 }
@@ -163,11 +160,11 @@ static bool has_good(struct packer *p, const struct hg_attempt_list *list, const
 
     for (size_t i = 0; i < list->n && !good; i++) {
         struct hg_err ignored = HG_ERR_INIT;
-        json_t *result = hg_collect_result(&p->group, &list->items[i], p->run_key, cell, &ignored);
-        const char *status = json_string_value(json_object_get(result, "status"));
+        char status[16];
 
-        good = status && strcmp(status, "ok") == 0;
-        json_decref(result);
+        good = hg_collect_status(&p->group, &list->items[i], p->run_key, cell, status, &ignored) ==
+                   0 &&
+               strcmp(status, "ok") == 0;
     }
     return good;
 }

@@ -37,18 +37,20 @@ static int link_claim(const char *mine, const char *claim, struct hg_err *err)
     return hg_err_sys(err, "cannot claim %s", claim);
 }
 
-static int write_claim(const char *path, const json_t *who, size_t reserve, struct hg_err *err)
+static int write_claim(const char *path, const struct hg_comer *c, struct hg_err *err)
 {
     struct hg_owner me;
     struct hg_buf text = HG_BUF_INIT;
-    json_t *claim = json_copy((json_t *)who);
+    json_t *claim = json_copy(c->who), *start = c->start(c->context);
     int rc;
 
     hg_owner_self(&me);
     hg_owner_encode(&me, claim);
+    if (start)
+        json_object_set_new(claim, "ranks", start);
     hg_json_dump(claim, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
-    while (text.len < reserve && !text.failed)
+    while (text.len < c->reserve && !text.failed)
         hg_buf_puts(&text, "                                \n");
     rc = hg_attempt_create(path, &text, true);
     if (rc < 0)
@@ -69,7 +71,7 @@ static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *
     mine = hg_str_printf("%s/.claim.%s", dir, nonce);
     rc = hg_fs_mkdirs(dir, 0700, err);
     if (rc == 0)
-        rc = write_claim(mine, c->who, c->reserve, err);
+        rc = write_claim(mine, c, err);
     if (rc == 0) {
         rc = link_claim(mine, claim, err);
         unlink(mine);
@@ -238,20 +240,24 @@ static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 
     }
 }
 
-/* Two copies of different names may have come at a time, and each have seen nobody. Now each sees the other; both leave, and the driver
- * sends the cell again. */
+/* Look again, now that others can see us. Two copies of different names may have come at a time, and each have seen nobody: both leave, and
+ * the driver sends the cell again. An attempt may have been packed between two looks. */
 static int check_alone(const struct hg_comer *c, const char *own, char why[static 256],
                        struct hg_err *err)
 {
     struct look l;
     int rc = look_around(c, own, &l, err);
 
-    if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
+    if (rc == 0 && l.leave) {
+        snprintf(why, 256, "%s", l.why);
+        rc = 1;
+    } else if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
         describe_rival(&l, why);
         say_left(l.rival, c->who);
-        take_over(own);
         rc = 1;
     }
+    if (rc == 1)
+        take_over(own);
     look_done(&l);
     return rc;
 }

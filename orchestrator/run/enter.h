@@ -20,6 +20,9 @@ struct hg_comer {
     double heartbeat_s;
     json_t *who;    /* stands in its claim, with the process */
     size_t reserve; /* bytes that the claim is to have at least, see hg_claim_use */
+    json_t *(*start)(
+        void *
+            context); /* "ranks" of the claim, once *dir and name are known; a new reference, NULL: none */
     bool (*told)(void *context, double within_s); /* wait so long; true once it is told to end */
     void *context;
 };

@@ -143,7 +143,7 @@ static bool ends_in_number(const char *text)
 /* Names of files on their way: written, not yet renamed. */
 static bool is_temporary(const char *name)
 {
-    static const char *const ours[] = { "cell.json.part", "env.json.part", "workload.json.part",
+    static const char *const ours[] = { "cell.json.part", "workload.json.part",
                                         "result.json.part" };
     const char *tmp = strstr(name, ".tmp.");
     unsigned rank;

@@ -62,9 +62,10 @@ struct node {
     struct hg_words words;
     double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
     double heartbeat_s,
-        beat_s;       /* between two signs of life; when the next one is due (monotonic) */
-    double paused_s;  /* since when the job is suspended (monotonic); 0: it is not */
-    sigset_t signals; /* those that are waited for; blocked */
+        beat_s;            /* between two signs of life; when the next one is due (monotonic) */
+    double paused_s;       /* since when the job is suspended (monotonic); 0: it is not */
+    sigset_t signals;      /* those that are waited for; blocked */
+    struct hg_err problem; /* why the ranks cannot be started */
     struct hg_outcome outcome;
 };
 
@@ -110,6 +111,15 @@ static int find_cell(struct node *n, struct hg_err *err)
     n->cpus_per_task = job_count(n, "cpus_per_task");
     n->time_s = json_number_value(json_object_get(job, "time_s"));
     n->heartbeat_s = hg_plan_heartbeat_s(json_object_get(n->plan, "site"));
+    n->virtual_nodes = !hg_where_head(n->head, sizeof n->head) && getenv("SLURM_JOB_NODELIST");
+    n->outcome = (struct hg_outcome){
+        .run_key = json_string_value(json_object_get(n->plan, "run_key")),
+        .line = n->line,
+        .workload = json_object_get(n->plan, "workload"),
+        .gpu = json_is_true(json_object_get(n->batch, "gpu")),
+        .cpus_per_task = n->cpus_per_task,
+        .start_s = n->start_s,
+    };
     return 0;
 }
 
@@ -272,7 +282,9 @@ static void add_promises(const struct node *n, json_t *env)
         json_object_set_new(env, "OMP_NUM_THREADS", json_string(number));
 }
 
-static int write_env(const struct node *n, const struct hg_template_vars *vars, struct hg_err *err)
+/* What the ranks need to begin. A new reference, NULL with err set. */
+static json_t *make_start(const struct node *n, const struct hg_template_vars *vars,
+                          struct hg_err *err)
 {
     json_t *root = json_object(), *env = json_object();
     int rc = -1;
@@ -295,11 +307,12 @@ static int write_env(const struct node *n, const struct hg_template_vars *vars, 
     if (n->virtual_nodes) /* elsewhere ranks are bound, and each host has its own number */
         json_object_set_new(root, "cores", json_integer(hg_proc_cpus()));
     json_object_set(root, "env", env);
-    rc = write_json(n, "env.json", root, err);
+    rc = 0;
 out:
     json_decref(env);
-    json_decref(root);
-    return rc;
+    if (rc < 0)
+        json_decref(root);
+    return rc < 0 ? NULL : root;
 }
 
 /* ---- The words that start it all ---- */
@@ -427,18 +440,32 @@ out:
     return rc;
 }
 
+/* Stands in the claim of the attempt that n is about to claim, so that ranks find it in a file less. What is wrong with it is known only
+ * then, and told when the attempt is ours. */
+static json_t *describe_start(void *context)
+{
+    struct node *n = context;
+    struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head, .id = n->id };
+    const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
+
+    n->problem = (struct hg_err)HG_ERR_INIT;
+    hg_words_done(&n->words);
+    if (problem && problem[0])
+        hg_err_set(&n->problem, HG_E_ENV, "%s", problem);
+    else if (make_words(n, &vars, &n->problem) == 0)
+        return make_start(n, &vars, &n->problem);
+    return NULL;
+}
+
 static int prepare(struct node *n, struct hg_err *err)
 {
     struct hg_template_vars vars = { .cell = n->cell, .dir = n->dir, .head = n->head, .id = n->id };
-    const char *problem = getenv("HPCGRID_ERROR"); /* of the batch script */
-    int rc = -1;
 
-    if (problem && problem[0])
-        hg_err_set(err, HG_E_ENV, "%s", problem);
-    else if (write_cell(n, err) == 0 && write_files(n, &vars, err) == 0 &&
-             make_words(n, &vars, err) == 0)
-        rc = write_env(n, &vars, err);
-    return rc;
+    if (n->problem.code) {
+        *err = n->problem;
+        return -1;
+    }
+    return write_cell(n, err) < 0 || write_files(n, &vars, err) < 0 ? -1 : 0;
 }
 
 /* ---- Running ---- */
@@ -572,7 +599,6 @@ static void tidy(const struct node *n, const json_t *result)
                  (long long)json_integer_value(json_object_get(rank, "rank")));
         remove_file(n, name, false);
     }
-    remove_file(n, "env.json", false);
     if (status && strcmp(status, "ok") == 0)
         remove_file(n, "workload.json", false);
     remove_file(n, "out.log", true);
@@ -724,6 +750,7 @@ static int claim(struct node *n, char why[static 256], struct hg_err *err)
                               .restarts = variable("SLURM_RESTART_COUNT"),
                               .heartbeat_s = n->heartbeat_s,
                               .who = hg_where_slurm(NULL),
+                              .start = describe_start,
                               .reserve = reserve(n),
                               .told = is_told_to_end,
                               .context = n };
@@ -756,7 +783,6 @@ static void find_out(struct node *n)
                          ? json_string_value(json_object_get(n->outcome.workload, "cwd"))
                          : n->rd.path);
     n->outcome.slurm = hg_where_slurm(srun && strcmp(base_name(srun), "srun") == 0 ? srun : NULL);
-    n->virtual_nodes = !hg_where_head(n->head, sizeof n->head) && getenv("SLURM_JOB_NODELIST");
 }
 
 static int run_claimed(struct node *n, int *code, struct hg_err *err)
@@ -766,16 +792,8 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
     json_t *result = NULL;
     int rc;
 
-    n->outcome = (struct hg_outcome){
-        .dir = n->dir,
-        .name = n->name,
-        .run_key = json_string_value(json_object_get(n->plan, "run_key")),
-        .line = n->line,
-        .workload = json_object_get(n->plan, "workload"),
-        .gpu = json_is_true(json_object_get(n->batch, "gpu")),
-        .cpus_per_task = n->cpus_per_task,
-        .start_s = n->start_s,
-    };
+    n->outcome.dir = n->dir;
+    n->outcome.name = n->name;
     find_out(n);
     rc = prepare(n, &problem);
     n->start_mono_s = hg_clock_mono_s();

@@ -22,7 +22,6 @@
 #define LOG_READ_MAX ((long)64 << 20)
 #define TAIL_MAX 2000
 #define SAID_MAX 16384
-#define RANK_FILE_MAX ((size_t)1 << 20)
 
 /* ---- Foreign JSON ---- */
 

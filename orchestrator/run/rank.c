@@ -19,12 +19,13 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "run/attempt.h"
+#include "run/claim.h"
 #include "run/where.h"
 
 enum { EXIT_ENVIRONMENT = 4, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
 struct rank {
-    json_t *env; /* env.json */
+    json_t *env; /* "ranks" of claim.json */
     int rank, local, world;
     json_t *out; /* rank.<r>.json */
 };
@@ -241,13 +242,14 @@ static void describe(struct rank *r)
 static int load_env(const char *dir, struct rank *r, struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    char *path = hg_fs_join(dir, "env.json");
+    char *path = hg_fs_join(dir, HG_CLAIM_FILE);
     int rc = path ? hg_json_load(path, &doc, err) : hg_err_oom(err);
+    json_t *ranks = json_object_get(doc.root, "ranks");
 
-    if (rc == 0 && !json_is_string(json_object_get(doc.root, "cwd")))
+    if (rc == 0 && !json_is_string(json_object_get(ranks, "cwd")))
         rc = hg_err_set(err, HG_E_INPUT, "%s has no \"cwd\"", path);
     if (rc == 0)
-        r->env = json_incref(doc.root);
+        r->env = json_incref(ranks);
     hg_json_doc_done(&doc);
     free(path);
     return rc;

@@ -112,8 +112,9 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
         d->awaited++;
         return 0;
     }
-    /* What ended was a copy that found another one at work, which has died since. */
-    if (a->open && a->claim.left && !cell->cancel && cell->losses < LOSSES_MAX)
+    /* What ended was a copy that found another one at work, which has died since; or of two that came at a time both gave way. */
+    if ((a->open ? a->claim.left : a->claimed && !a->done) && !cell->cancel &&
+        cell->losses < LOSSES_MAX)
         return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
     return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
 }

@@ -195,7 +195,7 @@ END
 }
 
 @test "--repair removes what killed processes left, and only that" {
-    touch -d '2 hours ago' "$run_dir/plan.json.tmp.123" "$run_dir/.lock-0123" "$good/.claim.77" "$good/env.json.part"
+    touch -d '2 hours ago' "$run_dir/plan.json.tmp.123" "$run_dir/.lock-0123" "$good/.claim.77" "$good/cell.json.part"
     touch -d '2 hours ago' "$good/model.part" "$run_dir/mine.tmp" # somebody's own
     sed -i '3s/"t":1/"t":2/' "$run_dir/events.jsonl"
     fsck --repair --json

@@ -334,6 +334,34 @@ static void test_a_good_result_that_is_superseded_does_not_end_its_cell(void **s
     end_world(&w);
 }
 
+/* Two copies came in the same instant, and each gave way to the other. */
+static int given_up(void *context, int batch, uint32_t line, uint32_t claim, struct hg_attempt *a,
+                    struct hg_err *err)
+{
+    int rc = fake_attempt(context, batch, line, claim, a, err);
+
+    a->open = false;
+    return rc;
+}
+
+static void test_what_two_copies_left_to_each_other_is_sent_again(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    size_t cells = 2;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_world(&w, "{\"tasks\":{\"1:0\":[{\"result\":null},{}]}}", &cells, 1);
+    w.options.io.attempt = given_up;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 2");
+    assert_int_equal(hg_fake_runs(w.exec, 1, 0), 2);
+    end_world(&w);
+}
+
 static void test_nothing_is_submitted_when_the_controller_never_answers(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -1140,6 +1168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_trouble_has_its_way_out),
         cmocka_unit_test(test_a_good_result_that_is_superseded_does_not_end_its_cell),
+        cmocka_unit_test(test_what_two_copies_left_to_each_other_is_sent_again),
         cmocka_unit_test(test_nothing_is_submitted_when_the_controller_never_answers),
         cmocka_unit_test(test_every_bad_batch_is_found_before_the_first_submission),
         cmocka_unit_test(test_cancelled_cells_are_not_submitted_and_jobs_end),

@@ -51,10 +51,4 @@ static inline double wk_rng_unit(uint32_t bits)
     return (bits + 0.5) * 0x1p-32;
 }
 
-/* The same with all digits that a double has. */
-static inline double wk_rng_unit64(uint32_t high, uint32_t low)
-{
-    return ((double)(((uint64_t)high << 32 | low) >> 12) + 0.5) * 0x1p-52;
-}
-
 #endif

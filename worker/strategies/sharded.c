@@ -116,11 +116,6 @@ static struct wk_span own_gradients(struct wk_strategy *s, const struct wk_piece
 
 /* ---- Memory ---- */
 
-static enum wk_mem values_class(void)
-{
-    return WK_MEM_PARAMETERS;
-}
-
 static size_t rounded(size_t n, size_t grain)
 {
     return (n + grain - 1) / grain * grain;
@@ -216,10 +211,12 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
     enum wk_type type = s->dev->working;
     size_t shard = p->shards.shard;
 
-    if (alloc_flat(d, s, values_class(), type, p->how.values, &d->values, err) < 0 ||
-        alloc_roomy(s, values_class(), type, p->whole_n, p->shards.n_pieces, &d->whole, err) < 0 ||
-        alloc_roomy(s, values_class(), type, p->kept_n, p->shards.n_groups, &d->kept, err) < 0 ||
-        pool_open(&d->value_pool, values_class(), type, p->value_slot, p->value_slots, s, err) < 0)
+    if (alloc_flat(d, s, WK_MEM_PARAMETERS, type, p->how.values, &d->values, err) < 0 ||
+        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->whole_n, p->shards.n_pieces, &d->whole, err) <
+            0 ||
+        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->kept_n, p->shards.n_groups, &d->kept, err) < 0 ||
+        pool_open(&d->value_pool, WK_MEM_PARAMETERS, type, p->value_slot, p->value_slots, s, err) <
+            0)
         return -1;
     return p->how.masters || is_mixed(s)
                ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
@@ -365,9 +362,9 @@ void wk_sharded_close(struct wk_strategy *s)
         return;
     wk_comm_wait(s->comm, s->comm->started, NULL); /* nobody writes there any more */
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
-    wk_dev_free(s->dev, values_class(), &d->values);
-    wk_dev_free(s->dev, values_class(), &d->whole);
-    wk_dev_free(s->dev, values_class(), &d->kept);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->values);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->whole);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->kept);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->masters);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &d->gradients);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &d->alone);
@@ -375,7 +372,7 @@ void wk_sharded_close(struct wk_strategy *s)
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->norm);
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
         wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &d->slots[k]);
-    pool_close(&d->value_pool, values_class(), s);
+    pool_close(&d->value_pool, WK_MEM_PARAMETERS, s);
     pool_close(&d->gradient_pool, WK_MEM_GRADIENTS, s);
     wk_sharded_plan_done(&d->plan);
     HG_VEC_DONE(&d->flights);
