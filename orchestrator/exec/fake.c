@@ -178,13 +178,19 @@ static bool find_twin(struct hg_exec *x, const struct job *job, struct task *t)
     return false;
 }
 
+/* Does the node refuse it, because it knows another copy of the job? */
+static bool is_refused(const struct task *t)
+{
+    return t->twice && !t->ghost && action_flag(t->action, "refused");
+}
+
 static void start_task(struct hg_exec *x, struct job *job, struct task *t)
 {
     double twice_s = action_number(t->action, "twice_s", 0);
     struct attempt *a;
     unsigned running = 0;
 
-    t->twin = find_twin(x, job, t);
+    t->twin = is_refused(t) || find_twin(x, job, t);
     t->phase = TASK_RUNNING;
     t->state = "RUNNING";
     t->reason = NULL;
@@ -257,7 +263,7 @@ static void end_task(struct hg_exec *x, struct job *job, struct task *t)
     if (!t->twin && !t->late)
         write_result(x, job, t);
     t->phase = TASK_ENDED;
-    t->state = state && !t->twin ? state : "COMPLETED";
+    t->state = is_refused(t) ? "FAILED" : state && !t->twin ? state : "COMPLETED";
     t->end_s = t->next_s;
     t->hidden = !t->twin && action_flag(t->action, "vanish");
     t->next_s = INFINITY;
@@ -557,6 +563,7 @@ static int add_record(const struct job *job, const struct task *t, struct hg_exe
         return -1;
     *r = (struct hg_exec_job){ .job_id = job->id,
                                .restarts = t->restarts,
+                               .exit_status = t->phase == TASK_ENDED && is_refused(t) ? 1 << 8 : 0,
                                .submit_s = job->submit_s,
                                .start_s = t->start_s,
                                .end_s = t->end_s };

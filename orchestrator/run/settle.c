@@ -97,6 +97,13 @@ static bool was_locked_out(const struct hg_drive *d, const struct hg_submission 
            sub->t < began;
 }
 
+/* Slurm could not start this copy: "Killing non-startable batch job", because its node has just ended the one before ("Job credential
+ * revoked"). exec does not exit with 1 without a result of its own. */
+static bool was_refused(const char *ended)
+{
+    return strcmp(ended, "FAILED: exit code 1") == 0;
+}
+
 /* The job has ended, no process of its cell is alive, and there is no result. */
 static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
@@ -116,6 +123,8 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
     if ((a->open ? a->claim.left : a->claimed && !a->done) && !cell->cancel &&
         cell->losses < LOSSES_MAX)
         return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
+    if (was_refused(ended) && !cell->cancel && cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, "Slurm could not start it", err);
     return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
 }
 
@@ -185,8 +194,8 @@ static int take_result(struct hg_drive *d, const struct hg_submission *sub, uint
         if (strlen(causes[i].word) == n && memcmp(causes[i].word, ended, n) == 0)
             return hg_drive_tell(d, "result", sub, index, causes[i].status, a->restarts,
                                  cancelled ? causes[i].text : a->error, err);
-    /* Slurm had forgotten that it was at work, started a second copy, which left, and ended the first. */
-    if (cancelled && !cell->cancel && strncmp(ended, "COMPLETED", 9) == 0 &&
+    /* Slurm had forgotten that it was at work, started a second copy, which left or did not come, and ended the first. */
+    if (cancelled && !cell->cancel && (strncmp(ended, "COMPLETED", 9) == 0 || was_refused(ended)) &&
         cell->losses < LOSSES_MAX)
         return send_again(d, sub, index, "Slurm ended it to start it again", err);
     return hg_drive_tell(d, "result", sub, index, a->status, a->restarts, a->error, err);

@@ -258,6 +258,10 @@ static const struct scenario {
     { "... as is one that it ended in order to start it again",
       "{\"tasks\":{\"1:0\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"}]}}", 1, 0, 0,
       "ok 1", 2, 5, 60 },
+    { "... and when the second copy cannot start, because the first one is being ended",
+      "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"refused\":true}],"
+      "\"1:1\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"},{\"refused\":true}]}}",
+      2, 0, 0, "ok 2", 0, 3, 300 },
     { "job that can never start is cancelled",
       "{\"default\":{\"held\":true,\"reason\":\"BadConstraints\"}}", 3, 0, 0, "failed 3", 1, 0,
       30 },
