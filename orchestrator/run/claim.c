@@ -61,11 +61,16 @@ enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_w
 
 bool hg_claim_beat(const char *dir)
 {
-    char *path = hg_fs_join(dir, HG_CLAIM_FILE);
-    bool ours =
-        !path || utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+    /* Opening asks a network file system whether names in it have changed: under a name that it remembers the file would be touched
+     * wherever it is now. */
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    /* A folder that is gone, moved with its run perhaps, was taken over by nobody. */
+    bool ours = fd < 0 || utimensat(fd, HG_CLAIM_FILE, NULL, AT_SYMLINK_NOFOLLOW) == 0 ||
+                errno != ENOENT || fstatat(fd, HG_CLAIM_TAKEN, &st, AT_SYMLINK_NOFOLLOW) < 0;
 
-    free(path);
+    if (fd >= 0)
+        close(fd);
     return ours;
 }
 

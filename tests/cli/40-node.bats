@@ -179,6 +179,21 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     grep -q "another copy of the job took the cell over" "$dir/result.json"
 }
 
+# woke N: exec has woken up so often since the test knows it; it does so each second, to give a sign of life.
+woke() { [ $(($(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status) - before)) -ge "$1" ]; }
+
+@test "a cell whose run is moved away and back works on" {
+    local before=0
+    at_work
+    mv "$run_dir" "$run_dir.away"
+    before=$(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status)
+    await woke 5
+    mv "$run_dir.away" "$run_dir"
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+    [ "$(member "$dir/result.json" status)" = '"ok"' ]
+}
+
 @test "a copy told to end while it waits leaves nothing" {
     at_work
     kill -STOP $pid
