@@ -10,16 +10,16 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-/* Opening asks a network file system for the file's attributes of now. */
+/* Opening asks a network file system for the file's attributes of now. A file that cannot be read is there all the same. */
 static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
 {
     char *path = hg_fs_join(dir, name);
     int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct stat st;
-    bool there = fd >= 0 && fstat(fd, &st) == 0;
+    bool there = fd >= 0 || errno != ENOENT;
 
-    if (there) {
+    if (fd >= 0 && fstat(fd, &st) == 0) {
         claim->beat_s = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
         if (hg_json_load(path, &doc, NULL) == 0)
             hg_owner_decode(doc.root, &claim->who);

@@ -157,6 +157,21 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
 }
 
+@test "what cannot be read of an attempt at work is not taken for absent" {
+    need_strace
+    at_work
+    for call in "openat $dir/claim.json" "openat $dir" "getdents64 ${dir%/*}"; do
+        run timeout 60 strace -qq -o trace -P "${call#* }" -e "trace=${call% *}" -e "inject=${call% *}:error=EIO:when=1" \
+            "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&-
+        echo "$call: $status $output"
+        grep -q INJECTED trace
+        [[ "$output" == *"is at work"* || "$output" == *"cannot read folder"* ]] || return 1
+    done
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+}
+
 @test "... one that stands still for four of its intervals is taken over from" {
     local since
     at_work
