@@ -123,11 +123,13 @@ static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_er
 
     if (!d)
         return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
-    while (rc >= 0 && (entry = readdir(d))) {
+    while (rc >= 0 && (errno = 0, entry = readdir(d))) {
         rc = add(g, entry->d_name, strlen(entry->d_name), err);
         if (rc > 0)
             g->items[g->n - 1].folder = true;
     }
+    if (rc >= 0 && errno) /* what was not listed may be at work */
+        rc = hg_err_sys(err, "cannot read folder %s", dir);
     closedir(d);
     return rc < 0 ? -1 : 0;
 }

@@ -11,7 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-/* Opening asks a network file system for the file's attributes of now. */
+/* Opening asks a network file system for the file's attributes of now. A file that cannot be read is there all the same. */
 static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
 {
     char *path = hg_fs_join(dir, name);
@@ -19,11 +19,11 @@ static bool read_claim(const char *dir, const char *name, struct hg_claim *claim
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_buf text = HG_BUF_INIT;
     struct stat st;
-    bool there = fd >= 0 && fstat(fd, &st) == 0;
+    bool there = fd >= 0 || errno != ENOENT;
 
-    if (there)
+    if (fd >= 0 && fstat(fd, &st) == 0)
         claim->beat_s = (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec * 1e-9;
-    if (fd >= 0 && hg_fs_read_open(fd, path, HG_JSON_FILE_MAX, &text, NULL) == 0 && there &&
+    if (fd >= 0 && hg_fs_read_open(fd, path, HG_JSON_FILE_MAX, &text, NULL) == 0 &&
         hg_json_parse(path, hg_buf_str(&text), text.len, &doc, NULL) == 0)
         hg_owner_decode(doc.root, &claim->who);
     hg_json_doc_done(&doc);
@@ -62,11 +62,16 @@ enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_w
 
 bool hg_claim_beat(const char *dir)
 {
-    char *path = hg_fs_join(dir, HG_CLAIM_FILE);
-    bool ours =
-        !path || utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT;
+    /* Opening asks a network file system whether names in it have changed: under a name that it remembers the file would be touched
+     * wherever it is now. */
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    /* A folder that is gone, moved with its run perhaps, was taken over by nobody. */
+    bool ours = fd < 0 || utimensat(fd, HG_CLAIM_FILE, NULL, AT_SYMLINK_NOFOLLOW) == 0 ||
+                errno != ENOENT || fstatat(fd, HG_CLAIM_TAKEN, &st, AT_SYMLINK_NOFOLLOW) < 0;
 
-    free(path);
+    if (fd >= 0)
+        close(fd);
     return ours;
 }
 

@@ -145,7 +145,7 @@ static int look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
 
     if (f->submission == c->submission && (f->claim || f->result) && f->restarts >= l->next)
         l->next = f->restarts + 1;
-    if (ended || !f->claim || l->leave || l->rival)
+    if (ended || f->parts || l->leave || l->rival)
         return 0;
     dir = hg_attempt_path(g, f, "");
     if (!dir)

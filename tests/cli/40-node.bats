@@ -157,6 +157,21 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
 }
 
+@test "what cannot be read of an attempt at work is not taken for absent" {
+    need_strace
+    at_work
+    for call in "openat $dir/claim.json" "openat $dir" "getdents64 ${dir%/*}"; do
+        run timeout 60 strace -qq -o trace -P "${call#* }" -e "trace=${call% *}" -e "inject=${call% *}:error=EIO:when=1" \
+            "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&-
+        echo "$call: $status $output"
+        grep -q INJECTED trace
+        [[ "$output" == *"is at work"* || "$output" == *"cannot read folder"* ]] || return 1
+    done
+    [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+}
+
 @test "... one that stands still for four of its intervals is taken over from" {
     local since
     at_work
@@ -177,6 +192,21 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     wait $pid || true
     [ "$(member "$dir/result.json" status)" = '"cancelled"' ]
     grep -q "another copy of the job took the cell over" "$dir/result.json"
+}
+
+# woke N: exec has woken up so often since the test knows it; it does so each second, to give a sign of life.
+woke() { [ $(($(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status) - before)) -ge "$1" ]; }
+
+@test "a cell whose run is moved away and back works on" {
+    local before=0
+    at_work
+    mv "$run_dir" "$run_dir.away"
+    before=$(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status)
+    await woke 5
+    mv "$run_dir.away" "$run_dir"
+    touch "$BATS_TEST_TMPDIR/go"
+    wait $pid
+    [ "$(member "$dir/result.json" status)" = '"ok"' ]
 }
 
 @test "a copy told to end while it waits leaves nothing" {
