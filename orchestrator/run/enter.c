@@ -246,7 +246,11 @@ static int check_alone(const struct hg_comer *c, const char *own, char why[stati
     struct look l;
     int rc = look_around(c, own, &l, err);
 
-    if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
+    if (rc == 0 && l.leave) { /* it came, and has ended already */
+        snprintf(why, 256, "%s", l.why);
+        take_over(own);
+        rc = 1;
+    } else if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
         describe_rival(&l, why);
         say_left(l.rival, c->who);
         take_over(own);
