@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -48,16 +49,16 @@ enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_w
                                  double now_s, double heartbeat_s)
 {
     enum hg_owner_life life = claim->taken ? HG_OWNER_DEAD : hg_owner_life(&claim->who);
-    bool first = watch->since_s == 0, moved = watch->beat_s != claim->beat_s;
+    bool first = watch->look_s == 0, moved = watch->beat_s != claim->beat_s;
 
     if (life != HG_OWNER_UNKNOWN)
         return life;
-    if (first || moved)
-        *watch = (struct hg_claim_watch){ .beat_s = claim->beat_s, .since_s = now_s };
+    watch->still_s = first || moved ? 0 : watch->still_s + fmin(now_s - watch->look_s, heartbeat_s);
+    watch->look_s = now_s;
+    watch->beat_s = claim->beat_s;
     if (!first && moved)
         return HG_OWNER_ALIVE;
-    return now_s - watch->since_s < HG_CLAIM_MISSED * heartbeat_s ? HG_OWNER_UNKNOWN
-                                                                  : HG_OWNER_DEAD;
+    return watch->still_s < HG_CLAIM_MISSED * heartbeat_s ? HG_OWNER_UNKNOWN : HG_OWNER_DEAD;
 }
 
 bool hg_claim_beat(const char *dir)

@@ -18,7 +18,8 @@
  *   left.json          a copy came, found the owner at work and left
  *
  * A process of this machine is looked up, of another machine only its heartbeat is known. One whose heartbeat has not moved for
- * HG_CLAIM_MISSED intervals of the watcher's own clock is gone; clocks of different machines are never compared. */
+ * HG_CLAIM_MISSED intervals of the watcher's own clock is gone, of which a look counts for one at most: while a file server
+ * does not answer, nobody can give a sign of life; clocks of different machines are never compared. */
 
 #define HG_CLAIM_MISSED 4
 
@@ -39,7 +40,8 @@ bool hg_claim_read(const char *dir, struct hg_claim *claim);
 /* What is remembered of a claim between two looks; zero before the first. */
 struct hg_claim_watch {
     double beat_s;  /* as seen at the last look */
-    double since_s; /* monotonic; since when it is that */
+    double look_s;  /* monotonic; that look; 0: none yet */
+    double still_s; /* for so long it has stood still before our eyes */
 };
 
 /* Does its owner live, as far as can be told now (monotonic)? UNKNOWN: it may. */

@@ -307,13 +307,14 @@ static void take_result(const json_t *result, struct hg_attempt *a)
     a->wall_s = json_number_value(json_object_get(result, "wall_s"));
 }
 
-/* It has no end yet. */
+/* ended: it has a result that nobody writes again. */
 static void take_claim(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
-                       struct hg_attempt *a)
+                       bool ended, struct hg_attempt *a)
 {
     char *dir = hg_attempt_path(g, f, "");
 
-    a->open = dir && hg_claim_read(dir, &a->claim) && !a->claim.taken;
+    a->open = dir && hg_claim_read(dir, &a->claim) && !a->claim.taken && !ended;
+    a->left = a->claim.left;
     free(dir);
 }
 
@@ -332,8 +333,8 @@ static int take_attempt(const struct hg_attempt_group *g, struct hg_attempt_file
         take_result(result, a);
     else
         snprintf(a->error, sizeof a->error, "%.255s", why.text);
-    if (!g->quick && (!f->result || json_is_true(json_object_get(result, "ending"))))
-        take_claim(g, f, a);
+    if (!g->quick && (!result || strcmp(a->status, "ok") != 0))
+        take_claim(g, f, f->result && !json_is_true(json_object_get(result, "ending")), a);
     room_done(&room);
     json_decref(result);
     return why.memory ? hg_err_oom(err) : 0;
@@ -363,7 +364,7 @@ int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const ch
 {
     struct hg_attempt_list list;
     struct hg_claim claim = { 0 };
-    bool open = false;
+    bool open = false, left = false;
     int rc = hg_attempt_list(g, batch, line, cell_id, &list, err);
 
     *a = (struct hg_attempt){ 0 };
@@ -371,6 +372,7 @@ int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const ch
         struct hg_attempt other;
 
         rc = take_attempt(g, &list.items[i], run_key, &other, err);
+        left = other.claimed ? other.left : left;
         if (rc == 0 && other.open) { /* the newest */
             open = true;
             claim = other.claim;
@@ -381,6 +383,7 @@ int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const ch
     }
     a->open = open;
     a->claim = claim;
+    a->left = left;
     for (size_t i = 0; rc == 0 && i < list.n; i++)
         a->superseded |= (list.items[i].claim || list.items[i].result) &&
                          list.items[i].submission == a->submission &&

@@ -119,8 +119,8 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
         d->awaited++;
         return 0;
     }
-    /* What ended was a copy that found another one at work, which has died since; or of two that came at a time both gave way. */
-    if ((a->open ? a->claim.left : a->claimed && !a->done) && !cell->cancel &&
+    /* What ended was a copy that found another one at work, which has ended since; or of two that came at a time both gave way. */
+    if ((a->left || (a->claimed && !a->open && !a->done)) && !cell->cancel &&
         cell->losses < LOSSES_MAX)
         return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
     if (was_refused(ended) && !cell->cancel && cell->losses < LOSSES_MAX)
@@ -158,6 +158,8 @@ static int judge_missing(struct hg_drive *d, const struct hg_submission *sub, ui
         return send_again(d, sub, index, "accepted, then forgotten by Slurm", err);
     if (cell->cancel)
         return give_verdict(d, sub, index, "nothing of its end", err);
+    if (a->left && cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
     if (a->open && was_forgotten(d, sub, task) && cell->losses < LOSSES_MAX)
         return send_again(d, sub, index, "forgotten by Slurm while it was at work, and ended", err);
     return hg_drive_tell(d, "verdict", sub, index, "lost", 0,
@@ -195,8 +197,8 @@ static int take_result(struct hg_drive *d, const struct hg_submission *sub, uint
             return hg_drive_tell(d, "result", sub, index, causes[i].status, a->restarts,
                                  cancelled ? causes[i].text : a->error, err);
     /* Slurm had forgotten that it was at work, started a second copy, which left or did not come, and ended the first. */
-    if (cancelled && !cell->cancel && (strncmp(ended, "COMPLETED", 9) == 0 || was_refused(ended)) &&
-        cell->losses < LOSSES_MAX)
+    if (cancelled && !cell->cancel && cell->losses < LOSSES_MAX &&
+        (strncmp(ended, "COMPLETED", 9) == 0 || was_refused(ended) || (!*ended && a->left)))
         return send_again(d, sub, index, "Slurm ended it to start it again", err);
     return hg_drive_tell(d, "result", sub, index, a->status, a->restarts, a->error, err);
 }
@@ -234,8 +236,9 @@ static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_e
         d->awaited++;
         return 0;
     }
-    /* A failed first run says nothing of the second. */
-    if (is_good(&a) || (a.done && a.restarts >= cell->restarts))
+    /* A failed first run says nothing of the second, nor does one that was ended before its cell was sent again. */
+    if (is_good(&a) || (a.done && a.restarts >= cell->restarts &&
+                        (cell->state == HG_CELL_ENDED || !cell->losses || task->missed >= 2)))
         return take_result(d, sub, index, cell, &a, err);
     if (cell->state == HG_CELL_ENDED)
         return judge_ended(d, sub, index, cell, &a, gone_s, err);

@@ -114,6 +114,8 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
         return -1;
     if (cell->submission != sub->number || hg_cell_is_over(cell))
         return 0;
+    if (cell->state == HG_CELL_WAITING && next == HG_CELL_ENDED) /* it is to be sent again */
+        return 0;
     task->seen = d->polls;
     task->seen_s = d->poll_s;
     task->missed = 0;

@@ -161,10 +161,10 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     need_strace
     at_work
     for call in "openat $dir/claim.json" "openat $dir" "getdents64 ${dir%/*}"; do
-        run timeout 60 strace -qq -o trace -P "${call#* }" -e "trace=${call% *}" -e "inject=${call% *}:error=EIO:when=1" \
+        run timeout 60 strace -qq -o "$BATS_TEST_TMPDIR/trace" -P "${call#* }" -e "trace=${call% *}" -e "inject=${call% *}:error=EIO:when=1" \
             "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&-
         echo "$call: $status $output"
-        grep -q INJECTED trace
+        grep -q INJECTED "$BATS_TEST_TMPDIR/trace"
         [[ "$output" == *"is at work"* || "$output" == *"cannot read folder"* ]] || return 1
     done
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
@@ -240,6 +240,18 @@ woke() { [ $(($(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status
     [ "$status" -eq 0 ]
     [[ "$output" == *"attempt 7.1 has ended: failed"* ]]
     [ "$(ls "$run_dir/cells/1-000" | wc -l)" -eq 2 ]
+}
+
+@test "a copy of another name that came and ended while this one claimed is not run again" {
+    need_strace
+    plan "$(sh_workload "echo ran >>$BATS_TEST_TMPDIR/count")"
+    strace -qq -o "$BATS_TEST_TMPDIR/trace" -e trace=link -e inject=link:delay_enter=5000000 \
+        "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 8 2>"$BATS_TEST_TMPDIR/log" 3>&- &
+    await eval "ls -A $run_dir/cells/1-000/c-0.8.0 | grep -q claim" # it has looked around
+    node --submission 7
+    wait
+    grep -q "it has a good result, of attempt 7.0" "$BATS_TEST_TMPDIR/log"
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/count")" -eq 1 ]
 }
 
 @test "twenty copies at once run the workload once" {

@@ -6,6 +6,8 @@
 #include "base/fs.h"
 #include "base/text.h"
 #include "run/attempts.h"
+#include "run/claim.h"
+#include "run/collect.h"
 
 static char dir[64];
 static const struct hg_rundir rd = { .path = dir, .number = 1 };
@@ -217,6 +219,44 @@ static void test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has(vo
     hg_attempt_group_forget(&any);
 }
 
+/* Two copies that came at a time have both left; a copy of a later submission met one that has ended since. */
+static void test_a_copy_that_left_because_of_the_newest_attempt_is_known(void **state)
+{
+    static const char *const withdrawn[] = { "claim.taken.json", "left.json", NULL };
+    static const char *const died[] = { "claim.json", NULL };
+    struct hg_attempt_group g = { .rd = &rd };
+    struct hg_attempt a;
+
+    (void)state;
+    make(1, 0, "both", 1, 0, withdrawn);
+    make(1, 0, "both", 1, 1, withdrawn);
+    make(1, 1, "older", 1, 0, withdrawn);
+    make(1, 2, "later", 1, 0, withdrawn);
+    make(1, 2, "later", 1, 1, died);
+    assert_int_equal(hg_attempt_find(&g, 1, 0, "both", 1, NULL, &a, NULL), 0);
+    assert_true(a.left && a.claimed && !a.open);
+    assert_int_equal(hg_attempt_find(&g, 1, 1, "older", 2, NULL, &a, NULL), 0);
+    assert_true(a.left && !a.claimed);
+    assert_int_equal(hg_attempt_find(&g, 1, 2, "later", 1, NULL, &a, NULL), 0);
+    assert_true(a.open && !a.left);
+    hg_attempt_group_forget(&g);
+}
+
+/* While a file server does not answer, neither owner nor watcher can do anything. */
+static void test_what_nobody_has_looked_at_has_not_been_silent(void **state)
+{
+    const struct hg_claim claim = { .beat_s = 7 };
+    struct hg_claim_watch watch = { 0 };
+
+    (void)state;
+    assert_int_equal(hg_claim_life(&claim, &watch, 1000, 30), HG_OWNER_UNKNOWN);
+    assert_int_equal(hg_claim_life(&claim, &watch, 1025, 30), HG_OWNER_UNKNOWN);
+    assert_int_equal(hg_claim_life(&claim, &watch, 2000, 30), HG_OWNER_UNKNOWN);
+    for (int s = 2025; s < 2065; s += 13)
+        assert_int_equal(hg_claim_life(&claim, &watch, s, 30), HG_OWNER_UNKNOWN);
+    assert_int_equal(hg_claim_life(&claim, &watch, 2090, 30), HG_OWNER_DEAD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -228,6 +268,9 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(
             test_who_has_the_lock_asks_only_for_what_one_listing_of_cells_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_a_copy_that_left_because_of_the_newest_attempt_is_known, setup, teardown),
+        cmocka_unit_test(test_what_nobody_has_looked_at_has_not_been_silent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static int fake_attempt(void *context, int batch, uint32_t line, uint32_t claim,
                               .claimed = found.claimed,
                               .done = found.status[0] != '\0',
                               .open = found.claimed && !found.status[0] };
-    a->claim = (struct hg_claim){ .left = found.left };
+    a->left = found.left;
     if (found.alive) /* a heartbeat each 30 s, of another machine */
         a->claim.beat_s = floor(hg_fake_now(w->exec) / 30);
     memcpy(a->status, found.status, sizeof a->status);
@@ -262,6 +262,9 @@ static const struct scenario {
       "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"refused\":true}],"
       "\"1:1\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"},{\"refused\":true}]}}",
       2, 0, 0, "ok 2", 0, 3, 300 },
+    { "... also when there is no room for it before its old job is purged",
+      "{\"max_jobs\":2,\"min_job_age_s\":60,\"tasks\":{\"1:0\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"}]}}",
+      2, 0, 0, "ok 2", 0, 5, 300 },
     { "job that can never start is cancelled",
       "{\"default\":{\"held\":true,\"reason\":\"BadConstraints\"}}", 3, 0, 0, "failed 3", 1, 0,
       30 },
@@ -998,6 +1001,11 @@ static json_t *random_config(const size_t *sizes, size_t n)
             "[{\"vanish\":true}]",
             "[{\"late_s\":100}]",
             "[{\"result\":\"failed\",\"late_s\":100}]",
+            "[{\"run_s\":40,\"twice_s\":0.5}]",
+            "[{\"run_s\":40,\"twice_s\":2,\"result\":\"failed\",\"state\":\"FAILED\"}]",
+            "[{\"run_s\":900,\"twice_s\":0.5,\"dies_s\":4},{\"run_s\":1}]",
+            "[{\"run_s\":900,\"twice_s\":3,\"dies_s\":300},{\"run_s\":1}]",
+            "[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"},{\"run_s\":1}]",
         };
         uint32_t b = rnd((uint32_t)n);
         char name[24];
