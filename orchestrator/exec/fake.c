@@ -170,18 +170,21 @@ static bool find_twin(struct hg_exec *x, const struct job *job, struct task *t)
 {
     struct attempt *a;
 
-    for (t->number = t->restarts; (a = find_attempt(x, job, t)); t->number++) {
+    for (t->number = 0; (a = find_attempt(x, job, t)) || t->number < t->restarts; t->number++) {
+        if (!a)
+            continue;
         a->left = is_alive(x, a);
-        if (a->left || (a->visible_s < INFINITY && strcmp(a->status, "cancelled") != 0))
+        if (a->left || (t->number >= t->restarts && a->visible_s < INFINITY &&
+                        strcmp(a->status, "cancelled") != 0))
             return true;
     }
     return false;
 }
 
-/* Does the node refuse it, because it knows another copy of the job? */
-static bool is_refused(const struct task *t)
+/* What Slurm says of a copy that never begins; NULL: it begins. */
+static const char *refusal(const struct task *t)
 {
-    return t->twice && !t->ghost && action_flag(t->action, "refused");
+    return t->twice && !t->ghost ? json_string_value(json_object_get(t->action, "refused")) : NULL;
 }
 
 static void start_task(struct hg_exec *x, struct job *job, struct task *t)
@@ -190,7 +193,7 @@ static void start_task(struct hg_exec *x, struct job *job, struct task *t)
     struct attempt *a;
     unsigned running = 0;
 
-    t->twin = is_refused(t) || find_twin(x, job, t);
+    t->twin = refusal(t) || find_twin(x, job, t);
     t->phase = TASK_RUNNING;
     t->state = "RUNNING";
     t->reason = NULL;
@@ -232,6 +235,7 @@ static void forget_task(const struct hg_exec *x, struct job *job, struct task *t
     if (json_object_get(t->action, "dies_s"))
         ghost->next_s = x->now_s + action_number(t->action, "dies_s", 0);
     t->twice = true;
+    t->restarts += action_flag(t->action, "requeued");
     queue_task(x, job, t, x->now_s);
 }
 
@@ -263,7 +267,7 @@ static void end_task(struct hg_exec *x, struct job *job, struct task *t)
     if (!t->twin && !t->late)
         write_result(x, job, t);
     t->phase = TASK_ENDED;
-    t->state = is_refused(t) ? "FAILED" : state && !t->twin ? state : "COMPLETED";
+    t->state = refusal(t) ? refusal(t) : state && !t->twin ? state : "COMPLETED";
     t->end_s = t->next_s;
     t->hidden = !t->twin && action_flag(t->action, "vanish");
     t->next_s = INFINITY;
@@ -555,6 +559,14 @@ static int fake_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     return 0;
 }
 
+/* Nothing is said where the state tells enough. */
+static int exit_status(const struct task *t)
+{
+    if (strcmp(t->state, "FAILED") != 0)
+        return 0;
+    return refusal(t) ? 1 << 8 : (int)action_number(t->action, "signal", 0);
+}
+
 static int add_record(const struct job *job, const struct task *t, struct hg_exec_jobs *jobs)
 {
     struct hg_exec_job *r = HG_VEC_PUSH(jobs);
@@ -563,7 +575,7 @@ static int add_record(const struct job *job, const struct task *t, struct hg_exe
         return -1;
     *r = (struct hg_exec_job){ .job_id = job->id,
                                .restarts = t->restarts,
-                               .exit_status = t->phase == TASK_ENDED && is_refused(t) ? 1 << 8 : 0,
+                               .exit_status = exit_status(t),
                                .submit_s = job->submit_s,
                                .start_s = t->start_s,
                                .end_s = t->end_s };

@@ -23,7 +23,8 @@
  * reason "JobHeldAdmin" hold() may not release it), cancelled (what Slurm calls its end when it is cancelled at work: "CANCELLED";
  * "GONE": it leaves the table, too), twice_s (so long after its start the controller forgets that it is at work: it is pending again,
  * and started again beside itself), dies_s (the forgotten copy is killed so long after that, without a result; absent: it ends as usual),
- * refused (a copy that is started beside a forgotten one does not come to its node: FAILED, exit code 1).
+ * requeued (it is not forgotten, but requeued: its restart count rises), refused (the copy that is started beside it never begins, and
+ * Slurm says that it ended: "COMPLETED", or "FAILED" with exit code 1), signal (which ended the job, where its state is "FAILED").
  *
  * A started task does what a node does first: it claims its attempt; it leaves when another copy is at work, or when its attempt has
  * ended for good.

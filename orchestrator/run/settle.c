@@ -104,12 +104,40 @@ static bool was_refused(const char *ended)
     return strcmp(ended, "FAILED: exit code 1") == 0;
 }
 
+static bool was_completed(const struct hg_drive *d, const struct hg_run_cell *cell)
+{
+    return cell->state == HG_CELL_ENDED &&
+           strncmp(hg_run_text(hg_journal_state(d->journal), cell), "COMPLETED", 9) == 0;
+}
+
+/* There is no result, and what Slurm calls the end of the job was not the end of the cell's only copy. NULL: it was. */
+static const char *why_again(const struct hg_drive *d, const struct hg_run_cell *cell,
+                             const struct hg_attempt *a, const char *ended)
+{
+    static const char twice[] = "Slurm started it twice, and ended both";
+
+    /* What ended was a copy that found another one at work, which has ended since; or of two that came at a time both gave way. */
+    if (a->left || (a->claimed && !a->open && !a->done))
+        return twice;
+    /* The second copy was killed by what was meant for the first; Slurm knows of one start less than there were. */
+    if (a->open && a->restarts > cell->restarts && strncmp(ended, "FAILED: signal 9 ", 17) == 0)
+        return twice;
+    if (was_refused(ended))
+        return "Slurm could not start it";
+    /* exec does not exit with 0 then. A controller that forgot its jobs gives their numbers to new ones, and takes the end of an old
+     * one for the end of a new one. */
+    if (was_completed(d, cell))
+        return "Slurm took the end of another job for its own";
+    return NULL;
+}
+
 /* The job has ended, no process of its cell is alive, and there is no result. */
 static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, const struct hg_attempt *a, double gone_s,
                        struct hg_err *err)
 {
     const char *ended = hg_run_text(hg_journal_state(d->journal), cell);
+    const char *why = why_again(d, cell, a, ended);
 
     if (!a->claimed && strncmp(ended, "CANCELLED", 9) == 0)
         return give_verdict(d, sub, index, ended, err);
@@ -119,12 +147,8 @@ static int judge_ended(struct hg_drive *d, const struct hg_submission *sub, uint
         d->awaited++;
         return 0;
     }
-    /* What ended was a copy that found another one at work, which has ended since; or of two that came at a time both gave way. */
-    if ((a->left || (a->claimed && !a->open && !a->done)) && !cell->cancel &&
-        cell->losses < LOSSES_MAX)
-        return send_again(d, sub, index, "Slurm started it twice, and ended both", err);
-    if (was_refused(ended) && !cell->cancel && cell->losses < LOSSES_MAX)
-        return send_again(d, sub, index, "Slurm could not start it", err);
+    if (why && !cell->cancel && cell->losses < LOSSES_MAX)
+        return send_again(d, sub, index, why, err);
     return give_verdict(d, sub, index, *ended ? ended : "UNKNOWN", err);
 }
 
@@ -198,7 +222,7 @@ static int take_result(struct hg_drive *d, const struct hg_submission *sub, uint
                                  cancelled ? causes[i].text : a->error, err);
     /* Slurm had forgotten that it was at work, started a second copy, which left or did not come, and ended the first. */
     if (cancelled && !cell->cancel && cell->losses < LOSSES_MAX &&
-        (strncmp(ended, "COMPLETED", 9) == 0 || was_refused(ended) || (!*ended && a->left)))
+        (was_completed(d, cell) || was_refused(ended) || (!*ended && a->left)))
         return send_again(d, sub, index, "Slurm ended it to start it again", err);
     return hg_drive_tell(d, "result", sub, index, a->status, a->restarts, a->error, err);
 }
@@ -228,6 +252,7 @@ static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_e
     const struct hg_submission *sub = hg_drive_submission(d, cell->submission);
     double gone_s = hg_drive_mono(d) - task->gone_s;
     uint32_t index = line - sub->offset;
+    bool second_left, own;
     struct hg_attempt a;
 
     if (find_attempt(d, sub, line, &a, err) < 0)
@@ -236,9 +261,12 @@ static int settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_e
         d->awaited++;
         return 0;
     }
-    /* A failed first run says nothing of the second, nor does one that was ended before its cell was sent again. */
-    if (is_good(&a) || (a.done && a.restarts >= cell->restarts &&
-                        (cell->state == HG_CELL_ENDED || !cell->losses || task->missed >= 2)))
+    /* A failed first run says nothing of the second, unless that left because the first one was still at work; nor does one that was
+     * ended before its cell was sent again. */
+    second_left = was_completed(d, cell) && gone_s >= d->o.visible_s;
+    own = a.restarts >= cell->restarts &&
+          (cell->state == HG_CELL_ENDED || !cell->losses || task->missed >= 2);
+    if (is_good(&a) || (a.done && (own || second_left)))
         return take_result(d, sub, index, cell, &a, err);
     if (cell->state == HG_CELL_ENDED)
         return judge_ended(d, sub, index, cell, &a, gone_s, err);

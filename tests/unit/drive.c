@@ -211,11 +211,11 @@ static const struct scenario {
     { "failed first run of a requeued job does not count",
       "{\"tasks\":{\"1:0\":[{\"requeue\":true},{\"requeue\":true},{\"state\":\"TIMEOUT\",\"result\":null}]}}",
       1, 0, 0, "timeout 1", 1, 120, 200 },
-    { "Slurm's verdict where the node wrote none",
+    { "Slurm's verdict where the node wrote none; a good one is not believed three times",
       "{\"default\":{\"result\":null},\"tasks\":{\"1:0\":[{\"state\":\"TIMEOUT\",\"result\":null}],"
       "\"1:1\":[{\"state\":\"OUT_OF_MEMORY\",\"result\":null}],\"1:2\":[{\"state\":\"NODE_FAIL\","
       "\"result\":null}],\"1:3\":[{\"state\":\"FAILED\",\"result\":null}]}}",
-      5, 0, 0, "failed 2, timeout 1, oom 1, node_fail 1", 1, 120, 200 },
+      5, 0, 0, "failed 2, timeout 1, oom 1, node_fail 1", 4, 480, 700 },
     { "Slurm knows why it ended what the node only knows to be told to end",
       "{\"default\":{\"result\":\"cancelled\",\"state\":\"CANCELLED\"},"
       "\"tasks\":{\"1:0\":[{\"state\":\"TIMEOUT\",\"result\":\"cancelled\"}],"
@@ -259,12 +259,25 @@ static const struct scenario {
       "{\"tasks\":{\"1:0\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"}]}}", 1, 0, 0,
       "ok 1", 2, 5, 60 },
     { "... and when the second copy cannot start, because the first one is being ended",
-      "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"refused\":true}],"
-      "\"1:1\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"},{\"refused\":true}]}}",
+      "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"refused\":\"FAILED\"}],"
+      "\"1:1\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"},{\"refused\":\"FAILED\"}]}}",
       2, 0, 0, "ok 2", 0, 3, 300 },
     { "... also when there is no room for it before its old job is purged",
       "{\"max_jobs\":2,\"min_job_age_s\":60,\"tasks\":{\"1:0\":[{\"run_s\":5,\"twice_s\":0.5,\"result\":\"cancelled\"}]}}",
       2, 0, 0, "ok 2", 0, 5, 300 },
+    { "... and when the end of another job is taken for its own",
+      "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"refused\":\"COMPLETED\"}]}}",
+      1, 0, 0, "ok 1", 2, 3, 300 },
+    { "... and when what was to end the first copy ends the second one; else a kill is a failure",
+      "{\"tasks\":{\"1:0\":[{\"run_s\":9000,\"twice_s\":0.5,\"dies_s\":0.2},{\"run_s\":5,"
+      "\"result\":null,\"state\":\"FAILED\",\"signal\":9}],"
+      "\"1:1\":[{\"run_s\":5,\"result\":null,\"state\":\"FAILED\",\"signal\":9}]}}",
+      2, 0, 0, "ok 1, failed 1", 2, 3, 300 },
+    { "... and when it was requeued beside itself; a failure of the first copy counts",
+      "{\"tasks\":{\"1:0\":[{\"run_s\":40,\"twice_s\":5,\"requeued\":true,\"result\":\"cancelled\"}],"
+      "\"1:1\":[{\"run_s\":40,\"twice_s\":5,\"requeued\":true,\"result\":\"failed\"}],"
+      "\"1:2\":[{\"run_s\":40,\"twice_s\":5,\"requeued\":true}]}}",
+      3, 0, 0, "ok 2, failed 1", 2, 40, 300 },
     { "job that can never start is cancelled",
       "{\"default\":{\"held\":true,\"reason\":\"BadConstraints\"}}", 3, 0, 0, "failed 3", 1, 0,
       30 },
