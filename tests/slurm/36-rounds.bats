@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# A round or two of each fault that makes Slurm start a task twice or end one of its own accord: no cell is at work twice at once, every
+# A round of faults that make Slurm start a task twice or end one of its own accord: no cell is at work twice at once, every
 # one comes home, and journal, status and report agree. `tests/slurm/rounds` has more kinds, and as many rounds as wanted.
 
 bats_require_minimum_version 1.5.0
@@ -17,8 +17,9 @@ play() {
     [ "$(grep -c '"wrong":false' <<<"$output")" = "$2" ]
 }
 
-@test "the controller killed behind a wave of cells: with retry, and without" {
-    play controller 2 21
+# Slurm may take five minutes to notice that a launch got lost; the round waits for it.
+@test "the controller killed behind a wave of cells, without retry" {
+    ROUNDS_RETRY=no play controller 1 21
     # else the round says nothing
     [ "$(jq -s 'map(select(.kind) | .started_twice) | add' <<<"$(grep '^{' <<<"$output")")" -gt 0 ]
 }
@@ -26,8 +27,4 @@ play() {
 @test "jobs preempted by CANCEL come home by retry.PREEMPTED" {
     play preempt-cancel 1 31
     [ "$(jq '.terms' <<<"$(grep '^{' <<<"$output")")" -gt 0 ]
-}
-
-@test "a slurmd killed, its steps go on: the requeued job waits for them" {
-    play node 1 61
 }
