@@ -40,7 +40,7 @@ int hg_fs_open_file(const char *path, struct hg_err *err)
     struct stat st;
     int fd = open_reading(path, O_NONBLOCK, &st, err);
 
-    return fd < 0 || S_ISREG(st.st_mode) ? fd : refuse(fd, path, "no regular file", err);
+    return fd < 0 || S_ISREG(st.st_mode) ? fd : refuse(fd, path, "not a regular file", err);
 }
 
 int hg_fs_check_file(const char *path, struct hg_err *err)

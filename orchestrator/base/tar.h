@@ -51,7 +51,7 @@ int hg_tar_each(int fd, const char *path,
 int hg_tar_read_part(int fd, const char *path, uint64_t at, uint64_t size, struct hg_buf *out,
                      struct hg_err *err);
 
-/* Append a file of at most max bytes, named "ARCHIVE.tar:NAME", to out. INPUT: this is no such name, or there is no such file. */
+/* Append a file of at most max bytes, named "ARCHIVE.tar:NAME", to out. INPUT: the name has another form, or the archive does not have the file. */
 int hg_tar_read_named(const char *named, size_t max, struct hg_buf *out, struct hg_err *err);
 
 #endif

@@ -188,7 +188,7 @@ static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err
     g->pack = fd;
     g->has_pack = true;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is no regular file", path);
+        return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is not a regular file", path);
     if (hg_tar_each(fd, path, add_part, g, &g->walk, err) < 0)
         return hg_err_oom(err); /* unless an error is set already */
     if (g->parts.n)
@@ -472,7 +472,7 @@ int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_fi
                                                  : hg_err_sys(err, "cannot read %s", path);
     else if (fstat(file->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         close(file->fd);
-        rc = hg_err_set(err, HG_E_INPUT, "cannot read %s: it is no regular file", path);
+        rc = hg_err_set(err, HG_E_INPUT, "cannot read %s: it is not a regular file", path);
     }
     free(path);
     return rc;

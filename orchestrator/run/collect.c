@@ -234,7 +234,7 @@ static json_t *judge_text(const struct hg_attempt_files *f, const char *path, co
     return result;
 }
 
-/* Read and judge one result.json. *none: there is no such file; it may be NULL, and then that is an error. A new reference, or NULL
+/* Read and judge one result.json. *none: the file is absent; may be NULL, and then that is an error. A new reference, or NULL
  * with err saying what is wrong with it. */
 static json_t *read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f,
                            const char *run_key, const json_t *cell, struct room *room,
@@ -255,7 +255,7 @@ static json_t *read_result(const struct hg_attempt_group *g, struct hg_attempt_f
     if (rc == 0)
         result = judge_text(f, path, run_key, cell, room, skim, err);
     else if (rc == HG_ATTEMPT_NONE && !none)
-        hg_err_set(err, HG_E_INPUT, "there is no such file");
+        hg_err_set(err, HG_E_INPUT, "the file is absent");
     if (!result && hg_json_shortages() != shortages) { /* whatever was said of it */
         *err = (struct hg_err)HG_ERR_INIT;
         hg_err_oom(err);

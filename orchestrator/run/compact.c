@@ -348,7 +348,7 @@ static int write_pack(struct packer *p, const char *path)
     int rc;
 
     if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return hg_err_set(p->err, HG_E_INPUT, "%s is no regular file", path);
+        return hg_err_set(p->err, HG_E_INPUT, "%s is not a regular file", path);
     rc = hg_fs_part_begin(path, 0600, &part, p->err);
     if (rc == 0)
         rc = put_packed(p, part.fd);

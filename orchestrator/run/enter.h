@@ -20,9 +20,8 @@ struct hg_comer {
     double heartbeat_s;
     json_t *who;    /* stands in its claim, with the process */
     size_t reserve; /* bytes that the claim is to have at least, see hg_claim_use */
-    json_t *(*start)(
-        void *
-            context); /* "ranks" of the claim, once *dir and name are known; a new reference, NULL: none */
+    /* "ranks" of the claim; asked once *dir and name are known. A new reference; NULL: none. */
+    json_t *(*start)(void *context);
     bool (*told)(void *context, double within_s); /* wait so long; true once it is told to end */
     void *context;
 };

@@ -109,7 +109,7 @@ int hg_fsck_is_plain(struct hg_check *c, const char *file)
         rc = hg_fsck_find(c,
                           (struct hg_found){ HG_FSCK_ERROR, "file-type", file, 0,
                                              "put the file itself there" },
-                          "no regular file%s",
+                          "not a regular file%s",
                           S_ISLNK(st.st_mode) ? ": a link, which may lead out of the run" : "") < 0
                  ? -1
                  : -2;

@@ -182,7 +182,7 @@ static void test_a_file_is_read_or_there_is_none_or_it_is_wrong(void **state)
     path = hg_attempt_path(&g, list.items, "result.json");
     assert_int_equal(mkfifo(path, 0600), 0); /* would wait for its writer */
     assert_int_equal(hg_attempt_read_result(&g, list.items, 7, &text, &err), -1);
-    assert_non_null(strstr(err.text, "result.json: it is no regular file"));
+    assert_non_null(strstr(err.text, "result.json: it is not a regular file"));
     free(path);
     hg_buf_done(&text);
     hg_attempt_group_forget(&g);

@@ -337,7 +337,7 @@ stopped_at() {
         train "{$cell}" timeout 60
         echo "$cell: $status $output"
         [ "$status" -eq 3 ]
-        [[ "$output" == *"no regular file"* || "$output" == *"it is empty or no file"* ]]
+        [[ "$output" == *"not a regular file"* || "$output" == *"it is empty or no file"* ]]
         jq -e '.status == "failed" and .error.kind == "input"' r.json
         rm r.json
     done
