@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "model/grid.h"
+#include "matrix/grid.h"
 #include "plan/batch.h"
 
 void hg_cmd_warn(const struct hg_cells_count *count)

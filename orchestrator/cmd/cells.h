@@ -2,7 +2,7 @@
 #ifndef HG_CMD_CELLS_H
 #define HG_CMD_CELLS_H
 
-#include "model/cell.h"
+#include "matrix/cell.h"
 
 /* What the commands that read a matrix have in common. */
 

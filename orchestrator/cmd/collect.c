@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/session.h"
-#include "run/collect.h"
-#include "run/compact.h"
-#include "run/identity.h"
-#include "run/lock.h"
+#include "rundir/collect.h"
+#include "rundir/compact.h"
+#include "rundir/identity.h"
+#include "rundir/lock.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 

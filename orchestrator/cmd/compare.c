@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/compare.h"
+#include "analysis/compare.h"
 
 #include <stdio.h>
 

@@ -20,8 +20,8 @@
 #include "base/vec.h"
 #include "box/box.h"
 #include "cmd/cmd.h"
-#include "exec/transport.h"
-#include "model/site.h"
+#include "slurm/client/transport.h"
+#include "matrix/site.h"
 
 #define PROGRAM_S 5.0 /* for a program that only says its version */
 #define SLURM_S 25.0  /* for slurmctld: twice its usual message timeout, and a bit */

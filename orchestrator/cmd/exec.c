@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "run/node.h"
-#include "run/rank.h"
+#include "node/node.h"
+#include "node/rank.h"
 
 static struct {
     const char *run, *attempt;

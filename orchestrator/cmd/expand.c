@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cells.h"
-#include "model/select.h"
+#include "matrix/select.h"
 
 static bool count_only, as_json;
 static const char *select_text, *site;

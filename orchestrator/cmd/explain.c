@@ -6,8 +6,8 @@
 
 #include "base/text.h"
 #include "cmd/cells.h"
-#include "model/grid.h"
-#include "model/select.h"
+#include "matrix/grid.h"
+#include "matrix/select.h"
 
 #define SHOWN_MAX 20
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "run/fsck.h"
+#include "inspect/fsck.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/history.h"
+#include "analysis/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/results.h"
-#include "run/rundir.h"
+#include "rundir/rundir.h"
 
 static const char *metric, *better, *where, *reports, *numbers;
 static double tolerance = 5;

@@ -12,7 +12,7 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
-#include "run/reasons.h"
+#include "rundir/reasons.h"
 
 static const char *reports, *select_text;
 static bool as_json;

@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "model/site.h"
+#include "matrix/site.h"
 
 static const char *name = "sweep", *site_word, *hardware_word;
 

@@ -9,9 +9,9 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
-#include "model/select.h"
-#include "run/attempt.h"
-#include "run/collect.h"
+#include "matrix/select.h"
+#include "rundir/attempt.h"
+#include "rundir/collect.h"
 
 #define FOLLOW_S 0.25
 #define JOURNAL_EVERY 8 /* times FOLLOW_S */

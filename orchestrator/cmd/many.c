@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "base/jsonlist.h"
 #include "plan/batch.h"
-#include "run/collect.h"
+#include "rundir/collect.h"
 
 #define FILE_MIN ((off_t)8 << 20) /* bytes: of the shortest results some HG_MANY_MIN */
 

@@ -2,9 +2,9 @@
 #ifndef HG_CMD_MANY_H
 #define HG_CMD_MANY_H
 
-#include "report/many.h"
-#include "run/drive.h"
-#include "run/rundir.h"
+#include "render/many.h"
+#include "drive/drive.h"
+#include "rundir/rundir.h"
 
 /* What a user named, if it has so many results that they are read one by one (HG_MANY_MIN; a file: of its bytes), and all is well with
  * them. NULL with err not set: it is to be read as a whole (hg_cmd_results). Ready for hg_many_write; free with hg_many_free. */

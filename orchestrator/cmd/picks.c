@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/jsonmem.h"
-#include "model/select.h"
+#include "matrix/select.h"
 
 #define CELLS_FILE_MAX ((size_t)1 << 30)
 

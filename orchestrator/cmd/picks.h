@@ -2,7 +2,7 @@
 #ifndef HG_CMD_PICKS_H
 #define HG_CMD_PICKS_H
 
-#include "run/events.h"
+#include "rundir/events.h"
 
 /* The planned cells of a run that a selector picks. */
 struct hg_picks {

@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "report/plot.h"
+#include "plot/plot.h"
 
 static const char *const known[] = { "svg", "png", "pdf", "gp" };
 enum { FORMATS = sizeof known / sizeof *known, GP = FORMATS - 1 };

@@ -14,11 +14,11 @@
 #include "cmd/many.h"
 #include "cmd/pictures.h"
 #include "cmd/results.h"
-#include "report/ranks.h"
-#include "report/renderer.h"
-#include "report/save.h"
-#include "report/view.h"
-#include "run/identity.h"
+#include "analysis/ranks.h"
+#include "render/renderer.h"
+#include "render/save.h"
+#include "render/view.h"
+#include "rundir/identity.h"
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
     *out_path, *reports, *numbers, *plot, *template_path;

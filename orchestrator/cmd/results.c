@@ -6,10 +6,10 @@
 
 #include "base/fs.h"
 #include "base/log.h"
-#include "run/collect.h"
-#include "run/drive.h"
-#include "run/events.h"
-#include "run/rundir.h"
+#include "rundir/collect.h"
+#include "drive/drive.h"
+#include "rundir/events.h"
+#include "rundir/rundir.h"
 
 struct adding {
     struct hg_results *set;

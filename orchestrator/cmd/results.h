@@ -2,9 +2,9 @@
 #ifndef HG_CMD_RESULTS_H
 #define HG_CMD_RESULTS_H
 
-#include "model/result.h"
-#include "run/drive.h"
-#include "run/rundir.h"
+#include "results/result.h"
+#include "drive/drive.h"
+#include "rundir/rundir.h"
 
 /* Read what a user named: a result-set file ("-": standard input), a run's folder, NAME, NAME/002, or
  * a matrix (its newest run). reports: where runs are; NULL: HPCGRID_REPORTS, else "reports". For a

@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "model/matrix.h"
-#include "model/site.h"
+#include "matrix/matrix.h"
+#include "matrix/site.h"
 
 static const char *const kinds[] = { "matrix", "site" };
 

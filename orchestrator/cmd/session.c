@@ -17,8 +17,8 @@
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
 #include "plan/preflight.h"
-#include "run/identity.h"
-#include "run/lock.h"
+#include "rundir/identity.h"
+#include "rundir/lock.h"
 
 #define REACH_TRIES 3
 #define DEADLINE_S 60.0 /* of one call to the scheduler: far above what libslurm itself waits */

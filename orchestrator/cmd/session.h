@@ -2,8 +2,8 @@
 #ifndef HG_CMD_SESSION_H
 #define HG_CMD_SESSION_H
 
-#include "model/matrix.h"
-#include "run/drive.h"
+#include "matrix/matrix.h"
+#include "drive/drive.h"
 
 /* What submit, run, watch and resume share: a run with its plan, a way to the scheduler, the loop. */
 struct hg_session {

@@ -9,9 +9,9 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
-#include "run/identity.h"
-#include "run/lock.h"
-#include "run/reasons.h"
+#include "rundir/identity.h"
+#include "rundir/lock.h"
+#include "rundir/reasons.h"
 
 #define REASONS_MAX 32
 

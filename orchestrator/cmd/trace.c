@@ -13,10 +13,10 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/session.h"
-#include "model/select.h"
-#include "run/collect.h"
-#include "run/timeline.h"
-#include "run/trace.h"
+#include "matrix/select.h"
+#include "rundir/collect.h"
+#include "inspect/timeline.h"
+#include "inspect/trace.h"
 
 static const char *reports, *select_text, *cell_text, *wanted, *out_path;
 

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/session.h"
-#include "run/identity.h"
-#include "run/lock.h"
+#include "rundir/identity.h"
+#include "rundir/lock.h"
 
 static const char *reports;
 

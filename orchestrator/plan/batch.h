@@ -7,16 +7,17 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/cell.h"
-#include "model/matrix.h"
-#include "model/select.h"
+#include "matrix/cell.h"
+#include "matrix/matrix.h"
+#include "matrix/select.h"
 
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
 struct hg_batch {
-    int number;  /* 1, 2, ...: names batches/<n>.sh and batches/<n>.cells.jsonl */
-    json_t *job; /* as exec/executor.h describes it, without array, args, key and output; script and
+    int number; /* 1, 2, ...: names batches/<n>.sh and batches/<n>.cells.jsonl */
+    json_t *
+        job; /* as slurm/client/executor.h describes it, without array, args, key and output; script and
                     work_dir are there once the plan has a folder */
-    char **ids;  /* cell ids, by line of the cells file */
+    char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
     json_t *places;      /* where that stands: hg_shape_places; NULL: not known */
     double time_s;       /* the limit asked for, 0: none */

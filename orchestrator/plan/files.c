@@ -61,7 +61,7 @@ static json_t *encode(const struct hg_plan *plan, const char *dir, struct hg_err
     json_object_set_new(out, "hpcgrid", json_string(HPCGRID_VERSION));
     json_object_set_new(out, "name", json_string(plan->name));
     json_object_set_new(out, "run_key", json_string(plan->run_key));
-    json_object_set_new(out, "folder", folder); /* its jobs work there: run/identity.h */
+    json_object_set_new(out, "folder", folder); /* its jobs work there: rundir/identity.h */
     json_object_set(out, "workload", plan->workload);
     json_object_set(out, "site", plan->site);
     json_object_set_new(out, "batches", batches);

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
-#include "model/cell.h"
-#include "model/keys.h"
+#include "matrix/cell.h"
+#include "matrix/keys.h"
 #include "plan/preflight.h"
 
 #define COMBINATIONS_MAX 4096

@@ -3,8 +3,8 @@
 #define HG_PLAN_FIT_H
 
 #include "base/err.h"
-#include "model/matrix.h"
-#include "model/select.h"
+#include "matrix/matrix.h"
+#include "matrix/select.h"
 
 /* Which cells would hold more than their device has, or be refused. hpcgrid-worker predicts it, without the data: sequences are taken as
  * long as they may be. Looked at are cells of hpcgrid-worker on hardware whose site entry has `device_mem`; elsewhere those whose ranks

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "model/cell.h"
+#include "matrix/cell.h"
 #include "plan/fit.h"
 #include "plan/shape.h"
 #include "plan/template.h"

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/vec.h"
-#include "model/cell.h"
+#include "matrix/cell.h"
 
 #define COMBINATIONS_MAX 16
 #define LIMIT_S 30.0 /* for one of them */

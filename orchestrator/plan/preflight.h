@@ -3,8 +3,8 @@
 #define HG_PLAN_PREFLIGHT_H
 
 #include "base/err.h"
-#include "model/matrix.h"
-#include "model/select.h"
+#include "matrix/matrix.h"
+#include "matrix/select.h"
 
 /* Path of hpcgrid-worker: $HPCGRID_WORKER, else beside `self` (installed or in the build tree), else its
  * bare name, for the PATH. Yours; NULL when memory is gone. */

@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/text.h"
-#include "model/cell.h"
+#include "matrix/cell.h"
 
 #define WORD_SEPARATORS " \t\n"
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "model/site.h"
+#include "matrix/site.h"
 #include "plan/template.h"
 
 /* What one cell asks of Slurm, resolved against its site: cells with equal shapes share an array.
@@ -32,7 +32,7 @@ void hg_shape_done(struct hg_shape *shape);
 /* Append a text that is equal exactly for equal shapes. */
 void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
 
-/* The job object of the shape (exec/executor.h), named `name`. worker: hpcgrid-worker runs, which
+/* The job object of the shape (slurm/client/executor.h), named `name`. worker: hpcgrid-worker runs, which
  * expects USR1 before the time limit; it would end any other program, so that gets it only when the
  * cell asks for it. NULL when memory is gone. */
 json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,

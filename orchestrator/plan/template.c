@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 #include "base/vec.h"
-#include "model/keys.h"
+#include "matrix/keys.h"
 
 #define KEY_MAX 64
 

@@ -5,36 +5,58 @@ setup() {
     cd "$HPCGRID_SOURCE"
 }
 
-# Layers from low to high; a file may include its own layer and those named here.
-allowed() {
-    case $1 in
-    base) echo "base" ;;
-    model) echo "base model" ;;
-    plan | report) echo "base model $1" ;;
-    exec) echo "base model exec" ;;
-    agents) echo "base agents" ;;
-    box) echo "base exec box" ;;
-    run) echo "base model plan exec run" ;;
-    cmd) echo "base model plan exec report run box cmd" ;;
-    esac
+# The folders of hpcgrid from low to high, each with the folders below it that its files may include. Slurm's agents are programs of their own: they
+# share only base, contract and slurm/common with hpcgrid.
+orchestrator_layers() {
+    cat <<'END'
+base
+contract base
+results base
+matrix base contract results
+plan base matrix
+rundir base results matrix plan
+slurm/common base contract
+slurm/libslurm base contract slurm/common
+slurm/rest base contract slurm/common
+slurm/cli base contract slurm/common
+slurm/client base matrix
+node base results matrix plan rundir
+drive base matrix plan rundir slurm/client
+inspect base matrix plan rundir drive
+analysis base results matrix
+plot base results analysis
+render base results matrix analysis plot
+box base
+cmd base contract results matrix plan rundir slurm/client node drive inspect analysis plot render box
+END
 }
 
-@test "lower layers never include higher ones" {
-    bad=""
-    for layer in base model plan exec agents box run report cmd; do
-        for file in orchestrator/$layer/*.[ch]; do
+# check_layers ROOT < LAYERS: prints each include that goes up
+check_layers() {
+    local layer allowed file include
+    while read -r layer allowed; do
+        for file in $1/$layer/*.[ch] $1/$layer/*.cu $1/$layer/*.cuh; do
             [ -e "$file" ] || continue
-            for include in $(sed -n 's/^#include "\([a-z]*\)\/.*"/\1/p' "$file" | sort -u); do
-                case " $(allowed $layer) " in
+            for include in $(sed -n 's/^#include "\(.*\)\/[^/"]*".*/\1/p' "$file" | sort -u); do
+                case " $layer $allowed " in
                 *" $include "*) ;;
-                *) bad+="$file includes $include/"$'\n' ;;
+                *) echo "$file includes $include/" ;;
                 esac
             done
         done
     done
+}
+
+@test "lower layers never include higher ones" {
+    bad=$(orchestrator_layers | check_layers orchestrator)
+    echo "$bad"
+    [ -z "$bad" ]
+    for dir in $(git ls-files 'orchestrator/*.[ch]' | sed -n 's|^orchestrator/\(.*\)/[^/]*$|\1|p' | sort -u); do
+        orchestrator_layers | grep -q "^$dir\( \|$\)" || { echo "orchestrator/$dir has no place in the order"; return 1; }
+    done
     for file in $(git ls-files 'worker/*.[ch]' 'worker/*.cu' 'worker/*.cuh'); do
         for include in $(sed -n 's/^#include "\([a-z]*\)\/.*"/\1/p' "$file" | sort -u); do
-            case " base backends comm models strategies data train profile cmd " in
+            case " base contract backends comm models strategies data train profile cmd " in
             *" $include "*) ;;
             *) bad+="$file includes $include/"$'\n' ;;
             esac
@@ -46,7 +68,7 @@ allowed() {
 
 @test "libslurm is linked by hpcgrid-slurm only" {
     run grep -rlE '#include <slurm/' orchestrator worker
-    [ -z "$(echo "$output" | grep -v '^orchestrator/agents/')" ]
+    [ -z "$(echo "$output" | grep -v '^orchestrator/slurm/libslurm/')" ]
 }
 
 @test "every source file carries the licence line" {

@@ -1,13 +1,13 @@
 #!/usr/bin/env bats
 # hpcgrid-worker tokenize, features, eval-squad. The complete development sets are held against what is known of them where the
-# environment has HPCGRID_DATA (see tests/data/squad/README.md).
+# environment has HPCGRID_DATA (see worker/samples/squad/README.md).
 
 bats_require_minimum_version 1.5.0
 
 setup() {
     worker="$HPCGRID_BUILD/worker/hpcgrid-worker"
-    vocab="$HPCGRID_SOURCE/tests/data/vocab/bert-base-uncased-vocab.txt"
-    slices="$HPCGRID_SOURCE/tests/data/squad"
+    vocab="$HPCGRID_SOURCE/worker/samples/vocab/bert-base-uncased-vocab.txt"
+    slices="$HPCGRID_SOURCE/worker/samples/squad"
     cd "$BATS_TEST_TMPDIR"
 }
 

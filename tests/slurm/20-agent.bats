@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpcgrid-slurm against a real slurmctld: agents/README.md is the contract.
+# hpcgrid-slurm against a real slurmctld: slurm/README.md is the contract.
 
 load box
 load requests

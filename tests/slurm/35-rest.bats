@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# hpcgrid-rest against a real slurmrestd and slurmctld: agents/README.md is the contract.
+# hpcgrid-rest against a real slurmrestd and slurmctld: slurm/README.md is the contract.
 
 bats_require_minimum_version 1.5.0
 load box

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agents/slurm.h"
+#include "slurm/libslurm/slurm.h"
 #include "base/vec.h"
 
 /* Generated from slurm_errno.h of the Slurm that is installed. */

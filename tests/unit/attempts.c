@@ -5,9 +5,9 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "run/attempts.h"
-#include "run/claim.h"
-#include "run/collect.h"
+#include "rundir/attempts.h"
+#include "rundir/claim.h"
+#include "rundir/collect.h"
 
 static char dir[64];
 static const struct hg_rundir rd = { .path = dir, .number = 1 };

@@ -6,7 +6,7 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "model/cell.h"
+#include "matrix/cell.h"
 
 #define HEAD                                                                                     \
     "{\"hpcgrid\": 1, \"name\": \"t\", \"site\": {\"name\": \"lab\", \"hardware\": {\"a100\": {" \

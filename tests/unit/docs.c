@@ -5,10 +5,10 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "model/keys.h"
-#include "model/matrix.h"
-#include "model/site.h"
-#include "model/tables.h"
+#include "matrix/keys.h"
+#include "matrix/matrix.h"
+#include "matrix/site.h"
+#include "matrix/tables.h"
 
 static void matrix_table(struct hg_buf *out)
 {

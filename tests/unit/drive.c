@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop against a scheduler in memory (exec/fake.h): scripted troubles, then random ones with a crash
+/* The loop against a scheduler in memory (slurm/client/fake.h): scripted troubles, then random ones with a crash
  * at random moments. */
 #include "test.h"
 
@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "exec/fake.h"
-#include "run/drive.h"
+#include "slurm/client/fake.h"
+#include "drive/drive.h"
 
 #define DAY_S 86400.0
 

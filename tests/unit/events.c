@@ -8,7 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/jsonmem.h"
-#include "run/events.h"
+#include "rundir/events.h"
 
 static char dir[] = "/tmp/hg-events-XXXXXX";
 

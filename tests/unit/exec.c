@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/ranges.h"
-#include "exec/executor.h"
-#include "exec/fake.h"
-#include "exec/transport.h"
-#include "model/site.h"
+#include "slurm/client/executor.h"
+#include "slurm/client/fake.h"
+#include "slurm/client/transport.h"
+#include "matrix/site.h"
 
 static void test_index_sets_read_back_as_they_were_written(void **state)
 {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "model/expr.h"
+#include "matrix/expr.h"
 
 static void test_the_scan_finds_the_members_that_are_read(void **state)
 {

@@ -14,8 +14,8 @@
 #include "data/features.h"
 #include "data/synthetic.h"
 
-#define VOCAB HPCGRID_SOURCE_DIR "/tests/data/vocab/bert-base-uncased-vocab.txt"
-#define SLICES HPCGRID_SOURCE_DIR "/tests/data/squad/"
+#define VOCAB HPCGRID_SOURCE_DIR "/worker/samples/vocab/bert-base-uncased-vocab.txt"
+#define SLICES HPCGRID_SOURCE_DIR "/worker/samples/squad/"
 #define GOLDEN HPCGRID_SOURCE_DIR "/tests/worker/squad/golden_features.json"
 #define DEV SLICES "dev-v1.1-slice.json"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/style and report/listing: how numbers and plain tables are written. */
+/* analysis/style and analysis/listing: how numbers and plain tables are written. */
 #include "test.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "report/listing.h"
+#include "analysis/listing.h"
 
 static void test_times_are_written_as_the_shell_does(void **state)
 {

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "run/events.h"
-#include "run/lock.h"
+#include "rundir/events.h"
+#include "rundir/lock.h"
 
 static char dir[] = "/tmp/hg-lock-XXXXXX";
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/mustache and report/view: templates of the users' own. */
+/* render/mustache and render/view: templates of the users' own. */
 #include "test.h"
 
 #include <stdlib.h>
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "report/escape.h"
-#include "report/mustache.h"
-#include "report/view.h"
+#include "analysis/escape.h"
+#include "render/mustache.h"
+#include "render/view.h"
 
 static const char data_text[] =
     "{\"name\": \"<b>\", \"empty\": \"\", \"yes\": true, \"no\": false, \"zero\": 0, \"none\": [],"

@@ -7,10 +7,10 @@
 #include "base/json.h"
 #include "base/jsonmem.h"
 #include "base/text.h"
-#include "run/attempt.h"
-#include "run/collect.h"
-#include "run/outcome.h"
-#include "run/where.h"
+#include "rundir/attempt.h"
+#include "rundir/collect.h"
+#include "rundir/outcome.h"
+#include "node/where.h"
 
 static char dir[64];
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base/map, model/frame, and what model/result makes of single results. */
+/* base/map, results/frame, and what results/result makes of single results. */
 #include "test.h"
 
 #include <math.h>
 
 #include "base/map.h"
-#include "model/frame.h"
-#include "model/result.h"
+#include "results/frame.h"
+#include "results/result.h"
 
 static void test_a_map_keeps_what_was_put_first(void **state)
 {

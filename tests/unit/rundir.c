@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "run/rundir.h"
+#include "rundir/rundir.h"
 
 static char root[64];
 

@@ -2,7 +2,7 @@
 #include "test.h"
 
 #include "base/json.h"
-#include "model/select.h"
+#include "matrix/select.h"
 
 static const char cell_text[] =
     "{\"nodes\": 4, \"lr\": 0.1, \"strategy\": \"ddp\", \"fast\": true, \"hidden\": [64,32], "

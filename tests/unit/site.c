@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "model/site.h"
+#include "matrix/site.h"
 
 static void test_every_site_that_ships_is_right(void **state)
 {

@@ -5,7 +5,7 @@
 #include "base/fs.h"
 #include "data/squad.h"
 
-#define SLICES HPCGRID_SOURCE_DIR "/tests/data/squad/"
+#define SLICES HPCGRID_SOURCE_DIR "/worker/samples/squad/"
 
 static void assert_answers_stand_in_their_texts(const struct wk_squad *s)
 {

@@ -9,8 +9,8 @@
 #include "data/features.h"
 #include "data/squad_eval.h"
 
-#define VOCAB HPCGRID_SOURCE_DIR "/tests/data/vocab/bert-base-uncased-vocab.txt"
-#define SLICES HPCGRID_SOURCE_DIR "/tests/data/squad/"
+#define VOCAB HPCGRID_SOURCE_DIR "/worker/samples/vocab/bert-base-uncased-vocab.txt"
+#define SLICES HPCGRID_SOURCE_DIR "/worker/samples/squad/"
 #define GOLDENS HPCGRID_SOURCE_DIR "/tests/worker/squad/"
 
 static json_t *scores, *answers;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model/stats and model/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
+/* results/stats and model/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
  * (scipy's last digits are wrong), the beta function by scipy.special.betainc, fits by
  * scipy.optimize.nnls and numpy on the formulas of reports/README.md. */
 #include "test.h"
 
 #include <math.h>
 
-#include "model/scaling.h"
-#include "model/stats.h"
+#include "results/scaling.h"
+#include "results/stats.h"
 
 static void assert_near(double found, double wanted, double relative)
 {

@@ -4,8 +4,8 @@
 #include <math.h>
 
 #include "base/json.h"
-#include "model/seen.h"
-#include "model/value.h"
+#include "matrix/seen.h"
+#include "matrix/value.h"
 
 static hg_value value_of(struct hg_pool *pool, const char *text)
 {

@@ -8,7 +8,7 @@
 #include "base/fs.h"
 #include "data/wordpiece.h"
 
-#define VOCAB HPCGRID_SOURCE_DIR "/tests/data/vocab/bert-base-uncased-vocab.txt"
+#define VOCAB HPCGRID_SOURCE_DIR "/worker/samples/vocab/bert-base-uncased-vocab.txt"
 #define GOLDEN HPCGRID_SOURCE_DIR "/tests/worker/squad/golden_tokens.json"
 
 static struct wk_wordpiece *wp;

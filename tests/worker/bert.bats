@@ -56,7 +56,7 @@ same() {
 
 @test "bert-tiny learns 64 real questions by heart" {
     mkdir data
-    cp "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" data/train-v1.1.json
+    cp "$HPCGRID_SOURCE/worker/samples/squad/train-v1.1-slice.json" data/train-v1.1.json
     cp data/train-v1.1.json data/dev-v1.1.json
     OMP_NUM_THREADS=2 train '{"model": "bert-tiny", "data": "data", "batch_size": 16, "epochs": 45, "lr": 1e-3, "warmup": 0.1, "weight_decay": 0, "dropout": false, "samples": 64, "test_samples": 64}'
     echo "$output"
@@ -102,7 +102,7 @@ same() {
     train "{$config, \"batch_size\": 1, \"strategy\": \"ddp\", \"predictions\": \"two.answers\"}" mpirun --oversubscribe --allow-run-as-root -n 2
     [ "$status" -eq 0 ]
     for answers in one two; do
-        "$worker" eval-squad --data "$HPCGRID_SOURCE/tests/data/squad/dev-v1.1-slice.json" --predictions $answers.answers --json >$answers.score
+        "$worker" eval-squad --data "$HPCGRID_SOURCE/worker/samples/squad/dev-v1.1-slice.json" --predictions $answers.answers --json >$answers.score
         jq 'keys_unsorted' $answers.answers >$answers.ids
     done
     cmp one.ids two.ids
@@ -328,7 +328,7 @@ stopped_at() {
 @test "a FIFO in a file's place is refused, and nobody waits for a writer" {
     mkfifo fifo pipe.safetensors
     mkdir data images
-    cp "$HPCGRID_SOURCE"/tests/data/mnist/*.gz images
+    cp "$HPCGRID_SOURCE"/worker/samples/mnist/*.gz images
     rm images/train-images-idx3-ubyte.gz
     mkfifo data/train-v1.1.json images/train-images-idx3-ubyte
     shipped='"model": "bert-tiny", "dataset": "squad-slice", "hidden": 32, "samples": 4, "seq_len": 96, "doc_stride": 32, "eval": false'
@@ -376,7 +376,7 @@ stopped_at() {
 @test "null_threshold decides how easily a text has no answer, in squad-v2.0 only, and makes no other training" {
     mkdir data
     for set in train dev; do
-        jq -c '.version = "v2.0" | .data |= .[:1] | .data[].paragraphs |= .[:2]' "$HPCGRID_SOURCE/tests/data/squad/$set-v1.1-slice.json" >data/$set-v2.0.json
+        jq -c '.version = "v2.0" | .data |= .[:1] | .data[].paragraphs |= .[:2]' "$HPCGRID_SOURCE/worker/samples/squad/$set-v1.1-slice.json" >data/$set-v2.0.json
     done
     v2='"model": "bert-tiny", "hidden": 32, "dataset": "squad-v2.0", "data": "data", "samples": 4, "seq_len": 96, "doc_stride": 32'
     for threshold in -1000000 1000000; do
@@ -460,7 +460,7 @@ stopped_at() {
 
 @test "answers that are not where they should be end the training, or are left out" {
     mkdir data
-    jq '.data[0].paragraphs[0].qas[0].answers[0].answer_start += 1' "$HPCGRID_SOURCE/tests/data/squad/train-v1.1-slice.json" >data/train-v1.1.json
+    jq '.data[0].paragraphs[0].qas[0].answers[0].answer_start += 1' "$HPCGRID_SOURCE/worker/samples/squad/train-v1.1-slice.json" >data/train-v1.1.json
     config='"model": "bert-tiny", "hidden": 16, "layers": 1, "data": "data", "samples": 4, "eval": false'
     train "{$config}"
     [ "$status" -eq 3 ]

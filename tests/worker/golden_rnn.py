@@ -4,7 +4,7 @@
 
 Run by hand where PyTorch and NumPy are installed:  python3 tests/worker/golden_rnn.py
 Everything is computed in float64. Weights follow a formula that tests/worker/golden.c repeats; batches are the first
-images of tests/data/mnist in their order; dropout masks come from Philox4x32-10 as worker/backends/rng.h defines it,
+images of worker/samples/mnist in their order; dropout masks come from Philox4x32-10 as worker/backends/rng.h defines it,
 written here a second time.
 """
 import gzip

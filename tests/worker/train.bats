@@ -174,11 +174,11 @@ train() {
     [ -z "$output" ]
     [ "$(ls)" = c.json ]
     mkdir data
-    cp "$HPCGRID_SOURCE"/tests/data/mnist/*.gz data
+    cp "$HPCGRID_SOURCE"/worker/samples/mnist/*.gz data
     echo '{"data": "data"}' >c.json
     run "$worker" check --config c.json
     [ "$status" -eq 0 ]
-    head -c 1000 "$HPCGRID_SOURCE"/tests/data/mnist/train-images-idx3-ubyte.gz >data/train-images-idx3-ubyte.gz
+    head -c 1000 "$HPCGRID_SOURCE"/worker/samples/mnist/train-images-idx3-ubyte.gz >data/train-images-idx3-ubyte.gz
     run "$worker" check --config c.json
     [ "$status" -eq 3 ]
     [[ "$output" == *"data/train-images-idx3-ubyte.gz: error: damaged gzip data (unexpected end of file)"* ]]

@@ -102,7 +102,7 @@ static void test_the_worker_has_what_the_tables_name(void **state)
         const char *parameter, *word;
     } words[] = {
 #define HG_WORKER_WORD(parameter_, word_) { #parameter_, word_ },
-#include "base/worker_words.def"
+#include "contract/worker_words.def"
 #undef HG_WORKER_WORD
     };
     struct hg_err err = HG_ERR_INIT;

@@ -12,7 +12,7 @@ extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_dp, wk_stra
     wk_strategy_fsdp, wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
     wk_strategy_deepspeed_3;
 
-/* In the order of base/strategies.def. */
+/* In the order of contract/strategies.def. */
 static const struct wk_strategy_kind *const kinds[] = {
     &wk_strategy_single,      &wk_strategy_dp,          &wk_strategy_ddp,
     &wk_strategy_fsdp,        &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1,
@@ -22,7 +22,7 @@ static const struct wk_strategy_kind *const kinds[] = {
 const struct wk_strategy_limits wk_strategy_limits[] = {
 #define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, summary) \
     { #name, max_nodes, max_tasks, max_devices, summary },
-#include "base/strategies.def"
+#include "contract/strategies.def"
 #undef HG_STRATEGY
     { 0 },
 };
@@ -32,7 +32,7 @@ _Static_assert(sizeof kinds / sizeof *kinds == N_LIMITS, "every strategy has its
 
 const struct wk_strategy_option wk_strategy_option_list[] = {
 #define HG_STRATEGY_OPTION(strategy, parameter) { #strategy, #parameter },
-#include "base/strategy_options.def"
+#include "contract/strategy_options.def"
 #undef HG_STRATEGY_OPTION
     { 0 },
 };

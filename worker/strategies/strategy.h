@@ -121,7 +121,7 @@ struct wk_strategy_kind {
                    struct wk_expected *out);
 };
 
-/* Names and limits of every strategy hpcgrid knows, from base/strategies.def. */
+/* Names and limits of every strategy hpcgrid knows, from contract/strategies.def. */
 struct wk_strategy_limits {
     const char *name;
     int max_nodes, max_tasks, max_devices; /* 0: none */
@@ -129,7 +129,7 @@ struct wk_strategy_limits {
 };
 extern const struct wk_strategy_limits wk_strategy_limits[]; /* ends with a NULL name */
 
-/* Which parameters are options of which strategies, from base/strategy_options.def; ends with NULL. */
+/* Which parameters are options of which strategies, from contract/strategy_options.def; ends with NULL. */
 struct wk_strategy_option {
     const char *strategy, *parameter;
 };

@@ -28,7 +28,7 @@
 
 static const struct hg_field fields[] = {
 #define HG_WORKER_PARAM FIELD
-#include "base/worker_params.def"
+#include "contract/worker_params.def"
 #undef HG_WORKER_PARAM
     FIELD(INT, nodes, 1, 1000000, "nodes of the job") FIELD(INT, tasks_per_node, 1, 1000000,
                                                             "ranks on each node")
@@ -217,7 +217,7 @@ static void check_word(const struct hg_json_doc *doc, const char *key, const cha
         const char *key, *word;
     } words[] = {
 #define HG_WORKER_WORD(parameter, word_) { #parameter, word_ },
-#include "base/worker_words.def"
+#include "contract/worker_words.def"
 #undef HG_WORKER_WORD
     };
     const char *known[sizeof words / sizeof *words];
@@ -518,7 +518,7 @@ static const struct entry {
 } entries[] = {
 #define HG_WORKER_SECTION(word_, title_) { word_, title_, NULL },
 #define HG_WORKER_PARAM(kind_, name_, min_, max_, doc_) { NULL, doc_, #name_ },
-#include "base/worker_params.def"
+#include "contract/worker_params.def"
 #undef HG_WORKER_PARAM
 };
 #define N_ENTRIES (sizeof entries / sizeof *entries)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cell asks for, decoded from its JSON by the table base/worker_params.def. */
+/* What a cell asks for, decoded from its JSON by the table contract/worker_params.def. */
 #ifndef WK_TRAIN_CONFIG_H
 #define WK_TRAIN_CONFIG_H
 

@@ -4,7 +4,7 @@
 post-processing, Google's windows, and the official evaluation scripts make of the small parts of SQuAD.
 
     python3 -m venv v && v/bin/pip install tokenizers transformers
-    v/bin/python tests/worker/squad/make_goldens.py VOCAB tests/data/squad tests/worker/squad
+    v/bin/python tests/worker/squad/make_goldens.py VOCAB worker/samples/squad tests/worker/squad
 """
 import json
 import random

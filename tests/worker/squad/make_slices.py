@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Cut the small files of tests/data/squad out of the complete ones.
+"""Cut the small files of worker/samples/squad out of the complete ones.
 
-    tests/worker/squad/make_slices.py FOLDER_WITH_SQUAD tests/data/squad
+    tests/worker/squad/make_slices.py FOLDER_WITH_SQUAD worker/samples/squad
 """
 import json
 import sys

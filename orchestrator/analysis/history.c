@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/history.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "analysis/build.h"
+#include "analysis/compare.h"
+#include "analysis/figures.h"
+
+#define WIDTH_DEFAULT 80
+#define TREND_MAX 40 /* newest sets that the trend shows */
+
+/* One cell in one set. */
+struct run {
+    size_t set;
+    const double *v; /* what counts of its repeats */
+    size_t n, of;    /* of == 0: the set has no such cell */
+};
+
+struct change {
+    size_t at;                /* index of the first run after it */
+    struct hg_estimate speed; /* of what comes after in units of what was before */
+};
+
+/* One cell in all sets. */
+struct line {
+    const struct hg_table *table;
+    size_t row;
+    struct run *runs; /* one for each set, in their order */
+    size_t n_runs;
+    struct {
+        struct change *items; /* by time */
+        size_t n, cap;
+    } changes;
+    bool failed;
+};
+
+struct work {
+    struct hg_history *h;
+    double *values; /* of all configs, one behind the other */
+    size_t *begin;  /* by config */
+    size_t *set_of_column;
+    double *room; /* for as many values as there are */
+};
+
+/* ---- Values ---- */
+
+static int gather_values(struct work *w)
+{
+    const struct hg_report *r = w->h->report;
+    size_t n_configs = 0;
+
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].config >= n_configs)
+            n_configs = r->entries[i].config + 1;
+    w->begin = calloc(n_configs + 2, sizeof *w->begin);
+    w->values = malloc((r->n_entries + 1) * sizeof *w->values);
+    w->room = malloc((r->n_entries + 1) * sizeof *w->room);
+    if (!w->begin || !w->values || !w->room)
+        return -1;
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].shown && !r->entries[i].state)
+            w->begin[r->entries[i].config + 2]++;
+    for (size_t c = 2; c < n_configs + 2; c++)
+        w->begin[c] += w->begin[c - 1];
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].shown && !r->entries[i].state)
+            w->values[w->begin[r->entries[i].config + 1]++] = r->entries[i].value;
+    return 0;
+}
+
+/* Sets by what columns are called. */
+static int match_columns(struct work *w, const struct hg_table *t)
+{
+    const struct hg_report *r = w->h->report;
+
+    free(w->set_of_column);
+    w->set_of_column = calloc(t->n_columns + 1, sizeof *w->set_of_column);
+    if (!w->set_of_column)
+        return -1;
+    for (size_t column = 0; column < t->n_columns; column++)
+        for (size_t s = 0; s < r->n_sets; s++)
+            if (strcmp(r->labels[s], hg_report_text(r, t->columns[column])) == 0)
+                w->set_of_column[column] = s;
+    return 0;
+}
+
+static void read_line(const struct work *w, struct line *l)
+{
+    for (size_t s = 0; s < l->n_runs; s++)
+        l->runs[s] = (struct run){ .set = s };
+    for (size_t column = 0; column < l->table->n_columns; column++) {
+        const struct hg_point *p = hg_table_point(l->table, l->row, column);
+        struct run *run = &l->runs[w->set_of_column[column]];
+
+        if (p->of == 0)
+            continue;
+        run->of = p->of;
+        run->n = p->n;
+        run->v = w->values + w->begin[p->config];
+    }
+}
+
+/* ---- Changes ---- */
+
+/* Values of the runs from..to, one behind the other. */
+static size_t pool(const struct line *l, size_t from, size_t to, double *room)
+{
+    size_t n = 0;
+
+    for (size_t i = from; i < to; i++) {
+        if (l->runs[i].n)
+            memcpy(room + n, l->runs[i].v, l->runs[i].n * sizeof *room);
+        n += l->runs[i].n;
+    }
+    return n;
+}
+
+/* How fast the runs at..to are in units of the runs from..at. */
+static struct hg_estimate speed_of(const struct work *w, const struct line *l, size_t from,
+                                   size_t at, size_t to, double level)
+{
+    size_t n = pool(l, from, at, w->room), m = pool(l, at, to, w->room + n);
+
+    if (n == 0 || m == 0)
+        return (struct hg_estimate)HG_ESTIMATE_NONE;
+    return w->h->report->higher_is_better ? hg_stats_shift(w->room + n, m, w->room, n, level)
+                                          : hg_stats_shift(w->room, n, w->room + n, m, level);
+}
+
+/* By how many half widths of its interval a shift is away from none. */
+static double weight(const struct hg_estimate *e)
+{
+    double half = log(e->high / e->low) / 2;
+
+    return e->has_interval && e->value > 0 ? fabs(log(e->value)) / fmax(half, 1e-12) : 0;
+}
+
+static bool is_change(const struct work *w, const struct hg_estimate *e)
+{
+    enum hg_verdict_kind v = hg_verdict_judge(e, w->h->tolerance);
+
+    return e->has_interval && (v == HG_VERDICT_FASTER || v == HG_VERDICT_SLOWER);
+}
+
+/* Binary segmentation: the most significant change between from and to, then those on both sides of
+ * it. The interval of each of the k places where it could be has level 1 - 0.05/k (Bonferroni). */
+static void find_changes(const struct work *w, struct line *l, size_t from, size_t to)
+{
+    double level = 1 - (1 - HG_STATS_LEVEL) / (double)(to - from > 1 ? to - from - 1 : 1);
+    struct change best = { .speed = HG_ESTIMATE_NONE }, *kept;
+
+    for (size_t at = from + 1; at < to; at++) {
+        struct hg_estimate e;
+
+        if (l->runs[at].n == 0) /* a change is seen where there is something */
+            continue;
+        e = speed_of(w, l, from, at, to, level);
+        if (is_change(w, &e) && (!best.speed.has_interval || weight(&e) > weight(&best.speed)))
+            best = (struct change){ at, e };
+    }
+    if (!best.speed.has_interval)
+        return;
+    find_changes(w, l, from, best.at);
+    kept = HG_VEC_PUSH(&l->changes);
+    if (kept)
+        *kept = best;
+    else
+        l->failed = true;
+    find_changes(w, l, best.at, to);
+}
+
+/* Between its neighbours a change is measured anew: each found one ended the stretch before it. */
+static void measure_changes(const struct work *w, struct line *l)
+{
+    for (size_t i = 0; i < l->changes.n; i++) {
+        struct change *c = &l->changes.items[i];
+        size_t from = i ? c[-1].at : 0, to = i + 1 < l->changes.n ? c[1].at : l->n_runs;
+
+        c->speed = speed_of(w, l, from, c->at, to, HG_STATS_LEVEL);
+    }
+}
+
+/* ---- Listings ---- */
+
+static double level_of(const struct work *w, const struct line *l, size_t from, size_t to)
+{
+    return hg_stats_median(w->room, pool(l, from, to, w->room));
+}
+
+static size_t last_change(const struct line *l)
+{
+    return l->changes.n ? l->changes.items[l->changes.n - 1].at : 0;
+}
+
+static bool has_any(const struct line *l)
+{
+    for (size_t i = 0; i < l->n_runs; i++)
+        if (l->runs[i].n)
+            return true;
+    return false;
+}
+
+/* A column a set: its median between the lowest and the highest; "·" no such cell, "!" no result. */
+static void append_trend(const struct work *w, const struct line *l, struct hg_buf *out)
+{
+    static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+    size_t from = l->n_runs > TREND_MAX ? l->n_runs - TREND_MAX : 0;
+    double low = INFINITY, high = 0;
+
+    for (size_t i = from; i < l->n_runs; i++) {
+        double v = level_of(w, l, i, i + 1);
+
+        low = v < low ? v : low;
+        high = v > high ? v : high;
+    }
+    for (size_t i = from; i < l->n_runs; i++) {
+        double v = level_of(w, l, i, i + 1), part = high > low ? (v - low) / (high - low) : 0;
+
+        hg_buf_puts(out, l->runs[i].of == 0  ? "·"
+                         : l->runs[i].n == 0 ? "!"
+                                             : bars[(size_t)(part * 7 + 0.5)]);
+    }
+}
+
+static void append_verdict(const struct hg_history *h, const struct line *l, struct hg_buf *out)
+{
+    const struct run *newest = &l->runs[l->n_runs - 1];
+    const struct change *last = l->changes.n ? &l->changes.items[l->changes.n - 1] : NULL;
+
+    if (newest->of == 0)
+        hg_buf_puts(out, "gone");
+    else if (newest->n == 0)
+        hg_buf_puts(out, "broken");
+    else if (last)
+        hg_buf_printf(out, "%s since %s",
+                      hg_verdict_word(h->report, last->speed.value < 1 ? HG_VERDICT_SLOWER
+                                                                       : HG_VERDICT_FASTER),
+                      h->report->labels[l->runs[last->at].set]);
+    else
+        hg_buf_puts(out, "steady");
+}
+
+static void count(struct hg_history *h, const struct line *l)
+{
+    const struct run *newest = &l->runs[l->n_runs - 1];
+
+    h->cells++;
+    if (newest->of == 0)
+        h->missing++;
+    else if (newest->n == 0)
+        h->broken++;
+    else if (l->changes.n == 0)
+        h->steady++;
+    else if (l->changes.items[l->changes.n - 1].speed.value < 1)
+        h->slower++;
+    else
+        h->faster++;
+}
+
+static void put_value(const struct hg_report *r, struct hg_listing *l, double v, int decimals)
+{
+    if (hg_metric_is_time(r->metric))
+        hg_listing_seconds(l, v, decimals);
+    else
+        hg_listing_number(l, v, decimals);
+}
+
+static void key_columns(const struct hg_report *r, struct hg_listing *l)
+{
+    for (size_t k = 0; k < r->n_row_keys; k++) {
+        const char *name = r->frame.keys.items[r->row_keys[k]].name;
+
+        hg_listing_column(l, name, name, false);
+    }
+    if (r->n_row_keys == 0)
+        hg_listing_column(l, "cell", "cell", true);
+}
+
+static void key_values(const struct hg_report *r, const struct line *line, struct hg_listing *l)
+{
+    for (size_t k = 0; k < r->n_row_keys; k++)
+        hg_build_list_value(r, l, line->table->rows[line->row * r->n_row_keys + k]);
+    if (r->n_row_keys == 0)
+        hg_listing_text(l, "all");
+}
+
+static void history_head(const struct hg_history *h, struct hg_listing *l)
+{
+    key_columns(h->report, l);
+    hg_listing_column(l, "sets", "sets", false);
+    hg_listing_column(l, "first", "first", false);
+    hg_listing_column(l, "now", "now", false);
+    hg_listing_column(l, "speed", "speed", false);
+    hg_listing_column(l, "trend", "trend", true);
+    hg_listing_column(l, "verdict", "verdict", true);
+}
+
+static void list_line(const struct work *w, const struct line *line, struct hg_listing *l)
+{
+    const struct hg_report *r = w->h->report;
+    size_t first_end = line->changes.n ? line->changes.items[0].at : line->n_runs, sets = 0;
+    int decimals = hg_section_decimals(line->table, HG_SECTION_VALUE);
+    double first = level_of(w, line, 0, first_end),
+           now = level_of(w, line, last_change(line), line->n_runs);
+    struct hg_buf text = HG_BUF_INIT;
+
+    for (size_t i = 0; i < line->n_runs; i++)
+        sets += line->runs[i].n > 0;
+    key_values(r, line, l);
+    hg_listing_number(l, (double)sets, 0);
+    put_value(r, l, first, decimals);
+    put_value(r, l, now, decimals);
+    hg_listing_number(l, r->higher_is_better ? now / first : first / now, 2);
+    append_trend(w, line, &text);
+    hg_listing_text(l, hg_buf_str(&text));
+    hg_buf_clear(&text);
+    append_verdict(w->h, line, &text);
+    hg_listing_text(l, hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
+static void changes_head(const struct hg_history *h, struct hg_listing *l)
+{
+    key_columns(h->report, l);
+    hg_listing_column(l, "since", "since", true);
+    hg_listing_column(l, "verdict", "verdict", true);
+    hg_listing_column(l, "speed", "speed", false);
+    hg_listing_column(l, "speed_low", "from", false);
+    hg_listing_column(l, "speed_high", "to", false);
+    hg_listing_column(l, "before", "before", false);
+    hg_listing_column(l, "after", "after", false);
+}
+
+static void list_changes(const struct work *w, const struct line *line, struct hg_listing *l)
+{
+    const struct hg_report *r = w->h->report;
+    int decimals = hg_section_decimals(line->table, HG_SECTION_VALUE);
+
+    for (size_t i = 0; i < line->changes.n; i++) {
+        const struct change *c = &line->changes.items[i];
+        size_t from = i ? c[-1].at : 0, to = i + 1 < line->changes.n ? c[1].at : line->n_runs;
+
+        key_values(r, line, l);
+        hg_listing_text(l, r->labels[line->runs[c->at].set]);
+        hg_listing_text(
+            l, hg_verdict_word(r, c->speed.value < 1 ? HG_VERDICT_SLOWER : HG_VERDICT_FASTER));
+        hg_listing_number(l, c->speed.value, 2);
+        hg_listing_number(l, c->speed.has_interval ? c->speed.low : NAN, 2);
+        hg_listing_number(l, c->speed.has_interval ? c->speed.high : NAN, 2);
+        put_value(r, l, level_of(w, line, from, c->at), decimals);
+        put_value(r, l, level_of(w, line, c->at, to), decimals);
+    }
+}
+
+/* ---- All cells ---- */
+
+static int add_line(struct work *w, struct line *line, struct hg_listing *history,
+                    struct hg_listing *changes)
+{
+    line->changes.n = 0;
+    read_line(w, line);
+    if (!has_any(line))
+        return 0;
+    find_changes(w, line, 0, line->n_runs);
+    measure_changes(w, line);
+    count(w->h, line);
+    list_line(w, line, history);
+    list_changes(w, line, changes);
+    return line->failed ? -1 : 0;
+}
+
+/* Hand a listing that was filled on its own over to the list; an empty one is dropped. */
+static void take_listing(struct hg_history *h, struct hg_listing *made, const char *name,
+                         const char *title, struct hg_listing *spare)
+{
+    struct hg_listing *kept;
+
+    if (hg_listing_rows(made) == 0 && !made->failed)
+        return;
+    kept = hg_listing_add(&h->listings, name, title, spare);
+    made->name = kept->name;
+    made->title = kept->title;
+    made->failed = made->failed || kept->failed;
+    *kept = *made;
+    *made = (struct hg_listing){ 0 };
+}
+
+static int add_lines(struct work *w)
+{
+    const struct hg_report *r = w->h->report;
+    struct line line = { .n_runs = r->n_sets, .runs = calloc(r->n_sets + 1, sizeof *line.runs) };
+    struct hg_listing history = { 0 }, changes = { 0 }, spare = { 0 };
+    int rc = line.runs ? 0 : -1;
+
+    history_head(w->h, &history);
+    changes_head(w->h, &changes);
+    for (size_t t = 0; t < r->tables.n && rc == 0; t++) {
+        line.table = &r->tables.items[t];
+        rc = match_columns(w, line.table);
+        for (line.row = 0; line.row < line.table->n_rows && rc == 0; line.row++)
+            rc = add_line(w, &line, &history, &changes);
+    }
+    if (rc == 0) {
+        take_listing(w->h, &history, "history", "over all sets", &spare);
+        take_listing(w->h, &changes, "changes", "changes", &spare);
+    }
+    hg_listing_done(&history);
+    hg_listing_done(&changes);
+    hg_listing_done(&spare);
+    HG_VEC_DONE(&line.changes);
+    free(line.runs);
+    return rc;
+}
+
+static int analyse(struct hg_history *h, struct hg_errs *errs)
+{
+    struct work w = { .h = h };
+    int rc = gather_values(&w) == 0 && add_lines(&w) == 0 ? 0 : -1;
+
+    free(w.values);
+    free(w.begin);
+    free(w.room);
+    free(w.set_of_column);
+    return rc < 0 ? hg_err_oom(hg_errs_next(errs)) : 0;
+}
+
+struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets,
+                                    const struct hg_report_options *options, double tolerance,
+                                    struct hg_errs *errs)
+{
+    struct hg_history *h = calloc(1, sizeof *h);
+    struct hg_report_options o = *options;
+
+    if (!h) {
+        hg_err_oom(hg_errs_next(errs));
+        return NULL;
+    }
+    o.against_first = true;
+    h->tolerance = tolerance;
+    h->report = hg_report_build(sets, n_sets, &o, errs);
+    if (h->report && !h->report->has_direction) {
+        struct hg_err *err = hg_errs_next(errs);
+
+        hg_err_set(err, HG_E_INPUT, "nobody knows which way \"%s\" is good", h->report->metric);
+        hg_err_hint(err, "--better lower or --better higher says which is good");
+    } else if (h->report && analyse(h, errs) == 0) {
+        return h;
+    }
+    hg_history_free(h);
+    return NULL;
+}
+
+void hg_history_free(struct hg_history *h)
+{
+    if (!h)
+        return;
+    hg_listings_done(&h->listings);
+    hg_report_free(h->report);
+    free(h);
+}
+
+bool hg_history_is_good(const struct hg_history *h)
+{
+    return h->slower + h->broken + h->missing == 0;
+}
+
+/* ---- Writing ---- */
+
+static void append_counts(const struct hg_history *h, struct hg_buf *out)
+{
+    const struct {
+        size_t n;
+        const char *word;
+    } counts[] = {
+        { h->steady, "steady" },
+        { h->faster, hg_verdict_word(h->report, HG_VERDICT_FASTER) },
+        { h->slower, hg_verdict_word(h->report, HG_VERDICT_SLOWER) },
+        { h->broken, "broken" },
+        { h->missing, "gone" },
+    };
+    bool first = true;
+
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        if (!counts[i].n)
+            continue;
+        hg_buf_printf(out, "%s%zu %s", first ? "" : ", ", counts[i].n, counts[i].word);
+        first = false;
+    }
+}
+
+void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *out)
+{
+    const struct hg_report *r = h->report;
+    struct hg_buf line = HG_BUF_INIT;
+
+    width = width ? width : WIDTH_DEFAULT;
+    hg_clean_append(r->labels[0], 0, &line);
+    hg_buf_puts(&line, " to ");
+    hg_clean_append(r->labels[r->n_sets - 1], 0, &line);
+    hg_buf_printf(&line, " · %zu sets, %zu cell%s: ", r->n_sets, h->cells, hg_text_s(h->cells));
+    append_counts(h, &line);
+    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
+    hg_buf_clear(&line);
+    hg_method_format(r, &line);
+    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
+    hg_buf_puts(out, "changes up to ");
+    hg_digits_append(&h->report->style, h->tolerance * 100, 3, out);
+    hg_buf_puts(out, " % are none\n");
+    for (size_t i = 0; i < h->listings.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_listing_write_text(&h->listings.items[i], &r->style, width, out);
+    }
+    hg_buf_done(&line);
+}
+
+void hg_history_json(const struct hg_history *h, struct hg_buf *out)
+{
+    const struct hg_report *r = h->report;
+    json_t *labels = json_array(), *listings = json_array(), *root;
+
+    for (size_t s = 0; s < r->n_sets; s++)
+        json_array_append_new(labels, hg_json_text(r->labels[s]));
+    for (size_t i = 0; i < h->listings.n; i++)
+        json_array_append_new(listings, hg_listing_encode(&h->listings.items[i]));
+    root = json_pack("{s:s, s:s, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "schema",
+                     "hpcgrid-history/1", "metric", r->metric, "good", hg_history_is_good(h),
+                     "tolerance", h->tolerance, "sets", labels, "cells", (json_int_t)h->cells,
+                     "steady", (json_int_t)h->steady, "faster", (json_int_t)h->faster, "slower",
+                     (json_int_t)h->slower, "broken", (json_int_t)h->broken, "gone",
+                     (json_int_t)h->missing, "listings", listings);
+    if (!root) {
+        out->failed = true;
+        return;
+    }
+    hg_json_dump(root, HG_JSON_INDENT, out);
+    hg_buf_puts(out, "\n");
+    json_decref(root);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_ANALYSIS_HISTORY_H
+#define HG_ANALYSIS_HISTORY_H
+
+#include "analysis/table.h"
+
+/* The same cells over many result sets, oldest first: what changed, and when? */
+
+struct hg_history {
+    struct hg_report *report;
+    double tolerance;
+    struct hg_listings
+        listings; /* "history": a line for each cell; "changes": one for each change */
+    size_t cells, steady, slower, faster, broken, missing; /* as of the newest set */
+};
+
+/* options as in a report, `where` and `metric` at least; `tolerance` is a fraction: a change of up to
+ * 0.05 is none. Free with hg_history_free, before the sets (two at least). NULL with errs filled as
+ * hg_report_build does; INPUT where nobody knows which way the metric is good. */
+struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets,
+                                    const struct hg_report_options *options, double tolerance,
+                                    struct hg_errs *errs);
+void hg_history_free(struct hg_history *h);
+
+/* In no cell was the last change for the worse, and none is broken in the newest set or gone. */
+bool hg_history_is_good(const struct hg_history *h);
+
+void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *out);
+
+/* "schema": "hpcgrid-history/1" */
+void hg_history_json(const struct hg_history *h, struct hg_buf *out);
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent next: job arrays as large as the limits let in, each journalled before it is sent. */
+#include "drive/drive_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/ranges.h"
+#include "base/text.h"
+#include "base/vec.h"
+
+#define BURST 20.0      /* requests at once ... */
+#define RATE_PER_S 2.0  /* ... and then so many a second: sites limit users to about that */
+#define TABLE_SHARE 0.9 /* of the controller's job table, at most */
+
+/* Waiting cells that go out as one array. */
+struct chunk {
+    int batch;
+    uint32_t claim; /* that they share; 0: new */
+    uint32_t offset;
+    struct hg_ranges tasks;
+    uint32_t n;
+};
+
+struct chunks {
+    struct chunk *items;
+    size_t n, cap;
+};
+
+static void free_chunks(struct chunks *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        hg_ranges_done(&list->items[i].tasks);
+    HG_VEC_DONE(list);
+}
+
+/* ---- How much may go out ---- */
+
+static size_t count_queued(const struct hg_run_state *state)
+{
+    size_t n = 0;
+
+    for (int s = HG_CELL_INTENDED; s <= HG_CELL_RUNNING; s++)
+        n += state->counts[s];
+    return n;
+}
+
+static size_t room_left(const struct hg_drive *d)
+{
+    size_t queued = count_queued(hg_journal_state(d->journal));
+    size_t table = (size_t)((double)d->limits.max_jobs * TABLE_SHARE);
+    size_t held = d->table_tasks > queued ? d->table_tasks : queued;
+    size_t room = held < table ? table - held : 0;
+
+    if (d->o.max_queued > 0) {
+        size_t wanted = (size_t)d->o.max_queued;
+
+        wanted = queued < wanted ? wanted - queued : 0;
+        room = wanted < room ? wanted : room;
+    }
+    return room;
+}
+
+/* limits.running holds over all arrays together, Slurm's %N over one: what the live arrays may still
+ * use is taken. Returns -1 when memory is gone. */
+static int running_left(const struct hg_drive *d, long long *left)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+    uint32_t *open = calloc(state->submissions.n + 1, sizeof *open);
+
+    if (!open)
+        return -1;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->state >= HG_CELL_INTENDED && cell->state <= HG_CELL_RUNNING)
+                open[cell->submission]++;
+        }
+    *left = d->o.running;
+    for (size_t s = 0; s < state->submissions.n; s++) {
+        uint32_t most = state->submissions.items[s].running_max;
+
+        *left -= most && most < open[s + 1] ? most : open[s + 1];
+    }
+    free(open);
+    return 0;
+}
+
+/* ---- What goes out ---- */
+
+/* The next waiting cells from line *line on that can share one array. n is 0 behind the last. */
+static int next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t max,
+                      struct chunk *c)
+{
+    const struct hg_run_batch *cells = &hg_journal_state(d->journal)->batches.items[batch - 1];
+
+    *c = (struct chunk){ .batch = batch };
+    for (; *line < cells->n && c->n < max; ++*line) {
+        const struct hg_run_cell *cell = &cells->cells[*line];
+
+        if (cell->state != HG_CELL_WAITING || cell->held)
+            continue;
+        if (!c->n) {
+            c->offset = (uint32_t)*line;
+            c->claim = cell->claim;
+        } else if (cell->claim != c->claim || *line - c->offset >= d->limits.max_array_size) {
+            break;
+        }
+        if (hg_ranges_add(&c->tasks, (uint32_t)*line - c->offset) < 0)
+            return -1;
+        c->n++;
+    }
+    return 0;
+}
+
+static int list_chunks(const struct hg_drive *d, size_t room, struct chunks *list)
+{
+    const struct hg_run_state *state = hg_journal_state(d->journal);
+
+    for (size_t b = 0; b < state->batches.n && room; b++) {
+        for (size_t line = 0; line < state->batches.items[b].n && room && !d->refusals[b];) {
+            size_t max = room < d->chunk_max ? room : d->chunk_max;
+            struct chunk c, *slot;
+
+            if (next_chunk(d, (int)b + 1, &line, max, &c) < 0 ||
+                (c.n && !(slot = HG_VEC_PUSH(list)))) {
+                hg_ranges_done(&c.tasks);
+                return -1;
+            }
+            if (!c.n)
+                break;
+            *slot = c;
+            room -= c.n;
+        }
+    }
+    return 0;
+}
+
+/* ---- Sending ---- */
+
+json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub,
+                          struct hg_err *err)
+{
+    json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job);
+    char *output = hg_rundir_path(&d->rd, "logs/hg-%s.out", sub->key);
+    char claim[16], offset[16];
+
+    snprintf(claim, sizeof claim, "%u", sub->claim);
+    snprintf(offset, sizeof offset, "%u", sub->offset);
+    if (!job || !output || json_object_set_new(job, "key", json_string(sub->key)) < 0 ||
+        json_object_set_new(job, "output", json_string(output)) < 0 ||
+        json_object_set_new(job, "array", json_string(sub->tasks)) < 0 ||
+        json_object_set_new(
+            job, "args", json_pack("[s,s,s,s]", "--submission", claim, "--offset", offset)) < 0 ||
+        (sub->running_max &&
+         json_object_set_new(job, "running_max", json_integer(sub->running_max)) < 0)) {
+        json_decref(job);
+        job = NULL;
+        hg_err_oom(err);
+    }
+    free(output);
+    return job;
+}
+
+/* Journal that we are about to send it. */
+static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_max,
+                  struct hg_err *err)
+{
+    uint32_t number = (uint32_t)hg_journal_state(d->journal)->submissions.n + 1;
+    double now = hg_drive_now(d);
+    struct hg_buf tasks = HG_BUF_INIT;
+    char key[33];
+    json_t *members;
+
+    hg_text_random_hex(16, key);
+    hg_ranges_format(&c->tasks, &tasks);
+    members = json_pack(
+        "{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
+        (json_int_t)(c->claim ? c->claim : number), "key", key, "batch", (json_int_t)c->batch,
+        "offset", (json_int_t)c->offset, "tasks", hg_buf_str(&tasks), "until",
+        now + (d->limits.call_s ? d->limits.call_s : d->o.deadline_s) + d->limits.ambiguous_s);
+    if (members && running_max)
+        json_object_set_new(members, "running_max", json_integer(running_max));
+    if (tasks.failed) {
+        json_decref(members);
+        members = NULL;
+    }
+    hg_buf_done(&tasks);
+    if (hg_drive_say(d, "intent", members, err) < 0 || hg_drive_commit(d, err) < 0)
+        return -1;
+    for (size_t i = 0; i < c->tasks.n; i++)
+        for (uint32_t k = c->tasks.items[i].first; k <= c->tasks.items[i].last; k++)
+            d->tasks[c->batch - 1][c->offset + k] = (struct hg_drive_task){ 0 };
+    return 0;
+}
+
+static int journal_rejected(struct hg_drive *d, const struct hg_submission *sub, bool again,
+                            const char *text, struct hg_err *err)
+{
+    if (hg_drive_say(d, "rejected",
+                     json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number, "again",
+                               again, "text", hg_json_text(text)),
+                     err) < 0)
+        return -1;
+    return hg_drive_commit(d, err);
+}
+
+/* Certainly not submitted, but worth another try: less at a time, and later each time. */
+static int on_again(struct hg_drive *d, const struct hg_submission *sub, const struct hg_err *why,
+                    struct hg_err *err)
+{
+    double step = d->o.near ? 0.5 : 5;
+
+    if (why->code == HG_E_ENV) {
+        hg_drive_away(d, why);
+    } else {
+        if (!d->send_failures)
+            hg_info("Slurm takes no more jobs for now (%s); the rest waits%s%s", why->text,
+                    *why->hint ? "\n  " : "", why->hint);
+        for (unsigned i = 0; i < d->send_failures && step < 60; i++)
+            step *= 2;
+        d->send_failures++;
+        d->send_due_s = hg_drive_mono(d) + step;
+        d->chunk_max = sub->n_tasks > 1 ? sub->n_tasks / 2 : 1;
+    }
+    return journal_rejected(d, sub, true, why->text, err);
+}
+
+static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
+                        const struct hg_err *why, struct hg_err *err)
+{
+    uint32_t said_s = d->o.executor->doubt_s ? d->o.executor->doubt_s(d->o.exec) : 0;
+    uint32_t doubt_s = said_s ? said_s : d->limits.ambiguous_s;
+    double until_s = hg_drive_now(d) + doubt_s;
+
+    hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
+            sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, doubt_s);
+    if (hg_drive_say(d, "ambiguous",
+                     json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number, "until",
+                               until_s, "text", hg_json_text(why->text)),
+                     err) < 0)
+        return -1;
+    return hg_drive_commit(d, err);
+}
+
+static int on_refused(struct hg_drive *d, const struct hg_submission *sub, const struct hg_err *why,
+                      struct hg_err *err)
+{
+    free(d->refusals[sub->batch - 1]);
+    d->refusals[sub->batch - 1] = strdup(why->text);
+    if (!d->refusals[sub->batch - 1])
+        return hg_err_oom(err);
+    hg_warn("batch %d was refused: %s", sub->batch, why->text);
+    return journal_rejected(d, sub, false, why->text, err);
+}
+
+static int send_chunk(struct hg_drive *d, const struct chunk *c, uint32_t running_max,
+                      struct hg_err *err)
+{
+    const struct hg_submission *sub;
+    struct hg_err why = HG_ERR_INIT;
+    uint32_t job_id = 0;
+    json_t *job;
+    int rc;
+
+    if (intend(d, c, running_max, err) < 0)
+        return -1;
+    sub = hg_drive_submission(d, (uint32_t)hg_journal_state(d->journal)->submissions.n);
+    job = hg_drive_make_job(d, sub, err);
+    if (!job)
+        return -1;
+    rc = d->o.executor->submit(d->o.exec, job, &job_id, &why);
+    json_decref(job);
+    d->changed_s = hg_drive_mono(d);
+    if (rc < 0 && (why.code == HG_E_AGAIN || why.code == HG_E_ENV))
+        return on_again(d, sub, &why, err);
+    if (rc < 0 && why.code == HG_E_AMBIGUOUS)
+        return on_ambiguous(d, sub, &why, err);
+    if (rc < 0)
+        return on_refused(d, sub, &why, err);
+    d->send_failures = 0;
+    d->chunk_max = d->chunk_max < UINT32_MAX / 2 ? d->chunk_max * 2 : UINT32_MAX;
+    if (hg_drive_say(d, "submitted",
+                     json_pack("{s:I,s:I}", "submission", (json_int_t)sub->number, "job",
+                               (json_int_t)job_id),
+                     err) < 0)
+        return -1;
+    return hg_drive_commit(d, err);
+}
+
+/* A bucket of requests that fills up again with time. */
+static bool take_token(struct hg_drive *d)
+{
+    double mono = hg_drive_mono(d);
+
+    if (d->o.near)
+        return true;
+    d->tokens += (mono - d->tokens_s) * RATE_PER_S;
+    d->tokens_s = mono;
+    if (d->tokens > BURST)
+        d->tokens = BURST;
+    if (d->tokens < 1)
+        return false;
+    d->tokens -= 1;
+    return true;
+}
+
+/* Send them while nothing speaks against it; limits.running is shared out on the way. */
+static int send_chunks(struct hg_drive *d, const struct chunks *list, struct hg_err *err)
+{
+    long long left = 0;
+
+    if (d->o.running > 0 && running_left(d, &left) < 0)
+        return hg_err_oom(err);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct chunk *c = &list->items[i];
+        long long share = 0;
+
+        if (hg_drive_stopped(d) || d->away_since_s || d->send_due_s > hg_drive_mono(d))
+            return 0;
+        if (d->refusals[c->batch - 1])
+            continue;
+        if (d->o.running > 0) {
+            share = left / (long long)(list->n - i);
+            share = share > 1 ? share : 1;
+            share = share < c->n ? share : c->n;
+            if (left < 1)
+                return 0;
+            left -= share;
+        }
+        if (!take_token(d)) {
+            d->sending = true;
+            return 0;
+        }
+        if (send_chunk(d, c, (uint32_t)share, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static bool is_any_waiting(const struct hg_run_state *state)
+{
+    if (!state->counts[HG_CELL_WAITING])
+        return false;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->state == HG_CELL_WAITING && !cell->held)
+                return true;
+        }
+    return false;
+}
+
+int hg_drive_send(struct hg_drive *d, struct hg_err *err)
+{
+    struct chunks list = { 0 };
+    bool waiting = is_any_waiting(hg_journal_state(d->journal));
+    size_t room = room_left(d);
+    int rc;
+
+    d->sending = false;
+    d->crowded = waiting && !room;
+    if (!waiting || !room || d->away_since_s || d->send_due_s > hg_drive_mono(d))
+        return 0;
+    rc = list_chunks(d, room, &list) < 0 ? hg_err_oom(err) : send_chunks(d, &list, err);
+    free_chunks(&list);
+    return rc;
+}

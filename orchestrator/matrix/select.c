@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/select.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/vec.h"
+#include "matrix/expr.h"
+#include "matrix/grid.h"
+
+/* One value of a part: a text, and the numbers it means if it is a number or a range. */
+struct choice {
+    char *text;
+    double low, high;
+    bool numeric;
+};
+
+struct part {
+    char *key;
+    bool negated;
+    struct choice *items; /* none: the key's presence counts */
+    size_t n, cap;
+};
+
+struct hg_selector {
+    struct part *items;
+    size_t n, cap;
+    struct hg_exprs *exprs; /* jq instead of parts */
+};
+
+/* ---- The grammar ---- */
+
+/* A key begins with a letter, a digit or _; what begins with . is jq. */
+static size_t key_length(const char *text)
+{
+    return isalnum((unsigned char)text[0]) || text[0] == '_'
+               ? strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+                              "0123456789_.-/:+@")
+               : 0;
+}
+
+static bool parse_number(const char *text, size_t n, double *number)
+{
+    char digits[64], *end;
+
+    if (n == 0 || n >= sizeof digits || !strchr("-0123456789.", text[0]))
+        return false;
+    memcpy(digits, text, n);
+    digits[n] = '\0';
+    *number = strtod(digits, &end);
+    return *end == '\0';
+}
+
+/* Returns 0, 1 when this is no selector, or -1 when memory is gone. */
+static int parse_choice(struct part *part, const char *text, size_t n)
+{
+    struct choice *c;
+    const char *dots = NULL;
+
+    if (n == 0 || text[0] == '=')
+        return 1;
+    for (size_t i = 0; i + 1 < n && !dots; i++)
+        if (text[i] == '.' && text[i + 1] == '.')
+            dots = text + i;
+    c = HG_VEC_PUSH(part);
+    if (!c)
+        return -1;
+    *c = (struct choice){ .text = strndup(text, n) };
+    if (!c->text)
+        return -1;
+    if (dots)
+        c->numeric = parse_number(text, (size_t)(dots - text), &c->low) &&
+                     parse_number(dots + 2, (size_t)(text + n - dots - 2), &c->high);
+    else
+        c->numeric = parse_number(text, n, &c->low) && parse_number(text, n, &c->high);
+    return 0;
+}
+
+static int parse_choices(struct part *part, const char *text, size_t n)
+{
+    for (;;) {
+        const char *bar = memchr(text, '|', n);
+        size_t one = bar ? (size_t)(bar - text) : n;
+        int rc = parse_choice(part, text, one);
+
+        if (rc != 0 || !bar)
+            return rc;
+        text += one + 1;
+        n -= one + 1;
+    }
+}
+
+static int parse_part(struct hg_selector *s, const char *text, size_t n)
+{
+    struct part *part = HG_VEC_PUSH(s);
+    size_t key;
+
+    if (!part)
+        return -1;
+    *part = (struct part){ 0 };
+    if (n && text[0] == '!') {
+        part->negated = true;
+        text++;
+        n--;
+    }
+    key = key_length(text);
+    if (key == 0 || key > n)
+        return 1;
+    part->key = strndup(text, key);
+    if (!part->key)
+        return -1;
+    text += key;
+    n -= key;
+    if (n == 0)
+        return 0;
+    if (part->negated)
+        return 1;
+    if (n >= 2 && text[0] == '!' && text[1] == '=') {
+        part->negated = true;
+        return parse_choices(part, text + 2, n - 2);
+    }
+    return text[0] == '=' ? parse_choices(part, text + 1, n - 1) : 1;
+}
+
+static int parse_parts(struct hg_selector *s, const char *text)
+{
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        int rc = parse_part(s, text, n);
+
+        if (rc != 0 || !text[n])
+            return rc;
+        text += n + 1;
+    }
+}
+
+/* ---- Making and freeing ---- */
+
+static void drop_parts(struct hg_selector *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        for (size_t k = 0; k < s->items[i].n; k++)
+            free(s->items[i].items[k].text);
+        HG_VEC_DONE(&s->items[i]);
+        free(s->items[i].key);
+    }
+    HG_VEC_DONE(s);
+}
+
+static int parse_jq(struct hg_selector *s, const char *text, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    int bad;
+
+    s->exprs = hg_exprs_create();
+    if (!s->exprs)
+        return hg_err_oom(err);
+    if (hg_exprs_add(s->exprs, text, "error: selector", &why) >= 0 &&
+        hg_exprs_compile(s->exprs, &bad, &why) == 0)
+        return 0;
+    hg_err_set(err, HG_E_USAGE, "\"%.100s\" is neither a selector nor a jq expression: %s", text,
+               why.text);
+    return hg_err_hint(err, "a selector looks like hardware=a100,nodes=2..8,strategy!=dp and an "
+                            "expression like '.nodes > 2'");
+}
+
+struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err)
+{
+    struct hg_selector *s = calloc(1, sizeof *s);
+    int rc = s ? parse_parts(s, text) : -1;
+
+    if (rc < 0)
+        hg_err_oom(err);
+    if (rc > 0) {
+        drop_parts(s);
+        rc = parse_jq(s, text, err);
+    }
+    if (rc == 0)
+        return s;
+    hg_selector_free(s);
+    return NULL;
+}
+
+void hg_selector_free(struct hg_selector *s)
+{
+    if (!s)
+        return;
+    drop_parts(s);
+    hg_exprs_free(s->exprs);
+    free(s);
+}
+
+const char *hg_selector_key(const struct hg_selector *s, size_t i)
+{
+    return s && i < s->n ? s->items[i].key : NULL;
+}
+
+int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err)
+{
+    for (size_t i = 0; s && i < s->n; i++)
+        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(m->grid, s->items[i].key)) {
+            hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", s->items[i].key);
+            hg_grid_suggest(m->grid, s->items[i].key, err);
+            return -1;
+        }
+    return 0;
+}
+
+/* ---- Matching ---- */
+
+static bool choice_fits(const struct choice *c, const json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    double number;
+    bool fits;
+
+    if (json_is_number(value)) {
+        number = json_number_value(value);
+        return c->numeric && number >= c->low && number <= c->high;
+    }
+    if (json_is_string(value))
+        return strcmp(json_string_value(value), c->text) == 0;
+    hg_json_dump(value, HG_JSON_SORT, &text);
+    fits = strcmp(hg_buf_str(&text), c->text) == 0;
+    hg_buf_done(&text);
+    return fits;
+}
+
+static bool part_fits(const struct part *part, const char *id, const json_t *cell)
+{
+    const json_t *value = json_object_get(cell, part->key);
+    bool by_id = strcmp(part->key, "id") == 0;
+    bool fits = part->n == 0 && (by_id || (value && !json_is_null(value)));
+
+    for (size_t i = 0; i < part->n && !fits; i++)
+        fits = by_id ? strncmp(id, part->items[i].text, strlen(part->items[i].text)) == 0
+                     : value && choice_fits(&part->items[i], value);
+    return fits != part->negated;
+}
+
+static jv jv_of(const json_t *json)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    jv v;
+
+    hg_json_dump(json, HG_JSON_COMPACT, &text);
+    v = jv_parse_sized(hg_buf_str(&text), (int)text.len);
+    hg_buf_done(&text);
+    return v;
+}
+
+static int match_jq(const struct hg_selector *s, const json_t *cell, struct hg_err *err)
+{
+    char shown[64];
+    jv_kind kind;
+    jv out;
+    int rc = hg_exprs_eval(s->exprs, 0, jv_of(cell), jv_null(), &out, err);
+
+    if (rc < 0)
+        return hg_err_wrap(err, "selector %.100s", hg_exprs_text(s->exprs, 0));
+    if (rc == 0)
+        return 0;
+    kind = jv_get_kind(out);
+    hg_expr_show(out, shown);
+    if (kind == JV_KIND_TRUE || kind == JV_KIND_FALSE || kind == JV_KIND_NULL)
+        return kind == JV_KIND_TRUE;
+    return hg_err_set(err, HG_E_USAGE, "selector %.100s gives %s, neither true nor false",
+                      hg_exprs_text(s->exprs, 0), shown);
+}
+
+int hg_selector_match(const struct hg_selector *s, const char *id, const json_t *cell,
+                      struct hg_err *err)
+{
+    if (!s)
+        return 1;
+    if (s->exprs)
+        return match_jq(s, cell, err);
+    for (size_t i = 0; i < s->n; i++)
+        if (!part_fits(&s->items[i], id, cell))
+            return 0;
+    return 1;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/site.h"
+
+#include <dirent.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fs.h"
+#include "base/text.h"
+
+#define SITES_MAX 64
+
+/* ---- Field tables ---- */
+
+static void check_size(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                       struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    uint64_t bytes;
+
+    if (json_is_string(value) && hg_text_size_parse(json_string_value(value), &bytes, &err) < 0)
+        hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
+}
+
+static void check_strings(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                          struct hg_errs *errs)
+{
+    const char *key;
+    json_t *word;
+
+    if (!json_is_object(value))
+        hg_json_error(doc, pointer, errs, "expected an object, found %s", hg_json_type_name(value));
+    json_object_foreach((json_t *)value, key, word) {
+        if (!json_is_string(word))
+            hg_json_error(doc, pointer, errs, "the value of \"%s\" must be a string", key);
+    }
+}
+
+static const char *const backends[] = { "cpu", "cuda", NULL };
+
+static const struct hg_field hardware_fields[] = {
+    { "partition", HG_J_STRING, offsetof(struct hg_hardware, partition),
+      .doc = "partition to ask for; absent: Slurm's default" },
+    { "gres", HG_J_STRING, offsetof(struct hg_hardware, gres),
+      .doc =
+          "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
+    { "constraint", HG_J_STRING, offsetof(struct hg_hardware, constraint),
+      .doc = "node feature to ask for" },
+    { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
+      .doc = "GPUs of one node; 0 or absent: a CPU node" },
+    { "cores_per_node", HG_J_INT, offsetof(struct hg_hardware, cores_per_node), .min = 1,
+      .max = 65536, .doc = "cores that jobs may use on one node; absent: not checked" },
+    { "cpus_per_gpu", HG_J_INT, offsetof(struct hg_hardware, cpus_per_gpu), .min = 1, .max = 65536,
+      .doc = "cores to ask for with each GPU; absent: Slurm's default" },
+    { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
+      .doc = "memory to ask for with each GPU: `48G`; absent: Slurm's default" },
+    { "device_mem", HG_J_STRING, offsetof(struct hg_hardware, device_mem), .check = check_size,
+      .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
+             "hpcgrid-worker that would hold more are skipped; absent: not looked at" },
+    { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
+      .doc =
+          "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },
+    { "account", HG_J_STRING, offsetof(struct hg_hardware, account),
+      .doc = "account to charge, instead of the site's" },
+    { "qos", HG_J_STRING, offsetof(struct hg_hardware, qos),
+      .doc = "quality of service, instead of the site's" },
+    { "price_per_hour", HG_J_REAL, offsetof(struct hg_hardware, price_per_hour), .min = 0,
+      .max = 1e9,
+      .doc = "what one GPU (on CPU nodes: one core) costs for an hour, for the costs in reports" },
+    { 0 },
+};
+
+const char *const hg_site_transports[] = { "auto", "slurm", "rest", "cli", NULL };
+
+static const struct hg_field site_fields[] = {
+    { "name", HG_J_STRING, offsetof(struct hg_site, name),
+      .doc = "what cells call the site; absent: the file's name" },
+    { "launcher", HG_J_STRING, offsetof(struct hg_site, launcher),
+      .doc = "words that start the ranks; absent: `srun --mpi=pmix`" },
+    { "container", HG_J_STRINGS, offsetof(struct hg_site, container),
+      .doc =
+          "words before the program of a cell with a `container`, or more options of the launcher "
+          "(if the first begins with `-`)" },
+    { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = check_strings,
+      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}",
+      .doc = "environment variables of every rank: an object of strings" },
+    { "modules", HG_J_STRINGS, offsetof(struct hg_site, modules),
+      .doc = "environment modules that the batch script loads" },
+    { "account", HG_J_STRING, offsetof(struct hg_site, account), .doc = "account to charge" },
+    { "qos", HG_J_STRING, offsetof(struct hg_site, qos), .doc = "quality of service" },
+    { "reservation", HG_J_STRING, offsetof(struct hg_site, reservation), .doc = "reservation" },
+    { "extra", HG_J_STRINGS, offsetof(struct hg_site, extra),
+      .doc = "further sbatch options, as typed" },
+    { "default", HG_J_STRING, offsetof(struct hg_site, default_hardware),
+      .doc = "hardware of cells that name none; absent: a cell must name it, unless there is one" },
+    { "signal_lead_s", HG_J_INT, offsetof(struct hg_site, signal_lead_s), .min = 0, .max = 86400,
+      .doc = "seconds before the time limit at which the ranks get USR1; absent: 120" },
+    { "heartbeat_s", HG_J_INT, offsetof(struct hg_site, heartbeat_s), .min = 1, .max = 3600,
+      .doc =
+          "seconds between two signs of life of a cell at work (the time of one file is set); after four "
+          "without one it counts as dead; absent: 30" },
+    { "max_queued", HG_J_INT, offsetof(struct hg_site, max_queued), .min = 1, .max = 10000000,
+      .doc = "jobs that the site lets one user have; absent: Slurm is asked" },
+    { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
+      .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
+    { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
+      .doc = "of the prices: `EUR`; absent: reports name none" },
+    { "transport", HG_J_STRING, offsetof(struct hg_site, transport), .words = hg_site_transports,
+      .doc = "way to Slurm: `slurm` (libslurm), `rest` (slurmrestd), `cli` (`sbatch`, `squeue`), "
+             "or `auto`: the first that "
+             "works; absent: `auto`" },
+    { "rest", HG_J_OBJECT, offsetof(struct hg_site, rest), .fields = hg_rest_fields,
+      .doc = "the site's slurmrestd (below)" },
+    { "hardware", HG_J_JSON, offsetof(struct hg_site, json), HG_J_REQUIRED,
+      .schema = "{\"type\": \"object\"}", .doc = "the kinds of nodes, by name" },
+    { 0 },
+};
+
+/* ---- Decoding ---- */
+
+static int copy_text(char **slot, const char *text, struct hg_errs *errs)
+{
+    *slot = strdup(text);
+    return *slot ? 0 : hg_err_oom(hg_errs_next(errs));
+}
+
+static int fill_hardware(struct hg_hardware *hw, const char *name, const json_t *entry,
+                         struct hg_errs *errs)
+{
+    if (copy_text(&hw->name, name, errs) < 0)
+        return -1;
+    if (!hw->backend && copy_text(&hw->backend, hw->gpus_per_node ? "cuda" : "cpu", errs) < 0)
+        return -1;
+    hw->json = json_copy((json_t *)entry);
+    if (!hw->json || json_object_set_new(hw->json, "name", json_string(name)) < 0 ||
+        json_object_set_new(hw->json, "gpus_per_node", json_integer(hw->gpus_per_node)) < 0)
+        return hg_err_oom(hg_errs_next(errs));
+    return 0;
+}
+
+static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, const char *pointer,
+                           struct hg_site *site, struct hg_errs *errs)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *name;
+    json_t *entry;
+    int rc = 0;
+
+    site->hardware = calloc(json_object_size(all) + 1, sizeof *site->hardware);
+    if (!site->hardware)
+        return hg_err_oom(hg_errs_next(errs));
+    json_object_foreach((json_t *)all, name, entry) {
+        struct hg_hardware *hw = &site->hardware[site->n_hardware++];
+
+        hg_buf_clear(&path);
+        hg_buf_printf(&path, "%s/hardware", pointer);
+        hg_json_pointer_push(&path, name);
+        if (!hg_text_is_name(name)) {
+            hg_json_error_key(doc, hg_buf_str(&path), errs, "\"%.70s\" is no name for hardware",
+                              name);
+            rc = -1;
+        }
+        if (hg_json_decode(doc, entry, hg_buf_str(&path), hardware_fields, true, hw, errs) < 0 ||
+            fill_hardware(hw, name, entry, errs) < 0)
+            rc = -1;
+    }
+    hg_buf_done(&path);
+    return rc;
+}
+
+static void suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
+{
+    const char *names[SITES_MAX];
+    size_t n = 0;
+
+    for (; n < site->n_hardware && n < SITES_MAX; n++)
+        names[n] = site->hardware[n].name;
+    hg_text_suggest(err, word, names, n);
+}
+
+static int check_site(const struct hg_json_doc *doc, const char *pointer, struct hg_site *site,
+                      struct hg_errs *errs)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    int rc = 0;
+
+    hg_buf_printf(&path, "%s/default", pointer);
+    if (!site->n_hardware) {
+        hg_json_error(doc, pointer, errs, "the site has no hardware");
+        rc = -1;
+    } else if (site->default_hardware && !hg_site_find_hardware(site, site->default_hardware)) {
+        suggest_hardware(site, site->default_hardware,
+                         hg_json_error(doc, hg_buf_str(&path), errs, "unknown hardware \"%s\"",
+                                       site->default_hardware));
+        rc = -1;
+    } else if (!site->default_hardware && site->n_hardware == 1) {
+        rc = copy_text(&site->default_hardware, site->hardware[0].name, errs);
+    }
+    if (!hg_text_is_name(site->name)) {
+        hg_json_error(doc, pointer, errs, "\"%.70s\" is no name for a site", site->name);
+        rc = -1;
+    }
+    hg_buf_done(&path);
+    return rc;
+}
+
+static int decode_site(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                       const char *name, struct hg_site *site, struct hg_errs *errs)
+{
+    json_t *hardware;
+    int rc;
+
+    site->signal_lead_s = 120;
+    site->heartbeat_s = HG_SITE_HEARTBEAT_S;
+    rc = hg_json_decode(doc, value, pointer, site_fields, true, site, errs);
+    hardware = site->json; /* decoded there for want of a better place */
+    site->json = NULL;
+    if (json_is_object(value))
+        site->json = json_copy((json_t *)value);
+    if (!site->name && copy_text(&site->name, name, errs) < 0)
+        rc = -1;
+    if (!site->launcher && copy_text(&site->launcher, "srun --mpi=pmix", errs) < 0)
+        rc = -1;
+    if (site->json && site->name &&
+        json_object_set_new(site->json, "name", json_string(site->name)) < 0)
+        rc = hg_err_oom(hg_errs_next(errs));
+    if (hardware && decode_hardware(doc, hardware, pointer, site, errs) < 0)
+        rc = -1;
+    if (rc == 0)
+        rc = check_site(doc, pointer, site, errs);
+    json_decref(hardware);
+    return rc;
+}
+
+static struct hg_site *make_site(const struct hg_json_doc *doc, const json_t *value,
+                                 const char *pointer, const char *name, struct hg_errs *errs)
+{
+    struct hg_site *site = calloc(1, sizeof *site);
+
+    if (!site) {
+        hg_err_oom(hg_errs_next(errs));
+        return NULL;
+    }
+    if (decode_site(doc, value, pointer, name, site, errs) < 0) {
+        hg_site_free(site);
+        return NULL;
+    }
+    return site;
+}
+
+void hg_site_free(struct hg_site *site)
+{
+    if (!site)
+        return;
+    for (size_t i = 0; i < site->n_hardware; i++) {
+        hg_json_release(hardware_fields, &site->hardware[i]);
+        free(site->hardware[i].name);
+        json_decref(site->hardware[i].json);
+    }
+    free(site->hardware);
+    hg_json_release(site_fields, site);
+    free(site);
+}
+
+const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, const char *name)
+{
+    for (size_t i = 0; i < site->n_hardware; i++)
+        if (strcmp(site->hardware[i].name, name) == 0)
+            return &site->hardware[i];
+    return NULL;
+}
+
+/* ---- Where sites are found ---- */
+
+struct hg_site *hg_site_load(const char *path, struct hg_errs *errs)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_site *site = NULL;
+    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    char *stem = strndup(base, strcspn(base, "."));
+
+    if (!stem)
+        hg_err_oom(hg_errs_next(errs));
+    else if (hg_json_load(path, &doc, &err) < 0)
+        hg_errs_add(errs, &err);
+    else
+        site = make_site(&doc, doc.root, "", stem, errs);
+    hg_json_doc_done(&doc);
+    free(stem);
+    return site;
+}
+
+/* The folders that hold sites, in the order they are searched: beside an installed program, the
+ * source tree it was built from, $HPCGRID_SITES. Yours to free. */
+static size_t list_folders(char *folders[3])
+{
+    char *self = hg_fs_self(NULL);
+    char *bin = self ? hg_fs_dirname(self) : NULL;
+    const char *own = getenv("HPCGRID_SITES");
+    size_t n = 0;
+
+    if (bin)
+        folders[n++] = hg_fs_join(bin, "../share/hpcgrid/templates/sites");
+    folders[n++] = hg_fs_join(HPCGRID_TEMPLATES_DIR, "sites");
+    if (own && *own)
+        folders[n++] = strdup(own);
+    free(bin);
+    free(self);
+    return n;
+}
+
+static char *find_named(const char *name)
+{
+    char *folders[3], *found = NULL;
+    size_t n = list_folders(folders);
+
+    for (size_t i = 0; i < n; i++) {
+        char *path = folders[i] && !found ? hg_str_printf("%s/%s.json", folders[i], name) : NULL;
+
+        if (path && hg_fs_exists(path))
+            found = path;
+        else
+            free(path);
+        free(folders[i]);
+    }
+    return found;
+}
+
+static void list_names(const char *folder, char *names[SITES_MAX], size_t *n)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)) && *n < SITES_MAX) {
+        size_t len = strlen(entry->d_name);
+
+        if (len > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 5, ".json") == 0) {
+            names[*n] = strndup(entry->d_name, len - 5);
+            if (names[*n])
+                ++*n;
+        }
+    }
+    if (dir)
+        closedir(dir);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void suggest_sites(const char *word, struct hg_err *err)
+{
+    char *folders[3], *names[SITES_MAX];
+    size_t n_folders = list_folders(folders), n = 0;
+
+    for (size_t i = 0; i < n_folders; i++) {
+        if (folders[i])
+            list_names(folders[i], names, &n);
+        free(folders[i]);
+    }
+    qsort(names, n, sizeof *names, compare_names);
+    hg_text_suggest(err, word, (const char *const *)names, n);
+    for (size_t i = 0; i < n; i++)
+        free(names[i]);
+}
+
+static bool is_path(const char *word)
+{
+    size_t n = strlen(word);
+
+    return strchr(word, '/') || (n > 5 && strcmp(word + n - 5, ".json") == 0);
+}
+
+/* Path of the file a name or path means; yours. NULL with err set. */
+static char *resolve(const char *word, const char *dir, struct hg_err *err)
+{
+    char *path;
+
+    if (is_path(word)) {
+        path = hg_fs_join(dir, word);
+        if (!path)
+            hg_err_oom(err);
+        return path;
+    }
+    path = hg_text_is_name(word) ? find_named(word) : NULL;
+    if (!path) {
+        hg_err_set(err, HG_E_INPUT, "unknown site \"%.70s\"", word);
+        suggest_sites(word, err);
+    }
+    return path;
+}
+
+struct hg_site *hg_site_find(const char *word, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char *path = resolve(word, ".", &err);
+    struct hg_site *site = path ? hg_site_load(path, errs) : NULL;
+
+    hg_errs_add(errs, &err);
+    free(path);
+    return site;
+}
+
+struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
+                                   const char *pointer, const char *dir, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_site *site = NULL;
+    char *path;
+
+    if (!value)
+        return hg_site_find("box", errs);
+    if (json_is_object(value))
+        return make_site(doc, value, pointer, "inline", errs);
+    if (!json_is_string(value)) {
+        hg_json_error(doc, pointer, errs, "expected a site's name, path or object, found %s",
+                      hg_json_type_name(value));
+        return NULL;
+    }
+    path = resolve(json_string_value(value), dir, &err);
+    if (path && !hg_fs_exists(path))
+        hg_json_error(doc, pointer, errs, "there is no site file \"%s\"", json_string_value(value));
+    else if (path)
+        site = hg_site_load(path, errs);
+    else
+        hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
+    free(path);
+    return site;
+}
+
+/* ---- Schema and reference ---- */
+
+json_t *hg_site_schema(void)
+{
+    json_t *site = hg_json_schema(site_fields, true);
+    json_t *properties = json_object_get(site, "properties");
+    json_t *hardware = json_object_get(properties, "hardware");
+
+    if (hardware)
+        json_object_set_new(hardware, "additionalProperties",
+                            hg_json_schema(hardware_fields, true));
+    return site;
+}
+
+void hg_site_reference(struct hg_buf *out)
+{
+    hg_json_reference(site_fields, out);
+}
+
+void hg_rest_reference(struct hg_buf *out)
+{
+    hg_json_reference(hg_rest_fields, out);
+}
+
+void hg_hardware_reference(struct hg_buf *out)
+{
+    hg_json_reference(hardware_fields, out);
+}

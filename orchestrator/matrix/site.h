@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_MATRIX_SITE_H
+#define HG_MATRIX_SITE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "base/json.h"
+#include "contract/restconfig.h"
+
+/* One kind of node at a site. */
+struct hg_hardware {
+    char *name;       /* as in the matrix: "a100" */
+    char *partition;  /* NULL: Slurm's default */
+    char *gres;       /* "gpu:a100"; the count is put behind it. NULL: "gpu" where there are GPUs */
+    char *constraint; /* NULL: none */
+    long long gpus_per_node;  /* 0: a CPU node */
+    long long cores_per_node; /* 0: not said */
+    long long cpus_per_gpu;   /* 0: the site's default of Slurm */
+    char *mem_per_gpu;        /* "48G"; NULL: not asked for */
+    char *device_mem;         /* "40G": of one GPU, or of a CPU node; NULL: not checked */
+    char *backend;            /* "cuda" or "cpu": what hpcgrid-worker computes with */
+    char *account;            /* overrides the site's */
+    char *qos;
+    double price_per_hour; /* of one device; 0: not said */
+    json_t *json;          /* the entry as written, with its name and gpus_per_node: what $hw is */
+};
+
+/* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
+ * matrix; all members and their meaning: templates/README.md, generated from the field table. */
+#define HG_SITE_HEARTBEAT_S 30 /* where a site does not say */
+
+struct hg_site {
+    char *name;
+    char *launcher;   /* words: "srun --mpi=pmix" */
+    char **container; /* words with {{container}}, NULL-terminated; NULL: no containers here */
+    json_t *env;      /* object of strings, set for every rank; NULL: none */
+    char **modules;   /* NULL-terminated, loaded by the batch script; NULL: none */
+    char *account, *qos, *reservation;
+    char **extra; /* further sbatch options, as typed */
+    char *default_hardware;
+    long long signal_lead_s; /* USR1 so long before the time limit */
+    long long heartbeat_s;   /* between two signs of life of a cell at work */
+    long long max_queued;    /* jobs the site lets one user have; 0: ask Slurm */
+    char *licenses; /* "core:%": the box; a licence per core that a job computes on. NULL: none */
+    char *currency; /* of the prices; NULL: not said */
+    struct hg_rest_config rest; /* hpcgrid-rest reads it in json */
+    char *transport;            /* way to Slurm, one of hg_site_transports; NULL: "auto" */
+    struct hg_hardware *hardware;
+    size_t n_hardware;
+    json_t *json; /* the site as written, for site.json of a run and for $hw */
+};
+
+/* What "transport" may be, "auto" first; ends with NULL. */
+extern const char *const hg_site_transports[];
+
+/* NULL if the site has no hardware of this name. */
+const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, const char *name);
+
+/* From the "site" value of a matrix (name, path, object or absent = "box"); relative paths start at
+ * dir. Names are looked for in templates/sites of the source tree or the installation, then in
+ * $HPCGRID_SITES. Problems go to errs (place: pointer of doc, or inside the site's own file). NULL
+ * on failure; free with hg_site_free. */
+struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
+                                   const char *pointer, const char *dir, struct hg_errs *errs);
+/* The site.json of a run, or any site file; its name is its "name" member, else the file's. */
+struct hg_site *hg_site_load(const char *path, struct hg_errs *errs);
+/* A name or a path, as --site takes it; relative paths start at the working directory. */
+struct hg_site *hg_site_find(const char *word, struct hg_errs *errs);
+void hg_site_free(struct hg_site *site);
+
+/* JSON Schema of a site object; a new reference. */
+json_t *hg_site_schema(void);
+
+/* Markdown tables for templates/README.md: the members of a site, of its "rest" and of a hardware entry. */
+void hg_site_reference(struct hg_buf *out);
+void hg_rest_reference(struct hg_buf *out);
+void hg_hardware_reference(struct hg_buf *out);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A copy of a job comes to its cell: may it begin? */
+#include "node/enter.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+#include "rundir/attempts.h"
+#include "rundir/claim.h"
+#include "rundir/collect.h"
+
+#define NOT_BEGUN "told to end before it began"
+#define LOOK_S 1.0 /* between two looks at an owner of another machine */
+
+/* ---- Making one ---- */
+
+/* 0: the claim is ours, 1: somebody else's. A claim is decided by the link count of our own file, so an answer lost on a network file
+ * system is no doubt. */
+static int link_claim(const char *mine, const char *claim, struct hg_err *err)
+{
+    struct stat st;
+    int sys = link(mine, claim) < 0 ? errno : 0;
+
+    if (stat(mine, &st) == 0 && st.st_nlink == 2)
+        return 0;
+    if (sys == EEXIST)
+        return 1;
+    errno = sys;
+    return hg_err_sys(err, "cannot claim %s", claim);
+}
+
+static int write_claim(const char *path, const struct hg_comer *c, struct hg_err *err)
+{
+    struct hg_owner me;
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *claim = json_copy(c->who), *start = c->start(c->context);
+    int rc;
+
+    hg_owner_self(&me);
+    hg_owner_encode(&me, claim);
+    if (start)
+        json_object_set_new(claim, "ranks", start);
+    hg_json_dump(claim, HG_JSON_INDENT, &text);
+    hg_buf_puts(&text, "\n");
+    while (text.len < c->reserve && !text.failed)
+        hg_buf_puts(&text, "                                \n");
+    rc = hg_attempt_create(path, &text, true);
+    if (rc < 0)
+        hg_err_sys(err, "cannot write %s", path);
+    json_decref(claim);
+    hg_buf_done(&text);
+    return rc;
+}
+
+/* 0: ours, 1: somebody was faster, -1: err set. */
+static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *err)
+{
+    char nonce[17];
+    char *mine, *claim = hg_fs_join(dir, HG_CLAIM_FILE);
+    int rc;
+
+    hg_text_random_hex(8, nonce);
+    mine = hg_str_printf("%s/.claim.%s", dir, nonce);
+    rc = hg_fs_mkdirs(dir, 0700, err);
+    if (rc == 0)
+        rc = write_claim(mine, c, err);
+    if (rc == 0) {
+        rc = link_claim(mine, claim, err);
+        unlink(mine);
+    }
+    if (rc == 0)
+        rc = hg_fs_sync_dir(dir, err);
+    free(mine);
+    free(claim);
+    return rc;
+}
+
+/* Of two that do it at a time one gets an error, which is as well: it looks again. */
+static void take_over(const char *dir)
+{
+    char *from = hg_fs_join(dir, HG_CLAIM_FILE), *to = hg_fs_join(dir, HG_CLAIM_TAKEN);
+
+    if (from && to)
+        rename(from, to);
+    free(from);
+    free(to);
+}
+
+/* ---- Who is there ---- */
+
+/* Another copy that may be at work, or what else keeps this one from it. */
+struct look {
+    unsigned next; /* the first attempt of this submission that is free */
+    bool leave;    /* there is nothing to do; why says it */
+    char why[256];
+    char *rival; /* folder of an attempt that has no end; NULL: none */
+    char name[HG_ATTEMPT_NAME_MAX];
+    struct hg_claim claim;
+};
+
+static void look_done(struct look *l)
+{
+    free(l->rival);
+    l->rival = NULL;
+}
+
+/* A result: has the cell all it needs, or is this copy's own attempt over? Returns whether the attempt has ended. */
+static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
+                           struct hg_attempt_files *f, struct look *l)
+{
+    json_t *result = hg_collect_result(g, f, c->run_key, NULL, NULL);
+    const char *status = json_string_value(json_object_get(result, "status"));
+    bool ended = !json_is_true(json_object_get(result, "ending"));
+
+    if (status && strcmp(status, "ok") == 0 && (c->submission || !f->submission)) {
+        l->leave = true;
+        snprintf(l->why, sizeof l->why, "it has a good result, of attempt %u.%u", f->submission,
+                 f->restarts);
+    } else if (status && ended && f->submission == c->submission && f->restarts >= c->restarts &&
+               strcmp(status, "cancelled") != 0) {
+        l->leave = true;
+        snprintf(l->why, sizeof l->why, "attempt %u.%u has ended: %s", f->submission, f->restarts,
+                 status);
+    }
+    json_decref(result);
+    return ended;
+}
+
+static int look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
+                   struct hg_attempt_files *f, struct look *l, struct hg_err *err)
+{
+    bool ended;
+    char *dir;
+
+    hg_attempt_look(g, f, NULL, NULL);
+    ended = f->result && look_at_result(c, g, f, l);
+
+    if (f->submission == c->submission && (f->claim || f->result) && f->restarts >= l->next)
+        l->next = f->restarts + 1;
+    if (ended || f->parts || l->leave || l->rival)
+        return 0;
+    dir = hg_attempt_path(g, f, "");
+    if (!dir)
+        return hg_err_oom(err);
+    hg_attempt_name(f->submission, f->restarts, l->name);
+    if (hg_claim_read(dir, &l->claim) && !l->claim.taken)
+        l->rival = dir;
+    else
+        free(dir);
+    return 0;
+}
+
+/* own: the folder of our own claim; NULL: none yet. */
+static int look_around(const struct hg_comer *c, const char *own, struct look *l,
+                       struct hg_err *err)
+{
+    struct hg_attempt_group group = { .rd = c->rd };
+    struct hg_attempt_list list;
+    int rc = hg_attempt_list(&group, c->batch, c->line, c->id, &list, err);
+
+    *l = (struct look){ .next = c->restarts };
+    for (size_t i = 0; rc == 0 && i < list.n; i++) {
+        rc = look_at(c, &group, &list.items[i], l, err);
+        if (own && l->rival && strcmp(own, l->rival) == 0)
+            look_done(l);
+    }
+    hg_attempt_group_forget(&group);
+    if (rc < 0)
+        look_done(l);
+    return rc;
+}
+
+/* ---- Coming in ---- */
+
+static void say_left(const char *rival, const json_t *who)
+{
+    char *path = hg_fs_join(rival, HG_CLAIM_LEFT);
+
+    if (path)
+        hg_attempt_write_json(path, who, NULL);
+    free(path);
+}
+
+static void describe_rival(const struct look *l, char why[static 256])
+{
+    snprintf(why, 256, "attempt %s is at work (process %ld on %.64s)", l->name, l->claim.who.pid,
+             l->claim.who.host);
+}
+
+/* Wait until it is certain whether the rival lives. 0: it is gone, 1: it lives, or we were told to end. */
+static int await_rival(const struct hg_comer *c, struct look *l, char why[static 256])
+{
+    struct hg_claim_watch watch = { 0 };
+    enum hg_owner_life life;
+
+    describe_rival(l, why);
+    while ((life = hg_claim_life(&l->claim, &watch, hg_clock_mono_s(), c->heartbeat_s)) ==
+           HG_OWNER_UNKNOWN) {
+        if (c->told(c->context, LOOK_S < c->heartbeat_s ? LOOK_S : c->heartbeat_s)) {
+            snprintf(why, 256, NOT_BEGUN);
+            return 1;
+        }
+        if (!hg_claim_read(l->rival, &l->claim))
+            return 0;
+    }
+    if (life == HG_OWNER_ALIVE)
+        say_left(l->rival, c->who);
+    else
+        take_over(l->rival);
+    return life == HG_OWNER_ALIVE;
+}
+
+/* 0: nobody else is at work, *next is the number of a free attempt; 1: leave; -1: err set. */
+static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 256],
+                      struct hg_err *err)
+{
+    for (;;) {
+        struct look l;
+        int rc = look_around(c, NULL, &l, err);
+
+        *next = l.next;
+        if (rc == 0 && l.leave)
+            snprintf(why, 256, "%s", l.why);
+        if (rc < 0 || l.leave || !l.rival) {
+            look_done(&l);
+            return rc < 0 ? -1 : l.leave;
+        }
+        rc = await_rival(c, &l, why);
+        look_done(&l);
+        if (rc)
+            return rc;
+    }
+}
+
+/* Look again, now that others can see us. Two copies of different names may have come at a time, and each have seen nobody: both leave, and
+ * the driver sends the cell again. An attempt may have been packed between two looks. */
+static int check_alone(const struct hg_comer *c, const char *own, char why[static 256],
+                       struct hg_err *err)
+{
+    struct look l;
+    int rc = look_around(c, own, &l, err);
+
+    if (rc == 0 && l.leave) {
+        snprintf(why, 256, "%s", l.why);
+        rc = 1;
+    } else if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
+        describe_rival(&l, why);
+        say_left(l.rival, c->who);
+        rc = 1;
+    }
+    if (rc == 1)
+        take_over(own);
+    look_done(&l);
+    return rc;
+}
+
+int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], char **dir,
+             char why[static 256], struct hg_err *err)
+{
+    for (;;) {
+        unsigned next;
+        int rc = await_turn(c, &next, why, err);
+
+        if (rc)
+            return rc;
+        hg_attempt_name(c->submission, next, name);
+        *dir = hg_attempt_dir(c->rd, c->batch, c->line, c->id, c->submission, next);
+        rc = *dir ? make_claim(*dir, c, err) : hg_err_oom(err);
+        if (rc == 0)
+            rc = check_alone(c, *dir, why, err);
+        else if (rc == 1) { /* somebody was faster: look who */
+            free(*dir);
+            *dir = NULL;
+            if (!c->told(c->context, 0.1))
+                continue;
+            snprintf(why, 256, NOT_BEGUN);
+        }
+        if (rc) {
+            free(*dir);
+            *dir = NULL;
+        } else {
+            why[0] = '\0';
+        }
+        return rc;
+    }
+}

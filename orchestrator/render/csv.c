@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CSV (RFC 4180). Tidy: one line for each cell and attempt, one column for each key, nothing computed
+ * that is not in a result. Pivoted: one line for each row of the tables. */
+#include "render/renderer.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "analysis/escape.h"
+#include "render/lines.h"
+
+#define EOL "\r\n"
+
+/* Put a separator in front of all fields but the first. */
+static void separate(const struct hg_report *r, bool first, struct hg_buf *out)
+{
+    hg_buf_puts(out, first ? "" : hg_csv_separator(&r->style));
+}
+
+/* ---- Tidy ---- */
+
+/* Every line goes through the same hands as those of results that are too many for memory. */
+static int add_lines(const struct hg_report *r, struct hg_lines *lines, struct hg_err *err)
+{
+    int rc = 0;
+
+    for (size_t s = 0; s < r->n_sets; s++)
+        for (size_t i = 0; i < r->sets[s].n && rc == 0; i++) {
+            const struct hg_result *result = &r->sets[s].items[i];
+            json_t *entry = hg_result_entry(result);
+
+            rc = hg_lines_add(lines, &r->sets[s], result, entry, err);
+            json_decref(entry);
+        }
+    return rc;
+}
+
+/* Cells that `where` leaves out stand in no line; every attempt at the others does. */
+static unsigned char *flag_lines(const struct hg_report *r)
+{
+    size_t n = 0, *first = calloc(r->n_sets + 1, sizeof *first);
+    unsigned char *flags, *shown;
+
+    for (size_t s = 0; first && s < r->n_sets; s++) {
+        first[s] = n;
+        n += r->sets[s].n;
+    }
+    flags = calloc(n + 1, 1);
+    shown = calloc(n + 1, 1); /* by a cell's first line */
+    for (size_t i = 0; first && flags && shown && i < r->n_entries; i++)
+        if (r->entries[i].shown)
+            shown[first[r->entries[i].set] + r->entries[i].result->first] = 1;
+    for (size_t s = 0; first && flags && shown && s < r->n_sets; s++)
+        for (size_t i = 0; i < r->sets[s].n; i++) {
+            const struct hg_result *result = &r->sets[s].items[i];
+
+            flags[first[s] + i] = (shown[first[s] + result->first] ? HG_LINE_SHOWN : 0) |
+                                  (result->used && result->ok ? HG_LINE_COUNTS : 0);
+        }
+    if (!first || !shown) {
+        free(flags);
+        flags = NULL;
+    }
+    free(shown);
+    free(first);
+    return flags;
+}
+
+static int put_text(void *out, const char *text, size_t len, struct hg_err *err)
+{
+    (void)err;
+    hg_buf_append(out, text, len);
+    return 0;
+}
+
+static void render_tidy(const struct hg_report *r, struct hg_buf *out)
+{
+    struct hg_lines *lines = hg_lines_create(&r->style, SIZE_MAX);
+    const char **keys = malloc((r->frame.keys.n + 1) * sizeof *keys);
+    unsigned char *flags = flag_lines(r);
+    struct hg_err err = HG_ERR_INIT;
+    int rc = lines && keys && flags ? 0 : -1;
+
+    for (size_t k = 0; rc == 0 && k < r->frame.keys.n; k++)
+        keys[k] = r->frame.keys.items[k].name;
+    do
+        rc = rc == 0 ? add_lines(r, lines, &err) : rc;
+    while (rc == 0 && hg_lines_again(lines));
+    if (rc < 0 || hg_lines_write(lines, keys, r->frame.keys.n, flags, put_text, out, &err) < 0)
+        out->failed = true;
+    hg_lines_free(lines);
+    free(keys);
+    free(flags);
+}
+
+/* ---- Pivoted ---- */
+
+/* Columns of all tables: one header stands for them all, so that the whole is one table. */
+struct columns {
+    const struct hg_report *r;
+    size_t width;
+    uint32_t *values; /* width to a column */
+    size_t n, cap;
+    struct hg_map index;
+    bool failed;
+};
+
+static const uint32_t *column_values(const struct hg_report *r, const struct hg_table *t,
+                                     size_t column)
+{
+    return t->columns + column * r->n_column_keys;
+}
+
+static void add_column(struct columns *c, const uint32_t *values)
+{
+    if (hg_map_put(&c->index, values, c->width * sizeof *values, c->n) != c->n)
+        return;
+    if (hg_vec_grow((void **)&c->values, c->n, &c->cap, (c->width + 1) * sizeof *values) < 0) {
+        c->failed = true;
+        return;
+    }
+    if (c->width)
+        memcpy(c->values + c->n * c->width, values, c->width * sizeof *values);
+    c->n++;
+}
+
+static int compare_columns(const void *pa, const void *pb, void *context)
+{
+    const struct columns *c = context;
+    const uint32_t *a = pa, *b = pb;
+
+    for (size_t i = 0; i < c->width; i++) {
+        int order = hg_frame_compare(&c->r->frame, a[i], b[i]);
+
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+static void gather_columns(struct columns *c)
+{
+    const struct hg_report *r = c->r;
+
+    for (size_t i = 0; i < r->tables.n; i++)
+        for (size_t column = 0; column < r->tables.items[i].n_columns; column++)
+            add_column(c, column_values(r, &r->tables.items[i], column));
+    if (c->width && c->n)
+        qsort_r(c->values, c->n, c->width * sizeof *c->values, compare_columns, c);
+}
+
+static void append_pivot_header(const struct columns *c, struct hg_buf *out)
+{
+    static const char *const figures[] = {
+        "", " low", " high", " n", " of", " speedup", " speedup low", " speedup high", " efficiency"
+    };
+    const struct hg_report *r = c->r;
+
+    for (size_t column = 0; column < c->n; column++)
+        for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+            struct hg_buf name = HG_BUF_INIT;
+
+            for (size_t k = 0; k < c->width; k++) {
+                uint32_t value = c->values[column * c->width + k];
+
+                hg_buf_printf(&name, "%s=%s ", r->frame.keys.items[r->column_keys[k]].name,
+                              value ? hg_report_text(r, value) : "");
+            }
+            if (i < 5)
+                hg_buf_puts(&name, r->metric);
+            hg_buf_puts(&name, i < 5 ? figures[i] : figures[i] + 1);
+            separate(r, false, out);
+            hg_csv_append(&r->style, hg_buf_str(&name), out);
+            hg_buf_done(&name);
+        }
+}
+
+static void append_field(const struct hg_report *r, double v, bool seconds, struct hg_buf *out)
+{
+    separate(r, false, out);
+    if (seconds)
+        hg_csv_append_seconds(&r->style, v, out);
+    else
+        hg_csv_append_number(&r->style, v, out);
+}
+
+static void append_estimate(const struct hg_report *r, const struct hg_estimate *e, bool seconds,
+                            struct hg_buf *out)
+{
+    append_field(r, e->value, seconds, out);
+    append_field(r, e->has_interval ? e->low : NAN, seconds, out);
+    append_field(r, e->has_interval ? e->high : NAN, seconds, out);
+}
+
+static void append_pivot_point(const struct hg_report *r, const struct hg_point *p,
+                               struct hg_buf *out)
+{
+    append_estimate(r, &p->value, hg_metric_is_time(r->metric), out);
+    append_field(r, p->of ? (double)p->n : NAN, false, out);
+    append_field(r, p->of ? (double)p->of : NAN, false, out);
+    append_estimate(r, &p->speedup, false, out);
+    append_field(r, p->efficiency, false, out);
+}
+
+/* Where a column of the whole stands in this table; HG_MAP_NONE: it has no such column. */
+static void find_columns(const struct columns *c, const struct hg_table *t, size_t *places)
+{
+    struct hg_map index = HG_MAP_INIT;
+
+    for (size_t i = 0; i < t->n_columns; i++)
+        hg_map_put(&index, column_values(c->r, t, i), c->width * sizeof *c->values, i);
+    for (size_t i = 0; i < c->n; i++)
+        places[i] = hg_map_find(&index, c->values + i * c->width, c->width * sizeof *c->values);
+    hg_map_done(&index);
+}
+
+static void append_pivot_table(const struct columns *c, const struct hg_table *t,
+                               const size_t *places, struct hg_buf *out)
+{
+    static const struct hg_point nothing = { .value = HG_ESTIMATE_NONE,
+                                             .speedup = HG_ESTIMATE_NONE,
+                                             .efficiency = NAN };
+    const struct hg_report *r = c->r;
+
+    for (size_t row = 0; row < t->n_rows; row++) {
+        hg_buf_puts(out, t->rehearsal ? "true" : "false");
+        for (size_t k = 0; k < r->n_split_keys; k++) {
+            separate(r, false, out);
+            hg_csv_append_json(&r->style, "", r->frame.values.items[t->split[k]].json, out);
+        }
+        for (size_t k = 0; k < r->n_row_keys; k++) {
+            separate(r, false, out);
+            hg_csv_append_json(&r->style, "",
+                               r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
+        }
+        for (size_t i = 0; i < c->n; i++)
+            append_pivot_point(
+                r, places[i] == HG_MAP_NONE ? &nothing : hg_table_point(t, row, places[i]), out);
+        hg_buf_puts(out, EOL);
+    }
+}
+
+static void append_keys(const struct hg_report *r, const size_t *keys, size_t n, struct hg_buf *out)
+{
+    for (size_t k = 0; k < n; k++) {
+        separate(r, false, out);
+        hg_csv_append(&r->style, r->frame.keys.items[keys[k]].name, out);
+    }
+}
+
+static void render_pivot(const struct hg_report *r, struct hg_buf *out)
+{
+    struct columns c = { .r = r, .width = r->n_column_keys };
+    size_t *places = NULL;
+
+    gather_columns(&c);
+    places = calloc(c.n + 1, sizeof *places);
+    hg_buf_puts(out, "rehearsal");
+    append_keys(r, r->split_keys, r->n_split_keys, out);
+    append_keys(r, r->row_keys, r->n_row_keys, out);
+    append_pivot_header(&c, out);
+    hg_buf_puts(out, EOL);
+    for (size_t i = 0; places && i < r->tables.n; i++) {
+        find_columns(&c, &r->tables.items[i], places);
+        append_pivot_table(&c, &r->tables.items[i], places, out);
+    }
+    out->failed = out->failed || c.failed || !places;
+    free(places);
+    free(c.values);
+    hg_map_done(&c.index);
+}
+
+static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
+{
+    if (o->pivot)
+        render_pivot(r, out);
+    else
+        render_tidy(r, out);
+}
+
+const struct hg_renderer hg_renderer_csv = {
+    .name = "csv",
+    .summary = "one line for each cell and attempt (--pivot: as in the table)",
+    .render = render,
+};

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The report as JSON, "schema": "hpcgrid-report/1": every figure with all its digits. */
+#include "render/renderer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/json.h"
+#include "analysis/figures.h"
+
+static json_t *key_names(const struct hg_report *r, const size_t *keys, size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_string(r->frame.keys.items[keys[i]].name));
+    return list;
+}
+
+static json_t *members(const struct hg_report *r, const size_t *keys, size_t n,
+                       const uint32_t *values)
+{
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *value = r->frame.values.items[values[i]].json;
+
+        json_object_set_new(object, r->frame.keys.items[keys[i]].name,
+                            value ? json_incref(value) : json_null());
+    }
+    return object;
+}
+
+static void set_estimate(json_t *object, const char *name, const struct hg_estimate *e)
+{
+    char interval[64];
+
+    if (isnan(e->value))
+        return;
+    json_object_set_new(object, name, hg_json_number(e->value));
+    if (!e->has_interval)
+        return;
+    snprintf(interval, sizeof interval, "%s_interval", name);
+    json_object_set_new(object, interval,
+                        json_pack("[o, o]", hg_json_number(e->low), hg_json_number(e->high)));
+}
+
+static void set_number(json_t *object, const char *name, double v)
+{
+    if (isfinite(v))
+        json_object_set_new(object, name, hg_json_number(v));
+}
+
+static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t row, size_t column)
+{
+    const struct hg_point *p = hg_table_point(t, row, column);
+    json_t *object = json_object(), *notes;
+
+    json_object_set_new(object, "row",
+                        members(r, r->row_keys, r->n_row_keys, t->rows + row * r->n_row_keys));
+    json_object_set_new(
+        object, "column",
+        members(r, r->column_keys, r->n_column_keys, t->columns + column * r->n_column_keys));
+    json_object_set_new(object, "n", json_integer((json_int_t)p->n));
+    json_object_set_new(object, "of", json_integer((json_int_t)p->of));
+    if (p->state)
+        json_object_set_new(object, "state", json_string(p->state));
+    set_estimate(object, "value", &p->value);
+    set_estimate(object, "speedup", &p->speedup);
+    set_number(object, "efficiency", p->efficiency);
+    set_number(object, "serial_fraction", p->karp_flatt);
+    set_number(object, "devices", p->devices);
+    set_number(object, "devices_ratio", p->p);
+    set_number(object, "work_ratio", p->work);
+    if (p->weak)
+        json_object_set_new(object, "scaling", json_string("weak"));
+    if (p->refused)
+        json_object_set_new(object, "refused", json_true());
+    set_estimate(object, "samples_per_s", &p->per_s);
+    set_number(object, "device_hours", p->device_hours);
+    set_number(object, "energy_j", p->energy_j);
+    set_number(object, "cost", p->cost);
+    if (p->is_baseline)
+        json_object_set_new(object, "is_baseline", json_true());
+    if (p->n_notes == 0)
+        return object;
+    notes = json_array();
+    for (size_t i = 0; i < p->n_notes; i++)
+        json_array_append_new(notes, hg_json_text(t->notes.items[p->notes[i]]));
+    json_object_set_new(object, "notes", notes);
+    return object;
+}
+
+static json_t *prediction(const struct hg_report *r, const struct hg_series *s)
+{
+    json_t *object = json_pack("{s:s}", "law", s->prediction.law);
+
+    set_number(object, "devices", s->predicted_devices);
+    set_number(object, "devices_ratio", s->prediction.p);
+    set_estimate(object, "speedup", &s->prediction.speedup);
+    set_number(object, r->metric, s->predicted_value);
+    return object;
+}
+
+static json_t *series(const struct hg_report *r, const struct hg_series *s)
+{
+    json_t *object = json_pack("{s:s, s:i, s:s}", "label", s->label, "points", (int)s->n_points,
+                               "kind", hg_scaling_kind_words[s->kind]);
+
+    if (s->has_amdahl) {
+        json_t *fit = json_object();
+
+        set_number(fit, "serial_fraction", s->amdahl.serial);
+        set_number(fit, "serial_fraction_error", s->amdahl.serial_error);
+        set_number(fit, "limit", s->amdahl.limit);
+        set_number(fit, "knee_devices_ratio", s->amdahl.knee_p);
+        set_number(fit, "error", s->amdahl.error);
+        json_object_set_new(object, "amdahl", fit);
+    }
+    if (s->has_usl) {
+        json_t *fit = json_object();
+
+        set_number(fit, "contention", s->usl.contention);
+        set_number(fit, "contention_error", s->usl.contention_error);
+        set_number(fit, "coherency", s->usl.coherency);
+        set_number(fit, "coherency_error", s->usl.coherency_error);
+        set_number(fit, "peak_devices_ratio", s->usl.peak_p);
+        set_number(fit, "knee_devices_ratio", s->usl.knee_p);
+        set_number(fit, "error", s->usl.error);
+        json_object_set_new(object, "usl", fit);
+    }
+    if (s->has_gustafson) {
+        json_t *fit = json_object();
+
+        set_number(fit, "serial_fraction", s->gustafson.serial);
+        set_number(fit, "serial_fraction_error", s->gustafson.serial_error);
+        set_number(fit, "error", s->gustafson.error);
+        json_object_set_new(object, "gustafson", fit);
+    }
+    if (s->has_prediction)
+        json_object_set_new(object, "predicted", prediction(r, s));
+    return object;
+}
+
+static json_t *listings(const struct hg_listings *list)
+{
+    json_t *array = json_array();
+
+    for (size_t i = 0; i < list->n; i++)
+        json_array_append_new(array, hg_listing_encode(&list->items[i]));
+    return array;
+}
+
+static json_t *table(const struct hg_report *r, const struct hg_table *t)
+{
+    json_t *object = json_object(), *points = json_array(), *scaling = json_array();
+
+    json_object_set_new(object, "where", members(r, r->split_keys, r->n_split_keys, t->split));
+    json_object_set_new(object, "rehearsal", json_boolean(t->rehearsal));
+    if (t->device)
+        json_object_set_new(object, "device", json_string(t->device));
+    for (size_t row = 0; row < t->n_rows; row++)
+        for (size_t column = 0; column < t->n_columns; column++)
+            if (hg_table_point(t, row, column)->of)
+                json_array_append_new(points, point(r, t, row, column));
+    for (size_t i = 0; i < t->series.n; i++)
+        json_array_append_new(scaling, series(r, &t->series.items[i]));
+    json_object_set_new(object, "points", points);
+    json_object_set_new(object, "scaling", scaling);
+    json_object_set_new(object, "listings", listings(&t->listings));
+    if (t->no_speedup)
+        json_object_set_new(object, "no_speedup", hg_json_text(t->no_speedup));
+    return object;
+}
+
+static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
+{
+    static const char *const kinds[] = { "time", "rate", "other" };
+    json_t *root = json_object(), *states = json_object(), *tables = json_array();
+
+    (void)o;
+    for (size_t i = 0; i < r->states.n; i++)
+        json_object_set_new(states, r->states.items[i].word,
+                            json_integer((json_int_t)r->states.items[i].n));
+    for (size_t i = 0; i < r->tables.n; i++)
+        json_array_append_new(tables, table(r, &r->tables.items[i]));
+    json_object_set_new(root, "schema", json_string("hpcgrid-report/1"));
+    json_object_set_new(root, "title", hg_json_text(r->title));
+    json_object_set_new(root, "complete", json_boolean(hg_report_is_complete(r)));
+    json_object_set_new(root, "cells", json_integer((json_int_t)r->cells));
+    json_object_set_new(root, "cells_complete", json_integer((json_int_t)r->complete));
+    json_object_set_new(root, "states", states);
+    json_object_set_new(root, "metric", json_string(r->metric));
+    json_object_set_new(root, "kind", json_string(kinds[r->kind]));
+    if (r->has_direction)
+        json_object_set_new(root, "better", json_string(r->higher_is_better ? "higher" : "lower"));
+    if (r->currency)
+        json_object_set_new(root, "currency", json_string(r->currency));
+    json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
+    json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
+    json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
+    json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
+    json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));
+    json_object_set_new(root, "tables", tables);
+    json_object_set_new(root, "listings", listings(&r->listings));
+    hg_json_dump(root, HG_JSON_INDENT, out);
+    hg_buf_puts(out, "\n");
+    json_decref(root);
+}
+
+const struct hg_renderer hg_renderer_json = {
+    .name = "json",
+    .summary = "every figure with all its digits",
+    .render = render,
+};

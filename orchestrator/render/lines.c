@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "render/lines.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "analysis/escape.h"
+
+#define EOL "\r\n"
+#define PIECE 65536  /* bytes that are written at a time */
+#define NAME_MAX 256 /* longer names have nothing below them */
+
+/* A place in a result where something was found: a dotted path. */
+struct path {
+    char *name;
+    bool column;     /* some result has a plain value there */
+    bool left_out;   /* some result has a list or an object there that its line has not */
+    bool wanted;     /* it was a column in an earlier round */
+    size_t last;     /* line that has it, from 1 */
+    const char *own; /* while writing a line: its field there, len bytes; NULL: none */
+    size_t len;
+};
+
+/* A key of the cells. */
+struct key {
+    char *name;
+    const char *own;
+    size_t len;
+};
+
+struct hg_lines {
+    const struct hg_style *style;
+    struct {
+        struct path *items;
+        size_t n, cap;
+    } paths;
+    struct {
+        struct key *items;
+        size_t n, cap;
+    } keys;
+    struct {
+        size_t *items; /* paths that are columns, in order of appearance */
+        size_t n, cap;
+    } columns;
+    struct hg_map path_index, key_index;
+    struct hg_buf path, field, record; /* room */
+    bool odd;                          /* the members have names that dotted paths cannot tell */
+    bool again, failed;
+    size_t n;            /* lines */
+    struct hg_buf bytes; /* the records of the lines */
+    size_t memory_max;
+    FILE *file; /* has them instead; NULL: not yet */
+    char *marked_id;
+};
+
+struct hg_lines *hg_lines_create(const struct hg_style *style, size_t memory_max)
+{
+    struct hg_lines *l = calloc(1, sizeof *l);
+
+    if (l) {
+        l->style = style;
+        l->memory_max = memory_max;
+    }
+    return l;
+}
+
+void hg_lines_free(struct hg_lines *l)
+{
+    if (!l)
+        return;
+    for (size_t i = 0; i < l->paths.n; i++)
+        free(l->paths.items[i].name);
+    for (size_t i = 0; i < l->keys.n; i++)
+        free(l->keys.items[i].name);
+    HG_VEC_DONE(&l->paths);
+    HG_VEC_DONE(&l->keys);
+    HG_VEC_DONE(&l->columns);
+    hg_map_done(&l->path_index);
+    hg_map_done(&l->key_index);
+    hg_buf_done(&l->path);
+    hg_buf_done(&l->field);
+    hg_buf_done(&l->record);
+    hg_buf_done(&l->bytes);
+    if (l->file)
+        fclose(l->file);
+    free(l->marked_id);
+    free(l);
+}
+
+void hg_csv_append_json(const struct hg_style *style, const char *name, const json_t *value,
+                        struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (json_is_number(value) && hg_metric_is_time(name)) {
+        hg_csv_append_seconds(style, json_number_value(value), out);
+    } else if (json_is_real(value)) {
+        hg_csv_append_number(style, json_real_value(value), out);
+    } else if (json_is_integer(value) || json_is_boolean(value)) {
+        hg_json_dump(value, HG_JSON_COMPACT, out);
+    } else if (json_is_string(value)) {
+        hg_csv_append(style, json_string_value(value), out);
+    } else if (value && !json_is_null(value)) {
+        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+        hg_csv_append(style, hg_buf_str(&text), out);
+    }
+    hg_buf_done(&text);
+}
+
+/* ---- Names ---- */
+
+static struct path *find_path(struct hg_lines *l, const char *name)
+{
+    size_t at = hg_map_put(&l->path_index, name, strlen(name), l->paths.n);
+    struct path *path;
+
+    if (at < l->paths.n)
+        return &l->paths.items[at];
+    path = at == HG_MAP_NONE ? NULL : HG_VEC_PUSH(&l->paths);
+    if (path)
+        *path = (struct path){ .name = strdup(name) };
+    l->failed = l->failed || !path || !path->name;
+    return path;
+}
+
+/* Which of the keys; HG_MAP_NONE when memory is gone. */
+static size_t find_key(struct hg_lines *l, const char *name)
+{
+    size_t at = hg_map_put(&l->key_index, name, strlen(name), l->keys.n);
+    struct key *key;
+
+    if (at < l->keys.n)
+        return at;
+    key = at == HG_MAP_NONE ? NULL : HG_VEC_PUSH(&l->keys);
+    if (key)
+        *key = (struct key){ .name = strdup(name) };
+    l->failed = l->failed || !key || !key->name;
+    return key ? at : HG_MAP_NONE;
+}
+
+/* ---- A line as a record: its length, three texts, then which place and text of each field ---- */
+
+static void put_count(struct hg_buf *out, uint64_t n)
+{
+    unsigned char bytes[10];
+    size_t len = 0;
+
+    do {
+        bytes[len++] = (unsigned char)((n & 0x7f) | (n > 0x7f ? 0x80 : 0));
+        n >>= 7;
+    } while (n);
+    hg_buf_append(out, bytes, len);
+}
+
+static uint64_t take_count(const char **at)
+{
+    uint64_t n = 0;
+    unsigned shift = 0;
+    unsigned char byte;
+
+    do {
+        byte = (unsigned char)*(*at)++;
+        n |= (uint64_t)(byte & 0x7f) << shift;
+        shift += 7;
+    } while (byte & 0x80);
+    return n;
+}
+
+static void put_text(struct hg_buf *out, const char *text, size_t len)
+{
+    put_count(out, len);
+    hg_buf_append(out, text, len);
+}
+
+static const char *take_text(const char **at, size_t *len)
+{
+    const char *text;
+
+    *len = take_count(at);
+    text = *at;
+    *at += *len;
+    return text;
+}
+
+/* place: twice the key's number, or twice the path's and one. Nothing is kept of an empty field. */
+static void put_field(struct hg_lines *l, uint64_t place, const char *name, const json_t *value)
+{
+    hg_buf_clear(&l->field);
+    hg_csv_append_json(l->style, name, value, &l->field);
+    if (l->field.len == 0)
+        return;
+    put_count(&l->record, place);
+    put_text(&l->record, l->field.data, l->field.len);
+    l->failed = l->failed || l->field.failed;
+}
+
+/* Behind what was put into `field`. */
+static void put_own(struct hg_lines *l, const char *text, bool first)
+{
+    hg_buf_puts(&l->field, first ? "" : hg_csv_separator(l->style));
+    hg_csv_append(l->style, text, &l->field);
+}
+
+static void put_head(struct hg_lines *l, const struct hg_results *set, const struct hg_result *r)
+{
+    hg_buf_clear(&l->record);
+    put_text(&l->record, r->id, strlen(r->id));
+    hg_buf_clear(&l->path);
+    hg_buf_printf(&l->path, "%s%s%s", set->name, *set->run ? "/" : "", set->run);
+    hg_buf_clear(&l->field);
+    put_own(l, hg_buf_str(&l->path), true);
+    put_own(l, r->id, false);
+    put_own(l, r->attempt, false);
+    put_text(&l->record, hg_buf_str(&l->field), l->field.len);
+    hg_buf_clear(&l->field);
+    put_own(l, r->status, true);
+    put_own(l, r->added ? "true" : "false", false);
+    put_own(l, r->baseline_id, false);
+    put_text(&l->record, hg_buf_str(&l->field), l->field.len);
+    l->failed = l->failed || l->path.failed || l->field.failed;
+}
+
+/* ---- The members of a result ---- */
+
+static bool is_own(const char *name)
+{
+    static const char *const own[] = { "cell",    "id",         "baseline_id", "added",
+                                       "attempt", "attempt_in", "status" };
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(own[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Has a name dots in it, so that two members may have one path? */
+static bool is_odd(const json_t *object)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)object, name, value) {
+        if (!*name || strchr(name, '.') || strlen(name) >= NAME_MAX || is_odd(value))
+            return true;
+    }
+    return false;
+}
+
+static const json_t *value_at(const json_t *object, const char *path)
+{
+    while (object) {
+        const json_t *value = json_object_get(object, path);
+        char name[NAME_MAX];
+        size_t n = strcspn(path, ".");
+
+        if (value || !path[n] || n >= sizeof name)
+            return value;
+        memcpy(name, path, n);
+        name[n] = '\0';
+        object = json_object_get(object, name);
+        path += n + 1;
+    }
+    return NULL;
+}
+
+static void add_column(struct hg_lines *l, struct path *path)
+{
+    size_t *column = HG_VEC_PUSH(&l->columns);
+
+    if (column)
+        *column = (size_t)(path - l->paths.items);
+    l->failed = l->failed || !column;
+    path->column = true;
+    if (path->left_out && !path->wanted)
+        l->again = path->wanted = true;
+}
+
+/* What stands at l->path. */
+static void put_value(struct hg_lines *l, const json_t *members, const json_t *value)
+{
+    struct path *path = find_path(l, hg_buf_str(&l->path));
+    bool plain = !json_is_object(value) && !json_is_array(value);
+
+    if (!path)
+        return;
+    if (plain && !path->column)
+        add_column(l, path);
+    if (!path->column && !path->wanted)
+        path->left_out = true;
+    else if (path->last != l->n)
+        put_field(l, 2 * (uint64_t)(path - l->paths.items) + 1, path->name,
+                  l->odd ? value_at(members, path->name) : value);
+    path->last = l->n;
+}
+
+static void put_members(struct hg_lines *l, const json_t *members, const json_t *object)
+{
+    size_t keep = l->path.len;
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)object, name, value) {
+        if (keep == 0 && is_own(name))
+            continue;
+        hg_buf_puts(&l->path, keep ? "." : "");
+        hg_buf_puts(&l->path, name);
+        put_value(l, members, value);
+        if (json_is_object(value))
+            put_members(l, members, value);
+        l->path.len = keep;
+        if (l->path.data)
+            l->path.data[keep] = '\0';
+    }
+}
+
+/* ---- Keeping ---- */
+
+static int keep_record(struct hg_lines *l, struct hg_err *err)
+{
+    FILE *file = l->file;
+
+    hg_buf_clear(&l->field);
+    put_count(&l->field, l->record.len);
+    if (!file) {
+        hg_buf_append(&l->bytes, l->field.data, l->field.len);
+        hg_buf_append(&l->bytes, l->record.data, l->record.len);
+        if (l->bytes.len <= l->memory_max)
+            return l->bytes.failed ? hg_err_oom(err) : 0;
+        l->file = file = hg_fs_scratch(err);
+        if (!file || fwrite(l->bytes.data, 1, l->bytes.len, file) != l->bytes.len)
+            return file ? hg_fs_scratch_failed(err) : -1;
+        hg_buf_done(&l->bytes);
+        return 0;
+    }
+    if (fwrite(l->field.data, 1, l->field.len, file) != l->field.len ||
+        fwrite(l->record.data, 1, l->record.len, file) != l->record.len)
+        return hg_fs_scratch_failed(err);
+    return 0;
+}
+
+int hg_lines_add(struct hg_lines *l, const struct hg_results *set, const struct hg_result *r,
+                 const json_t *members, struct hg_err *err)
+{
+    const char *name;
+    json_t *value;
+
+    l->n++;
+    put_head(l, set, r);
+    json_object_foreach((json_t *)r->cell, name, value)
+        put_field(l, 2 * (uint64_t)find_key(l, name), "", value);
+    l->odd = is_odd(members);
+    hg_buf_clear(&l->path);
+    put_members(l, members, members);
+    if (l->failed || l->record.failed)
+        return hg_err_oom(err);
+    return keep_record(l, err);
+}
+
+bool hg_lines_again(struct hg_lines *l)
+{
+    if (!l->again)
+        return false;
+    for (size_t i = 0; i < l->paths.n; i++) {
+        l->paths.items[i].column = l->paths.items[i].left_out = false;
+        l->paths.items[i].last = 0;
+    }
+    l->columns.n = l->n = 0;
+    l->again = false;
+    hg_buf_done(&l->bytes);
+    if (l->file)
+        fclose(l->file);
+    l->file = NULL;
+    return true;
+}
+
+/* ---- Writing ---- */
+
+/* Text on its way, and the records it is made of. */
+struct writing {
+    struct hg_lines *l;
+    const char *at; /* the next record, if they are in memory */
+    struct hg_buf out;
+    hg_lines_put_fn put;
+    void *context;
+    struct hg_err *err;
+};
+
+/* Returns the next record and, behind it, *end; NULL with err set: the file cannot be read. */
+static const char *next_record(struct writing *w, const char **end)
+{
+    struct hg_lines *l = w->l;
+    const char *text;
+    size_t len = 0;
+
+    if (!l->file) {
+        text = take_text(&w->at, &len);
+        *end = text + len;
+        return text;
+    }
+    for (int byte = 0x80, shift = 0; byte & 0x80 && shift < 64; shift += 7) {
+        byte = getc_unlocked(l->file);
+        if (byte == EOF)
+            break;
+        len |= (size_t)(byte & 0x7f) << shift;
+    }
+    hg_buf_clear(&l->record);
+    if (hg_buf_reserve(&l->record, len) < 0 || fread(l->record.data, 1, len, l->file) != len) {
+        hg_fs_scratch_failed(w->err);
+        return NULL;
+    }
+    *end = l->record.data + len;
+    return l->record.data;
+}
+
+static int flush(struct writing *w, size_t at_least)
+{
+    int rc;
+
+    if (w->out.failed)
+        return hg_err_oom(w->err);
+    if (w->out.len <= at_least)
+        return 0;
+    rc = w->put(w->context, w->out.data, w->out.len, w->err);
+    hg_buf_clear(&w->out);
+    return rc;
+}
+
+static void separate(struct writing *w, const char *text, size_t len)
+{
+    hg_buf_puts(&w->out, hg_csv_separator(w->l->style));
+    hg_buf_append(&w->out, text, len);
+}
+
+/* A key of the cells that is also called like a result keeps its name; the result is "result.X". */
+static void write_header(struct writing *w, const char *const *keys, size_t n_keys)
+{
+    static const char *const own[] = { "run",    "id",    "attempt",    "counts",
+                                       "status", "added", "baseline_id" };
+    const struct hg_lines *l = w->l;
+    struct hg_map taken = HG_MAP_INIT;
+
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        hg_buf_puts(&w->out, i ? hg_csv_separator(l->style) : "");
+        hg_buf_puts(&w->out, own[i]);
+    }
+    for (size_t k = 0; k < n_keys; k++) {
+        separate(w, "", 0);
+        hg_csv_append(l->style, keys[k], &w->out);
+        hg_map_put(&taken, keys[k], strlen(keys[k]), k);
+    }
+    for (size_t i = 0; i < l->columns.n; i++) {
+        const char *path = l->paths.items[l->columns.items[i]].name;
+        char *name = hg_str_printf(
+            "%s%s", hg_map_find(&taken, path, strlen(path)) == HG_MAP_NONE ? "" : "result.", path);
+
+        separate(w, "", 0);
+        hg_csv_append(l->style, name ? name : "", &w->out);
+        free(name);
+    }
+    hg_map_done(&taken);
+    hg_buf_puts(&w->out, EOL);
+}
+
+/* Where each field of a record goes. */
+static void spread_fields(struct hg_lines *l, const char *at, const char *end)
+{
+    for (size_t i = 0; i < l->keys.n; i++)
+        l->keys.items[i].own = NULL;
+    for (size_t i = 0; i < l->columns.n; i++)
+        l->paths.items[l->columns.items[i]].own = NULL;
+    while (at < end) {
+        uint64_t place = take_count(&at);
+        size_t len;
+        const char *text = take_text(&at, &len);
+
+        if (place & 1) {
+            l->paths.items[place / 2].own = text;
+            l->paths.items[place / 2].len = len;
+        } else {
+            l->keys.items[place / 2].own = text;
+            l->keys.items[place / 2].len = len;
+        }
+    }
+}
+
+/* keys: which of the lines' keys each column is; HG_MAP_NONE: no result has it. */
+static void write_line(struct writing *w, const char *at, const char *end, unsigned flags,
+                       const size_t *keys, size_t n_keys)
+{
+    const char *counts = flags & HG_LINE_COUNTS ? "true" : "false", *text;
+    struct hg_lines *l = w->l;
+    size_t len;
+
+    text = take_text(&at, &len);
+    if (flags & HG_LINE_MARKED) {
+        free(l->marked_id);
+        l->marked_id = strndup(text, len);
+    }
+    text = take_text(&at, &len);
+    hg_buf_append(&w->out, text, len);
+    separate(w, counts, strlen(counts));
+    text = take_text(&at, &len);
+    separate(w, text, len);
+    spread_fields(l, at, end);
+    for (size_t k = 0; k < n_keys; k++) {
+        const struct key *key = keys[k] == HG_MAP_NONE ? NULL : &l->keys.items[keys[k]];
+
+        separate(w, key && key->own ? key->own : "", key && key->own ? key->len : 0);
+    }
+    for (size_t i = 0; i < l->columns.n; i++) {
+        const struct path *path = &l->paths.items[l->columns.items[i]];
+
+        separate(w, path->own ? path->own : "", path->own ? path->len : 0);
+    }
+    hg_buf_puts(&w->out, EOL);
+}
+
+static int write_lines(struct writing *w, const unsigned char *flags, const size_t *keys,
+                       size_t n_keys)
+{
+    struct hg_lines *l = w->l;
+
+    if (l->file && (fflush(l->file) != 0 || fseek(l->file, 0, SEEK_SET) != 0))
+        return hg_fs_scratch_failed(w->err);
+    for (size_t i = 0; i < l->n; i++) {
+        const char *end, *record = next_record(w, &end);
+
+        if (!record)
+            return -1;
+        if (flags[i] & HG_LINE_SHOWN)
+            write_line(w, record, end, flags[i], keys, n_keys);
+        if (flush(w, PIECE) < 0)
+            return -1;
+    }
+    return flush(w, 0);
+}
+
+int hg_lines_write(struct hg_lines *l, const char *const *keys, size_t n_keys,
+                   const unsigned char *flags, hg_lines_put_fn put, void *context,
+                   struct hg_err *err)
+{
+    struct writing w = { .l = l, .at = l->bytes.data, .put = put, .context = context, .err = err };
+    size_t *places = malloc((n_keys + 1) * sizeof *places);
+    int rc;
+
+    if (!places)
+        return hg_err_oom(err);
+    for (size_t k = 0; k < n_keys; k++)
+        places[k] = hg_map_find(&l->key_index, keys[k], strlen(keys[k]));
+    write_header(&w, keys, n_keys);
+    rc = write_lines(&w, flags, places, n_keys);
+    hg_buf_done(&w.out);
+    free(places);
+    return rc;
+}
+
+const char *hg_lines_marked_id(const struct hg_lines *l)
+{
+    return l->marked_id ? l->marked_id : "";
+}

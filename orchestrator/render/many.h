@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RENDER_MANY_H
+#define HG_RENDER_MANY_H
+
+#include "render/lines.h"
+#include "analysis/table.h"
+
+/* A set of very many results: its lines of CSV, and how many are complete, without a table. A result takes some 100 bytes of memory; its
+ * line waits in a file (render/lines.h). What is written is what hg_report_build and the CSV renderer would make of the set. */
+
+/* So many results are too many for tables: above, `run` and `report --format csv` go this way. */
+#define HG_MANY_MIN 50000
+
+struct hg_many;
+
+/* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where and style say something here; lent, may
+ * be NULL. NULL with err not set: the set has to be read as a whole, which says what is wrong with it. */
+struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
+                               const struct hg_report_options *options, struct hg_err *err);
+void hg_many_free(struct hg_many *m);
+
+/* Add a result, lent for the call; text as hg_results_add takes it. Returns 0, or -1: with err not set as above. */
+int hg_many_add(struct hg_many *m, const json_t *entry, const char *text, struct hg_err *err);
+
+/* All were added. Returns 0; 1: nothing is kept, add all once again (hg_lines_again); -1: with err not set as above. */
+int hg_many_end(struct hg_many *m, struct hg_err *err);
+
+/* Write the CSV. Returns 0, or -1 with err set. */
+int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct hg_err *err);
+
+/* All cells shown have a complete, valid result. */
+bool hg_many_is_complete(const struct hg_many *m);
+
+/* Append what a person wants to know first; only behind hg_many_write. run: its folder. */
+void hg_many_summarize(const struct hg_many *m, const char *run, struct hg_buf *out);
+
+/* The same of a report whose tables are too long to be printed. */
+void hg_report_summarize(const struct hg_report *r, const char *run, struct hg_buf *out);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/frame.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/vec.h"
+
+unsigned hg_frame_key_flags(const char *name)
+{
+    static const char *const loose[] = { "time", "mem", "sbatch" };
+    static const char *const shape[] = { "nodes", "gpus_per_node", "tasks_per_node",
+                                         "cpus_per_task", "cpus_per_gpu" };
+
+    if (name[0] == '_')
+        return HG_KEY_NOTE;
+    if (strcmp(name, "repeat") == 0)
+        return HG_KEY_REPEAT;
+    for (size_t i = 0; i < sizeof loose / sizeof *loose; i++)
+        if (strcmp(name, loose[i]) == 0)
+            return HG_KEY_LOOSE;
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        if (strcmp(name, shape[i]) == 0)
+            return HG_KEY_SHAPE;
+    return 0;
+}
+
+static size_t add_key(struct hg_frame *f, const char *name)
+{
+    size_t at = hg_map_put(&f->key_index, name, strlen(name), f->keys.n);
+    struct hg_frame_key *key;
+
+    if (at == HG_MAP_NONE || at < f->keys.n)
+        return at;
+    key = HG_VEC_PUSH(&f->keys);
+    if (!key)
+        return HG_MAP_NONE;
+    *key = (struct hg_frame_key){ .name = strdup(name), .flags = hg_frame_key_flags(name) };
+    return key->name ? at : HG_MAP_NONE;
+}
+
+static struct hg_frame_value *push_value(struct hg_frame *f, const char *text, const json_t *json)
+{
+    struct hg_frame_value *v = HG_VEC_PUSH(&f->values);
+
+    if (!v)
+        return NULL;
+    *v = (struct hg_frame_value){ .text = strdup(text),
+                                  .json = json_incref((json_t *)json),
+                                  .number = json_number_value(json),
+                                  .is_number = json_is_number(json) };
+    return v->text ? v : NULL;
+}
+
+size_t hg_frame_value(struct hg_frame *f, const json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    size_t at = 0;
+
+    if (f->values.n == 0 && !push_value(f, "", NULL))
+        return HG_MAP_NONE;
+    if (!value || json_is_null(value))
+        return 0;
+    hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    at = text.failed ? HG_MAP_NONE : hg_map_put(&f->value_index, text.data, text.len, f->values.n);
+    if (at == f->values.n &&
+        !push_value(f, json_is_string(value) ? json_string_value(value) : text.data, value))
+        at = HG_MAP_NONE;
+    hg_buf_done(&text);
+    return at;
+}
+
+static int fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)cell, name, value) {
+        size_t key = hg_map_find(&f->key_index, name, strlen(name));
+        size_t number = hg_frame_value(f, value);
+
+        if (number == HG_MAP_NONE || number > UINT32_MAX)
+            return -1;
+        row[key] = (uint32_t)number;
+    }
+    return 0;
+}
+
+int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra)
+{
+    const char *name;
+    json_t *value;
+
+    for (size_t i = 0; i < n; i++) {
+        json_object_foreach((json_t *)cells[i], name, value)
+            if (add_key(f, name) == HG_MAP_NONE)
+                return -1;
+    }
+    if (extra && add_key(f, extra) == HG_MAP_NONE)
+        return -1;
+    f->rows = calloc(n * f->keys.n + 1, sizeof *f->rows);
+    if (!f->rows || hg_frame_value(f, NULL) == HG_MAP_NONE)
+        return -1;
+    f->n_rows = n;
+    for (size_t i = 0; i < n; i++)
+        if (fill_row(f, hg_frame_row(f, i), cells[i]) < 0)
+            return -1;
+    return 0;
+}
+
+void hg_frame_done(struct hg_frame *f)
+{
+    for (size_t i = 0; i < f->keys.n; i++)
+        free(f->keys.items[i].name);
+    for (size_t i = 0; i < f->values.n; i++) {
+        free(f->values.items[i].text);
+        json_decref(f->values.items[i].json);
+    }
+    HG_VEC_DONE(&f->keys);
+    HG_VEC_DONE(&f->values);
+    hg_map_done(&f->key_index);
+    hg_map_done(&f->value_index);
+    free(f->rows);
+    *f = (struct hg_frame)HG_FRAME_INIT;
+}
+
+size_t hg_frame_find_key(const struct hg_frame *f, const char *name)
+{
+    return hg_map_find(&f->key_index, name, strlen(name));
+}
+
+int hg_frame_compare(const struct hg_frame *f, uint32_t a, uint32_t b)
+{
+    const struct hg_frame_value *va = &f->values.items[a], *vb = &f->values.items[b];
+
+    if (a == b)
+        return 0;
+    if (a == 0 || b == 0)
+        return a == 0 ? -1 : 1;
+    if (va->is_number && vb->is_number)
+        return (va->number > vb->number) - (va->number < vb->number);
+    if (va->is_number != vb->is_number)
+        return va->is_number ? -1 : 1;
+    return a < b ? -1 : 1;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/result_keys.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+enum type { ANY, NUMBER, NUMBERS, OBJECT, LIST, TRUTH };
+
+static const char *const type_names[] = {
+    [NUMBER] = "a number", [NUMBERS] = "a list of numbers", [OBJECT] = "an object",
+    [LIST] = "a list",     [TRUTH] = "true or false",
+};
+
+/* Keys whose type matters to whoever calculates with them. */
+static const struct {
+    const char *key;
+    enum type type;
+} typed[] = {
+    { "train_s", NUMBER },    { "init_s", NUMBER },        { "epoch_s", NUMBERS },
+    { "step_s", OBJECT },     { "samples_per_s", NUMBER }, { "steps_per_s", NUMBER },
+    { "final_loss", NUMBER }, { "eval", OBJECT },          { "comm", OBJECT },
+    { "memory", OBJECT },     { "energy_j", NUMBER },      { "ranks", LIST },
+    { "comparable", OBJECT }, { "diverged", TRUTH },       { "env", OBJECT },
+};
+
+static const char *const own[] = {
+    "schema",    "hpcgrid", "run_key", "id",          "cell",       "attempt",     "attempt_in",
+    "status",    "error",   "wall_s",  "exit_code",   "started",    "ended",       "oversubscribed",
+    "rehearsal", "slurm",   "added",   "baseline_id", "checkpoint", "suspended_s", "ending"
+};
+
+bool hg_result_key_is_own(const char *key)
+{
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(key, own[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum type type_of(const char *key)
+{
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+        if (strcmp(typed[i].key, key) == 0)
+            return typed[i].type;
+    return ANY;
+}
+
+const char *hg_result_key_type(const char *key)
+{
+    return type_names[type_of(key)];
+}
+
+static bool is_amount(const json_t *v)
+{
+    return json_is_null(v) || json_is_number(v);
+}
+
+static bool has_type(const json_t *v, enum type type)
+{
+    size_t i;
+    json_t *item;
+
+    switch (type) {
+    case NUMBER:
+        return is_amount(v);
+    case NUMBERS:
+        json_array_foreach((json_t *)v, i, item)
+            if (!is_amount(item))
+                return false;
+        return json_is_array(v) || json_is_null(v);
+    case OBJECT:
+        return json_is_object(v) || json_is_null(v);
+    case LIST:
+        return json_is_array(v) || json_is_null(v);
+    case TRUTH:
+        return json_is_boolean(v);
+    case ANY:
+        break;
+    }
+    return true;
+}
+
+int hg_result_key_check(const char *key, const json_t *value, struct hg_err *err)
+{
+    if (!has_type(value, type_of(key)))
+        return hg_err_set(err, HG_E_INPUT, "the result's \"%s\" must be %s, it is %s", key,
+                          hg_result_key_type(key), hg_json_type_name(value));
+    if (strcmp(key, "train_s") == 0 && json_is_number(value) && !(json_number_value(value) > 0))
+        return hg_err_set(err, HG_E_INPUT, "the result's \"train_s\" must be above 0");
+    return 0;
+}

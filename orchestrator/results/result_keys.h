@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RESULTS_RESULT_KEYS_H
+#define HG_RESULTS_RESULT_KEYS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Is this a key that `hpcgrid exec` itself sets in a result? A workload cannot. */
+bool hg_result_key_is_own(const char *key);
+
+/* What the value of a key must be, in words ("a number", "an object"), because tables calculate with
+ * it; NULL: anything. */
+const char *hg_result_key_type(const char *key);
+
+/* Hold a value that a workload gives against its key. Returns 0, or -1 with err set: INPUT. */
+int hg_result_key_check(const char *key, const json_t *value, struct hg_err *err);
+
+#endif

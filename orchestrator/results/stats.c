@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/stats.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+static int compare_doubles(const void *pa, const void *pb)
+{
+    double a = *(const double *)pa, b = *(const double *)pb;
+
+    return (a > b) - (a < b);
+}
+
+double hg_stats_median(double *v, size_t n)
+{
+    if (n == 0)
+        return NAN;
+    qsort(v, n, sizeof *v, compare_doubles);
+    return n % 2 ? v[n / 2] : v[n / 2 - 1] / 2 + v[n / 2] / 2;
+}
+
+/* The continued fraction of the incomplete beta function (DLMF 8.17.22) by Lentz's method. */
+static double beta_fraction(double a, double b, double x)
+{
+    const double tiny = 1e-300;
+    double c = 1, d = 1 - (a + b) * x / (a + 1), f;
+
+    d = 1 / (fabs(d) < tiny ? tiny : d);
+    f = d;
+    for (int m = 1; m <= 10000; m++) {
+        double steps[2] = { m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+                            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)) };
+        double change = 1;
+
+        for (int i = 0; i < 2; i++) {
+            d = 1 + steps[i] * d;
+            d = 1 / (fabs(d) < tiny ? tiny : d);
+            c = 1 + steps[i] / c;
+            c = fabs(c) < tiny ? tiny : c;
+            f *= c * d;
+            change = c * d;
+        }
+        if (fabs(change - 1) < 4 * DBL_EPSILON)
+            break;
+    }
+    return f;
+}
+
+double hg_stats_beta(double a, double b, double x)
+{
+    double front;
+
+    if (x <= 0)
+        return 0;
+    if (x >= 1)
+        return 1;
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
+    /* The fraction converges fast on the near side of the mean; the other side by symmetry. */
+    if (x < (a + 1) / (a + b + 2))
+        return front * beta_fraction(a, b, x) / a;
+    return 1 - front * beta_fraction(b, a, 1 - x) / b;
+}
+
+/* Share of the distribution above t >= 0. Kept apart from the cdf: near 0 it keeps its digits. */
+static double t_upper_tail(double t, double df)
+{
+    /* df / (df + t^2) rounds towards 1 when t is small: the complement has the digits there. */
+    if (t < 1)
+        return 0.5 - 0.5 * hg_stats_beta(0.5, df / 2, t * t / (df + t * t));
+    return 0.5 * hg_stats_beta(df / 2, 0.5, df / (df + t * t));
+}
+
+double hg_stats_t_cdf(double t, double df)
+{
+    return t >= 0 ? 1 - t_upper_tail(t, df) : t_upper_tail(-t, df);
+}
+
+static double t_density(double t, double df)
+{
+    double front = lgamma((df + 1) / 2) - lgamma(df / 2) - 0.5 * log(df * M_PI);
+
+    return exp(front - (df + 1) / 2 * log1p(t * t / df));
+}
+
+/* Newton's steps on the tail, kept inside a bracket that halves when a step leaves it. */
+double hg_stats_t_quantile(double p, double df)
+{
+    double tail = p < 0.5 ? p : 1 - p, low = 0, high = 1, t;
+
+    if (p == 0.5)
+        return 0;
+    while (t_upper_tail(high, df) > tail && high < 1e300) {
+        low = high;
+        high *= 2;
+    }
+    t = low / 2 + high / 2;
+    for (int i = 0; i < 200 && high - low > 2 * DBL_EPSILON * high; i++) {
+        double excess = t_upper_tail(t, df) - tail, next = t + excess / t_density(t, df);
+
+        if (excess > 0)
+            low = t;
+        else
+            high = t;
+        if (!(next > low && next < high))
+            next = low / 2 + high / 2;
+        if (fabs(next - t) <= 2 * DBL_EPSILON * t)
+            break;
+        t = next;
+    }
+    return p < 0.5 ? -t : t;
+}
+
+/* Mean and variance (n - 1) of the logarithms. False unless there are enough positive values. */
+static bool log_moments(const double *v, size_t n, double *mean, double *variance)
+{
+    double sum = 0, squares = 0;
+
+    if (n < HG_STATS_INTERVAL_MIN)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!(v[i] > 0))
+            return false;
+        sum += log(v[i]);
+    }
+    *mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (log(v[i]) - *mean) * (log(v[i]) - *mean);
+    *variance = squares / (double)(n - 1);
+    return true;
+}
+
+static void set_interval(struct hg_estimate *e, double mean, double half)
+{
+    e->low = exp(mean - half);
+    e->high = exp(mean + half);
+    e->has_interval = isfinite(e->low) && isfinite(e->high);
+}
+
+struct hg_estimate hg_stats_center(double *v, size_t n)
+{
+    struct hg_estimate e = { .value = hg_stats_median(v, n) };
+    double mean, variance;
+
+    if (log_moments(v, n, &mean, &variance))
+        set_interval(&e, mean,
+                     hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, (double)(n - 1)) *
+                         sqrt(variance / (double)n));
+    return e;
+}
+
+struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb)
+{
+    struct hg_estimate e = { .value = hg_stats_median(a, na) / hg_stats_median(b, nb) };
+    double mean_a, mean_b, variance_a, variance_b, ea, eb, df;
+
+    if (!log_moments(a, na, &mean_a, &variance_a) || !log_moments(b, nb, &mean_b, &variance_b))
+        return e;
+    ea = variance_a / (double)na;
+    eb = variance_b / (double)nb;
+    if (ea + eb == 0) { /* all equal on both sides: Welch's df is 0/0, the interval has no width */
+        set_interval(&e, mean_a - mean_b, 0);
+        return e;
+    }
+    /* Welch-Satterthwaite */
+    df = (ea + eb) * (ea + eb) / (ea * ea / (double)(na - 1) + eb * eb / (double)(nb - 1));
+    set_interval(&e, mean_a - mean_b,
+                 hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, df) * sqrt(ea + eb));
+    return e;
+}
+
+static double log_mean(const double *v, size_t n)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += log(v[i]); /* NaN below 0, -infinity at 0 */
+    return sum / (double)n;
+}
+
+struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
+                                  double level)
+{
+    double d = log_mean(a, na) - log_mean(b, nb), mean, va = 0, vb = 0, ea, eb, df, half;
+    struct hg_estimate e = { .value = isfinite(d) ? exp(d) : NAN };
+    bool has_a = log_moments(a, na, &mean, &va), has_b = log_moments(b, nb, &mean, &vb);
+
+    if (isnan(e.value) || (!has_a && !has_b))
+        return e;
+    if (!has_a || !has_b) {
+        df = (double)(has_a ? na : nb) - 1;
+        half = sqrt((has_a ? va : vb) * (1 / (double)na + 1 / (double)nb));
+    } else {
+        ea = va / (double)na;
+        eb = vb / (double)nb;
+        half = sqrt(ea + eb);
+        df = half > 0
+                 ? (ea + eb) * (ea + eb) / (ea * ea / (double)(na - 1) + eb * eb / (double)(nb - 1))
+                 : 1;
+    }
+    if (half > 0)
+        half *= hg_stats_t_quantile(0.5 + level / 2, df);
+    set_interval(&e, d, half);
+    return e;
+}
+
+double hg_stats_spread(const struct hg_estimate *e)
+{
+    return e->has_interval ? sqrt(e->high / e->low) - 1 : 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RESULTS_STATS_H
+#define HG_RESULTS_STATS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Arithmetic over repeated measurements. Formulas and sources: reports/README.md. */
+
+/* Fewest measurements for which an interval is given. */
+#define HG_STATS_INTERVAL_MIN 3
+
+/* Confidence level of every interval. */
+#define HG_STATS_LEVEL 0.95
+
+/* A value with its interval. */
+struct hg_estimate {
+    double value;     /* NaN: there is none */
+    double low, high; /* only if has_interval */
+    bool has_interval;
+};
+#define HG_ESTIMATE_NONE           \
+    {                              \
+        .value = __builtin_nan("") \
+    }
+
+/* Middle value, or the mean of the two middle ones; sorts v in place. NaN if n is 0. */
+double hg_stats_median(double *v, size_t n);
+
+/* Regularised incomplete beta function I_x(a, b); a, b > 0, 0 <= x <= 1. */
+double hg_stats_beta(double a, double b, double x);
+
+/* Distribution function of Student's t with df > 0 degrees of freedom (any real number). */
+double hg_stats_t_cdf(double t, double df);
+
+/* Its inverse: the t below which a share p of the distribution lies, 0 < p < 1. */
+double hg_stats_t_quantile(double p, double df);
+
+/* Median of n values, with the interval exp(mean ± t s/sqrt(n)) of the logarithms where n is at
+ * least HG_STATS_INTERVAL_MIN and all values are positive. Sorts v in place. */
+struct hg_estimate hg_stats_center(double *v, size_t n);
+
+/* median(a) / median(b), with Welch's interval of the difference of the mean logarithms where both
+ * sides have at least HG_STATS_INTERVAL_MIN positive values. Sorts both in place. */
+struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb);
+
+/* Geometric mean of a in units of that of b, with the interval that has this level: Welch's where both
+ * sides have HG_STATS_INTERVAL_MIN positive values; where only one has, the other is taken to spread
+ * like it: exp(d ± t s sqrt(1/na + 1/nb)), t with its degrees of freedom. No interval where neither
+ * has; NaN where a value is not positive. */
+struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
+                                  double level);
+
+/* Half width of an interval as a factor less one: sqrt(high / low) - 1; 0 if there is no interval. */
+double hg_stats_spread(const struct hg_estimate *e);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rundir/attempts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/vec.h"
+#include "rundir/attempt.h"
+#include "rundir/claim.h"
+
+/* ---- Names ---- */
+
+void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX])
+{
+    snprintf(out, HG_GROUP_NAME_MAX, "cells/%d-%03zu", batch, line / HG_GROUP_LINES);
+}
+
+bool hg_attempt_group_parse(const char *name, int *batch, size_t *number)
+{
+    char again[HG_GROUP_NAME_MAX];
+
+    if (sscanf(name, "%9d-%9zu", batch, number) != 2 || *batch < 1)
+        return false;
+    hg_attempt_group_name(*batch, *number * HG_GROUP_LINES, again);
+    return strcmp(name, again + strlen("cells/")) == 0;
+}
+
+bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
+                           unsigned *restarts)
+{
+    const char *last = strrchr(name, '.'), *at = last;
+    char id[128];
+
+    while (at > name && *--at != '.')
+        ;
+    if (!last || at <= name || (size_t)(at - name) >= sizeof id ||
+        !hg_attempt_parse(at + 1, submission, restarts))
+        return false;
+    *id_len = (size_t)(at - name);
+    memcpy(id, name, *id_len);
+    id[*id_len] = '\0';
+    return hg_attempt_is_file_name(id);
+}
+
+static char *path_of(const struct hg_rundir *rd, const char *group, const char *id,
+                     unsigned submission, unsigned restarts, const char *file)
+{
+    char name[HG_ATTEMPT_NAME_MAX];
+
+    hg_attempt_name(submission, restarts, name);
+    return hg_rundir_path(rd, "%s/%s.%s%s%s", group, id, name, *file ? "/" : "", file);
+}
+
+char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
+                     unsigned submission, unsigned restarts)
+{
+    char group[HG_GROUP_NAME_MAX];
+
+    hg_attempt_group_name(batch, line, group);
+    return path_of(rd, group, id, submission, restarts, "");
+}
+
+char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                      const char *name)
+{
+    char group[HG_GROUP_NAME_MAX];
+
+    hg_attempt_group_name(g->batch, g->number * HG_GROUP_LINES, group);
+    if (f->parts && !*name)
+        return hg_rundir_path(g->rd, "%s.tar", group);
+    if (f->parts)
+        return hg_rundir_path(g->rd, "%s.tar:%s.%u.%u/%s", group, f->id, f->submission, f->restarts,
+                              name);
+    return path_of(g->rd, group, f->id, f->submission, f->restarts, name);
+}
+
+/* ---- A group ---- */
+
+static int compare(const void *pa, const void *pb)
+{
+    const struct hg_attempt_files *a = pa, *b = pb;
+    int by = strcmp(a->id, b->id);
+
+    if (by || a->submission == b->submission)
+        return by ? by : (a->restarts > b->restarts) - (a->restarts < b->restarts);
+    return a->submission < b->submission ? -1 : 1;
+}
+
+/* name: of n bytes. 1: added, 0: no attempt's name, or -1. */
+static int add(struct hg_attempt_group *g, const char *name, size_t n, struct hg_err *err)
+{
+    struct hg_attempt_files f = { 0 }, *slot;
+    char text[HG_TAR_NAME_MAX];
+    size_t id_len;
+
+    if (n >= sizeof text)
+        return 0;
+    memcpy(text, name, n);
+    text[n] = '\0';
+    if (!hg_attempt_name_parse(text, &id_len, &f.submission, &f.restarts))
+        return 0;
+    f.id = strndup(name, id_len);
+    slot = f.id ? HG_VEC_PUSH(g) : NULL;
+    if (slot)
+        *slot = f;
+    else
+        free(f.id);
+    return slot ? 1 : hg_err_oom(err);
+}
+
+static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_err *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!d)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
+    while (rc >= 0 && (errno = 0, entry = readdir(d))) {
+        rc = add(g, entry->d_name, strlen(entry->d_name), err);
+        if (rc > 0)
+            g->items[g->n - 1].folder = true;
+    }
+    if (rc >= 0 && errno) /* what was not listed may be at work */
+        rc = hg_err_sys(err, "cannot read folder %s", dir);
+    closedir(d);
+    return rc < 0 ? -1 : 0;
+}
+
+/* ---- Its pack ---- */
+
+static int compare_parts(const void *pa, const void *pb)
+{
+    const struct hg_tar_file *a = pa, *b = pb;
+    int by = strcmp(a->name, b->name);
+
+    return by ? by : (a->at > b->at) - (a->at < b->at);
+}
+
+static int add_part(void *context, const struct hg_tar_file *file)
+{
+    struct hg_attempt_group *g = context;
+    struct hg_tar_file *slot = HG_VEC_PUSH(&g->parts);
+
+    if (!slot)
+        return -1;
+    *slot = *file;
+    return 0;
+}
+
+/* Attempts as the names of their files tell. */
+static int add_packed(struct hg_attempt_group *g, struct hg_err *err)
+{
+    const struct hg_tar_file *parts = g->parts.items;
+
+    for (size_t i = 0, end; i < g->parts.n; i = end) {
+        size_t n = strcspn(parts[i].name, "/") + 1;
+        int rc = parts[i].name[n - 1] ? add(g, parts[i].name, n - 1, err) : 0;
+
+        for (end = i + 1; end < g->parts.n && strncmp(parts[end].name, parts[i].name, n) == 0;)
+            end++;
+        if (rc < 0)
+            return -1;
+        if (rc == 0) {
+            g->strange += end - i;
+            continue;
+        }
+        g->items[g->n - 1].part = i;
+        g->items[g->n - 1].parts = end - i;
+    }
+    return 0;
+}
+
+static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    struct stat st;
+
+    if (fd < 0)
+        return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read %s", path);
+    g->pack = fd;
+    g->has_pack = true;
+    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is not a regular file", path);
+    if (hg_tar_each(fd, path, add_part, g, &g->walk, err) < 0)
+        return hg_err_oom(err); /* unless an error is set already */
+    if (g->parts.n)
+        qsort(g->parts.items, g->parts.n, sizeof *g->parts.items, compare_parts);
+    return add_packed(g, err);
+}
+
+/* ---- What cells/ has ---- */
+
+static int compare_places(const void *pa, const void *pb)
+{
+    const struct hg_attempt_place *a = pa, *b = pb;
+
+    if (a->batch != b->batch)
+        return a->batch < b->batch ? -1 : 1;
+    if (a->number != b->number)
+        return a->number < b->number ? -1 : 1;
+    return a->pack - b->pack;
+}
+
+static int add_place(struct hg_attempt_group *g, const char *name, struct hg_err *err)
+{
+    size_t n = strlen(name);
+    bool pack = n > 4 && strcmp(name + n - 4, ".tar") == 0;
+    struct hg_attempt_place place = { .pack = pack }, *slot;
+    char group[HG_GROUP_NAME_MAX];
+
+    snprintf(group, sizeof group, "%.*s", (int)(pack ? n - 4 : n), name);
+    if (!hg_attempt_group_parse(group, &place.batch, &place.number))
+        return 0;
+    slot = HG_VEC_PUSH(&g->places);
+    if (!slot)
+        return hg_err_oom(err);
+    *slot = place;
+    return 0;
+}
+
+static int list_places(struct hg_attempt_group *g, struct hg_err *err)
+{
+    char *path = hg_rundir_path(g->rd, "cells");
+    DIR *d = path ? opendir(path) : NULL;
+    struct dirent *entry;
+    int rc = 0;
+
+    if (!path)
+        rc = hg_err_oom(err);
+    else if (!d && errno != ENOENT)
+        rc = hg_err_sys(err, "cannot read folder %s", path);
+    while (d && rc == 0 && (entry = readdir(d)))
+        rc = add_place(g, entry->d_name, err);
+    if (d)
+        closedir(d);
+    free(path);
+    if (g->places.n)
+        qsort(g->places.items, g->places.n, sizeof *g->places.items, compare_places);
+    g->listed = rc == 0;
+    if (rc < 0)
+        HG_VEC_DONE(&g->places);
+    return rc;
+}
+
+static bool may_be_there(const struct hg_attempt_group *g, int batch, size_t number, bool pack)
+{
+    const struct hg_attempt_place place = { .batch = batch, .number = number, .pack = pack };
+
+    return !g->listed || (g->places.n && bsearch(&place, g->places.items, g->places.n, sizeof place,
+                                                 compare_places));
+}
+
+/* ---- Both ---- */
+
+/* What is both in the folder and in the pack is one attempt. */
+static void merge(struct hg_attempt_group *g)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        struct hg_attempt_files *f = &g->items[i], *last = n ? &g->items[n - 1] : NULL;
+
+        if (!last || compare(last, f) != 0) {
+            g->items[n++] = *f;
+            continue;
+        }
+        last->folder |= f->folder;
+        if (f->parts) {
+            last->part = f->part;
+            last->parts = f->parts;
+        }
+        free(f->id);
+    }
+    g->n = n;
+}
+
+/* Forget the group, not what cells/ has. */
+static void leave(struct hg_attempt_group *g)
+{
+    struct hg_attempt_group next = {
+        .rd = g->rd, .quick = g->quick, .locked = g->locked, .listed = g->listed
+    };
+
+    memcpy(&next.places, &g->places, sizeof next.places);
+    for (size_t i = 0; i < g->n; i++)
+        free(g->items[i].id);
+    HG_VEC_DONE(g);
+    HG_VEC_DONE(&g->parts);
+    if (g->has_pack)
+        close(g->pack);
+    *g = next;
+}
+
+void hg_attempt_group_forget(struct hg_attempt_group *g)
+{
+    leave(g);
+    HG_VEC_DONE(&g->places);
+    g->listed = false;
+}
+
+static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_err *err)
+{
+    char name[HG_GROUP_NAME_MAX], *dir, *pack;
+    int rc;
+
+    if (g->batch == batch && g->number == number)
+        return 0;
+    leave(g);
+    if (g->locked && !g->listed && list_places(g, err) < 0)
+        return -1;
+    hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
+    dir = hg_rundir_path(g->rd, "%s", name);
+    pack = hg_rundir_path(g->rd, "%s.tar", name);
+    rc = dir && pack ? 0 : hg_err_oom(err);
+    /* the folder first: what is packed meanwhile is seen twice, not never */
+    if (rc == 0 && may_be_there(g, batch, number, false))
+        rc = list_folder(g, dir, err);
+    if (rc == 0 && may_be_there(g, batch, number, true))
+        rc = read_pack(g, pack, err);
+    free(dir);
+    free(pack);
+    if (rc < 0) {
+        leave(g);
+        return -1;
+    }
+    if (g->n)
+        qsort(g->items, g->n, sizeof *g->items, compare);
+    merge(g);
+    g->batch = batch;
+    g->number = number;
+    return 0;
+}
+
+int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err)
+{
+    size_t number, n = strlen(name);
+    char group[HG_GROUP_NAME_MAX];
+    int batch;
+
+    n -= n > 4 && strcmp(name + n - 4, ".tar") == 0 ? 4 : 0;
+    snprintf(group, sizeof group, "%.*s", (int)n, name);
+    if (strncmp(group, "cells/", 6) != 0 || !hg_attempt_group_parse(group + 6, &batch, &number))
+        return hg_err_set(err, HG_E_INPUT, "%s is no folder of attempts", name);
+    return load(g, batch, number, err);
+}
+
+void hg_attempt_group_find(const struct hg_attempt_group *g, const char *id,
+                           struct hg_attempt_list *list)
+{
+    size_t first = 0, end = g->n;
+
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+
+        if (strcmp(g->items[middle].id, id) < 0)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    *list = (struct hg_attempt_list){ 0 };
+    while (first + list->n < g->n && strcmp(g->items[first + list->n].id, id) == 0)
+        list->n++;
+    list->items = list->n ? g->items + first : NULL;
+}
+
+int hg_attempt_list(struct hg_attempt_group *g, int batch, size_t line, const char *id,
+                    struct hg_attempt_list *list, struct hg_err *err)
+{
+    *list = (struct hg_attempt_list){ 0 };
+    if (load(g, batch, line / HG_GROUP_LINES, err) < 0)
+        return -1;
+    hg_attempt_group_find(g, id, list);
+    return 0;
+}
+
+/* ---- An attempt's files ---- */
+
+int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, const char *id,
+                         unsigned submission, unsigned restarts, struct hg_err *err)
+{
+    struct hg_attempt_group g = { .rd = rd };
+    char name[HG_GROUP_NAME_MAX], *path;
+    struct hg_attempt_files wanted = { .id = (char *)(uintptr_t)id,
+                                       .submission = submission,
+                                       .restarts = restarts };
+    int rc;
+
+    hg_attempt_group_name(batch, line, name);
+    path = hg_rundir_path(rd, "%s.tar", name);
+    rc = path ? read_pack(&g, path, err) : hg_err_oom(err);
+    for (size_t i = 0; i < g.n && rc == 0; i++)
+        rc = compare(&g.items[i], &wanted) == 0;
+    hg_attempt_group_forget(&g);
+    free(path);
+    return rc;
+}
+
+static void look_at(struct hg_attempt_files *f, const char *name,
+                    void (*each)(void *context, const char *name), void *context)
+{
+    f->claim |= strcmp(name, HG_CLAIM_FILE) == 0 || strcmp(name, HG_CLAIM_TAKEN) == 0;
+    f->result |= strcmp(name, "result.json") == 0;
+    if (each)
+        each(context, name);
+}
+
+/* The name of a packed file in its attempt. */
+static const char *part_name(const struct hg_attempt_group *g, size_t part)
+{
+    return strchr(g->parts.items[part].name, '/') + 1;
+}
+
+void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                     void (*each)(void *context, const char *name), void *context)
+{
+    char *dir = f->parts ? NULL : hg_attempt_path(g, f, "");
+    DIR *d = dir ? opendir(dir) : NULL;
+    struct dirent *entry;
+
+    f->claim = f->result = false;
+    for (size_t i = f->part; i < f->part + f->parts; i++)
+        look_at(f, part_name(g, i), each, context);
+    while (d && (each || !(f->claim && f->result)) && (entry = readdir(d)))
+        look_at(f, entry->d_name, each, context);
+    if (d)
+        closedir(d);
+    free(dir);
+}
+
+static int open_packed(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                       const char *name, struct hg_attempt_file *file, struct hg_err *err)
+{
+    const struct hg_tar_file *found = NULL;
+
+    for (size_t i = f->part; i < f->part + f->parts;
+         i++) /* of two of a name the last one, as tar(1) */
+        if (strcmp(part_name(g, i), name) == 0)
+            found = &g->parts.items[i];
+    if (!found)
+        return HG_ATTEMPT_NONE;
+    *file = (struct hg_attempt_file){ .fd = fcntl(g->pack, F_DUPFD_CLOEXEC, 3),
+                                      .begin = (off_t)found->at,
+                                      .end = (off_t)(found->at + found->size) };
+    return file->fd < 0 ? hg_err_sys(err, "cannot read %s", found->name) : 0;
+}
+
+int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                    const char *name, struct hg_attempt_file *file, struct hg_err *err)
+{
+    char *path;
+    struct stat st;
+    int rc = 0;
+
+    if (f->parts)
+        return open_packed(g, f, name, file, err);
+    path = hg_attempt_path(g, f, name);
+    *file = (struct hg_attempt_file){ .fd = -1, .end = -1 };
+    if (path)
+        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (!path)
+        rc = hg_err_oom(err);
+    else if (file->fd < 0)
+        rc = errno == ENOENT || errno == ENOTDIR ? HG_ATTEMPT_NONE
+                                                 : hg_err_sys(err, "cannot read %s", path);
+    else if (fstat(file->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+        close(file->fd);
+        rc = hg_err_set(err, HG_E_INPUT, "cannot read %s: it is not a regular file", path);
+    }
+    free(path);
+    return rc;
+}
+
+int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                    const char *name, size_t max, struct hg_buf *out, struct hg_err *err)
+{
+    struct hg_attempt_file file;
+    int rc = hg_attempt_open(g, f, name, &file, err);
+    char *path = rc == 0 ? hg_attempt_path(g, f, name) : NULL;
+
+    if (rc < 0)
+        return rc;
+    if (path && file.end < 0) {
+        rc = hg_fs_read_open(file.fd, path, max, out, err);
+        free(path);
+        return rc;
+    }
+    if (!path)
+        rc = hg_err_oom(err);
+    else if ((size_t)(file.end - file.begin) > max)
+        rc = hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
+    else
+        rc = hg_tar_read_part(file.fd, path, (uint64_t)file.begin,
+                              (uint64_t)(file.end - file.begin), out, err);
+    close(file.fd);
+    free(path);
+    return rc;
+}
+
+static bool has_folder(const struct hg_attempt_group *g, const struct hg_attempt_files *f)
+{
+    char *dir = hg_attempt_path(g, f, "");
+    bool has = !dir || hg_fs_is_dir(dir);
+
+    free(dir);
+    return has;
+}
+
+int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
+                           struct hg_buf *out, struct hg_err *err)
+{
+    int rc = hg_attempt_read(g, f, "result.json", max, out, err);
+    char *claim;
+
+    f->result = rc != HG_ATTEMPT_NONE;
+    if (f->result)
+        return rc;
+    if (g->quick && !f->parts) {
+        claim = hg_attempt_path(g, f, "claim.json");
+        f->claim = claim && hg_fs_exists(claim);
+        free(claim);
+        return rc;
+    }
+    hg_attempt_look(g, f, NULL, NULL);
+    if (f->result)
+        return hg_attempt_read(g, f, "result.json", max, out, err);
+    return f->claim || f->parts || has_folder(g, f)
+               ? rc
+               : hg_err_set(err, HG_E_ENV, "its folder is gone: packed meanwhile? Do this again");
+}

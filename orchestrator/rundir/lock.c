@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rundir/lock.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#define TRIES 100 /* lost races with other takers, not waits */
+
+struct hg_lock {
+    char *dir, *path;
+    struct hg_lock_owner owner;
+    dev_t dev;
+    ino_t ino;
+};
+
+/* ---- Who is who ---- */
+
+static void describe_self(const char *command, struct hg_lock_owner *me)
+{
+    *me = (struct hg_lock_owner){ .since_s = hg_clock_wall_s() };
+    hg_owner_self(&me->who);
+    hg_text_random_hex(16, me->nonce);
+    snprintf(me->command, sizeof me->command, "%s", command);
+}
+
+/* One that hpcgrid did not write has no nonce: a person decides. */
+static bool is_dead(const struct hg_lock_owner *owner)
+{
+    return owner->nonce[0] && hg_owner_life(&owner->who) == HG_OWNER_DEAD;
+}
+
+/* ---- The files ---- */
+
+static json_t *encode_owner(const struct hg_lock_owner *o)
+{
+    json_t *json = json_pack("{s:I,s:s,s:f,s:o}", "number", (json_int_t)o->number, "nonce",
+                             o->nonce, "since", o->since_s, "command", hg_json_text(o->command));
+
+    if (json)
+        hg_owner_encode(&o->who, json);
+    return json;
+}
+
+static void copy_text(const json_t *object, const char *name, char *out, size_t size)
+{
+    const char *text = json_string_value(json_object_get(object, name));
+
+    snprintf(out, size, "%s", text ? text : "");
+}
+
+/* 1: read, 0: gone meanwhile. An unreadable lock has an empty owner, who is not dead. */
+static int read_owner(const char *dir, uint32_t number, struct hg_lock_owner *o)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    char *path = hg_str_printf("%s/lock.%u", dir, number);
+    bool there = path && hg_fs_exists(path);
+
+    *o = (struct hg_lock_owner){ .number = number };
+    if (there && hg_json_load(path, &doc, NULL) == 0) {
+        hg_owner_decode(doc.root, &o->who);
+        o->since_s = json_number_value(json_object_get(doc.root, "since"));
+        copy_text(doc.root, "nonce", o->nonce, sizeof o->nonce);
+        copy_text(doc.root, "command", o->command, sizeof o->command);
+    } else if (there) {
+        there = hg_fs_exists(path);
+    }
+    hg_json_doc_done(&doc);
+    free(path);
+    return there;
+}
+
+static uint32_t number_of(const char *name)
+{
+    char *end;
+    unsigned long v;
+
+    if (strncmp(name, "lock.", 5) != 0 || name[5] < '1' || name[5] > '9')
+        return 0;
+    v = strtoul(name + 5, &end, 10);
+    return *end || v > UINT32_MAX ? 0 : (uint32_t)v;
+}
+
+/* The highest number among the lock files, 0 if there are none. visit (may be NULL) sees each. */
+static int scan(const char *dir, uint32_t *highest,
+                void (*visit)(const char *dir, uint32_t number, uint32_t than), uint32_t than,
+                struct hg_err *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+
+    *highest = 0;
+    if (!d)
+        return hg_err_sys(err, "cannot read %s", dir);
+    while ((entry = readdir(d))) {
+        uint32_t number = number_of(entry->d_name);
+
+        if (number > *highest)
+            *highest = number;
+        if (number && visit)
+            visit(dir, number, than);
+    }
+    closedir(d);
+    return 0;
+}
+
+static void remove_lower(const char *dir, uint32_t number, uint32_t than)
+{
+    char *path = number < than ? hg_str_printf("%s/lock.%u", dir, number) : NULL;
+
+    if (path)
+        unlink(path);
+    free(path);
+}
+
+/* The owner's file under a name that is nobody else's; its descriptor, or -1. */
+static int write_owner(const struct hg_lock *lock, const char *tmp, struct hg_err *err)
+{
+    json_t *json = encode_owner(&lock->owner);
+    struct hg_buf text = HG_BUF_INIT;
+    int fd = -1;
+
+    if (json) {
+        hg_json_dump(json, HG_JSON_COMPACT, &text);
+        hg_buf_puts(&text, "\n");
+    }
+    if (!json || text.failed) {
+        hg_err_oom(err);
+        goto out;
+    }
+    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd >= 0 && hg_fs_write_all(fd, text.data, text.len) == 0 && fsync(fd) == 0)
+        goto out;
+    hg_err_sys(err, "cannot write in %s", lock->dir);
+    if (fd >= 0) {
+        close(fd);
+        unlink(tmp);
+    }
+    fd = -1;
+out:
+    json_decref(json);
+    hg_buf_done(&text);
+    return fd;
+}
+
+/* 1: the lock is ours now, 0: the name was taken, -1: err set. */
+static int link_owner(struct hg_lock *lock, const char *tmp, int fd, struct hg_err *err)
+{
+    int rc = link(tmp, lock->path), why = errno;
+    struct stat st;
+
+    if (fstat(fd, &st) == 0) { /* a lost answer of a file server is no failure: count the names */
+        lock->dev = st.st_dev;
+        lock->ino = st.st_ino;
+        if (rc < 0 && st.st_nlink == 2)
+            rc = 0;
+    }
+    if (rc == 0)
+        return 1;
+    if (why == EEXIST)
+        return 0;
+    errno = why;
+    return hg_err_sys(err, "cannot create %s", lock->path);
+}
+
+/* The same, from the start. */
+static int link_lock(struct hg_lock *lock, struct hg_err *err)
+{
+    char *tmp = hg_str_printf("%s/.lock-%s", lock->dir, lock->owner.nonce);
+    int rc = -1, fd;
+
+    free(lock->path);
+    lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
+    if (!tmp || !lock->path) {
+        hg_err_oom(err);
+    } else if ((fd = write_owner(lock, tmp, err)) >= 0) {
+        rc = link_owner(lock, tmp, fd, err);
+        close(fd);
+        unlink(tmp);
+    }
+    free(tmp);
+    return rc;
+}
+
+static int held_error(const char *dir, const struct hg_lock_owner *o, struct hg_err *err)
+{
+    char since[21];
+
+    hg_clock_format_utc(o->since_s, since);
+    if (!o->nonce[0])
+        hg_err_set(err, HG_E_ENV, "%s/lock.%u is not a lock that hpcgrid wrote", dir, o->number);
+    else
+        hg_err_set(err, HG_E_ENV, "%s is being driven by process %ld on %s since %s (%s)", dir,
+                   o->who.pid, o->who.host, since, o->command);
+    return hg_err_hint(err, "`hpcgrid status` needs no lock; if that process is gone for good, "
+                            "`hpcgrid resume --steal` takes over");
+}
+
+/* 1: ours, 0: lost a race, try again, -1: err set. */
+static int try_take(struct hg_lock *lock, bool steal, uint32_t above, struct hg_err *err)
+{
+    struct hg_lock_owner other;
+    uint32_t highest, after;
+    int rc;
+
+    if (scan(lock->dir, &highest, NULL, 0, err) < 0)
+        return -1;
+    if (highest && read_owner(lock->dir, highest, &other) && !steal && !is_dead(&other))
+        return held_error(lock->dir, &other, err);
+    lock->owner.number = (highest > above ? highest : above) + 1;
+    rc = link_lock(lock, err);
+    if (rc <= 0)
+        return rc;
+    if (scan(lock->dir, &after, remove_lower, lock->owner.number, err) < 0 ||
+        after > lock->owner.number) {
+        unlink(lock->path);
+        return err && err->code ? -1 : 0;
+    }
+    return 1;
+}
+
+struct hg_lock *hg_lock_take(const char *run_dir, const char *command, bool steal, uint32_t above,
+                             struct hg_err *err)
+{
+    struct hg_lock *lock = calloc(1, sizeof *lock);
+    int rc = 0;
+
+    if (!lock || !(lock->dir = strdup(run_dir))) {
+        hg_err_oom(err);
+        free(lock);
+        return NULL;
+    }
+    for (int i = 0; i < TRIES && rc == 0; i++) {
+        describe_self(command, &lock->owner);
+        rc = try_take(lock, steal, above, err);
+    }
+    if (rc == 1)
+        return lock;
+    if (rc == 0)
+        hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", run_dir);
+    free(lock->path);
+    free(lock->dir);
+    free(lock);
+    return NULL;
+}
+
+uint32_t hg_lock_number(const struct hg_lock *lock)
+{
+    return lock->owner.number;
+}
+
+static bool is_ours(const struct hg_lock *lock)
+{
+    struct stat st;
+
+    return stat(lock->path, &st) == 0 && st.st_dev == lock->dev && st.st_ino == lock->ino;
+}
+
+int hg_lock_check(void *context, struct hg_err *err)
+{
+    struct hg_lock *lock = context;
+    char next[sizeof "/lock." + 16];
+    char *path;
+    bool stolen;
+
+    snprintf(next, sizeof next, "lock.%u", lock->owner.number + 1);
+    path = hg_fs_join(lock->dir, next);
+    if (!path)
+        return hg_err_oom(err);
+    stolen = hg_fs_exists(path) || !is_ours(lock);
+    free(path);
+    if (stolen && !hg_fs_exists(lock->dir))
+        return hg_err_set(err, HG_E_ENV, "%s is not there any more: was it moved?", lock->dir);
+    if (stolen)
+        return hg_err_set(err, HG_E_ENV, "%s was taken over by another process", lock->dir);
+    return 0;
+}
+
+void hg_lock_release(struct hg_lock *lock)
+{
+    if (!lock)
+        return;
+    if (is_ours(lock))
+        unlink(lock->path);
+    free(lock->path);
+    free(lock->dir);
+    free(lock);
+}
+
+int hg_lock_find(const char *run_dir, struct hg_lock_owner *owner, struct hg_err *err)
+{
+    uint32_t highest;
+
+    if (scan(run_dir, &highest, NULL, 0, err) < 0)
+        return -1;
+    return highest && read_owner(run_dir, highest, owner) && !is_dead(owner);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUNDIR_REASONS_H
+#define HG_RUNDIR_REASONS_H
+
+#include <stdbool.h>
+
+/* What a pending reason of Slurm asks of a person. */
+enum hg_reason_class {
+    HG_REASON_WAIT,  /* the queue's own course */
+    HG_REASON_ACT,   /* somebody has to do something, then it goes on by itself */
+    HG_REASON_NEVER, /* this job will never start: the cell fails */
+    HG_REASON_REDO,  /* this job will never start, but the same one submitted again may */
+};
+
+struct hg_reason {
+    const char *name; /* as Slurm spells it */
+    enum hg_reason_class class;
+    const char *text; /* plain words */
+};
+
+/* The entry for a reason: by its first word, or by what it begins with ("AssocGrp..."); one with
+ * class WAIT and the text "waits in the queue" for any other. Never NULL. */
+const struct hg_reason *hg_reason_find(const char *reason);
+
+/* Is it held, by whomever? */
+bool hg_reason_is_hold(const char *reason);
+
+/* ... so that its user may not let it go? */
+bool hg_reason_is_admin_hold(const char *reason);
+
+#endif

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rundir/rundir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#define RUNS_MAX 999999 /* longer digit strings are somebody else's folders */
+
+/* "001" -> 1; 0 if this is no run's name. */
+static int run_number(const char *text)
+{
+    size_t n = strspn(text, "0123456789");
+
+    if (n < 3 || n > 6 || text[n] != '\0')
+        return 0;
+    return atoi(text);
+}
+
+/* Say what to do about a place that cannot be written. */
+static int cannot_create(const char *path, struct hg_err *err)
+{
+    int sys = errno;
+
+    hg_err_sys(err, "cannot create run folder %s", path);
+    if (sys == ENOSPC || sys == EDQUOT)
+        return hg_err_hint(err, "free some space there, or choose another place with --reports DIR "
+                                "or HPCGRID_REPORTS");
+    return hg_err_hint(err, "make it writable, or choose another place with --reports DIR or "
+                            "HPCGRID_REPORTS");
+}
+
+/* Others must not be able to put files into a run or to swap it for another. */
+static int check_private(const char *path, struct hg_err *err)
+{
+    struct stat st;
+
+    if (lstat(path, &st) < 0)
+        return hg_err_sys(err, "cannot look at run folder %s", path);
+    if (!S_ISDIR(st.st_mode))
+        return hg_err_set(err, HG_E_ENV, "%s is not a folder", path);
+    if ((st.st_mode & S_IWOTH) && !(st.st_mode & S_ISVTX)) {
+        hg_err_set(err, HG_E_ENV, "run folder %s can be written by everybody (mode %04o)", path,
+                   (unsigned)(st.st_mode & 07777));
+        return hg_err_hint(err, "chmod o-w %s", path);
+    }
+    return 0;
+}
+
+static int fill(struct hg_rundir *rd, char *path, const char *name, int number, struct hg_err *err)
+{
+    *rd = (struct hg_rundir){ .path = path, .name = strdup(name), .number = number };
+    if (path && rd->name)
+        return 0;
+    hg_rundir_done(rd);
+    return hg_err_oom(err);
+}
+
+/* The highest run number in a folder of runs; 0 if there is none, -1 with err set. */
+static int newest_number(const char *dir, struct hg_err *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *entry;
+    int newest = 0;
+
+    if (!d && errno == ENOENT)
+        return 0;
+    if (!d)
+        return hg_err_sys(err, "cannot read folder %s", dir);
+    while ((entry = readdir(d))) {
+        int number = run_number(entry->d_name);
+
+        newest = number > newest ? number : newest;
+    }
+    closedir(d);
+    return newest;
+}
+
+/* Absolute folder of all runs of a name; yours. */
+static char *runs_folder(const char *root, const char *name, struct hg_err *err)
+{
+    char *top, *dir;
+
+    if (!hg_text_is_name(name)) {
+        hg_err_set(err, HG_E_INPUT, "\"%s\" cannot name a run", name);
+        hg_err_hint(err, "letters, digits, \".\", \"_\" and \"-\", at most 64");
+        return NULL;
+    }
+    top = hg_fs_absolute(root, err);
+    dir = top ? hg_fs_join(top, name) : NULL;
+    if (top && !dir)
+        hg_err_oom(err);
+    free(top);
+    return dir;
+}
+
+static int open_numbered(const char *dir, const char *name, int number, struct hg_rundir *rd,
+                         struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/%03d", dir, number);
+
+    if (!path)
+        return hg_err_oom(err);
+    if (!hg_fs_is_dir(path)) {
+        hg_err_set(err, HG_E_NOTFOUND, "there is no run %03d of \"%s\" (%s)", number, name, path);
+        free(path);
+        return -1;
+    }
+    if (check_private(path, err) < 0) {
+        free(path);
+        return -1;
+    }
+    return fill(rd, path, name, number, err);
+}
+
+int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
+{
+    char *dir = runs_folder(root, name, err);
+    int number = dir ? newest_number(dir, err) : -1;
+    int rc = -1;
+
+    if (number == 0) {
+        hg_err_set(err, HG_E_NOTFOUND, "\"%s\" has no run yet in %s", name, root);
+        hg_err_hint(err, "hpcgrid run MATRIX begins one; --reports DIR looks elsewhere");
+    } else if (number > 0) {
+        rc = open_numbered(dir, name, number, rd, err);
+    }
+    free(dir);
+    return rc;
+}
+
+/* mkdir is the claim: of several that want the next number one gets it, the others go on. */
+static char *claim_number(const char *dir, int *number, struct hg_err *err)
+{
+    for (*number = newest_number(dir, err) + 1; *number > 0 && *number <= RUNS_MAX; ++*number) {
+        char *path = hg_str_printf("%s/%03d", dir, *number);
+
+        if (!path) {
+            hg_err_oom(err);
+            return NULL;
+        }
+        if (mkdir(path, 0700) == 0)
+            return path;
+        if (errno != EEXIST) {
+            cannot_create(path, err);
+            free(path);
+            return NULL;
+        }
+        free(path);
+    }
+    hg_err_set(err, HG_E_ENV, "too many runs in %s", dir);
+    return NULL;
+}
+
+int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
+{
+    char *dir = runs_folder(root, name, err);
+    char *path = NULL;
+    int number, rc = -1;
+
+    if (!dir)
+        return -1;
+    if (hg_fs_mkdirs(dir, 0700, err) < 0) {
+        cannot_create(dir, err); /* the first error stands; this adds what to do */
+        goto out;
+    }
+    if (check_private(dir, err) < 0)
+        goto out;
+    path = claim_number(dir, &number, err);
+    if (!path || hg_fs_sync_dir(dir, err) < 0)
+        goto out;
+    rc = fill(rd, path, name, number, err);
+    path = NULL;
+out:
+    free(path);
+    free(dir);
+    return rc;
+}
+
+static bool is_run_folder(const char *path)
+{
+    char *matrix = hg_fs_join(path, "matrix.json");
+    char *plan = hg_fs_join(path, "plan.json");
+    bool is =
+        hg_fs_is_dir(path) && ((matrix && hg_fs_exists(matrix)) || (plan && hg_fs_exists(plan)) ||
+                               run_number(strrchr(path, '/') ? strrchr(path, '/') + 1 : path));
+
+    free(matrix);
+    free(plan);
+    return is;
+}
+
+/* A run folder by its path. One that was copied under another name keeps that as its name. */
+static int open_folder(const char *word, struct hg_rundir *rd, struct hg_err *err)
+{
+    char *path = hg_fs_absolute(word, err);
+    char *parent = path ? hg_fs_dirname(path) : NULL;
+    int number, rc = -1;
+
+    if (!path)
+        return -1;
+    if (!parent) {
+        hg_err_oom(err);
+        goto out;
+    }
+    if (check_private(path, err) < 0)
+        goto out;
+    number = run_number(strrchr(path, '/') + 1);
+    rc = fill(rd, path, strrchr(number ? parent : path, '/') + 1, number, err);
+    path = NULL;
+out:
+    free(path);
+    free(parent);
+    return rc;
+}
+
+/* "NAME/2": that run of that name. 1 if the word has another form. */
+static int open_by_number(const char *root, const char *word, struct hg_rundir *rd,
+                          struct hg_err *err)
+{
+    const char *slash = strrchr(word, '/');
+    char name[65];
+    char *dir;
+    int number, rc;
+
+    if (!slash || slash == word || (size_t)(slash - word) >= sizeof name)
+        return 1;
+    snprintf(name, sizeof name, "%.*s", (int)(slash - word), word);
+    number = atoi(slash + 1);
+    if (!hg_text_is_name(name) || number <= 0 ||
+        strspn(slash + 1, "0123456789") != strlen(slash + 1))
+        return 1;
+    dir = runs_folder(root, name, err);
+    rc = dir ? open_numbered(dir, name, number, rd, err) : -1;
+    free(dir);
+    return rc;
+}
+
+/* A matrix file stands for the newest run of its name. */
+static int open_of_matrix(const char *root, const char *path, struct hg_rundir *rd,
+                          struct hg_err *err)
+{
+    struct hg_json_doc doc = HG_JSON_DOC_INIT;
+    const char *name;
+    int rc = -1;
+
+    if (hg_json_load(path, &doc, err) < 0)
+        return -1;
+    name = json_string_value(json_object_get(doc.root, "name"));
+    if (name)
+        rc = hg_rundir_newest(root, name, rd, err);
+    else
+        hg_err_set(err, HG_E_INPUT, "%s has no \"name\"", path);
+    hg_json_doc_done(&doc);
+    return rc;
+}
+
+int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err)
+{
+    int rc;
+
+    if (is_run_folder(word))
+        return open_folder(word, rd, err);
+    if (hg_fs_exists(word) && !hg_fs_is_dir(word))
+        return open_of_matrix(root, word, rd, err);
+    rc = open_by_number(root, word, rd, err);
+    if (rc != 1)
+        return rc;
+    if (hg_text_is_name(word))
+        return hg_rundir_newest(root, word, rd, err);
+    hg_err_set(err, HG_E_NOTFOUND, "%s is neither a run folder nor a matrix file nor a run's name",
+               word);
+    return -1;
+}
+
+void hg_rundir_done(struct hg_rundir *rd)
+{
+    free(rd->path);
+    free(rd->name);
+    *rd = (struct hg_rundir){ 0 };
+}
+
+char *hg_rundir_path(const struct hg_rundir *rd, const char *fmt, ...)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    va_list ap;
+
+    hg_buf_printf(&path, "%s/", rd->path);
+    va_start(ap, fmt);
+    hg_buf_vprintf(&path, fmt, ap);
+    va_end(ap);
+    return hg_buf_detach(&path);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RUNDIR_RUNDIR_H
+#define HG_RUNDIR_RUNDIR_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* A run's folder:
+ *
+ *   reports/<name>/<run>/   matrix.json  site.json  plan.json  events.jsonl  lock
+ *                           batches/<n>.{sh,cells.jsonl,cells.idx}  cells/<n>-<group>/<id>.<attempt>/...  tables/
+ *
+ * matrix.json is the user's text, site.json the resolved site; plan.json is plan/batch.h's;
+ * events.jsonl is rundir/events.h's. Nothing under cells/ exists before a cell starts. */
+struct hg_rundir {
+    char *path; /* absolute */
+    char *name; /* of the matrix */
+    int number; /* 1 for "001" */
+};
+
+/* The newest run of a matrix name under root ("reports" unless HPCGRID_REPORTS or --reports says
+ * else). NOTFOUND if there is none. */
+int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
+
+/* A fresh one, numbered behind the newest. */
+int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
+
+/* What the user wrote: a run folder, a matrix file (its name's newest run), "NAME" or "NAME/002".
+ */
+int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err);
+
+void hg_rundir_done(struct hg_rundir *rd);
+
+/* Path of a file in the run, printf-like; yours to free, NULL when memory is gone. */
+char *hg_rundir_path(const struct hg_rundir *rd, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

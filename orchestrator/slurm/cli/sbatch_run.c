@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Slurm's commands as children: never through a shell, always with a time limit. */
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "slurm/cli/sbatch.h"
+#include "base/proc.h"
+
+#define COMMAND_S 45.0 /* below the patience of whoever asked us; Slurm's own is 10 s, usually */
+#define OUTPUT_MAX ((size_t)1 << 30) /* squeue has a line for each task */
+#define ENV_MAX 4096
+
+extern char **environ;
+
+void hg_agent_said_done(struct hg_agent_said *said)
+{
+    hg_buf_done(&said->out);
+    hg_buf_done(&said->err);
+}
+
+/* Variables that change what the commands ask for or print. */
+static bool is_meddling(const char *assignment)
+{
+    static const char *const prefixes[] = { "SQUEUE_",   "SACCT_", "SBATCH_", "SCANCEL_",
+                                            "SCONTROL_", "SINFO_", "SALLOC_", "SLURM_",
+                                            "LC_",       "LANG" };
+    static const char *const kept[] = { "SLURM_CONF=", "SLURM_CONF_SERVER=", "SLURM_JWT=" };
+
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (strncmp(assignment, kept[i], strlen(kept[i])) == 0)
+            return false;
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(assignment, prefixes[i], strlen(prefixes[i])) == 0)
+            return true;
+    return false;
+}
+
+static void make_env(const char *env[static ENV_MAX + 4])
+{
+    size_t n = 0;
+
+    for (char **e = environ; *e && n < ENV_MAX; e++)
+        if (!is_meddling(*e))
+            env[n++] = *e;
+    env[n++] = "LC_ALL=C";
+    env[n++] = "SLURM_TIME_FORMAT=%s";
+    env[n++] = "SLURM_BITSTR_LEN=0"; /* index sets are never cut short */
+    env[n] = NULL;
+}
+
+int hg_agent_run(struct hg_agent_call *call, const char *const *argv, struct hg_agent_said *said)
+{
+    const char *env[ENV_MAX + 4];
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    struct hg_proc_watching watch = { .limit_s = COMMAND_S, .most = OUTPUT_MAX };
+
+    *said = (struct hg_agent_said){ .out = HG_BUF_INIT, .err = HG_BUF_INIT };
+    make_env(env);
+    spec.argv = argv;
+    spec.env = env;
+    spec.in = HG_PROC_NULL;
+    spec.new_session = true;
+    spec.death_signal = SIGKILL;
+    call->rpcs++;
+    if (hg_proc_watch(&spec, &watch, &said->out, &said->err, &said->status, &call->err) < 0) {
+        call->rpcs--;
+        call->err.code = HG_E_ENV;
+        return hg_err_hint(&call->err, "Slurm's commands must be in PATH");
+    }
+    said->late = watch.late;
+    if (said->out.failed || said->err.failed)
+        return hg_err_oom(&call->err);
+    if (said->out.len >= OUTPUT_MAX)
+        return hg_err_set(&call->err, HG_E_AGAIN, "%s prints more than %zu MiB", argv[0],
+                          OUTPUT_MAX >> 20);
+    return 0;
+}
+
+/* "sbatch: error: text" -> "text" */
+static const char *without_prefix(const char *line)
+{
+    static const char *const prefixes[] = { "sbatch: ", "squeue: ",   "sacct: ", "scancel: ",
+                                            "sinfo: ",  "scontrol: ", "error: ", "fatal: " };
+
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+        if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
+            line += strlen(prefixes[i]);
+    return line;
+}
+
+void hg_agent_say_lines(const char *text, const char *skip, struct hg_buf *site)
+{
+    while (*text) {
+        size_t n = strcspn(text, "\n");
+        char *line = strndup(text, n);
+        const char *said = line ? without_prefix(line) : "";
+
+        if (*said && (!skip || strncmp(said, skip, strlen(skip)) != 0))
+            hg_buf_printf(site, "%s%s", site->len ? "\n" : "", said);
+        free(line);
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* The number that the last line with one names, and that line's end behind its last colon and blank. */
+static int find_number(const char *lines, struct hg_buf *words)
+{
+    int number = 0;
+
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        char *line = strndup(lines, n);
+        int found = line ? hg_agent_number_of(line) : 0;
+
+        if (found) {
+            const char *colon = strrchr(line, ':');
+
+            number = found;
+            hg_buf_clear(words);
+            hg_buf_puts(words, colon && colon[1] == ' ' ? colon + 2 : line);
+        }
+        free(line);
+        lines += n + (lines[n] == '\n');
+    }
+    return number;
+}
+
+int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, const char *fmt, ...)
+{
+    struct hg_buf words = HG_BUF_INIT;
+    char what[256], ended[64];
+    int number;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    hg_agent_say_lines(hg_buf_str(&said->err), NULL, &call->site);
+    number = find_number(hg_buf_str(&call->site), &words);
+    hg_proc_status_format(said->status, ended);
+    if (number)
+        hg_agent_fail_number(call, number, hg_buf_str(&words), "%s", what);
+    else if (said->late)
+        hg_err_set(&call->err, HG_E_AGAIN, "%s: no answer within %g s", what, COMMAND_S);
+    else if (strstr(hg_buf_str(&said->err), ": fatal: ")) /* before anything was asked */
+        hg_err_set(&call->err, HG_E_ENV, "%s: Slurm's commands do not work here", what);
+    else
+        hg_err_set(&call->err, HG_E_AGAIN, "%s: %s", what, ended);
+    hg_buf_done(&words);
+    return -1;
+}
+
+/* A program of the site's around it may have swallowed that it failed: no jobs are not the same as no answer. */
+static bool lost_its_status(const struct hg_agent_said *said)
+{
+    int number = hg_agent_number_of(hg_buf_str(&said->err));
+    enum hg_err_code code = hg_agent_classify(number, "");
+
+    return !said->out.len && hg_agent_knows(number) &&
+           (code == HG_E_ENV || code == HG_E_AMBIGUOUS || code == HG_E_AGAIN);
+}
+
+int hg_agent_run_well(struct hg_agent_call *call, const char *const *argv,
+                      struct hg_agent_said *said, const char *what)
+{
+    if (hg_agent_run(call, argv, said) < 0)
+        return -1;
+    return said->late || said->status || lost_its_status(said)
+               ? hg_agent_say(call, said, "%s", what)
+               : 0;
+}
+
+void hg_agent_delimiter(char out[static 20])
+{
+    unsigned long long number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        number = (unsigned long long)time(NULL);
+    snprintf(out, 20, "@%016llx@", number);
+}
+
+void hg_agent_member(const char *line, const char *key, struct hg_buf *out)
+{
+    size_t n = strlen(key);
+
+    hg_buf_clear(out);
+    for (const char *p = line; (p = strstr(p, key)); p += n)
+        if ((p == line || p[-1] == ' ') && p[n] == '=') {
+            hg_buf_append(out, p + n + 1, strcspn(p + n + 1, " \n"));
+            break;
+        }
+    if (strcmp(hg_buf_str(out), "(null)") == 0)
+        hg_buf_clear(out);
+}
+
+int hg_agent_count_unregistered(struct hg_agent_call *call, size_t *unregistered, size_t *total)
+{
+    static const char *const argv[] = { "scontrol", "-a", "-o", "show", "node", NULL };
+    struct hg_agent_call quiet = { 0 }; /* what it cannot find out is no error of the call */
+    struct hg_agent_said said;
+    struct hg_buf state = HG_BUF_INIT;
+    int rc = hg_agent_run_well(&quiet, argv, &said, "nodes");
+
+    *unregistered = *total = 0;
+    for (const char *line = hg_buf_str(&said.out); rc == 0 && *line;) {
+        hg_agent_member(line, "State", &state);
+        *total += state.len > 0;
+        *unregistered += strncmp(hg_buf_str(&state), "UNKNOWN", 7) == 0;
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    call->rpcs += quiet.rpcs;
+    hg_buf_done(&quiet.site);
+    hg_buf_done(&state);
+    hg_agent_said_done(&said);
+    return rc;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_SLURM_CLIENT_EXECUTOR_H
+#define HG_SLURM_CLIENT_EXECUTOR_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+/* Ways to run jobs. One file holds one `const struct hg_executor`; executors.c lists them.
+ *
+ * A job is a JSON object, the single description that the RPC, the printed #SBATCH header and
+ * plan.json share:
+ *
+ *   name, script, work_dir, output      strings (output: a path pattern; opened for appending,
+ *                                       all tasks of an array may share one file)
+ *   args                                list of words behind the script
+ *   array                               index set: "0-9,12"; running_max: integer, the array's %N
+ * (absent: no limit) nodes, tasks_per_node, cpus_per_task    integers gres "gpu:a100:2" per node;
+ * absent: none mem_mib                             per node; absent: the site's default time_s
+ * limit; absent: the partition's partition, account, qos, constraint, reservation, licenses
+ * strings, absent where not asked for signal_lead_s                       USR1 to the steps so long
+ * before the limit; absent: none requeue                             bool extra list of further
+ * sbatch options, as typed key                                 32 hex digits, fresh for each
+ * submission: it travels in comment, name and output, as "hg-<key>", because sites rewrite some of
+ * them
+ *
+ * Errors carry the meaning: AGAIN = certainly not submitted, try later; AMBIGUOUS = nobody knows,
+ * look the key up; REFUSED = certainly not submitted, for good, text is the site's own; ENV = not
+ * reachable, certainly not submitted. None of the methods prints. A method never blocks longer than
+ * the deadline given at open.
+ */
+struct hg_exec; /* an open session; each executor has its own */
+
+struct hg_exec_limits {
+    uint32_t max_array_size; /* indices go to max_array_size - 1 */
+    uint32_t max_jobs;       /* of the whole controller */
+    uint32_t ambiguous_s;    /* how long a lost submission may still appear: munge's ttl */
+    uint32_t min_job_age_s;  /* how long finished jobs stay visible */
+    uint32_t call_s;         /* how long one call may be under way; 0: the deadline */
+    bool accounting;         /* finished jobs can be asked for after that */
+    char version[32];        /* of the scheduler; "" if none */
+    char cluster[64];
+};
+
+/* One or more tasks of one array that share a state. */
+struct hg_exec_job {
+    char key[33];     /* as submitted */
+    uint32_t job_id;  /* of the array */
+    char tasks[256];  /* index set "0-9,12"; "": no array, or what stays of a cancelled one */
+    char *wide_tasks; /* NULL, or the index set when it does not fit tasks; freed with the list */
+    char state[24]; /* Slurm's base state: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
+    char reason[64]; /* why it is pending or failed */
+    char nodes[128];
+    uint32_t restarts;
+    int exit_status;                 /* wait status of the batch script; 0 while it runs */
+    double submit_s, start_s, end_s; /* seconds since 1970; 0 = not yet */
+};
+
+struct hg_exec_jobs {
+    struct hg_exec_job *items;
+    size_t n, cap;
+};
+
+struct hg_executor {
+    const char *name, *summary;
+
+    /* deadline_s: of each later call. config: executor's own (may be NULL); of "slurm": the site as
+     * written, for its "transport". */
+    struct hg_exec *(*open)(const json_t *config, double deadline_s, struct hg_err *err);
+    int (*limits)(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err);
+
+    /* All or nothing. *job_id is the array's id. */
+    int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
+
+    /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
+    uint32_t (*doubt_s)(const struct hg_exec *x);
+
+    /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided.
+     * May be NULL. */
+    int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
+
+    /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
+    const char *(*about)(const struct hg_exec *x);
+
+    /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
+     * RPC however many there are. Absence says nothing about how a job ended. */
+    int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
+
+    /* Look keys up in accounting, for jobs that have left the table. May be NULL. since_s: not
+     * before. */
+    int (*history)(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
+                   struct hg_exec_jobs *jobs, struct hg_err *err);
+
+    /* Cancel these tasks ("0-9"; NULL: the whole array). Tasks that have ended already are fine. */
+    int (*cancel)(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err);
+
+    /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
+     * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
+     * are fine. Counts as a cancel in the receipt. May be NULL. */
+    int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+                struct hg_err *err);
+
+    /* The last error was an outage: all is here that it takes to ask the scheduler, and it does not answer. Waiting may
+     * help. May be NULL: there are none. */
+    bool (*away)(const struct hg_exec *x);
+
+    /* The way that requests take, as "transport" of a site has it. May be NULL: there is only one. */
+    const char *(*transport)(const struct hg_exec *x);
+
+    /* RPCs so far. */
+    void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);
+
+    /* CPU time that its process has taken since it began; it may begin again. May be NULL: it has none. */
+    double (*cpu_s)(const struct hg_exec *x);
+    void (*close)(struct hg_exec *x);
+};
+
+extern const struct hg_executor *const hg_executors[]; /* ends with NULL */
+const struct hg_executor *hg_executor_find(const char *name);
+
+void hg_exec_jobs_done(struct hg_exec_jobs *jobs);
+
+#endif

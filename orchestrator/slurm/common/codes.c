@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slurm/common/agent.h"
+
+/* Slurm's names for them: codes.def. */
+enum {
+    UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
+    AUTHENTICATION = 1007,
+    INSANE_LENGTH = 1008,
+    NO_CONTROLLER = 1800,
+    POLICY = 2050,
+    ZERO_BYTES = 5000,
+    INCOMPLETE = 5003,
+    NO_ANSWER = 5004,
+    ZERO_BYTES_SENT = 5005 /* said of receiving, too */
+};
+
+static const struct {
+    int number;
+    enum hg_err_code code;
+} table[] = {
+#define E(n, class, name) { n, HG_E_##class },
+#include "slurm/common/codes.def"
+#undef E
+};
+
+#define MAX_JOB_COUNT 2007 /* older headers have another name for it */
+
+static const enum hg_err_code *find(int number)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].number == number)
+            return &table[i].code;
+    return NULL;
+}
+
+const char *hg_agent_about(int number)
+{
+    static const struct {
+        int number;
+        const char *members;
+    } abouts[] = {
+        { 2000, "partition" },
+        { 2001, "partition" },
+        { 2003, "partition" },
+        { 2005, "cpus_per_task,tasks_per_node,nodes" },
+        { 2006, "nodes" },
+        { HG_AGENT_NO_NODES, "nodes,cpus_per_task,mem_mib,gres,constraint,partition" },
+        { 2015, "partition,time_s,nodes,qos" },
+        { 2029, "constraint" },
+        { 2044, "mem_mib" },
+        { 2045, "account,partition" },
+        { 2048, "licenses" },
+        { 2051, "time_s" },
+        { 2052, "reservation" },
+        { 2053, "reservation" },
+        { 2056, "reservation" },
+        { 2066, "qos" },
+        { 2069, "cpus_per_task" },
+        { 2072, "gres" },
+        { 2119, "gres" },
+        { 2130, "account,partition" },
+        { 2134, "gres" },
+        { 2167, "account" },
+    };
+
+    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++)
+        if (abouts[i].number == number)
+            return abouts[i].members;
+    return NULL;
+}
+
+bool hg_agent_knows(int number)
+{
+    return find(number) != NULL;
+}
+
+/* Errors of connecting are certain; any other of the system's may have come after the message was
+ * sent. */
+static enum hg_err_code classify_errno(int number)
+{
+    switch (number) {
+    case EAGAIN: /* MaxJobCount is reached (before 26.05) */
+        return HG_E_AGAIN;
+    case ENOENT:
+    case EACCES:
+    case ECONNREFUSED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EMFILE:
+    case ENFILE:
+        return HG_E_ENV;
+    default:
+        return HG_E_AMBIGUOUS;
+    }
+}
+
+/* Slurm gives the same numbers for "could not sign the request" and "could not read the answer". */
+static bool never_signed(const char *site)
+{
+    return strstr(site, "Munge encode failed") && !strstr(site, "Munge decode failed");
+}
+
+static bool is_authentication(int number)
+{
+    return number == AUTHENTICATION || (number >= 6000 && number < 6100);
+}
+
+enum hg_err_code hg_agent_classify(int number, const char *site)
+{
+    const enum hg_err_code *code = find(number);
+
+    if (number == HG_AGENT_SLURM_ERROR)
+        return HG_E_REFUSED;
+    if (is_authentication(number) && never_signed(site))
+        return HG_E_ENV;
+    if (code)
+        return *code;
+    if (number > 0 && number < 1000)
+        return classify_errno(number);
+    return number >= 2000 && number < 3000 ? HG_E_REFUSED : HG_E_AMBIGUOUS;
+}
+
+/* ---- Versions that do not fit ---- */
+
+#define STRANGE_MAX \
+    5 /* a controller that is killed and started again gives one of them, now and then */
+
+static bool understood;  /* an answer, once */
+static unsigned strange; /* answers that were none, one after another */
+
+void hg_agent_understood(void)
+{
+    understood = true;
+    strange = 0;
+}
+
+/* A controller closes the connection of whoever speaks a protocol that it does not know, and what is no message
+ * of this library's has a length that makes no sense. */
+static bool is_strange(int number)
+{
+    return number == INSANE_LENGTH || number == ZERO_BYTES || number == INCOMPLETE ||
+           number == ZERO_BYTES_SENT;
+}
+
+static bool is_unfit(const struct hg_agent_call *call, int number)
+{
+    if (number == HG_AGENT_PROTOCOL_VERSION)
+        return true;
+    if (!is_strange(number))
+        return false;
+    strange++;
+    return !call->submitting && (!understood || strange >= STRANGE_MAX);
+}
+
+static void add_hint(struct hg_err *err, int number)
+{
+    if (is_authentication(number))
+        hg_err_hint(err,
+                    "is munged running? (`munge -n | unmunge`; where slurm.conf has AuthInfo, with "
+                    "--socket)");
+    else if (number == NO_CONTROLLER || number == UNEXPECTED || number == ECONNREFUSED)
+        hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
+    else if (number == POLICY)
+        hg_err_hint(err,
+                    "if no job of yours is in the queue, these will never be let in: `sacctmgr "
+                    "show assoc` and `sacctmgr show qos` list the limits");
+    else if (number == HG_AGENT_PROTOCOL_VERSION)
+        hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
+    else if (is_strange(number))
+        hg_err_hint(err, "is slurmctld of another release? `hpcgrid doctor` names both; "
+                         "HPCGRID_TRANSPORT=cli goes through the site's own commands");
+}
+
+/* What people call it, where Slurm's own text leaves them in the dark. */
+static const char *explain(int number, const char *text)
+{
+    if (number == HG_AGENT_SLURM_ERROR)
+        return "the site's submit plugin said no";
+    if (number == EAGAIN || number == MAX_JOB_COUNT)
+        return "the job table is full (MaxJobCount)";
+    if (number == POLICY)
+        return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
+    if (number == NO_ANSWER)
+        return "slurmctld did not answer in time";
+    if (number == ZERO_BYTES || number == ZERO_BYTES_SENT)
+        return "slurmctld closed the connection without an answer";
+    if (number == INSANE_LENGTH || number == INCOMPLETE)
+        return "what answers for slurmctld cannot be read";
+    if (number == UNEXPECTED)
+        return "slurmctld did not answer, or not so that it could be read";
+    if (is_authentication(number))
+        return "authentication failed: munge cannot be used";
+    return text;
+}
+
+/* libslurm gives no number to an answer of a release that it does not know. A controller answers in the words
+ * of the one who asks if it understands him: it did not, so nothing was done. */
+static bool other_release(const struct hg_agent_call *call, int number)
+{
+    return number == HG_AGENT_SLURM_ERROR &&
+           strstr(hg_buf_str(&call->site), "Incompatible versions of client and server code");
+}
+
+int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *text, const char *fmt,
+                         ...)
+{
+    enum hg_err_code code;
+    const char *why;
+    char what[256];
+    va_list ap;
+
+    if (other_release(call, number)) {
+        number = HG_AGENT_PROTOCOL_VERSION;
+        text = "slurmctld is of a release that does not understand this libslurm";
+    }
+    code = hg_agent_classify(number, hg_buf_str(&call->site));
+    why = explain(number, text);
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    if (code == HG_E_AMBIGUOUS && !call->submitting)
+        code = HG_E_AGAIN;
+    call->number = number;
+    call->unfit = is_unfit(call, number);
+    if (number == HG_AGENT_SLURM_ERROR)
+        hg_err_set(&call->err, code, "%s: %s", what, why);
+    else
+        hg_err_set(&call->err, code, "%s: %s (%d)", what, why, number);
+    add_hint(&call->err, number);
+    return -1;
+}
+
+void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total)
+{
+    if (!unregistered)
+        return;
+    call->err = (struct hg_err)HG_ERR_INIT;
+    hg_err_set(&call->err, HG_E_AGAIN,
+               "nodes that have not registered since slurmctld started: %zu of %zu", unregistered,
+               total);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_SLURM_COMMON_JOB_H
+#define HG_SLURM_COMMON_JOB_H
+
+#include "slurm/common/agent.h"
+
+/* ---- options.c ---- */
+
+/* One sbatch option as typed, understood. */
+struct hg_agent_option {
+    const char *name; /* "begin", the long form */
+    char *text;       /* its value as typed, lent; NULL: none was given */
+    long long
+        number; /* by its kind: a count, minutes, MiB, seconds since 1970, bits of mail kinds */
+    long long wait_min; /* of --switches COUNT@TIME; -1: none */
+};
+
+struct hg_agent_options {
+    struct hg_agent_option *items;
+    size_t n, cap;
+};
+
+/* Bit i of --mail-type's number is kind i; ends with NULL. */
+extern const char *const hg_agent_mail_kinds[];
+
+/* Understand words ("--begin=now+1hour", "-x", "n1"; NULL-terminated, may be NULL, must outlive the
+ * list). REFUSED with the option's name: it is unknown, its value is bad, or it would break a sweep. */
+int hg_agent_options_read(char *const *words, struct hg_agent_options *all, struct hg_err *err);
+
+/* ---- job.c ---- */
+
+#define HG_AGENT_KEY_DIGITS 32
+#define HG_AGENT_ENV_MAX 128
+
+/* The request's "job" as it stands. Strings are NULL where absent. */
+struct hg_agent_fields {
+    char *key, *name, *script, *work_dir, *output, *array, *gres;
+    char *partition, *account, *qos, *constraint, *reservation, *licenses;
+    char **args, **extra;  /* NULL, or NULL-terminated */
+    long long running_max; /* 0: no limit */
+    long long nodes, tasks_per_node, cpus_per_task;
+    long long mem_mib;       /* per node; -1: not asked for */
+    long long signal_lead_s; /* 0: none */
+    double time_s;           /* 0: the partition's */
+    bool requeue, requeue_is_said;
+};
+
+struct hg_agent_job {
+    struct hg_agent_fields f;
+    struct hg_buf script;            /* text of the batch script */
+    struct hg_agent_options options; /* extra, understood */
+    char *comment, *name;            /* "hg-KEY"; the name, which carries it, too */
+    char *
+        env[HG_AGENT_ENV_MAX + 1]; /* "NAME=value", NULL-terminated: what of ours the job may see */
+    size_t n_env;
+};
+
+/* Decode the request's "job" and do the checks that sbatch does before it sends anything. -1 with
+ * call->err set: BUG where the object breaks the protocol, REFUSED where the job cannot run. Release
+ * with hg_agent_job_done either way. */
+int hg_agent_job_read(struct hg_agent_job *job, struct hg_agent_call *call);
+void hg_agent_job_done(struct hg_agent_job *job);
+
+/* Add "NAME=value", which becomes the job's, to its environment. REFUSED where there are too many. */
+int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err);
+
+/* Add the SLURM_* that sbatch sets itself to the environment, for those who go without sbatch. */
+int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err);
+
+/* Minutes of time_s, rounded up. */
+unsigned hg_agent_job_minutes(const struct hg_agent_fields *f);
+
+/* What a controller's refusal is most likely about, " (partition x, gres gpu:2)": its own words do not
+ * say. */
+void hg_agent_job_name_request(const struct hg_agent_fields *f, char out[static 256]);
+
+#endif
