@@ -5,24 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 int hg_buf_reserve(struct hg_buf *b, size_t n)
 {
     size_t want = b->len + n + 1;
     size_t cap = b->cap ? b->cap : 64;
-    char *grown;
 
-    if (b->failed)
-        return -1;
     if (want <= b->cap)
         return 0;
     while (cap < want)
         cap *= 2;
-    grown = realloc(b->data, cap);
-    if (!grown) {
-        b->failed = true;
-        return -1;
-    }
-    b->data = grown;
+    b->data = hg_realloc(b->data, cap);
     b->cap = cap;
     b->data[b->len] = '\0';
     return 0;
@@ -30,8 +24,7 @@ int hg_buf_reserve(struct hg_buf *b, size_t n)
 
 void hg_buf_append(struct hg_buf *b, const void *bytes, size_t n)
 {
-    if (hg_buf_reserve(b, n) < 0)
-        return;
+    hg_buf_reserve(b, n);
     if (n)
         memcpy(b->data + b->len, bytes, n);
     b->len += n;
@@ -45,23 +38,20 @@ void hg_buf_puts(struct hg_buf *b, const char *s)
 
 void hg_buf_vprintf(struct hg_buf *b, const char *fmt, va_list ap)
 {
-    size_t room = hg_buf_reserve(b, 0) < 0 ? 0 : b->cap - b->len;
     va_list again;
     int n;
 
-    if (room == 0)
-        return;
+    hg_buf_reserve(b, 0);
     va_copy(again, ap);
-    n = vsnprintf(b->data + b->len, room, fmt, again);
+    n = vsnprintf(b->data + b->len, b->cap - b->len, fmt, again);
     va_end(again);
-    if (n >= 0 && (size_t)n >= room && hg_buf_reserve(b, (size_t)n) == 0)
+    if (n < 0) /* the format itself is wrong */
+        abort();
+    if ((size_t)n >= b->cap - b->len) {
+        hg_buf_reserve(b, (size_t)n);
         vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
-    if (n < 0 || b->failed) {
-        b->failed = true;
-        b->data[b->len] = '\0';
-    } else {
-        b->len += (size_t)n;
     }
+    b->len += (size_t)n;
 }
 
 void hg_buf_printf(struct hg_buf *b, const char *fmt, ...)
@@ -80,13 +70,11 @@ const char *hg_buf_str(const struct hg_buf *b)
 
 char *hg_buf_detach(struct hg_buf *b)
 {
-    char *text = NULL;
+    char *text;
 
-    if (!b->failed && hg_buf_reserve(b, 0) == 0) {
-        text = b->data;
-        b->data = NULL;
-    }
-    hg_buf_done(b);
+    hg_buf_reserve(b, 0);
+    text = b->data;
+    *b = (struct hg_buf)HG_BUF_INIT;
     return text;
 }
 

@@ -7,13 +7,11 @@
 #include <stddef.h>
 
 /* A growing byte string. data is always NUL-terminated once something was appended; before that it
- * is NULL and len 0 (hg_buf_str never gives NULL). When memory runs out or a cap is passed, the
- * buffer is marked failed, keeps what it had, and ignores further appends: check once, at the end.
- */
+ * is NULL and len 0 (hg_buf_str never gives NULL). */
 struct hg_buf {
     char *data;
     size_t len, cap;
-    bool failed;
+    bool failed; /* never; goes with its last reader */
 };
 #define HG_BUF_INIT \
     {               \
@@ -26,13 +24,13 @@ void hg_buf_printf(struct hg_buf *b, const char *fmt, ...) __attribute__((format
 void hg_buf_vprintf(struct hg_buf *b, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* Make room for n more bytes. Returns 0, or -1 with the buffer marked failed. */
+/* Make room for n more bytes. */
 int hg_buf_reserve(struct hg_buf *b, size_t n);
 
 /* The text so far, "" when empty. Lent: dies with the next append. */
 const char *hg_buf_str(const struct hg_buf *b);
 
-/* Hand the text over (free() it); the buffer is empty again. NULL if it failed. */
+/* Hand the text over (free() it); the buffer is empty again. */
 char *hg_buf_detach(struct hg_buf *b);
 
 /* Forget the content, keep the memory. */
@@ -40,7 +38,7 @@ void hg_buf_clear(struct hg_buf *b);
 
 void hg_buf_done(struct hg_buf *b);
 
-/* printf into a fresh string: yours to free, NULL when memory is gone. */
+/* printf into a fresh string: yours to free. */
 char *hg_str_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

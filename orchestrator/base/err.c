@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 
 /* After writing n bytes at `used`: mark what was cut, which is never half a character. */
 static void mark_cut(struct hg_err *err, size_t used, int n)
@@ -198,22 +199,13 @@ void hg_err_format(const struct hg_err *err, struct hg_buf *out)
 struct hg_err *hg_errs_next(struct hg_errs *errs)
 {
     static struct hg_err scratch;
-    struct hg_err *grown;
 
-    if (errs->n == errs->cap && errs->n < HG_ERRS_MAX) {
-        size_t cap = errs->cap ? errs->cap * 2 : 4;
-
-        grown = realloc(errs->items, cap * sizeof *grown);
-        if (grown) {
-            errs->items = grown;
-            errs->cap = cap;
-        }
-    }
-    if (errs->n == errs->cap || errs->n >= HG_ERRS_MAX) {
+    if (errs->n >= HG_ERRS_MAX) {
         errs->dropped++;
         scratch = (struct hg_err)HG_ERR_INIT;
         return &scratch;
     }
+    hg_vec_grow((void **)&errs->items, errs->n, &errs->cap, sizeof *errs->items);
     errs->items[errs->n] = (struct hg_err)HG_ERR_INIT;
     return &errs->items[errs->n++];
 }

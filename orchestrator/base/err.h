@@ -86,9 +86,8 @@ struct hg_errs {
     }
 #define HG_ERRS_MAX 50
 
-/* A fresh error to fill, kept in the list. Never NULL: when the list is full or memory is gone it
- * is a scratch error that is counted as dropped. The pointer dies with the next call of
- * hg_errs_next. */
+/* A fresh error to fill, kept in the list; when the list is full, a scratch error that is counted as dropped.
+ * The pointer dies with the next call of hg_errs_next. */
 struct hg_err *hg_errs_next(struct hg_errs *errs);
 
 /* Copy a set error into the list; an unset one is ignored. Returns -1 if it was set, else 0. */

@@ -16,7 +16,4 @@ size_t hg_json_shortages(void);
 json_t *hg_json_read(const char *text, size_t len, size_t flags, json_error_t *je,
                      bool *short_of_memory);
 
-/* For tests: let this thread have n more pieces of memory for JSON and no more, until it is called with SIZE_MAX. */
-void hg_json_ration(size_t n);
-
 #endif

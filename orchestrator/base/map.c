@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 
 /* Open addressing with linear probing; at most half full. */
@@ -34,13 +35,11 @@ size_t hg_map_find(const struct hg_map *m, const void *key, size_t len)
     return slot->len ? slot->value : HG_MAP_NONE;
 }
 
-static int grow_slots(struct hg_map *m)
+static void grow_slots(struct hg_map *m)
 {
     size_t n_slots = m->n_slots ? m->n_slots * 2 : 64;
-    struct hg_map_slot *slots = calloc(n_slots, sizeof *slots);
+    struct hg_map_slot *slots = hg_alloc_zeroed(n_slots, sizeof *slots);
 
-    if (!slots)
-        return -1;
     for (size_t i = 0; i < m->n_slots; i++) {
         size_t at = m->slots[i].hash & (n_slots - 1);
 
@@ -53,24 +52,17 @@ static int grow_slots(struct hg_map *m)
     free(m->slots);
     m->slots = slots;
     m->n_slots = n_slots;
-    return 0;
 }
 
-static int keep_key(struct hg_map *m, const void *key, size_t len)
+static void keep_key(struct hg_map *m, const void *key, size_t len)
 {
     if (m->keys_len + len > m->keys_cap) {
-        size_t cap = (m->keys_cap ? m->keys_cap * 2 : 1024) + len;
-        char *keys = realloc(m->keys, cap);
-
-        if (!keys)
-            return -1;
-        m->keys = keys;
-        m->keys_cap = cap;
+        m->keys_cap = (m->keys_cap ? m->keys_cap * 2 : 1024) + len;
+        m->keys = hg_realloc(m->keys, m->keys_cap);
     }
     if (len)
         memcpy(m->keys + m->keys_len, key, len);
     m->keys_len += len;
-    return 0;
 }
 
 size_t hg_map_put(struct hg_map *m, const void *key, size_t len, size_t value)
@@ -78,13 +70,12 @@ size_t hg_map_put(struct hg_map *m, const void *key, size_t len, size_t value)
     uint64_t hash = hg_hash64(key, len);
     struct hg_map_slot *slot;
 
-    if ((m->n + 1) * 2 > m->n_slots && grow_slots(m) < 0)
-        return HG_MAP_NONE;
+    if ((m->n + 1) * 2 > m->n_slots)
+        grow_slots(m);
     slot = find_slot(m, key, len, hash);
     if (slot->len)
         return slot->value;
-    if (keep_key(m, key, len) < 0)
-        return HG_MAP_NONE;
+    keep_key(m, key, len);
     *slot = (struct hg_map_slot){ hash, m->keys_len - len, len + 1, value };
     m->n++;
     return value;

@@ -25,7 +25,7 @@ struct hg_map {
 size_t hg_map_find(const struct hg_map *m, const void *key, size_t len);
 
 /* Store value under a key that is not there yet. Returns what is stored now: value, or the number
- * that was there before; HG_MAP_NONE when memory is gone. value must not be HG_MAP_NONE. */
+ * that was there before. value must not be HG_MAP_NONE. */
 size_t hg_map_put(struct hg_map *m, const void *key, size_t len, size_t value);
 
 void hg_map_done(struct hg_map *m);

@@ -6,25 +6,22 @@
 
 #include "base/vec.h"
 
-static int add_range(struct hg_ranges *set, uint32_t first, uint32_t last)
+static void add_range(struct hg_ranges *set, uint32_t first, uint32_t last)
 {
     struct hg_range *end = set->n ? &set->items[set->n - 1] : NULL;
 
     if (end && first <= end->last + (uint64_t)1) {
         if (last > end->last)
             end->last = last;
-        return 0;
+        return;
     }
-    end = HG_VEC_PUSH(set);
-    if (!end)
-        return -1;
-    *end = (struct hg_range){ first, last };
-    return 0;
+    *HG_VEC_PUSH(set) = (struct hg_range){ first, last };
 }
 
 int hg_ranges_add(struct hg_ranges *set, uint32_t value)
 {
-    return add_range(set, value, value);
+    add_range(set, value, value);
+    return 0;
 }
 
 /* Digits only: strtoul would take signs and spaces. */
@@ -75,19 +72,15 @@ int hg_ranges_parse(const char *text, uint32_t max, struct hg_ranges *set, struc
             return hg_err_set(err, HG_E_INPUT, "not an index set up to %" PRIu32 ": \"%.60s\"", max,
                               text);
         }
-        if (step == 1 && add_range(&made, range.first, range.last) < 0)
-            goto oom;
+        if (step == 1)
+            add_range(&made, range.first, range.last);
         for (uint64_t i = range.first; step > 1 && i <= range.last; i += step)
-            if (add_range(&made, (uint32_t)i, (uint32_t)i) < 0)
-                goto oom;
+            add_range(&made, (uint32_t)i, (uint32_t)i);
         if (*p == ',')
             p++;
     }
     *set = made;
     return 0;
-oom:
-    hg_ranges_done(&made);
-    return hg_err_oom(err);
 }
 
 uint64_t hg_ranges_count(const struct hg_ranges *set)

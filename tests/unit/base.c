@@ -5,16 +5,17 @@
 #include <math.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "base/jsonmem.h"
 #include "base/opt.h"
 #include "base/proc.h"
 #include "base/text.h"
@@ -228,29 +229,45 @@ static void test_json_that_two_programs_could_read_differently_is_refused(void *
     }
 }
 
-static void test_json_for_which_there_is_no_memory_is_not_called_wrong(void **state)
+static void say_farewell(void)
 {
-    static const char text[] = "{\"a\": [1, 2.5, \"a text that is longer than sixteen bytes\"], "
-                               "\"a name that is longer than sixteen bytes, too\": {\"b\": null}}";
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    size_t n = 0;
+    char *text = hg_str_printf("%.*s", 100000, "the last words need memory");
+
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0)
+        abort();
+}
+
+static void test_out_of_memory_ends_the_process_with_code_4(void **state)
+{
+    char words[64] = "", said[256] = "";
+    int out[2], err[2], status;
+    pid_t child;
 
     (void)state;
-    for (bool done = false; !done; n++) {
-        struct hg_err err = HG_ERR_INIT;
+    assert_int_equal(pipe(out) + pipe(err), 0);
+    child = fork();
+    if (child == 0) {
+        struct rlimit all = { 300 << 20, 300 << 20 };
 
-        hg_json_ration(n);
-        done = hg_json_parse("x.json", text, strlen(text), &doc, &err) == 0;
-        hg_json_ration(SIZE_MAX);
-        assert_int_equal(err.memory, !done);
-        assert_string_equal(err.text, done ? "" : "out of memory");
-        assert_int_equal(err.code, done ? HG_E_NONE : HG_E_ENV);
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        hg_alloc_at_end(say_farewell, 1 << 20);
+        setrlimit(RLIMIT_AS, &all);
+        for (;;) /* the last pages, too */
+            if (!json_stringn_nocheck("0123456789", 10) || !hg_alloc(64))
+                _exit(1);
     }
-    assert_true(n > 10);
-    assert_true(hg_json_shortages() >= n - 1);
-    assert_true(hg_err_shortages() >= n - 1);
-    assert_int_equal(json_object_size(doc.root), 2);
-    hg_json_doc_done(&doc);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 4);
+    assert_true(read(out[0], words, sizeof words - 1) > 0);
+    assert_string_equal(words, "the last words need memory");
+    assert_true(read(err[0], said, sizeof said - 1) > 0);
+    assert_non_null(strstr(said, ": error: out of memory\n"));
+    for (int i = 0; i < 2; i++) {
+        close(out[i]);
+        close(err[i]);
+    }
 }
 
 static void test_canonical_json_is_rfc_8785(void **state)
@@ -551,7 +568,7 @@ int main(void)
         cmocka_unit_test(test_nearest_word_is_found_and_far_ones_are_not),
         cmocka_unit_test(test_json_errors_name_line_and_column),
         cmocka_unit_test(test_json_that_two_programs_could_read_differently_is_refused),
-        cmocka_unit_test(test_json_for_which_there_is_no_memory_is_not_called_wrong),
+        cmocka_unit_test(test_out_of_memory_ends_the_process_with_code_4),
         cmocka_unit_test(test_canonical_json_is_rfc_8785),
         cmocka_unit_test(test_large_numbers_read_back),
         cmocka_unit_test(test_long_lists_fill_their_lines),

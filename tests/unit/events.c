@@ -7,7 +7,6 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/jsonmem.h"
 #include "rundir/events.h"
 
 static char dir[] = "/tmp/hg-events-XXXXXX";
@@ -258,32 +257,6 @@ static void test_every_prefix_replays_to_a_state_that_was(void **state)
     free(path);
 }
 
-static void test_a_journal_for_which_there_is_no_memory_is_not_called_damaged(void **state)
-{
-    struct snapshot snaps[RECORDS + 1];
-    struct hg_buf text = HG_BUF_INIT;
-    char *path = journal_path();
-    bool done = false;
-
-    (void)state;
-    write_journal(snaps);
-    assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
-    for (size_t n = 0; !done; n = n * 5 / 4 + 1) {
-        struct hg_run_state *s = hg_run_state_create(NULL);
-        struct hg_err err = HG_ERR_INIT;
-        size_t used;
-
-        hg_json_ration(n);
-        done = hg_run_state_fold(s, path, text.data, text.len, &used, &err) == 0;
-        assert_true(hg_run_line_is_whole(text.data, strcspn(text.data, "\n")));
-        hg_json_ration(SIZE_MAX);
-        assert_int_equal(err.memory, !done);
-        hg_run_state_free(s);
-    }
-    hg_buf_done(&text);
-    free(path);
-}
-
 static void test_every_flipped_bit_is_found(void **state)
 {
     struct snapshot snaps[RECORDS + 1];
@@ -424,7 +397,6 @@ int main(void)
         in_dir(test_every_way_through_the_states),
         in_dir(test_records_that_contradict_the_others_are_errors),
         in_dir(test_every_prefix_replays_to_a_state_that_was),
-        in_dir(test_a_journal_for_which_there_is_no_memory_is_not_called_damaged),
         in_dir(test_every_flipped_bit_is_found),
         in_dir(test_torn_tail_is_cut_off_by_the_next_writer),
         in_dir(test_a_deposed_writer_changes_nothing),

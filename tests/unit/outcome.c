@@ -5,7 +5,6 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/jsonmem.h"
 #include "base/text.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"
@@ -205,41 +204,6 @@ static void test_a_good_result_that_a_later_attempt_follows_is_superseded(void *
     json_decref(result);
 }
 
-static void test_a_good_result_for_which_there_is_no_memory_is_not_called_bad(void **state)
-{
-    const struct hg_rundir rd = { .path = dir, .number = 1 };
-    struct hg_attempt_group g = { .rd = &rd }, known = { .rd = &rd, .batch = 1 };
-    struct hg_attempt_files files = { .id = (char[]){ "c-1" }, .submission = 1 };
-    json_t *written = result_of(0, 1, false), *result = NULL;
-    char *folder = hg_fs_join(dir, "cells/1-000/c-1.1.0");
-    struct hg_buf text = HG_BUF_INIT;
-
-    (void)state;
-    assert_int_equal(hg_fs_mkdirs(folder, 0700, NULL), 0);
-    hg_json_dump(written, HG_JSON_INDENT, &text);
-    write_file("cells/1-000/c-1.1.0/claim.json", "{}", 2);
-    write_file("cells/1-000/c-1.1.0/result.json", text.data, text.len);
-    for (size_t n = 0; !result; n++) {
-        struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
-        struct hg_attempt a;
-
-        hg_json_ration(n);
-        if (hg_attempt_find(&g, 1, 1, "c-1", 1, "k", &a, &err) == 0)
-            assert_string_equal(a.status, "ok");
-        else
-            assert_string_equal(err.text, "out of memory");
-        hg_json_ration(n);
-        result = hg_collect_result(&known, &files, "k", NULL, &why);
-        hg_json_ration(SIZE_MAX);
-        assert_true(result || why.memory);
-    }
-    hg_attempt_group_forget(&g);
-    json_decref(result);
-    json_decref(written);
-    hg_buf_done(&text);
-    free(folder);
-}
-
 static void test_the_last_words_keep_their_accents(void **state)
 {
     static const char log[] = "\xc3\xa9t\xc3\xa9:\t\x1b[1m caf\xe9\n";
@@ -390,7 +354,6 @@ int main(void)
         cmocka_unit_test(test_of_failed_ranks_the_first_is_named),
         cmocka_unit_test(test_a_changed_result_has_another_checksum),
         cmocka_unit_test(test_a_good_result_that_a_later_attempt_follows_is_superseded),
-        cmocka_unit_test(test_a_good_result_for_which_there_is_no_memory_is_not_called_bad),
         cmocka_unit_test(test_the_last_words_keep_their_accents),
         cmocka_unit_test(test_any_bytes_of_a_workload_give_a_valid_result),
         cmocka_unit_test(test_names_of_attempts),
