@@ -245,22 +245,21 @@ static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomi
 static int settle(struct wk_comm *comm, const struct wk_request *r, struct hg_err *err)
 {
     struct wk_comm_count *count = &comm->counts[r->op.plane][r->op.coll];
-    struct wk_comm_record *record = comm->recording ? HG_VEC_PUSH(&comm->records) : NULL;
 
     count->seconds += r->end_s - r->start_s;
     count->exposed_s += r->exposed_s;
-    if (record)
-        *record = (struct wk_comm_record){ .step = r->step,
-                                           .coll = r->op.coll,
-                                           .plane = r->op.plane,
-                                           .type = r->op.type,
-                                           .n = r->op.n,
-                                           .stream = r->apart,
-                                           .start_s = r->start_s,
-                                           .end_s = r->end_s,
-                                           .exposed_s = r->exposed_s,
-                                           .asked = r->asked,
-                                           .claimed = comm->work };
+    if (comm->recording)
+        *HG_VEC_PUSH(&comm->records) = (struct wk_comm_record){ .step = r->step,
+                                                                .coll = r->op.coll,
+                                                                .plane = r->op.plane,
+                                                                .type = r->op.type,
+                                                                .n = r->op.n,
+                                                                .stream = r->apart,
+                                                                .start_s = r->start_s,
+                                                                .end_s = r->end_s,
+                                                                .exposed_s = r->exposed_s,
+                                                                .asked = r->asked,
+                                                                .claimed = comm->work };
     if (!r->error.code)
         return 0;
     if (err && !err->code)
@@ -333,13 +332,11 @@ static int op_of(const struct wk_comm *comm, enum wk_plane plane, enum wk_coll c
                  struct wk_span whole, struct wk_span part, struct wk_comm_op *op,
                  struct hg_err *err)
 {
-    bool sums =
-        coll == WK_COLL_ALL_REDUCE || coll == WK_COLL_REDUCE_SCATTER || coll == WK_COLL_REDUCE;
     bool parts = coll != WK_COLL_ALL_REDUCE && coll != WK_COLL_REDUCE && coll != WK_COLL_BROADCAST;
     struct wk_span all = whole.data ? whole : part;
     size_t n = whole.data ? whole.n : part.n * (size_t)comm->world;
 
-    if ((sums && all.type != WK_REAL && all.type != WK_BF16) ||
+    if ((wk_comm_sums(coll) && all.type != WK_REAL && all.type != WK_BF16) ||
         (parts && n % (size_t)comm->world != 0) || (part.data && part.n * (size_t)comm->world != n))
         return hg_err_set(err, HG_E_BUG, "%s of %zu %s", wk_coll_names[coll], n,
                           wk_type_name(all.type));

@@ -161,7 +161,7 @@ int wk_comm_local_rank(void);
 #define WK_HUB_MAX 64
 struct wk_hub *wk_hub_create(int world, struct hg_err *err);
 void wk_hub_free(struct wk_hub *hub);
-struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank, struct hg_err *err);
+struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank);
 /* A rank ends early: what the others wait for fails, now and from now on. */
 void wk_hub_break(struct wk_hub *hub, int rank);
 

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/vec.h"
 
@@ -175,14 +176,12 @@ static void accept_all(struct hall *h)
     int fd;
 
     while ((fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct guest *g = h->guests.n < GUESTS_MAX ? HG_VEC_PUSH(&h->guests) : NULL;
-
-        if (!g) {
+        if (h->guests.n == GUESTS_MAX) {
             close(fd);
             continue;
         }
         set_up(fd);
-        *g = (struct guest){ .fd = fd };
+        *HG_VEC_PUSH(&h->guests) = (struct guest){ .fd = fd };
     }
 }
 
@@ -252,11 +251,9 @@ static int hear_all(struct hall *h)
 static int wait_in_hall(struct hall *h, double deadline_s)
 {
     double left = deadline_s - hg_clock_mono_s();
-    struct pollfd *p = calloc(h->guests.n + 1, sizeof *p);
+    struct pollfd *p = hg_alloc_zeroed(h->guests.n + 1, sizeof *p);
     int n;
 
-    if (!p)
-        return hg_err_oom(h->err);
     p[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
     for (size_t i = 0; i < h->guests.n; i++)
         p[i + 1] = (struct pollfd){ .fd = h->guests.items[i].fd, .events = POLLIN };
@@ -439,24 +436,17 @@ static int find_hub(struct wk_meet *m, const struct wk_meet_place *place, struct
 struct wk_meet *wk_meet_open(const struct wk_meet_place *place, int listener, double limit_s,
                              struct hg_err *err)
 {
-    struct wk_meet *m = calloc(1, sizeof *m);
+    struct wk_meet *m = hg_alloc(sizeof *m);
     size_t n = (size_t)place->world;
     int rc;
 
-    if (m) {
-        *m = (struct wk_meet){ .rank = place->rank, .world = place->world, .limit_s = limit_s };
-        m->fds = malloc(n * sizeof *m->fds);
-        m->cards = calloc(n, sizeof *m->cards);
-        for (size_t i = 0; m->fds && i < n; i++)
-            m->fds[i] = -1;
-    }
-    if (!m || !m->fds || !m->cards) {
-        hg_err_oom(err);
-        if (listener >= 0)
-            close(listener);
-        wk_meet_close(m);
-        return NULL;
-    }
+    *m = (struct wk_meet){ .rank = place->rank,
+                           .world = place->world,
+                           .limit_s = limit_s,
+                           .fds = hg_alloc(n * sizeof *m->fds),
+                           .cards = hg_alloc_zeroed(n, sizeof *m->cards) };
+    for (size_t i = 0; i < n; i++)
+        m->fds[i] = -1;
     m->cards[m->rank] = own_card(place);
     rc = m->rank == 0 ? receive_ranks(m, place, listener, err) : find_hub(m, place, err);
     if (rc == 0)
@@ -469,7 +459,7 @@ void wk_meet_close(struct wk_meet *m)
 {
     if (!m)
         return;
-    for (int r = 0; m->fds && r < m->world; r++)
+    for (int r = 0; r < m->world; r++)
         if (m->fds[r] >= 0)
             close(m->fds[r]);
     free(m->fds);

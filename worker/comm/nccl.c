@@ -10,6 +10,7 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/library.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 
 /* ---- The library ---- */
@@ -414,12 +415,10 @@ static void set_kind(struct nccl *n)
 
 int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
 {
-    struct nccl *n = calloc(1, sizeof *n);
+    struct nccl *n = hg_alloc_zeroed(1, sizeof *n);
     ncclUniqueId id = { { 0 } };
     ncclResult_t code;
 
-    if (!n)
-        return hg_err_oom(err);
     n->base = comm->kind;
     n->device = wk_cuda_of(dev);
     n->last = n->settled = comm->started;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "comm/comm.h"
 
 bool wk_comm_sums(enum wk_coll coll)
@@ -32,12 +33,10 @@ int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
     static const _Atomic bool waited = true;
     const struct wk_backend *ops = comm->dev->backend;
     size_t size = wk_wire_size(op->type), part = op->n / (size_t)comm->world;
-    char *host = malloc(op->n * size + 1);
+    char *host = hg_alloc(op->n * size + 1);
     struct wk_comm_op there = *op;
     int rc = -1;
 
-    if (!host)
-        return hg_err_oom(err);
     there.device = false;
     there.whole = host;
     there.part = host + (size_t)comm->rank * part * size;

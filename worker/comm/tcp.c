@@ -3,7 +3,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "base/alloc.h"
 
 #define MEET_LIMIT_S 120.0 /* for all ranks to come */
 #define WAIT_LIMIT_S \
@@ -35,30 +36,21 @@ static void tcp_close(struct wk_comm *comm)
 struct wk_comm *wk_tcp_open(const struct wk_meet_place *place, int listener, double limit_s,
                             struct hg_err *err)
 {
-    struct tcp *t = calloc(1, sizeof *t);
+    struct wk_meet *meet = wk_meet_open(place, listener, limit_s, err);
     size_t world = (size_t)place->world;
+    struct tcp *t;
 
-    if (t) {
-        t->comm = (struct wk_comm){
-            .kind = &wk_comm_tcp, .rank = place->rank, .world = place->world, .apart = true
-        };
-        t->room = malloc(world * PIECE);
-        t->from = calloc(world, sizeof *t->from);
-    }
-    if (!t || !t->room || !t->from) {
-        hg_err_oom(err);
-        if (listener >= 0)
-            close(listener);
-    } else {
-        t->meet = wk_meet_open(place, listener, limit_s, err);
-    }
-    if (t && t->meet) {
-        wk_meet_limit(t->meet, WAIT_LIMIT_S);
-        return &t->comm;
-    }
-    if (t)
-        tcp_close(&t->comm);
-    return NULL;
+    if (!meet)
+        return NULL;
+    wk_meet_limit(meet, WAIT_LIMIT_S);
+    t = hg_alloc_zeroed(1, sizeof *t);
+    t->comm = (struct wk_comm){
+        .kind = &wk_comm_tcp, .rank = place->rank, .world = place->world, .apart = true
+    };
+    t->meet = meet;
+    t->room = hg_alloc(world * PIECE);
+    t->from = hg_alloc_zeroed(world, sizeof *t->from);
+    return &t->comm;
 }
 
 static struct wk_comm *tcp_open(struct hg_err *err)

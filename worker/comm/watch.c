@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "comm/fault.h"
 
@@ -498,13 +499,11 @@ static void *watch(void *context)
 
 static struct wk_watch *watch_alloc(int world, int rank)
 {
-    struct wk_watch *w = calloc(1, sizeof *w);
+    struct wk_watch *w = hg_alloc_zeroed(1, sizeof *w);
 
-    if (!w)
-        return NULL;
     w->n_peers = rank == 0 ? world - 1 : 1;
-    w->peers = calloc((size_t)w->n_peers + 1, sizeof *w->peers);
-    w->polls = calloc((size_t)w->n_peers + 1, sizeof *w->polls);
+    w->peers = hg_alloc_zeroed((size_t)w->n_peers + 1, sizeof *w->peers);
+    w->polls = hg_alloc_zeroed((size_t)w->n_peers + 1, sizeof *w->polls);
     w->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->news, NULL);
@@ -548,19 +547,14 @@ struct wk_watch *wk_watch_start(struct wk_meet *meet, int rank, int world, doubl
 {
     struct wk_watch *w = watch_alloc(world, rank);
 
-    if (!w) {
-        wk_meet_close(meet);
-        hg_err_oom(err);
-        return NULL;
-    }
     w->meet = meet;
     w->rank = rank;
     w->world = world;
     w->limit_s = limit_s;
     w->tick_s = tick_of(limit_s);
     w->ends = *ends;
-    if (!w->peers || !w->polls || w->wake < 0) {
-        hg_err_oom(err);
+    if (w->wake < 0) {
+        hg_err_sys(err, "cannot make an eventfd");
         goto fail;
     }
     for (int i = 0; i < w->n_peers; i++)
