@@ -103,7 +103,7 @@ void wk_comm_close(struct wk_comm *comm)
 {
     if (!comm)
         return;
-    wk_watch_stop(comm->watch);
+    wk_heartbeat_stop(comm->heartbeat);
     wk_queue_close(comm->queue);
     comm->queue = NULL;
     HG_VEC_DONE(&comm->records);
@@ -232,12 +232,12 @@ static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
 static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited)
 {
     r->start_s = hg_clock_mono_s();
-    wk_watch_enter(comm->watch, wk_coll_names[r->op.coll]);
+    wk_heartbeat_enter(comm->heartbeat, wk_coll_names[r->op.coll]);
     if (r->op.n && comm->kind->run(comm, &r->op, waited, &r->error) < 0)
         hg_err_wrap(&r->error, "%s of %zu bytes, rank %d of %d", wk_coll_names[r->op.coll],
                     r->op.n * wk_wire_size(r->op.type), comm->rank, comm->world);
     be_slow(comm, &r->op);
-    wk_watch_leave(comm->watch);
+    wk_heartbeat_leave(comm->heartbeat);
     r->end_s = hg_clock_mono_s();
 }
 
@@ -287,9 +287,9 @@ static int start_on_stream(struct wk_comm *comm, const struct wk_comm_op *op, st
 {
     int rc;
 
-    wk_watch_enter(comm->watch, wk_coll_names[op->coll]);
+    wk_heartbeat_enter(comm->heartbeat, wk_coll_names[op->coll]);
     rc = comm->kind->start(comm, op, ++comm->started, err);
-    wk_watch_leave(comm->watch);
+    wk_heartbeat_leave(comm->heartbeat);
     return rc;
 }
 
@@ -413,7 +413,7 @@ int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err 
 void wk_comm_barrier(struct wk_comm *comm)
 {
     wk_comm_wait(comm, comm->started, NULL);
-    wk_watch_enter(comm->watch, "barrier");
+    wk_heartbeat_enter(comm->heartbeat, "barrier");
     comm->kind->barrier(comm);
-    wk_watch_leave(comm->watch);
+    wk_heartbeat_leave(comm->heartbeat);
 }

@@ -26,7 +26,7 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
-#include "comm/watch.h"
+#include "comm/heartbeat.h"
 
 enum wk_coll {
     WK_COLL_ALL_REDUCE,
@@ -86,7 +86,7 @@ struct wk_comm {
     struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
     long step;          /* of the training, for records */
     long work; /* passes of layers that the rank has done: what can stand beside a collective */
-    struct wk_watch *watch; /* NULL: nobody watches */
+    struct wk_heartbeat *heartbeat; /* NULL: nobody watches */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     bool recording;
     struct {
@@ -136,10 +136,10 @@ extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi, wk_comm_threads;
 struct wk_comm *wk_comm_open(struct hg_err *err);
 void wk_comm_close(struct wk_comm *comm);
 
-/* Let the ranks watch each other from now on (comm/watch.h); every rank calls it. Where they cannot reach each other
+/* Let the ranks watch each other from now on (comm/heartbeat.h); every rank calls it. Where they cannot reach each other
  * over TCP they go on without, with a warning. */
-int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_ends *ends,
-                  struct hg_err *err);
+int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_heartbeat_ends *ends,
+                      struct hg_err *err);
 /* Where the training is; step counts from 1. */
 void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
 

@@ -428,9 +428,9 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
         nccl_free(n);
         return -1;
     }
-    wk_watch_enter(comm->watch, "ncclCommInitRank");
+    wk_heartbeat_enter(comm->heartbeat, "ncclCommInitRank");
     code = n->lib->ncclCommInitRank(&n->handle, comm->world, id, comm->rank);
-    wk_watch_leave(comm->watch);
+    wk_heartbeat_leave(comm->heartbeat);
     if (code != ncclSuccess) {
         nccl_failed(n, code, "the ranks do not find each other", err);
         nccl_free(n);

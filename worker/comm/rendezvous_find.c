@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "comm/comm.h"
-#include "comm/meet.h"
+#include "comm/rendezvous.h"
 
 #define PORT_FIRST 15000 /* as launchers for PyTorch under Slurm do */
 
@@ -40,14 +40,14 @@ static uint64_t make_token(void)
     return token;
 }
 
-static int no_place(const struct wk_meet_place *p, const char *what, struct hg_err *err)
+static int no_place(const struct wk_rendezvous_place *p, const char *what, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV, "this is rank %d of %d, but nothing says where they meet: %s",
                p->rank, p->world, what);
     return hg_err_hint(err, "set MASTER_ADDR and MASTER_PORT, or start the ranks with srun");
 }
 
-static int find_address(struct wk_meet_place *p, struct hg_err *err)
+static int find_address(struct wk_rendezvous_place *p, struct hg_err *err)
 {
     static const char *const lists[] = { "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST" };
     const char *addr = getenv("MASTER_ADDR");
@@ -64,7 +64,7 @@ static int find_address(struct wk_meet_place *p, struct hg_err *err)
     return no_place(p, "neither MASTER_ADDR nor SLURM_STEP_NODELIST is set", err);
 }
 
-static int find_port(struct wk_meet_place *p, struct hg_err *err)
+static int find_port(struct wk_rendezvous_place *p, struct hg_err *err)
 {
     const char *text = getenv("MASTER_PORT");
     long port = env_number("MASTER_PORT", 65535), job = env_number("SLURM_JOB_ID", LONG_MAX);
@@ -77,9 +77,9 @@ static int find_port(struct wk_meet_place *p, struct hg_err *err)
     return 0;
 }
 
-int wk_meet_find(struct wk_meet_place *p, struct hg_err *err)
+int wk_rendezvous_find(struct wk_rendezvous_place *p, struct hg_err *err)
 {
-    *p = (struct wk_meet_place){ 0 };
+    *p = (struct wk_rendezvous_place){ 0 };
     wk_comm_environment(&p->rank, &p->world);
     p->token = make_token();
     if (p->world == 1)

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "comm/fault.h"
-#include "comm/watch.h"
+#include "comm/heartbeat.h"
 
 #define LONG_S 100 /* a limit that a test never reaches */
 #define RANKS 3
@@ -17,7 +17,7 @@
 enum { EXIT_VERDICT = 40, EXIT_OTHER = 41, EXIT_TWICE = 42 };
 
 struct rank {
-    struct wk_watch *watch;
+    struct wk_heartbeat *heartbeat;
     int rank, out; /* where its own verdict goes */
     bool written;
 };
@@ -49,24 +49,24 @@ static void wait_for_ever(void)
 /* What one rank does; it may return, and ends with 0 then. */
 typedef void story(struct rank *r);
 
-static _Noreturn void live(const struct wk_meet_place *place, int listener, double limit_s,
+static _Noreturn void live(const struct wk_rendezvous_place *place, int listener, double limit_s,
                            story *tell, int out)
 {
     struct rank r = { .rank = place->rank, .out = out };
-    struct wk_watch_ends ends = { &r, write_verdict, end };
+    struct wk_heartbeat_ends ends = { &r, write_verdict, end };
     struct hg_err err = HG_ERR_INIT;
-    struct wk_meet *m = wk_meet_open(place, listener, LONG_S, &err);
+    struct wk_rendezvous *m = wk_rendezvous_open(place, listener, LONG_S, &err);
     char all[RANKS] = { 0 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    r.watch = m ? wk_watch_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
+    r.watch = m ? wk_heartbeat_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
     if (!r.watch) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
     }
     (void)all;
     tell(&r);
-    wk_watch_stop(r.watch);
+    wk_heartbeat_stop(r.watch);
     _exit(0);
 }
 
@@ -78,9 +78,9 @@ struct play {
 
 static void start(struct play *p, double limit_s, story *tell, int outs[RANKS])
 {
-    struct wk_meet_place place = { .world = RANKS };
+    struct wk_rendezvous_place place = { .world = RANKS };
     struct hg_err err = HG_ERR_INIT;
-    int fd = wk_meet_listen(0, &place, &err);
+    int fd = wk_rendezvous_listen(0, &place, &err);
 
     if (fd < 0)
         fail_msg("%s", err.text);
@@ -145,14 +145,14 @@ static const char *words(const struct play *p, int rank)
 
 static void enter(struct rank *r, long step, const char *coll)
 {
-    wk_watch_phase(r->watch, WK_PHASE_STEP, step);
-    wk_watch_enter(r->watch, coll);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_STEP, step);
+    wk_heartbeat_enter(r->heartbeat, coll);
 }
 
 static void pass(struct rank *r, long step, const char *coll)
 {
     enter(r, step, coll);
-    wk_watch_leave(r->watch);
+    wk_heartbeat_leave(r->heartbeat);
 }
 
 /* ---- Gone ---- */
@@ -202,7 +202,7 @@ static void test_the_others_say_so_when_rank_0_is_killed(void **state)
 
 static void rank_1_dies_while_rank_0_computes(struct rank *r)
 {
-    wk_watch_phase(r->watch, WK_PHASE_STEP, 5);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_STEP, 5);
     if (r->rank == 1)
         raise(SIGKILL);
     wait_for_ever();
@@ -291,9 +291,9 @@ static void test_a_late_rank_is_named_after_the_limit(void **state)
 
 static void rank_0_is_late(struct rank *r)
 {
-    wk_watch_phase(r->watch, WK_PHASE_EVAL, 0);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_EVAL, 0);
     if (r->rank)
-        wk_watch_enter(r->watch, "broadcast");
+        wk_heartbeat_enter(r->heartbeat, "broadcast");
     wait_for_ever();
 }
 
@@ -331,7 +331,7 @@ static void long_steps(struct rank *r)
     for (int i = 1; i <= 12; i++) {
         enter(r, i, "all_reduce");
         hg_clock_sleep_s(0.25);
-        wk_watch_leave(r->watch);
+        wk_heartbeat_leave(r->heartbeat);
     }
 }
 
@@ -350,7 +350,7 @@ static void test_a_training_that_moves_may_take_longer_than_the_limit(void **sta
 static void rank_1_fails(struct rank *r)
 {
     if (r->rank == 1) {
-        assert_true(wk_watch_failing(r->watch));
+        assert_true(wk_heartbeat_failing(r->heartbeat));
         _exit(3);
     }
     enter(r, 1, "all_reduce");
@@ -371,7 +371,7 @@ static void test_a_rank_that_fails_by_itself_is_not_called_missing(void **state)
 static void rank_0_fails(struct rank *r)
 {
     if (r->rank == 0) {
-        assert_true(wk_watch_failing(r->watch));
+        assert_true(wk_heartbeat_failing(r->heartbeat));
         _exit(3);
     }
     enter(r, 1, "all_reduce");
@@ -394,8 +394,8 @@ static void rank_1_dies_and_rank_0_notices(struct rank *r)
     if (r->rank == 1)
         raise(SIGKILL);
     enter(r, 1, "all_reduce");
-    if (r->rank == 0 && wk_watch_settle(r->watch, LONG_S))
-        assert_false(wk_watch_failing(r->watch));
+    if (r->rank == 0 && wk_heartbeat_settle(r->heartbeat, LONG_S))
+        assert_false(wk_heartbeat_failing(r->heartbeat));
     wait_for_ever();
 }
 
