@@ -3,6 +3,7 @@
  * started. */
 #include <stdio.h>
 
+#include "comm/ordered.h"
 #include "comm/tcp.h"
 #include "team.h"
 

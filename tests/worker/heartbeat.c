@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that watch each other, as processes of this machine. A collective is played: a rank that enters one waits there for ever. */
+/* Heartbeats of ranks that are processes of this machine. Collectives are mock ones: a rank that enters one waits there for ever. */
 #include "../unit/test.h"
 
 #include <signal.h>
@@ -59,24 +59,24 @@ static _Noreturn void live(const struct wk_rendezvous_place *place, int listener
     char all[RANKS] = { 0 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    r.watch = m ? wk_heartbeat_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
-    if (!r.watch) {
+    r.heartbeat = m ? wk_heartbeat_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
+    if (!r.heartbeat) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
     }
     (void)all;
     tell(&r);
-    wk_heartbeat_stop(r.watch);
+    wk_heartbeat_stop(r.heartbeat);
     _exit(0);
 }
 
-struct play {
+struct cast {
     pid_t pids[RANKS];
     int status[RANKS];
     struct wk_verdict verdicts[RANKS]; /* those that were written; else n_missing -1 */
 };
 
-static void start(struct play *p, double limit_s, story *tell, int outs[RANKS])
+static void start(struct cast *p, double limit_s, story *tell, int outs[RANKS])
 {
     struct wk_rendezvous_place place = { .world = RANKS };
     struct hg_err err = HG_ERR_INIT;
@@ -99,7 +99,7 @@ static void start(struct play *p, double limit_s, story *tell, int outs[RANKS])
 }
 
 /* Tell the story with three ranks and wait for the end of those that are not stopped; then stopped ones are killed. */
-static void play(struct play *p, double limit_s, story *tell)
+static void run(struct cast *p, double limit_s, story *tell)
 {
     int outs[RANKS];
 
@@ -117,13 +117,13 @@ static void play(struct play *p, double limit_s, story *tell)
     }
 }
 
-static int code(const struct play *p, int rank)
+static int code(const struct cast *p, int rank)
 {
     return WIFEXITED(p->status[rank]) ? WEXITSTATUS(p->status[rank]) : -WTERMSIG(p->status[rank]);
 }
 
 /* The words of a rank's verdict, hosts and process numbers left out. */
-static const char *words(const struct play *p, int rank)
+static const char *words(const struct cast *p, int rank)
 {
     static char out[1024]; /* as an error's text */
     char who[200], host[64] = "";
@@ -168,10 +168,10 @@ static void rank_1_dies(struct rank *r)
 
 static void test_a_killed_rank_is_named_at_once(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies);
+    run(&p, LONG_S, rank_1_dies);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), -SIGKILL);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -190,10 +190,10 @@ static void rank_0_dies(struct rank *r)
 
 static void test_the_others_say_so_when_rank_0_is_killed(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_0_dies);
+    run(&p, LONG_S, rank_0_dies);
     for (int r = 1; r < RANKS; r++) {
         assert_int_equal(code(&p, r), EXIT_VERDICT);
         assert_string_equal(words(&p, r), "rank 0 is gone, waited for in all_gather of step 3");
@@ -210,10 +210,10 @@ static void rank_1_dies_while_rank_0_computes(struct rank *r)
 
 static void test_a_rank_can_be_gone_while_nobody_waits_for_it(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies_while_rank_0_computes);
+    run(&p, LONG_S, rank_1_dies_while_rank_0_computes);
     assert_memory_equal(words(&p, 0), "rank 1 is gone, last seen in ", 29);
     assert_string_equal(p.verdicts[0].at.coll, "");
 }
@@ -230,10 +230,10 @@ static void rank_2_stops(struct rank *r)
 
 static void test_a_stopped_rank_is_named_after_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_2_stops);
+    run(&p, 2, rank_2_stops);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_string_equal(words(&p, 0),
@@ -252,10 +252,10 @@ static void rank_0_stops(struct rank *r)
 
 static void test_the_others_say_so_when_rank_0_is_stopped(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 1, rank_0_stops);
+    run(&p, 1, rank_0_stops);
     for (int r = 1; r < RANKS; r++) {
         assert_int_equal(code(&p, r), EXIT_VERDICT);
         assert_string_equal(words(&p, r),
@@ -277,10 +277,10 @@ static void rank_1_is_late(struct rank *r)
 
 static void test_a_late_rank_is_named_after_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_1_is_late);
+    run(&p, 2, rank_1_is_late);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -299,10 +299,10 @@ static void rank_0_is_late(struct rank *r)
 
 static void test_rank_0_names_itself_when_it_is_late(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_0_is_late);
+    run(&p, 2, rank_0_is_late);
     assert_string_equal(words(&p, 0),
                         "rank 0 did not come to broadcast of the evaluation within 2 s; it answers "
                         "and is in the evaluation");
@@ -318,10 +318,10 @@ static void all_are_there(struct rank *r)
 
 static void test_nothing_moves_though_all_are_there(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, all_are_there);
+    run(&p, 2, all_are_there);
     assert_string_equal(words(&p, 0),
                         "all ranks are in all_reduce of step 2, and nothing has moved for 2 s");
 }
@@ -337,10 +337,10 @@ static void long_steps(struct rank *r)
 
 static void test_a_training_that_moves_may_take_longer_than_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, long_steps);
+    run(&p, 2, long_steps);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(code(&p, r), 0);
 }
@@ -359,10 +359,10 @@ static void rank_1_fails(struct rank *r)
 
 static void test_a_rank_that_fails_by_itself_is_not_called_missing(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_fails);
+    run(&p, LONG_S, rank_1_fails);
     assert_int_equal(code(&p, 0), EXIT_OTHER);
     assert_int_equal(code(&p, 1), 3);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -380,10 +380,10 @@ static void rank_0_fails(struct rank *r)
 
 static void test_rank_0_may_fail_by_itself_too(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_0_fails);
+    run(&p, LONG_S, rank_0_fails);
     assert_int_equal(code(&p, 0), 3);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -401,10 +401,10 @@ static void rank_1_dies_and_rank_0_notices(struct rank *r)
 
 static void test_a_rank_whose_collective_fails_waits_for_the_reason(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies_and_rank_0_notices);
+    run(&p, LONG_S, rank_1_dies_and_rank_0_notices);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_string_equal(words(&p, 0), "rank 1 is gone, waited for in all_reduce of step 1");
 }
@@ -418,10 +418,10 @@ static void some_are_done_early(struct rank *r)
 
 static void test_ranks_may_end_one_after_the_other(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 1, some_are_done_early);
+    run(&p, 1, some_are_done_early);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(code(&p, r), 0);
 }

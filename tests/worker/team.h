@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "comm/comm.h"
+#include "comm/threads.h"
 #include "worker.h"
 
 typedef int team_work(struct wk_comm *comm, void *context, struct hg_err *err);

@@ -12,6 +12,9 @@
 #include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
+#include "comm/comm_heartbeat.h"
+#include "comm/environment.h"
+#include "comm/transports.h"
 
 #define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
@@ -164,10 +167,10 @@ static void end_process(void *context)
  * ours, and the others learn that. */
 static void settle_blame(const struct job *j, const struct hg_errs *errs)
 {
-    struct wk_heartbeat *watch = j->comm ? j->comm->heartbeat : NULL;
+    struct wk_heartbeat *heartbeat = j->comm ? j->comm->heartbeat : NULL;
     bool maybe = errs->n && errs->items[0].code == HG_E_ENV;
 
-    if ((maybe && wk_heartbeat_settle(watch, BLAME_S)) || !wk_heartbeat_failing(watch))
+    if ((maybe && wk_heartbeat_settle(heartbeat, BLAME_S)) || !wk_heartbeat_failing(heartbeat))
         for (int i = 0; i < 60; i++)
             hg_clock_sleep_s(1);
 }

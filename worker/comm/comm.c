@@ -1,103 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/comm.h"
 
-#include <limits.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "backends/half.h"
 #include "base/clock.h"
 #include "base/vec.h"
-#include "comm/nccl.h"
 #include "comm/queue.h"
-#include "comm/tcp.h"
-
-const char *const wk_coll_names[WK_COLLS] = { "all_reduce",     "broadcast", "all_gather",
-                                              "reduce_scatter", "reduce",    "scatter",
-                                              "gather" };
-
-/* A variable's value as a count from 0; -1 if it is absent or no number. */
-static int env_int(const char *name)
-{
-    const char *text = getenv(name);
-    char *end;
-    long v = text ? strtol(text, &end, 10) : -1;
-
-    return text && *text && *end == '\0' && v >= 0 && v <= INT_MAX ? (int)v : -1;
-}
-
-void wk_comm_environment(int *rank, int *world)
-{
-    /* mpirun inside a Slurm step has the last word. Else the largest claim counts: a WORLD_SIZE
-     * that somebody exported must not hide that srun started several processes. */
-    bool mpirun = env_int("OMPI_COMM_WORLD_SIZE") > 0;
-    int told = env_int("WORLD_SIZE"), step = env_int("SLURM_STEP_NUM_TASKS");
-
-    *world = mpirun ? env_int("OMPI_COMM_WORLD_SIZE") : told > step ? told : step;
-    *rank = mpirun ? env_int("OMPI_COMM_WORLD_RANK") : env_int("RANK");
-    if (*rank < 0)
-        *rank = env_int("SLURM_PROCID");
-    if (*rank < 0)
-        *rank = 0;
-    if (*world < 1)
-        *world = 1;
-}
-
-int wk_comm_local_rank(void)
-{
-    static const char *const names[] = { "LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
-                                         "SLURM_LOCALID" };
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (env_int(names[i]) >= 0)
-            return env_int(names[i]);
-    return 0;
-}
-
-static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
-{
-    hg_err_set(err, HG_E_ENV,
-               "%d processes were started, but MPI sees a world of %d: each would train alone",
-               told, comm->world);
-    if (getenv("SLURM_STEP_NUM_TASKS"))
-        return hg_err_hint(
-            err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
-                 "the site has), or set the site's \"launcher\"; without PMIx HPCGRID_COMM=tcp "
-                 "(site's \"env\") does without MPI");
-    return hg_err_hint(err, "start the ranks with mpirun or with `srun --mpi=pmix`");
-}
-
-/* How several ranks talk. */
-static const struct wk_comm_kind *kind_of(struct hg_err *err)
-{
-    static const struct wk_comm_kind *const kinds[] = { &wk_comm_mpi, &wk_comm_tcp };
-    const char *name = getenv("HPCGRID_COMM");
-
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        if (!name || !*name || strcmp(kinds[i]->name, name) == 0)
-            return kinds[i];
-    hg_err_set(err, HG_E_ENV, "HPCGRID_COMM is \"%s\": ranks know no such way to talk", name);
-    hg_err_hint(err, "mpi (also where it is not set), or tcp");
-    return NULL;
-}
-
-struct wk_comm *wk_comm_open(struct hg_err *err)
-{
-    int rank, told;
-    const struct wk_comm_kind *kind;
-    struct wk_comm *comm;
-
-    wk_comm_environment(&rank, &told);
-    kind = told > 1 ? kind_of(err) : &wk_comm_self;
-    comm = kind ? kind->open(err) : NULL;
-    if (comm && told > 1 && comm->world != told) {
-        wrong_world(comm, told, err);
-        wk_comm_close(comm);
-        return NULL;
-    }
-    return comm;
-}
 
 void wk_comm_close(struct wk_comm *comm)
 {
@@ -110,38 +18,6 @@ void wk_comm_close(struct wk_comm *comm)
     comm->kind->close(comm);
 }
 
-static const struct {
-    const char *backend;
-    int (*attach)(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
-    void (*describe)(struct hg_buf *out);
-} ways[] = {
-#ifdef WK_CUDA
-    { "cuda", wk_nccl_attach, wk_nccl_describe },
-#endif
-    { NULL, NULL, NULL },
-};
-
-void wk_comm_describe(struct hg_buf *out)
-{
-    wk_comm_mpi.describe(out);
-    for (int i = 0; ways[i].backend; i++)
-        ways[i].describe(out);
-}
-
-int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
-{
-    bool share = comm->kind == &wk_comm_threads && getenv("HPCGRID_SHARE_GPU");
-
-    comm->dev = dev;
-    if (dev->uuid[0] && comm->kind == &wk_comm_threads)
-        comm->apart = false; /* a GPU's work comes from the thread that opened it */
-    for (int i = 0; ways[i].backend && !share; i++)
-        if (strcmp(ways[i].backend, dev->backend->name) == 0 &&
-            (comm->world > 1 || getenv("HPCGRID_JOIN_ALONE")))
-            return ways[i].attach(comm, dev, err);
-    return 0;
-}
-
 void wk_comm_leave(struct wk_comm *comm)
 {
     if (comm->kind && comm->kind->detach)
@@ -149,61 +25,10 @@ void wk_comm_leave(struct wk_comm *comm)
     comm->dev = NULL;
 }
 
-double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world)
+void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step)
 {
-    double others = (world - 1.0) / world;
-
-    switch (coll) {
-    case WK_COLL_ALL_REDUCE:
-        return 2 * others * payload_bytes;
-    case WK_COLL_BROADCAST:
-    case WK_COLL_REDUCE:
-        return world > 1 ? payload_bytes : 0;
-    default:
-        return others * payload_bytes;
-    }
-}
-
-size_t wk_wire_size(enum wk_wire type)
-{
-    static const size_t sizes[] = { sizeof(wk_real), sizeof(double), 1, 2 };
-
-    return sizes[type];
-}
-
-#define BLOCK 1024 /* elements whose sum stays in the cache */
-
-#define SUM(real)                                                  \
-    for (size_t at = 0; at < n; at += BLOCK) {                     \
-        size_t m = n - at < BLOCK ? n - at : BLOCK;                \
-        real sum[BLOCK];                                           \
-                                                                   \
-        memcpy(sum, (const real *)from[0] + at, m * sizeof(real)); \
-        for (int k = 1; k < world; k++)                            \
-            for (size_t i = 0; i < m; i++)                         \
-                sum[i] += ((const real *)from[k])[at + i];         \
-        memcpy((real *)out + at, sum, m * sizeof(real));           \
-    }
-
-static void sum_bf16(uint16_t *out, const void *const *from, int world, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        float sum = 0;
-
-        for (int k = 0; k < world; k++)
-            sum += wk_bf16_decode(((const uint16_t *)from[k])[i]);
-        out[i] = wk_bf16_encode(sum);
-    }
-}
-
-void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n)
-{
-    if (type == WK_WIRE_BF16)
-        sum_bf16(out, from, world, n);
-    else if (type == WK_WIRE_F64)
-        SUM(double)
-    else
-        SUM(wk_real)
+    comm->step = step;
+    wk_heartbeat_phase(comm->heartbeat, phase, step);
 }
 
 /* ---- The one place that every collective passes ---- */
@@ -336,7 +161,7 @@ static int op_of(const struct wk_comm *comm, enum wk_plane plane, enum wk_coll c
     struct wk_span all = whole.data ? whole : part;
     size_t n = whole.data ? whole.n : part.n * (size_t)comm->world;
 
-    if ((wk_comm_sums(coll) && all.type != WK_REAL && all.type != WK_BF16) ||
+    if ((wk_coll_sums(coll) && all.type != WK_REAL && all.type != WK_BF16) ||
         (parts && n % (size_t)comm->world != 0) || (part.data && part.n * (size_t)comm->world != n))
         return hg_err_set(err, HG_E_BUG, "%s of %zu %s", wk_coll_names[coll], n,
                           wk_type_name(all.type));

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A communicator whose ranks watch each other: the transport carries to all where rank 0 listens, then they meet there. */
-#include <stdio.h>
-#include <string.h>
+#include "comm/comm_heartbeat.h"
+
 #include <unistd.h>
 
 #include "base/log.h"
-#include "comm/comm.h"
-#include "comm/rendezvous.h"
 
 #define MEET_LIMIT_S 60.0
 
@@ -65,10 +63,4 @@ int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_hear
     }
     comm->heartbeat = wk_heartbeat_start(rv, comm->rank, comm->world, limit_s, ends, err);
     return comm->heartbeat ? 0 : -1;
-}
-
-void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step)
-{
-    comm->step = step;
-    wk_heartbeat_phase(comm->heartbeat, phase, step);
 }

@@ -8,7 +8,7 @@
  *
  * MPI is only asked to begin and then asked again and again: while the rank computes, this thread
  * sleeps in between and leaves it the core. */
-#include "comm/comm.h"
+#include "comm/transports.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -302,7 +302,7 @@ static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Ato
     if (op->n > (size_t)INT_MAX && op->coll != WK_COLL_ALL_REDUCE && op->coll != WK_COLL_BROADCAST)
         return hg_err_set(err, HG_E_BUG, "%zu elements are too many for one collective of MPI",
                           op->n);
-    if (wk_comm_sums(op->coll))
+    if (wk_coll_sums(op->coll))
         make_scratch(r.m, most * r.size);
     code = run_op(&r);
     return code == MPI_SUCCESS ? 0 : mpi_failed(code, "MPI", err);

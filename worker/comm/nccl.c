@@ -12,6 +12,7 @@
 #include "backends/cuda/library.h"
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/ordered.h"
 
 /* ---- The library ---- */
 
@@ -258,7 +259,7 @@ static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ti
         return -1;
     n->last = ticket;
     e->count = &comm->counts[op->plane][op->coll];
-    if (comm->in_order && op->n && wk_comm_sums(op->coll))
+    if (comm->in_order && op->n && wk_coll_sums(op->coll))
         return start_in_order(n, comm, op, e, err);
     code = cudaEventRecord(e->ready, (cudaStream_t)n->device->stream);
     if (code == cudaSuccess)

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ordered.h"
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "comm/comm.h"
-
-bool wk_comm_sums(enum wk_coll coll)
-{
-    return coll == WK_COLL_ALL_REDUCE || coll == WK_COLL_REDUCE_SCATTER || coll == WK_COLL_REDUCE;
-}
 
 static struct wk_span span_of(void *data, size_t n, enum wk_wire type)
 {

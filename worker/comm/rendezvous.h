@@ -17,11 +17,6 @@ struct wk_rendezvous_place {
     uint64_t token; /* equal in all ranks of a job */
 };
 
-/* What the environment says, as set by hpcgrid (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT) or by Slurm alone (SLURM_PROCID,
- * SLURM_STEP_NUM_TASKS; rank 0 is on the first host of the step's node list; port 15000 + the last four digits of the
- * job's number). Fails with ENV when there are several ranks and nothing says where they meet. */
-int wk_rendezvous_find(struct wk_rendezvous_place *place, struct hg_err *err);
-
 /* A socket that listens on this port of all addresses, 0: any free one; place gets port, addresses of this machine and a fresh
  * token, for rank 0 to tell the others by other means. Returns the descriptor, -1 with err set. */
 int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A world of one rank: a collective moves a part to where the whole is, at most. */
-#include "comm/comm.h"
+#include "comm/transports.h"
 
 #include <stdlib.h>
 #include <string.h>

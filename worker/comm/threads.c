@@ -2,7 +2,7 @@
 /* Ranks that are threads of one process. They meet at a hub: each shows where its data is, and when
  * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
  * own GPU do it: slower than NCCL, but several ranks may share one (HPCGRID_SHARE_GPU). */
-#include "comm/comm.h"
+#include "comm/threads.h"
 
 #include <pthread.h>
 #include <stdlib.h>

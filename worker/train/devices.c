@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "comm/threads.h"
 #include "train/train.h"
 
 struct device {
