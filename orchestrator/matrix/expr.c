@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/vec.h"
 #include "base/text.h"
@@ -154,31 +155,20 @@ static size_t name_length(const char *p)
     return strspn(p, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 }
 
-static int add_name(struct scan *s, const char *p, size_t n)
+static void add_name(struct scan *s, const char *p, size_t n)
 {
     struct hg_expr_uses *u = &s->e->uses;
-    char **names;
-    bool *certain;
 
     for (size_t i = 0; i < u->n; i++)
         if (strlen(u->names[i]) == n && memcmp(u->names[i], p, n) == 0)
-            return 0;
-    names = realloc(u->names, (u->n + 1) * sizeof *names);
-    if (!names)
-        return hg_err_oom(s->err);
-    u->names = names;
-    certain = realloc(u->certain, (u->n + 1) * sizeof *certain);
-    if (!certain)
-        return hg_err_oom(s->err);
-    u->certain = certain;
-    u->names[u->n] = strndup(p, n);
-    if (!u->names[u->n])
-        return hg_err_oom(s->err);
+            return;
+    u->names = hg_realloc(u->names, (u->n + 1) * sizeof *u->names);
+    u->certain = hg_realloc(u->certain, (u->n + 1) * sizeof *u->certain);
+    u->names[u->n] = hg_strndup(p, n);
     u->certain[u->n++] = !s->piped;
-    return 0;
 }
 
-static int scan_dot(struct scan *s)
+static void scan_dot(struct scan *s)
 {
     size_t n;
 
@@ -189,14 +179,13 @@ static int scan_dot(struct scan *s)
         while (*s->p == '.')
             s->p++;
         s->last = T_TERM;
-        return 0;
+        return;
     }
     n = name_length(s->p);
-    if (s->last != T_TERM && add_name(s, s->p, n) < 0)
-        return -1;
+    if (s->last != T_TERM)
+        add_name(s, s->p, n);
     s->p += n;
     s->last = T_TERM;
-    return 0;
 }
 
 static int forbid(struct scan *s, const char *p, size_t n)
@@ -279,7 +268,9 @@ static int scan_word(struct scan *s)
     s->p += n;
     if (is_object_key(s, after)) {
         s->last = T_TERM;
-        return after == ':' ? 0 : add_name(s, word, n); /* {nodes} is {nodes: .nodes} */
+        if (after != ':')
+            add_name(s, word, n); /* {nodes} is {nodes: .nodes} */
+        return 0;
     }
     if (hg_text_is_one_of(word, n, forbidden_words))
         return forbid(s, word, n);
@@ -372,7 +363,7 @@ static int scan_token(struct scan *s)
         s->p += strspn(s->p, ".0123456789eE");
         s->last = T_TERM;
     } else if (c == '.') {
-        return scan_dot(s);
+        scan_dot(s);
     } else if (c == '$') {
         return scan_variable(s);
     } else if (is_name_start(c)) {
@@ -411,9 +402,9 @@ static int scan(struct expr *e, struct hg_err *err)
 
 struct hg_exprs *hg_exprs_create(void)
 {
-    struct hg_exprs *x = calloc(1, sizeof *x);
+    struct hg_exprs *x = hg_alloc_zeroed(1, sizeof *x);
 
-    if (x && n_sets++ == 0)
+    if (n_sets++ == 0)
         watch(true);
     return x;
 }
@@ -455,16 +446,12 @@ int hg_exprs_add(struct hg_exprs *x, const char *text, const char *place, struct
 {
     struct expr *e = HG_VEC_PUSH(x);
 
-    if (!e)
-        return hg_err_oom(err);
     *e = (struct expr){ 0 };
-    e->text = strdup(text);
+    e->text = hg_strdup(text);
     e->endless = hg_str_printf("%s: the expression does not end; stopped after %d s", place,
                                HG_EXPR_LIMIT_S);
     e->memory = hg_str_printf("%s: the expression needs too much memory; stopped", place);
-    if (!e->text || !e->endless || !e->memory)
-        hg_err_oom(err);
-    else if (scan(e, err) == 0)
+    if (scan(e, err) == 0)
         return (int)(x->n - 1);
     free_expr(e);
     x->n--;
@@ -512,8 +499,8 @@ static void keep_message(void *data, jv message)
 /* jq reads ~/.jq before every program; the same matrix must mean the same for everybody. */
 static bool compile_program(jq_state *jq, const char *program)
 {
-    char *home = getenv("HOME") ? strdup(getenv("HOME")) : NULL;
-    int ok;
+    char *home = getenv("HOME") ? hg_strdup(getenv("HOME")) : NULL;
+    bool ok;
 
     unsetenv("HOME");
     ok = jq_compile(jq, program);
@@ -528,7 +515,7 @@ static jq_state *compile(struct hg_exprs *x, const char *program)
     jq_state *jq = jq_init();
 
     if (!jq)
-        return NULL;
+        hg_alloc_failed();
     hg_buf_clear(&x->messages);
     jq_set_error_cb(jq, keep_message, &x->messages);
     if (!compile_program(jq, program))
@@ -579,7 +566,7 @@ static void describe(const struct hg_exprs *x, const struct expr *e, struct hg_e
 static jq_state *compile_closed(struct hg_exprs *x, const struct expr *e)
 {
     char *closed = hg_str_printf("%s(%s\n)", program_head, e->text);
-    jq_state *jq = closed ? compile(x, closed) : NULL;
+    jq_state *jq = compile(x, closed);
 
     free(closed);
     return jq;
@@ -592,9 +579,7 @@ static int compile_alone(struct hg_exprs *x, struct expr *e, struct hg_err *err)
     char *bare = hg_str_printf("%s%s", program_head, e->text);
     jq_state *jq = NULL;
 
-    if (!bare)
-        hg_err_oom(err);
-    else if (!e->closed)
+    if (!e->closed)
         hg_err_set(err, HG_E_INPUT,
                    "the expression does not compile: a bracket or a string is open at its end, or "
                    "closed once too often");
@@ -609,7 +594,7 @@ static int compile_alone(struct hg_exprs *x, struct expr *e, struct hg_err *err)
 static jq_state *compile_joint(struct hg_exprs *x)
 {
     struct hg_buf program = HG_BUF_INIT;
-    jq_state *jq = NULL;
+    jq_state *jq;
 
     hg_buf_puts(&program, program_head);
     for (size_t i = 0; i < x->n; i++)
@@ -619,8 +604,7 @@ static jq_state *compile_joint(struct hg_exprs *x)
     for (size_t i = 0; i < x->n; i++)
         if (!x->items[i].dropped)
             hg_buf_puts(&program, " end");
-    if (!program.failed)
-        jq = compile(x, program.data);
+    jq = compile(x, program.data);
     hg_buf_done(&program);
     return jq;
 }
@@ -715,12 +699,6 @@ int hg_exprs_eval(struct hg_exprs *x, int i, jv cell, jv hw, jv *out, struct hg_
     jv input = jv_array_set(jv_array_sized(3), 0, jv_number(i));
     int rc;
 
-    if (!jq) { /* memory was gone when it was to be compiled anew */
-        jv_free(input);
-        jv_free(hw);
-        jv_free(cell);
-        return hg_err_oom(err);
-    }
     input = jv_array_set(input, 1, hw);
     input = jv_array_set(input, 2, cell);
     ticks = 0;

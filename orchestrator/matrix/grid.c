@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/matrix.h"
@@ -36,12 +37,7 @@ int hg_grid_column(const struct hg_grid *g, const char *name)
     return -1;
 }
 
-static int out_of_memory(struct parse *p)
-{
-    return hg_err_oom(hg_errs_next(p->errs));
-}
-
-/* Column of a name, made if need be. -1 when memory is gone (reported). */
+/* Column of a name, made if need be. -1: there are too many (reported). */
 static int add_column(struct parse *p, const char *name)
 {
     int found = hg_grid_column(p->g, name), key = hg_key_find(name);
@@ -57,17 +53,13 @@ static int add_column(struct parse *p, const char *name)
         return -1;
     }
     c = HG_VEC_PUSH(&p->g->columns);
-    if (!c)
-        return out_of_memory(p);
     *c = (struct hg_column){ .start = HG_VALUE_ABSENT, .note = name[0] == '_', .derive = -1 };
     c->identity = key >= 0 ? hg_keys[key].identity : !c->note;
     hg_json_dump_string(name, strlen(name), &prefix);
     hg_buf_puts(&prefix, ":");
     c->prefix_len = prefix.len;
     c->prefix = hg_buf_detach(&prefix);
-    c->name = strdup(name);
-    if (!c->prefix || !c->name)
-        return out_of_memory(p);
+    c->name = hg_strdup(name);
     return (int)p->g->columns.n - 1;
 }
 
@@ -121,7 +113,8 @@ static int add_value(struct parse *p, const char *key, const json_t *json, const
 
     if (hg_member_judge(&p->judge, key, json, &err) < 0)
         return report(p, pointer, false, &err);
-    return hg_pool_add(p->g->pool, json, value) < 0 ? out_of_memory(p) : 0;
+    *value = hg_pool_add(p->g->pool, json);
+    return 0;
 }
 
 /* ---- Axes ---- */
@@ -225,29 +218,29 @@ static int fill_generator(const json_t *list, struct hg_alt *alt, struct hg_err 
     return alt->kind == HG_ALT_RANGE ? size_range(alt, last, err) : size_geometric(alt, last, err);
 }
 
+static int judge_generated(struct parse *p, const char *key, const struct hg_alt *alt, double i,
+                           struct hg_err *err)
+{
+    json_t *number = hg_json_number(generated(alt, i));
+    int rc = hg_member_judge(&p->judge, key, number, err);
+
+    json_decref(number);
+    return rc;
+}
+
 /* The values are judged at their ends, and where they would stop being whole. */
 static int judge_generator(struct parse *p, const char *key, const struct hg_alt *alt,
                            struct hg_err *err)
 {
     double ends[] = { 0, alt->size - 1, 1 };
 
-    for (int i = 0; i < (alt->size > 1 ? 3 : 1); i++) {
-        json_t *number = hg_json_number(generated(alt, ends[i]));
-        int rc = number ? hg_member_judge(&p->judge, key, number, err) : hg_err_oom(err);
-
-        json_decref(number);
-        if (rc < 0)
+    for (int i = 0; i < (alt->size > 1 ? 3 : 1); i++)
+        if (judge_generated(p, key, alt, ends[i], err) < 0)
             return -1;
-    }
     if (alt->kind == HG_ALT_GEOMETRIC && alt->size <= MATCH_VALUES_MAX)
-        for (double i = 2; i < alt->size - 1; i++) {
-            json_t *number = hg_json_number(generated(alt, i));
-            int rc = number ? hg_member_judge(&p->judge, key, number, err) : hg_err_oom(err);
-
-            json_decref(number);
-            if (rc < 0)
+        for (double i = 2; i < alt->size - 1; i++)
+            if (judge_generated(p, key, alt, i, err) < 0)
                 return -1;
-        }
     return 0;
 }
 
@@ -261,36 +254,27 @@ static int parse_generator(struct parse *p, const char *key, const json_t *list,
     return 0;
 }
 
-static int axis_sets(struct parse *p, struct hg_axis *axis, int column)
+static void axis_sets(struct parse *p, struct hg_axis *axis, int column)
 {
-    int *grown;
-
     for (size_t i = 0; i < axis->n_columns; i++)
         if (axis->columns[i] == column)
-            return 0;
-    grown = realloc(axis->columns, (axis->n_columns + 1) * sizeof *grown);
-    if (!grown)
-        return out_of_memory(p);
-    axis->columns = grown;
+            return;
+    axis->columns = hg_realloc(axis->columns, (axis->n_columns + 1) * sizeof *axis->columns);
     axis->columns[axis->n_columns++] = column;
     p->g->columns.items[column].given = true;
-    return 0;
 }
 
 static int parse_nested(struct parse *p, struct hg_axis *axis, const json_t *json,
                         const char *pointer, struct hg_alt *alt)
 {
     alt->kind = HG_ALT_PRODUCT;
-    alt->product = calloc(1, sizeof *alt->product);
-    if (!alt->product)
-        return out_of_memory(p);
+    alt->product = hg_alloc_zeroed(1, sizeof *alt->product);
     if (parse_product(p, json, pointer, alt->product) < 0)
         return -1;
     alt->size = alt->product->size;
     for (size_t i = 0; i < alt->product->n; i++)
         for (size_t k = 0; k < alt->product->items[i].n_columns; k++)
-            if (axis_sets(p, axis, alt->product->items[i].columns[k]) < 0)
-                return -1;
+            axis_sets(p, axis, alt->product->items[i].columns[k]);
     return 0;
 }
 
@@ -304,7 +288,10 @@ static int use_own_key(struct parse *p, struct hg_axis *axis, const char *key_po
         return -1;
     }
     axis->column = add_column(p, axis->name);
-    return axis->column < 0 ? -1 : axis_sets(p, axis, axis->column);
+    if (axis->column < 0)
+        return -1;
+    axis_sets(p, axis, axis->column);
+    return 0;
 }
 
 static int parse_alt(struct parse *p, struct hg_axis *axis, const json_t *json, const char *pointer,
@@ -314,8 +301,6 @@ static int parse_alt(struct parse *p, struct hg_axis *axis, const json_t *json, 
     enum hg_alt_kind kind = HG_ALT_VALUE;
     const json_t *list = generator_of(json, &kind);
 
-    if (!alt)
-        return out_of_memory(p);
     *alt = (struct hg_alt){ .size = 1, .value = HG_VALUE_ABSENT };
     if (json_is_object(json) && !list)
         return parse_nested(p, axis, json, pointer, alt);
@@ -335,9 +320,7 @@ static int parse_axis(struct parse *p, const char *name, const json_t *json, con
     size_t i;
     int rc = 0;
 
-    axis->name = strdup(name);
-    if (!axis->name)
-        return out_of_memory(p);
+    axis->name = hg_strdup(name);
     if (!json_is_array(json))
         rc = parse_alt(p, axis, json, pointer, pointer);
     if (json_is_array(json) && json_array_size(json) == 0) {
@@ -388,10 +371,6 @@ static int parse_product(struct parse *p, const json_t *object, const char *poin
     json_object_foreach((json_t *)object, name, json) {
         struct hg_axis *axis = HG_VEC_PUSH(product);
 
-        if (!axis) {
-            rc = out_of_memory(p);
-            break;
-        }
         *axis = (struct hg_axis){ .column = -1 };
         hg_buf_clear(&path);
         hg_buf_puts(&path, pointer);
@@ -409,8 +388,6 @@ static int add_source(struct parse *p, const json_t *object, const char *pointer
 {
     struct hg_source *source = HG_VEC_PUSH(&p->g->sources);
 
-    if (!source)
-        return out_of_memory(p);
     *source = (struct hg_source){ .product.size = 1 };
     snprintf(source->pointer, sizeof source->pointer, "%s", pointer);
     if (object && !json_is_object(object)) {
@@ -485,7 +462,7 @@ static char *place_of(struct parse *p, const char *pointer)
 static int add_expr(struct parse *p, const json_t *json, const char *pointer)
 {
     struct hg_err err = HG_ERR_INIT;
-    char *place = NULL;
+    char *place;
     int i;
 
     if (json_string_length(json) > EXPR_TEXT_MAX || hg_exprs_count(p->g->exprs) == EXPRS_MAX) {
@@ -495,8 +472,7 @@ static int add_expr(struct parse *p, const json_t *json, const char *pointer)
         return -1;
     }
     place = place_of(p, pointer);
-    i = place ? hg_exprs_add(p->g->exprs, json_string_value(json), place, &err) : hg_err_oom(&err);
-
+    i = hg_exprs_add(p->g->exprs, json_string_value(json), place, &err);
     free(place);
     return i < 0 ? report(p, pointer, false, &err) : i;
 }
@@ -514,9 +490,7 @@ static int match_generator(struct parse *p, const json_t *list, enum hg_alt_kind
                       MATCH_VALUES_MAX);
         return -1;
     }
-    match->values = calloc((size_t)alt.size, sizeof *match->values);
-    if (!match->values)
-        return out_of_memory(p);
+    match->values = hg_alloc_zeroed((size_t)alt.size, sizeof *match->values);
     for (; (double)match->n < alt.size; match->n++)
         match->values[match->n] = hg_value_of_number(generated(&alt, (double)match->n));
     return 0;
@@ -535,13 +509,10 @@ static int parse_match(struct parse *p, const char *name, const json_t *json, co
     match->column = hg_grid_column(p->g, name);
     if (list)
         return match_generator(p, list, kind, pointer, match);
-    match->values = calloc(n ? n : 1, sizeof *match->values);
-    if (!match->values)
-        return out_of_memory(p);
+    match->values = hg_alloc_zeroed(n, sizeof *match->values);
     for (; match->n < n; match->n++)
-        if (hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json,
-                        &match->values[match->n]) < 0)
-            return out_of_memory(p);
+        match->values[match->n] =
+            hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json);
     return 0;
 }
 
@@ -552,9 +523,7 @@ static int parse_object_rule(struct parse *p, const json_t *object, struct hg_ru
     json_t *json;
     int rc = 0;
 
-    rule->matches = calloc(json_object_size(object) + 1, sizeof *rule->matches);
-    if (!rule->matches)
-        return out_of_memory(p);
+    rule->matches = hg_alloc_zeroed(json_object_size(object), sizeof *rule->matches);
     json_object_foreach((json_t *)object, name, json) {
         hg_buf_clear(&path);
         hg_buf_puts(&path, rule->pointer);
@@ -596,10 +565,6 @@ static void parse_rules(struct parse *p)
     for (size_t i = 0; i < json_array_size(list); i++) {
         struct hg_rule *rule = HG_VEC_PUSH(&p->g->rules);
 
-        if (!rule) {
-            out_of_memory(p);
-            return;
-        }
         *rule = (struct hg_rule){ .expr = -1 };
         snprintf(rule->pointer, sizeof rule->pointer, "/exclude/%zu", i);
         parse_rule(p, json_array_get(list, i), rule);
@@ -614,14 +579,12 @@ static int parse_derive(struct parse *p, const char *name, const json_t *json, c
     if (check_key(p, name, pointer) < 0)
         return -1;
     column = add_column(p, name);
-    d = column < 0 ? NULL : HG_VEC_PUSH(&p->g->derives);
-    if (!d)
-        return column < 0 ? -1 : out_of_memory(p);
-    *d = (struct hg_derive){ .column = column, .expr = -1, .pointer = strdup(pointer) };
+    if (column < 0)
+        return -1;
+    d = HG_VEC_PUSH(&p->g->derives);
+    *d = (struct hg_derive){ .column = column, .expr = -1, .pointer = hg_strdup(pointer) };
     p->g->columns.items[column].given = true;
     p->g->columns.items[column].derive = (int)p->g->derives.n - 1;
-    if (!d->pointer)
-        return out_of_memory(p);
     if (!json_is_string(json)) {
         hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs,
                                   "expected a jq expression in quotes, found %s",
@@ -650,7 +613,6 @@ static void parse_derives(struct parse *p)
 
 static int parse_overlay(struct parse *p, const char *name, const json_t *json, const char *pointer)
 {
-    struct hg_overlay *o;
     hg_value value = HG_VALUE_ABSENT;
     enum hg_alt_kind kind;
 
@@ -665,10 +627,7 @@ static int parse_overlay(struct parse *p, const char *name, const json_t *json, 
         json = json_array_get(json, 0);
     if (add_value(p, name, json, pointer, &value) < 0)
         return -1;
-    o = HG_VEC_PUSH(&p->g->baseline);
-    if (!o)
-        return out_of_memory(p);
-    *o = (struct hg_overlay){ hg_grid_column(p->g, name), value };
+    *HG_VEC_PUSH(&p->g->baseline) = (struct hg_overlay){ hg_grid_column(p->g, name), value };
     return 0;
 }
 
@@ -761,20 +720,17 @@ static int compare_columns(const void *a, const void *b)
                                 sorting->columns.items[*(const int *)b].name);
 }
 
-static int sort_columns(struct hg_grid *g)
+static void sort_columns(struct hg_grid *g)
 {
-    g->sorted = calloc(g->columns.n, sizeof *g->sorted);
-    if (!g->sorted)
-        return -1;
+    g->sorted = hg_alloc_zeroed(g->columns.n, sizeof *g->sorted);
     for (size_t i = 0; i < g->columns.n; i++)
         if (g->columns.items[i].identity)
             g->sorted[g->n_sorted++] = (int)i;
     sorting = g;
     qsort(g->sorted, g->n_sorted, sizeof *g->sorted, compare_columns);
-    return 0;
 }
 
-static int make_identity(struct hg_grid *g, const struct hg_workload *w)
+static void make_identity(struct hg_grid *g, const struct hg_workload *w)
 {
     struct hg_buf text = HG_BUF_INIT;
     json_t *o = json_object();
@@ -793,51 +749,45 @@ static int make_identity(struct hg_grid *g, const struct hg_workload *w)
     json_decref(o);
     g->identity_len = text.len;
     g->identity = hg_buf_detach(&text);
-    return g->identity ? 0 : -1;
 }
 
 /* ---- Whole ---- */
 
-static int add_known_columns(struct parse *p)
+static void add_known_columns(struct parse *p)
 {
+    struct hg_column *c;
+
     for (int i = 0; i < HG_KEY_COUNT; i++)
-        if (add_column(p, hg_keys[i].name) != i)
-            return -1;
-    p->g->columns.items[HG_KEY_STRATEGY].given = p->judge.worker;
-    p->g->columns.items[HG_KEY_SITE].given = true;
-    p->g->columns.items[HG_KEY_HARDWARE].given = true;
-    p->g->columns.items[HG_KEY_NODES].given = true;
-    p->g->columns.items[HG_KEY_GPUS_PER_NODE].given = true;
-    p->g->columns.items[HG_KEY_TASKS_PER_NODE].given = true;
-    p->g->columns.items[HG_KEY_REPEAT].given = true;
-    return 0;
+        add_column(p, hg_keys[i].name);
+    c = p->g->columns.items;
+    c[HG_KEY_STRATEGY].given = p->judge.worker;
+    c[HG_KEY_SITE].given = c[HG_KEY_HARDWARE].given = c[HG_KEY_NODES].given = true;
+    c[HG_KEY_GPUS_PER_NODE].given = c[HG_KEY_TASKS_PER_NODE].given = c[HG_KEY_REPEAT].given = true;
 }
 
 struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs)
 {
     size_t before = errs->n + errs->dropped;
-    struct hg_grid *g = calloc(1, sizeof *g);
-    struct parse p = { .g = g, .m = m, .errs = errs };
+    struct hg_grid *g = hg_alloc_zeroed(1, sizeof *g);
+    struct parse p = {
+        .g = g, .m = m, .judge = { m->site, m->workload.program != NULL }, .errs = errs
+    };
 
-    if (!g || !(g->pool = hg_pool_create()) || !(g->exprs = hg_exprs_create())) {
-        hg_err_oom(hg_errs_next(errs));
-        hg_grid_free(g);
-        return NULL;
+    g->pool = hg_pool_create();
+    g->exprs = hg_exprs_create();
+    add_known_columns(&p);
+    parse_start(&p);
+    parse_sources(&p);
+    parse_derives(&p);
+    parse_rules(&p);
+    parse_baseline(&p);
+    compile_exprs(&p);
+    if (errs->n + errs->dropped == before)
+        check_size(&p);
+    if (errs->n + errs->dropped == before) {
+        sort_columns(g);
+        make_identity(g, &m->workload);
     }
-    p.judge = (struct hg_judge){ m->site, m->workload.program != NULL };
-    if (add_known_columns(&p) == 0) {
-        parse_start(&p);
-        parse_sources(&p);
-        parse_derives(&p);
-        parse_rules(&p);
-        parse_baseline(&p);
-        compile_exprs(&p);
-        if (errs->n + errs->dropped == before)
-            check_size(&p);
-    }
-    if (errs->n + errs->dropped == before &&
-        (sort_columns(g) < 0 || make_identity(g, &m->workload)))
-        out_of_memory(&p);
     return g;
 }
 
@@ -911,8 +861,8 @@ static void set_product(const struct hg_grid *g, const struct hg_product *produc
     }
 }
 
-static int begin_source(const struct hg_grid *g, struct hg_cursor *c, size_t source,
-                        hg_value *values)
+static void begin_source(const struct hg_grid *g, struct hg_cursor *c, size_t source,
+                         hg_value *values)
 {
     size_t n = g->sources.items[source].product.n;
 
@@ -920,10 +870,8 @@ static int begin_source(const struct hg_grid *g, struct hg_cursor *c, size_t sou
         free(c->at);
         free(c->rest);
         c->cap = n ? n : 1;
-        c->at = malloc(c->cap * sizeof *c->at);
-        c->rest = malloc(c->cap * sizeof *c->rest);
-        if (!c->at || !c->rest)
-            return -1;
+        c->at = hg_alloc(c->cap * sizeof *c->at);
+        c->rest = hg_alloc(c->cap * sizeof *c->rest);
     }
     for (size_t i = 0; i < n; i++)
         c->at[i] = c->rest[i] = UINT32_MAX;
@@ -931,17 +879,16 @@ static int begin_source(const struct hg_grid *g, struct hg_cursor *c, size_t sou
         values[i] = g->columns.items[i].start;
     c->source = source;
     c->placed = true;
-    return 0;
 }
 
-int hg_grid_place(const struct hg_grid *g, struct hg_cursor *c, size_t source, uint64_t rank,
-                  hg_value *values)
+void hg_grid_place(const struct hg_grid *g, struct hg_cursor *c, size_t source, uint64_t rank,
+                   hg_value *values)
 {
     const struct hg_product *product = &g->sources.items[source].product;
     uint32_t left = (uint32_t)rank;
 
-    if ((!c->placed || c->source != source) && begin_source(g, c, source, values) < 0)
-        return -1;
+    if (!c->placed || c->source != source)
+        begin_source(g, c, source, values);
     for (size_t i = product->n; i-- > 0;) {
         uint32_t size = (uint32_t)product->items[i].size;
         uint32_t rest = left / size, at = left - rest * size;
@@ -954,7 +901,6 @@ int hg_grid_place(const struct hg_grid *g, struct hg_cursor *c, size_t source, u
         c->rest[i] = rest;
         left = rest;
     }
-    return 0;
 }
 
 void hg_cursor_done(struct hg_cursor *c)

@@ -122,7 +122,7 @@ struct hg_grid {
 struct hg_matrix;
 
 /* Compile a matrix whose members are decoded. Every problem goes to errs; what could be read is given
- * all the same, so that names can be looked up for further messages. NULL only without memory. */
+ * all the same, so that names can be looked up for further messages. */
 struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs);
 void hg_grid_free(struct hg_grid *g);
 
@@ -144,10 +144,9 @@ struct hg_cursor {
     size_t cap;
 };
 
-/* Fill values[columns] with cell `rank` of a source (before repeats, defaults and derive). -1 when
- * memory is gone. */
-int hg_grid_place(const struct hg_grid *g, struct hg_cursor *cursor, size_t source, uint64_t rank,
-                  hg_value *values);
+/* Fill values[columns] with cell `rank` of a source (before repeats, defaults and derive). */
+void hg_grid_place(const struct hg_grid *g, struct hg_cursor *cursor, size_t source, uint64_t rank,
+                   hg_value *values);
 void hg_cursor_done(struct hg_cursor *cursor);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/pattern.h"
 #include "base/text.h"
@@ -362,20 +363,13 @@ static bool is_own_word(const char *name)
 }
 
 /* Own words are decoded by the table, the others are where cells start. */
-static int split_workload(const json_t *object, json_t **own, json_t **start)
+static void split_workload(const json_t *object, json_t *own, json_t *start)
 {
     const char *name;
     json_t *value;
 
-    *own = json_object();
-    *start = json_object();
-    if (!*own || !*start)
-        return -1;
-    json_object_foreach((json_t *)object, name, value) {
-        if (json_object_set(is_own_word(name) ? *own : *start, name, value) < 0)
-            return -1;
-    }
-    return 0;
+    json_object_foreach((json_t *)object, name, value)
+        json_object_set(is_own_word(name) ? own : start, name, value);
 }
 
 static size_t count_plain(const json_t *words)
@@ -389,39 +383,34 @@ static size_t count_plain(const json_t *words)
 }
 
 /* The words that are always there, for those who only want to name the program. */
-static int fill_command(struct hg_workload *w)
+static void fill_command(struct hg_workload *w)
 {
     json_t *word;
     size_t i, n = 0;
 
-    if (!w->words)
-        return 0;
-    w->command = calloc(count_plain(w->words) + 1, sizeof *w->command);
-    if (!w->command)
-        return -1;
+    w->command = hg_alloc_zeroed(count_plain(w->words) + 1, sizeof *w->command);
     json_array_foreach(w->words, i, word) {
-        if (json_is_string(word) && !(w->command[n++] = strdup(json_string_value(word))))
-            return -1;
+        if (json_is_string(word))
+            w->command[n++] = hg_strdup(json_string_value(word));
     }
-    return 0;
 }
 
 static void decode_workload(struct hg_matrix *m, const json_t *object, struct hg_errs *errs)
 {
-    json_t *own = NULL;
+    json_t *own = json_object();
 
-    if (split_workload(object, &own, &m->workload.start) < 0) {
-        hg_err_oom(hg_errs_next(errs));
-    } else if (hg_json_decode(&m->doc, own, "/workload", hg_workload_fields, false, &m->workload,
-                              errs) == 0) {
+    m->workload.start = json_object();
+    split_workload(object, own, m->workload.start);
+    if (hg_json_decode(&m->doc, own, "/workload", hg_workload_fields, false, &m->workload, errs) ==
+        0) {
         if (m->workload.program && m->workload.words)
             hg_json_error(&m->doc, "/workload", errs,
                           "\"program\" and \"command\" cannot stand together");
         else if (!m->workload.program && !m->workload.words)
             hg_json_error(&m->doc, "/workload", errs,
                           "\"program\" (hpcgrid-worker) or \"command\" is missing");
-        else if (fill_command(&m->workload) < 0)
-            hg_err_oom(hg_errs_next(errs));
+        else if (m->workload.words)
+            fill_command(&m->workload);
     }
     json_decref(own);
 }
@@ -447,7 +436,7 @@ static void check_report_keys(const struct hg_matrix *m, const char *list, struc
         char *pointer = hg_str_printf("/report/%s/%zu", list, i);
         const char *name = json_string_value(key);
 
-        if (pointer && name && !hg_grid_has_key(m->grid, name))
+        if (name && !hg_grid_has_key(m->grid, name))
             hg_grid_suggest(m->grid, name,
                             hg_json_error(&m->doc, pointer, errs, "no cell has \"%s\"", name));
         free(pointer);
@@ -489,17 +478,14 @@ static bool is_special(const char *name, size_t n)
 static void check_placeholder(const struct hg_matrix *m, const char *name, size_t n,
                               const char *pointer, struct hg_errs *errs)
 {
-    char *key = strndup(name, n);
+    char *key = hg_strndup(name, n);
 
-    if (!key) {
-        hg_err_oom(hg_errs_next(errs));
-    } else if (key[0] == '_') {
+    if (key[0] == '_')
         hg_json_error(&m->doc, pointer, errs, "{{%s}}: a note does not reach the workload", key);
-    } else if (!is_special(name, n) && !hg_grid_has_key(m->grid, key)) {
+    else if (!is_special(name, n) && !hg_grid_has_key(m->grid, key))
         hg_grid_suggest(
             m->grid, key,
             hg_json_error(&m->doc, pointer, errs, "{{%s}}: no cell has \"%s\"", key, key));
-    }
     free(key);
 }
 
@@ -596,8 +582,6 @@ static char *folder_of(const char *path, struct hg_err *err)
     char *absolute = hg_fs_absolute(strcmp(path, "-") == 0 ? "./-" : path, err);
     char *dir = absolute ? hg_fs_dirname(absolute) : NULL;
 
-    if (absolute && !dir)
-        hg_err_oom(err);
     free(absolute);
     return dir;
 }
@@ -618,10 +602,8 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
      * are reported. */
     if (m->site && m->workload.start && (m->workload.program || m->workload.words)) {
         m->grid = hg_grid_create(m, errs);
-        if (m->grid) {
-            check_report(m, errs);
-            check_workload(m, errs);
-        }
+        check_report(m, errs);
+        check_workload(m, errs);
     }
     json_decref(top.site);
     json_decref(top.workload);
@@ -632,13 +614,9 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
 struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs)
 {
     size_t before = errs->n + errs->dropped;
-    struct hg_matrix *m = calloc(1, sizeof *m);
+    struct hg_matrix *m = hg_alloc_zeroed(1, sizeof *m);
     struct hg_err err = HG_ERR_INIT;
 
-    if (!m) {
-        hg_err_oom(hg_errs_next(errs));
-        return NULL;
-    }
     m->dir = folder_of(path, &err);
     if (m->dir && hg_json_load(path, &m->doc, &err) == 0)
         decode(m, site, errs);

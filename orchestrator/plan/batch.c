@@ -26,14 +26,10 @@ double hg_plan_heartbeat_s(const json_t *site)
     return s > 0 ? s : HG_SITE_HEARTBEAT_S;
 }
 
-int hg_batch_push(struct hg_batch *b, char *id)
+void hg_batch_push(struct hg_batch *b, char *id)
 {
-    if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {
-        free(id);
-        return -1;
-    }
+    hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids);
     b->ids[b->n++] = id;
-    return 0;
 }
 
 double hg_batch_device_hours(const struct hg_batch *b)

@@ -95,9 +95,8 @@ int hg_plan_each_cell(const char *dir, int batch,
                       int (*visit)(size_t line, const json_t *cell, void *context), void *context,
                       struct hg_err *err);
 
-/* Append a cell's id, which the batch then owns (also on failure). NULL counts as failure: memory
- * is gone. */
-int hg_batch_push(struct hg_batch *b, char *id);
+/* Append a cell's id, which the batch then owns. */
+void hg_batch_push(struct hg_batch *b, char *id);
 
 /* GPU- or core-hours of all its cells by their time limit; 0 without one. */
 double hg_batch_device_hours(const struct hg_batch *b);

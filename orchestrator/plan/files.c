@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -72,8 +73,7 @@ static int replace_below(const char *dir, const char *name, const struct hg_buf 
                          struct hg_err *err)
 {
     char *path = hg_fs_join(dir, name);
-    int rc = path && !text->failed ? hg_fs_replace(path, hg_buf_str(text), text->len, mode, err)
-                                   : hg_err_oom(err);
+    int rc = hg_fs_replace(path, hg_buf_str(text), text->len, mode, err);
 
     free(path);
     return rc;
@@ -130,15 +130,12 @@ out:
 static int place_batch(struct hg_batch *b, const char *dir, struct hg_err *err)
 {
     json_t *folder = hg_json_path(dir, err);
-    char *script = folder ? hg_str_printf("%s/batches/%d.sh", dir, b->number) : NULL;
-    int rc = -1;
 
-    if (script && json_object_set_new(b->job, "script", json_string(script)) == 0 &&
-        json_object_set(b->job, "work_dir", folder) == 0)
-        rc = 0;
-    free(script);
-    json_decref(folder);
-    return rc < 0 ? hg_err_oom(err) : 0; /* unless an error is set already */
+    if (!folder)
+        return -1;
+    json_object_set_new(b->job, "script", json_sprintf("%s/batches/%d.sh", dir, b->number));
+    json_object_set_new(b->job, "work_dir", folder);
+    return 0;
 }
 
 static int save_sources(const struct hg_matrix *m, const char *dir, struct hg_err *err)
@@ -164,10 +161,6 @@ static int save_all(struct hg_plan *plan, const struct hg_matrix *m, const char 
     json_t *root = NULL;
     int rc = -1;
 
-    if (!batches) {
-        hg_err_oom(err);
-        goto out;
-    }
     for (size_t i = 0; i < plan->n; i++) /* nothing is written to a folder that no job would find */
         if (place_batch(&plan->items[i], dir, err) < 0)
             goto out;
@@ -207,7 +200,7 @@ static void set_missing(const char *dir, struct hg_err *err)
     char *journal = hg_fs_join(dir, "events.jsonl");
 
     hg_err_set(err, HG_E_NOTFOUND, "%s has no plan.json", dir);
-    if (journal && hg_fs_exists(journal))
+    if (hg_fs_exists(journal))
         hg_err_hint(err, "restore it from a backup, or begin a new run: hpcgrid run MATRIX --new");
     else
         hg_err_hint(err, "whoever began it was stopped: `hpcgrid run MATRIX` begins again");
@@ -221,10 +214,6 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
     const char *schema;
     json_t *root = NULL;
 
-    if (!path) {
-        hg_err_oom(err);
-        return NULL;
-    }
     if (!hg_fs_exists(path)) {
         set_missing(dir, err);
     } else if (hg_json_load(path, &doc, err) == 0) {
@@ -247,7 +236,7 @@ static char *copy_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
 
-    return text ? strdup(text) : NULL;
+    return text ? hg_strdup(text) : NULL;
 }
 
 static int decode_modules(const json_t *list, struct hg_batch *b)
@@ -257,12 +246,10 @@ static int decode_modules(const json_t *list, struct hg_batch *b)
     json_t *item;
 
     json_array_foreach(list, i, item)
-        if (!json_is_string(item) || hg_words_push(&words, json_string_value(item)) < 0) {
-            hg_words_done(&words);
-            return -1;
-        }
-    b->modules = words.n ? words.items : calloc(1, sizeof *b->modules);
-    return b->modules ? 0 : -1;
+        if (json_is_string(item))
+            hg_words_push(&words, json_string_value(item));
+    b->modules = words.n ? words.items : hg_alloc_zeroed(1, sizeof *b->modules);
+    return words.n == json_array_size(list) ? 0 : -1;
 }
 
 static int decode_batch(const json_t *from, size_t index, const char *dir, struct hg_batch *b,
@@ -293,22 +280,22 @@ static char *id_of_line(const char *line, size_t n)
     line += sizeof start - 1;
     n -= sizeof start - 1;
     end = memchr(line, '"', n);
-    return end && end > line ? strndup(line, (size_t)(end - line)) : NULL;
+    return end && end > line ? hg_strndup(line, (size_t)(end - line)) : NULL;
 }
 
 /* Jobs find their cells by it: one that does not fit is found before they are submitted. */
 static int check_index(const struct hg_batch *b, const char *dir, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.idx", dir, b->number);
-    const off_t wanted = (off_t)(b->n + 1) * HG_PLAN_INDEX_LINE;
+    const off_t expected = (off_t)(b->n + 1) * HG_PLAN_INDEX_LINE;
     struct stat st;
-    int rc = path ? 0 : hg_err_oom(err);
+    int rc = 0;
 
-    if (path && stat(path, &st) < 0)
+    if (stat(path, &st) < 0)
         rc = hg_err_sys(err, "cannot read %s", path);
-    else if (path && st.st_size != wanted)
-        rc = hg_err_set(err, HG_E_INPUT, "%s has %lld bytes, wanted %lld for %zu cell%s", path,
-                        (long long)st.st_size, (long long)wanted, b->n, hg_text_s(b->n));
+    else if (st.st_size != expected)
+        rc = hg_err_set(err, HG_E_INPUT, "%s has %lld bytes, expected %lld for %zu cell%s", path,
+                        (long long)st.st_size, (long long)expected, b->n, hg_text_s(b->n));
     free(path);
     return rc;
 }
@@ -319,18 +306,18 @@ static int load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
     int rc = -1;
 
-    if (!path) {
-        hg_err_oom(err);
-        goto out;
-    }
     if (hg_fs_read(path, CELLS_FILE_MAX, &text, err) < 0)
         goto out;
     for (const char *p = hg_buf_str(&text), *end = p + text.len, *nl; p < end; p = nl + 1) {
+        char *id;
+
         nl = memchr(p, '\n', (size_t)(end - p));
-        if (!nl || hg_batch_push(b, id_of_line(p, (size_t)(nl - p))) < 0) {
-            hg_err_set(err, HG_E_INPUT, "%s: line %zu is no cell", path, b->n + 1);
+        id = nl ? id_of_line(p, (size_t)(nl - p)) : NULL;
+        if (!id) {
+            hg_err_set(err, HG_E_INPUT, "%s: line %zu is not a cell", path, b->n + 1);
             goto out;
         }
+        hg_batch_push(b, id);
     }
     rc = b->n == cells ? check_index(b, dir, err)
                        : hg_err_set(err, HG_E_INPUT, "%s has %zu cell%s, plan.json says %zu", path,
@@ -357,8 +344,6 @@ static int decode(const json_t *root, const char *dir, struct hg_plan *plan, str
         struct hg_batch *b = HG_VEC_PUSH(plan);
         json_int_t cells = json_integer_value(json_object_get(item, "cells"));
 
-        if (!b)
-            return hg_err_oom(err);
         if (decode_batch(item, i, dir, b, err) < 0)
             return hg_err_set(err, HG_E_INPUT, "%s/plan.json: batch %zu is not complete", dir,
                               i + 1);
@@ -373,10 +358,8 @@ struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err)
 {
     char *absolute = hg_fs_absolute(dir, err);
     json_t *root = absolute ? hg_plan_read(absolute, err) : NULL;
-    struct hg_plan *plan = root ? calloc(1, sizeof *plan) : NULL;
+    struct hg_plan *plan = root ? hg_alloc_zeroed(1, sizeof *plan) : NULL;
 
-    if (root && !plan)
-        hg_err_oom(err);
     if (plan && decode(root, absolute, plan, err) < 0) {
         hg_plan_free(plan);
         plan = NULL;
@@ -422,8 +405,7 @@ static int find_line(const char *dir, int batch, size_t line, uint64_t place[sta
                      struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.idx", dir, batch);
-    int fd = path ? hg_fs_open_file(path, err) : hg_err_oom(err);
-    int got = -1;
+    int fd = hg_fs_open_file(path, err), got = -1;
     char text[2 * HG_PLAN_INDEX_LINE];
     int rc = -1;
 
@@ -457,7 +439,7 @@ json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err
 {
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch), *text = NULL;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    int fd = path ? hg_fs_open_file(path, err) : hg_err_oom(err), got;
+    int fd = hg_fs_open_file(path, err), got;
     uint64_t place[2];
     json_t *root = NULL;
     size_t n, before;
@@ -471,8 +453,8 @@ json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err
         hg_err_set(err, HG_E_INPUT, "%s ends before its line %zu does", path, line + 1);
         goto out;
     }
-    text = malloc(n);
-    got = text ? read_at(fd, text, n, place[0] - before) : hg_err_oom(err);
+    text = hg_alloc(n);
+    got = read_at(fd, text, n, place[0] - before);
     if (got < 0)
         hg_err_sys(err, "cannot read %s", path);
     else if (got > 0 || !is_line(text, n, before))
@@ -493,11 +475,11 @@ int hg_plan_each_cell(const char *dir, int batch,
                       struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch);
-    FILE *f = path ? fopen(path, "re") : NULL;
+    FILE *f = fopen(path, "re");
     char *text = NULL;
     size_t cap = 0;
     ssize_t n;
-    int rc = f ? 0 : path ? hg_err_sys(err, "cannot read %s", path) : hg_err_oom(err);
+    int rc = f ? 0 : hg_err_sys(err, "cannot read %s", path);
 
     for (size_t line = 0; rc == 0 && (n = getline(&text, &cap, f)) > 0; line++) {
         struct hg_json_doc doc = HG_JSON_DOC_INIT;

@@ -7,7 +7,7 @@
 #include "matrix/select.h"
 
 /* Path of hpcgrid-worker: $HPCGRID_WORKER, else beside `self` (installed or in the build tree), else its
- * bare name, for the PATH. Yours; NULL when memory is gone. */
+ * bare name, for the PATH. Yours. */
 char *hg_worker_find(const char *self);
 
 /* Does hpcgrid-worker find good data for the cells that select picks (NULL: all)? `hpcgrid-worker check`
