@@ -5,20 +5,6 @@
 
 #include "base/vec.h"
 
-double hg_plan_round_time(double time_s, double most_s)
-{
-    static const double minutes[] = {
-        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
-        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
-        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
-    };
-
-    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
-        if (time_s <= minutes[i] * 60)
-            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
-    return time_s;
-}
-
 double hg_plan_heartbeat_s(const json_t *site)
 {
     double s = json_number_value(json_object_get(site, "heartbeat_s"));

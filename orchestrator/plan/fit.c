@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "matrix/cell.h"
 #include "matrix/keys.h"
-#include "plan/preflight.h"
+#include "plan/worker.h"
 
 #define COMBINATIONS_MAX 4096
 #define LIMIT_S 60.0
@@ -170,25 +170,17 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
 
 static int ask_worker(struct hg_fit *f, struct hg_err *err)
 {
-    char path[] = "/tmp/hpcgrid-cells-XXXXXX";
-    int fd = mkstemp(path), rc = -1;
-    struct hg_buf text = HG_BUF_INIT;
     char *self = hg_fs_self(err);
+    char *path = self ? hg_worker_input(f->cells, err) : NULL;
     char *worker = self ? hg_worker_find(self) : NULL;
+    int rc = path ? 0 : -1;
 
-    hg_json_dump(f->cells, HG_JSON_COMPACT, &text);
-    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0)
-        hg_err_sys(err, "cannot write %s", path);
-    else if (worker)
-        rc = 0;
-    if (rc == 0)
+    if (path) {
         ask(f, worker, path);
-    if (fd >= 0) {
-        close(fd);
         unlink(path);
     }
-    hg_buf_done(&text);
     free(worker);
+    free(path);
     free(self);
     return rc;
 }

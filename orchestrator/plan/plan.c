@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells into batches. */
-#include "plan/batch.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,10 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
+#include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/shape.h"
 #include "plan/template.h"
-
-/* ---- Making a plan ---- */
 
 /* What the cells of a known batch would ask for today. */
 struct fresh {
@@ -112,6 +110,20 @@ static void add_cell(struct hg_batch *b, const struct hg_cell *cell)
     hg_buf_printf(&b->cells, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
     hg_json_dump(cell->members, HG_JSON_COMPACT, &b->cells);
     hg_buf_puts(&b->cells, "}\n");
+}
+
+double hg_plan_round_time(double time_s, double most_s)
+{
+    static const double minutes[] = {
+        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
+        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
+        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
+    };
+
+    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
+        if (time_s <= minutes[i] * 60)
+            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
+    return time_s;
 }
 
 static void round_time(struct make *mk, struct hg_shape *shape)

@@ -15,28 +15,10 @@
 #include "base/proc.h"
 #include "matrix/cell.h"
 #include "plan/template.h"
+#include "plan/worker.h"
 
 #define COMBINATIONS_MAX 16
 #define LIMIT_S 30.0 /* for one of them */
-
-char *hg_worker_find(const char *self)
-{
-    const char *named = getenv("HPCGRID_WORKER");
-    char *dir = hg_fs_dirname(self);
-    char *beside = hg_fs_join(dir, "hpcgrid-worker");
-    char *above = hg_fs_dirname(dir);
-    char *built = hg_fs_join(above, "worker/hpcgrid-worker");
-    char *found = hg_strdup(named && named[0]      ? named
-                            : hg_fs_exists(beside) ? beside
-                            : hg_fs_exists(built)  ? built
-                                                   : "hpcgrid-worker");
-
-    free(dir);
-    free(above);
-    free(beside);
-    free(built);
-    return found;
-}
 
 /* ---- The environment that a job would have ---- */
 
@@ -178,25 +160,15 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     return rc < 0 ? -1 : 0;
 }
 
-/* The worker reads a cell from a file. */
 static int check_cell(struct preflight *p, const struct hg_cell *cell)
 {
-    char path[] = "/tmp/hpcgrid-check-XXXXXX";
-    int fd = mkstemp(path);
     struct hg_err err = HG_ERR_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    int rc = -1;
+    char *path = hg_worker_input(cell->members, &err);
+    int rc = path ? ask_worker(p, cell, path, &err) : -1;
 
-    hg_json_dump(cell->members, HG_JSON_COMPACT, &text);
-    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0)
-        hg_err_sys(&err, "cannot write %s", path);
-    else
-        rc = ask_worker(p, cell, path, &err);
-    if (fd >= 0) {
-        close(fd);
+    if (path)
         unlink(path);
-    }
-    hg_buf_done(&text);
+    free(path);
     hg_errs_add(p->errs, &err);
     return rc;
 }

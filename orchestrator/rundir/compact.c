@@ -17,6 +17,8 @@
 #include "base/vec.h"
 #include "matrix/matrix.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/collect.h"

@@ -9,6 +9,10 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
+#include "plan/plan.h"
+#include "plan/script.h"
 
 #define SITE                                                                                         \
     "{\"name\":\"here\",\"launcher\":\"srun --mpi=pmix\",\"default\":\"a100\",\"account\":\"acc\","  \
