@@ -9,7 +9,9 @@
 #include "base/fs.h"
 #include "base/pattern.h"
 #include "base/text.h"
+#include "matrix/compile.h"
 #include "matrix/grid.h"
+#include "matrix/pointer.h"
 #include "results/result_keys.h"
 #include "matrix/select.h"
 #include "matrix/tables.h"
@@ -60,12 +62,9 @@ static void check_texts(const struct hg_json_doc *doc, const json_t *value, cons
 
     check_object(doc, value, pointer, errs);
     json_object_foreach((json_t *)value, key, text) {
-        hg_buf_clear(&path);
-        hg_buf_puts(&path, pointer);
-        hg_json_pointer_push(&path, key);
         if (!json_is_string(text))
-            hg_json_error(doc, hg_buf_str(&path), errs, "expected a string, found %s",
-                          hg_json_type_name(text));
+            hg_json_error(doc, hg_member_pointer(&path, pointer, key), errs,
+                          "expected a string, found %s", hg_json_type_name(text));
     }
     hg_buf_done(&path);
 }
@@ -148,11 +147,9 @@ static void check_inner_words(const struct hg_json_doc *doc, const json_t *list,
     size_t i;
 
     json_array_foreach((json_t *)list, i, word) {
-        hg_buf_clear(&path);
-        hg_buf_printf(&path, "%s/%zu", pointer, i);
         if (!json_is_string(word))
-            hg_json_error(doc, hg_buf_str(&path), errs, "expected a string, found %s",
-                          hg_json_type_name(word));
+            hg_json_error(doc, hg_item_pointer(&path, pointer, i), errs,
+                          "expected a string, found %s", hg_json_type_name(word));
     }
     hg_buf_done(&path);
 }
@@ -170,13 +167,12 @@ static void check_words(const struct hg_json_doc *doc, const json_t *value, cons
                                   hg_json_type_name(value)),
                     "no shell reads a command: write [\"python\", \"train.py\", \"{{args}}\"]");
     json_array_foreach((json_t *)value, i, word) {
-        hg_buf_clear(&path);
-        hg_buf_printf(&path, "%s/%zu", pointer, i);
+        const char *at = hg_item_pointer(&path, pointer, i);
+
         if (json_is_array(word))
-            check_inner_words(doc, word, hg_buf_str(&path), errs);
+            check_inner_words(doc, word, at, errs);
         else if (!json_is_string(word))
-            hg_json_error(doc, hg_buf_str(&path), errs,
-                          "expected a string or a list of strings, found %s",
+            hg_json_error(doc, at, errs, "expected a string or a list of strings, found %s",
                           hg_json_type_name(word));
     }
     hg_buf_done(&path);
@@ -219,14 +215,11 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
         struct hg_err err = HG_ERR_INIT;
         struct hg_pattern *p =
             json_is_string(text) ? hg_pattern_compile(json_string_value(text), &err) : NULL;
+        const char *at = hg_member_pointer(&path, pointer, key);
 
-        hg_buf_clear(&path);
-        hg_buf_puts(&path, pointer);
-        hg_json_pointer_push(&path, key);
-        check_result_key(doc, key, hg_buf_str(&path), errs);
+        check_result_key(doc, key, at, errs);
         if (err.code)
-            hg_err_hint(hg_json_error(doc, hg_buf_str(&path), errs, "%s", err.text), "%s",
-                        err.hint);
+            hg_err_hint(hg_json_error(doc, at, errs, "%s", err.text), "%s", err.hint);
         hg_pattern_free(p);
     }
     hg_buf_done(&path);
@@ -517,15 +510,10 @@ static void check_templates(const struct hg_matrix *m, const json_t *value, cons
     if (json_is_string(value))
         check_template(m, value, pointer, errs);
     json_array_foreach((json_t *)value, i, inner) {
-        hg_buf_clear(&path);
-        hg_buf_printf(&path, "%s/%zu", pointer, i);
-        check_templates(m, inner, hg_buf_str(&path), errs);
+        check_templates(m, inner, hg_item_pointer(&path, pointer, i), errs);
     }
     json_object_foreach((json_t *)value, key, inner) {
-        hg_buf_clear(&path);
-        hg_buf_puts(&path, pointer);
-        hg_json_pointer_push(&path, key);
-        check_templates(m, inner, hg_buf_str(&path), errs);
+        check_templates(m, inner, hg_member_pointer(&path, pointer, key), errs);
     }
     hg_buf_done(&path);
 }
@@ -601,7 +589,7 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
     /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
      * are reported. */
     if (m->site && m->workload.start && (m->workload.program || m->workload.words)) {
-        m->grid = hg_grid_create(m, errs);
+        m->grid = hg_grid_compile(m, errs);
         check_report(m, errs);
         check_workload(m, errs);
     }
