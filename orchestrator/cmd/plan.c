@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "matrix/load.h"
 #include "cmd/cells.h"
 #include "cmd/session.h"
 #include "plan/batch.h"

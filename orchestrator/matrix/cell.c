@@ -12,8 +12,9 @@
 #include "base/text.h"
 #include "matrix/finish.h"
 #include "matrix/grid.h"
+#include "matrix/matrix.h"
 #include "matrix/seen.h"
-#include "matrix/tables.h"
+#include "matrix/workload.h"
 
 #define SLUG_PART_MAX 24
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "matrix/axes.h"
 #include "matrix/draft.h"
+#include "matrix/matrix.h"
 #include "matrix/pointer.h"
 #include "matrix/rules.h"
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "matrix/matrix.h"
 
 #define MEMO_ENTRIES 1024          /* at first; a power of two */
 #define MEMO_BYTES_MAX (4 << 20)   /* of one expression */

@@ -186,12 +186,12 @@ const char *hg_selector_key(const struct hg_selector *s, size_t i)
     return s && i < s->n ? s->items[i].key : NULL;
 }
 
-int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err)
+int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err)
 {
     for (size_t i = 0; s && i < s->n; i++)
-        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(m->grid, s->items[i].key)) {
+        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(g, s->items[i].key)) {
             hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", s->items[i].key);
-            hg_grid_suggest(m->grid, s->items[i].key, err);
+            hg_grid_suggest(g, s->items[i].key, err);
             return -1;
         }
     return 0;

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
+#include "matrix/checks.h"
 
 #define SITES_MAX 64
 
@@ -22,20 +23,6 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
 
     if (json_is_string(value) && hg_text_size_parse(json_string_value(value), &bytes, &err) < 0)
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
-}
-
-static void check_strings(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
-                          struct hg_errs *errs)
-{
-    const char *key;
-    json_t *word;
-
-    if (!json_is_object(value))
-        hg_json_error(doc, pointer, errs, "expected an object, found %s", hg_json_type_name(value));
-    json_object_foreach((json_t *)value, key, word) {
-        if (!json_is_string(word))
-            hg_json_error(doc, pointer, errs, "the value of \"%s\" must be a string", key);
-    }
 }
 
 static const char *const backends[] = { "cpu", "cuda", NULL };
@@ -83,8 +70,8 @@ static const struct hg_field site_fields[] = {
       .doc =
           "words before the program of a cell with a `container`, or more options of the launcher "
           "(if the first begins with `-`)" },
-    { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = check_strings,
-      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}",
+    { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = hg_check_texts,
+      .schema = HG_TEXTS_SCHEMA,
       .doc = "environment variables of every rank: an object of strings" },
     { "modules", HG_J_STRINGS, offsetof(struct hg_site, modules),
       .doc = "environment modules that the batch script loads" },

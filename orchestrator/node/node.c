@@ -17,7 +17,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
@@ -169,7 +169,7 @@ static int write_files(const struct node *n, const struct hg_template_vars *vars
         struct hg_buf out = HG_BUF_INIT;
         char *path = hg_fs_join(n->dir, name);
 
-        if (!hg_attempt_is_file_name(name) || hg_matrix_is_own_file(name))
+        if (!hg_attempt_is_file_name(name) || hg_workload_is_own_file(name))
             rc = hg_err_set(err, HG_E_INPUT, "workload/files: \"%s\" cannot be a file's name here",
                             name);
         else {

@@ -7,6 +7,7 @@
 #include "base/jsonpool.h"
 #include "fuzz.h"
 #include "matrix/cell.h"
+#include "matrix/load.h"
 #include "matrix/matrix.h"
 #include "results/result.h"
 #include "matrix/select.h"

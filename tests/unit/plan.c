@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "matrix/load.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
