@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -145,7 +146,7 @@ static char *first_line(const char *dir, const char *name)
 /* The .git folder of the work tree around dir. Yours; NULL if there is none. */
 static char *git_folder(const char *dir)
 {
-    char *at = strdup(dir);
+    char *at = hg_strdup(dir);
 
     while (at) {
         char *git = hg_fs_join(at, ".git");
@@ -185,7 +186,7 @@ static char *packed_ref(const char *git, const char *ref)
 
         line[strcspn(line, "\n")] = '\0';
         if (space && strcmp(space + 1, ref) == 0)
-            found = strndup(line, (size_t)(space - line));
+            found = hg_strndup(line, (size_t)(space - line));
     }
     if (f)
         fclose(f);
@@ -205,7 +206,7 @@ static char *git_revision(const char *dir)
         return head;
     }
     common = first_line(git, "commondir"); /* branches of a linked work tree live there */
-    shared = common ? hg_fs_join(git, common) : strdup(git);
+    shared = common ? hg_fs_join(git, common) : hg_strdup(git);
     revision = shared ? first_line(shared, head + 5) : NULL;
     if (!revision && shared)
         revision = packed_ref(shared, head + 5);
