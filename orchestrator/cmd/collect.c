@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "rundir/compact.h"
 #include "rundir/identity.h"

@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "base/jsonlist.h"
+#include "drive/overlay.h"
 #include "plan/batch.h"
 #include "rundir/collect.h"
 

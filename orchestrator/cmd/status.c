@@ -9,6 +9,8 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/reasons.h"

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler's job table says, against what the journal knows. */
-#include "drive/drive_parts.h"
+/* What the scheduler shows, compared with what the journal knows. */
+#include "drive/queue.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "base/ranges.h"
 #include "base/proc.h"
-#include "base/vec.h"
+#include "base/ranges.h"
+#include "base/text.h"
+#include "drive/news.h"
+#include "drive/orders.h"
 #include "rundir/reasons.h"
 
 enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
@@ -52,7 +54,7 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
 /* Submissions in doubt, or given up, that are there after all. */
 static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const struct hg_run_state *state = d->state;
     uint32_t last = 0;
 
     for (size_t i = 0; i < jobs->n; i++) {
@@ -65,12 +67,11 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
         last = sub->number;
         hg_info("submission %u (%u cell%s) was accepted: job %u", sub->number, sub->n_tasks,
                 hg_text_s(sub->n_tasks), jobs->items[i].job_id);
-        if (hg_drive_say(d, "settled",
-                         json_pack("{s:I,s:b,s:s,s:I}", "submission", (json_int_t)sub->number,
-                                   "found", 1, "by", "table", "job",
-                                   (json_int_t)jobs->items[i].job_id),
-                         err) < 0 ||
-            hg_drive_commit(d, err) < 0)
+        if (hg_drive_record(d, "settled",
+                            json_pack("{s:I,s:b,s:s,s:I}", "submission", (json_int_t)sub->number,
+                                      "found", 1, "by", "table", "job",
+                                      (json_int_t)jobs->items[i].job_id),
+                            err) < 0)
             return -1;
     }
     return 0;
@@ -91,15 +92,15 @@ static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state nex
 
 bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cell)
 {
-    const char *last = hg_run_text(hg_journal_state(d->journal), cell);
+    const char *last = hg_run_text(d->state, cell);
 
     return !cell->cancel && cell->losses < 3 && hg_reason_find(last)->class == HG_REASON_REDO;
 }
 
-static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
-                     const struct hg_submission *sub, uint32_t index, struct hg_err *err)
+static void read_task(struct hg_drive *d, const struct hg_exec_job *job,
+                      const struct hg_submission *sub, uint32_t index)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const struct hg_run_state *state = d->state;
     uint32_t line = sub->offset + index;
     const struct hg_run_cell *cell = hg_run_cell_find(state, sub->batch, line);
     enum hg_cell_state next = hg_drive_state_of(job);
@@ -108,14 +109,14 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
     const char *text;
 
     if (!cell)
-        return 0;
+        return;
     task = &d->tasks[sub->batch - 1][line];
-    if (next != HG_CELL_ENDED && hg_drive_judge(d, job, sub, index, cell, task, err) < 0)
-        return -1;
+    if (next != HG_CELL_ENDED)
+        hg_drive_judge(d, job, sub, index, cell, task);
     if (cell->submission != sub->number || hg_cell_is_over(cell))
-        return 0;
+        return;
     if (cell->state == HG_CELL_WAITING && next == HG_CELL_ENDED) /* it is to be sent again */
-        return 0;
+        return;
     task->seen = d->polls;
     task->seen_s = d->poll_s;
     task->missed = 0;
@@ -126,11 +127,10 @@ static int read_task(struct hg_drive *d, const struct hg_exec_job *job,
     text = text_of(job, next, ended);
     if (next == HG_CELL_ENDED && strcmp(job->state, "CANCELLED") == 0 &&
         hg_drive_was_redone(d, cell))
-        return hg_drive_tell(d, "lost", sub, index, "", 0, hg_run_text(state, cell), err);
-    if (cell->state == next && cell->restarts == job->restarts &&
-        strcmp(hg_run_text(state, cell), text) == 0)
-        return 0;
-    return hg_drive_tell(d, "state", sub, index, job->state, job->restarts, text, err);
+        hg_drive_tell(d, "lost", sub, index, "", 0, hg_run_text(d->state, cell));
+    else if (cell->state != next || cell->restarts != job->restarts ||
+             strcmp(hg_run_text(d->state, cell), text) != 0)
+        hg_drive_tell(d, "state", sub, index, job->state, job->restarts, text);
 }
 
 static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
@@ -138,38 +138,34 @@ static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
 {
     const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     struct hg_ranges set = HG_RANGES_INIT;
-    int rc = 0;
 
     if (hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err) < 0)
         return hg_err_wrap(err, "job %u", job->job_id);
     d->table_tasks += hg_ranges_count(&set);
-    for (size_t i = 0; i < set.n && rc == 0; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++)
-            rc = read_task(d, job, sub, k, err);
+    for (size_t i = 0; i < set.n; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
+            read_task(d, job, sub, k);
     hg_ranges_done(&set);
-    return rc;
+    return 0;
 }
 
-/* Remember that a submission has jobs in the table. */
-static int mark_shown(struct hg_drive *d, const struct hg_submission *sub, struct hg_err *err)
+/* Remember that a submission has jobs in the queue. */
+static void mark_shown(struct hg_drive *d, const struct hg_submission *sub)
 {
     if (sub->number > d->n_shown) {
-        uint32_t *grown = realloc(d->shown, sub->number * 2 * sizeof *grown);
+        size_t n = sub->number * 2;
 
-        if (!grown)
-            return hg_err_oom(err);
-        memset(grown + d->n_shown, 0, (sub->number * 2 - d->n_shown) * sizeof *grown);
-        d->shown = grown;
-        d->n_shown = sub->number * 2;
+        d->shown = hg_realloc(d->shown, n * sizeof *d->shown);
+        memset(d->shown + d->n_shown, 0, (n - d->n_shown) * sizeof *d->shown);
+        d->n_shown = n;
     }
     d->shown[sub->number - 1] = d->polls;
-    return 0;
 }
 
 /* Cells whose job should be in the table and is not. */
 static void mark_missing(struct hg_drive *d)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const struct hg_run_state *state = d->state;
 
     for (size_t b = 0; b < state->batches.n; b++) {
         for (size_t i = 0; i < state->batches.items[b].n; i++) {
@@ -185,20 +181,19 @@ static void mark_missing(struct hg_drive *d)
     }
 }
 
-int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+int hg_drive_read_queue(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
-
     d->table_tasks = 0;
     d->orders.n = 0;
     if (settle_found(d, jobs, err) < 0)
         return -1;
     for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
+        const struct hg_submission *sub = hg_run_submission_find(d->state, jobs->items[i].key);
 
-        /* A refused submission may leave a failed record behind. */
-        if (sub && sub->state != HG_SUB_REJECTED &&
-            (mark_shown(d, sub, err) < 0 || read_job(d, &jobs->items[i], sub, err) < 0))
+        if (!sub || sub->state == HG_SUB_REJECTED) /* a refused one may leave a failed record */
+            continue;
+        mark_shown(d, sub);
+        if (read_job(d, &jobs->items[i], sub, err) < 0)
             return -1;
     }
     mark_missing(d);

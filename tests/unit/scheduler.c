@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "slurm/client/fake.h"
+#include "scheduler.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/ranges.h"
 #include "base/vec.h"
 
@@ -84,7 +85,7 @@ static bool is_down(const struct hg_exec *x)
     return false;
 }
 
-unsigned hg_fake_runs(const struct hg_exec *x, int batch, uint32_t line)
+unsigned mock_runs(const struct hg_exec *x, int batch, uint32_t line)
 {
     unsigned n = 0;
 
@@ -100,7 +101,7 @@ static const json_t *action_of(const struct hg_exec *x, int batch, uint32_t line
 
     snprintf(name, sizeof name, "%d:%u", batch, line);
     action = json_array_get(json_object_get(json_object_get(x->config, "tasks"), name),
-                            hg_fake_runs(x, batch, line));
+                            mock_runs(x, batch, line));
     return action ? action : json_object_get(x->config, "default");
 }
 
@@ -190,7 +191,6 @@ static const char *refusal(const struct task *t)
 static void start_task(struct hg_exec *x, struct job *job, struct task *t)
 {
     double twice_s = action_number(t->action, "twice_s", 0);
-    struct attempt *a;
     unsigned running = 0;
 
     t->twin = refusal(t) || find_twin(x, job, t);
@@ -201,12 +201,12 @@ static void start_task(struct hg_exec *x, struct job *job, struct task *t)
     t->next_s += t->twin                ? 0.1
                  : twice_s && !t->twice ? twice_s
                                         : action_number(t->action, "run_s", 2);
-    if (!t->twin && (a = HG_VEC_PUSH(&x->attempts)))
-        *a = (struct attempt){ .batch = job->batch,
-                               .line = t->line,
-                               .claim = job->claim,
-                               .restarts = t->number,
-                               .visible_s = INFINITY };
+    if (!t->twin)
+        *HG_VEC_PUSH(&x->attempts) = (struct attempt){ .batch = job->batch,
+                                                       .line = t->line,
+                                                       .claim = job->claim,
+                                                       .restarts = t->number,
+                                                       .visible_s = INFINITY };
     for (size_t i = 0; i < x->jobs.n; i++)
         running += count_running(&x->jobs.items[i]);
     if (running > x->most_running)
@@ -306,12 +306,12 @@ static struct task *next_event(const struct hg_exec *x, double until_s, struct j
     return next;
 }
 
-double hg_fake_now(const struct hg_exec *x)
+double mock_now(const struct hg_exec *x)
 {
     return x->now_s;
 }
 
-void hg_fake_advance(struct hg_exec *x, double seconds)
+void mock_advance(struct hg_exec *x, double seconds)
 {
     double until_s = x->now_s + seconds;
     struct job *job = NULL;
@@ -329,10 +329,10 @@ void hg_fake_advance(struct hg_exec *x, double seconds)
     x->now_s = until_s;
 }
 
-void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
-                     struct hg_fake_attempt *attempt)
+void mock_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
+                  struct mock_attempt *attempt)
 {
-    *attempt = (struct hg_fake_attempt){ 0 };
+    *attempt = (struct mock_attempt){ 0 };
     for (size_t i = 0; i < x->attempts.n; i++) {
         const struct attempt *a = &x->attempts.items[i];
 
@@ -342,26 +342,26 @@ void hg_fake_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t
             (attempt->claimed && a->restarts < attempt->restarts && !ok) ||
             (strcmp(attempt->status, "ok") == 0 && !ok))
             continue;
-        *attempt = (struct hg_fake_attempt){
+        *attempt = (struct mock_attempt){
             .claimed = true, .restarts = a->restarts, .alive = is_alive(x, a), .left = a->left
         };
         snprintf(attempt->status, sizeof attempt->status, "%s", done ? a->status : "");
     }
 }
 
-unsigned hg_fake_doubles(const struct hg_exec *x)
+unsigned mock_doubles(const struct hg_exec *x)
 {
     return x->doubles;
 }
 
-unsigned hg_fake_most_running(const struct hg_exec *x)
+unsigned mock_most_running(const struct hg_exec *x)
 {
     return x->most_running;
 }
 
 /* ---- Methods ---- */
 
-static void fake_close(struct hg_exec *x)
+static void mock_close(struct hg_exec *x)
 {
     if (!x)
         return;
@@ -380,15 +380,12 @@ static uint32_t config_u32(const json_t *config, const char *name, uint32_t othe
     return value ? (uint32_t)json_integer_value(value) : otherwise;
 }
 
-static struct hg_exec *fake_open(const json_t *config, double deadline_s, struct hg_err *err)
+static struct hg_exec *mock_open(const json_t *config, double deadline_s, struct hg_err *err)
 {
-    struct hg_exec *x = calloc(1, sizeof *x);
+    struct hg_exec *x = hg_alloc_zeroed(1, sizeof *x);
 
     (void)deadline_s;
-    if (!x) {
-        hg_err_oom(err);
-        return NULL;
-    }
+    (void)err;
     x->config = config ? json_deep_copy(config) : json_object();
     x->now_s = EPOCH_S;
     x->next_id = 1;
@@ -398,8 +395,8 @@ static struct hg_exec *fake_open(const json_t *config, double deadline_s, struct
         .ambiguous_s = config_u32(config, "ambiguous_s", 10),
         .min_job_age_s = config_u32(config, "min_job_age_s", 300),
         .accounting = json_is_true(json_object_get(config, "accounting")),
-        .version = "fake",
-        .cluster = "fake",
+        .version = "mock",
+        .cluster = "mock",
     };
     return x;
 }
@@ -413,7 +410,7 @@ static int answer(const struct hg_exec *x, const char *word, struct hg_err *err)
     return 0;
 }
 
-static int fake_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
+static int mock_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
 {
     x->polls++;
     if (answer(x, "ok", err) < 0)
@@ -474,12 +471,12 @@ static int batch_of(const char *script)
     return atoi(slash ? slash + 1 : "0");
 }
 
-static int add_tasks(const struct hg_exec *x, struct job *made, const struct hg_ranges *set,
-                     uint32_t offset)
+static void add_tasks(const struct hg_exec *x, struct job *made, const struct hg_ranges *set,
+                      uint32_t offset)
 {
-    made->tasks = calloc(2 * hg_ranges_count(set) + 1, sizeof *made->tasks); /* room for ghosts */
-    if (!made->tasks)
-        return -1;
+    size_t room = 2 * hg_ranges_count(set) + 1; /* for ghosts, too */
+
+    made->tasks = hg_alloc_zeroed(room, sizeof *made->tasks);
     for (size_t i = 0; i < set->n; i++)
         for (uint32_t k = set->items[i].first; k <= set->items[i].last; k++) {
             struct task *t = &made->tasks[made->n++];
@@ -488,7 +485,6 @@ static int add_tasks(const struct hg_exec *x, struct job *made, const struct hg_
             t->line = offset + k;
             queue_task(x, made, t, made->appears_s);
         }
-    return 0;
 }
 
 static int create_job(struct hg_exec *x, const json_t *job, double delay_s, double lost_s,
@@ -512,13 +508,9 @@ static int create_job(struct hg_exec *x, const json_t *job, double delay_s, doub
         hg_ranges_done(&set);
         return hg_err_set(err, HG_E_AGAIN, "the job table is full");
     }
-    slot =
-        add_tasks(x, &made, &set, arg_number(job, "--offset")) == 0 ? HG_VEC_PUSH(&x->jobs) : NULL;
+    add_tasks(x, &made, &set, arg_number(job, "--offset"));
     hg_ranges_done(&set);
-    if (!slot) {
-        free(made.tasks);
-        return hg_err_oom(err);
-    }
+    slot = HG_VEC_PUSH(&x->jobs);
     *slot = made;
     count_doubles(x, slot);
     *job_id = made.id;
@@ -527,7 +519,7 @@ static int create_job(struct hg_exec *x, const json_t *job, double delay_s, doub
     return 0;
 }
 
-static int fake_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err)
+static int mock_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err)
 {
     const char *word = word_of(x, "submits", x->n_submits++);
     double seconds = strchr(word, ':') ? strtod(strchr(word, ':') + 1, NULL) : 0;
@@ -549,7 +541,7 @@ static int fake_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, s
     return 0;
 }
 
-static int fake_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
+static int mock_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
 {
     x->polls++;
     if (answer(x, "ok", err) < 0)
@@ -567,12 +559,10 @@ static int exit_status(const struct task *t)
     return refusal(t) ? 1 << 8 : (int)action_number(t->action, "signal", 0);
 }
 
-static int add_record(const struct job *job, const struct task *t, struct hg_exec_jobs *jobs)
+static void add_record(const struct job *job, const struct task *t, struct hg_exec_jobs *jobs)
 {
     struct hg_exec_job *r = HG_VEC_PUSH(jobs);
 
-    if (!r)
-        return -1;
     *r = (struct hg_exec_job){ .job_id = job->id,
                                .restarts = t->restarts,
                                .exit_status = exit_status(t),
@@ -586,10 +576,9 @@ static int add_record(const struct job *job, const struct task *t, struct hg_exe
              t->held && t->phase == TASK_PENDING ? "JobHeldUser"
              : t->reason                         ? t->reason
                                                  : "");
-    return 0;
 }
 
-static int fake_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+static int mock_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     *jobs = (struct hg_exec_jobs){ 0 };
     x->polls++;
@@ -604,16 +593,13 @@ static int fake_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err
             if (t->hidden || t->ghost ||
                 (t->phase == TASK_ENDED && t->end_s + x->limits.min_job_age_s <= x->now_s))
                 continue;
-            if (add_record(job, t, jobs) < 0) {
-                hg_exec_jobs_done(jobs);
-                return hg_err_oom(err);
-            }
+            add_record(job, t, jobs);
         }
     }
     return 0;
 }
 
-static int fake_history(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
+static int mock_history(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
                         struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     (void)since_s;
@@ -626,9 +612,8 @@ static int fake_history(struct hg_exec *x, const char *const *keys, size_t n_key
             for (size_t k = 0; strcmp(keys[n], x->jobs.items[i].key) == 0 && k < x->jobs.items[i].n;
                  k++)
                 if (x->jobs.items[i].tasks[k].phase == TASK_ENDED &&
-                    !x->jobs.items[i].tasks[k].ghost &&
-                    add_record(&x->jobs.items[i], &x->jobs.items[i].tasks[k], jobs) < 0)
-                    return hg_err_oom(err);
+                    !x->jobs.items[i].tasks[k].ghost)
+                    add_record(&x->jobs.items[i], &x->jobs.items[i].tasks[k], jobs);
     return 0;
 }
 
@@ -678,7 +663,7 @@ static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
     return rc;
 }
 
-static int fake_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+static int mock_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
 {
     return each_task(x, job_id, tasks, cancel_task, tasks != NULL, err);
 }
@@ -692,7 +677,7 @@ static int hold_task(const struct hg_exec *x, struct task *t, bool held)
     return 0;
 }
 
-static int fake_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+static int mock_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                      struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
@@ -706,7 +691,7 @@ static int fake_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool
     return -1;
 }
 
-static void fake_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
+static void mock_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
                          unsigned *cancels)
 {
     *submits = x->submits;
@@ -714,17 +699,16 @@ static void fake_receipt(const struct hg_exec *x, unsigned *submits, unsigned *p
     *cancels = x->cancels;
 }
 
-const struct hg_executor hg_executor_fake = {
-    .name = "fake",
-    .summary = "a scheduler in memory that misbehaves as told, for tests",
-    .open = fake_open,
-    .limits = fake_limits,
-    .submit = fake_submit,
-    .probe = fake_probe,
-    .poll = fake_poll,
-    .history = fake_history,
-    .cancel = fake_cancel,
-    .hold = fake_hold,
-    .receipt = fake_receipt,
-    .close = fake_close,
+const struct hg_executor mock_executor = {
+    .name = "mock",
+    .open = mock_open,
+    .limits = mock_limits,
+    .submit = mock_submit,
+    .probe = mock_probe,
+    .poll = mock_poll,
+    .history = mock_history,
+    .cancel = mock_cancel,
+    .hold = mock_hold,
+    .receipt = mock_receipt,
+    .close = mock_close,
 };

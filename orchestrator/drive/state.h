@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the loop share: drive.c (the pass), table.c (what the scheduler says), orders.c (what it is told), settle.c (how
- * jobs ended), window.c (what is sent next), requests.c (what people ask for), again.c (what
- * runs once more). */
-#ifndef HG_DRIVE_DRIVE_PARTS_H
-#define HG_DRIVE_DRIVE_PARTS_H
+#ifndef HG_DRIVE_STATE_H
+#define HG_DRIVE_STATE_H
 
-#include "drive/drive.h"
-#include "rundir/lock.h"
+#include "drive/options.h"
+#include "rundir/events.h"
+#include "rundir/rundir.h"
+
+/* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those
+ * before it: state, news (the journal), orders, queue (what the scheduler shows), attempt, ended, history, settle, window,
+ * again, requests, check; drive calls them all. */
 
 /* What this process remembers of a cell beyond the journal. */
 struct hg_drive_task {
@@ -54,6 +56,7 @@ struct hg_drive {
     struct hg_drive_options o;
     struct hg_lock *lock;
     struct hg_journal *journal;
+    const struct hg_run_state *state; /* of the journal */
     struct hg_exec_limits limits;
     bool has_limits;
     struct hg_drive_task **tasks;  /* by batch - 1, line */
@@ -99,50 +102,7 @@ double hg_drive_mono(const struct hg_drive *d); /* monotonic */
 bool hg_drive_stopped(const struct hg_drive *d);
 const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number);
 
-/* Queue a line; commit what is queued. */
-int hg_drive_say(struct hg_drive *d, const char *kind, json_t *members, struct hg_err *err);
-int hg_drive_commit(struct hg_drive *d, struct hg_err *err);
-
-/* Queue one cell's news. text may be NULL or "". */
-int hg_drive_tell(struct hg_drive *d, const char *kind, const struct hg_submission *sub,
-                  uint32_t index, const char *word, uint32_t restarts, const char *text,
-                  struct hg_err *err);
-/* Journal the news, alike ones together. */
-int hg_drive_flush(struct hg_drive *d, struct hg_err *err);
-
 /* The scheduler did not answer: ask again later, and later each time. */
 void hg_drive_away(struct hg_drive *d, const struct hg_err *why);
-
-/* table.c: fold a poll into the journal; collects the orders to be given. */
-int hg_drive_read_table(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err);
-/* Was its waiting task one that we end in order to send it again? Then it is no person's wish that it was
- * cancelled: whoever asked for it may have died, or the answer got lost. */
-bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cell);
-/* PENDING, RUNNING, or ENDED for every other word; what is still completing counts as running. */
-enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
-/* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
-void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
-/* Does this text say that Slurm could not open the job's output? Then not a line of its script was run. */
-bool hg_drive_never_opened(const char *ended);
-
-/* orders.c: what has to be done about a task that waits or works? */
-int hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
-                   const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
-                   struct hg_drive_task *task, struct hg_err *err);
-int hg_drive_give_orders(struct hg_drive *d, struct hg_err *err);
-
-/* settle.c */
-int hg_drive_settle(struct hg_drive *d, struct hg_err *err);
-
-/* again.c: send again what ended in a way that the matrix's "retry" allows. */
-int hg_drive_retry(struct hg_drive *d, struct hg_err *err);
-
-/* window.c */
-int hg_drive_send(struct hg_drive *d, struct hg_err *err);
-json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub,
-                          struct hg_err *err);
-
-/* requests.c */
-int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err);
 
 #endif
