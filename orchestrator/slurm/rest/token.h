@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef HG_SLURM_REST_REST_TOKEN_H
-#define HG_SLURM_REST_REST_TOKEN_H
+#ifndef HG_SLURM_REST_TOKEN_H
+#define HG_SLURM_REST_TOKEN_H
 
 #include "base/err.h"
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "slurm/rest/rest_http.h"
+#include "slurm/rest/http.h"
 
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 #define ANSWER_MAX ((size_t)256 << 20)
 #define CONNECT_S 10.0
@@ -18,32 +20,36 @@ struct hg_http {
     bool too_long;
 };
 
-static bool add_header(struct hg_http *http, const char *name, const char *value)
+static void add_line(struct hg_http *http, const char *line)
 {
-    char *line = hg_str_printf("%s: %s", name, value);
-    struct curl_slist *longer = line ? curl_slist_append(http->headers, line) : NULL;
-
-    if (line)
-        explicit_bzero(line, strlen(line));
-    free(line);
-    if (longer)
-        http->headers = longer;
-    return longer != NULL;
-}
-
-static bool add_headers(struct hg_http *http)
-{
-    const struct hg_http_target *t = http->target;
-    struct curl_slist *longer = curl_slist_append(http->headers, "Expect:");
+    struct curl_slist *longer = curl_slist_append(http->headers, line);
 
     if (!longer)
-        return false;
+        hg_alloc_failed();
     http->headers = longer;
-    return add_header(http, "Connection", "close") &&
-           add_header(http, "Content-Type", "application/json") &&
-           add_header(http, "Accept", "application/json") &&
-           (!t->token || add_header(http, "X-SLURM-USER-TOKEN", t->token)) &&
-           (!t->token || !t->user || add_header(http, "X-SLURM-USER-NAME", t->user));
+}
+
+static void add_header(struct hg_http *http, const char *name, const char *value)
+{
+    char *line = hg_str_printf("%s: %s", name, value);
+
+    add_line(http, line);
+    explicit_bzero(line, strlen(line));
+    free(line);
+}
+
+static void add_headers(struct hg_http *http)
+{
+    const struct hg_http_target *t = http->target;
+
+    add_line(http, "Expect:");
+    add_header(http, "Connection", "close");
+    add_header(http, "Content-Type", "application/json");
+    add_header(http, "Accept", "application/json");
+    if (t->token)
+        add_header(http, "X-SLURM-USER-TOKEN", t->token);
+    if (t->token && t->user)
+        add_header(http, "X-SLURM-USER-NAME", t->user);
 }
 
 struct sink {
@@ -60,7 +66,7 @@ static size_t take(char *data, size_t size, size_t n, void *context)
         return 0;
     }
     hg_buf_append(sink->body, data, size * n);
-    return sink->body->failed ? 0 : size * n;
+    return size * n;
 }
 
 /* Only these two, whatever else this libcurl could speak. */
@@ -100,29 +106,21 @@ static void set_fixed(struct hg_http *http)
         curl_easy_setopt(curl, CURLOPT_CAINFO, t->ca_file);
 }
 
-struct hg_http *hg_http_create(const struct hg_http_target *target, struct hg_err *err)
+struct hg_http *hg_http_create(const struct hg_http_target *target)
 {
-    struct hg_http *http = calloc(1, sizeof *http);
+    struct hg_http *http = hg_alloc_zeroed(1, sizeof *http);
 
-    if (!http) {
-        hg_err_oom(err);
-        return NULL;
-    }
     http->target = target;
     http->curl = curl_easy_init();
-    if (!http->curl || !add_headers(http)) {
-        hg_err_oom(err);
-        hg_http_free(http);
-        return NULL;
-    }
+    if (!http->curl)
+        hg_alloc_failed();
+    add_headers(http);
     set_fixed(http);
     return http;
 }
 
 void hg_http_free(struct hg_http *http)
 {
-    if (!http)
-        return;
     curl_easy_cleanup(http->curl);
     for (struct curl_slist *h = http->headers; h; h = h->next)
         explicit_bzero(h->data, strlen(h->data));
@@ -222,8 +220,6 @@ int hg_http_exchange(struct hg_http *http, const char *method, const char *path,
     CURLcode code;
 
     *answer = (struct hg_http_answer){ 0 };
-    if (!url)
-        return hg_err_oom(err);
     http->too_long = false;
     http->reason[0] = 0;
     set_request(http, method, url, body);

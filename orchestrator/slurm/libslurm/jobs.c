@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the controller and the accounting database know about jobs: poll and history. */
-#include "slurm/libslurm/slurm_jobs.h"
+#include "slurm/libslurm/jobs.h"
 
+#include <slurm/slurm.h>
 #include <slurm/slurmdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "slurm/common/records.h"
+#include "slurm/libslurm/capture.h"
 
 /* libslurm exports one of the two, depending on its age, and declares neither. */
 extern const char *slurm_job_reason_string(int reason) __attribute__((weak));
@@ -61,7 +63,7 @@ static int task_set(uint32_t array_job_id, uint32_t task_id, const char *task_st
         hg_buf_printf(out, "%u", task_id);
         return 0;
     }
-    if (task_str && (!hg_agent_plain_set(task_str, out) || out->failed))
+    if (task_str && !hg_agent_plain_set(task_str, out))
         return hg_err_set(err, HG_E_BUG, "job %u: cannot read the index set \"%s\"", array_job_id,
                           task_str);
     return 0;
@@ -110,13 +112,11 @@ static int add_job(json_t *jobs, const slurm_job_info_t *j, struct hg_err *err)
     return rc;
 }
 
-int hg_agent_poll(struct hg_agent_call *call)
+int hg_agent_poll(struct hg_agent_call *call, json_t *jobs)
 {
     job_info_msg_t *msg = NULL;
-    json_t *jobs = json_array();
     int rc;
 
-    hg_agent_add(call, "jobs", jobs);
     call->rpcs++;
     /* Arrays run on the cluster that they were submitted to, in a federation, too. Without SHOW_LOCAL libslurm asks
      * for the federation before each question. */
@@ -196,29 +196,19 @@ static job_list ask(struct hg_agent_call *call, time_t since)
     return found;
 }
 
-int hg_agent_history(struct hg_agent_call *call)
+int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest)
 {
-    const json_t *request = call->request->root;
-    json_t *wanted = hg_agent_wanted_keys(request), *latest = json_object(), *jobs = json_array(),
-           *record;
-    double since = json_number_value(json_object_get(request, "since_s"));
-    job_list found = ask(call, (time_t)since);
+    job_list found = ask(call, (time_t)since_s);
     const slurmdb_job_rec_t *j;
-    const char *id;
-    int rc = found ? 0 : -1;
+    job_walk walk;
+    int rc = 0;
 
-    hg_agent_add(call, "jobs", jobs);
-    if (found) {
-        job_walk walk = slurm_list_iterator_create(found);
-
-        while (rc == 0 && (j = slurm_list_next(walk)))
-            rc = add_past(latest, wanted, j, &call->err);
-        slurm_list_iterator_destroy(walk);
-        slurm_list_destroy(found);
-    }
-    json_object_foreach(latest, id, record)
-        json_array_append(jobs, record);
-    json_decref(latest);
-    json_decref(wanted);
+    if (!found)
+        return -1;
+    walk = slurm_list_iterator_create(found);
+    while (rc == 0 && (j = slurm_list_next(walk)))
+        rc = add_past(latest, keys, j, &call->err);
+    slurm_list_iterator_destroy(walk);
+    slurm_list_destroy(found);
     return rc;
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What squeue and sacct know about jobs: poll and history. */
+#include "slurm/cli/jobs.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-#include "slurm/cli/sbatch.h"
 #include "base/map.h"
 #include "base/ranges.h"
 #include "base/vec.h"
+#include "slurm/cli/run.h"
+#include "slurm/common/records.h"
 
 #define FIELDS_MAX 16
 #define TASK_MAX 4000001u /* no Slurm takes more */
@@ -22,6 +26,16 @@ struct rows {
     const char *delimiter;
     size_t n; /* values of a row */
 };
+
+/* A delimiter that no output can contain but by its command's own doing; fresh for each call. */
+static void make_delimiter(char out[static 20])
+{
+    unsigned long long number = 0;
+
+    if (getrandom(&number, sizeof number, 0) != sizeof number)
+        number = (unsigned long long)time(NULL);
+    snprintf(out, 20, "@%016llx@", number);
+}
 
 /* 1: values filled (they point into the text), 0: the end, -1: no row stands here. */
 static int next_row(struct rows *r, char *values[FIELDS_MAX])
@@ -61,32 +75,17 @@ static int wait_status(const char *text)
     return sscanf(text, "%d:%d", &code, &signal_number) == 2 ? code << 8 | signal_number : code;
 }
 
-static bool is_listed(const char *word, size_t n, const char *const *list)
-{
-    for (; *list; list++)
-        if (strlen(*list) == n && strncmp(word, *list, n) == 0)
-            return true;
-    return false;
-}
-
-/* Slurm's commands print one word for a state with its flags. What is none of the base states is one on the
+/* Slurm's commands print one word for a state with its flags. What is not one of the base states is one on the
  * way to another; *passing is true then. */
-static const char *base_state(const char *text, char out[static 24], bool *passing)
+static const char *base_state(const char *text, bool *passing)
 {
-    static const char *const base[] = { "PENDING",   "RUNNING",   "SUSPENDED", "COMPLETED",
-                                        "CANCELLED", "FAILED",    "TIMEOUT",   "NODE_FAIL",
-                                        "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY",
-                                        "REQUEUED",  NULL };
-    static const char *const waiting[] = { "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT",
-                                           "RESV_DEL_HOLD", NULL };
     size_t n = strcspn(text, " "); /* "CANCELLED by 1000" */
+    const char *base = hg_agent_base_state(text, n);
 
-    *passing = !is_listed(text, n, base);
+    *passing = !base && strcmp(text, "REQUEUED") != 0;
     if (!*passing)
-        snprintf(out, 24, "%.*s", (int)n, text);
-    else
-        snprintf(out, 24, "%s", is_listed(text, n, waiting) ? "PENDING" : "RUNNING");
-    return out;
+        return base ? base : "REQUEUED";
+    return hg_agent_is_waiting(text) ? "PENDING" : "RUNNING";
 }
 
 /* ---- poll ---- */
@@ -166,37 +165,27 @@ static void queue_done(struct queue *q)
     HG_VEC_DONE(&q->seen);
 }
 
-/* The group of a row, made if it is the first; NULL: memory was gone. */
+/* The group of a row, made if it is the first. */
 static struct group *find_group(struct groups *groups, char *v[FIELDS_MAX],
                                 const struct hg_agent_record *r)
 {
     struct hg_buf signature = HG_BUF_INIT;
-    struct group *group = NULL;
-    size_t at = HG_MAP_NONE;
+    size_t at;
 
     hg_buf_printf(&signature, "%s %s %s %s %s", v[Q_ARRAY], v[Q_RESTARTS], v[Q_SUBMIT], v[Q_STATE],
                   v[Q_REASON]);
-    if (!signature.failed)
-        at = hg_map_put(&groups->by_signature, signature.data, signature.len, groups->n);
-    if (at < groups->n)
-        group = &groups->items[at];
-    else if (at != HG_MAP_NONE && (group = HG_VEC_PUSH(groups)))
-        *group = (struct group){ .record = hg_agent_record_encode(r) };
+    at = hg_map_put(&groups->by_signature, signature.data, signature.len, groups->n);
     hg_buf_done(&signature);
-    return group;
+    if (at == groups->n)
+        *HG_VEC_PUSH(groups) = (struct group){ .record = hg_agent_record_encode(r) };
+    return &groups->items[at];
 }
 
-static int add_to_group(struct group *group, const struct hg_ranges *tasks)
+static void add_to_group(struct group *group, const struct hg_ranges *tasks)
 {
-    for (size_t i = 0; group && i < tasks->n; i++)
-        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++) {
-            uint32_t *slot = HG_VEC_PUSH(&group->tasks);
-
-            if (!slot)
-                return -1;
-            *slot = task;
-        }
-    return group ? 0 : -1;
+    for (size_t i = 0; i < tasks->n; i++)
+        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++)
+            *HG_VEC_PUSH(&group->tasks) = task;
 }
 
 static int compare_tasks(const void *a, const void *b)
@@ -230,42 +219,35 @@ static void append_groups(struct queue *q)
     }
 }
 
-static int see(struct queue *q, uint32_t array, const struct hg_ranges *tasks)
+static void see(struct queue *q, uint32_t array, const struct hg_ranges *tasks)
 {
     for (size_t i = 0; i < tasks->n; i++)
-        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++) {
-            struct seen *slot = HG_VEC_PUSH(&q->seen);
-
-            if (!slot)
-                return -1;
-            *slot = (struct seen){ array, task };
-        }
-    return 0;
+        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++)
+            *HG_VEC_PUSH(&q->seen) = (struct seen){ array, task };
 }
 
 static int add_record(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_MAX],
                       struct hg_agent_record *r, const char *tasks)
 {
     struct hg_ranges set = HG_RANGES_INIT;
-    int rc = 0;
 
     if (hg_ranges_parse(tasks, TASK_MAX, &set, &call->err) < 0)
         return -1;
     r->tasks = tasks;
-    if (see(q, r->job_id, &set) < 0)
-        rc = hg_err_oom(&call->err);
-    else if (!set.n || *v[Q_NODES]) /* it has started */
+    see(q, r->job_id, &set);
+    if (!set.n || *v[Q_NODES]) /* it has started */
         json_array_append_new(q->jobs, hg_agent_record_encode(r));
-    else if (add_to_group(find_group(&q->groups, v, r), &set) < 0)
-        rc = hg_err_oom(&call->err);
+    else
+        add_to_group(find_group(&q->groups, v, r), &set);
     hg_ranges_done(&set);
-    return rc;
+    return 0;
 }
 
 static int add_job(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_MAX])
 {
     struct hg_buf tasks = HG_BUF_INIT, reason = HG_BUF_INIT;
-    char key[HG_AGENT_KEY_DIGITS + 1], state[24];
+    char key[HG_AGENT_KEY_DIGITS + 1];
+    const char *state;
     bool passing, array = strcmp(v[Q_TASKS], "N/A") != 0;
     struct hg_agent_record r;
     int rc;
@@ -273,7 +255,7 @@ static int add_job(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_M
     if (!hg_agent_find_key(v[Q_COMMENT], key) && !hg_agent_find_key(v[Q_NAME], key) &&
         !hg_agent_find_key(v[Q_OUT], key))
         return 0;
-    base_state(v[Q_STATE], state, &passing);
+    state = base_state(v[Q_STATE], &passing);
     r = (struct hg_agent_record){
         .key = key,
         .state = state,
@@ -286,7 +268,7 @@ static int add_job(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_M
         .start = moment(v[Q_START]),
         .end = moment(v[Q_END]),
     };
-    if (array && (!hg_agent_plain_set(v[Q_TASKS], &tasks) || tasks.failed))
+    if (array && !hg_agent_plain_set(v[Q_TASKS], &tasks))
         rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read the index set \"%.200s\"",
                         v[Q_JOB], v[Q_TASKS]);
     else
@@ -386,32 +368,28 @@ static struct group *group_of_lost(struct queue *q, const struct seen *lost, con
 
 enum { L_ARRAY, L_TASKS, L_STATE, L_N };
 
-static int add_lost(struct queue *q, char *v[FIELDS_MAX])
+static void add_lost(struct queue *q, char *v[FIELDS_MAX])
 {
     struct hg_buf text = HG_BUF_INIT;
-    struct hg_ranges set = HG_RANGES_INIT, one = HG_RANGES_INIT;
-    char state[24];
+    struct hg_ranges set = HG_RANGES_INIT;
     bool passing;
-    int rc = 0;
+    const char *state = base_state(v[L_STATE], &passing);
 
-    base_state(v[L_STATE], state, &passing);
     if (hg_agent_plain_set(v[L_TASKS], &text))
         hg_ranges_parse(hg_buf_str(&text), TASK_MAX, &set, NULL);
-    for (size_t i = 0; rc == 0 && i < set.n; i++)
-        for (uint32_t task = set.items[i].first; rc == 0 && task <= set.items[i].last; task++) {
+    for (size_t i = 0; i < set.n; i++)
+        for (uint32_t task = set.items[i].first; task <= set.items[i].last; task++) {
             struct seen key = { number(v[L_ARRAY]), task };
             struct group *g;
 
-            if (bsearch(&key, q->seen.items, q->seen.n, sizeof key, compare_seen) ||
-                !(g = group_of_lost(q, &key, state)))
+            if (bsearch(&key, q->seen.items, q->seen.n, sizeof key, compare_seen))
                 continue;
-            one.n = 0;
-            rc = hg_ranges_add(&one, task) < 0 ? -1 : add_to_group(g, &one);
+            g = group_of_lost(q, &key, state);
+            if (g)
+                *HG_VEC_PUSH(&g->tasks) = task;
         }
     hg_buf_done(&text);
     hg_ranges_done(&set);
-    hg_ranges_done(&one);
-    return rc;
 }
 
 static int find_lost(struct hg_agent_call *call, struct queue *q, const char *delimiter)
@@ -425,9 +403,9 @@ static int find_lost(struct hg_agent_call *call, struct queue *q, const char *de
     qsort(q->seen.items, q->seen.n, sizeof *q->seen.items, compare_seen);
     if (rc == 0 && said.out.len) {
         rows.next = said.out.data;
-        while (rc == 0 && (got = next_row(&rows, values)) == 1)
-            if (strcmp(values[L_TASKS], "N/A") != 0 && add_lost(q, values) < 0)
-                rc = hg_err_oom(&call->err);
+        while ((got = next_row(&rows, values)) == 1)
+            if (strcmp(values[L_TASKS], "N/A") != 0)
+                add_lost(q, values);
     }
     if (rc == 0 && got < 0)
         rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what squeue prints: \"%.80s\"",
@@ -436,15 +414,14 @@ static int find_lost(struct hg_agent_call *call, struct queue *q, const char *de
     return rc;
 }
 
-int hg_agent_poll(struct hg_agent_call *call)
+int hg_agent_poll(struct hg_agent_call *call, json_t *jobs)
 {
-    struct queue q = { .jobs = json_array() };
+    struct queue q = { .jobs = jobs };
     struct hg_agent_said said;
     char delimiter[20];
     int rc;
 
-    hg_agent_add(call, "jobs", q.jobs);
-    hg_agent_delimiter(delimiter);
+    make_delimiter(delimiter);
     rc = ask_queue(call, "-r", queue_fields, Q_N, delimiter, &said);
     if (rc == 0 && said.out.len)
         rc = read_queue(call, said.out.data, delimiter, &q);
@@ -470,14 +447,15 @@ static int add_past(struct hg_agent_call *call, json_t *latest, const json_t *wa
 {
     struct hg_buf tasks = HG_BUF_INIT;
     const char *set = strchr(v[H_JOB], '_');
-    char key[HG_AGENT_KEY_DIGITS + 1], state[24];
+    char key[HG_AGENT_KEY_DIGITS + 1];
+    const char *state;
     bool passing;
     int rc = 0;
 
     if (!hg_agent_find_key(v[H_NAME], key) || !json_object_get(wanted, key))
         return 0;
-    base_state(v[H_STATE], state, &passing);
-    if (set && (!hg_agent_plain_set(set + 1, &tasks) || tasks.failed))
+    state = base_state(v[H_STATE], &passing);
+    if (set && !hg_agent_plain_set(set + 1, &tasks))
         rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read its index set", v[H_JOB]);
     else
         hg_agent_keep_latest(latest, v[H_RAW],
@@ -498,10 +476,9 @@ static int add_past(struct hg_agent_call *call, json_t *latest, const json_t *wa
 }
 
 static int read_history(struct hg_agent_call *call, char *text, const char *delimiter,
-                        json_t *latest)
+                        const json_t *wanted, json_t *latest)
 {
     struct rows rows = { .next = text, .delimiter = delimiter, .n = H_N };
-    json_t *wanted = hg_agent_wanted_keys(call->request->root);
     char *values[FIELDS_MAX];
     int got = 1, rc = 0;
 
@@ -510,38 +487,28 @@ static int read_history(struct hg_agent_call *call, char *text, const char *deli
     if (rc == 0 && got < 0)
         rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what sacct prints: \"%.80s\"",
                         rows.next);
-    json_decref(wanted);
     return rc;
 }
 
-int hg_agent_history(struct hg_agent_call *call)
+int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest)
 {
-    json_t *latest = json_object(), *jobs = json_array(), *record;
-    double since = json_number_value(json_object_get(call->request->root, "since_s"));
     char uid[16], start[32], delimiter[20], option[40];
     struct hg_agent_said said;
-    const char *id;
     int rc;
 
-    hg_agent_add(call, "jobs", jobs);
-    if (since > (double)time(NULL)) { /* sacct takes no time to come */
-        json_decref(latest);
+    if (since_s > (double)time(NULL)) /* sacct does not accept a time in the future */
         return 0;
-    }
-    hg_agent_delimiter(delimiter);
+    make_delimiter(delimiter);
     snprintf(option, sizeof option, "--delimiter=%s", delimiter);
     snprintf(uid, sizeof uid, "%u", getuid());
-    snprintf(start, sizeof start, "uts%lld", (long long)since);
+    snprintf(start, sizeof start, "uts%lld", (long long)since_s);
     rc = hg_agent_run_well(call,
                            (const char *const[]){ "sacct", "-X", "-D", "-n", "-p", option, "-u",
                                                   uid, "-S", start, "-E", "now", "-o",
                                                   HISTORY_FIELDS, NULL },
                            &said, "cannot ask the accounting database for jobs");
     if (rc == 0 && said.out.len)
-        rc = read_history(call, said.out.data, delimiter, latest);
-    json_object_foreach(latest, id, record)
-        json_array_append(jobs, record);
-    json_decref(latest);
+        rc = read_history(call, said.out.data, delimiter, keys, latest);
     hg_agent_said_done(&said);
     return rc;
 }

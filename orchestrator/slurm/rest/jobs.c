@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What slurmrestd says about jobs: poll and history. */
+#include "slurm/rest/jobs.h"
+
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
-#include "slurm/common/records.h"
-#include "slurm/rest/rest.h"
+#include "base/alloc.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "slurm/common/records.h"
+#include "slurm/rest/ask.h"
+#include "slurm/rest/server.h"
+#include "slurm/rest/token.h"
+#include "slurm/rest/values.h"
 
 #define INDEX_MAX 4000001
 
@@ -21,27 +26,16 @@ static const json_t *get(const json_t *object, const char *name)
 
 /* ---- states ---- */
 
-static const char *const base_states[] = {
-    "PENDING",   "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED",     "FAILED", "TIMEOUT",
-    "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY", NULL,
-};
-
 static const char *find_base(const char *word)
 {
-    for (const char *const *s = base_states; *s; s++)
-        if (strcasecmp(*s, word) == 0)
-            return *s;
-    return NULL;
+    return hg_agent_base_state(word, strlen(word));
 }
 
 /* v0.0.38 has one word, and a flag hides the state under it: a job that waits again was requeued or held, any
  * other still has its nodes. */
 static const char *state_under(const char *flag)
 {
-    static const char *const waiting[] = { "REQUEUED",     "REQUEUE_FED",   "REQUEUE_HOLD",
-                                           "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL };
-
-    if (hg_text_is_one_of(flag, strlen(flag), waiting))
+    if (hg_agent_is_waiting(flag))
         return "PENDING";
     return *flag && strcmp(flag, "UNKNOWN") != 0 ? "RUNNING" : "UNKNOWN";
 }
@@ -60,13 +54,6 @@ static const char *read_state(const json_t *value)
     return base ? base : state_under(hg_rest_text(value));
 }
 
-static bool has_ended(const char *state)
-{
-    static const char *const going[] = { "PENDING", "RUNNING", "SUSPENDED", "UNKNOWN", NULL };
-
-    return !hg_text_is_one_of(state, strlen(state), going);
-}
-
 /* As hpcgrid-slurm does: a job that is completing says so beside its reason. */
 static const char *read_reason(const json_t *job, const char *state, struct hg_buf *both)
 {
@@ -75,7 +62,8 @@ static const char *read_reason(const json_t *job, const char *state, struct hg_b
 
     if (strcmp(reason, "None") == 0)
         reason = "";
-    if (!hg_rest_has(get(job, "job_state"), "COMPLETING") || (*reason && !has_ended(state)))
+    if (!hg_rest_has(get(job, "job_state"), "COMPLETING") ||
+        (*reason && !hg_agent_has_ended(state)))
         return reason;
     hg_buf_printf(both, "%s%sCOMPLETING", reason, *reason ? "," : "");
     return hg_buf_str(both);
@@ -106,43 +94,41 @@ struct array {
 
 static bool *own_records(const struct array *a)
 {
-    bool *own = calloc(INDEX_MAX, sizeof *own);
+    bool *own = hg_alloc_zeroed(INDEX_MAX, sizeof *own);
     const json_t *job;
     size_t i;
 
     json_array_foreach(a->jobs, i, job) {
         json_int_t task = hg_rest_number(get(job, "array_task_id"), -1);
 
-        if (own && task >= 0 && task < INDEX_MAX && !*hg_rest_text(get(job, "array_task_string")) &&
+        if (task >= 0 && task < INDEX_MAX && !*hg_rest_text(get(job, "array_task_string")) &&
             hg_rest_number(get(job, "array_job_id"), 0) == a->id)
             own[task] = true;
     }
     return own;
 }
 
-static int add_rest(const struct array *a, const struct hg_ranges *known,
-                    const struct hg_ranges *submitted, struct hg_ranges *all, struct hg_err *err)
+static void add_rest(const struct array *a, const struct hg_ranges *known,
+                     const struct hg_ranges *submitted, struct hg_ranges *all)
 {
     bool *own = own_records(a);
     uint32_t from = known->n ? known->items[known->n - 1].last + 1 : 0;
-    int rc = own ? 0 : -1;
 
-    for (size_t i = 0; rc == 0 && i < known->n; i++)
-        for (uint32_t k = known->items[i].first; rc == 0 && k <= known->items[i].last; k++)
-            rc = hg_ranges_add(all, k);
-    for (size_t i = 0; rc == 0 && i < submitted->n; i++)
-        for (uint32_t k = submitted->items[i].first; rc == 0 && k <= submitted->items[i].last; k++)
+    for (size_t i = 0; i < known->n; i++)
+        for (uint32_t k = known->items[i].first; k <= known->items[i].last; k++)
+            hg_ranges_add(all, k);
+    for (size_t i = 0; i < submitted->n; i++)
+        for (uint32_t k = submitted->items[i].first; k <= submitted->items[i].last; k++)
             if (k >= from && !own[k])
-                rc = hg_ranges_add(all, k);
+                hg_ranges_add(all, k);
     free(own);
-    return rc == 0 ? 0 : hg_err_oom(err);
 }
 
-static void cut_short(const struct array *a, struct hg_err *err)
+static int cut_short(const struct array *a, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV, "slurmrestd tells only a part of the tasks of job %lld",
                (long long)a->id);
-    hg_err_hint(err, "it wants SLURM_BITSTR_LEN=0 in its own environment");
+    return hg_err_hint(err, "it needs SLURM_BITSTR_LEN=0 in its own environment");
 }
 
 static int complete(const struct array *a, const char *text, struct hg_buf *out, struct hg_err *err)
@@ -151,20 +137,17 @@ static int complete(const struct array *a, const char *text, struct hg_buf *out,
     const char *said = a->comment ? strchr(a->comment, ' ') : NULL;
     size_t whole = strcspn(text, ".");
     char *head;
-    int rc = -1;
+    int rc = 0;
 
     while (whole && text[whole - 1] != ',') /* the last one may lack digits */
         whole--;
     head = hg_str_printf("%.*s", (int)(whole ? whole - 1 : 0), text);
-    if (!head)
-        hg_err_oom(err);
-    else if (said && hg_ranges_parse(said + 1, INDEX_MAX - 1, &submitted, NULL) == 0 &&
-             hg_ranges_parse(head, INDEX_MAX - 1, &known, NULL) == 0)
-        rc = add_rest(a, &known, &submitted, &all, err);
+    if (said && hg_ranges_parse(said + 1, INDEX_MAX - 1, &submitted, NULL) == 0 &&
+        hg_ranges_parse(head, INDEX_MAX - 1, &known, NULL) == 0)
+        add_rest(a, &known, &submitted, &all);
     else
-        cut_short(a, err);
-    if (rc == 0)
-        hg_ranges_format(&all, out);
+        rc = cut_short(a, err);
+    hg_ranges_format(&all, out);
     free(head);
     hg_ranges_done(&known);
     hg_ranges_done(&submitted);
@@ -225,7 +208,7 @@ static json_t *encode_job(const json_t *jobs, const json_t *job, const char *key
             .nodes = hg_rest_text(get(job, "nodes")),
             .job_id = (uint32_t)(array.id ? array.id : hg_rest_number(get(job, "job_id"), 0)),
             .restarts = (uint32_t)hg_rest_number(get(job, "restart_cnt"), 0),
-            .exit_status = has_ended(state) ? read_exit(get(job, "exit_code")) : 0,
+            .exit_status = read_exit(get(job, "exit_code")),
             .submit = (time_t)hg_rest_number(get(job, "submit_time"), 0),
             .start = (time_t)hg_rest_number(get(job, "start_time"), 0),
             .end = (time_t)hg_rest_number(get(job, "end_time"), 0),
@@ -245,15 +228,14 @@ static bool is_ours(const json_t *job, const char *user, char key[static HG_AGEN
             hg_agent_find_key(json_string_value(get(job, "standard_output")), key));
 }
 
-int hg_rest_poll(struct hg_agent_call *call)
+int hg_rest_poll(struct hg_agent_call *call, json_t *jobs)
 {
-    json_t *answer, *jobs = json_array(), *record;
+    json_t *answer, *record;
     char user[128], key[HG_AGENT_KEY_DIGITS + 1];
     const json_t *all, *job;
     size_t i;
     int rc = 0;
 
-    hg_agent_add(call, "jobs", jobs);
     if (hg_rest_get(call, HG_REST_SLURM, "/jobs", "cannot ask for jobs", &answer) < 0)
         return -1;
     our_name(user);
@@ -297,7 +279,6 @@ static int add_past(json_t *latest, const json_t *wanted, const json_t *job, str
     json_int_t task = hg_rest_number(get(array, "task_id"), -1);
     struct hg_buf tasks = HG_BUF_INIT;
     char key[HG_AGENT_KEY_DIGITS + 1], id[96];
-    json_t *record;
     int rc;
 
     if (!hg_agent_find_key(json_string_value(get(job, "name")), key) || !get(wanted, key))
@@ -306,11 +287,7 @@ static int add_past(json_t *latest, const json_t *wanted, const json_t *job, str
     if (rc == 0) {
         snprintf(id, sizeof id, "%lld/%lld/%s", (long long)hg_rest_number(get(job, "job_id"), 0),
                  (long long)task, key + 8);
-        record = encode_past(job, key, hg_buf_str(&tasks));
-        if (record)
-            hg_agent_keep_latest(latest, id, record);
-        else
-            rc = hg_err_oom(err);
+        hg_agent_keep_latest(latest, id, encode_past(job, key, hg_buf_str(&tasks)));
     }
     hg_buf_done(&tasks);
     return rc;
@@ -330,29 +307,21 @@ static void make_query(double since_s, char out[static 256])
         snprintf(out + n, (size_t)(256 - n), "&users=%s", user);
 }
 
-int hg_rest_history(struct hg_agent_call *call)
+int hg_rest_history(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest)
 {
-    const json_t *request = call->request->root, *job;
-    json_t *wanted, *latest, *jobs = json_array(), *answer, *record;
-    const char *id;
+    const json_t *job;
+    json_t *answer;
     char query[256];
     size_t i;
     int rc = 0;
 
-    hg_agent_add(call, "jobs", jobs);
-    make_query(json_number_value(get(request, "since_s")), query);
+    make_query(since_s, query);
     if (hg_rest_get(call, HG_REST_DATABASE, query, "cannot ask the accounting database for jobs",
                     &answer) < 0)
         return -1;
-    wanted = hg_agent_wanted_keys(request);
-    latest = json_object();
     json_array_foreach(get(answer, "jobs"), i, job)
         if (rc == 0)
-            rc = add_past(latest, wanted, job, &call->err);
-    json_object_foreach(latest, id, record)
-        json_array_append(jobs, record);
-    json_decref(latest);
-    json_decref(wanted);
+            rc = add_past(latest, keys, job, &call->err);
     json_decref(answer);
     return rc;
 }

@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From a job to the descriptor that libslurm sends. */
+#include "slurm/libslurm/desc.h"
+
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "slurm/libslurm/slurm.h"
+#include "base/alloc.h"
+#include "slurm/libslurm/extra.h"
 
 struct hg_agent_desc {
-    struct hg_agent_job job;
+    struct hg_agent_job *job; /* borrowed */
     job_desc_msg_t msg;
     struct hg_agent_keeper keeper;
     char **argv;
 };
 
-static char *keep(struct hg_agent_desc *d, char *s, struct hg_err *err)
+static char *keep(struct hg_agent_desc *d, char *s)
 {
-    return hg_agent_keep(&d->keeper, s, err);
+    return hg_agent_keep(&d->keeper, s);
 }
 
 /* Slurm 23.11 and later know a task's CPUs by this, too: srun in the job takes its --cpus-per-task from it. */
@@ -29,10 +32,8 @@ static char *keep(struct hg_agent_desc *d, char *s, struct hg_err *err)
 static int set_task_cpus(struct hg_agent_desc *d, struct hg_err *err)
 {
 #ifdef TASK_CPUS
-    d->msg.tres_per_task = keep(d, hg_str_printf(TASK_CPUS "%lld", d->job.f.cpus_per_task), err);
-    if (!d->msg.tres_per_task)
-        return -1;
-    return hg_agent_job_add_env(&d->job,
+    d->msg.tres_per_task = keep(d, hg_str_printf(TASK_CPUS "%lld", d->job->f.cpus_per_task));
+    return hg_agent_job_add_env(d->job,
                                 hg_str_printf("SLURM_TRES_PER_TASK=%s", d->msg.tres_per_task), err);
 #else
     (void)d, (void)err;
@@ -41,54 +42,48 @@ static int set_task_cpus(struct hg_agent_desc *d, struct hg_err *err)
 }
 
 /* "gpu:a100:2,nic:1" with Slurm's prefix before each part */
-static int set_gres(struct hg_agent_desc *d, struct hg_err *err)
+static void set_gres(struct hg_agent_desc *d)
 {
     struct hg_buf text = HG_BUF_INIT;
 
-    if (!d->job.f.gres || !d->job.f.gres[0])
-        return 0;
-    for (const char *p = d->job.f.gres; *p;) {
+    if (!d->job->f.gres || !d->job->f.gres[0])
+        return;
+    for (const char *p = d->job->f.gres; *p;) {
         size_t n = strcspn(p, ",");
 
         hg_buf_printf(&text, "%s" HG_AGENT_GRES "%.*s", text.len ? "," : "", (int)n, p);
         p += n + (p[n] == ',');
     }
-    d->msg.tres_per_node = keep(d, hg_buf_detach(&text), err);
-    return d->msg.tres_per_node ? 0 : -1;
+    d->msg.tres_per_node = keep(d, hg_buf_detach(&text));
 }
 
-static int set_array(struct hg_agent_desc *d, struct hg_err *err)
+static void set_array(struct hg_agent_desc *d)
 {
-    const struct hg_agent_fields *f = &d->job.f;
+    const struct hg_agent_fields *f = &d->job->f;
 
-    if (!f->array)
-        return 0;
-    d->msg.array_inx = keep(
-        d, f->running_max ? hg_str_printf("%s%%%lld", f->array, f->running_max) : strdup(f->array),
-        err);
-    return d->msg.array_inx ? 0 : -1;
+    if (f->array)
+        d->msg.array_inx =
+            keep(d, f->running_max ? hg_str_printf("%s%%%lld", f->array, f->running_max)
+                                   : hg_strdup(f->array));
 }
 
-static int set_argv(struct hg_agent_desc *d, struct hg_err *err)
+static void set_argv(struct hg_agent_desc *d)
 {
     size_t n = 0;
 
-    while (d->job.f.args && d->job.f.args[n])
+    while (d->job->f.args && d->job->f.args[n])
         n++;
-    d->argv = calloc(n + 2, sizeof *d->argv);
-    if (!d->argv)
-        return hg_err_oom(err);
-    d->argv[0] = d->job.f.script;
+    d->argv = hg_alloc_zeroed(n + 2, sizeof *d->argv);
+    d->argv[0] = d->job->f.script;
     for (size_t i = 0; i < n; i++)
-        d->argv[i + 1] = d->job.f.args[i];
+        d->argv[i + 1] = d->job->f.args[i];
     d->msg.argv = d->argv;
     d->msg.argc = (uint32_t)(n + 1);
-    return 0;
 }
 
 static void set_size(struct hg_agent_desc *d)
 {
-    const struct hg_agent_fields *f = &d->job.f;
+    const struct hg_agent_fields *f = &d->job->f;
     job_desc_msg_t *m = &d->msg;
 
     m->min_nodes = m->max_nodes = (uint32_t)f->nodes;
@@ -105,7 +100,7 @@ static void set_size(struct hg_agent_desc *d)
 
 static void set_rest(struct hg_agent_desc *d)
 {
-    const struct hg_agent_fields *f = &d->job.f;
+    const struct hg_agent_fields *f = &d->job->f;
     job_desc_msg_t *m = &d->msg;
 
     m->partition = f->partition;
@@ -118,7 +113,7 @@ static void set_rest(struct hg_agent_desc *d)
     m->std_in = (char *)"/dev/null";
     m->std_out = f->output;
     m->open_mode = OPEN_MODE_APPEND;
-    m->script = d->job.script.data;
+    m->script = d->job->script.data;
     m->user_id = getuid();
     m->group_id = getgid();
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 11, 0)
@@ -133,35 +128,35 @@ static void set_rest(struct hg_agent_desc *d)
 static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
 {
     slurm_init_job_desc_msg(&d->msg);
-    d->msg.comment = d->job.comment;
-    d->msg.name = d->job.name;
-    if (set_gres(d, err) < 0 || set_argv(d, err) < 0 || set_task_cpus(d, err) < 0 ||
-        (for_array && set_array(d, err) < 0))
+    d->msg.comment = d->job->comment;
+    d->msg.name = d->job->name;
+    if (set_task_cpus(d, err) < 0)
         return -1;
+    set_gres(d);
+    set_argv(d);
+    if (for_array)
+        set_array(d);
     set_size(d);
     set_rest(d);
-    if (d->job.f.requeue_is_said)
-        d->msg.requeue = d->job.f.requeue;
-    if (hg_agent_job_add_slurm_env(&d->job, err) < 0)
+    if (d->job->f.requeue_is_said)
+        d->msg.requeue = d->job->f.requeue;
+    if (hg_agent_job_add_slurm_env(d->job, err) < 0)
         return -1;
-    d->msg.environment = d->job.env;
-    d->msg.env_size = (uint32_t)d->job.n_env;
-    return hg_agent_extra(&d->msg, &d->job.options, &d->keeper, err);
+    d->msg.environment = d->job->env;
+    d->msg.env_size = (uint32_t)d->job->n_env;
+    return hg_agent_extra(&d->msg, &d->job->options, &d->keeper, err);
 }
 
-struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_call *call, bool for_array)
+struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_job *job, bool for_array,
+                                           struct hg_err *err)
 {
-    struct hg_agent_desc *d = calloc(1, sizeof *d);
+    struct hg_agent_desc *d = hg_alloc_zeroed(1, sizeof *d);
 
-    if (!d) {
-        hg_err_oom(&call->err);
-        return NULL;
-    }
-    if (hg_agent_job_read(&d->job, call) < 0 || fill(d, for_array, &call->err) < 0) {
-        hg_agent_desc_free(d);
-        return NULL;
-    }
-    return d;
+    d->job = job;
+    if (fill(d, for_array, err) == 0)
+        return d;
+    hg_agent_desc_free(d);
+    return NULL;
 }
 
 job_desc_msg_t *hg_agent_desc_msg(struct hg_agent_desc *d)
@@ -169,18 +164,11 @@ job_desc_msg_t *hg_agent_desc_msg(struct hg_agent_desc *d)
     return &d->msg;
 }
 
-void hg_agent_desc_name_request(const struct hg_agent_desc *d, char out[static 256])
-{
-    hg_agent_job_name_request(&d->job.f, out);
-}
-
 void hg_agent_desc_free(struct hg_agent_desc *d)
 {
     if (!d)
         return;
-    for (size_t i = 0; i < d->keeper.n; i++)
-        free(d->keeper.strings[i]);
+    hg_agent_keeper_done(&d->keeper);
     free(d->argv);
-    hg_agent_job_done(&d->job);
     free(d);
 }

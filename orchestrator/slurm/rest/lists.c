@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Partitions and nodes, as one of the versions writes them. */
+#include "slurm/rest/lists.h"
+
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "slurm/rest/rest.h"
+#include "slurm/rest/ask.h"
+#include "slurm/rest/server.h"
+#include "slurm/rest/values.h"
 
 /* The first of two places that has something; parts of a path are separated by dots. */
 static const json_t *find(const json_t *object, const char *path)
@@ -121,29 +126,42 @@ static json_t *encode_node(const json_t *n)
     return o;
 }
 
-static int list(struct hg_agent_call *call, const char *path, const char *what,
+static int list(struct hg_agent_call *call, const char *path, const char *what, json_t *all,
                 json_t *(*encode)(const json_t *item))
 {
-    const char *name = path + 1;
-    json_t *answer, *all = json_array();
+    json_t *answer;
     const json_t *item;
     size_t i;
 
-    hg_agent_add(call, name, all);
     if (hg_rest_get(call, HG_REST_SLURM, path, what, &answer) < 0)
         return -1;
-    json_array_foreach(json_object_get(answer, name), i, item)
+    json_array_foreach(json_object_get(answer, path + 1), i, item)
         json_array_append_new(all, encode(item));
     json_decref(answer);
     return 0;
 }
 
-int hg_rest_partitions(struct hg_agent_call *call)
+int hg_rest_partitions(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/partitions", "cannot ask for partitions", encode_partition);
+    return list(call, "/partitions", "cannot ask for partitions", all, encode_partition);
 }
 
-int hg_rest_nodes(struct hg_agent_call *call)
+int hg_rest_nodes(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/nodes", "cannot ask for nodes", encode_node);
+    return list(call, "/nodes", "cannot ask for nodes", all, encode_node);
+}
+
+int hg_rest_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
+{
+    const json_t *node;
+    json_t *answer;
+    size_t i;
+
+    if (hg_rest_get(call, HG_REST_SLURM, "/nodes", "cannot ask for nodes", &answer) < 0)
+        return -1;
+    json_array_foreach(json_object_get(answer, "nodes"), i, node)
+        *unregistered += hg_rest_has(json_object_get(node, "state"), "UNKNOWN");
+    *total = json_array_size(json_object_get(answer, "nodes"));
+    json_decref(answer);
+    return 0;
 }

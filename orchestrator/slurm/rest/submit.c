@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the job object of a request to the JSON that slurmrestd takes. v0.0.38 ("plain") has its own words for many
  * things; later versions write what libslurm's descriptor has. */
+#include "slurm/rest/submit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurm/common/job.h"
-#include "slurm/rest/rest.h"
 #include "base/text.h"
+#include "slurm/rest/server.h"
 
 #define COMMENT_MAX 1000 /* Slurm takes 1,023 bytes */
 
@@ -22,8 +23,6 @@ struct body {
  * already submitted. The value's reference is taken; name NULL: there is no such member. */
 static int put(struct body *b, const char *name, json_t *value)
 {
-    if (!value)
-        return hg_err_oom(b->err);
     if (!name || !json_object_get(hg_rest.members, name)) {
         json_decref(value);
         if (b->option)
@@ -33,7 +32,8 @@ static int put(struct body *b, const char *name, json_t *value)
         return hg_err_set(b->err, HG_E_REFUSED, "slurmrestd (%s) knows no \"%s\" of a job",
                           hg_rest.api, name ? name : "");
     }
-    return json_object_set_new(b->job, name, value) < 0 ? hg_err_oom(b->err) : 0;
+    json_object_set_new(b->job, name, value);
+    return 0;
 }
 
 static int put_text(struct body *b, const char *name, const char *text)
@@ -44,7 +44,7 @@ static int put_text(struct body *b, const char *name, const char *text)
         return 0;
     value = json_string(text);
     if (!value)
-        return hg_err_set(b->err, HG_E_REFUSED, "%s is no UTF-8: JSON cannot carry it", name);
+        return hg_err_set(b->err, HG_E_REFUSED, "%s is not UTF-8: JSON cannot carry it", name);
     return put(b, name, value);
 }
 
@@ -90,11 +90,6 @@ static int put_moment(struct body *b, const char *name, const struct hg_agent_op
                                          : put_number(b, name, o->number);
 }
 
-static int put_list(struct body *b, const char *name, const struct hg_agent_option *o)
-{
-    return put_text(b, name, o->text);
-}
-
 static int put_as_typed(struct body *b, const char *name, const struct hg_agent_option *o)
 {
     return put_text(b, name, o->text);
@@ -124,8 +119,6 @@ static int put_per_gpu(struct body *b, const char *name, const struct hg_agent_o
                          : hg_str_printf("%sgpu:%lld", gres_prefix(), o->number);
     int rc;
 
-    if (!text)
-        return hg_err_oom(b->err);
     if (!hg_rest.plain)
         rc = put_text(b, name, text);
     else
@@ -137,7 +130,7 @@ static int put_per_gpu(struct body *b, const char *name, const struct hg_agent_o
 static int put_gpu_freq(struct body *b, const char *name, const struct hg_agent_option *o)
 {
     char *text = hg_str_printf("gpu:%s", o->text);
-    int rc = text ? put_text(b, name, hg_rest.plain ? o->text : text) : hg_err_oom(b->err);
+    int rc = put_text(b, name, hg_rest.plain ? o->text : text);
 
     free(text);
     return rc;
@@ -216,7 +209,7 @@ static const struct {
     { "cpus-per-gpu", NULL, "cpus_per_tres", put_per_gpu }, /* v0.0.38: not beside CPUs per task */
     { "deadline", "deadline", "deadline", put_moment },
     { "dependency", "dependency", "dependency", put_as_typed },
-    { "exclude", NULL, "excluded_nodes", put_list },
+    { "exclude", NULL, "excluded_nodes", put_as_typed },
     { "exclusive", "exclusive", "shared", put_exclusive },
     { "gpu-bind", "gpu_binding", "tres_bind", put_per_gpu },
     { "gpu-freq", "gpu_frequency", "tres_freq", put_gpu_freq },
@@ -229,7 +222,7 @@ static const struct {
     { "network", NULL, "network", put_as_typed },
     { "nice", "nice", "nice", put_its_count },
     { "no-kill", "no_kill", "kill_on_node_fail", put_no_kill },
-    { "nodelist", NULL, "required_nodes", put_list },
+    { "nodelist", NULL, "required_nodes", put_as_typed },
     { "ntasks-per-core", "tasks_per_core", "tasks_per_core", put_its_count },
     { "oversubscribe", "oversubscribe", "shared", put_oversubscribe },
     { "prefer", "prefer", "prefer", put_as_typed },
@@ -285,10 +278,8 @@ static int put_arguments_into_script(const struct hg_agent_job *job, struct hg_b
     hg_buf_append(script, text, (size_t)(line_end - text));
     hg_buf_puts(script, "\nset --");
     for (char *const *a = job->f.args; *a; a++) {
-        hg_buf_puts(script, " '");
-        for (const char *p = *a; *p; p++)
-            hg_buf_printf(script, *p == '\'' ? "'\\''" : "%c", *p);
-        hg_buf_puts(script, "'");
+        hg_buf_puts(script, " ");
+        hg_text_quote(*a, script);
     }
     hg_buf_puts(script, *line_end ? line_end : "\n");
     return 0;
@@ -312,10 +303,10 @@ static int put_script(struct body *b, json_t *root, const struct hg_agent_job *j
         rc = put(b, "argv", argv);
     script = rc == 0 ? json_stringn(hg_buf_str(&text), text.len) : NULL;
     if (rc == 0 && !script)
-        rc = hg_err_set(b->err, HG_E_REFUSED, "script \"%s\" is no UTF-8: JSON cannot carry it",
+        rc = hg_err_set(b->err, HG_E_REFUSED, "script \"%s\" is not UTF-8: JSON cannot carry it",
                         job->f.script);
-    if (rc == 0 && json_object_set_new(beside ? root : b->job, "script", script) < 0)
-        rc = hg_err_oom(b->err);
+    if (rc == 0)
+        json_object_set_new(beside ? root : b->job, "script", script);
     hg_buf_done(&text);
     return rc;
 }
@@ -337,7 +328,7 @@ static int put_environment(struct body *b, const struct hg_agent_job *job)
     return put(b, "environment", all);
 }
 
-/* The comment carries the array, too: rest_jobs.c says why. */
+/* The comment carries the array, too: jobs.c says why. */
 static int put_names(struct body *b, const struct hg_agent_job *job)
 {
     const struct hg_agent_fields *f = &job->f;
@@ -348,9 +339,7 @@ static int put_names(struct body *b, const struct hg_agent_job *job)
                       : hg_str_printf("%s", f->array ? f->array : "");
     int rc = -1;
 
-    if (!comment || !array)
-        hg_err_oom(b->err);
-    else if (put_text(b, "name", job->name) == 0 && put_text(b, "comment", comment) == 0)
+    if (put_text(b, "name", job->name) == 0 && put_text(b, "comment", comment) == 0)
         rc = f->array ? put_text(b, "array", array) : 0;
     free(comment);
     free(array);
@@ -444,12 +433,10 @@ json_t *hg_rest_submission(struct hg_agent_call *call, struct hg_agent_job *job)
     json_t *root = json_pack("{s:{}}", "job");
     struct body b = { json_object_get(root, "job"), NULL, &call->err };
 
-    if (!root)
-        hg_err_oom(&call->err);
-    else if (hg_agent_job_add_slurm_env(job, &call->err) == 0 && put_names(&b, job) == 0 &&
-             put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
-             put_environment(&b, job) == 0 && put_script(&b, root, job) == 0 &&
-             put_options(&b, job) == 0)
+    if (hg_agent_job_add_slurm_env(job, &call->err) == 0 && put_names(&b, job) == 0 &&
+        put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
+        put_environment(&b, job) == 0 && put_script(&b, root, job) == 0 &&
+        put_options(&b, job) == 0)
         return root;
     json_decref(root);
     return NULL;

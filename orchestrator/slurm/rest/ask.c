@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests to slurmrestd and what its answers mean; which of its versions is spoken. */
+/* Requests to slurmrestd and what its answers mean. */
+#include "slurm/rest/ask.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#include "slurm/rest/rest.h"
 #include "base/clock.h"
+#include "slurm/common/codes.h"
+#include "slurm/rest/http.h"
+#include "slurm/rest/server.h"
+#include "slurm/rest/token.h"
+#include "slurm/rest/values.h"
 
-#define MAX_ARRAY_SIZE 1001 /* Slurm's own, as the others that slurmrestd does not tell */
-#define AMBIGUOUS_S 300     /* AuthInfo's ttl where slurm.conf says nothing */
-#define CLOCKS_S 10.0       /* slurmctld's clock and ours; from its look at the token to the job */
-#define SUBMIT_S 0.9        /* with less time left a submission is not begun */
-#define SCHEMAS "#/components/schemas/"
+#define CLOCKS_S 10.0 /* slurmctld's clock and ours; from its look at the token to the job */
+#define SUBMIT_S 0.9  /* with less time left a submission is not begun */
 #define HINT_TOKEN \
     "is the token of this cluster and still valid? a fresh one: scontrol token lifespan=86400"
-
-struct hg_rest hg_rest;
 
 /* Slurm's names for them: codes.def. */
 enum {
@@ -27,55 +27,6 @@ enum {
     EMPTY_RESULT = 9003,
     REST_AUTHENTICATION = 9008
 };
-
-double hg_rest_timeout_s(void)
-{
-    return hg_rest.config.timeout_s > 0 ? hg_rest.config.timeout_s : 30;
-}
-
-long long hg_rest_max_array_size(void)
-{
-    return hg_rest.config.max_array_size ? hg_rest.config.max_array_size : MAX_ARRAY_SIZE;
-}
-
-long hg_rest_ambiguous_s(void)
-{
-    return hg_rest.config.ambiguous_s ? (long)hg_rest.config.ambiguous_s : AMBIGUOUS_S;
-}
-
-/* ---- values ---- */
-
-json_int_t hg_rest_number(const json_t *value, json_int_t dflt)
-{
-    const char *text = json_string_value(value);
-
-    if (json_is_number(value))
-        return (json_int_t)json_number_value(value);
-    if (text && *text && strspn(text, "0123456789") == strlen(text))
-        return strtoll(text, NULL, 10);
-    if (!json_is_true(json_object_get(value, "set")) ||
-        json_is_true(json_object_get(value, "infinite")))
-        return dflt;
-    return (json_int_t)json_number_value(json_object_get(value, "number"));
-}
-
-const char *hg_rest_text(const json_t *value)
-{
-    const char *text = json_string_value(json_is_array(value) ? json_array_get(value, 0) : value);
-
-    return text ? text : "";
-}
-
-bool hg_rest_has(const json_t *value, const char *word)
-{
-    const json_t *item;
-    size_t i;
-
-    json_array_foreach(value, i, item)
-        if (strcasecmp(hg_rest_text(item), word) == 0)
-            return true;
-    return !json_is_array(value) && strcasecmp(hg_rest_text(value), word) == 0;
-}
 
 /* ---- errors ---- */
 
@@ -232,8 +183,12 @@ static int need_token(const struct hg_token *token, struct hg_err *err)
                             "\"token_file\" of the site's \"rest\"");
 }
 
-/* What is left of the time that the requests of one call may take together. */
-static double end_s;
+static double end_s; /* of the time that the requests of one call may take together */
+
+void hg_rest_start_clock(void)
+{
+    end_s = hg_clock_mono_s() + hg_rest_timeout_s();
+}
 
 static double time_left(void)
 {
@@ -256,8 +211,8 @@ static int exchange(const char *method, const char *path, const char *body,
         .token = token->text,
         .timeout_s = time_left(),
     };
-    struct hg_http *http = hg_http_create(&target, err);
-    int rc = http ? hg_http_exchange(http, method, path, body, answer, err) : -1;
+    struct hg_http *http = hg_http_create(&target);
+    int rc = hg_http_exchange(http, method, path, body, answer, err);
 
     hg_http_free(http);
     return rc;
@@ -288,7 +243,7 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
         return 0;
     }
     json_decref(o);
-    return refuse_answer(call, got, object ? "unlike slurmrestd" : "no JSON", token);
+    return refuse_answer(call, got, object ? "unlike slurmrestd" : "not JSON", token);
 }
 
 /* A request that was not answered may wait in slurmrestd, or behind it, for as long as one of them stands still. But it goes
@@ -315,9 +270,7 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
     *answer = NULL;
     if (body)
         hg_json_dump(body, HG_JSON_COMPACT, &text);
-    if (!full || text.failed) {
-        hg_err_oom(&call->err);
-    } else if (call->submitting && time_left() < SUBMIT_S) {
+    if (call->submitting && time_left() < SUBMIT_S) {
         hg_err_set(&call->err, HG_E_AGAIN, "%s took too long to say which versions it has",
                    hg_rest.base);
     } else if (hg_token_load(hg_rest.config.token_file, &token, &call->err) == 0 &&
@@ -369,130 +322,4 @@ int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *
     json_decref(*answer);
     *answer = NULL;
     return -1;
-}
-
-/* ---- versions ---- */
-
-/* Where a schema only names another one, that. */
-static json_t *resolve(const json_t *root, json_t *schema)
-{
-    const char *name = json_string_value(json_object_get(schema, "$ref"));
-
-    if (!name || strncmp(name, SCHEMAS, strlen(SCHEMAS)) != 0)
-        return schema;
-    return json_object_get(json_object_get(json_object_get(root, "components"), "schemas"),
-                           name + strlen(SCHEMAS));
-}
-
-static json_t *path_of(const json_t *root, const char *area, const char *api, const char *rest)
-{
-    char path[96];
-
-    snprintf(path, sizeof path, "/%s/%s%s", area, api, rest);
-    return json_object_get(json_object_get(root, "paths"), path);
-}
-
-/* The members that a job may have, by the slurmrestd's own description. */
-static json_t *find_members(const json_t *root, const char *api)
-{
-    json_t *body = json_object_get(
-        json_object_get(path_of(root, "slurm", api, "/job/submit"), "post"), "requestBody");
-    json_t *schema = json_object_get(
-        json_object_get(json_object_get(body, "content"), "application/json"), "schema");
-    json_t *job = json_object_get(json_object_get(resolve(root, schema), "properties"), "job");
-
-    return json_object_get(resolve(root, job), "properties");
-}
-
-static int no_version(struct hg_agent_call *call, const json_t *root)
-{
-    struct hg_buf theirs = HG_BUF_INIT, ours = HG_BUF_INIT;
-    const char *path;
-    const json_t *value;
-    char api[16];
-
-    json_object_foreach(json_object_get(root, "paths"), path, value)
-        if (sscanf(path, "/slurm/%15[^/]", api) == 1 && !strstr(hg_buf_str(&theirs), api))
-            hg_buf_printf(&theirs, "%s%s", theirs.len ? ", " : "", api);
-    for (const char *const *v = hg_rest_versions; *v; v++)
-        hg_buf_printf(&ours, "%s%s", ours.len ? ", " : "", *v);
-    call->unfit = true;
-    hg_err_set(&call->err, HG_E_ENV, "slurmrestd at %s speaks %s: hpcgrid-rest wants %s",
-               hg_rest.base, theirs.len ? hg_buf_str(&theirs) : "no version of Slurm's API",
-               hg_rest.config.api ? hg_rest.config.api : hg_buf_str(&ours));
-    hg_buf_done(&theirs);
-    hg_buf_done(&ours);
-    return -1;
-}
-
-static int choose_version(struct hg_agent_call *call, const json_t *root)
-{
-    const char *chosen = NULL;
-
-    for (const char *const *v = hg_rest_versions; *v && !chosen; v++)
-        if ((!hg_rest.config.api || strcmp(hg_rest.config.api, *v) == 0) &&
-            path_of(root, "slurm", *v, "/job/submit"))
-            chosen = *v;
-    if (!chosen || !find_members(root, chosen))
-        return no_version(call, root);
-    snprintf(hg_rest.api, sizeof hg_rest.api, "%s", chosen);
-    hg_rest.plain = strcmp(chosen, "v0.0.38") == 0;
-    hg_rest.kills_lists = json_object_get(path_of(root, "slurm", chosen, "/jobs/"), "delete") ||
-                          json_object_get(path_of(root, "slurm", chosen, "/jobs"), "delete");
-    json_decref(hg_rest.members);
-    hg_rest.members = json_incref(find_members(root, chosen));
-    hg_rest.has_accounts =
-        path_of(root, "slurmdb", chosen, "/jobs") || path_of(root, "slurmdb", chosen, "/jobs/");
-    return 0;
-}
-
-/* "meta" of every answer has Slurm's version, and in newer ones its cluster and where accounts go. */
-static void learn(const json_t *answer)
-{
-    const json_t *meta = json_object_get(answer, "meta"), *slurm = json_object_get(meta, "slurm");
-    const char *store =
-        json_string_value(json_object_get(json_object_get(meta, "plugin"), "accounting_storage"));
-
-    if (!slurm)
-        slurm = json_object_get(meta, "Slurm");
-    snprintf(hg_rest.release, sizeof hg_rest.release, "%s",
-             hg_rest_text(json_object_get(slurm, "release")));
-    snprintf(hg_rest.cluster, sizeof hg_rest.cluster, "%s",
-             hg_rest_text(json_object_get(slurm, "cluster")));
-    if (store && !strstr(store, "slurmdbd"))
-        hg_rest.has_accounts = false;
-}
-
-/* Does it let us in, and does it reach its slurmctld? Known before the first submission, a wrong token is no
- * riddle there. */
-static int try_it(struct hg_agent_call *call)
-{
-    json_t *answer;
-
-    if (hg_rest_get(call, HG_REST_SLURM, "/partitions", "cannot ask slurmctld", &answer) < 0) {
-        call->err.code = HG_E_ENV;
-        return -1;
-    }
-    learn(answer);
-    json_decref(answer);
-    return 0;
-}
-
-int hg_rest_ready(struct hg_agent_call *call)
-{
-    json_t *root = NULL;
-
-    end_s = hg_clock_mono_s() + hg_rest_timeout_s();
-    if (hg_rest.known)
-        return 0;
-    if (!hg_rest.base) {
-        hg_err_set(&call->err, HG_E_ENV, "no URL of a slurmrestd");
-        return hg_err_hint(&call->err, "write \"rest\": {\"url\": \"http://HOST:6820\"} in the "
-                                       "site, or set SLURMRESTD_URL");
-    }
-    if (hg_rest_ask(call, "GET", HG_REST_OTHER, "/openapi/v3", NULL, &root) == 0 &&
-        choose_version(call, root) == 0 && try_it(call) == 0)
-        hg_rest.known = true;
-    json_decref(root);
-    return hg_rest.known ? 0 : -1;
 }

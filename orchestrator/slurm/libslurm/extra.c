@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sbatch options in the descriptor that libslurm sends. */
+#include "slurm/libslurm/extra.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "slurm/libslurm/slurm.h"
+#include "base/buf.h"
+#include "base/vec.h"
 
-char *hg_agent_keep(struct hg_agent_keeper *keeper, char *s, struct hg_err *err)
+char *hg_agent_keep(struct hg_agent_keeper *keeper, char *s)
 {
-    if (s && keeper->n < sizeof keeper->strings / sizeof *keeper->strings)
-        return keeper->strings[keeper->n++] = s;
-    free(s);
-    hg_err_oom(err);
-    return NULL;
+    return *HG_VEC_PUSH(keeper) = s;
+}
+
+void hg_agent_keeper_done(struct hg_agent_keeper *keeper)
+{
+    for (size_t i = 0; i < keeper->n; i++)
+        free(keeper->items[i]);
+    HG_VEC_DONE(keeper);
 }
 
 struct setter {
     job_desc_msg_t *desc;
     struct hg_agent_keeper *keeper;
     const struct hg_agent_option *o;
-    struct hg_err *err;
 };
 
-#define TEXT_SETTER(name, field)                  \
-    static int set_##name(const struct setter *s) \
-    {                                             \
-        s->desc->field = s->o->text;              \
-        return 0;                                 \
+#define TEXT_SETTER(name, field)                   \
+    static void set_##name(const struct setter *s) \
+    {                                              \
+        s->desc->field = s->o->text;               \
     }
-#define NUMBER_SETTER(name, field)                \
-    static int set_##name(const struct setter *s) \
-    {                                             \
-        s->desc->field = s->o->number;            \
-        return 0;                                 \
+#define NUMBER_SETTER(name, field)                 \
+    static void set_##name(const struct setter *s) \
+    {                                              \
+        s->desc->field = s->o->number;             \
     }
 
 TEXT_SETTER(exclude, exc_nodes)
@@ -56,7 +59,7 @@ NUMBER_SETTER(deadline, deadline)
 NUMBER_SETTER(time_min, time_min)
 NUMBER_SETTER(tmp, pn_min_tmp_disk)
 
-static int set_exclusive(const struct setter *s)
+static void set_exclusive(const struct setter *s)
 {
     if (!s->o->text)
         s->desc->shared = JOB_SHARED_NONE;
@@ -64,75 +67,64 @@ static int set_exclusive(const struct setter *s)
         s->desc->shared = JOB_SHARED_USER;
     else
         s->desc->shared = JOB_SHARED_MCS;
-    return 0;
 }
 
-static int set_oversubscribe(const struct setter *s)
+static void set_oversubscribe(const struct setter *s)
 {
     s->desc->shared = JOB_SHARED_OK;
-    return 0;
 }
 
-static int set_contiguous(const struct setter *s)
+static void set_contiguous(const struct setter *s)
 {
     s->desc->contiguous = 1;
-    return 0;
 }
 
-static int set_no_kill(const struct setter *s)
+static void set_no_kill(const struct setter *s)
 {
     s->desc->kill_on_node_fail = 0;
-    return 0;
 }
 
-static int set_hold(const struct setter *s)
+static void set_hold(const struct setter *s)
 {
     s->desc->priority = 0;
-    return 0;
 }
 
-static int set_nice(const struct setter *s)
+static void set_nice(const struct setter *s)
 {
     s->desc->nice = (uint32_t)(NICE_OFFSET + s->o->number);
-    return 0;
 }
 
-static int set_mem_per_cpu(const struct setter *s)
+static void set_mem_per_cpu(const struct setter *s)
 {
     s->desc->pn_min_memory = (uint64_t)s->o->number | MEM_PER_CPU;
-    return 0;
 }
 
-static int set_mem_per_gpu(const struct setter *s)
+static void set_mem_per_gpu(const struct setter *s)
 {
     s->desc->mem_per_tres =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number), s->err);
-    return s->desc->mem_per_tres ? 0 : -1;
+        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
 }
 
-static int set_cpus_per_gpu(const struct setter *s)
+static void set_cpus_per_gpu(const struct setter *s)
 {
     s->desc->cpus_per_tres =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number), s->err);
-    return s->desc->cpus_per_tres ? 0 : -1;
+        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
 }
 
-static int set_gpu_bind(const struct setter *s)
+static void set_gpu_bind(const struct setter *s)
 {
     s->desc->tres_bind =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%s", s->o->text), s->err);
-    return s->desc->tres_bind ? 0 : -1;
+        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%s", s->o->text));
 }
 
-static int set_switches(const struct setter *s)
+static void set_switches(const struct setter *s)
 {
     s->desc->req_switch = (uint32_t)s->o->number;
     if (s->o->wait_min >= 0)
         s->desc->wait4switch = (uint32_t)(s->o->wait_min * 60);
-    return 0;
 }
 
-static int set_mail_type(const struct setter *s)
+static void set_mail_type(const struct setter *s)
 {
     static const uint16_t bits[] = { MAIL_JOB_BEGIN,   MAIL_JOB_END,       MAIL_JOB_FAIL,
                                      MAIL_JOB_REQUEUE, MAIL_JOB_STAGE_OUT, MAIL_JOB_TIME100,
@@ -143,12 +135,11 @@ static int set_mail_type(const struct setter *s)
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
         if (s->o->number & 1LL << i)
             s->desc->mail_type |= bits[i];
-    return 0;
 }
 
 static const struct {
     const char *name;
-    int (*set)(const struct setter *s);
+    void (*set)(const struct setter *s);
 } setters[] = {
     { "begin", set_begin },
     { "container", set_container },
@@ -196,8 +187,7 @@ int hg_agent_extra(job_desc_msg_t *desc, const struct hg_agent_options *options,
         if (k == n)
             return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s: libslurm has no field for it",
                               o->name);
-        if (setters[k].set(&(struct setter){ desc, keeper, o, err }) < 0)
-            return -1;
+        setters[k].set(&(struct setter){ desc, keeper, o });
     }
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef HG_SLURM_REST_REST_HTTP_H
-#define HG_SLURM_REST_REST_HTTP_H
+#ifndef HG_SLURM_REST_HTTP_H
+#define HG_SLURM_REST_HTTP_H
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -24,8 +24,8 @@ struct hg_http_answer {
     struct hg_buf body;
 };
 
-/* What the target points to must live as long. NULL with err set. */
-struct hg_http *hg_http_create(const struct hg_http_target *target, struct hg_err *err);
+/* What the target points to must live as long. */
+struct hg_http *hg_http_create(const struct hg_http_target *target);
 void hg_http_free(struct hg_http *http);
 
 /* Send a request and take its answer, whatever its status. body NULL: none. 0; or -1 with ENV: nothing was sent,

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libslurm prints what it thinks of a call, and what a site's submit plugin says, on stderr. */
+#include "slurm/libslurm/capture.h"
+
+#include <errno.h>
 #include <fcntl.h>
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "slurm/libslurm/slurm.h"
+#include "slurm/common/codes.h"
 
 static int capture = -1;
 
@@ -21,20 +26,9 @@ int hg_agent_capture(void)
     return answers;
 }
 
-/* "hpcgrid-slurm: error: text" -> "text" */
-static const char *without_prefix(const char *line)
-{
-    static const char *const prefixes[] = { HG_AGENT_PROGRAM ": ", "error: ", "fatal: " };
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
-            line += strlen(prefixes[i]);
-    return line;
-}
-
 void hg_agent_collect(struct hg_buf *site)
 {
-    char text[16384], *save = NULL;
+    char text[16384];
     ssize_t n;
 
     fflush(stdout);
@@ -43,10 +37,19 @@ void hg_agent_collect(struct hg_buf *site)
     if (n <= 0 || ftruncate(capture, 0) < 0)
         return;
     text[n] = 0;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        const char *said = without_prefix(line);
+    hg_agent_add_lines(text, NULL, site);
+}
 
-        if (*said)
-            hg_buf_printf(site, "%s%s", site->len ? "\n" : "", said);
-    }
+int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
+{
+    /* Up to 24.05 functions return -1 and set errno, later ones may return the number. */
+    int number = rc == SLURM_ERROR || rc == SLURM_SUCCESS ? errno : rc;
+    char what[256];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(what, sizeof what, fmt, ap);
+    va_end(ap);
+    hg_agent_collect(&call->site);
+    return hg_agent_fail_number(call, number, slurm_strerror(number), "%s", what);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "slurm/rest/rest_token.h"
+#include "slurm/rest/token.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #define HINT_FRESH "a fresh one for a day: scontrol token lifespan=86400"
@@ -101,9 +102,10 @@ static int read_file(const char *path, struct hg_token *token, struct hg_err *er
     struct stat st;
     ssize_t n = -1;
 
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & 077) &&
-        (token->text = calloc(1, HG_TOKEN_MAX)))
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !(st.st_mode & 077)) {
+        token->text = hg_alloc_zeroed(1, HG_TOKEN_MAX);
         n = read(fd, token->text, HG_TOKEN_MAX - 1);
+    }
     if (fd < 0) {
         hg_err_sys(err, "cannot read the token of %s", path);
         return hg_err_hint(err, "scontrol token lifespan=86400 >FILE, with umask 077");
@@ -132,8 +134,8 @@ int hg_token_load(const char *path, struct hg_token *token, struct hg_err *err)
         return 0;
     } else if (strlen(text) >= HG_TOKEN_MAX) {
         return hg_err_set(err, HG_E_ENV, "SLURM_JWT holds no token");
-    } else if (!(token->text = strdup(text))) {
-        return hg_err_oom(err);
+    } else {
+        token->text = hg_strdup(text);
     }
     if (check(token, path ? path : "SLURM_JWT", err) == 0)
         return 0;

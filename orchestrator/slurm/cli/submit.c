@@ -1,22 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sbatch as a child. It may be killed, or be a program of the site's around the real one: only where it is
  * certain that nothing was submitted may anything but "ambiguous" be said. */
+#include "slurm/cli/submit.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "slurm/cli/sbatch.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/vec.h"
+#include "slurm/cli/run.h"
+#include "slurm/common/codes.h"
+#include "slurm/common/conf.h"
+#include "slurm/common/texts.h"
 
 #define SBATCH_S 45.0   /* below the patience of whoever asked us */
 #define WORD_MAX 131000 /* what Linux takes as one word of a command */
@@ -37,113 +45,98 @@ static void words_done(struct words *w)
     HG_VEC_DONE(w);
 }
 
-/* Take a word; NULL: memory was gone. */
-static int push(struct words *w, char *word, struct hg_err *err)
+/* Take a word. */
+static void push(struct words *w, char *word)
 {
-    char **slot = word ? HG_VEC_PUSH(w) : NULL;
-
-    if (!slot) {
-        free(word);
-        return hg_err_oom(err);
-    }
-    *slot = word;
-    if (strlen(word) > WORD_MAX)
-        return hg_err_set(err, HG_E_REFUSED, "%.20s...: longer than a command can take (%d bytes)",
-                          word, WORD_MAX);
-    return 0;
+    *HG_VEC_PUSH(w) = word;
 }
 
-static int push_option(struct words *w, const char *name, const char *value, struct hg_err *err)
+static void push_option(struct words *w, const char *name, const char *value)
 {
-    return value ? push(w, hg_str_printf("--%s=%s", name, value), err) : 0;
+    if (value)
+        push(w, hg_str_printf("--%s=%s", name, value));
 }
 
-static int push_number(struct words *w, const char *name, long long value, struct hg_err *err)
+static void push_number(struct words *w, const char *name, long long value)
 {
-    return push(w, hg_str_printf("--%s=%lld", name, value), err);
+    push(w, hg_str_printf("--%s=%lld", name, value));
 }
 
-static int push_places(struct words *w, const struct hg_agent_job *job, struct hg_err *err)
+static void push_places(struct words *w, const struct hg_agent_job *job)
 {
-    const struct hg_agent_fields *f = &job->f;
-
-    if (push_option(w, "job-name", job->name, err) < 0 ||
-        push_option(w, "comment", job->comment, err) < 0 ||
-        push_option(w, "chdir", f->work_dir, err) < 0 ||
-        push_option(w, "output", f->output, err) < 0 ||
-        push_option(w, "open-mode", "append", err) < 0)
-        return -1;
-    return 0;
+    push_option(w, "job-name", job->name);
+    push_option(w, "comment", job->comment);
+    push_option(w, "chdir", job->f.work_dir);
+    push_option(w, "output", job->f.output);
+    push_option(w, "open-mode", "append");
 }
 
-static int push_size(struct words *w, const struct hg_agent_fields *f, struct hg_err *err)
+static void push_size(struct words *w, const struct hg_agent_fields *f)
 {
-    if (push_number(w, "nodes", f->nodes, err) < 0 ||
-        push_number(w, "ntasks", f->nodes * f->tasks_per_node, err) < 0 ||
-        push_number(w, "ntasks-per-node", f->tasks_per_node, err) < 0 ||
-        push_number(w, "cpus-per-task", f->cpus_per_task, err) < 0 ||
-        push_option(w, "gres", f->gres && f->gres[0] ? f->gres : NULL, err) < 0 ||
-        (f->mem_mib >= 0 && push(w, hg_str_printf("--mem=%lldM", f->mem_mib), err) < 0) ||
-        (f->time_s > 0 && push_number(w, "time", hg_agent_job_minutes(f), err) < 0))
-        return -1;
-    return 0;
+    push_number(w, "nodes", f->nodes);
+    push_number(w, "ntasks", f->nodes * f->tasks_per_node);
+    push_number(w, "ntasks-per-node", f->tasks_per_node);
+    push_number(w, "cpus-per-task", f->cpus_per_task);
+    push_option(w, "gres", f->gres && f->gres[0] ? f->gres : NULL);
+    if (f->mem_mib >= 0)
+        push(w, hg_str_printf("--mem=%lldM", f->mem_mib));
+    if (f->time_s > 0)
+        push_number(w, "time", hg_agent_job_minutes(f));
 }
 
-static int push_rest(struct words *w, const struct hg_agent_fields *f, struct hg_err *err)
+static void push_rest(struct words *w, const struct hg_agent_fields *f)
 {
-    if (push_option(w, "partition", f->partition, err) < 0 ||
-        push_option(w, "account", f->account, err) < 0 || push_option(w, "qos", f->qos, err) < 0 ||
-        push_option(w, "constraint", f->constraint, err) < 0 ||
-        push_option(w, "reservation", f->reservation, err) < 0 ||
-        push_option(w, "licenses", f->licenses, err) < 0)
-        return -1;
-    if (f->signal_lead_s && push(w, hg_str_printf("--signal=USR1@%lld", f->signal_lead_s), err) < 0)
-        return -1;
+    push_option(w, "partition", f->partition);
+    push_option(w, "account", f->account);
+    push_option(w, "qos", f->qos);
+    push_option(w, "constraint", f->constraint);
+    push_option(w, "reservation", f->reservation);
+    push_option(w, "licenses", f->licenses);
+    if (f->signal_lead_s)
+        push(w, hg_str_printf("--signal=USR1@%lld", f->signal_lead_s));
     if (f->requeue_is_said)
-        return push(w, strdup(f->requeue ? "--requeue" : "--no-requeue"), err);
-    return 0;
+        push(w, hg_strdup(f->requeue ? "--requeue" : "--no-requeue"));
 }
 
-static int push_array(struct words *w, const struct hg_agent_fields *f, struct hg_err *err)
+static void push_array(struct words *w, const struct hg_agent_fields *f)
 {
-    if (!f->array)
-        return 0;
-    return push(w,
-                f->running_max ? hg_str_printf("--array=%s%%%lld", f->array, f->running_max)
-                               : hg_str_printf("--array=%s", f->array),
-                err);
+    if (f->array && f->running_max)
+        push(w, hg_str_printf("--array=%s%%%lld", f->array, f->running_max));
+    else
+        push_option(w, "array", f->array);
 }
 
-static int push_options(struct words *w, const struct hg_agent_options *options, struct hg_err *err)
+static void push_options(struct words *w, const struct hg_agent_options *options)
 {
     for (size_t i = 0; i < options->n; i++) {
         const struct hg_agent_option *o = &options->items[i];
 
-        if (o->text ? push_option(w, o->name, o->text, err) < 0
-                    : push(w, hg_str_printf("--%s", o->name), err) < 0)
-            return -1;
+        push(w,
+             o->text ? hg_str_printf("--%s=%s", o->name, o->text) : hg_str_printf("--%s", o->name));
     }
-    return 0;
 }
 
 /* The script comes from stdin: see hand_script. */
 static int make_words(struct words *w, const struct hg_agent_job *job, const char *mode,
                       bool for_array, struct hg_err *err)
 {
-    char **end;
-
-    if (push(w, strdup("sbatch"), err) < 0 || push(w, strdup(mode), err) < 0 ||
-        push_places(w, job, err) < 0 || push_size(w, &job->f, err) < 0 ||
-        push_rest(w, &job->f, err) < 0 || (for_array && push_array(w, &job->f, err) < 0) ||
-        push_options(w, &job->options, err) < 0 || push(w, strdup("/dev/stdin"), err) < 0)
-        return -1;
+    push(w, hg_strdup("sbatch"));
+    push(w, hg_strdup(mode));
+    push_places(w, job);
+    push_size(w, &job->f);
+    push_rest(w, &job->f);
+    if (for_array)
+        push_array(w, &job->f);
+    push_options(w, &job->options);
+    push(w, hg_strdup("/dev/stdin"));
     for (char **arg = job->f.args; arg && *arg; arg++)
-        if (push(w, strdup(*arg), err) < 0)
-            return -1;
-    end = HG_VEC_PUSH(w);
-    if (!end)
-        return hg_err_oom(err);
-    *end = NULL;
+        push(w, hg_strdup(*arg));
+    for (size_t i = 0; i < w->n; i++)
+        if (strlen(w->items[i]) > WORD_MAX)
+            return hg_err_set(err, HG_E_REFUSED,
+                              "%.20s...: longer than a command can take (%d bytes)", w->items[i],
+                              WORD_MAX);
+    push(w, NULL);
     return 0;
 }
 
@@ -239,11 +232,6 @@ static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job, cons
     return 0;
 }
 
-static void attempt_done(struct attempt *a)
-{
-    hg_agent_said_done(&a->said);
-}
-
 /* ---- what its end means ---- */
 
 /* "17" or "17;cluster" in a line of its own: the last such line. 0: none. */
@@ -313,7 +301,7 @@ static char *said_behind(const char *text, const char *words)
 
     for (const char *p = text; (p = strstr(p, words)); p += strlen(words))
         at = p + strlen(words);
-    return at ? strndup(at, strcspn(at, "\n")) : NULL;
+    return at ? hg_strndup(at, strcspn(at, "\n")) : NULL;
 }
 
 /* What sbatch says of its failure. A program of the site's may have called it more than once: the words that
@@ -326,61 +314,48 @@ static char *find_failure(const char *text)
     for (const char *p = text; !open && (p = strstr(p, FAILED));) {
         p += strlen(FAILED);
         free(found);
-        found = strndup(p, strcspn(p, "\n"));
-        open = found && hg_agent_classify(hg_agent_number_of(found), "") == HG_E_AMBIGUOUS;
+        found = hg_strndup(p, strcspn(p, "\n"));
+        open = hg_agent_classify(hg_agent_number_of(found), "") == HG_E_AMBIGUOUS;
     }
     return found;
 }
 
-static void excuse_unregistered(struct hg_agent_call *call)
-{
-    size_t unregistered, total;
-
-    if (call->number == HG_AGENT_NO_NODES &&
-        hg_agent_count_unregistered(call, &unregistered, &total) == 0)
-        hg_agent_excuse(call, unregistered, total);
-}
-
 /* Slurm named a reason. */
-static int fail_by_words(struct hg_agent_call *call, const char *words, const char *op,
-                         const char *request)
+static int fail_by_words(struct hg_agent_call *call, const char *words, const char *what)
 {
     int number = hg_agent_number_of(words);
 
-    if (number) {
-        hg_agent_fail_number(call, number, words, "%s%s", op, request);
-        excuse_unregistered(call);
-        return -1;
-    }
+    if (number)
+        return hg_agent_fail_number(call, number, words, "%s", what);
     return hg_err_set(&call->err, call->submitting ? HG_E_AMBIGUOUS : HG_E_REFUSED,
-                      "%s%s: %s (not an error that is known here)", op, request, words);
+                      "%s: %s (not an error that is known here)", what, words);
 }
 
 /* sbatch itself said no; perhaps as the controller would have said it. Where its words are of a message that
  * got lost, there was one. */
-static int fail_before_sending(struct hg_agent_call *call, const char *op, const char *request)
+static int fail_before_sending(struct hg_agent_call *call, const char *what)
 {
     int number = hg_agent_number_of(hg_buf_str(&call->site));
     enum hg_err_code code = hg_agent_classify(number, "");
 
     if (code == HG_E_REFUSED || (code == HG_E_AMBIGUOUS && hg_agent_knows(number)))
-        return hg_agent_fail_number(call, number, "sbatch does not take this", "%s%s", op, request);
-    return hg_err_set(&call->err, HG_E_REFUSED, "%s%s: sbatch does not take this", op, request);
+        return hg_agent_fail_number(call, number, "sbatch does not take this", "%s", what);
+    return hg_err_set(&call->err, HG_E_REFUSED, "%s: sbatch does not take this", what);
 }
 
-static int fail_submit(struct hg_agent_call *call, const struct attempt *a, const char *request)
+static int fail_submit(struct hg_agent_call *call, const struct attempt *a, const char *what)
 {
     const char *said = hg_buf_str(&a->said.err);
     char *words = find_failure(said), ended[64];
     int rc;
 
-    hg_agent_say_lines(said, FAILED, &call->site);
+    hg_agent_add_lines(said, FAILED, &call->site);
     hg_proc_status_format(a->said.status, ended);
     if (a->said.late)
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch had no answer within %g s",
                         SBATCH_S);
     else if (a->napped)
-        rc = a->certain ? hg_agent_fail_number(call, EAGAIN, "", "submit%s", request)
+        rc = a->certain ? hg_agent_fail_number(call, EAGAIN, "", "%s", what)
                         : hg_err_set(&call->err, HG_E_AMBIGUOUS,
                                      "submit: sbatch may have tried again before it was stopped");
     else if (WIFSIGNALED(a->said.status))
@@ -389,14 +364,14 @@ static int fail_submit(struct hg_agent_call *call, const struct attempt *a, cons
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch names a job, and says: %s",
                         words);
     else if (words)
-        rc = fail_by_words(call, words, "submit", request);
+        rc = fail_by_words(call, words, what);
     else if (strstr(said, "Could not establish a configuration source"))
         rc = hg_agent_no_conf(call);
     else if (ended_before_sending(&a->said))
-        rc = fail_before_sending(call, "submit", request);
+        rc = fail_before_sending(call, what);
     else
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS,
-                        "submit: sbatch ended with %s and no word of why", ended);
+                        "submit: sbatch ended with %s and printed no reason", ended);
     free(words);
     return rc;
 }
@@ -413,29 +388,20 @@ static int send(struct hg_agent_call *call, struct hg_agent_job *job, const char
     return rc;
 }
 
-int hg_agent_submit(struct hg_agent_call *call)
+int hg_agent_submit(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_job job;
     struct attempt a = { .said = { .out = HG_BUF_INIT, .err = HG_BUF_INIT } };
-    char request[256];
-    unsigned long id;
-    int rc = hg_agent_job_read(&job, call);
+    int rc = send(call, job, "--parsable", true, &a);
+    unsigned long id = rc == 0 ? take_id(&a) : 0;
 
-    if (rc == 0) {
-        hg_agent_job_name_request(&job.f, request);
-        call->submitting = true;
-        rc = send(call, &job, "--parsable", true, &a);
-    }
-    if (rc == 0 && (id = take_id(&a))) {
-        hg_agent_say_lines(hg_buf_str(&a.said.err), NULL, &call->site);
+    if (id) {
+        hg_agent_add_lines(hg_buf_str(&a.said.err), NULL, &call->site);
         hg_agent_add(call, "job_id", json_integer((json_int_t)id));
         hg_agent_add(call, "site", hg_agent_text(hg_buf_str(&call->site)));
     } else if (rc == 0) {
-        rc = fail_submit(call, &a, request);
+        rc = fail_submit(call, &a, what);
     }
-    call->submitting = false;
-    attempt_done(&a);
-    hg_agent_job_done(&job);
+    hg_agent_said_done(&a.said);
     return rc;
 }
 
@@ -457,32 +423,25 @@ static void add_estimate(struct hg_agent_call *call, const char *said)
     free(nodes);
 }
 
-int hg_agent_probe(struct hg_agent_call *call)
+int hg_agent_probe(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_job job;
     struct attempt a = { .said = { .out = HG_BUF_INIT, .err = HG_BUF_INIT } };
-    char request[256], *words = NULL;
-    const char *said;
-    int rc = hg_agent_job_read(&job, call);
+    int rc = send(call, job, "--test-only", false, &a);
+    const char *said = hg_buf_str(&a.said.err);
+    char *words = NULL;
 
-    if (rc == 0) {
-        hg_agent_job_name_request(&job.f, request);
-        rc = send(call, &job, "--test-only", false, &a);
-    }
-    said = hg_buf_str(&a.said.err);
     if (rc == 0 && !a.said.late && a.said.status == 0) {
         add_estimate(call, said);
     } else if (rc == 0 && (words = said_behind(said, "allocation failure: "))) {
-        hg_agent_say_lines(said, "allocation failure: ", &call->site);
-        rc = fail_by_words(call, words, "probe", request);
+        hg_agent_add_lines(said, "allocation failure: ", &call->site);
+        rc = fail_by_words(call, words, what);
     } else if (rc == 0 && !a.said.late && ended_before_sending(&a.said)) {
-        hg_agent_say_lines(said, NULL, &call->site);
-        rc = fail_before_sending(call, "probe", request);
+        hg_agent_add_lines(said, NULL, &call->site);
+        rc = fail_before_sending(call, what);
     } else if (rc == 0) {
-        rc = hg_agent_say(call, &a.said, "probe%s", request);
+        rc = hg_agent_say(call, &a.said, what);
     }
     free(words);
-    attempt_done(&a);
-    hg_agent_job_done(&job);
+    hg_agent_said_done(&a.said);
     return rc;
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slurm's commands as children: never through a shell, always with a time limit. */
+#include "slurm/cli/run.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
-#include "slurm/cli/sbatch.h"
+#include "base/alloc.h"
 #include "base/proc.h"
+#include "slurm/common/codes.h"
+#include "slurm/common/texts.h"
 
 #define COMMAND_S 45.0 /* below the patience of whoever asked us; Slurm's own is 10 s, usually */
 #define OUTPUT_MAX ((size_t)1 << 30) /* squeue has a line for each task */
@@ -72,38 +74,10 @@ int hg_agent_run(struct hg_agent_call *call, const char *const *argv, struct hg_
         return hg_err_hint(&call->err, "Slurm's commands must be in PATH");
     }
     said->late = watch.late;
-    if (said->out.failed || said->err.failed)
-        return hg_err_oom(&call->err);
     if (said->out.len >= OUTPUT_MAX)
         return hg_err_set(&call->err, HG_E_AGAIN, "%s prints more than %zu MiB", argv[0],
                           OUTPUT_MAX >> 20);
     return 0;
-}
-
-/* "sbatch: error: text" -> "text" */
-static const char *without_prefix(const char *line)
-{
-    static const char *const prefixes[] = { "sbatch: ", "squeue: ",   "sacct: ", "scancel: ",
-                                            "sinfo: ",  "scontrol: ", "error: ", "fatal: " };
-
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (strncmp(line, prefixes[i], strlen(prefixes[i])) == 0)
-            line += strlen(prefixes[i]);
-    return line;
-}
-
-void hg_agent_say_lines(const char *text, const char *skip, struct hg_buf *site)
-{
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
-        const char *said = line ? without_prefix(line) : "";
-
-        if (*said && (!skip || strncmp(said, skip, strlen(skip)) != 0))
-            hg_buf_printf(site, "%s%s", site->len ? "\n" : "", said);
-        free(line);
-        text += n + (text[n] == '\n');
-    }
 }
 
 /* The number that the last line with one names, and that line's end behind its last colon and blank. */
@@ -113,8 +87,8 @@ static int find_number(const char *lines, struct hg_buf *words)
 
     while (*lines) {
         size_t n = strcspn(lines, "\n");
-        char *line = strndup(lines, n);
-        int found = line ? hg_agent_number_of(line) : 0;
+        char *line = hg_strndup(lines, n);
+        int found = hg_agent_number_of(line);
 
         if (found) {
             const char *colon = strrchr(line, ':');
@@ -129,17 +103,13 @@ static int find_number(const char *lines, struct hg_buf *words)
     return number;
 }
 
-int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, const char *fmt, ...)
+int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, const char *what)
 {
     struct hg_buf words = HG_BUF_INIT;
-    char what[256], ended[64];
+    char ended[64];
     int number;
-    va_list ap;
 
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    hg_agent_say_lines(hg_buf_str(&said->err), NULL, &call->site);
+    hg_agent_add_lines(hg_buf_str(&said->err), NULL, &call->site);
     number = find_number(hg_buf_str(&call->site), &words);
     hg_proc_status_format(said->status, ended);
     if (number)
@@ -169,53 +139,5 @@ int hg_agent_run_well(struct hg_agent_call *call, const char *const *argv,
 {
     if (hg_agent_run(call, argv, said) < 0)
         return -1;
-    return said->late || said->status || lost_its_status(said)
-               ? hg_agent_say(call, said, "%s", what)
-               : 0;
-}
-
-void hg_agent_delimiter(char out[static 20])
-{
-    unsigned long long number = 0;
-
-    if (getrandom(&number, sizeof number, 0) != sizeof number)
-        number = (unsigned long long)time(NULL);
-    snprintf(out, 20, "@%016llx@", number);
-}
-
-void hg_agent_member(const char *line, const char *key, struct hg_buf *out)
-{
-    size_t n = strlen(key);
-
-    hg_buf_clear(out);
-    for (const char *p = line; (p = strstr(p, key)); p += n)
-        if ((p == line || p[-1] == ' ') && p[n] == '=') {
-            hg_buf_append(out, p + n + 1, strcspn(p + n + 1, " \n"));
-            break;
-        }
-    if (strcmp(hg_buf_str(out), "(null)") == 0)
-        hg_buf_clear(out);
-}
-
-int hg_agent_count_unregistered(struct hg_agent_call *call, size_t *unregistered, size_t *total)
-{
-    static const char *const argv[] = { "scontrol", "-a", "-o", "show", "node", NULL };
-    struct hg_agent_call quiet = { 0 }; /* what it cannot find out is no error of the call */
-    struct hg_agent_said said;
-    struct hg_buf state = HG_BUF_INIT;
-    int rc = hg_agent_run_well(&quiet, argv, &said, "nodes");
-
-    *unregistered = *total = 0;
-    for (const char *line = hg_buf_str(&said.out); rc == 0 && *line;) {
-        hg_agent_member(line, "State", &state);
-        *total += state.len > 0;
-        *unregistered += strncmp(hg_buf_str(&state), "UNKNOWN", 7) == 0;
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    call->rpcs += quiet.rpcs;
-    hg_buf_done(&quiet.site);
-    hg_buf_done(&state);
-    hg_agent_said_done(&said);
-    return rc;
+    return said->late || said->status || lost_its_status(said) ? hg_agent_say(call, said, what) : 0;
 }
