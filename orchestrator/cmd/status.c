@@ -10,6 +10,8 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
 #include "rundir/fold.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
