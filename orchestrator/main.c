@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/jsonmem.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -118,10 +117,6 @@ static int report(struct hg_errs *errs)
     struct hg_buf text = HG_BUF_INIT, out = HG_BUF_INIT;
     int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
 
-    if (!errs->n && errs->dropped) { /* there was not even memory for the first */
-        fputs("hpcgrid: error: out of memory\n", stderr);
-        return 4;
-    }
     hg_errs_sort(errs);
     hg_errs_format(errs, &text);
     fflush(stdout);
@@ -200,9 +195,6 @@ int main(int argc, char **argv)
     rc = dispatch(argc, argv, &errs);
     if (rc >= 0 && finish_output(&errs) < 0)
         rc = -1;
-    if ((rc == 0 || rc == 1) &&
-        (hg_json_shortages() || hg_err_shortages())) /* what it made may lack something */
-        rc = hg_err_oom(hg_errs_next(&errs));
     if (rc < 0)
         rc = report(&errs);
     hg_errs_done(&errs);

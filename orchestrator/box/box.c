@@ -68,10 +68,6 @@ struct hg_box_group *hg_box_nodes_parse(const char *text, size_t *n, struct hg_e
         size_t len = strcspn(p, ",");
         struct hg_box_group *g = HG_VEC_PUSH(&list);
 
-        if (!g) {
-            hg_err_oom(err);
-            goto fail;
-        }
         if (parse_group(p, len, g, err) < 0)
             goto fail;
         for (size_t i = 0; i + 1 < list.n; i++)
@@ -123,12 +119,12 @@ static int claim_root(const char *root, struct hg_err *err)
  * nothing. */
 static int lock_root(int *fd, struct hg_err *err)
 {
-    char *root = root_dir(), *path = root ? hg_fs_join(root, "lock") : NULL;
+    char *root = root_dir(), *path = hg_fs_join(root, "lock");
     double end = hg_clock_mono_s() + LOCK_S;
     int rc = -1;
 
     *fd = -1;
-    while (path) {
+    for (;;) {
         struct stat ours, now;
 
         if (claim_root(root, err) < 0)
@@ -153,8 +149,6 @@ static int lock_root(int *fd, struct hg_err *err)
         }
         hg_clock_sleep_s(0.02);
     }
-    if (!path)
-        hg_err_oom(err);
     free(path);
     free(root);
     return rc;
@@ -163,8 +157,8 @@ static int lock_root(int *fd, struct hg_err *err)
 /* Unlock, and remove the folder if no box is left in it. */
 static void unlock_root(int fd)
 {
-    char *root = root_dir(), *path = root ? hg_fs_join(root, "lock") : NULL;
-    DIR *folder = root ? opendir(root) : NULL;
+    char *root = root_dir(), *path = hg_fs_join(root, "lock");
+    DIR *folder = opendir(root);
     const struct dirent *e;
     bool empty = folder != NULL;
 
@@ -174,7 +168,7 @@ static void unlock_root(int fd)
             empty = false;
     if (folder)
         closedir(folder);
-    if (empty && path && unlink(path) == 0)
+    if (empty && unlink(path) == 0)
         rmdir(root);
     close(fd);
     free(path);
@@ -235,27 +229,20 @@ static json_t *load_record(const char *dir)
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     json_t *record = NULL;
 
-    if (path && hg_json_load(path, &doc, &(struct hg_err)HG_ERR_INIT) == 0 &&
-        json_is_object(doc.root))
+    if (hg_json_load(path, &doc, &(struct hg_err)HG_ERR_INIT) == 0 && json_is_object(doc.root))
         record = json_incref(doc.root);
     hg_json_doc_done(&doc);
     free(path);
     return record ? record : json_object(); /* a box that was killed at birth */
 }
 
-static int fill(const char *name, struct hg_box *box, struct hg_err *err)
+static void fill(const char *name, struct hg_box *box)
 {
-    *box = (struct hg_box){ .name = strdup(name), .dir = box_dir(name) };
-    if (box->dir)
-        box->conf = hg_fs_join(box->dir, "slurm.conf");
-    if (!box->name || !box->dir || !box->conf) {
-        hg_box_done(box);
-        return hg_err_oom(err);
-    }
+    *box = (struct hg_box){ .name = hg_strdup(name), .dir = box_dir(name) };
+    box->conf = hg_fs_join(box->dir, "slurm.conf");
     box->record = load_record(box->dir);
     box->state = judge(box->record);
     box->keeper = pid_of(json_object_get(box->record, "keeper"));
-    return 0;
 }
 
 int hg_box_find(const char *name, struct hg_box *box, struct hg_err *err)
@@ -267,8 +254,7 @@ int hg_box_find(const char *name, struct hg_box *box, struct hg_err *err)
         return hg_err_set(err, HG_E_USAGE,
                           "\"%s\" is no name for a box: letters, digits, . _ -, at most %d of them",
                           name, NAME_MAX_BOX);
-    if (fill(name, box, err) < 0)
-        return -1;
+    fill(name, box);
     if (lstat(box->dir, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid())
         return 0;
     hg_box_done(box);
@@ -284,33 +270,24 @@ static int by_name(const void *a, const void *b)
 int hg_box_list(struct hg_boxes *boxes, struct hg_err *err)
 {
     char *root = root_dir();
-    DIR *folder = root ? opendir(root) : NULL;
+    DIR *folder = opendir(root);
     const struct dirent *e;
-    int rc = root ? 0 : hg_err_oom(err);
+    int rc = 0;
 
-    if (root && !folder && errno != ENOENT)
+    if (!folder && errno != ENOENT)
         rc = hg_err_sys(err, "cannot read folder %s", root);
     *boxes = (struct hg_boxes){ 0 };
-    while (folder && rc == 0 && (e = readdir(folder))) {
-        struct hg_box box, *slot;
+    while (folder && (e = readdir(folder))) {
+        struct hg_box box;
 
-        if (!name_is_fine(e->d_name) ||
-            hg_box_find(e->d_name, &box, &(struct hg_err)HG_ERR_INIT) < 0)
-            continue;
-        slot = HG_VEC_PUSH(boxes);
-        if (slot) {
-            *slot = box;
-        } else {
-            hg_box_done(&box);
-            rc = hg_err_oom(err);
-        }
+        if (name_is_fine(e->d_name) &&
+            hg_box_find(e->d_name, &box, &(struct hg_err)HG_ERR_INIT) == 0)
+            *HG_VEC_PUSH(boxes) = box;
     }
     if (folder)
         closedir(folder);
     free(root);
-    if (rc < 0)
-        hg_boxes_done(boxes);
-    else if (boxes->n)
+    if (boxes->n)
         qsort(boxes->items, boxes->n, sizeof *boxes->items, by_name);
     return rc;
 }
@@ -442,7 +419,7 @@ static int create(const struct hg_box_spec *spec, const struct hg_box_tools *too
         hg_err_sys(err, "cannot change the mode of %s", dir);
     else if (hg_box_config_write(spec, dir, &ports, tools->version, err) == 0) {
         keeper.record = make_record(spec, &ports);
-        rc = keeper.record ? hg_box_keeper_start(&keeper, &ports, err) : hg_err_oom(err);
+        rc = hg_box_keeper_start(&keeper, &ports, err);
         json_decref(keeper.record);
     }
     if (rc < 0) { /* a keeper that was killed has left what it started */
@@ -516,8 +493,7 @@ static int ask_nodes(const struct hg_box_tools *tools, const struct hg_box *box,
     const char *const argv[] = { "env", "-i",  conf, tools->sinfo, "-h", "-N",
                                  "-p",  "box", "-o", "%N %T",      NULL };
     struct hg_buf out = HG_BUF_INIT;
-    int status = 0,
-        rc = conf ? hg_proc_capture(argv, 30, &out, NULL, &status, err) : hg_err_oom(err);
+    int status = 0, rc = hg_proc_capture(argv, 30, &out, NULL, &status, err);
     char *save = NULL;
 
     if (rc < 0)
@@ -565,8 +541,7 @@ static void hint_log(const struct hg_box *box, const char *bad, struct hg_err *e
     else
         snprintf(name, sizeof name, "slurmd-%.*s", (int)strcspn(bad, " ,"), bad);
     path = hg_str_printf("%s/log/%s.log", box->dir, name);
-    if (path)
-        hg_box_log_tail(path, &tail);
+    hg_box_log_tail(path, &tail);
     hg_err_hint(err, "end of %s.log:\n%s", name, hg_buf_str(&tail));
     hg_buf_done(&tail);
     free(path);
@@ -668,8 +643,6 @@ static int find_or_create(const struct hg_box_spec *spec, const struct hg_box_to
     char *dir = box_dir(spec->name);
     int lock, rc = -1;
 
-    if (!dir)
-        return hg_err_oom(err);
     if (lock_root(&lock, err) == 0) {
         if (prepare(spec, exists, err) == 0 &&
             (*exists || create_somewhere(spec, tools, dir, err) == 0))

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/text.h"
@@ -98,8 +99,6 @@ static int set(struct settings *s, const char *key, size_t key_len, char *value,
 {
     size_t i = 0;
 
-    if (!value)
-        return hg_err_oom(err);
     while (i < s->n && (strlen(s->keys[i]) != key_len || strncasecmp(s->keys[i], key, key_len)))
         i++;
     if (i == sizeof s->values / sizeof *s->values || key_len >= sizeof s->keys[0]) {
@@ -158,7 +157,7 @@ static const struct {
 static int set_fixed(struct settings *s, struct hg_err *err)
 {
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (set_default(s, fixed[i].key, strdup(fixed[i].value), err) < 0)
+        if (set_default(s, fixed[i].key, hg_strdup(fixed[i].value), err) < 0)
             return -1;
     return 0;
 }
@@ -191,7 +190,7 @@ static int set_listening(struct settings *s, struct hg_err *err)
     gethostname(host, sizeof host - 1);
     if (!name_is_loopback(host))
         return 0;
-    return set_default(s, "CommunicationParameters", strdup("NoCtldInAddrAny,NoInAddrAny"), err);
+    return set_default(s, "CommunicationParameters", hg_strdup("NoCtldInAddrAny,NoInAddrAny"), err);
 }
 
 static int set_places(struct settings *s, const char *dir, const struct hg_box_ports *ports,
@@ -213,7 +212,7 @@ static int set_places(struct settings *s, const char *dir, const struct hg_box_p
         { "SlurmdPidFile", hg_str_printf("%s/spool/%%n.pid", dir) },
         { "SlurmctldLogFile", hg_str_printf("%s/log/slurmctld.log", dir) },
         { "SlurmdLogFile", hg_str_printf("%s/log/slurmd-%%n.log", dir) },
-        { "JobCompType", strdup("jobcomp/filetxt") },
+        { "JobCompType", hg_strdup("jobcomp/filetxt") },
         { "JobCompLoc", hg_str_printf("%s/log/jobs.log", dir) },
         { "Licenses", hg_str_printf("core:%ld", hg_proc_cpus()) },
     };
@@ -232,12 +231,12 @@ static int set_accounting(struct settings *s, const char *dir, const struct hg_b
         const char *key;
         char *value;
     } lines[] = {
-        { "AccountingStorageType", strdup("accounting_storage/slurmdbd") },
-        { "AccountingStorageHost", strdup("127.0.0.1") },
+        { "AccountingStorageType", hg_strdup("accounting_storage/slurmdbd") },
+        { "AccountingStorageHost", hg_strdup("127.0.0.1") },
         { "AccountingStoragePort", hg_str_printf("%d", ports->dbd) },
         { "AccountingStoragePass", hg_str_printf("%s/munge/sock", dir) }, /* not AuthInfo's */
-        { "AccountingStorageTRES", strdup("gres/gpu") },
-        { "JobAcctGatherType", strdup("jobacct_gather/linux") },
+        { "AccountingStorageTRES", hg_strdup("gres/gpu") },
+        { "JobAcctGatherType", hg_strdup("jobacct_gather/linux") },
     };
     int rc = 0;
 
@@ -274,7 +273,7 @@ static int set_wanted(struct settings *s, const char *dir, const char *setting, 
         return set(s, setting, n, hg_str_printf("socket=%s/munge/sock,%s", dir, equals + 1), err);
     if (n == 13 && strncasecmp(setting, "PartitionName", n) == 0)
         return hg_err_set(err, HG_E_USAGE, "partitions come from the nodes asked for");
-    return set(s, setting, n, strdup(equals + 1), err);
+    return set(s, setting, n, hg_strdup(equals + 1), err);
 }
 
 static long claimed_cpus(const struct hg_box_group *g)
@@ -341,13 +340,11 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
                              const struct hg_box_ports *ports, struct hg_buf *out,
                              struct hg_err *err)
 {
-    struct settings *s = calloc(1, sizeof *s);
+    struct settings *s = hg_alloc_zeroed(1, sizeof *s);
     const char *user = user_name();
     char host[256] = "localhost";
     int rc = -1, port = ports->first_node;
 
-    if (!s)
-        return hg_err_oom(err);
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = 0;
     if (!user) {
@@ -374,7 +371,7 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
     hg_buf_puts(out, "PartitionName=box Default=YES MaxTime=INFINITE State=UP Nodes=ALL\n");
     for (size_t i = 0; i < spec->n_groups; i++)
         add_partition(spec, i, out);
-    rc = out->failed ? hg_err_oom(err) : 0;
+    rc = 0;
 out:
     for (size_t i = 0; i < s->n; i++)
         free(s->values[i]);
@@ -405,13 +402,13 @@ static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_
     }
     for (long i = 0; i < most; i++) {
         char *path = hg_str_printf("%s/dev/gpu%ld", dir, i);
-        int rc = path ? symlink("/dev/null", path) : -1;
+        int rc = symlink("/dev/null", path);
 
         free(path);
         if (rc < 0)
             return hg_err_sys(err, "cannot make %s/dev/gpu%ld", dir, i);
     }
-    return gres->failed ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 /* ---- slurmdbd.conf and the database's first statements ---- */
@@ -420,7 +417,7 @@ static int save(const char *dir, const char *name, const void *data, size_t len,
                 struct hg_err *err)
 {
     char *path = hg_fs_join(dir, name);
-    int rc = path ? hg_fs_replace(path, data, len, mode, err) : hg_err_oom(err);
+    int rc = hg_fs_replace(path, data, len, mode, err);
 
     free(path);
     return rc;
@@ -466,17 +463,17 @@ static int make_folders(const struct hg_box_spec *spec, const char *dir, struct 
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++) {
         path = hg_fs_join(dir, folders[i]);
-        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
         hg_box_node_name(spec, i, node);
         path = hg_str_printf("%s/tmp/%s", dir, node);
-        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
         path = hg_str_printf("%s/spool/%s", dir, node);
         if (rc == 0)
-            rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+            rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
     }
     return rc;

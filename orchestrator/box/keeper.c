@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -78,9 +79,8 @@ static int daemon_failed(const char *dir, const char *name, const char *what, st
     char *printed = hg_str_printf("%s/log/%s.out", dir, name);
     struct hg_buf tail = HG_BUF_INIT;
 
-    if (log)
-        hg_box_log_tail(log, &tail);
-    if (!tail.len && printed)
+    hg_box_log_tail(log, &tail);
+    if (!tail.len)
         hg_box_log_tail(printed, &tail);
     hg_err_set(err, HG_E_ENV, "%s %s", name, what);
     if (tail.len)
@@ -96,7 +96,7 @@ static int daemon_failed(const char *dir, const char *name, const char *what, st
 static int open_output(const char *dir, const char *name)
 {
     char *path = hg_str_printf("%s/log/%s.out", dir, name);
-    int fd = path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1;
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 
     free(path);
     return fd;
@@ -127,8 +127,6 @@ static int spawn(struct keeper *kp, struct daemon *d, const char *const *argv, s
     spec.new_session = true;
     if (out < 0)
         hg_err_sys(err, "cannot write in %s/log", kp->k->dir);
-    else if (!conf || !home_line || !zone_line)
-        hg_err_oom(err);
     else
         rc = hg_proc_start(&spec, &proc, err);
     if (rc == 0)
@@ -159,7 +157,7 @@ static int start_munged(struct keeper *kp, struct daemon *d, struct hg_err *err)
                            log,
                            seed,
                            NULL };
-    int rc = key && sock && pid && log && seed ? spawn(kp, d, argv, err) : hg_err_oom(err);
+    int rc = spawn(kp, d, argv, err);
 
     free(key);
     free(sock);
@@ -173,7 +171,7 @@ static int start_slurmctld(struct keeper *kp, struct daemon *d, struct hg_err *e
 {
     char *conf = hg_str_printf("%s/slurm.conf", kp->k->dir);
     const char *argv[] = { kp->k->tools->slurmctld, "-D", "-f", conf, NULL };
-    int rc = conf ? spawn(kp, d, argv, err) : hg_err_oom(err);
+    int rc = spawn(kp, d, argv, err);
 
     free(conf);
     return rc;
@@ -184,7 +182,7 @@ static int start_slurmd(struct keeper *kp, struct daemon *d, struct hg_err *err)
     char *conf = hg_str_printf("%s/slurm.conf", kp->k->dir);
     const char *argv[] = { kp->k->tools->slurmd,        "-D", "-f", conf, "-N",
                            d->name + strlen("slurmd-"), NULL };
-    int rc = conf ? spawn(kp, d, argv, err) : hg_err_oom(err);
+    int rc = spawn(kp, d, argv, err);
 
     free(conf);
     return rc;
@@ -219,9 +217,7 @@ static int prepare_database(struct keeper *kp, const char *data, struct hg_err *
                            NULL };
     int rc = 0;
 
-    if (!option)
-        rc = hg_err_oom(err);
-    else if (!hg_fs_is_dir(data))
+    if (!hg_fs_is_dir(data))
         rc = run_once(argv, err);
     free(option);
     return rc;
@@ -251,9 +247,7 @@ static int start_database(struct keeper *kp, struct daemon *d, struct hg_err *er
                            NULL };
     int rc = -1;
 
-    if (!data || !datadir || !sock || !pid || !init || !port)
-        hg_err_oom(err);
-    else if (prepare_database(kp, data, err) == 0)
+    if (prepare_database(kp, data, err) == 0)
         rc = spawn(kp, d, argv, err);
     free(data);
     free(datadir);
@@ -279,8 +273,7 @@ static int register_cluster(struct keeper *kp, struct hg_err *err)
     const char *argv[] = { "env",     "-i",  conf, kp->k->tools->sacctmgr, "-i", "add",
                            "cluster", "box", NULL };
     struct hg_buf out = HG_BUF_INIT, errors = HG_BUF_INIT;
-    int status = 0, rc = conf ? hg_proc_capture(argv, DATABASE_S, &out, &errors, &status, err)
-                              : hg_err_oom(err);
+    int status = 0, rc = hg_proc_capture(argv, DATABASE_S, &out, &errors, &status, err);
 
     if (rc == 0 && status && !strstr(hg_buf_str(&out), "already exists")) {
         rc = hg_err_set(err, HG_E_ENV, "sacctmgr cannot add the cluster");
@@ -394,7 +387,7 @@ static int save_record(struct keeper *kp, struct hg_err *err)
     }
     json_object_set_new(kp->k->record, "keeper", encode_process(getpid()));
     json_object_set_new(kp->k->record, "daemons", list);
-    rc = path ? hg_json_save(path, kp->k->record, err) : hg_err_oom(err);
+    rc = hg_json_save(path, kp->k->record, err);
     free(path);
     return rc;
 }
@@ -477,7 +470,7 @@ static void stay(struct keeper *kp)
     end_all(kp);
 }
 
-static int name_daemons(struct keeper *kp, struct hg_err *err)
+static void name_daemons(struct keeper *kp)
 {
     static const struct {
         enum kind kind;
@@ -489,9 +482,7 @@ static int name_daemons(struct keeper *kp, struct hg_err *err)
                      { SLURMCTLD, "slurmctld", false } };
     size_t nodes = hg_box_count_nodes(kp->k->spec);
 
-    kp->daemons = calloc(nodes + 4, sizeof *kp->daemons);
-    if (!kp->daemons)
-        return hg_err_oom(err);
+    kp->daemons = hg_alloc_zeroed(nodes + 4, sizeof *kp->daemons);
     for (size_t i = 0; i < 4; i++)
         if (!one_each[i].accounting || kp->k->spec->accounting) {
             struct daemon *d = &kp->daemons[kp->n++];
@@ -507,7 +498,6 @@ static int name_daemons(struct keeper *kp, struct hg_err *err)
         d->kind = SLURMD;
         snprintf(d->name, sizeof d->name, "slurmd-%s", node);
     }
-    return 0;
 }
 
 /* Cut the ties with the caller: its session, its files, its folder. Only the report stays. */
@@ -544,7 +534,8 @@ static void keep(struct keeper *kp, int report)
     int rc;
 
     detach(kp, &report);
-    rc = name_daemons(kp, &err) < 0 ? -1 : begin(kp, &err);
+    name_daemons(kp);
+    rc = begin(kp, &err);
     if (rc < 0)
         end_all(kp);
     hg_fs_write_all(report, &err, sizeof err);
@@ -652,8 +643,7 @@ static void end_steps_of(const char *spool)
     while (folder && (e = readdir(folder))) {
         char *path = hg_fs_join(spool, e->d_name);
         struct stat st;
-        pid_t pid =
-            path && lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) ? hg_box_socket_owner(path) : 0;
+        pid_t pid = lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) ? hg_box_socket_owner(path) : 0;
 
         if (pid > 1)
             end_tree(pid);
@@ -666,14 +656,14 @@ static void end_steps_of(const char *spool)
 static void end_steps(const char *dir)
 {
     char *spool = hg_fs_join(dir, "spool");
-    DIR *nodes = spool ? opendir(spool) : NULL;
+    DIR *nodes = opendir(spool);
     const struct dirent *e;
 
     while (nodes && (e = readdir(nodes)))
         if (e->d_name[0] != '.') {
             char *path = hg_fs_join(spool, e->d_name);
 
-            if (path && hg_fs_is_dir(path))
+            if (hg_fs_is_dir(path))
                 end_steps_of(path);
             free(path);
         }

@@ -90,14 +90,11 @@ static void list_processes(struct processes *list)
 
     while (proc && (e = readdir(proc))) {
         struct stat_line s;
-        struct process *p;
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
 
         if (!pid || !read_stat(pid, &s) || s.state == 'Z' || s.state == 'X')
             continue;
-        if (!(p = HG_VEC_PUSH(list)))
-            break;
-        *p = (struct process){ .pid = pid, .parent = s.parent, .start = s.start };
+        *HG_VEC_PUSH(list) = (struct process){ .pid = pid, .parent = s.parent, .start = s.start };
     }
     if (proc)
         closedir(proc);

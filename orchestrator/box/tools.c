@@ -37,7 +37,7 @@ static char *find_program(const char *name)
     const char *path = getenv("PATH");
     char *all = hg_str_printf("%s:/usr/sbin:/sbin:/usr/local/sbin:/opt/slurm/sbin",
                               path ? path : "/usr/bin");
-    char *found = all ? hg_fs_find_program(name, all) : NULL;
+    char *found = hg_fs_find_program(name, all);
 
     free(all);
     return found;

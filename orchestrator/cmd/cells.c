@@ -48,7 +48,7 @@ void hg_cmd_show_value(const json_t *value, struct hg_buf *out)
         hg_json_dump(value, HG_JSON_COMPACT, out);
     else
         hg_buf_puts(out, "-");
-    for (size_t i = start; i < out->len && !out->failed; i++)
+    for (size_t i = start; i < out->len; i++)
         if (iscntrl((unsigned char)out->data[i]))
             out->data[i] = '?'; /* no escape sequence reaches a terminal */
 }

@@ -54,11 +54,8 @@ static const struct hg_opt opts[] = {
 
 static struct finding *add(struct findings *f, const char *what, const char *state)
 {
-    static struct finding scratch;
     struct finding *item = HG_VEC_PUSH(f);
 
-    if (!item)
-        item = &scratch;
     *item = (struct finding){ .what = what, .state = state };
     return item;
 }
@@ -537,7 +534,7 @@ static void look_at_worker(struct findings *f)
 {
     static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
     const char *named = getenv("HPCGRID_WORKER");
-    char *path = named && *named ? strdup(named) : hg_fs_find_beside(places);
+    char *path = named && *named ? hg_strdup(named) : hg_fs_find_beside(places);
     const char *const argv[] = { path ? path : "hpcgrid-worker", "--version", NULL };
     struct finding *item = add(f, "worker", "ok");
 

@@ -65,11 +65,10 @@ static struct key *add_key(struct expand *x, const char *name)
 {
     struct key *key = HG_VEC_PUSH(&x->keys);
 
-    if (!key)
-        return NULL;
-    *key =
-        (struct key){ .name = strdup(name), .width = hg_text_width(name), .varies = x->shown > 0 };
-    return key->name ? key : NULL;
+    *key = (struct key){ .name = hg_strdup(name),
+                         .width = hg_text_width(name),
+                         .varies = x->shown > 0 };
+    return key;
 }
 
 static void measure(struct key *key, const json_t *value)
@@ -100,8 +99,6 @@ static int study(const struct hg_cell *cell, void *context)
 
         if (!key) {
             key = add_key(x, name);
-            if (!key)
-                return hg_err_oom(hg_errs_next(x->errs));
             if (!key->varies)
                 key->first = json_incref(value);
         }

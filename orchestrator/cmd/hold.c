@@ -81,18 +81,13 @@ static int pick_tasks(struct deed *d, const struct hg_exec_job *job,
     int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
 
     for (size_t i = 0; i < set.n && rc == 0; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++) {
-            struct task *slot;
-
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++) {
             if (!hg_run_cell_find(d->state, sub->batch, sub->offset + k) ||
                 !hg_picks_has(&d->picks, sub->batch, sub->offset + k))
                 continue;
             d->denied += denied;
-            slot = tell ? HG_VEC_PUSH(list) : NULL;
-            if (slot)
-                *slot = (struct task){ job->job_id, k };
-            else if (tell)
-                rc = hg_err_oom(err);
+            if (tell)
+                *HG_VEC_PUSH(list) = (struct task){ job->job_id, k };
         }
     hg_ranges_done(&set);
     return rc;
@@ -112,15 +107,12 @@ static int tell_job(struct deed *d, const struct task *tasks, size_t n, struct h
 {
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_buf text = HG_BUF_INIT;
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hg_ranges_add(&set, tasks[i].index);
+    for (size_t i = 0; i < n; i++)
+        hg_ranges_add(&set, tasks[i].index);
     hg_ranges_format(&set, &text);
-    if (rc < 0 || text.failed)
-        rc = hg_err_oom(err);
-    else
-        rc = d->s.executor->hold(d->s.exec, tasks->job_id, hg_buf_str(&text), d->hold, err);
+    rc = d->s.executor->hold(d->s.exec, tasks->job_id, hg_buf_str(&text), d->hold, err);
     d->told += rc == 0 ? n : 0;
     hg_ranges_done(&set);
     hg_buf_done(&text);

@@ -126,7 +126,7 @@ static void tell_file(const struct attempt *a, const char *name)
 {
     char *path = hg_attempt_path(a->group, a->files, name);
 
-    hg_info("%s", path ? path : name);
+    hg_info("%s", path);
     free(path);
 }
 

@@ -111,9 +111,7 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
 static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
 {
     char *relative = hg_str_printf("%s/%s/NEW", hg_cmd_reports(NULL), plan->name);
-    char *dir = out_dir    ? hg_fs_absolute(out_dir, err)
-                : relative ? hg_fs_absolute(relative, err)
-                           : NULL;
+    char *dir = hg_fs_absolute(out_dir ? out_dir : relative, err);
 
     free(relative);
     return dir;
@@ -184,9 +182,7 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     char *existing = hg_fs_join(out_dir, "plan.json");
     int rc = -1;
 
-    if (!existing) {
-        hg_err_oom(err);
-    } else if (hg_fs_exists(existing)) {
+    if (hg_fs_exists(existing)) {
         hg_err_set(err, HG_E_USAGE, "%s already holds a plan", out_dir);
         hg_err_hint(err, "name a new folder");
     } else if (hg_fs_mkdirs(out_dir, 0700, err) == 0) {

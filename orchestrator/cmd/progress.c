@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -67,9 +68,8 @@ static void tell_logs(const struct hg_session *s, int batch, size_t line,
 {
     char *dir = hg_attempt_dir(&s->rd, batch, line, s->plan->items[batch - 1].ids[line],
                                cell->claim, cell->restarts);
-    char *out = dir ? hg_fs_join(dir, "out.log") : NULL,
-         *err = dir ? hg_fs_join(dir, "err.log") : NULL;
-    bool has_out = out && hg_fs_exists(out), has_err = err && hg_fs_exists(err);
+    char *out = hg_fs_join(dir, "out.log"), *err = hg_fs_join(dir, "err.log");
+    bool has_out = hg_fs_exists(out), has_err = hg_fs_exists(err);
 
     if (has_out || has_err)
         hg_info("what it printed: %s%s", has_err ? err : out,
@@ -87,9 +87,9 @@ static void tell_failures(struct hg_session *s, struct progress *p)
 
     if (!s->told) {
         s->told_n = state->cells;
-        s->told = calloc(state->cells + 1, sizeof *s->told);
+        s->told = hg_alloc_zeroed(state->cells + 1, sizeof *s->told);
     }
-    for (size_t b = 0; b < state->batches.n && s->told; b++)
+    for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n; i++, at++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
             const char *text = hg_run_text(state, cell);
@@ -216,9 +216,8 @@ static int report_many(const struct hg_session *s, struct hg_buf *text, struct h
 {
     char *tables = hg_rundir_path(&s->rd, "tables"),
          *path = hg_rundir_path(&s->rd, "tables/results.csv");
-    struct hg_many *m =
-        tables && path ? hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, err) : NULL;
-    int rc = !tables || !path ? hg_err_oom(err) : m ? 0 : err->code ? -1 : 2;
+    struct hg_many *m = hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, err);
+    int rc = m ? 0 : err->code ? -1 : 2;
 
     if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0755, err) < 0 ||
                     hg_cmd_many_write(m, path, err) < 0))

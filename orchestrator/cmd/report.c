@@ -66,18 +66,14 @@ struct words {
     char **items;
 };
 
-static int split_words(const char *text, struct words *words)
+static void split_words(const char *text, struct words *words)
 {
     size_t n = 0;
-    char *p;
 
-    words->text = strdup(text);
-    words->items = calloc(strlen(text) + 2, sizeof *words->items);
-    if (!words->text || !words->items)
-        return -1;
-    for (p = strtok(words->text, ","); p; p = strtok(NULL, ","))
+    words->text = hg_strdup(text);
+    words->items = hg_alloc_zeroed(strlen(text) + 2, sizeof *words->items);
+    for (char *p = strtok(words->text, ","); p; p = strtok(NULL, ","))
         words->items[n++] = p;
-    return 0;
 }
 
 static void words_done(struct words *words)
@@ -92,10 +88,7 @@ static json_t *parse_pairs(const char *text, struct hg_err *err)
     json_t *object = json_object();
     struct words words = { 0 };
 
-    if (!object || split_words(text, &words) < 0) {
-        hg_err_oom(err);
-        goto fail;
-    }
+    split_words(text, &words);
     for (char **word = words.items; *word; word++) {
         char *value = strchr(*word, '=');
         json_t *parsed;
@@ -190,10 +183,9 @@ struct input {
 static bool place_run(struct input *in, size_t set, const char *tables)
 {
     char *run = hg_fs_dirname(tables);
-    bool home = run && hg_identity_warn(run);
+    bool home = hg_identity_warn(run);
 
-    if (run)
-        hg_page_set_run(&in->page, set, run, out_path);
+    hg_page_set_run(&in->page, set, run, out_path);
     free(run);
     return home;
 }
@@ -229,17 +221,14 @@ static char *format_command(int argc, char **argv)
 
 static int read_all(int argc, char **argv, struct input *in, struct hg_errs *errs)
 {
-    int rc = hg_page_init(&in->page, (size_t)argc);
     bool home = true;
+    int rc = 0;
 
+    hg_page_init(&in->page, (size_t)argc);
     in->page.command = format_command(argc, argv);
-    if (rc < 0 || !in->page.command)
-        return hg_err_oom(hg_errs_next(errs));
     for (int i = 0; i < argc; i++) {
         struct hg_results *set = HG_VEC_PUSH(in);
 
-        if (!set)
-            return hg_err_oom(hg_errs_next(errs));
         *set = (struct hg_results)HG_RESULTS_INIT;
         free(in->tables);
         in->tables = NULL;
@@ -284,8 +273,6 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
         hg_ranks_render(r, format, out, &err);
     else
         hg_renderer_find(format)->render(r, &o, out);
-    if (err.code == HG_E_NONE && out->failed)
-        hg_err_oom(&err);
     return hg_errs_add(errs, &err);
 }
 
@@ -323,12 +310,11 @@ struct request {
     struct input in;
 };
 
-static int split_option(const char *text, struct words *words, char ***list)
+static void split_option(const char *text, struct words *words, char ***list)
 {
-    int rc = text ? split_words(text, words) : 0;
-
+    if (text)
+        split_words(text, words);
     *list = words->items;
-    return rc;
 }
 
 static int read_options(struct request *q, struct hg_err *err)
@@ -341,10 +327,10 @@ static int read_options(struct request *q, struct hg_err *err)
                                      .strict = strict,
                                      .cost = cost,
                                      .traffic = traffic };
-    if (split_option(rows, &q->rows, &o->rows) < 0 ||
-        split_option(columns, &q->columns, &o->columns) < 0 ||
-        split_option(group, &q->group, &o->group) < 0 || split_option(work, &q->work, &o->work) < 0)
-        return hg_err_oom(err);
+    split_option(rows, &q->rows, &o->rows);
+    split_option(columns, &q->columns, &o->columns);
+    split_option(group, &q->group, &o->group);
+    split_option(work, &q->work, &o->work);
     if (numbers && hg_style_parse(numbers, &o->style, err) < 0)
         return -1;
     if (baseline && !(q->baseline = parse_baseline(baseline, err)))

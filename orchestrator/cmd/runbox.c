@@ -26,7 +26,7 @@ static long job_number(const json_t *job, const char *name)
 }
 
 /* Widen the group of a batch's hardware to what the batch asks for. */
-static int add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
+static void add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
 {
     const struct hg_hardware *hw = hg_site_find_hardware(site, batch->hardware);
     long cpus = job_number(batch->job, "tasks_per_node") * job_number(batch->job, "cpus_per_task");
@@ -37,8 +37,6 @@ static int add_batch(struct groups *list, const struct hg_batch *batch, const st
             g = &list->items[i];
     if (!g) {
         g = HG_VEC_PUSH(list);
-        if (!g)
-            return -1;
         *g = (struct hg_box_group){ .gpus = hw ? (long)hw->gpus_per_node : 0 };
         snprintf(g->hardware, sizeof g->hardware, "%s", batch->hardware);
         if (hw && hw->partition)
@@ -50,7 +48,6 @@ static int add_batch(struct groups *list, const struct hg_batch *batch, const st
         g->nodes = job_number(batch->job, "nodes");
     if (cpus > 64 && cpus > g->cpus)
         g->cpus = cpus;
-    return 0;
 }
 
 /* The same for the same run, whoever asks. */
@@ -66,7 +63,7 @@ static int record_box(const struct hg_session *s, struct hg_err *err)
 {
     char *path = hg_rundir_path(&s->rd, "box.json");
     json_t *record = json_pack("{s:s}", "box", s->box);
-    int rc = path && record ? hg_json_save(path, record, err) : hg_err_oom(err);
+    int rc = hg_json_save(path, record, err);
 
     json_decref(record);
     free(path);
@@ -81,11 +78,8 @@ int hg_cmd_start_box(struct hg_session *s, const struct hg_site *site, struct hg
     int rc = -1;
 
     for (size_t i = 0; i < s->plan->n; i++)
-        if (add_batch(&list, &s->plan->items[i], site) < 0)
-            goto out;
+        add_batch(&list, &s->plan->items[i], site);
     s->box = name_box(&s->rd);
-    if (!s->box)
-        goto out;
     spec.name = s->box;
     spec.groups = list.items;
     spec.n_groups = list.n;
@@ -98,7 +92,7 @@ int hg_cmd_start_box(struct hg_session *s, const struct hg_site *site, struct hg
 out:
     hg_box_done(&box);
     HG_VEC_DONE(&list);
-    return rc < 0 ? hg_err_oom(err) : 0; /* unless an error is set already */
+    return rc;
 }
 
 int hg_cmd_use_box(const struct hg_rundir *rd, char **name, struct hg_err *err)
@@ -110,8 +104,6 @@ int hg_cmd_use_box(const struct hg_rundir *rd, char **name, struct hg_err *err)
     int rc = 0;
 
     *name = NULL;
-    if (!path)
-        return hg_err_oom(err);
     if (!hg_fs_exists(path))
         goto out;
     rc = hg_json_load(path, &doc, err);
@@ -124,8 +116,7 @@ int hg_cmd_use_box(const struct hg_rundir *rd, char **name, struct hg_err *err)
         goto out;
     }
     setenv("SLURM_CONF", box.conf, 1);
-    *name = strdup(word);
-    rc = *name ? 0 : hg_err_oom(err);
+    *name = hg_strdup(word);
 out:
     hg_box_done(&box);
     hg_json_doc_done(&doc);
@@ -137,8 +128,7 @@ static void remove_record(const struct hg_session *s)
 {
     char *path = hg_rundir_path(&s->rd, "box.json");
 
-    if (path)
-        unlink(path);
+    unlink(path);
     free(path);
 }
 

@@ -28,13 +28,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_text_suggest(err, kind, kinds, 2);
         return -1;
     }
-    if (schema)
-        hg_json_dump(schema, HG_JSON_INDENT, &text);
+    hg_json_dump(schema, HG_JSON_INDENT, &text);
     json_decref(schema);
-    if (!schema || text.failed) {
-        hg_buf_done(&text);
-        return hg_err_oom(hg_errs_next(errs));
-    }
     puts(hg_buf_str(&text));
     hg_buf_done(&text);
     return 0;

@@ -82,9 +82,8 @@ static int open_of_run(struct hg_session *s, struct hg_err *err)
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     int rc;
 
-    if (path)
-        hg_json_load(path, &doc, NULL);
-    rc = path ? open_executor(s, doc.root, err) : hg_err_oom(err);
+    hg_json_load(path, &doc, NULL);
+    rc = open_executor(s, doc.root, err);
     hg_json_doc_done(&doc);
     free(path);
     return rc;
@@ -214,10 +213,8 @@ static struct hg_matrix *load_matrix(const struct hg_session_wish *wish, struct 
     if (!m)
         return NULL;
     name = hg_str_printf("%.58s-box", m->name);
-    if (name) {
-        free(m->name);
-        m->name = name;
-    }
+    free(m->name);
+    m->name = name;
     return m;
 }
 
@@ -252,7 +249,7 @@ static int find_run(struct hg_session *s, const struct hg_session_wish *wish, co
 static int remove_file(const struct hg_rundir *rd, const char *name, struct hg_err *err)
 {
     char *path = hg_rundir_path(rd, "%s", name);
-    int rc = path ? hg_fs_remove_tree(path, err) : hg_err_oom(err);
+    int rc = hg_fs_remove_tree(path, err);
 
     free(path);
     return rc;
@@ -404,14 +401,14 @@ static void read_limits(struct hg_session *s)
          *site = hg_rundir_path(&s->rd, "site.json");
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
 
-    if (matrix && hg_json_load(matrix, &doc, NULL) == 0) {
+    if (hg_json_load(matrix, &doc, NULL) == 0) {
         const json_t *limits = json_object_get(doc.root, "limits");
 
         s->running = json_integer_value(json_object_get(limits, "running"));
         s->retry = hg_retry_of(json_object_get(doc.root, "retry"));
     }
     hg_json_doc_done(&doc);
-    if (site && hg_json_load(site, &doc, NULL) == 0)
+    if (hg_json_load(site, &doc, NULL) == 0)
         s->max_queued = json_integer_value(json_object_get(doc.root, "max_queued"));
     hg_json_doc_done(&doc);
     free(matrix);

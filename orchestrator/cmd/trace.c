@@ -142,10 +142,10 @@ static int look_at(size_t line, const json_t *cell, void *context)
     s->exact = strcmp(id, cell_text) == 0;
     s->n = s->exact ? 1 : s->n + 1;
     free(s->id);
-    s->id = strdup(id);
+    s->id = hg_strdup(id);
     s->batch = s->looked;
     s->line = line;
-    return s->id ? 0 : -1;
+    return 0;
 }
 
 static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err *err)
@@ -159,8 +159,8 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
         int number = (int)json_integer_value(json_object_get(batch, "number"));
 
         s->looked = number;
-        if (rc == 0 && hg_plan_each_cell(rd->path, number, look_at, s, err) != 0)
-            rc = hg_err_oom(err);
+        if (rc == 0)
+            rc = hg_plan_each_cell(rd->path, number, look_at, s, err);
     }
     json_decref(plan);
     if (rc == 0 && s->n != 1) {
@@ -204,8 +204,6 @@ static char *find_attempt(const struct hg_rundir *rd, const struct search *found
         rc = refuse_packed(rd, found, &a, err);
     if (rc == 0)
         dir = hg_attempt_dir(rd, found->batch, found->line, found->id, a.submission, a.restarts);
-    if (rc == 0 && !dir)
-        hg_err_oom(err);
     hg_attempt_group_forget(&g);
     return dir;
 }
