@@ -20,6 +20,8 @@
 #include "base/vec.h"
 #include "box/box.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
 
@@ -46,9 +48,9 @@ static bool as_json;
 static const char *site_word;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "site", &site_word, "SITE", "a name or file: reach its Slurm as it says", 0,
-      0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &site_word, "SITE",
+      "check the way to Slurm of this site (name or file)", 0, 0 },
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -106,7 +108,7 @@ static void look_at_files(struct findings *f)
         SAY(item->found, "cannot ask how many may be open: %s", strerror(errno));
     } else if (files.rlim_cur < HG_CMD_FILES) {
         item->state = "missing";
-        SAY(item->found, "ulimit -n allows %llu open ones, hpcgrid wants %d",
+        SAY(item->found, "ulimit -n allows %llu open files, hpcgrid needs %d",
             (unsigned long long)files.rlim_cur, HG_CMD_FILES);
         SAY(item->effect,
             "no other command starts; what is found below may be wrong for want of them");
@@ -593,10 +595,9 @@ static void print_text(const struct findings *f)
     }
 }
 
-static int print_json(const struct findings *f)
+static void print_json(const struct findings *f)
 {
     json_t *o = json_object(), *list = json_array();
-    struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "what", f->items[i].what,
@@ -606,11 +607,7 @@ static int print_json(const struct findings *f)
                                               hg_json_text(f->items[i].next)));
     json_object_set_new(o, "schema", json_string("hpcgrid-doctor/1"));
     json_object_set_new(o, "findings", list);
-    hg_json_dump(o, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(o);
-    return 0;
+    hg_print_json(o);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -646,9 +643,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "Say what is found here, and what will not work without the rest.",
-    .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1\n"
-               "where jobs can run neither on a cluster nor in a box.",
+    .summary = "Check this machine: what works, what is missing, what to do.",
+    .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1: jobs\n"
+               "can run neither on a cluster nor in a box.",
     .opts = opts,
     .any_files = true,
     .run = run,

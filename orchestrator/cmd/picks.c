@@ -103,6 +103,23 @@ bool hg_picks_fits(void *picks, int batch, uint32_t line)
     return hg_picks_has(picks, batch, line);
 }
 
+int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
+                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   struct hg_ranges *hit, struct hg_err *err)
+{
+    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
+    struct hg_ranges set = HG_RANGES_INIT;
+    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+
+    for (size_t i = 0; rc == 0 && i < set.n; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
+            if (hg_run_cell_find(state, sub->batch, sub->offset + k) &&
+                hg_picks_has(picks, sub->batch, sub->offset + k))
+                hg_ranges_add(hit, k);
+    hg_ranges_done(&set);
+    return rc;
+}
+
 const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line)
 {
     if (picks->all || batch < 1 || (size_t)batch > picks->n ||

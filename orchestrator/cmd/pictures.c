@@ -160,8 +160,8 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
     return 0;
 }
 
-int hg_cmd_pictures(const struct hg_report *r, const char *kinds, const char *formats,
-                    const char *out, struct hg_errs *errs)
+int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *formats,
+                     const char *out, struct hg_errs *errs)
 {
     struct wish w = { 0 };
     struct hg_plots plots = { 0 };

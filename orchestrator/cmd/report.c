@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -13,6 +12,8 @@
 #include "base/vec.h"
 #include "cmd/many.h"
 #include "cmd/pictures.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 #include "cmd/results.h"
 #include "analysis/ranks.h"
 #include "render/renderer.h"
@@ -32,26 +33,25 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to tabulate: train_s, eval.accuracy", 0,
       0 },
-    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
-      0, 0 },
+    HG_OPTION_WHERE(&where),
     { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
-      "put over a cell they name its baseline", 0, 0 },
-    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup where cell and baseline are not alike",
+      "overrides that select a cell's baseline", 0, 0 },
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup if cell and baseline are not comparable",
       0, 0 },
-    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
-    { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line a rank: real, user, sys, host, device", 0,
+    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the text table", 0, 0 },
+    { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line per rank: real, user, sys, host, device", 0,
       0 },
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
       0, 0 },
     { HG_OPT_STRING, 0, "template", &template_path, "FILE",
-      "fill a template of your own: templates/README.md", 0, 0 },
+      "fill in your own template: templates/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
-      "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
+      "write to it; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
-    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
+    HG_OPTION_NUMBERS(&numbers),
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", NULL, 0, 0 },
@@ -247,22 +247,18 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
 
 /* ---- Writing ---- */
 
-static size_t terminal_width(void)
+static size_t table_width(void)
 {
-    struct winsize size;
-
     if (width)
         return (size_t)width;
-    if (!out_path && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        return size.ws_col;
-    return 0;
+    return out_path ? 0 : hg_print_width(STDOUT_FILENO);
 }
 
 /* The report in the form that the options ask for. */
 static int render(const struct hg_report *r, const struct input *in, struct hg_buf *out,
                   struct hg_errs *errs)
 {
-    const struct hg_render_options o = { .width = terminal_width(),
+    const struct hg_render_options o = { .width = table_width(),
                                          .pivot = pivot,
                                          .page = &in->page };
     struct hg_err err = HG_ERR_INIT;
@@ -296,7 +292,7 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
 static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
     if (plot)
-        return hg_cmd_pictures(r, plot, format, out_path, errs);
+        return hg_pictures_draw(r, plot, format, out_path, errs);
     return write_form(r, in, errs);
 }
 
@@ -405,9 +401,8 @@ const struct hg_cmd hg_cmd_report = {
     .args = "RUN|FILE...",
     .summary = "Tabulate times, speedup and efficiency of runs and result sets.",
     .details =
-        "RUN is a run's folder, NAME, NAME/002 or a matrix (its newest run); FILE a set\n"
-        "of results (\"schema\": \"hpcgrid-results/1\"; - is standard input). Exit code 1: a\n"
-        "cell has no good result. Options, columns, formulas, notes: reports/README.md.",
+        "FILE is a set of results (\"schema\": \"hpcgrid-results/1\"); - is standard input.\n"
+        "Exit code 1: a cell has no good result. Reference: reports/README.md.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

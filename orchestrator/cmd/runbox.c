@@ -51,18 +51,19 @@ static void add_batch(struct groups *list, const struct hg_batch *batch, const s
 }
 
 /* The same for the same run, whoever asks. */
-static char *name_box(const struct hg_rundir *rd)
+static void name_box(const struct hg_rundir *rd, char name[static HG_RUNBOX_NAME_MAX])
 {
     char hex[33];
 
     hg_hash128_hex(rd->path, strlen(rd->path), hex);
-    return hg_str_printf("%.14s-%03d-%.8s", rd->name ? rd->name : "run", rd->number, hex);
+    snprintf(name, HG_RUNBOX_NAME_MAX, "%.14s-%03d-%.8s", rd->name ? rd->name : "run", rd->number,
+             hex);
 }
 
-static int record_box(const struct hg_session *s, struct hg_err *err)
+static int record_box(const struct hg_rundir *rd, const char *name, struct hg_err *err)
 {
-    char *path = hg_rundir_path(&s->rd, "box.json");
-    json_t *record = json_pack("{s:s}", "box", s->box);
+    char *path = hg_rundir_path(rd, "box.json");
+    json_t *record = json_pack("{s:s}", "box", name);
     int rc = hg_json_save(path, record, err);
 
     json_decref(record);
@@ -70,24 +71,26 @@ static int record_box(const struct hg_session *s, struct hg_err *err)
     return rc;
 }
 
-int hg_cmd_start_box(struct hg_session *s, const struct hg_site *site, struct hg_err *err)
+int hg_runbox_start(const struct hg_rundir *rd, const struct hg_plan *plan,
+                    const struct hg_site *site, char name[static HG_RUNBOX_NAME_MAX], bool *is_new,
+                    struct hg_err *err)
 {
     struct groups list = { 0 };
     struct hg_box_spec spec = { 0 };
     struct hg_box box = { 0 };
     int rc = -1;
 
-    for (size_t i = 0; i < s->plan->n; i++)
-        add_batch(&list, &s->plan->items[i], site);
-    s->box = name_box(&s->rd);
-    spec.name = s->box;
+    for (size_t i = 0; i < plan->n; i++)
+        add_batch(&list, &plan->items[i], site);
+    name_box(rd, name);
+    spec.name = name;
     spec.groups = list.items;
     spec.n_groups = list.n;
-    if (hg_box_up(&spec, &box, &s->box_is_new, err) < 0 || record_box(s, err) < 0)
+    if (hg_box_up(&spec, &box, is_new, err) < 0 || record_box(rd, name, err) < 0)
         goto out;
     setenv("SLURM_CONF", box.conf, 1);
-    if (s->box_is_new)
-        hg_info("box %s is up", s->box);
+    if (*is_new)
+        hg_info("box %s is up", name);
     rc = 0;
 out:
     hg_box_done(&box);
@@ -95,50 +98,51 @@ out:
     return rc;
 }
 
-int hg_cmd_use_box(const struct hg_rundir *rd, char **name, struct hg_err *err)
+/* Its conf, if it is up. */
+static int point_at(const char *name, struct hg_err *err)
+{
+    struct hg_box box = { 0 };
+    int rc = 0;
+
+    if (hg_box_find(name, &box, NULL) < 0 || box.state != HG_BOX_UP) {
+        hg_err_set(err, HG_E_ENV, "the box of this run (%s) is not up", name);
+        rc = hg_err_hint(err, "`hpcgrid run --box` with its matrix starts it again and continues");
+    } else {
+        setenv("SLURM_CONF", box.conf, 1);
+    }
+    hg_box_done(&box);
+    return rc;
+}
+
+int hg_runbox_use(const struct hg_rundir *rd, char name[static HG_RUNBOX_NAME_MAX],
+                  struct hg_err *err)
 {
     char *path = hg_rundir_path(rd, "box.json");
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_box box = { 0 };
-    const char *word;
+    const char *word = NULL;
     int rc = 0;
 
-    *name = NULL;
-    if (!hg_fs_exists(path))
-        goto out;
-    rc = hg_json_load(path, &doc, err);
-    word = json_string_value(json_object_get(doc.root, "box"));
-    if (rc < 0 || !word)
-        goto out;
-    if (hg_box_find(word, &box, NULL) < 0 || box.state != HG_BOX_UP) {
-        rc = hg_err_set(err, HG_E_ENV, "the box of this run (%s) is not up", word);
-        hg_err_hint(err, "`hpcgrid run --box` with its matrix starts it again and goes on");
-        goto out;
+    *name = '\0';
+    if (hg_fs_exists(path)) {
+        rc = hg_json_load(path, &doc, err);
+        word = json_string_value(json_object_get(doc.root, "box"));
     }
-    setenv("SLURM_CONF", box.conf, 1);
-    *name = hg_strdup(word);
-out:
-    hg_box_done(&box);
+    if (rc == 0 && word)
+        rc = point_at(word, err);
+    if (rc == 0 && word)
+        snprintf(name, HG_RUNBOX_NAME_MAX, "%s", word);
     hg_json_doc_done(&doc);
     free(path);
     return rc;
 }
 
-static void remove_record(const struct hg_session *s)
-{
-    char *path = hg_rundir_path(&s->rd, "box.json");
-
-    unlink(path);
-    free(path);
-}
-
-void hg_cmd_end_box(struct hg_session *s)
+void hg_runbox_end(const struct hg_rundir *rd, const char *name)
 {
     struct hg_err err = HG_ERR_INIT;
+    char *path = hg_rundir_path(rd, "box.json");
 
-    if (!s->box || (!s->box_is_over && !s->box_is_new))
-        return;
-    if (hg_box_down(s->box, &err) < 0)
+    if (hg_box_down(name, &err) < 0)
         hg_warn("%s", err.text);
-    remove_record(s);
+    unlink(path);
+    free(path);
 }
