@@ -83,7 +83,7 @@ static int down_all(struct hg_err *err)
     struct hg_boxes boxes;
     int rc = 0;
 
-    if (hg_box_list(&boxes, err) < 0)
+    if (hg_boxes_list(&boxes, err) < 0)
         return -1;
     for (size_t i = 0; i < boxes.n && rc == 0; i++)
         rc = hg_box_down(boxes.items[i].name, err);
@@ -103,7 +103,7 @@ static json_t *encode(const struct hg_box *box)
     json_t *o = json_deep_copy(box->record);
 
     json_object_set_new(o, "name", json_string(box->name));
-    json_object_set_new(o, "state", json_string(hg_box_state_name(box->state)));
+    json_object_set_new(o, "state", json_string(hg_box_record_state_name(box->state)));
     json_object_set_new(o, "dir", json_string(box->dir));
     json_object_set_new(o, "slurm_conf", json_string(box->conf));
     return o;
@@ -115,7 +115,7 @@ static int list(struct hg_err *err)
     struct hg_boxes boxes;
     json_t *array = json_array();
 
-    if (hg_box_list(&boxes, err) < 0) {
+    if (hg_boxes_list(&boxes, err) < 0) {
         json_decref(array);
         return -1;
     }
@@ -125,7 +125,7 @@ static int list(struct hg_err *err)
         format_nodes(boxes.items[i].record, &nodes);
         if (!as_json)
             printf("%-16s %-9s %-24s %s\n", boxes.items[i].name,
-                   hg_box_state_name(boxes.items[i].state), hg_buf_str(&nodes),
+                   hg_box_record_state_name(boxes.items[i].state), hg_buf_str(&nodes),
                    boxes.items[i].conf);
         json_array_append_new(array, encode(&boxes.items[i]));
         hg_buf_done(&nodes);
@@ -146,7 +146,7 @@ static void print_status(const struct hg_box *box)
 
     format_nodes(box->record, &nodes);
     printf("box       %s\nstate     %s\nnodes     %s\nfolder    %s\n", box->name,
-           hg_box_state_name(box->state), hg_buf_str(&nodes), box->dir);
+           hg_box_record_state_name(box->state), hg_buf_str(&nodes), box->dir);
     json_array_foreach(daemons, i, d)
         printf("%-9s %s, pid %lld\n", i ? "" : "daemons",
                json_string_value(json_object_get(d, "name")),
@@ -165,7 +165,7 @@ static int status(struct hg_err *err)
     struct hg_box box;
     int rc;
 
-    if (hg_box_find(name_text, &box, err) < 0)
+    if (hg_boxes_find(name_text, &box, err) < 0)
         return -1;
     rc = box.state == HG_BOX_UP ? 0 : 1;
     if (as_json)

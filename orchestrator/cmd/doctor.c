@@ -18,7 +18,8 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "box/box.h"
+#include "box/boxes.h"
+#include "box/tools.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
@@ -516,14 +517,14 @@ static bool look_at_box(struct findings *f)
     struct hg_boxes boxes = { 0 };
     int version;
 
-    if (hg_box_check(&version, &err) < 0) {
+    if (hg_box_tools_check(&version, &err) < 0) {
         item->state = "missing";
         SAY(item->found, "%.390s", err.text);
         SAY(item->effect, "hpcgrid box and run --box");
         SAY(item->next, "%s", err.hint);
         return false;
     }
-    hg_box_list(&boxes, &err);
+    hg_boxes_list(&boxes, &err);
     SAY(item->found, "can start Slurm %d.%02d here; %zu running", version / 100, version % 100,
         boxes.n);
     hg_boxes_done(&boxes);

@@ -104,7 +104,7 @@ static int point_at(const char *name, struct hg_err *err)
     struct hg_box box = { 0 };
     int rc = 0;
 
-    if (hg_box_find(name, &box, NULL) < 0 || box.state != HG_BOX_UP) {
+    if (hg_boxes_find(name, &box, NULL) < 0 || box.state != HG_BOX_UP) {
         hg_err_set(err, HG_E_ENV, "the box of this run (%s) is not up", name);
         rc = hg_err_hint(err, "`hpcgrid run --box` with its matrix starts it again and continues");
     } else {

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "box/box.h"
+#include "box/boxes.h"
 #include "cmd/signals.h"
 #include "rundir/identity.h"
 
@@ -109,7 +109,7 @@ bool hg_scheduler_is_private(const struct hg_scheduler *s)
     struct hg_boxes boxes = { 0 };
     bool is = *s->box;
 
-    if (!is && conf && hg_box_list(&boxes, NULL) == 0)
+    if (!is && conf && hg_boxes_list(&boxes, NULL) == 0)
         for (size_t i = 0; i < boxes.n; i++)
             is = is || strcmp(boxes.items[i].conf, conf) == 0;
     hg_boxes_done(&boxes);
