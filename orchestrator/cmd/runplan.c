@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cmd/cells.h"
 #include "cmd/state.h"
+#include "plan/files.h"
+#include "plan/plan.h"
 #include "plan/preflight.h"
 #include "rundir/identity.h"
 

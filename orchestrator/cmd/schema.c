@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "cmd/print.h"
-#include "matrix/matrix.h"
+#include "matrix/schema.h"
 #include "matrix/site.h"
 
 static const char *const kinds[] = { "matrix", "site" };

@@ -12,6 +12,8 @@
 #include "cmd/runbox.h"
 #include "cmd/runplan.h"
 #include "cmd/signals.h"
+#include "matrix/load.h"
+#include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 
@@ -136,7 +138,7 @@ int hg_session_begin(struct hg_session *s, const struct hg_begin_options *o, int
     if (o->select && !(select = hg_selector_parse(o->select, &err)))
         goto out;
     m = load_matrix(o, errs);
-    if (!m || (select && hg_selector_check(select, m, &err) < 0))
+    if (!m || (select && hg_selector_check(select, m->grid, &err) < 0))
         goto out;
     s->running = m->running;
     s->retry = m->retry;

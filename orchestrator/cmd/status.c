@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "plan/files.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"

@@ -15,6 +15,8 @@
 #include "cmd/options.h"
 #include "cmd/state.h"
 #include "matrix/select.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/collect.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"
 

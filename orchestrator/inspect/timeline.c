@@ -10,6 +10,8 @@
 #include "base/json.h"
 #include "base/vec.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/collect.h"
 #include "drive/drive.h"
 

@@ -17,10 +17,12 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 #include "plan/batch.h"
-#include "plan/preflight.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "plan/template.h"
+#include "plan/worker.h"
 #include "rundir/attempt.h"
 #include "rundir/claim.h"
 #include "node/enter.h"
@@ -167,13 +169,13 @@ static int write_files(const struct node *n, const struct hg_template_vars *vars
         struct hg_buf out = HG_BUF_INIT;
         char *path = hg_fs_join(n->dir, name);
 
-        if (!hg_attempt_is_file_name(name) || hg_matrix_is_own_file(name))
+        if (!hg_attempt_is_file_name(name) || hg_workload_is_own_file(name))
             rc = hg_err_set(err, HG_E_INPUT, "workload/files: \"%s\" cannot be a file's name here",
                             name);
-        else if (!path)
-            rc = hg_err_oom(err);
-        else if ((rc = hg_template_lines(json_string_value(text), vars, &out, err)) == 0)
+        else {
+            hg_template_lines(json_string_value(text), vars, &out);
             rc = hg_attempt_write(path, &out, err);
+        }
         hg_buf_done(&out);
         free(path);
         if (rc < 0)
@@ -222,13 +224,12 @@ static int add_templates(const json_t *from, const struct hg_template_vars *vars
     json_object_foreach((json_t *)from, name, text) {
         struct hg_buf value = HG_BUF_INIT;
         bool absent = false;
-        int rc = hg_template_text(json_string_value(text), vars, &value, &absent, err);
 
-        if (rc == 0 && !absent)
+        (void)err;
+        hg_template_text(json_string_value(text), vars, &value, &absent);
+        if (!absent)
             json_object_set_new(env, name, json_string(hg_buf_str(&value)));
         hg_buf_done(&value);
-        if (rc < 0)
-            return -1;
     }
     return 0;
 }

@@ -15,8 +15,10 @@
 #include "base/json.h"
 #include "base/tar.h"
 #include "base/vec.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/collect.h"
@@ -99,7 +101,7 @@ static int list_files(const char *dir, struct files *files, struct hg_err *err)
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (hg_matrix_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (hg_workload_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX)
             rc = add_file(files, name, &st, err);
         else

@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "plan/batch.h"
+#include "plan/files.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 #define NEW_RUN "begin a new run: hpcgrid run MATRIX --new"
