@@ -439,7 +439,7 @@ const char *hg_fs_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
 
-    return slash ? slash + 1 : path;
+    return slash && slash[1] ? slash + 1 : path;
 }
 
 char *hg_fs_dirname(const char *path)

@@ -209,12 +209,12 @@ static char *format_command(int argc, char **argv)
         hg_buf_printf(&line, " --%s", o->name);
         if (value) {
             hg_buf_puts(&line, " ");
-            hg_shell_append(value, &line);
+            hg_text_quote_if_needed(value, &line);
         }
     }
     for (int i = 0; i < argc; i++) {
         hg_buf_puts(&line, " ");
-        hg_shell_append(argv[i], &line);
+        hg_text_quote_if_needed(argv[i], &line);
     }
     return hg_buf_detach(&line);
 }

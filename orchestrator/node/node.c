@@ -318,13 +318,6 @@ out:
 
 /* ---- The words that start it all ---- */
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
 static int push_format(struct hg_words *words, const char *fmt, long long value, struct hg_err *err)
 {
     char text[64];
@@ -377,9 +370,9 @@ static int push_launcher(const struct node *n, const struct hg_template_vars *va
     for (size_t i = 0; rc == 0 && i < given.n; i++) {
         if (hg_words_push(words, given.items[i]) < 0)
             rc = hg_err_oom(err);
-        if (rc == 0 && i == 0 && strcmp(base_name(given.items[0]), "srun") == 0)
+        if (rc == 0 && i == 0 && strcmp(hg_fs_basename(given.items[0]), "srun") == 0)
             rc = push_srun_options(n, words, err);
-        if (rc == 0 && i == 0 && strncmp(base_name(given.items[0]), "mpi", 3) == 0) {
+        if (rc == 0 && i == 0 && strncmp(hg_fs_basename(given.items[0]), "mpi", 3) == 0) {
             rc = hg_words_push(words, "-n") < 0 ? hg_err_oom(err)
                                                 : push_format(words, "", n->tasks, err);
         }
@@ -783,7 +776,8 @@ static void find_out(struct node *n)
         hg_where_env(json_string_value(json_object_get(n->outcome.workload, "cwd"))
                          ? json_string_value(json_object_get(n->outcome.workload, "cwd"))
                          : n->rd.path);
-    n->outcome.slurm = hg_where_slurm(srun && strcmp(base_name(srun), "srun") == 0 ? srun : NULL);
+    n->outcome.slurm =
+        hg_where_slurm(srun && strcmp(hg_fs_basename(srun), "srun") == 0 ? srun : NULL);
 }
 
 static int run_claimed(struct node *n, int *code, struct hg_err *err)

@@ -192,7 +192,7 @@ static bool is_run_folder(const char *path)
     char *plan = hg_fs_join(path, "plan.json");
     bool is =
         hg_fs_is_dir(path) && ((matrix && hg_fs_exists(matrix)) || (plan && hg_fs_exists(plan)) ||
-                               run_number(strrchr(path, '/') ? strrchr(path, '/') + 1 : path));
+                               run_number(hg_fs_basename(path)));
 
     free(matrix);
     free(plan);
@@ -214,7 +214,7 @@ static int open_folder(const char *word, struct hg_rundir *rd, struct hg_err *er
     }
     if (check_private(path, err) < 0)
         goto out;
-    number = run_number(strrchr(path, '/') + 1);
+    number = run_number(hg_fs_basename(path));
     rc = fill(rd, path, strrchr(number ? parent : path, '/') + 1, number, err);
     path = NULL;
 out:
