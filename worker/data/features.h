@@ -140,7 +140,6 @@ struct wk_feature_stats {
     double batch_fill[3]; /* real tokens in random batches of 8, 16, 32 padded to their longest */
 };
 
-int wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out,
-                      struct hg_err *err);
+void wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out);
 
 #endif

@@ -29,17 +29,9 @@ struct wk_squad_score {
 };
 
 /* Score one prediction per question, in the order of the data set; NULL: none was made, "": the
- * text has no answer. Which rules hold, those of v1.1 or v2.0, the data set says (squad->v2). Fails
- * with ENV when memory is gone. */
-int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
-                   struct wk_squad_score *out, struct hg_err *err);
-
-/* The same in two steps: each question's EM and F1 (0 to 1, NaN without a prediction; room for as many as there are questions), and what they
- * come to. */
-int wk_squad_score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
-                        double *f1, struct hg_err *err);
-void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const double *f1,
-                        struct wk_squad_score *out);
+ * text has no answer. The data set decides whether the rules of v1.1 or v2.0 hold (squad->v2). */
+void wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
+                    struct wk_squad_score *out);
 
 /* Append an answer as it is compared: lower case, without ASCII punctuation and articles, single
  * blanks. */
@@ -98,8 +90,7 @@ struct wk_answer_options {
  * what the features were made of, read with the same options. */
 struct wk_answers;
 
-/* NULL with err set: INPUT for an option out of range or synthetic features, ENV when memory is
- * gone. */
+/* NULL with err set: INPUT for an option out of range or synthetic features. */
 struct wk_answers *wk_answers_create(const struct wk_squad *squad,
                                      const struct wk_features *features,
                                      const struct wk_answer_options *options, struct hg_err *err);
@@ -114,8 +105,7 @@ void wk_answers_add(struct wk_answers *a, size_t i, const float *starts, const f
                     size_t n);
 
 /* The best answer of question q, lent: a part of its text, "" for no answer (v2.0), "empty" where
- * no window had any span, as the reference has it. NULL when memory is gone, or the question has no
- * window at all. */
+ * no window had any span, as the reference has it. NULL when the question has no window at all. */
 const char *wk_answers_get(struct wk_answers *a, size_t q);
 
 #endif

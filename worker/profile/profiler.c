@@ -38,10 +38,8 @@ struct wk_profiler {
 struct wk_profiler *wk_profiler_create(struct wk_dev *dev, struct wk_comm *comm,
                                        const struct wk_schedule *schedule)
 {
-    struct wk_profiler *p = calloc(1, sizeof *p);
+    struct wk_profiler *p = hg_alloc_zeroed(1, sizeof *p);
 
-    if (!p)
-        return NULL;
     p->dev = dev;
     p->comm = comm;
     p->schedule = *schedule;
@@ -69,17 +67,15 @@ static bool is_watched(const struct wk_profiler *p)
 
 static void keep(struct wk_profiler *p, const struct open_span *s, double end_s)
 {
-    struct wk_timed *slot = p->spans.n < WK_SPANS_MAX ? HG_VEC_PUSH(&p->spans) : NULL;
-
-    if (!slot)
+    if (p->spans.n == WK_SPANS_MAX)
         p->dropped++;
     else
-        *slot = (struct wk_timed){ .name = s->name,
-                                   .kind = s->kind,
-                                   .number = p->step,
-                                   .start_s = s->start_s,
-                                   .end_s = end_s,
-                                   .self_s = end_s - s->start_s - s->inside_s };
+        *HG_VEC_PUSH(&p->spans) = (struct wk_timed){ .name = s->name,
+                                                     .kind = s->kind,
+                                                     .number = p->step,
+                                                     .start_s = s->start_s,
+                                                     .end_s = end_s,
+                                                     .self_s = end_s - s->start_s - s->inside_s };
 }
 
 void wk_profiler_begin(struct wk_profiler *p, enum wk_span_kind kind, const char *name)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -482,22 +483,18 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
 }
 
 /* Sequences of different lengths: no rank shall wait for one that drew the longest. */
-static int balance(struct wk_train *t, struct hg_err *err)
+static void balance(struct wk_train *t)
 {
     const struct wk_features *f = &t->qa.train;
     int32_t *lengths;
-    int rc;
 
     if (!t->kind->reads_tokens || !t->config->balance || t->qa.pad_to || t->comm->world == 1)
-        return 0;
-    lengths = malloc(f->n * sizeof *lengths);
-    if (!lengths)
-        return hg_err_oom(err);
+        return;
+    lengths = hg_alloc(f->n * sizeof *lengths);
     for (size_t i = 0; i < f->n; i++)
         lengths[i] = (int32_t)wk_feature_length(f, i);
-    rc = wk_sampler_balance(&t->sampler, lengths);
+    wk_sampler_balance(&t->sampler, lengths);
     free(lengths);
-    return rc < 0 ? hg_err_oom(err) : 0;
 }
 
 static int run_epoch(struct wk_train *t, long long epoch, double start, struct hg_err *err)
@@ -506,8 +503,7 @@ static int run_epoch(struct wk_train *t, long long epoch, double start, struct h
     int steps = (int)(left < t->epoch_steps ? left : t->epoch_steps);
 
     wk_sampler_epoch(&t->sampler, (uint32_t)epoch);
-    if (balance(t, err) < 0)
-        return -1;
+    balance(t);
     if (run_steps(t, epoch, (int)(t->steps_done - done), steps, start, err) < 0)
         return -1;
     t->result->trained_samples += real_samples(t, steps);

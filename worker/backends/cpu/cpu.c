@@ -13,6 +13,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/half.h"
+#include "base/alloc.h"
 
 #define ALIGNMENT 64
 #define CLEAR_BYTES ((size_t)1 << 20) /* at a time */
@@ -82,6 +83,7 @@ static void name_device(char out[128])
 
 static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_err *err)
 {
+    const struct wk_kernels *k;
     struct cpu *c;
 
     if (options->precision == WK_TF32) {
@@ -89,17 +91,11 @@ static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_e
         hg_err_hint(err, "it computes in %s, and slowly in bf16 and fp16", WK_PRECISION);
         return NULL;
     }
-    c = calloc(1, sizeof *c);
-
-    if (!c) {
-        hg_err_oom(err);
+    k = choose_kernels(err);
+    if (!k)
         return NULL;
-    }
-    c->k = choose_kernels(err);
-    if (!c->k) {
-        free(c);
-        return NULL;
-    }
+    c = hg_alloc_zeroed(1, sizeof *c);
+    c->k = k;
     c->tokens = wk_token_kernels_get(c->k->isa);
     c->dev.backend = options->precision == WK_FULL ? &wk_backend_cpu : wk_cpu_half();
     c->dev.threads = options->threads > 0 ? options->threads : 1;
@@ -144,7 +140,6 @@ static void cpu_download(struct wk_dev *dev, void *host, struct wk_span from)
         memcpy(host, from.data, from.n * wk_type_size(from.type));
 }
 
-/* What the machine can still give, as far as it tells. */
 /* The number behind a name in a file of such lines; the file's only number for "". 0 if there is none, as for "max". */
 static unsigned long long read_number(const char *path, const char *name)
 {
@@ -216,7 +211,8 @@ wk_real *wk_cpu_scratch(struct cpu *c, size_t n)
 {
     if (n > c->scratch.n) {
         wk_dev_free(&c->dev, WK_MEM_WORKSPACE, &c->scratch);
-        wk_dev_alloc(&c->dev, WK_MEM_WORKSPACE, WK_REAL, n, &c->scratch, &c->dev.error);
+        if (wk_dev_alloc(&c->dev, WK_MEM_WORKSPACE, WK_REAL, n, &c->scratch, NULL) < 0)
+            hg_alloc_failed();
     }
     return c->scratch.data;
 }
@@ -346,17 +342,15 @@ static size_t backward_more(const struct cpu *c, const struct wk_lstm *s)
 }
 
 /* The job of a call, its packed weights at the start of the scratch; `more` reals a thread follow
- * them at *rest. Returns -1 when memory is gone. */
-static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm_weights *w,
-                    struct wk_span state, size_t more, struct wk_lstm_job *j, wk_real **rest)
+ * them at *rest. */
+static void lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm_weights *w,
+                     struct wk_span state, size_t more, struct wk_lstm_job *j, wk_real **rest)
 {
     size_t groups = groups_of(c, s), lanes = c->k->lanes, padded = groups * lanes;
     size_t n = padded * s->steps * s->batch;
     size_t packed = groups * (1 + s->in + padded) * 4 * lanes;
     wk_real *scratch = wk_cpu_scratch(c, packed_n(c, s) + more * c->dev.threads);
 
-    if (!scratch)
-        return -1;
     *j = (struct wk_lstm_job){
         .batch = s->batch,
         .steps = s->steps,
@@ -376,7 +370,6 @@ static int lstm_job(struct cpu *c, const struct wk_lstm *s, const struct wk_lstm
         j->h = j->c + n;
     }
     *rest = scratch + packed_n(c, s);
-    return 0;
 }
 
 static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
@@ -388,8 +381,7 @@ static void cpu_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
     struct wk_lstm_job j;
     wk_real *rest;
 
-    if (lstm_job(c, s, w, state, more, &j, &rest) < 0)
-        return;
+    lstm_job(c, s, w, state, more, &j, &rest);
     j.x = x.data;
     j.h_out = h.data;
 #pragma omp parallel num_threads(dev->threads)
@@ -433,8 +425,7 @@ static void cpu_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
     struct wk_lstm_job j;
     wk_real *rest;
 
-    if (lstm_job(c, s, w, state, more, &j, &rest) < 0)
-        return;
+    lstm_job(c, s, w, state, more, &j, &rest);
     j.x = x.data;
     j.d_h = d_h.data;
     j.d_w_ih = d_weights->w_ih.data;
@@ -523,11 +514,8 @@ static void cpu_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x_, stru
     const wk_real *x = x_.data, *d_y = d_y_.data, *w = weight.data;
     const wk_real *mean = saved.data, *inverse = mean + cols;
     wk_real *d_x = d_x_.data, *d_w = d_weight.data, *d_b = d_bias.data;
-    wk_real *sum = wk_cpu_scratch(cpu_of(dev), 2 * (size_t)cols), *sum_xn;
+    wk_real *sum = wk_cpu_scratch(cpu_of(dev), 2 * (size_t)cols), *sum_xn = sum + cols;
 
-    if (!sum)
-        return;
-    sum_xn = sum + cols;
     memset(sum, 0, 2 * (size_t)cols * sizeof *sum);
     for (int r = 0; r < rows; r++)
         for (int k = 0; k < cols; k++) {

@@ -21,7 +21,8 @@ static inline struct cpu *cpu_of(struct wk_dev *dev)
     return (struct cpu *)dev;
 }
 
-/* n reals that live until the next op; NULL with the device failed when memory is gone. */
+/* n reals that live until the next op. wk_backend.reserve takes what the largest op needs; more than that ends the process where there
+ * is no memory for it. */
 wk_real *wk_cpu_scratch(struct cpu *c, size_t n);
 
 /* Reals of scratch that ops take: for sequences of at most so many rows, a thread each; for a sum of so many squares. */

@@ -115,8 +115,6 @@ void wk_cpu_token_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x
     struct cpu *c = cpu_of(dev);
     wk_real *masks = wk_cpu_scratch(c, (size_t)cols * dev->threads);
 
-    if (!masks)
-        return;
 #pragma omp parallel num_threads(dev->threads)
     {
         struct range r = my_share((size_t)p->rows, 1);
@@ -140,8 +138,6 @@ void wk_cpu_norm_forward(struct wk_dev *dev, struct wk_span y_, struct wk_span s
     const wk_real *residual = residual_.data;
     wk_real *y = y_.data, *x = x_.data, *save = saved.data;
 
-    if (!masks)
-        return;
 #pragma omp parallel num_threads(dev->threads)
     {
         struct range r = my_share((size_t)p->rows, 1);
@@ -167,9 +163,7 @@ void wk_cpu_norm_backward(struct wk_dev *dev, struct wk_span d_sum_, struct wk_s
     const wk_real *d_y = d_y_.data, *sum = sum_.data, *saved = saved_.data;
     wk_real *d_sum = d_sum_.data, *d_x = d_x_.data;
 
-    if (!masks)
-        return;
-        /* the weights first: d_sum may take the place of d_y */
+    /* the weights first: d_sum may take the place of d_y */
 #pragma omp parallel num_threads(dev->threads)
     {
         struct range r = my_share((size_t)cols, COLUMN_TILE);
@@ -345,8 +339,6 @@ void wk_cpu_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
     long ranges = (long)ranges_of(x.n);
     double *parts = (double *)wk_cpu_scratch(c, wk_cpu_square_scratch(x.n)), total = 0;
 
-    if (!parts)
-        return;
 #pragma omp parallel num_threads(dev->threads)
     {
         struct range r = my_share((size_t)ranges, 1);

@@ -12,7 +12,7 @@
 #include "backends/cuda/gemm.h"
 #include "backends/cuda/library.h"
 #include "backends/cuda/own.h"
-#include "base/log.h"
+#include "base/alloc.h"
 #include "base/text.h"
 
 extern const struct wk_backend wk_backend_cuda;
@@ -333,15 +333,9 @@ static void set_options(struct wk_cuda *c, const struct wk_dev_options *options)
 
 struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err *err)
 {
-    struct wk_cuda *c = calloc(1, sizeof *c);
+    struct wk_cuda *c = hg_alloc_zeroed(1, sizeof *c);
 
-    if (c)
-        c->own = calloc(1, sizeof *c->own);
-    if (!c || !c->own) {
-        free(c);
-        hg_err_oom(err);
-        return NULL;
-    }
+    c->own = hg_alloc_zeroed(1, sizeof *c->own);
     c->own->cache.get = get_memory;
     c->own->cache.release = release_memory;
     set_options(c, options);

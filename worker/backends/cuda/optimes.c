@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backends/cuda/own.h"
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -59,7 +60,7 @@ static void flush(struct wk_op_times *t)
 struct wk_op_times *wk_op_times_open(void)
 {
     const char *path = getenv("HPCGRID_OP_TIMES");
-    struct wk_op_times *t = path && *path ? calloc(1, sizeof *t) : NULL;
+    struct wk_op_times *t = path && *path ? hg_alloc_zeroed(1, sizeof *t) : NULL;
 
     if (!t)
         return NULL;
