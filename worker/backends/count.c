@@ -81,8 +81,8 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     if (!dev)
         return NULL;
     c = hg_alloc_zeroed(1, sizeof *c);
-    c->table = *cpu;
-    c->real = cpu;
+    c->real = dev->backend;
+    c->table = *c->real;
     if (asked) {
         c->table.lstm_state = asked->lstm_state;
         c->table.workspace = asked->workspace;

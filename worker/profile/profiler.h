@@ -59,14 +59,7 @@ long wk_profiler_steps(const struct wk_profiler *p); /* recorded ones */
  * seconds of all recorded steps. A new reference. */
 json_t *wk_profiler_table(const struct wk_profiler *p);
 
-/* Write all of it as a trace that Perfetto, chrome://tracing and TensorBoard's trace viewer open: gzip-compressed
- * Chrome JSON, by rename. The process is the rank; its threads are "host" and "collectives". */
-int wk_profiler_save(const struct wk_profiler *p, const char *path, struct hg_err *err);
-
-/* Of profile/ops.c: the backend that takes times and calls the device's own. */
-void wk_profile_ops(struct wk_backend *out, const struct wk_backend *inner);
-/* The backend that it calls; whom it watches. */
-const struct wk_backend *wk_profiler_inner(const struct wk_profiler *p);
+/* What it watches. */
 const struct wk_dev *wk_profiler_dev(const struct wk_profiler *p);
 const struct wk_comm *wk_profiler_comm(const struct wk_profiler *p);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome's trace format, as Perfetto reads it: times in microseconds from the file's base time. */
-#include "profile/profiler.h"
+#include "profile/trace.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each op takes on the device: with HPCGRID_OP_TIMES=FILE an event stands behind every launch, and the seconds between two
  * belong to the op of the second, waiting for the host included. Steps are not launched as graphs then. */
+#include "backends/cuda/optimes.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/own.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
