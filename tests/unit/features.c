@@ -11,7 +11,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "data/features.h"
+#include "data/features_cache.h"
+#include "data/features_stats.h"
 #include "data/synthetic.h"
 
 #define VOCAB HPCGRID_SOURCE_DIR "/worker/samples/vocab/bert-base-uncased-vocab.txt"

@@ -6,7 +6,8 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "data/features.h"
+#include "data/answers.h"
+#include "data/features_cache.h"
 #include "data/squad_eval.h"
 
 #define VOCAB HPCGRID_SOURCE_DIR "/worker/samples/vocab/bert-base-uncased-vocab.txt"

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "../unit/test.h"
-#include "data/dataset.h"
+#include "data/batch.h"
 #include "strategies/strategy.h"
 
 #ifdef WK_REAL_F64

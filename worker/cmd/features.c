@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "data/features.h"
+#include "data/features_cache.h"
+#include "data/features_stats.h"
 
 static const char *data, *vocab, *cache, *windows, *labels;
 static long max_length = 384, stride = 128, questions;

@@ -2,11 +2,12 @@
 /* From logits to answers, as Hugging Face's post-processing for question answering: of every
  * feature the best starts and ends are paired, the pairs of all windows of a question compete, the
  * best one is cut out of the text. */
+#include "data/answers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "data/squad_eval.h"
 
 /* A span of the text that may be the answer, or "no answer". Scores are single precision, as in the
  * reference. */

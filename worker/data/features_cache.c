@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wk_features_open: features from files, through a cache.
- *
- * There is no lock. A process that finds nothing (or something damaged) makes the features and
+/* There is no lock. A process that finds nothing (or something damaged) makes the features and
  * moves a complete file into place; when several do so at once, they write the same content, and a
  * rename replaces one whole file by another. */
+#include "data/features_cache.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lengths features have: counted per length, so every figure is exact and takes one pass. */
+#include "data/features_stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "data/features.h"
 
 struct counts {
     uint64_t *of; /* [max_length + 1] */

@@ -11,6 +11,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "data/answers.h"
+#include "data/features_cache.h"
 #include "data/squad_eval.h"
 #include "data/synthetic.h"
 #include "data/wordpiece.h"

@@ -16,6 +16,7 @@
 #include "backends/cpu/device.h"
 #include "backends/cpu/elementwise.h"
 #include "backends/cpu/half.h"
+#include "backends/cpu/isa.h"
 #include "backends/cpu/loss.h"
 #include "backends/cpu/lstm.h"
 #include "backends/cpu/optim.h"

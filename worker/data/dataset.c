@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* MNIST, whole or a part, from its four files. */
+#include "data/dataset.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +10,6 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "data/dataset.h"
 #include "data/idx.h"
 
 #define SIDE 28
