@@ -3,8 +3,8 @@
  * against another. */
 #include "bert.h"
 
-#include "backends/cpu/kernels.h"
-#include "backends/draw.h"
+#include "backends/cpu/isa.h"
+#include "backends/cpu/kernels_draw.h"
 #include "base/json.h"
 
 #define TESTS HPCGRID_SOURCE_DIR "/tests/worker/"

@@ -2,7 +2,7 @@
 /* Gradients of the ops over token sequences and of a whole BERT, dropout on, against central differences; fp64 only. */
 #include "bert.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
 
 #define STEP 1e-5
 #define BOUND 1e-6

@@ -92,8 +92,7 @@ static struct wk_choice choice_of(uint8_t first)
 
 static struct wk_choices *open_choices(const char *path, const char *device, const char *library)
 {
-    struct hg_err err = HG_ERR_INIT;
-    struct wk_choices *c = wk_choices_open(path, device, library, &err);
+    struct wk_choices *c = wk_choices_open(path, device, library);
 
     assert_non_null(c);
     return c;
@@ -103,7 +102,7 @@ static void put(struct wk_choices *c, const char *key, uint8_t first)
 {
     const struct wk_choice choice = choice_of(first);
 
-    assert_int_equal(wk_choices_put(c, key, &choice), 0);
+    wk_choices_put(c, key, &choice);
 }
 
 static void save(struct wk_choices *c)

@@ -25,16 +25,13 @@ struct reference {
 
 static void reference_open(struct reference *f, struct wk_comm *alone)
 {
-    struct hg_err err = HG_ERR_INIT;
-
     rig_open(&f->rig, "single", alone, BATCH, true);
     f->n = wk_model_n(f->rig.kind);
     f->sum = calloc(f->n, sizeof *f->sum);
     f->square = calloc(f->n, sizeof *f->square);
     f->delta = calloc(f->n, sizeof *f->delta);
     for (int rank = 0; rank < comm->world; rank++)
-        assert_int_equal(
-            wk_sampler_open(&f->samplers[rank], SAMPLES, rank, comm->world, BATCH, SEED, &err), 0);
+        wk_sampler_open(&f->samplers[rank], SAMPLES, rank, comm->world, BATCH, SEED);
 }
 
 static void reference_close(struct reference *f)
@@ -136,7 +133,7 @@ static void test_losses_are_those_of_the_definition(void **state)
     (void)state;
     reference_open(&f, alone);
     rig_open(&r, "ddp", comm, BATCH, true);
-    assert_int_equal(wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED, &err), 0);
+    wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED);
     for (int step = 0; step < STEPS; step++) {
         double found = ddp_step(&r, &s, step), wanted = reference_step(&f, step);
 
@@ -167,7 +164,7 @@ static void test_bytes_are_those_of_the_formulas(void **state)
     (void)state;
     memset(comm->counts, 0, sizeof comm->counts);
     rig_open(&r, "ddp", comm, BATCH, true);
-    assert_int_equal(wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED, &err), 0);
+    wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED);
     for (int step = 0; step < 5; step++)
         ddp_step(&r, &s, step);
     assert_int_equal(wk_strategy_begin(r.strategy, false, &err), 0);
@@ -209,8 +206,7 @@ static void test_buckets_change_no_loss(void **state)
             assert_non_null(r.strategy);
         }
         memset(comm->counts, 0, sizeof comm->counts);
-        assert_int_equal(wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED, &err),
-                         0);
+        wk_sampler_open(&s, SAMPLES, comm->rank, comm->world, BATCH, SEED);
         for (int step = 0; step < 6; step++)
             losses[k][step] = ddp_step(&r, &s, step);
         /* One bucket in the first step. Then fc2 and fc1 (9,640 B in fp32) fill the first; w_hh the second; w_ih is the rest. */

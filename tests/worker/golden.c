@@ -2,7 +2,7 @@
 /* The RNN against PyTorch: golden_rnn.py made the numbers. */
 #include "worker.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
 #include "base/json.h"
 
 #define TESTS HPCGRID_SOURCE_DIR "/tests/worker/"

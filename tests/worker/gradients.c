@@ -2,7 +2,7 @@
 /* Every op's gradient, and the whole model's, against central differences; fp64 only. */
 #include "worker.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
 
 #define STEP 1e-5
 #define BOUND 1e-6

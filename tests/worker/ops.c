@@ -3,7 +3,7 @@
  * the number of threads. */
 #include "worker.h"
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
 
 static void test_philox_gives_the_published_numbers(void **state)
 {

@@ -8,6 +8,7 @@
 #include "../unit/test.h"
 #include "data/dataset.h"
 #include "comm/transports.h"
+#include "data/batch.h"
 #include "strategies/strategy.h"
 
 #ifdef WK_REAL_F64

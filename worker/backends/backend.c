@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "backends/cpu/cpu.h"
+#include "backends/cuda/ops.h"
 #include "base/text.h"
-
-extern const struct wk_backend wk_backend_cpu, wk_backend_cuda;
 
 const struct wk_backend *const wk_backends[] = {
     &wk_backend_cpu,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 #define PLACE ((void *)4096) /* where nothing lies */
 
 /* The table of the backend that is asked, with another memory. */
@@ -69,22 +71,18 @@ static enum wk_type working_type(enum wk_precision precision)
 struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precision, int threads,
                                  struct hg_err *err)
 {
-    const struct wk_backend *cpu = wk_backend_get("cpu", err),
-                            *asked = wk_backend_get(backend, NULL);
+    const struct wk_backend *cpu = wk_backend_get("cpu", err);
+    const struct wk_backend *asked = wk_backend_get(backend, NULL);
     const struct wk_dev_options options = { .threads = threads, .precision = WK_FULL };
-    struct counting *c = calloc(1, sizeof *c);
-    struct wk_dev *dev = cpu && c
-                             ? cpu->open(&options, err)
-                             : NULL; /* of it, nothing is used but what it knows of its kernels */
+    /* of it, nothing is used but what it knows of its kernels */
+    struct wk_dev *dev = cpu->open(&options, err);
+    struct counting *c;
 
-    if (!dev) {
-        if (!c)
-            hg_err_oom(err);
-        free(c);
+    if (!dev)
         return NULL;
-    }
-    c->table = *cpu;
-    c->real = cpu;
+    c = hg_alloc_zeroed(1, sizeof *c);
+    c->real = dev->backend;
+    c->table = *c->real;
     if (asked) {
         c->table.lstm_state = asked->lstm_state;
         c->table.workspace = asked->workspace;

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
+#include "backends/cpu/kernels_draw.h"
 
 static wk_draw_group *widest(void)
 {

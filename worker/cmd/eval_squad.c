@@ -129,20 +129,19 @@ static void warn_of_gaps(const struct scored *scored)
 static int print_score(struct scored *s, struct hg_err *err)
 {
     struct hg_buf out = HG_BUF_INIT;
-    int rc = s->na ? wk_squad_score_na(s->squad, s->predictions->texts, s->na, na_threshold,
-                                       &s->score, &s->best, err)
-                   : wk_squad_score(s->squad, s->predictions->texts, &s->score, err);
+    int rc = 0;
 
-    if (rc < 0)
+    if (!s->na)
+        wk_squad_score(s->squad, s->predictions->texts, &s->score);
+    else if (wk_squad_score_na(s->squad, s->predictions->texts, s->na, na_threshold, &s->score,
+                               &s->best, err) < 0)
         return -1;
     warn_of_gaps(s);
     if (json)
         print_json(s, &out);
     else
         print_table(s, &out);
-    if (out.failed)
-        rc = hg_err_oom(err);
-    else if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
         rc = hg_err_sys(err, "cannot write the output");
     hg_buf_done(&out);
     return rc;

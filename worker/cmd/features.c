@@ -8,7 +8,8 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "data/features.h"
+#include "data/features_cache.h"
+#include "data/features_stats.h"
 
 static const char *data, *vocab, *cache, *windows, *labels;
 static long max_length = 384, stride = 128, questions;
@@ -67,10 +68,6 @@ static void print_json(const struct wk_features *f, const struct wk_feature_opti
         s->below_192, "256", s->below_256, "fill", s->fill, "square_fill", s->square_fill,
         "batch_fill", "8", s->batch_fill[0], "16", s->batch_fill[1], "32", s->batch_fill[2]);
 
-    if (!root) {
-        out->failed = true;
-        return;
-    }
     hg_json_dump(root, HG_JSON_INDENT, out);
     hg_buf_puts(out, "\n");
     json_decref(root);
@@ -129,9 +126,7 @@ static int dump_all(const struct wk_features *f, struct hg_err *err)
     for (size_t i = 0; i < f->n && rc == 0; i++) {
         hg_buf_clear(&out);
         dump_feature(f, i, ids, types, &out);
-        if (out.failed)
-            rc = hg_err_oom(err);
-        else if (fwrite(out.data, 1, out.len, stdout) != out.len)
+        if (fwrite(out.data, 1, out.len, stdout) != out.len)
             rc = hg_err_sys(err, "cannot write the output");
     }
     hg_buf_done(&out);
@@ -145,15 +140,12 @@ static int print_stats(const struct wk_features *f, const struct wk_feature_opti
     struct wk_feature_stats stats;
     int rc = -1;
 
-    if (wk_features_stats(f, &stats, err) < 0)
-        return -1;
+    wk_features_stats(f, &stats);
     if (json)
         print_json(f, o, &stats, &out);
     else
         print_table(f, o, &stats, &out);
-    if (out.failed)
-        hg_err_oom(err);
-    else if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
+    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
         hg_err_sys(err, "cannot write the output");
     else
         rc = 0;

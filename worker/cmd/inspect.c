@@ -206,9 +206,7 @@ static int print(const struct wk_st *st, const struct found *f, bool json, struc
     } else {
         print_text(st, f, &out);
     }
-    if (out.failed)
-        rc = hg_err_oom(err);
-    else if (fputs(hg_buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
+    if (fputs(hg_buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
         rc = hg_err_sys(err, "cannot write the output");
     hg_buf_done(&out);
     return rc;

@@ -92,8 +92,6 @@ static int tokenize_all(const struct wk_wordpiece *wp, enum wk_wordpiece_rules r
     for (int number = 1; rc == 0 && (n = getline(&line, &cap, stdin)) >= 0; number++) {
         hg_buf_clear(&out);
         rc = tokenize_line(wp, r, line, (size_t)n, &tokens, &out, err);
-        if (rc == 0 && out.failed)
-            rc = hg_err_oom(err);
         if (rc < 0 && err->line == 0) {
             hg_err_at(err, "standard input", NULL);
             err->line = number;

@@ -312,7 +312,7 @@ static int find_folder(struct job *j, struct hg_errs *errs)
     if (!j->result_path)
         return 0;
     j->folder = hg_fs_dirname(j->result_path);
-    if (!j->folder || j->world > 1 || hg_fs_exists(j->folder))
+    if (j->world > 1 || hg_fs_exists(j->folder))
         return 0;
     free(j->folder);
     hg_err_set(err, HG_E_ENV, "no folder for the result %s", j->result_path);

@@ -2,10 +2,12 @@
 /* From logits to answers, as Hugging Face's post-processing for question answering: of every
  * feature the best starts and ends are paired, the pairs of all windows of a question compete, the
  * best one is cut out of the text. */
+#include "data/answers.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/squad_eval.h"
+#include "base/alloc.h"
 
 /* A span of the text that may be the answer, or "no answer". Scores are single precision, as in the
  * reference. */
@@ -29,7 +31,6 @@ struct wk_answers {
     const struct wk_features *features;
     struct wk_answer_options options;
     struct question *questions;
-    bool failed;
 };
 
 static int check(const struct wk_squad *squad, const struct wk_features *features,
@@ -51,16 +52,9 @@ struct wk_answers *wk_answers_create(const struct wk_squad *squad,
 
     if (check(squad, features, options, err) < 0)
         return NULL;
-    a = calloc(1, sizeof *a);
-    if (a) {
-        *a = (struct wk_answers){ .squad = squad, .features = features, .options = *options };
-        a->questions = calloc(features->n_questions + 1, sizeof *a->questions);
-    }
-    if (!a || !a->questions) {
-        hg_err_oom(err);
-        wk_answers_free(a);
-        return NULL;
-    }
+    a = hg_alloc(sizeof *a);
+    *a = (struct wk_answers){ .squad = squad, .features = features, .options = *options };
+    a->questions = hg_alloc_zeroed(features->n_questions + 1, sizeof *a->questions);
     return a;
 }
 
@@ -68,7 +62,7 @@ void wk_answers_free(struct wk_answers *a)
 {
     if (!a)
         return;
-    for (size_t i = 0; a->questions && i < a->features->n_questions; i++) {
+    for (size_t i = 0; i < a->features->n_questions; i++) {
         free(a->questions[i].best);
         free(a->questions[i].answer);
     }
@@ -140,10 +134,8 @@ void wk_answers_add(struct wk_answers *a, size_t i, const float *starts, const f
     unsigned n_starts = largest(starts, n, a->options.n_best, best_starts);
     unsigned n_ends = largest(ends, n, a->options.n_best, best_ends);
 
-    if (!q->best && !(q->best = malloc(a->options.n_best * sizeof *q->best))) {
-        a->failed = true;
-        return;
-    }
+    if (!q->best)
+        q->best = hg_alloc(a->options.n_best * sizeof *q->best);
     consider_null(q, starts[0] + ends[0], (uint32_t)i);
     for (unsigned s = 0; s < n_starts; s++) {
         for (unsigned e = 0; e < n_ends; e++) {
@@ -176,7 +168,7 @@ static char *cut(const struct wk_squad_paragraph *p, const struct candidate *c)
 {
     size_t from = byte_of(p, c->from), to = byte_of(p, c->to);
 
-    return strndup(p->context + from, to > from ? to - from : 0);
+    return hg_strndup(p->context + from, to > from ? to - from : 0);
 }
 
 /* v2.0: does "no answer" win? It does when its score passes the best span's by more than the
@@ -195,14 +187,14 @@ const char *wk_answers_get(struct wk_answers *a, size_t i)
 {
     struct question *q = &a->questions[i];
 
-    if (i >= a->features->n_questions || !q->best || a->failed)
+    if (i >= a->features->n_questions || !q->best)
         return NULL;
     if (q->answer)
         return q->answer;
     if (is_null(a, q))
-        q->answer = strdup("");
+        q->answer = hg_strdup("");
     else if (q->n == 0)
-        q->answer = strdup("empty");
+        q->answer = hg_strdup("empty");
     else
         q->answer = cut(&a->squad->paragraphs[a->squad->questions[i].paragraph], &q->best[0]);
     return q->answer;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "data/dataset.h"
+#include "data/batch.h"
 
 int wk_resident_open(struct wk_resident *r, const struct wk_dataset *set,
                      const struct wk_part *part, struct wk_dev *dev, struct hg_err *err)

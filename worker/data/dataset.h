@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Data sets: read once, put on the device as a whole; batches are gathered there. */
+/* Data sets of images, read once. */
 #ifndef WK_DATA_DATASET_H
 #define WK_DATA_DATASET_H
 
-#include "backends/backend.h"
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/err.h"
-#include "models/model.h"
 
 /* One part of a data set, in host memory. */
 struct wk_part {
@@ -39,22 +40,5 @@ bool wk_dataset_known(const char *name, struct hg_err *err);
  * on failure. */
 struct wk_dataset *wk_dataset_open(const struct wk_dataset_options *options, struct hg_err *err);
 void wk_dataset_free(struct wk_dataset *set);
-
-/* A part on the device. */
-struct wk_resident {
-    int n, width;
-    double mean, std;
-    struct wk_span values, labels;
-};
-int wk_resident_open(struct wk_resident *r, const struct wk_dataset *set,
-                     const struct wk_part *part, struct wk_dev *dev, struct hg_err *err);
-void wk_resident_close(struct wk_resident *r, struct wk_dev *dev);
-
-/* A batch with room for so many rows; wk_batch_gather fills it with the samples that host array
- * `ids` names. */
-int wk_batch_open(struct wk_batch *b, int rows, int width, struct wk_dev *dev, struct hg_err *err);
-void wk_batch_close(struct wk_batch *b, struct wk_dev *dev);
-void wk_batch_gather(struct wk_batch *b, const struct wk_resident *r, const int32_t *ids, int rows,
-                     struct wk_dev *dev);
 
 #endif

@@ -87,7 +87,7 @@ static bool is_blank(int32_t c)
 }
 
 /* Number the words of the text, and note for every token which one it is in. */
-static int number_words(struct builder *b, const struct wk_squad_paragraph *p, struct hg_err *err)
+static void number_words(struct builder *b, const struct wk_squad_paragraph *p)
 {
     const uint32_t *starts = b->context.starts + b->text.at;
     uint32_t word = 0, at = 0;
@@ -95,11 +95,7 @@ static int number_words(struct builder *b, const struct wk_squad_paragraph *p, s
     bool blank = true;
 
     if (b->text.n > b->words_cap) {
-        uint32_t *grown = realloc(b->words, b->text.n * sizeof *grown);
-
-        if (!grown)
-            return hg_err_oom(err);
-        b->words = grown;
+        b->words = hg_realloc(b->words, b->text.n * sizeof *b->words);
         b->words_cap = b->text.n;
     }
     for (size_t i = 0; i < p->len && token < b->text.n; i += step, at++) {
@@ -110,7 +106,6 @@ static int number_words(struct builder *b, const struct wk_squad_paragraph *p, s
         while (token < b->text.n && starts[token] <= at)
             b->words[token++] = word;
     }
-    return 0;
 }
 
 /* The first token of the word that the character is in (a blank belongs to the word before it). */
@@ -229,24 +224,21 @@ static int window_step(const struct builder *b, const struct wk_squad_question *
     return *step ? 0 : no_room(b, q, n_question, room, err);
 }
 
-static int add_window(struct builder *b, const struct wk_squad_question *q, size_t first,
-                      uint32_t n, const struct span *span, struct hg_err *err)
+static void add_window(struct builder *b, const struct wk_squad_question *q, size_t first,
+                       uint32_t n, const struct span *span)
 {
     struct wk_feature *f = HG_VEC_PUSH(&b->features);
     uint32_t shift = 2 + b->questions.items[b->questions.n - 1].n;
 
-    if (!f)
-        return hg_err_oom(err);
     *f = (struct wk_feature){ .question = (uint32_t)(b->questions.n - 1),
                               .at = (uint32_t)(b->text.at + first),
                               .n = n };
     if (b->options->labels == WK_LABELS_DUMMY || q->n_answers == 0)
-        return 0;
+        return;
     if (b->options->windows == WK_WINDOWS_ADVANCE)
         label_by_tokens(span, b->text.at, f, shift);
     else
         label_by_chars(b, &b->squad->answers[q->first_answer], f, shift);
-    return 0;
 }
 
 static int add_windows(struct builder *b, const struct wk_squad_question *q, uint32_t n_question,
@@ -267,8 +259,7 @@ static int add_windows(struct builder *b, const struct wk_squad_question *q, uin
     for (size_t first = 0;; first += step) {
         size_t left = b->text.n - first;
 
-        if (add_window(b, q, first, (uint32_t)(left < room ? left : room), &span, err) < 0)
-            return -1;
+        add_window(b, q, first, (uint32_t)(left < room ? left : room), &span);
         if (left <= room)
             return 0;
     }
@@ -290,7 +281,9 @@ static int tokenize_text(struct builder *b, uint32_t paragraph, struct hg_err *e
     b->texts_done = (size_t)paragraph + 1;
     if (b->context.n > UINT32_MAX)
         return hg_err_set(err, HG_E_INPUT, "more than %u tokens of text", UINT32_MAX);
-    return b->options->windows == WK_WINDOWS_ADVANCE ? number_words(b, p, err) : 0;
+    if (b->options->windows == WK_WINDOWS_ADVANCE)
+        number_words(b, p);
+    return 0;
 }
 
 static int add_question(struct builder *b, const struct wk_squad_question *q, struct hg_err *err)
@@ -298,8 +291,6 @@ static int add_question(struct builder *b, const struct wk_squad_question *q, st
     struct wk_feature_question *made = HG_VEC_PUSH(&b->questions);
     size_t before = b->question.n, n;
 
-    if (!made)
-        return hg_err_oom(err);
     if (tokenize_text(b, q->paragraph, err) < 0 ||
         wk_wordpiece_encode(b->wp, b->rules, q->text, q->len, &b->question, err) < 0)
         return -1;

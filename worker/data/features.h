@@ -84,16 +84,6 @@ int wk_features_build(const struct wk_squad *squad, const struct wk_wordpiece *w
                       const struct wk_feature_options *options, const struct wk_progress *progress,
                       struct wk_features *out, struct hg_err *err);
 
-/* The same from files, through a cache: a folder that holds ready features under a hash of the data
- * file, the vocabulary, the options and the rules. What is in it is checked before it is used, and
- * made anew where it is damaged; any number of processes on any number of nodes may share it, also
- * when all start at once (each makes what it does not find, the last one to finish stands). A cache
- * that cannot be written is a warning. cache_dir NULL: no cache. Problems of the data are added to
- * errs with their places. */
-int wk_features_open(const char *data_path, const char *vocab_path, const char *cache_dir,
-                     const struct wk_feature_options *options, const struct wk_progress *progress,
-                     struct wk_features *out, struct hg_errs *errs);
-
 void wk_features_done(struct wk_features *f);
 
 /* Tokens of feature i with [CLS] and both [SEP]. */
@@ -120,27 +110,5 @@ extern const char *const wk_labels_names[];
 /* The index of a word in such a list, or -1 with err set: INPUT, `what` names the option. */
 int wk_feature_word(const char *const *names, const char *word, const char *what,
                     struct hg_err *err);
-
-/* ---- Statistics ---- */
-
-struct wk_length_stats {
-    size_t n;
-    double mean, median, p90, p95, p99; /* between two values in proportion, as numpy's default */
-    uint32_t min, max;
-};
-
-struct wk_feature_stats {
-    struct wk_length_stats features; /* tokens of whole sequences */
-    struct wk_length_stats windows;  /* tokens of the text in them */
-    struct wk_length_stats questions;
-    size_t labelled;                        /* features whose label is not position 0 */
-    double below_128, below_192, below_256; /* part of features at most so long */
-    double fill;                            /* real tokens among n * max_length */
-    double square_fill;   /* mean of (length / max_length)^2: the part of attention that is real */
-    double batch_fill[3]; /* real tokens in random batches of 8, 16, 32 padded to their longest */
-};
-
-int wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out,
-                      struct hg_err *err);
 
 #endif

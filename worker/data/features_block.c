@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 
 static const char magic[8] = { 'H', 'G', 'F', 'E', 'A', 'T', '1', '\n' };
@@ -77,9 +78,7 @@ int wk_block_pack(const struct wk_features *parts, struct wk_features *out, stru
 
     if (size == 0)
         return hg_err_set(err, HG_E_INPUT, "more than %u features or tokens", UINT32_MAX);
-    memory = malloc(size);
-    if (!memory)
-        return hg_err_oom(err);
+    memory = hg_alloc(size);
     memcpy(h.magic, magic, sizeof magic);
     p = put(memory, &h, sizeof h);
     p = put(p, parts->items, parts->n * sizeof *parts->items);

@@ -9,7 +9,7 @@
 #define WK_BLOCK_KEY 32 /* hex digits */
 
 /* Copy the arrays that *parts points to (its memory and size are not read) into one block that *out
- * owns. Fails with ENV when memory is gone, INPUT when there is more than 32 bits can count. */
+ * owns. Fails with INPUT when there is more than 32 bits can count. */
 int wk_block_pack(const struct wk_features *parts, struct wk_features *out, struct hg_err *err);
 
 /* Write key and checksum into the header, for saving f->memory. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wk_features_open: features from files, through a cache.
- *
- * There is no lock. A process that finds nothing (or something damaged) makes the features and
+/* There is no lock. A process that finds nothing (or something damaged) makes the features and
  * moves a complete file into place; when several do so at once, they write the same content, and a
  * rename replaces one whole file by another. */
+#include "data/features_cache.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,8 +74,6 @@ static int save_as(const char *path, const struct wk_features *f, struct hg_err 
 
     hg_text_random_hex(8, random);
     tmp = hg_str_printf("%s.%s", path, random);
-    if (!tmp)
-        return hg_err_oom(err);
     if (hg_fs_replace(tmp, f->memory, f->size, 0644, err) == 0) {
         rc = rename(tmp, path);
         if (rc < 0) {
@@ -139,8 +137,6 @@ static int open_cached(const struct inputs *in, const char *cache_dir,
 
     make_key(in, options, key);
     path = hg_str_printf("%s/features-%s.bin", cache_dir, key);
-    if (!path)
-        return hg_err_oom(hg_errs_next(errs));
     rc = load(path, key, out);
     if (rc < 0) {
         rc = make(in, options, progress, out, errs);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lengths features have: counted per length, so every figure is exact and takes one pass. */
+#include "data/features_stats.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#include "data/features.h"
+#include "base/alloc.h"
 
 struct counts {
     uint64_t *of; /* [max_length + 1] */
@@ -11,12 +13,9 @@ struct counts {
     uint64_t n;
 };
 
-static int counts_init(struct counts *c, uint32_t max)
+static struct counts counts_make(uint32_t max)
 {
-    c->of = calloc((size_t)max + 1, sizeof *c->of);
-    c->max = max;
-    c->n = 0;
-    return c->of ? 0 : -1;
+    return (struct counts){ .of = hg_alloc_zeroed((size_t)max + 1, sizeof(uint64_t)), .max = max };
 }
 
 static void count(struct counts *c, uint32_t length)
@@ -101,19 +100,14 @@ static double mean_square(const struct counts *c)
     return c->n ? sum / (double)c->n : 0;
 }
 
-int wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out, struct hg_err *err)
+void wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out)
 {
     static const unsigned batches[] = { 8, 16, 32 };
-    struct counts all = { 0 }, windows = { 0 }, questions = { 0 };
+    struct counts all = counts_make(f->max_length), windows = counts_make(f->max_length);
+    struct counts questions = counts_make(f->max_length);
     double max = f->max_length;
-    int rc = -1;
 
     *out = (struct wk_feature_stats){ 0 };
-    if (counts_init(&all, f->max_length) < 0 || counts_init(&windows, f->max_length) < 0 ||
-        counts_init(&questions, f->max_length) < 0) {
-        hg_err_oom(err);
-        goto out;
-    }
     for (size_t i = 0; i < f->n; i++) {
         count(&all, wk_feature_length(f, i));
         count(&windows, f->items[i].n);
@@ -131,10 +125,7 @@ int wk_features_stats(const struct wk_features *f, struct wk_feature_stats *out,
     out->square_fill = mean_square(&all) / (max * max);
     for (int i = 0; i < 3; i++)
         out->batch_fill[i] = batch_fill(&all, out->features.mean, batches[i]);
-    rc = 0;
-out:
     free(all.of);
     free(windows.of);
     free(questions.of);
-    return rc;
 }

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
 
@@ -101,12 +101,9 @@ static int read_values(struct reader *r, struct wk_idx *idx)
 
     while (have < idx->n) {
         size_t step = idx->n - have < ((size_t)64 << 20) ? idx->n - have : (size_t)64 << 20;
-        uint8_t *grown = realloc(idx->data, cap + step);
         long long got;
 
-        if (!grown)
-            return hg_err_oom(r->err);
-        idx->data = grown;
+        idx->data = hg_realloc(idx->data, cap + step);
         cap += step;
         got = read_bytes(r, idx->data + have, step);
         if (got < 0)
@@ -135,10 +132,8 @@ int wk_idx_load(const char *path, int n_dims, struct wk_idx *idx, struct hg_err 
     if (fd < 0)
         return -1;
     r.file = gzdopen(fd, "r");
-    if (!r.file) {
-        close(fd);
-        return hg_err_oom(err);
-    }
+    if (!r.file) /* for lack of memory only */
+        hg_alloc_failed();
     gzbuffer(r.file, 1 << 17);
     if (read_header(&r, n_dims, &made) < 0 || read_values(&r, &made) < 0)
         goto out;

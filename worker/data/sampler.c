@@ -4,19 +4,15 @@
 #include <stdlib.h>
 
 #include "backends/rng.h"
+#include "base/alloc.h"
 
-int wk_sampler_open(struct wk_sampler *s, int n, int rank, int world, int batch, uint64_t seed,
-                    struct hg_err *err)
+void wk_sampler_open(struct wk_sampler *s, int n, int rank, int world, int batch, uint64_t seed)
 {
     *s = (struct wk_sampler){ .n = n, .rank = rank, .world = world, .batch = batch, .seed = seed };
     s->per_rank = (int)(((long long)n + world - 1) / world);
     s->steps = (int)(((long long)s->per_rank + batch - 1) / batch);
-    s->order = malloc((size_t)n * sizeof *s->order);
-    s->ids = malloc((size_t)s->per_rank * sizeof *s->ids);
-    if (s->order && s->ids)
-        return 0;
-    wk_sampler_close(s);
-    return hg_err_oom(err);
+    s->order = hg_alloc((size_t)n * sizeof *s->order);
+    s->ids = hg_alloc((size_t)s->per_rank * sizeof *s->ids);
 }
 
 void wk_sampler_close(struct wk_sampler *s)
@@ -108,26 +104,22 @@ static void deal(struct wk_sampler *s, const int32_t *lengths, int first, int ro
     }
 }
 
-int wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths)
+void wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths)
 {
-    struct dealt *all = malloc((size_t)s->batch * (size_t)s->world * sizeof *all);
-    long long *sums = malloc((size_t)s->world * sizeof *sums);
-    int *counts = malloc((size_t)s->world * sizeof *counts), rows, rc = -1;
+    struct dealt *all = hg_alloc((size_t)s->batch * (size_t)s->world * sizeof *all);
+    long long *sums = hg_alloc((size_t)s->world * sizeof *sums);
+    int *counts = hg_alloc((size_t)s->world * sizeof *counts), rows;
 
-    if (all && sums && counts) {
-        for (int step = 0; step < s->steps; step++) {
-            long long first = (long long)step * s->batch * s->world;
+    for (int step = 0; step < s->steps; step++) {
+        long long first = (long long)step * s->batch * s->world;
 
-            wk_sampler_batch(s, step, &rows);
-            if (first + (long long)rows * s->world <= s->n)
-                deal(s, lengths, (int)first, rows, all, sums, counts);
-        }
-        for (int i = 0; i < s->per_rank; i++)
-            s->ids[i] = wk_sampler_id(s, s->rank, i);
-        rc = 0;
+        wk_sampler_batch(s, step, &rows);
+        if (first + (long long)rows * s->world <= s->n)
+            deal(s, lengths, (int)first, rows, all, sums, counts);
     }
+    for (int i = 0; i < s->per_rank; i++)
+        s->ids[i] = wk_sampler_id(s, s->rank, i);
     free(all);
     free(sums);
     free(counts);
-    return rc;
 }

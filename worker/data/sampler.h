@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#include "base/err.h"
-
 struct wk_sampler {
     int n, rank, world, batch;
     uint64_t seed;
@@ -19,8 +17,7 @@ struct wk_sampler {
     int32_t *ids;   /* (per_rank) this rank's part of it */
 };
 
-int wk_sampler_open(struct wk_sampler *s, int n, int rank, int world, int batch, uint64_t seed,
-                    struct hg_err *err);
+void wk_sampler_open(struct wk_sampler *s, int n, int rank, int world, int batch, uint64_t seed);
 void wk_sampler_close(struct wk_sampler *s);
 
 /* Shuffle for an epoch (0, 1, ...). */
@@ -32,8 +29,8 @@ const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows)
 
 /* Deal the samples of each step out anew so that every rank gets about the same sum of lengths (one per sample of the data set): the
  * longest first, each to the rank that has least. Every rank keeps its number of samples, every step its samples. After
- * wk_sampler_epoch; the batch that repeats samples stays as it is. Returns 0, or -1 when memory is gone. */
-int wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths);
+ * wk_sampler_epoch; the batch that repeats samples stays as it is. */
+void wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths);
 
 /* Sample i of any rank's epoch. */
 int32_t wk_sampler_id(const struct wk_sampler *s, int rank, int i);

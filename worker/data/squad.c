@@ -43,7 +43,6 @@ struct reader {
     json_t *ids;             /* the ids seen, to find doubles */
     json_t *nothing;         /* "" */
     struct char_index index; /* of the paragraph being read */
-    bool failed;             /* memory is gone */
 };
 
 /* ---- Places ---- */
@@ -66,10 +65,6 @@ static size_t enter_item(struct reader *r, size_t i)
 
 static void leave(struct reader *r, size_t before)
 {
-    if (r->pointer.failed) {
-        r->failed = true;
-        return;
-    }
     r->pointer.len = before;
     r->pointer.data[before] = '\0';
 }
@@ -80,7 +75,7 @@ static void leave(struct reader *r, size_t before)
 /* Go on only while it is worth it: a file with errors everywhere need not be read to its end. */
 static bool give_up(const struct reader *r)
 {
-    return r->failed || r->errs->n >= HG_ERRS_MAX;
+    return r->errs->n >= HG_ERRS_MAX;
 }
 
 /* ---- Values ---- */
@@ -146,15 +141,8 @@ static void index_text(struct reader *r, const char *text, size_t len)
     for (size_t i = 0; i < len; i++) {
         if (((unsigned char)text[i] & 0xc0) == 0x80)
             continue;
-        if (chars++ % STEP == 0) {
-            size_t *byte = HG_VEC_PUSH(index);
-
-            if (!byte) {
-                r->failed = true;
-                return;
-            }
-            *byte = i;
-        }
+        if (chars++ % STEP == 0)
+            *HG_VEC_PUSH(index) = i;
     }
     index->n_chars = chars;
 }
@@ -243,10 +231,6 @@ static void read_answer(struct reader *r, const struct wk_squad_paragraph *p, co
     if (!r->options->answers_only && !find_answer(r, p, object, text, n_chars, &start))
         return;
     a = HG_VEC_PUSH(&r->answers);
-    if (!a) {
-        r->failed = true;
-        return;
-    }
     a->text = keep(r, text);
     a->len = json_string_length(text);
     a->start = start;
@@ -306,8 +290,8 @@ static bool is_new_id(struct reader *r, const json_t *id)
     } else if (json_object_get(r->ids, json_string_value(id))) {
         REPORT(r, "a second question with the id \"%.60s\"", json_string_value(id));
         fine = false;
-    } else if (json_object_set_new_nocheck(r->ids, json_string_value(id), json_true()) < 0) {
-        r->failed = true;
+    } else {
+        json_object_set_new_nocheck(r->ids, json_string_value(id), json_true());
     }
     leave(r, here);
     return fine;
@@ -331,10 +315,6 @@ static void read_question(struct reader *r, const json_t *object)
         return;
     }
     q = HG_VEC_PUSH(&r->questions);
-    if (!q) {
-        r->failed = true;
-        return;
-    }
     q->id = keep(r, id);
     q->text = keep(r, text);
     q->len = json_string_length(text);
@@ -354,10 +334,6 @@ static void read_paragraph(struct reader *r, const json_t *object)
         !(questions = get(r, object, "qas", JSON_ARRAY)))
         return;
     p = HG_VEC_PUSH(&r->paragraphs);
-    if (!p) {
-        r->failed = true;
-        return;
-    }
     p->context = keep(r, context);
     p->len = json_string_length(context);
     index_text(r, p->context, p->len);
@@ -460,16 +436,11 @@ static int read_document(const struct hg_json_doc *doc, const struct wk_squad_op
     size_t before = errs->n + errs->dropped;
     struct reader r = { .doc = doc, .options = options, .errs = errs, .squad = squad };
 
-    squad->strings = malloc(doc->len + 1); /* is enough: strings are shorter than their JSON */
+    squad->strings = hg_alloc(doc->len + 1); /* is enough: strings are shorter than their JSON */
     r.ids = json_object();
     r.nothing = json_string("");
-    if (!squad->strings || !r.ids || !r.nothing)
-        r.failed = true;
-    else
-        read_root(&r, doc->root);
+    read_root(&r, doc->root);
     hand_over(&r);
-    if (r.failed)
-        hg_err_oom(hg_errs_next(errs));
     if (errs->n + errs->dropped == before)
         return 0;
     wk_squad_done(squad);

@@ -26,8 +26,6 @@ static void lower_without_punctuation(const char *text, size_t len, struct hg_bu
     size_t kept = 0;
 
     wk_unicode_lower(text, len, out);
-    if (out->failed)
-        return;
     for (size_t i = 0; i < out->len; i++)
         if (!is_punct(out->data[i]))
             out->data[kept++] = out->data[i];
@@ -61,7 +59,7 @@ void wk_squad_normalize(const char *text, size_t len, struct hg_buf *out)
     size_t n, step = 1;
 
     lower_without_punctuation(text, len, &flat);
-    for (size_t i = 0; i < flat.len && !flat.failed; i += n) {
+    for (size_t i = 0; i < flat.len; i += n) {
         const char *p = flat.data + i;
         int32_t code = 0;
         bool word;
@@ -80,7 +78,6 @@ void wk_squad_normalize(const char *text, size_t len, struct hg_buf *out)
         any = true;
         blank = false;
     }
-    out->failed |= flat.failed;
     hg_buf_done(&flat);
 }
 
@@ -106,28 +103,23 @@ static int compare_words(const void *a, const void *b)
     return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Fill from an answer. Returns 0, or -1 when memory is gone. */
-static int words_set(struct words *w, const char *text, size_t len)
+/* Fill from an answer. */
+static void words_set(struct words *w, const char *text, size_t len)
 {
     const char *p, *end;
 
     hg_buf_clear(&w->text);
     w->n = 0;
     wk_squad_normalize(text, len, &w->text);
-    if (w->text.failed)
-        return -1;
     p = hg_buf_str(&w->text);
     for (; *p; p = *end ? end + 1 : end) {
         struct word *word = HG_VEC_PUSH(w);
 
-        if (!word)
-            return -1;
         end = p + strcspn(p, " ");
         *word = (struct word){ p, (size_t)(end - p) };
     }
     if (w->n > 1)
         qsort(w->items, w->n, sizeof *w->items, compare_words);
-    return 0;
 }
 
 static void words_done(struct words *w)
@@ -179,58 +171,52 @@ struct scorer {
     bool has_answer;
 };
 
-static int compare_with(struct scorer *s, const char *answer, size_t len)
+static void compare_with(struct scorer *s, const char *answer, size_t len)
 {
     double f1;
 
-    if (words_set(&s->truth, answer, len) < 0)
-        return -1;
+    words_set(&s->truth, answer, len);
     if (s->squad->v2 && len &&
         s->truth.text.len == 0) /* v2.0 ignores answers that are punctuation only */
-        return 0;
+        return;
     s->has_answer |= len != 0;
     if (words_equal(&s->prediction, &s->truth))
         s->exact = 1;
     f1 = f1_of(&s->prediction, &s->truth, s->squad->v2);
     if (f1 > s->f1)
         s->f1 = f1;
-    return 0;
 }
 
-static int score_question(struct scorer *s, const struct wk_squad_question *q, const char *text)
+static void score_question(struct scorer *s, const struct wk_squad_question *q, const char *text)
 {
     s->exact = s->f1 = 0;
     s->has_answer = false;
-    if (words_set(&s->prediction, text, strlen(text)) < 0)
-        return -1;
+    words_set(&s->prediction, text, strlen(text));
     for (uint32_t i = 0; i < q->n_answers; i++) {
         const struct wk_squad_answer *a = &s->squad->answers[q->first_answer + i];
 
-        if (compare_with(s, a->text, a->len) < 0)
-            return -1;
+        compare_with(s, a->text, a->len);
     }
     if (!s->has_answer && s->squad->v2)
-        return compare_with(s, "", 0);
-    return 0;
+        compare_with(s, "", 0);
 }
 
-int wk_squad_score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
-                        double *f1, struct hg_err *err)
+/* Each question's EM and F1 (0 to 1, NaN without a prediction). */
+static void score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
+                       double *f1)
 {
     struct scorer s = { .squad = squad };
-    int rc = 0;
 
-    for (size_t i = 0; i < squad->n_questions && rc == 0; i++) {
+    for (size_t i = 0; i < squad->n_questions; i++) {
         exact[i] = f1[i] = NAN;
         if (!predictions[i])
             continue;
-        rc = score_question(&s, &squad->questions[i], predictions[i]);
+        score_question(&s, &squad->questions[i], predictions[i]);
         exact[i] = s.exact;
         f1[i] = s.f1;
     }
     words_done(&s.prediction);
     words_done(&s.truth);
-    return rc < 0 ? hg_err_oom(err) : 0;
 }
 
 static void add_figures(struct wk_squad_figures *f, double exact, double f1)
@@ -249,8 +235,8 @@ static void finish_figures(struct wk_squad_figures *f)
     f->f1 = 100.0 * f->f1 / (double)f->n;
 }
 
-void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const double *f1,
-                        struct wk_squad_score *out)
+static void sum_scores(const struct wk_squad *squad, const double *exact, const double *f1,
+                       struct wk_squad_score *out)
 {
     *out = (struct wk_squad_score){ 0 };
     for (size_t i = 0; i < squad->n_questions; i++) {
@@ -269,20 +255,16 @@ void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const
     finish_figures(&out->no_answer);
 }
 
-int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
-                   struct wk_squad_score *out, struct hg_err *err)
+void wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
+                    struct wk_squad_score *out)
 {
-    double *exact = calloc(squad->n_questions + 1, sizeof *exact);
-    double *f1 = calloc(squad->n_questions + 1, sizeof *f1);
-    int rc =
-        exact && f1 ? wk_squad_score_each(squad, predictions, exact, f1, err) : hg_err_oom(err);
+    double *exact = hg_alloc_zeroed(squad->n_questions + 1, sizeof *exact);
+    double *f1 = hg_alloc_zeroed(squad->n_questions + 1, sizeof *f1);
 
-    *out = (struct wk_squad_score){ 0 };
-    if (rc == 0)
-        wk_squad_score_sum(squad, exact, f1, out);
+    score_each(squad, predictions, exact, f1);
+    sum_scores(squad, exact, f1, out);
     free(exact);
     free(f1);
-    return rc;
 }
 
 /* ---- Predictions in a file ---- */
@@ -349,36 +331,29 @@ static json_t *load_values(const char *path, const struct kind *kind, struct hg_
     return root;
 }
 
-static int match_predictions(json_t *root, const struct wk_squad *squad,
-                             struct wk_squad_predictions *out)
+static void match_predictions(json_t *root, const struct wk_squad *squad,
+                              struct wk_squad_predictions *out)
 {
     size_t found = 0;
 
-    *out = (struct wk_squad_predictions){ 0 };
-    out->texts = calloc(squad->n_questions ? squad->n_questions : 1, sizeof *out->texts);
-    if (!out->texts)
-        return -1;
+    out->texts = hg_alloc_zeroed(squad->n_questions + 1, sizeof *out->texts);
     for (size_t i = 0; i < squad->n_questions; i++) {
         out->texts[i] = json_string_value(json_object_get(root, squad->questions[i].id));
         found += out->texts[i] != NULL;
     }
     out->foreign = json_object_size(root) - found;
-    out->json = json_incref(root);
-    return 0;
+    out->json = root;
 }
 
 int wk_squad_predictions_load(const char *path, const struct wk_squad *squad,
                               struct wk_squad_predictions *out, struct hg_errs *errs)
 {
     json_t *root = load_values(path, &texts_kind, errs);
-    int rc = root ? match_predictions(root, squad, out) : -1;
 
-    if (!root)
-        *out = (struct wk_squad_predictions){ 0 };
-    else if (rc < 0)
-        hg_err_oom(hg_errs_next(errs));
-    json_decref(root);
-    return rc;
+    *out = (struct wk_squad_predictions){ 0 };
+    if (root)
+        match_predictions(root, squad, out);
+    return root ? 0 : -1;
 }
 
 void wk_squad_predictions_done(struct wk_squad_predictions *p)
@@ -390,7 +365,7 @@ void wk_squad_predictions_done(struct wk_squad_predictions *p)
 
 /* ---- How sure somebody is that there is no answer ---- */
 
-/* Places of the ids in the file. A new reference, NULL when memory is gone. */
+/* Places of the ids in the file. A new reference. */
 static json_t *number_ids(const json_t *root)
 {
     json_t *places = json_object(), *value;
@@ -399,23 +374,16 @@ static json_t *number_ids(const json_t *root)
 
     json_object_foreach((json_t *)(uintptr_t)root, id, value)
         json_object_set_new(places, id, json_integer(n++));
-    if (json_object_size(places) == json_object_size(root))
-        return places;
-    json_decref(places);
-    return NULL;
+    return places;
 }
 
-static int match_na(const json_t *root, const struct wk_squad *squad, struct wk_squad_na *out)
+static void match_na(const json_t *root, const struct wk_squad *squad, struct wk_squad_na *out)
 {
     json_t *places = number_ids(root);
     size_t found = 0;
 
-    *out = (struct wk_squad_na){ .values = calloc(squad->n_questions + 1, sizeof *out->values),
-                                 .places = calloc(squad->n_questions + 1, sizeof *out->places) };
-    if (!places || !out->values || !out->places) {
-        json_decref(places);
-        return -1;
-    }
+    out->values = hg_alloc_zeroed(squad->n_questions + 1, sizeof *out->values);
+    out->places = hg_alloc_zeroed(squad->n_questions + 1, sizeof *out->places);
     for (size_t i = 0; i < squad->n_questions; i++) {
         const json_t *value = json_object_get(root, squad->questions[i].id);
 
@@ -426,19 +394,17 @@ static int match_na(const json_t *root, const struct wk_squad *squad, struct wk_
     }
     out->foreign = json_object_size(root) - found;
     json_decref(places);
-    return 0;
 }
 
 int wk_squad_na_load(const char *path, const struct wk_squad *squad, struct wk_squad_na *out,
                      struct hg_errs *errs)
 {
     json_t *root = load_values(path, &numbers_kind, errs);
-    int rc = root ? match_na(root, squad, out) : -1;
+    int rc = root ? 0 : -1;
 
-    if (!root)
-        *out = (struct wk_squad_na){ 0 };
-    else if (rc < 0)
-        hg_err_oom(hg_errs_next(errs));
+    *out = (struct wk_squad_na){ 0 };
+    if (root)
+        match_na(root, squad, out);
     json_decref(root);
     return rc;
 }
@@ -528,23 +494,23 @@ int wk_squad_score_na(const struct wk_squad *squad, const char *const *predictio
                       const struct wk_squad_na *na, double threshold, struct wk_squad_score *out,
                       struct wk_squad_best *best, struct hg_err *err)
 {
-    double *exact = calloc(squad->n_questions + 1, sizeof *exact);
-    double *f1 = calloc(squad->n_questions + 1, sizeof *f1);
-    struct judged *list = calloc(squad->n_questions + 1, sizeof *list);
-    int rc = exact && f1 && list ? check_na(squad, predictions, na, err) : hg_err_oom(err);
+    double *exact, *f1;
+    struct judged *list;
+    size_t n;
 
-    if (rc == 0)
-        rc = wk_squad_score_each(squad, predictions, exact, f1, err);
-    if (rc == 0) {
-        size_t n = order_judged(squad, exact, na, list);
-
-        find_best(squad, predictions, exact, list, n, &best->exact, &best->exact_threshold);
-        find_best(squad, predictions, f1, list, n, &best->f1, &best->f1_threshold);
-        apply_threshold(squad, na, threshold, exact, f1);
-        wk_squad_score_sum(squad, exact, f1, out);
-    }
+    if (check_na(squad, predictions, na, err) < 0)
+        return -1;
+    exact = hg_alloc_zeroed(squad->n_questions + 1, sizeof *exact);
+    f1 = hg_alloc_zeroed(squad->n_questions + 1, sizeof *f1);
+    list = hg_alloc_zeroed(squad->n_questions + 1, sizeof *list);
+    score_each(squad, predictions, exact, f1);
+    n = order_judged(squad, exact, na, list);
+    find_best(squad, predictions, exact, list, n, &best->exact, &best->exact_threshold);
+    find_best(squad, predictions, f1, list, n, &best->f1, &best->f1_threshold);
+    apply_threshold(squad, na, threshold, exact, f1);
+    sum_scores(squad, exact, f1, out);
     free(exact);
     free(f1);
     free(list);
-    return rc;
+    return 0;
 }

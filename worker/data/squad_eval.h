@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores of predicted answers, as the official evaluation scripts of SQuAD compute them, and
- * predicted answers from a model's logits. */
+/* Scores of predicted answers, as the official evaluation scripts of SQuAD compute them. */
 #ifndef WK_DATA_SQUAD_EVAL_H
 #define WK_DATA_SQUAD_EVAL_H
 
@@ -9,7 +8,6 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/features.h"
 #include "data/squad.h"
 
 /* ---- Scores ---- */
@@ -29,17 +27,9 @@ struct wk_squad_score {
 };
 
 /* Score one prediction per question, in the order of the data set; NULL: none was made, "": the
- * text has no answer. Which rules hold, those of v1.1 or v2.0, the data set says (squad->v2). Fails
- * with ENV when memory is gone. */
-int wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
-                   struct wk_squad_score *out, struct hg_err *err);
-
-/* The same in two steps: each question's EM and F1 (0 to 1, NaN without a prediction; room for as many as there are questions), and what they
- * come to. */
-int wk_squad_score_each(const struct wk_squad *squad, const char *const *predictions, double *exact,
-                        double *f1, struct hg_err *err);
-void wk_squad_score_sum(const struct wk_squad *squad, const double *exact, const double *f1,
-                        struct wk_squad_score *out);
+ * text has no answer. The data set decides whether the rules of v1.1 or v2.0 hold (squad->v2). */
+void wk_squad_score(const struct wk_squad *squad, const char *const *predictions,
+                    struct wk_squad_score *out);
 
 /* Append an answer as it is compared: lower case, without ASCII punctuation and articles, single
  * blanks. */
@@ -80,42 +70,5 @@ struct wk_squad_best {
 int wk_squad_score_na(const struct wk_squad *squad, const char *const *predictions,
                       const struct wk_squad_na *na, double threshold, struct wk_squad_score *out,
                       struct wk_squad_best *best, struct hg_err *err);
-
-/* ---- From logits to answers ---- */
-
-struct wk_answer_options {
-    unsigned n_best;       /* best starts and best ends of a feature that are tried together */
-    unsigned max_tokens;   /* of an answer */
-    double null_threshold; /* v2.0: "no answer" must beat the best answer by more than this */
-};
-#define WK_ANSWER_OPTIONS_INIT                                \
-    {                                                         \
-        .n_best = 20, .max_tokens = 30, .null_threshold = 0.0 \
-    }
-#define WK_ANSWER_N_BEST_MAX 100
-
-/* Collects the best spans of every question over its windows. It borrows squad and features; squad is
- * what the features were made of, read with the same options. */
-struct wk_answers;
-
-/* NULL with err set: INPUT for an option out of range or synthetic features, ENV when memory is
- * gone. */
-struct wk_answers *wk_answers_create(const struct wk_squad *squad,
-                                     const struct wk_features *features,
-                                     const struct wk_answer_options *options, struct hg_err *err);
-
-void wk_answers_free(struct wk_answers *a);
-
-/* Take the logits of feature i: n values each, for the positions 0 to n - 1. n is at least the
- * feature's length; what lies behind it is padding that competes for the best places, as in the
- * reference, but is never an answer. Features may come in any order, each once. NaN is never
- * best. */
-void wk_answers_add(struct wk_answers *a, size_t i, const float *starts, const float *ends,
-                    size_t n);
-
-/* The best answer of question q, lent: a part of its text, "" for no answer (v2.0), "empty" where
- * no window had any span, as the reference has it. NULL when memory is gone, or the question has no
- * window at all. */
-const char *wk_answers_get(struct wk_answers *a, size_t q);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "backends/rng.h"
+#include "base/alloc.h"
 #include "data/features_block.h"
 
 /* Sequences are cut out of one pool of random tokens, so a million of them take little memory. */
@@ -140,21 +141,17 @@ int wk_synthetic_build(const struct wk_synthetic_options *o, struct wk_features 
                        struct hg_err *err)
 {
     size_t n_pool = POOL + (size_t)o->max_length;
-    struct wk_feature *items = NULL;
-    struct wk_feature_question *questions = NULL;
-    uint32_t *pool = NULL;
-    int rc = -1;
+    struct wk_feature *items;
+    struct wk_feature_question *questions;
+    uint32_t *pool;
+    int rc;
 
     *out = (struct wk_features){ 0 };
     if (check_options(o, err) < 0)
         return -1;
-    items = malloc(o->n * sizeof *items);
-    questions = malloc(o->n * sizeof *questions);
-    pool = malloc(n_pool * sizeof *pool);
-    if (!items || !questions || !pool) {
-        hg_err_oom(err);
-        goto out;
-    }
+    items = hg_alloc(o->n * sizeof *items);
+    questions = hg_alloc(o->n * sizeof *questions);
+    pool = hg_alloc(n_pool * sizeof *pool);
     fill_pool(o, pool, n_pool);
     for (size_t i = 0; i < o->n; i++)
         make_feature(o, i, &items[i], &questions[i]);
@@ -171,7 +168,6 @@ int wk_synthetic_build(const struct wk_synthetic_options *o, struct wk_features 
                                               .context_ids = pool,
                                               .n_context = n_pool },
                        out, err);
-out:
     free(items);
     free(questions);
     free(pool);

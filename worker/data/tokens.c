@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 /* Staging memory and the device's are laid out alike, so that one transfer sends all. */
 static int32_t *part(struct wk_token_batch *b, size_t *at, int n, struct wk_span *span)
 {
@@ -23,9 +25,7 @@ int wk_token_batch_open(struct wk_token_batch *b, int rows, int tokens, struct w
     tokens = wk_dev_rows(dev, tokens);
     n = 5 * (size_t)rows + 1 + 3 * (size_t)tokens;
     *b = (struct wk_token_batch){ .rows_max = rows, .tokens_max = tokens };
-    b->host = calloc(n, sizeof *b->host);
-    if (!b->host)
-        return hg_err_oom(err);
+    b->host = hg_alloc_zeroed(n, sizeof *b->host);
     if (wk_dev_alloc(dev, WK_MEM_ACTIVATIONS, WK_I32, n, &b->device, err) < 0)
         return -1;
     b->first = part(b, &at, rows + 1, &d->packing.first);
@@ -163,15 +163,11 @@ static size_t tokens_of(const struct wk_features *f)
 static int send_all(struct wk_token_source *s, const struct wk_features *f, struct wk_dev *dev,
                     struct hg_err *err)
 {
-    int32_t *tokens = malloc((s->tokens.n + f->max_length + 1) * sizeof *tokens);
-    int32_t *at = malloc((f->n + 1) * sizeof *at), *second = malloc(f->n * sizeof *second);
-    int32_t *types = malloc((f->max_length + 1) * sizeof *types);
-    int rc = -1;
+    int32_t *tokens = hg_alloc((s->tokens.n + f->max_length + 1) * sizeof *tokens);
+    int32_t *at = hg_alloc((f->n + 1) * sizeof *at), *second = hg_alloc(f->n * sizeof *second);
+    int32_t *types = hg_alloc((f->max_length + 1) * sizeof *types);
+    int rc;
 
-    if (!tokens || !at || !second || !types) {
-        hg_err_oom(err);
-        goto out;
-    }
     at[0] = 0;
     for (size_t i = 0; i < f->n; i++) {
         wk_feature_write(f, i, tokens + at[i], types);
@@ -182,7 +178,6 @@ static int send_all(struct wk_token_source *s, const struct wk_features *f, stru
     dev->backend->upload(dev, s->at, at);
     dev->backend->upload(dev, s->second, second);
     rc = dev->backend->sync(dev, err);
-out:
     free(tokens);
     free(at);
     free(second);

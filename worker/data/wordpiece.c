@@ -8,6 +8,7 @@
 #include <utf8proc.h>
 
 #include "base/buf.h"
+#include "base/vec.h"
 #include "data/gzfile.h"
 #include "data/unicode.h"
 
@@ -75,59 +76,48 @@ static void put_edge(struct trie *t, uint32_t key, uint32_t child)
     t->edges[i] = (struct edge){ key, child };
 }
 
-static int trie_resize(struct trie *t, unsigned bits)
+static void trie_resize(struct trie *t, unsigned bits)
 {
     struct trie grown = *t;
     size_t old_slots = t->edges ? (size_t)1 << t->bits : 0;
 
     grown.bits = bits;
-    grown.edges = calloc((size_t)1 << bits, sizeof *grown.edges);
-    if (!grown.edges)
-        return -1;
+    grown.edges = hg_alloc_zeroed((size_t)1 << bits, sizeof *grown.edges);
     for (size_t i = 0; i < old_slots; i++)
         if (t->edges[i].child != 0)
             put_edge(&grown, t->edges[i].key, t->edges[i].child);
     free(t->edges);
     *t = grown;
-    return 0;
 }
 
-/* A new node without an id; NONE when memory is gone. */
+/* A new node without an id. */
 static uint32_t trie_node(struct trie *t)
 {
     if (t->n_nodes == t->ids_cap) {
-        size_t cap = t->ids_cap ? t->ids_cap * 2 : 4096;
-        uint32_t *ids = realloc(t->ids, cap * sizeof *ids);
-
-        if (!ids)
-            return NONE;
-        t->ids = ids;
-        t->ids_cap = cap;
+        t->ids_cap = t->ids_cap ? t->ids_cap * 2 : 4096;
+        t->ids = hg_realloc(t->ids, t->ids_cap * sizeof *t->ids);
     }
     t->ids[t->n_nodes] = NONE;
     return t->n_nodes++;
 }
 
-static int trie_init(struct trie *t)
+static void trie_init(struct trie *t)
 {
     for (int i = 0; i < ROOTS; i++)
-        if (trie_node(t) == NONE)
-            return -1;
-    return trie_resize(t, 14);
+        trie_node(t);
+    trie_resize(t, 14);
 }
 
-/* The node a string leads to, made where there is none; NONE when memory is gone. */
+/* The node a string leads to, made where there is none. */
 static uint32_t trie_add(struct trie *t, uint32_t node, const char *s)
 {
     for (; *s; s++) {
         uint32_t child = trie_step(t, node, (unsigned char)*s);
 
         if (child == 0) {
-            if (t->n_edges * 2 >= 1u << t->bits && trie_resize(t, t->bits + 1) < 0)
-                return NONE;
+            if (t->n_edges * 2 >= 1u << t->bits)
+                trie_resize(t, t->bits + 1);
             child = trie_node(t);
-            if (child == NONE)
-                return NONE;
             put_edge(t, node << 8 | (unsigned char)*s, child);
             t->n_edges++;
         }
@@ -147,9 +137,9 @@ static uint8_t *make_classes(void)
 #include "data/unicode_ranges.def"
 #undef WK_RANGE
     };
-    uint8_t *classes = calloc(CODES, 1);
+    uint8_t *classes = hg_alloc_zeroed(CODES, 1);
 
-    for (size_t i = 0; classes && i < sizeof ranges / sizeof *ranges; i++)
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         memset(classes + ranges[i].first, (int)ranges[i].class,
                ranges[i].last - ranges[i].first + 1);
     return classes;
@@ -174,8 +164,6 @@ static int add_token(struct wk_wordpiece *wp, const char *name, char *token, str
     if (!*token)
         return wrong_line(err, name, wp->n, "an empty line: every line is a token");
     node = trie_add(&wp->trie, inner ? ROOT_INNER : ROOT_FIRST, token + (inner ? 2 : 0));
-    if (node == NONE)
-        return hg_err_oom(err);
     if (wp->trie.ids[node] != NONE) {
         char what[96];
 
@@ -222,9 +210,7 @@ static int read_lines(struct wk_wordpiece *wp, const char *name, size_t len, str
 
     for (char *p = wp->text; p < end; p++)
         lines += *p == '\n';
-    wp->tokens = malloc(lines * sizeof *wp->tokens);
-    if (!wp->tokens)
-        return hg_err_oom(err);
+    wp->tokens = hg_alloc(lines * sizeof *wp->tokens);
     for (char *p = wp->text, *next; p < end; p = next) {
         char *lf = memchr(p, '\n', (size_t)(end - p));
 
@@ -275,25 +261,22 @@ static int find_special(struct wk_wordpiece *wp, const char *name, struct hg_err
 struct wk_wordpiece *wk_wordpiece_parse(const char *name, const char *text, size_t len,
                                         struct hg_err *err)
 {
-    struct wk_wordpiece *wp = calloc(1, sizeof *wp);
+    struct wk_wordpiece *wp;
 
     if (len > VOCAB_BYTES_MAX) {
         hg_err_set(err, HG_E_INPUT, "larger than %zu bytes", VOCAB_BYTES_MAX);
         hg_err_at(err, name, NULL);
-        goto fail;
+        return NULL;
     }
-    if (!wp || !(wp->text = malloc(len + 1)) || !(wp->classes = make_classes()) ||
-        trie_init(&wp->trie) < 0) {
-        hg_err_oom(err);
-        goto fail;
-    }
+    wp = hg_alloc_zeroed(1, sizeof *wp);
+    wp->text = hg_alloc(len + 1);
+    wp->classes = make_classes();
+    trie_init(&wp->trie);
     if (len)
         memcpy(wp->text, text, len);
     wp->text[len] = '\0';
-    if (read_lines(wp, name, len, err) < 0 || find_special(wp, name, err) < 0)
-        goto fail;
-    return wp;
-fail:
+    if (read_lines(wp, name, len, err) == 0 && find_special(wp, name, err) == 0)
+        return wp;
     wk_wordpiece_free(wp);
     return NULL;
 }
@@ -360,7 +343,6 @@ struct encoder {
     enum wk_wordpiece_rules rules;
     unsigned chars_max;
     struct wk_tokens *out;
-    bool failed; /* memory is gone */
 
     /* The word being read: UTF-8, with the original's code point that each byte came from. */
     char word[WORD_CHARS_MAX * 4];
@@ -369,8 +351,10 @@ struct encoder {
     unsigned chars;       /* counts on beyond what is kept */
     uint32_t first, last; /* code points of its first and last character */
 
-    struct pending *pending;
-    size_t n_pending, pending_cap;
+    struct {
+        struct pending *items;
+        size_t n, cap;
+    } pending;
 };
 
 static void emit(struct encoder *e, uint32_t id, uint32_t start, uint32_t end)
@@ -378,19 +362,10 @@ static void emit(struct encoder *e, uint32_t id, uint32_t start, uint32_t end)
     struct wk_tokens *t = e->out;
 
     if (t->n == t->cap) {
-        size_t cap = t->cap ? t->cap * 2 : 256;
-        uint32_t *ids = realloc(t->ids, cap * sizeof *ids);
-        uint32_t *starts = ids ? realloc(t->starts, cap * sizeof *starts) : NULL;
-        uint32_t *ends = starts ? realloc(t->ends, cap * sizeof *ends) : NULL;
-
-        t->ids = ids ? ids : t->ids;
-        t->starts = starts ? starts : t->starts;
-        t->ends = ends ? ends : t->ends;
-        if (!ends) {
-            e->failed = true;
-            return;
-        }
-        t->cap = cap;
+        t->cap = t->cap ? t->cap * 2 : 256;
+        t->ids = hg_realloc(t->ids, t->cap * sizeof *t->ids);
+        t->starts = hg_realloc(t->starts, t->cap * sizeof *t->starts);
+        t->ends = hg_realloc(t->ends, t->cap * sizeof *t->ends);
     }
     t->ids[t->n] = id;
     t->starts[t->n] = start;
@@ -491,30 +466,20 @@ static int compare_pending(const void *a, const void *b)
 
 static void flush_pending(struct encoder *e)
 {
-    if (e->n_pending == 0)
+    if (e->pending.n == 0)
         return;
-    qsort(e->pending, e->n_pending, sizeof *e->pending, compare_pending);
-    for (size_t i = 0; i < e->n_pending; i++)
-        add_normal(e, e->pending[i].code, e->pending[i].at);
-    e->n_pending = 0;
+    qsort(e->pending.items, e->pending.n, sizeof *e->pending.items, compare_pending);
+    for (size_t i = 0; i < e->pending.n; i++)
+        add_normal(e, e->pending.items[i].code, e->pending.items[i].at);
+    e->pending.n = 0;
 }
 
 static void add_pending(struct encoder *e, int32_t code, uint32_t at, int combining_class)
 {
-    if (e->n_pending == e->pending_cap) {
-        size_t cap = e->pending_cap ? e->pending_cap * 2 : 64;
-        struct pending *grown = realloc(e->pending, cap * sizeof *grown);
+    uint64_t arrival = e->pending.n;
 
-        if (!grown) {
-            e->failed = true;
-            return;
-        }
-        e->pending = grown;
-        e->pending_cap = cap;
-    }
-    e->pending[e->n_pending] =
-        (struct pending){ (uint64_t)combining_class << 32 | e->n_pending, code, at };
-    e->n_pending++;
+    *HG_VEC_PUSH(&e->pending) =
+        (struct pending){ (uint64_t)combining_class << 32 | arrival, code, at };
 }
 
 /* One character as NFD has it. Marks go before they are ordered: dropping them does not change the
@@ -665,18 +630,14 @@ int wk_wordpiece_encode(const struct wk_wordpiece *wp, enum wk_wordpiece_rules r
     e.rules = rules;
     e.chars_max = rules == WK_WORDPIECE_GOOGLE ? 200 : 100;
     e.out = out;
-    e.failed = false;
     e.len = 0;
     e.chars = 0;
-    e.pending = NULL;
-    e.n_pending = e.pending_cap = 0;
+    memset(&e.pending, 0, sizeof e.pending);
     stopped = encode_all(&e, text, len);
-    free(e.pending);
-    if (stopped == len && !e.failed)
+    HG_VEC_DONE(&e.pending);
+    if (stopped == len)
         return 0;
     out->n = before;
-    if (e.failed)
-        return hg_err_oom(err);
     return hg_err_set(err, HG_E_INPUT, "the text is not valid UTF-8 at byte %zu", stopped);
 }
 

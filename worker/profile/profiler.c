@@ -35,18 +35,40 @@ struct wk_profiler {
     int depth, deeper; /* deeper: open spans beyond DEPTH_MAX */
 };
 
+/* ---- Ops that take the time around the device's own ---- */
+
+#define OP(name, params, args, ...)                          \
+    static void timed_##name params                          \
+    {                                                        \
+        wk_profiler_begin(dev->profiler, WK_SPAN_OP, #name); \
+        dev->profiler->inner->name args;                     \
+        wk_profiler_end(dev->profiler);                      \
+    }
+OP(upload, (struct wk_dev * dev, struct wk_span to, const void *host), (dev, to, host))
+OP(download, (struct wk_dev * dev, void *host, struct wk_span from), (dev, host, from))
+#include "backends/ops.def"
+
+static void time_ops(struct wk_backend *table)
+{
+    table->upload = timed_upload;
+    table->download = timed_download;
+#define OP(name, ...) \
+    if (table->name)  \
+        table->name = timed_##name;
+#include "backends/ops.def"
+}
+
 struct wk_profiler *wk_profiler_create(struct wk_dev *dev, struct wk_comm *comm,
                                        const struct wk_schedule *schedule)
 {
-    struct wk_profiler *p = calloc(1, sizeof *p);
+    struct wk_profiler *p = hg_alloc_zeroed(1, sizeof *p);
 
-    if (!p)
-        return NULL;
     p->dev = dev;
     p->comm = comm;
     p->schedule = *schedule;
     p->inner = dev->backend;
-    wk_profile_ops(&p->timed, p->inner);
+    p->timed = *p->inner;
+    time_ops(&p->timed);
     dev->profiler = p;
     return p;
 }
@@ -69,17 +91,15 @@ static bool is_watched(const struct wk_profiler *p)
 
 static void keep(struct wk_profiler *p, const struct open_span *s, double end_s)
 {
-    struct wk_timed *slot = p->spans.n < WK_SPANS_MAX ? HG_VEC_PUSH(&p->spans) : NULL;
-
-    if (!slot)
+    if (p->spans.n == WK_SPANS_MAX)
         p->dropped++;
     else
-        *slot = (struct wk_timed){ .name = s->name,
-                                   .kind = s->kind,
-                                   .number = p->step,
-                                   .start_s = s->start_s,
-                                   .end_s = end_s,
-                                   .self_s = end_s - s->start_s - s->inside_s };
+        *HG_VEC_PUSH(&p->spans) = (struct wk_timed){ .name = s->name,
+                                                     .kind = s->kind,
+                                                     .number = p->step,
+                                                     .start_s = s->start_s,
+                                                     .end_s = end_s,
+                                                     .self_s = end_s - s->start_s - s->inside_s };
 }
 
 void wk_profiler_begin(struct wk_profiler *p, enum wk_span_kind kind, const char *name)
@@ -152,11 +172,6 @@ size_t wk_profiler_dropped(const struct wk_profiler *p)
 long wk_profiler_steps(const struct wk_profiler *p)
 {
     return p->recorded;
-}
-
-const struct wk_backend *wk_profiler_inner(const struct wk_profiler *p)
-{
-    return p->inner;
 }
 
 const struct wk_dev *wk_profiler_dev(const struct wk_profiler *p)

@@ -34,7 +34,7 @@ struct wk_timed {
 
 struct wk_profiler;
 
-/* dev and comm must outlive it. NULL when memory is gone. End it with wk_profiler_free, which gives the device its
+/* dev and comm must outlive it. End it with wk_profiler_free, which gives the device its
  * backend back. */
 struct wk_profiler *wk_profiler_create(struct wk_dev *dev, struct wk_comm *comm,
                                        const struct wk_schedule *schedule);
@@ -56,17 +56,10 @@ size_t wk_profiler_dropped(const struct wk_profiler *p);
 long wk_profiler_steps(const struct wk_profiler *p); /* recorded ones */
 
 /* Totals by name: {"steps": n, "ops": [{"name", "calls", "total_s", "self_s"}, ...]}, the largest self time first;
- * seconds of all recorded steps. A new reference; NULL when memory is gone. */
+ * seconds of all recorded steps. A new reference. */
 json_t *wk_profiler_table(const struct wk_profiler *p);
 
-/* Write all of it as a trace that Perfetto, chrome://tracing and TensorBoard's trace viewer open: gzip-compressed
- * Chrome JSON, by rename. The process is the rank; its threads are "host" and "collectives". */
-int wk_profiler_save(const struct wk_profiler *p, const char *path, struct hg_err *err);
-
-/* Of profile/ops.c: the backend that takes times and calls the device's own. */
-void wk_profile_ops(struct wk_backend *out, const struct wk_backend *inner);
-/* The backend that it calls; whom it watches. */
-const struct wk_backend *wk_profiler_inner(const struct wk_profiler *p);
+/* What it watches. */
 const struct wk_dev *wk_profiler_dev(const struct wk_profiler *p);
 const struct wk_comm *wk_profiler_comm(const struct wk_profiler *p);
 

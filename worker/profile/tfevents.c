@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -45,12 +46,8 @@ static void write_bytes(struct wk_tfevents *t, const void *data, size_t n)
 static void write_event(struct wk_tfevents *t, const Tf__Event *event)
 {
     size_t n = tf__event__get_packed_size(event);
-    uint8_t head[12] = { 0 }, tail[4], *body = malloc(n + 1);
+    uint8_t head[12] = { 0 }, tail[4], *body = hg_alloc(n + 1);
 
-    if (!body) {
-        t->error = ENOMEM;
-        return;
-    }
     tf__event__pack(event, body);
     put_u32(head, (uint32_t)n);
     put_u32(head + 8, masked_crc(head, 8));
@@ -65,19 +62,13 @@ static void write_event(struct wk_tfevents *t, const Tf__Event *event)
 
 struct wk_tfevents *wk_tfevents_open(const char *folder, double wall_s, struct hg_err *err)
 {
-    struct wk_tfevents *t = calloc(1, sizeof *t);
+    struct wk_tfevents *t = hg_alloc_zeroed(1, sizeof *t);
     Tf__Event event = TF__EVENT__INIT;
     char host[64] = "host";
 
     gethostname(host, sizeof host - 1);
-    if (t)
-        t->path = hg_str_printf("%s/events.out.tfevents.%.0f.%s.%d.0", folder, wall_s, host,
-                                (int)getpid());
-    if (!t || !t->path) {
-        free(t);
-        hg_err_oom(err);
-        return NULL;
-    }
+    t->path =
+        hg_str_printf("%s/events.out.tfevents.%.0f.%s.%d.0", folder, wall_s, host, (int)getpid());
     t->file = fopen(t->path, "wbe");
     if (!t->file) {
         hg_err_sys(err, "cannot write %s", t->path);
@@ -155,11 +146,7 @@ static void write_hparams(struct wk_tfevents *t, const char *tag, const Tf__HPar
 
     plugin.plugin_name = (char[]){ "hparams" };
     plugin.content.len = tf__hparams_plugin_data__get_packed_size(data);
-    plugin.content.data = malloc(plugin.content.len + 1);
-    if (!plugin.content.data) {
-        t->error = ENOMEM;
-        return;
-    }
+    plugin.content.data = hg_alloc(plugin.content.len + 1);
     tf__hparams_plugin_data__pack(data, plugin.content.data);
     metadata.plugin_data = &plugin;
     shape.n_dim = 1;
@@ -277,14 +264,9 @@ static void write_start(struct wk_tfevents *t, struct setting *settings, size_t 
 void wk_tfevents_settings(struct wk_tfevents *t, const json_t *settings, const char *const *metrics,
                           const char *group, double wall_s)
 {
-    struct setting *list = calloc(SETTINGS_MAX, sizeof *list);
-    size_t n;
+    struct setting *list = hg_alloc_zeroed(SETTINGS_MAX, sizeof *list);
+    size_t n = read_settings(settings, list);
 
-    if (!list) {
-        t->error = ENOMEM;
-        return;
-    }
-    n = read_settings(settings, list);
     write_experiment(t, list, n, metrics, wall_s);
     write_start(t, list, n, group, wall_s);
     for (size_t i = 0; i < n; i++)

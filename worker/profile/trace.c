@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome's trace format, as Perfetto reads it: times in microseconds from the file's base time. */
-#include "profile/profiler.h"
+#include "profile/trace.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static void put(struct trace *t, const struct hg_buf *text)
 {
     const char *bytes = hg_buf_str(text);
 
-    if (text->failed || (text->len && gzwrite(t->file, bytes, (unsigned)text->len) <= 0))
+    if (text->len && gzwrite(t->file, bytes, (unsigned)text->len) <= 0)
         t->failed = true;
 }
 
@@ -158,8 +158,6 @@ int wk_profiler_save(const struct wk_profiler *p, const char *path, struct hg_er
     char *part = hg_str_printf("%s.part", path);
     struct trace t = { .rank = wk_profiler_comm(p)->rank };
 
-    if (!part)
-        return hg_err_oom(err);
     t.file = gzopen(part, "wb3");
     if (t.file) {
         put_all(&t, p, wk_profiler_dev(p), wk_profiler_comm(p));

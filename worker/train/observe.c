@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "profile/profiler.h"
 #include "profile/tfevents.h"
+#include "profile/trace.h"
 #include "train/train.h"
 
 struct wk_observer {

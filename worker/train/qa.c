@@ -11,6 +11,8 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "data/answers.h"
+#include "data/features_cache.h"
 #include "data/squad_eval.h"
 #include "data/synthetic.h"
 #include "data/wordpiece.h"
@@ -460,17 +462,15 @@ static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums
     const struct wk_squad *squad = &e->qa->squad;
     const char **texts = hg_alloc_zeroed(squad->n_questions + 1, sizeof *texts);
     struct wk_squad_score score;
-    int rc = -1;
+    int rc = 0;
 
     for (size_t q = (size_t)comm->rank; q < squad->n_questions; q += (size_t)comm->world)
         texts[q] = wk_answers_get(e->answers, q);
-    if (wk_squad_score(squad, texts, &score, err) == 0) {
-        sums[0] = score.all.exact * (double)score.all.n;
-        sums[1] = score.all.f1 * (double)score.all.n;
-        sums[2] = squad->v2 ? (double)score.all.n : (double)score.all.n / comm->world;
-        rc = 0;
-    }
-    if (rc == 0 && e->qa->predictions)
+    wk_squad_score(squad, texts, &score);
+    sums[0] = score.all.exact * (double)score.all.n;
+    sums[1] = score.all.f1 * (double)score.all.n;
+    sums[2] = squad->v2 ? (double)score.all.n : (double)score.all.n / comm->world;
+    if (e->qa->predictions)
         rc = wk_predictions_save(e->qa->predictions, squad, texts, comm, err);
     free(texts);
     return rc;

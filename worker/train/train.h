@@ -4,7 +4,7 @@
 #define WK_TRAIN_TRAIN_H
 
 #include "comm/comm.h"
-#include "data/dataset.h"
+#include "data/batch.h"
 #include "data/sampler.h"
 #include "models/model.h"
 #include "strategies/strategy.h"

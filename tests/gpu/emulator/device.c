@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The device that the emulated kernels run on: host memory, no streams, and products in plain loops. It stands in for device.c and
- * gemm.c of the cuda backend; its ops (ops.c) and kernels are the real ones. Allocations are of exactly the bytes asked for,
+/* The device that the emulated kernels run on: host memory, no streams, and products in plain loops. It stands in for open.c, device.c, steps.c
+ * and gemm.c of the cuda backend; its ops (ops.c) and kernels are the real ones. Allocations are of exactly the bytes asked for,
  * and scratch is new for every op and full of NaN, so that a sanitizer and the comparison see who relies on more. */
 #include <math.h>
 #include <stdio.h>
@@ -9,10 +9,11 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/gemm.h"
+#include "backends/cuda/open.h"
+#include "backends/cuda/steps.h"
 #include "backends/half.h"
+#include "base/alloc.h"
 #include "gelu.h"
-
-extern const struct wk_backend wk_backend_cuda;
 
 struct wk_cuda_own {
     void *scratch;
@@ -26,22 +27,16 @@ static void *room(size_t bytes)
 
 /* ---- device.h ---- */
 
-struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err *err)
+struct wk_dev *wk_cuda_open(const struct wk_backend *table, const struct wk_dev_options *options,
+                            struct hg_err *err)
 {
-    struct wk_cuda *c = calloc(1, sizeof *c);
+    struct wk_cuda *c = hg_alloc_zeroed(1, sizeof *c);
 
-    if (c) {
-        c->own = calloc(1, sizeof *c->own);
-        c->step = calloc(1, sizeof *c->step);
-        c->factors = calloc(1, sizeof *c->factors);
-    }
-    if (!c || !c->own || !c->step || !c->factors) {
-        if (c)
-            wk_cuda_close(&c->dev);
-        hg_err_oom(err);
-        return NULL;
-    }
-    c->dev.backend = &wk_backend_cuda;
+    (void)err;
+    c->own = hg_alloc_zeroed(1, sizeof *c->own);
+    c->step = hg_alloc_zeroed(1, sizeof *c->step);
+    c->factors = hg_alloc_zeroed(1, sizeof *c->factors);
+    c->dev.backend = table;
     c->dev.threads = options->threads;
     c->dev.precision = options->precision;
     c->dev.working = options->precision == WK_MIXED_BF16   ? WK_BF16
@@ -59,8 +54,7 @@ void wk_cuda_close(struct wk_dev *dev)
 
     if (!dev)
         return;
-    if (c->own)
-        free(c->own->scratch);
+    free(c->own->scratch);
     free(c->own);
     free(c->step);
     free(c->factors);
@@ -101,11 +95,11 @@ void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from)
         memcpy(host, from.data, from.n * wk_type_size(from.type));
 }
 
-void wk_cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+void wk_cuda_copy(struct wk_cuda *c, void *to, const void *from, size_t bytes)
 {
-    (void)dev;
-    if (x.n)
-        memcpy(y.data, x.data, x.n * wk_type_size(x.type));
+    (void)c;
+    if (bytes)
+        memcpy(to, from, bytes);
 }
 
 size_t wk_cuda_available(struct wk_dev *dev)

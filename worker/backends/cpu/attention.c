@@ -2,12 +2,13 @@
 /* Attention over sequences: for each head, scores of a tile of queries with all keys of their sequence, softmax, dropout, weighted
  * sum of the values. Only a tile of scores exists at a time; backward computes it again from the logarithm of each row's sum.
  * Heads of sequences are shared out over threads, each wholly to one: no sum depends on the number of threads. */
+#include "backends/cpu/attention.h"
+
 #include <cblas.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
-#include "backends/cpu/cpu.h"
+#include "backends/cpu/device.h"
 
 #ifdef WK_REAL_F64
 #define gemm cblas_dgemm
@@ -98,16 +99,14 @@ static void head_forward(const struct head *h, const struct wk_qkv *in, wk_real 
     }
 }
 
-void wk_cpu_attention_forward(struct wk_dev *dev, const struct wk_attention *a,
-                              const struct wk_packing *p, struct wk_span out, struct wk_span lse,
-                              const struct wk_qkv *in)
+static void cpu_attention_forward(struct wk_dev *dev, const struct wk_attention *a,
+                                  const struct wk_packing *p, struct wk_span out,
+                                  struct wk_span lse, const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
     size_t each = wk_cpu_attention_scratch(p->longest);
     wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
-    if (!scratch)
-        return;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
         struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());
@@ -163,18 +162,16 @@ static void head_backward(const struct head *h, const struct wk_qkv *in, const s
     clear_rows(h, d_v);
 }
 
-void wk_cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
-                               const struct wk_packing *p, const struct wk_qkv *d_in,
-                               struct wk_span d_out, struct wk_span out, struct wk_span lse,
-                               const struct wk_qkv *in)
+static void cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
+                                   const struct wk_packing *p, const struct wk_qkv *d_in,
+                                   struct wk_span d_out, struct wk_span out, struct wk_span lse,
+                                   const struct wk_qkv *in)
 {
     struct cpu *c = cpu_of(dev);
     size_t each = wk_cpu_attention_scratch(p->longest);
     wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
     (void)out; /* its products with d_out are made anew with the probabilities */
-    if (!scratch)
-        return;
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
         struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());
@@ -182,3 +179,8 @@ void wk_cpu_attention_backward(struct wk_dev *dev, const struct wk_attention *a,
         head_backward(&h, in, d_in, d_out.data, lse.data);
     }
 }
+
+const struct wk_backend wk_cpu_attention_ops = {
+    .attention_forward = cpu_attention_forward,
+    .attention_backward = cpu_attention_backward,
+};

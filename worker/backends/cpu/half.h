@@ -4,10 +4,8 @@
 
 #include "backends/backend.h"
 
-extern const struct wk_backend wk_backend_cpu;
-
-/* The cpu backend with ops over 16-bit spans, for devices that work in bf16 or fp16. */
-const struct wk_backend *wk_cpu_half(void);
+/* Set all ops of the table to those over 16-bit tensors, for devices that work in bf16 or fp16. */
+void wk_cpu_half_ops(struct wk_backend *table);
 
 /* Reals that hold the operands of the largest of these calls, where they are 16-bit numbers. */
 size_t wk_cpu_operands(const struct wk_calls *calls);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cpu/kernels.h"
+#include "backends/cpu/isa.h"
 
 #include <pthread.h>
 #include <string.h>
-
-#include "backends/cpu/kernels_tokens.h"
-
-extern const struct wk_kernels wk_kernels_base;
-#ifdef __x86_64__
-extern const struct wk_kernels wk_kernels_avx512, wk_kernels_avx2;
-#endif
 
 static const struct wk_kernels *found[4];
 
@@ -36,11 +29,6 @@ const struct wk_kernels *const *wk_kernels_usable(void)
     pthread_once(&once, find);
     return found;
 }
-
-extern const struct wk_token_kernels wk_token_kernels_base;
-#ifdef __x86_64__
-extern const struct wk_token_kernels wk_token_kernels_avx512, wk_token_kernels_avx2;
-#endif
 
 const struct wk_token_kernels *wk_token_kernels_get(const char *isa)
 {

@@ -543,7 +543,6 @@ static void adadelta(wk_real *restrict value, const wk_real *restrict gradient,
     }
 }
 
-extern const struct wk_kernels CAT(wk_kernels_, WK_ISA);
 const struct wk_kernels CAT(wk_kernels_, WK_ISA) = {
     .isa = TEXT(WK_ISA),
     .lanes = LANES,

@@ -57,7 +57,10 @@ struct wk_kernels {
                      size_t n, double lr, double rho, double eps);
 };
 
-/* The kernels of this build that this machine can run, widest first, NULL-terminated. */
-const struct wk_kernels *const *wk_kernels_usable(void);
+/* Of this build; isa.c says which ones this machine can run. */
+extern const struct wk_kernels wk_kernels_base;
+#ifdef __x86_64__
+extern const struct wk_kernels wk_kernels_avx2, wk_kernels_avx512;
+#endif
 
 #endif

@@ -3,7 +3,7 @@
  * library many seconds one by one; here the compiler makes several side by side. Only +, -, *, / and square roots are used, each
  * rounded once (this file is compiled without contraction to fused operations), so every machine gives the same bits. Against the C
  * library: relative error below 1e-14, so in fp32 the same number but for about one in ten million, whose last bit differs. */
-#include "backends/draw.h"
+#include "backends/cpu/kernels_draw.h"
 
 #include <math.h>
 #include <string.h>

@@ -375,7 +375,6 @@ static double square_sum(const wk_real *x, size_t n)
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
 }
 
-extern const struct wk_token_kernels CAT(wk_token_kernels_, WK_ISA);
 const struct wk_token_kernels CAT(wk_token_kernels_, WK_ISA) = {
     .isa = TEXT(WK_ISA),
     .mask = mask,

@@ -58,7 +58,9 @@ struct wk_token_kernels {
     double (*square_sum)(const wk_real *x, size_t n);
 };
 
-/* The kernels of an instruction set, by the name that struct wk_kernels has; NULL if this build lacks it. */
-const struct wk_token_kernels *wk_token_kernels_get(const char *isa);
+extern const struct wk_token_kernels wk_token_kernels_base;
+#ifdef __x86_64__
+extern const struct wk_token_kernels wk_token_kernels_avx2, wk_token_kernels_avx512;
+#endif
 
 #endif

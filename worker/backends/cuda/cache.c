@@ -36,10 +36,6 @@ static struct wk_cache_block *make(struct wk_cache *c, size_t bytes)
     if (!data)
         return NULL;
     b = HG_VEC_PUSH(&c->blocks);
-    if (!b) {
-        c->release(c->context, data);
-        return NULL;
-    }
     *b = (struct wk_cache_block){ .data = data, .bytes = bytes };
     c->held_bytes += bytes;
     c->misses++;

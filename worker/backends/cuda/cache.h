@@ -27,7 +27,7 @@ struct wk_cache {
 };
 
 /* Memory of at least so many bytes (0 counts as 1): a free block that is at most an eighth too large, else a new one; when the
- * driver has none, free blocks go back to it first. NULL when that is not enough either, or the list cannot grow. */
+ * driver has none, free blocks go back to it first. NULL when that is not enough either. */
 void *wk_cache_take(struct wk_cache *c, size_t bytes);
 /* Give it back; NULL is nothing. */
 void wk_cache_give(struct wk_cache *c, void *data);

@@ -35,26 +35,27 @@ static inline enum wk_cuda_type wk_cuda_type(enum wk_type type)
  * the step unfit for one: it runs once more as it is, and what is really wrong shows there. */
 bool wk_cuda_check(struct wk_cuda *c, int code, const char *what);
 
+/* An error that says what CUDA's code means; c may be NULL. Returns -1. */
+int wk_cuda_fail(const struct wk_cuda *c, int code, const char *what, struct hg_err *err);
+
+/* Copy bytes on the device. */
+void wk_cuda_copy(struct wk_cuda *c, void *to, const void *from, size_t bytes);
+
 /* Memory for the next launches, until the next call; NULL for 0 bytes, and when there is none left (the device has failed then). */
 void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes);
 
 /* Make these the running step's numbers for what is launched from now on. */
 void wk_cuda_send_step(struct wk_cuda *c, const struct wk_cuda_step *step);
 
-/* The methods of backend.h that are no ops. */
-struct wk_dev *wk_cuda_open(const struct wk_dev_options *options, struct hg_err *err);
-void wk_cuda_close(struct wk_dev *dev);
-void wk_cuda_describe(struct wk_dev *dev, struct hg_buf *out);
+/* Methods of struct wk_backend. */
 void *wk_cuda_alloc(struct wk_dev *dev, size_t bytes);
 void wk_cuda_free(struct wk_dev *dev, void *data);
 void wk_cuda_upload(struct wk_dev *dev, struct wk_span to, const void *host);
 void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from);
-void wk_cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x);
 int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err);
 size_t wk_cuda_available(struct wk_dev *dev);
-bool wk_cuda_step_begin(struct wk_dev *dev, const struct wk_step *step);
-bool wk_cuda_step_end(struct wk_dev *dev);
-void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what);
-int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most);
+
+/* For open.c: the memory that alloc hands out comes from CUDA. */
+void wk_cuda_memory_open(struct wk_cuda *c);
 
 #endif

@@ -17,6 +17,7 @@
 
 #include "backends/cuda/library.h"
 #include "backends/cuda/search.h"
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/vec.h"
 
@@ -469,22 +470,15 @@ static size_t *slot_of(struct wk_gemm *g, const struct shape *s)
 }
 
 /* Keep the table at most half full. */
-static bool make_room(struct wk_gemm *g)
+static void make_room(struct wk_gemm *g)
 {
-    size_t bigger = g->table_n ? 2 * g->table_n : 256;
-    size_t *table;
-
     if (2 * (g->plans.n + 1) <= g->table_n)
-        return true;
-    table = calloc(bigger, sizeof *table);
-    if (!table)
-        return false;
+        return;
     free(g->table);
-    g->table = table;
-    g->table_n = bigger;
+    g->table_n = g->table_n ? 2 * g->table_n : 256;
+    g->table = hg_alloc_zeroed(g->table_n, sizeof *g->table);
     for (size_t i = 0; i < g->plans.n; i++)
         *slot_of(g, &g->plans.items[i].shape) = i + 1;
-    return true;
 }
 
 static short alignment_of(const struct wk_product *q)
@@ -532,10 +526,7 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
     size_t *slot;
     char key[160];
 
-    if (!make_room(g)) {
-        hg_err_oom(&c->dev.error);
-        return NULL;
-    }
+    make_room(g);
     slot = slot_of(g, &s);
     if (*slot)
         return &g->plans.items[*slot - 1];
@@ -551,11 +542,6 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
         return NULL;
     }
     p = HG_VEC_PUSH(&g->plans);
-    if (!p) {
-        plan_done(g, &made);
-        hg_err_oom(&c->dev.error);
-        return NULL;
-    }
     *p = made;
     *slot = g->plans.n;
     return p;
@@ -611,16 +597,15 @@ void wk_gemm_version(char out[32])
     snprintf(out, 32, "%zu.%zu.%zu", v / 10000, v / 100 % 100, v % 100);
 }
 
-static bool open_choices(struct wk_gemm *g, const struct wk_cuda *c, struct hg_err *err)
+static void open_choices(struct wk_gemm *g, const struct wk_cuda *c)
 {
     char version[32];
     char *path;
 
     wk_gemm_version(version);
     path = wk_choices_path(c->dev.name, version);
-    g->choices = wk_choices_open(path, c->dev.name, version, err);
+    g->choices = wk_choices_open(path, c->dev.name, version);
     free(path);
-    return g->choices;
 }
 
 static bool open_preference(struct wk_gemm *g)
@@ -640,17 +625,14 @@ static bool open_preference(struct wk_gemm *g)
 
 struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err)
 {
-    struct wk_gemm *g = calloc(1, sizeof *g);
+    struct wk_gemm *g = hg_alloc_zeroed(1, sizeof *g);
 
-    if (!g) {
-        hg_err_oom(err);
-        return NULL;
-    }
     c->gemm = g;
     g->by_shape = c->by_shape;
     g->lib = wk_cublaslt_get(err);
-    if (!g->lib || !open_choices(g, c, err))
+    if (!g->lib)
         goto fail;
+    open_choices(g, c);
     if (wk_dev_alloc(&c->dev, WK_MEM_WORKSPACE, WK_U8, WK_GEMM_WORKSPACE, &g->workspace, err) < 0)
         goto fail;
     if (g->lib->cublasLtCreate(&g->handle) != 0 || !open_preference(g) ||

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops of the cuda backend: each names its buffers' types and hands them to a kernel's launcher or to a product. */
-#include "backends/cuda/device.h"
-#include "backends/cuda/gemm.h"
+#include "backends/cuda/ops.h"
 
 #include <string.h>
 
-extern const struct wk_backend wk_backend_cuda;
+#include "backends/cuda/device.h"
+#include "backends/cuda/gemm.h"
+#include "backends/cuda/open.h"
+#include "backends/cuda/steps.h"
 
-static void cuda_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
-                              enum wk_gelu form);
-static void cuda_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
-                               struct wk_span x, enum wk_gelu form);
+#define OP(name, params, ...) static void cuda_##name params;
+#define OPTIONAL_OP(...)
+#include "backends/ops.def"
 
 /* ---- Translation ---- */
 
@@ -80,6 +81,11 @@ static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
 
     if (y.n)
         wk_cuda_check(c, wk_cuda_add(c->stream, type_of(y), y.data, x.data, y.n), "add");
+}
+
+static void cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
+{
+    wk_cuda_copy(wk_cuda_of(dev), y.data, x.data, x.n * wk_type_size(x.type));
 }
 
 static void cuda_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_span x)
@@ -774,10 +780,15 @@ static int cuda_reserve(struct wk_dev *dev, const struct wk_calls *calls, struct
     return dev->backend->sync(dev, err);
 }
 
+static struct wk_dev *cuda_open(const struct wk_dev_options *options, struct hg_err *err)
+{
+    return wk_cuda_open(&wk_backend_cuda, options, err);
+}
+
 const struct wk_backend wk_backend_cuda = {
     .name = "cuda",
     .summary = "an NVIDIA GPU: own kernels, cuBLASLt and NCCL",
-    .open = wk_cuda_open,
+    .open = cuda_open,
     .close = wk_cuda_close,
     .describe = wk_cuda_describe,
     .alloc = wk_cuda_alloc,
@@ -792,44 +803,8 @@ const struct wk_backend wk_backend_cuda = {
     .step_end = wk_cuda_step_end,
     .mark = wk_cuda_mark,
     .times = wk_cuda_times,
-    .fill = cuda_fill,
-    .scale = cuda_scale,
-    .add = cuda_add,
-    .copy = wk_cuda_copy,
-    .square_sum = cuda_square_sum,
-    .convert = cuda_convert,
-    .gather_u8 = cuda_gather_u8,
-    .gather_i32 = cuda_gather_i32,
-    .gather_tokens = cuda_gather_tokens,
     .lstm_state = cuda_lstm_state,
-    .lstm_forward = cuda_lstm_forward,
-    .lstm_backward = cuda_lstm_backward,
-    .batchnorm_forward = cuda_batchnorm_forward,
-    .batchnorm_infer = cuda_batchnorm_infer,
-    .batchnorm_backward = cuda_batchnorm_backward,
-    .dropout = cuda_dropout,
-    .linear_forward = cuda_linear_forward,
-    .linear_backward = cuda_linear_backward,
-    .linear_backward_add = cuda_linear_backward_add,
-    .linear_gelu_forward = cuda_linear_gelu_forward,
-    .linear_gelu_backward = cuda_linear_gelu_backward,
-    .linear3_forward = cuda_linear3_forward,
-    .linear3_backward = cuda_linear3_backward,
-    .relu_forward = cuda_relu_forward,
-    .relu_backward = cuda_relu_backward,
-    .nll = cuda_nll,
-    .nll_score = cuda_nll_score,
-    .embed_forward = cuda_embed_forward,
-    .embed_backward = cuda_embed_backward,
-    .token_dropout = cuda_token_dropout,
-    .norm_forward = cuda_norm_forward,
-    .norm_backward = cuda_norm_backward,
-    .gelu_forward = cuda_gelu_forward,
-    .gelu_backward = cuda_gelu_backward,
-    .attention_forward = cuda_attention_forward,
-    .attention_backward = cuda_attention_backward,
-    .span_loss = cuda_span_loss,
-    .control = cuda_control,
-    .adamw = cuda_adamw,
-    .adadelta = cuda_adadelta,
+#define OP(name, ...) .name = cuda_##name,
+#define OPTIONAL_OP(...)
+#include "backends/ops.def"
 };

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each op takes on the device: with HPCGRID_OP_TIMES=FILE an event stands behind every launch, and the seconds between two
  * belong to the op of the second, waiting for the host included. Steps are not launched as graphs then. */
+#include "backends/cuda/optimes.h"
+
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/own.h"
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -59,7 +61,7 @@ static void flush(struct wk_op_times *t)
 struct wk_op_times *wk_op_times_open(void)
 {
     const char *path = getenv("HPCGRID_OP_TIMES");
-    struct wk_op_times *t = path && *path ? calloc(1, sizeof *t) : NULL;
+    struct wk_op_times *t = path && *path ? hg_alloc_zeroed(1, sizeof *t) : NULL;
 
     if (!t)
         return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device.c and steps.c keep of CUDA's own things. */
+/* What an open GPU keeps of CUDA's own types. */
 #ifndef WK_BACKENDS_CUDA_OWN_H
 #define WK_BACKENDS_CUDA_OWN_H
 
@@ -39,15 +39,5 @@ struct wk_cuda_own {
     int first_mark, n_marks;
     struct wk_op_times *op_times; /* NULL: nobody asks */
 };
-
-/* NULL where HPCGRID_OP_TIMES names no file. */
-struct wk_op_times *wk_op_times_open(void);
-/* An op was launched. name must live on. */
-void wk_op_times_mark(struct wk_op_times *t, const char *name, cudaStream_t stream);
-/* Writes the file. */
-void wk_op_times_close(struct wk_op_times *t);
-
-int wk_cuda_steps_open(struct wk_cuda *c, struct hg_err *err);
-void wk_cuda_steps_close(struct wk_cuda *c);
 
 #endif

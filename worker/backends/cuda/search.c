@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -142,21 +143,13 @@ static json_t *load(const struct wk_choices *c)
     return choices;
 }
 
-struct wk_choices *wk_choices_open(const char *path, const char *device, const char *library,
-                                   struct hg_err *err)
+struct wk_choices *wk_choices_open(const char *path, const char *device, const char *library)
 {
-    struct wk_choices *c = calloc(1, sizeof *c);
+    struct wk_choices *c = hg_alloc_zeroed(1, sizeof *c);
 
-    if (c) {
-        c->path = path ? strdup(path) : NULL;
-        c->device = strdup(device);
-        c->library = strdup(library);
-    }
-    if (!c || (path && !c->path) || !c->device || !c->library) {
-        wk_choices_free(c);
-        hg_err_oom(err);
-        return NULL;
-    }
+    c->path = path ? hg_strdup(path) : NULL;
+    c->device = hg_strdup(device);
+    c->library = hg_strdup(library);
     c->known = load(c);
     if (!c->known)
         c->known = json_object();
@@ -182,10 +175,10 @@ const struct wk_choice *wk_choices_find(const struct wk_choices *c, const char *
     return entry && decode(entry, found) ? found : NULL;
 }
 
-int wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choice *choice)
+void wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choice *choice)
 {
     c->changed = true;
-    return json_object_set_new(c->known, key, encode(choice));
+    json_object_set_new(c->known, key, encode(choice));
 }
 
 int wk_choices_save(struct wk_choices *c, struct hg_err *err)
@@ -202,9 +195,7 @@ int wk_choices_save(struct wk_choices *c, struct hg_err *err)
     folder = hg_fs_dirname(c->path);
     o = json_pack("{s:s, s:s, s:s, s:O}", "schema", SCHEMA, "device", c->device, "library",
                   c->library, "choices", c->known);
-    if (!folder || !o)
-        hg_err_oom(err);
-    else if (hg_fs_mkdirs(folder, 0755, err) == 0)
+    if (hg_fs_mkdirs(folder, 0755, err) == 0)
         rc = hg_json_save(c->path, o, err);
     c->changed = rc < 0;
     json_decref(o);

@@ -31,14 +31,13 @@ struct wk_choice {
 struct wk_choices;
 
 /* Read the file, if there is one. One of another schema, device or library, or a damaged one, counts as none (with a warning when
- * damaged) and is replaced. path NULL: nothing is kept. NULL with err set when memory is gone; end it with wk_choices_free. */
-struct wk_choices *wk_choices_open(const char *path, const char *device, const char *library,
-                                   struct hg_err *err);
+ * damaged) and is replaced. path NULL: nothing is kept. End it with wk_choices_free. */
+struct wk_choices *wk_choices_open(const char *path, const char *device, const char *library);
 void wk_choices_free(struct wk_choices *c);
 /* NULL where nothing is known. Lent until the next put. */
 const struct wk_choice *wk_choices_find(const struct wk_choices *c, const char *key);
-/* Remember; returns -1 when memory is gone. */
-int wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choice *choice);
+/* Remember. */
+void wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choice *choice);
 /* Write the file, by rename, if something was put. What others wrote there meanwhile stays and wins: so all later runs choose
  * alike. */
 int wk_choices_save(struct wk_choices *c, struct hg_err *err);

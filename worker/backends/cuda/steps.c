@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps as graphs, and how long they took on the device. A step whose sizes were seen before is recorded and launched as a whole: the
  * hundreds of launches of a small batch cost more than the work. */
+#include "backends/cuda/steps.h"
+
 #include <stdlib.h>
 
 #include "backends/cuda/own.h"

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* MNIST, whole or a part, from its four files. */
+#include "data/dataset.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "data/dataset.h"
 #include "data/idx.h"
 
 #define SIDE 28
@@ -25,7 +28,7 @@ static bool holds_mnist(const char *folder)
 {
     char *plain = hg_fs_join(folder, "train-images-idx3-ubyte");
     char *gz = hg_fs_join(folder, "train-images-idx3-ubyte.gz");
-    bool found = (plain && hg_fs_exists(plain)) || (gz && hg_fs_exists(gz));
+    bool found = hg_fs_exists(plain) || hg_fs_exists(gz);
 
     free(plain);
     free(gz);
@@ -33,20 +36,17 @@ static bool holds_mnist(const char *folder)
 }
 
 /* The part that ships: beside the installed program, or in the source tree that built it. */
-static char *shipped_folder(struct hg_err *err)
+static char *shipped_folder(void)
 {
     char *self = hg_fs_self(NULL), *bin = self ? hg_fs_dirname(self) : NULL;
     char *folder = bin ? hg_str_printf("%s/../share/hpcgrid/mnist", bin) : NULL;
 
     free(self);
     free(bin);
-    if (folder && !holds_mnist(folder)) {
-        free(folder);
-        folder = strdup(WK_SHIPPED_MNIST);
-    }
-    if (!folder)
-        hg_err_oom(err);
-    return folder;
+    if (folder && holds_mnist(folder))
+        return folder;
+    free(folder);
+    return hg_strdup(WK_SHIPPED_MNIST);
 }
 
 static char *choose_folder(const struct wk_dataset_options *o, struct hg_err *err)
@@ -55,12 +55,8 @@ static char *choose_folder(const struct wk_dataset_options *o, struct hg_err *er
     char *folder;
 
     if (!o->data && (strcmp(o->name, SLICE) == 0 || !root || !*root))
-        return shipped_folder(err);
-    folder = o->data ? strdup(o->data) : hg_fs_join(root, "mnist");
-    if (!folder) {
-        hg_err_oom(err);
-        return NULL;
-    }
+        return shipped_folder();
+    folder = o->data ? hg_strdup(o->data) : hg_fs_join(root, "mnist");
     if (!hg_fs_is_dir(folder)) {
         hg_err_set(err, HG_E_INPUT, "no folder %s, where %s says the data set is", folder,
                    o->data ? "\"data\"" : "HPCGRID_DATA");
@@ -80,13 +76,11 @@ static char *find_file(const char *folder, const char *stem, struct hg_err *err)
 {
     char *path = hg_fs_join(folder, stem);
 
-    if (path && !hg_fs_exists(path)) {
+    if (!hg_fs_exists(path)) {
         free(path);
         path = hg_str_printf("%s/%s.gz", folder, stem);
     }
-    if (!path) {
-        hg_err_oom(err);
-    } else if (!hg_fs_exists(path)) {
+    if (!hg_fs_exists(path)) {
         hg_err_set(err, HG_E_INPUT, "no file %s (nor without .gz)", path);
         hg_err_hint(err, "MNIST is four files: train-images-idx3-ubyte, train-labels-idx1-ubyte, "
                          "t10k-images-idx3-ubyte, t10k-labels-idx1-ubyte, each plain or .gz");
@@ -134,9 +128,7 @@ static int fill_part(struct wk_part *part, struct wk_idx *images, const struct w
     }
     part->n_all = (int)images->dims[0];
     part->n = limit ? (int)limit : part->n_all;
-    part->labels = malloc((size_t)part->n * sizeof *part->labels);
-    if (!part->labels)
-        return hg_err_oom(err);
+    part->labels = hg_alloc((size_t)part->n * sizeof *part->labels);
     for (int i = 0; i < part->n; i++)
         part->labels[i] = labels->data[i];
     part->values = images->data; /* taken over */
@@ -197,12 +189,8 @@ static const char *name_of(const struct wk_dataset *set)
 
 static struct wk_dataset *mnist_open(const struct wk_dataset_options *o, struct hg_err *err)
 {
-    struct wk_dataset *set = calloc(1, sizeof *set);
+    struct wk_dataset *set = hg_alloc_zeroed(1, sizeof *set);
 
-    if (!set) {
-        hg_err_oom(err);
-        return NULL;
-    }
     set->width = SIDE * SIDE;
     set->classes = CLASSES;
     set->mean = 0.1307;
