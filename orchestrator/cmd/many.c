@@ -35,13 +35,15 @@ struct run {
     struct hg_err *err;
 };
 
-static int add_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                     struct hg_err *err)
+/* A loss curve is no part of a line. */
+static int add_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct run *run = context;
-    int rc = hg_many_add(run->many, entry, text, err);
+    int rc;
 
-    free(loss_file);
+    json_object_del(entry, "loss");
+    rc = hg_many_add(run->many, entry, err);
+    free(file);
     json_decref(entry);
     return rc;
 }
@@ -125,7 +127,7 @@ static void begin_file(struct file *f)
     f->many = hg_many_create(&head, 0, f->options, f->err);
 }
 
-static int add_item(void *context, const json_t *item)
+static int add_item(void *context, json_t *item)
 {
     struct file *f = context;
 
@@ -133,7 +135,7 @@ static int add_item(void *context, const json_t *item)
         return 0; /* it stands behind them */
     if (!f->many)
         begin_file(f);
-    return f->many ? hg_many_add(f->many, item, NULL, f->err) : -1;
+    return f->many ? hg_many_add(f->many, item, f->err) : -1;
 }
 
 static int add_file(struct hg_many *m, void *context)

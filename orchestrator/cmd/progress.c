@@ -15,7 +15,6 @@
 #include "cmd/results.h"
 #include "cmd/session.h"
 #include "render/save.h"
-#include "rundir/collect.h"
 
 #define LINE_EVERY_S 2.0 /* where lines stay on the screen */
 #define FAILURES_SHOWN 20

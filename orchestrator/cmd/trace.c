@@ -14,7 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/session.h"
 #include "matrix/select.h"
-#include "rundir/collect.h"
+#include "rundir/attempt_find.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
 

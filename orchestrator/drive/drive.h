@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "slurm/client/executor.h"
 #include "plan/batch.h"
-#include "rundir/collect.h"
+#include "rundir/attempt_find.h"
 #include "rundir/events.h"
 #include "rundir/rundir.h"
 
@@ -19,6 +19,7 @@
  * was in doubt, read results, cancel, submit what the limits let in. */
 struct hg_drive;
 struct hg_lock;
+struct hg_verdict;
 
 /* The world as the loop sees it. NULL members: the real one. */
 struct hg_drive_io {
@@ -113,7 +114,7 @@ int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, stru
 int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs,
                      struct hg_err *err);
 
-/* For hg_collect_run: what the journal (a struct hg_run_state) knows of a cell. */
+/* For hg_collect_each: what the journal (a struct hg_run_state) knows of a cell. */
 void hg_drive_verdict(void *state, int batch, size_t line, struct hg_verdict *verdict);
 
 #endif

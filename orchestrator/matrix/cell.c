@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "matrix/finish.h"

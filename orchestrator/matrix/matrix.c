@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/pattern.h"
 #include "base/text.h"

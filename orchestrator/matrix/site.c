@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/text.h"
 

@@ -2,6 +2,7 @@
 #ifndef HG_MATRIX_TABLES_H
 #define HG_MATRIX_TABLES_H
 
+#include "base/fields.h"
 #include "base/json.h"
 
 /* The field tables of the matrix format, for the schema and the reference page. */

@@ -17,6 +17,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/seal.h"
 #include "matrix/matrix.h"
 #include "plan/batch.h"
 #include "plan/preflight.h"
@@ -544,8 +545,7 @@ static int save_least(const struct node *n, json_t **result, struct hg_err *err)
 
     hg_err_wrap(&why, n->outcome.problem ? "not started" : "the result is lost");
     least = hg_outcome_least(&n->outcome, why.text);
-    hg_json_dump(least, HG_JSON_INDENT, &text);
-    hg_buf_puts(&text, "\n");
+    hg_seal_dump(least, HG_JSON_INDENT, &text);
     rc = hg_claim_use(n->dir, hg_buf_str(&text), text.len, "result.json", NULL);
     hg_buf_done(&text);
     json_decref(*result);
@@ -557,15 +557,18 @@ static int save_least(const struct node *n, json_t **result, struct hg_err *err)
 static int save_result(struct node *n, bool final, struct hg_err *err, json_t **out)
 {
     char *path = hg_fs_join(n->dir, "result.json");
+    struct hg_buf text = HG_BUF_INIT;
     json_t *result;
     int rc;
 
     if (!n->outcome.ended)
         note_time(n);
     result = hg_outcome_result(&n->outcome);
-    rc = path ? hg_json_save(path, result, err) : hg_err_oom(err);
+    hg_seal_dump(result, HG_JSON_INDENT, &text);
+    rc = hg_fs_replace(path, text.data, text.len, 0644, err);
     if (rc < 0 && final && save_least(n, &result, err) == 0)
         hg_err_wrap(err, "only an error stands in its result");
+    hg_buf_done(&text);
     free(path);
     if (out)
         *out = result;

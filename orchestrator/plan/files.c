@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "plan/template.h"
 
-#define SCHEMA "hpcgrid-plan/2"
+#define SCHEMA "hpcgrid-plan/3" /* 3: results end with their checksum (hpcgrid-result/2) */
 #define CELLS_FILE_MAX ((size_t)4 << 30)
 #define PLACE_DIGITS 15
 

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "results/result.h"
+#include "results/results.h"
 #include "analysis/style.h"
 
 /* Results as lines of CSV: one for each cell and attempt, one column for each key of the cells and for each plain value in any

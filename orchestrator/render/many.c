@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "base/jsonpool.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/select.h"
@@ -224,22 +223,16 @@ static int add_fact(struct hg_many *m, const struct hg_result *r)
                : 0;
 }
 
-int hg_many_add(struct hg_many *m, const json_t *entry, const char *text, struct hg_err *err)
+int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_result r;
-    json_t *parsed = text ? hg_json_parse_fresh(text, strlen(text)) : NULL;
     int rc = hg_results_look(&m->set, entry, &r, &errs);
 
-    if (text && !parsed)
-        rc = -1;
-    if (rc == 0) {
-        r.entry = text ? parsed : entry;
-        rc = add_fact(m, &r);
-    }
     if (rc == 0)
-        rc = hg_lines_add(m->lines, &m->set, &r, r.entry, err);
-    json_decref(parsed);
+        rc = add_fact(m, &r);
+    if (rc == 0)
+        rc = hg_lines_add(m->lines, &m->set, &r, entry, err);
     hg_errs_done(&errs);
     return rc;
 }

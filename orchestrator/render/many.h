@@ -19,8 +19,8 @@ struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
                                const struct hg_report_options *options, struct hg_err *err);
 void hg_many_free(struct hg_many *m);
 
-/* Add a result, lent for the call; text as hg_results_add takes it. Returns 0, or -1: with err not set as above. */
-int hg_many_add(struct hg_many *m, const json_t *entry, const char *text, struct hg_err *err);
+/* Add a result, lent for the call. Returns 0, or -1: with err not set as above. */
+int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err);
 
 /* All were added. Returns 0; 1: nothing is kept, add all once again (hg_lines_again); -1: with err not set as above. */
 int hg_many_end(struct hg_many *m, struct hg_err *err);

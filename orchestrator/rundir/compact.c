@@ -19,7 +19,7 @@
 #include "plan/batch.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
-#include "rundir/collect.h"
+#include "rundir/resultfile.h"
 
 #define PIECE ((size_t)64 * 1024)
 
@@ -132,24 +132,24 @@ static int why_kept(struct packer *p, struct hg_attempt_files *f, const json_t *
 {
     struct hg_err why = HG_ERR_INIT;
     struct files files = { 0 };
-    int kept = HG_COMPACT_REASONS, judged;
-    char *dir, status[16];
+    int kept = HG_COMPACT_REASONS;
+    json_t *result;
+    char *dir;
 
     if (!over)
         return HG_COMPACT_OPEN;
-    judged = hg_collect_status(&p->group, f, p->run_key, cell, status, &why);
+    result = hg_resultfile_read(&p->group, f, p->run_key, cell, &why);
     dir = hg_attempt_path(&p->group, f, "");
-    if (why.memory || !dir)
-        kept = hg_err_oom(p->err);
-    else if (judged < 0)
+    if (!result)
         kept = HG_COMPACT_RESULT;
-    else if (is_recent(p, f, status))
+    else if (is_recent(p, f, json_string_value(json_object_get(result, "status"))))
         kept = HG_COMPACT_RECENT;
     else if (list_files(dir, &files, p->err) < 0)
         kept = -1;
     else if (files.others)
         kept = HG_COMPACT_FILES;
     files_done(&files);
+    json_decref(result);
     free(dir);
     return kept;
 }
@@ -160,11 +160,11 @@ static bool has_good(struct packer *p, const struct hg_attempt_list *list, const
 
     for (size_t i = 0; i < list->n && !good; i++) {
         struct hg_err ignored = HG_ERR_INIT;
-        char status[16];
+        json_t *result = hg_resultfile_read(&p->group, &list->items[i], p->run_key, cell, &ignored);
+        const char *status = json_string_value(json_object_get(result, "status"));
 
-        good = hg_collect_status(&p->group, &list->items[i], p->run_key, cell, status, &ignored) ==
-                   0 &&
-               strcmp(status, "ok") == 0;
+        good = status && strcmp(status, "ok") == 0;
+        json_decref(result);
     }
     return good;
 }

@@ -13,18 +13,16 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "base/jsonmem.h"
 #include "base/log.h"
 #include "base/ranges.h"
+#include "base/seal.h"
 #include "base/vec.h"
 #include "rundir/reasons.h"
 
 #define JOURNAL_MAX ((size_t)1 << 30)
 #define BATCHES_MAX 1000000
 #define CELLS_MAX 100000000
-#define CRC_PART (sizeof ",\"crc\":\"00000000\"}" - 1)
 
 const char *const hg_cell_state_names[HG_CELL_STATES] = {
     "waiting", "intended", "ambiguous", "pending",   "running",   "ended", "ok",
@@ -672,27 +670,18 @@ static int fold_record(struct hg_run_state *state, const json_t *record, struct 
 
 /* ---- Lines ---- */
 
-/* A line's JSON when its checksum is right, else NULL; also when memory is short. */
-static json_t *decode_line(const char *line, size_t len, bool *short_of_memory)
+/* A line's JSON when its checksum is right, else NULL. */
+static json_t *decode_line(const char *line, size_t len)
 {
-    char want[CRC_PART + 1];
-
-    *short_of_memory = false;
-    if (len <= CRC_PART)
-        return NULL;
-    snprintf(want, sizeof want, ",\"crc\":\"%08" PRIx32 "\"}", hg_crc32c(0, line, len - CRC_PART));
-    if (memcmp(line + len - CRC_PART, want, CRC_PART) != 0)
-        return NULL;
-    return hg_json_read(line, len, 0, NULL, short_of_memory);
+    return hg_seal_holds(line, len) ? json_loadb(line, len, 0, NULL) : NULL;
 }
 
 bool hg_run_line_is_whole(const char *line, size_t len)
 {
-    bool short_of_memory;
-    json_t *record = decode_line(line, len, &short_of_memory);
+    json_t *record = decode_line(line, len);
 
     json_decref(record);
-    return record != NULL || short_of_memory; /* its checksum is right */
+    return record != NULL;
 }
 
 static int line_error(const char *path, size_t line, struct hg_err *err)
@@ -729,7 +718,6 @@ int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *
     while (*used < len) {
         const char *start = text + *used;
         const char *end = memchr(start, '\n', len - *used);
-        bool short_of_memory;
         json_t *record;
         int rc;
 
@@ -738,9 +726,9 @@ int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *
             state->torn = is_torn(start, len - *used);
             return state->torn ? 0 : damaged(path, line, err);
         }
-        record = decode_line(start, (size_t)(end - start), &short_of_memory);
+        record = decode_line(start, (size_t)(end - start));
         if (!record)
-            return short_of_memory ? hg_err_oom(err) : damaged(path, line, err);
+            return damaged(path, line, err);
         rc = fold_record(state, record, err);
         json_decref(record);
         if (rc < 0)
@@ -874,25 +862,16 @@ int hg_journal_add(struct hg_journal *j, double now_s, const char *kind, json_t 
 {
     json_t *record = json_pack("{s:I,s:I,s:f,s:s}", "seq", (json_int_t)(j->seq + 1), "fence",
                                (json_int_t)j->fence, "t", round(now_s * 1000) / 1000, "kind", kind);
-    struct hg_buf line = HG_BUF_INIT;
     int rc = -1;
 
     if (!record || !members || json_object_update(record, members) < 0)
         goto out;
-    hg_json_dump(record, HG_JSON_COMPACT, &line);
-    if (line.failed || !line.len)
-        goto out;
-    line.data[--line.len] = '\0'; /* the closing brace comes behind the checksum */
-    hg_buf_printf(&line, ",\"crc\":\"%08" PRIx32 "\"}\n", hg_crc32c(0, line.data, line.len));
-    if (line.failed || hg_buf_reserve(&j->queue, line.len) < 0)
-        goto out;
-    hg_buf_append(&j->queue, line.data, line.len);
+    hg_seal_dump(record, HG_JSON_COMPACT, &j->queue);
     j->seq++;
     rc = 0;
 out:
     json_decref(record);
     json_decref(members);
-    hg_buf_done(&line);
     return rc < 0 ? hg_err_oom(err) : 0;
 }
 

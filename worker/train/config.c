@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/features.h"

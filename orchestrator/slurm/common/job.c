@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/vec.h"
 

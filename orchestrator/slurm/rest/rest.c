@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/ranges.h"
 
