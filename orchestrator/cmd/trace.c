@@ -14,6 +14,8 @@
 #include "cmd/cmd.h"
 #include "cmd/session.h"
 #include "matrix/select.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt_find.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"

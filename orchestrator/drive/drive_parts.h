@@ -6,6 +6,7 @@
 #define HG_DRIVE_DRIVE_PARTS_H
 
 #include "drive/drive.h"
+#include "rundir/journal.h"
 #include "rundir/lock.h"
 
 /* What this process remembers of a cell beyond the journal. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "plan/batch.h"
 
 #define LOSSES_MAX 3
 #define CANCELLED_S 60.0 /* what a person has cancelled and Slurm forgot works on at most so long */

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "results/results.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"

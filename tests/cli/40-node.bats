@@ -219,7 +219,7 @@ woke() { [ $(($(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status
     await grep -qs '^SigBlk:.*\(4a03\|0a01\)$' /proc/$copy/status # TERM is blocked, or waited for: it has begun
     kill $copy
     wait $copy
-    grep -q "told to end before it began" log
+    grep -q "received SIGTERM before it began" log
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
     kill -CONT $pid
     touch "$BATS_TEST_TMPDIR/go"
@@ -434,6 +434,25 @@ bad() {
     run bash -c 'ulimit -v $1; shift; exec "$@"' - $limit "$hpcgrid" exec --run "$run_dir" --batch 1
     [ "$status" -eq 1 ]
     grep -q 'holds more than 1000000 values' "$run_dir/cells/1-000/c-0.0.0/result.json"
+}
+
+@test "an attempt has a result with the reason wherever memory runs out" {
+    plain_build || skip "a sanitizer needs all addresses"
+    plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
+    { printf '{"a":['; yes '{},' | head -n 40000 | tr -d '\n'; printf '{}]}'; } >"$BATS_TEST_TMPDIR/w"
+    attempt=$run_dir/cells/1-000/c-0.0.0 short=0
+    for limit in $(seq 4000 250 200000); do # KiB, from too little for the program's libraries to enough for the whole result
+        rm -rf "$run_dir/cells"
+        said=$(ulimit -v $limit && node 2>&1) && break
+        [ -e "$attempt/claim.json" ] || continue
+        jq -e '.status == "failed"' "$attempt/result.json"
+        [[ "$said" == *": error: out of memory"* ]] || continue # a rank has its end in the result
+        jq -e '.error.message == "out of memory" and .id == "c-0" and .cell.size == 3 and .wall_s >= 0' "$attempt/result.json"
+        node 2>&1 | grep "attempt 0.0 has ended: failed"
+        short=$((short + 1))
+    done
+    [ "$(result status)" = '"ok"' ]
+    [ $short -ge 10 ]
 }
 
 @test "NaN becomes null and diverged" {
