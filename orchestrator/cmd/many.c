@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/jsonlist.h"
 #include "plan/files.h"
@@ -65,11 +66,11 @@ struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_
                                 const struct hg_report_options *options, struct hg_err *err)
 {
     struct run run = { .rd = rd, .state = state, .err = err };
-    struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = strdup(rd->path) };
+    struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = hg_strdup(rd->path) };
     struct hg_many *m = NULL;
 
-    if (head.root && head.file)
-        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options, err);
+    if (head.root)
+        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options);
     else
         hg_json_doc_done(&head);
     return settle(m, m ? add_run(m, &run) : -1, add_run, &run, err);
@@ -121,10 +122,10 @@ struct file {
 
 static void begin_file(struct file *f)
 {
-    struct hg_json_doc head = { .root = json_copy(f->head), .file = strdup(f->name) };
+    struct hg_json_doc head = { .root = json_copy(f->head), .file = hg_strdup(f->name) };
 
     f->n_head = json_object_size(f->head);
-    f->many = hg_many_create(&head, 0, f->options, f->err);
+    f->many = hg_many_create(&head, 0, f->options);
 }
 
 static int add_item(void *context, json_t *item)

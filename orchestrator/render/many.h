@@ -14,9 +14,9 @@
 struct hg_many;
 
 /* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where and style say something here; lent, may
- * be NULL. NULL with err not set: the set has to be read as a whole, which says what is wrong with it. */
+ * be NULL. NULL: the set has to be read as a whole, which says what is wrong with it. */
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
-                               const struct hg_report_options *options, struct hg_err *err);
+                               const struct hg_report_options *options);
 void hg_many_free(struct hg_many *m);
 
 /* Add a result, lent for the call. Returns 0, or -1: with err not set as above. */
