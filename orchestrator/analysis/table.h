@@ -9,7 +9,7 @@
 
 #include "base/err.h"
 #include "results/frame.h"
-#include "results/result.h"
+#include "results/results.h"
 #include "results/scaling.h"
 #include "results/stats.h"
 #include "analysis/listing.h"

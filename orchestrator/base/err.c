@@ -218,6 +218,13 @@ int hg_errs_add(struct hg_errs *errs, const struct hg_err *err)
     return -1;
 }
 
+void hg_errs_append(struct hg_errs *errs, const struct hg_errs *more)
+{
+    for (size_t i = 0; i < more->n; i++)
+        hg_errs_add(errs, &more->items[i]);
+    errs->dropped += more->dropped;
+}
+
 static int compare_place(const struct hg_err *a, const struct hg_err *b)
 {
     int by_file = strcmp(a->file, b->file);

@@ -93,6 +93,9 @@ struct hg_err *hg_errs_next(struct hg_errs *errs);
 /* Copy a set error into the list; an unset one is ignored. Returns -1 if it was set, else 0. */
 int hg_errs_add(struct hg_errs *errs, const struct hg_err *err);
 
+/* Copy all of another list. */
+void hg_errs_append(struct hg_errs *errs, const struct hg_errs *more);
+
 /* Sort by file, line and column; the order of equal places is kept. */
 void hg_errs_sort(struct hg_errs *errs);
 

@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 /* The next character that is not blank, left in the file. */
 static int peek(FILE *file)
 {
@@ -62,7 +60,7 @@ static json_t *read_value(FILE *file)
         get_one, file, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
 }
 
-static int read_list(FILE *file, int (*take)(void *context, const json_t *item), void *context)
+static int read_list(FILE *file, int (*take)(void *context, json_t *item), void *context)
 {
     if (!accept(file, '['))
         return -1;
@@ -80,7 +78,7 @@ static int read_list(FILE *file, int (*take)(void *context, const json_t *item),
 }
 
 int hg_json_each_item(FILE *file, const char *list, json_t *rest,
-                      int (*take)(void *context, const json_t *item), void *context)
+                      int (*take)(void *context, json_t *item), void *context)
 {
     bool done = false;
     int rc = accept(file, '{') ? 0 : -1;
@@ -102,4 +100,23 @@ int hg_json_each_item(FILE *file, const char *list, json_t *rest,
             break;
     }
     return rc == 0 && done && accept(file, '}') && peek(file) == EOF && !ferror(file) ? 0 : -1;
+}
+
+int hg_json_load_items(const char *path, size_t max, const char *list, struct hg_json_doc *doc,
+                       int (*take)(void *context, json_t *item), void *context, struct hg_err *err)
+{
+    FILE *file;
+    int rc = hg_json_load_text(path, max, doc, err);
+
+    if (rc < 0)
+        return -1;
+    doc->root = json_object();
+    file = fmemopen(doc->text, doc->len, "r"); /* NULL where there is no text */
+    rc = file ? hg_json_each_item(file, list, doc->root, take, context) : -1;
+    if (file)
+        fclose(file);
+    if (rc == 0)
+        return 0;
+    json_decref(doc->root);
+    return hg_json_parse_text(doc, err) < 0 ? -1 : HG_JSON_WHOLE;
 }

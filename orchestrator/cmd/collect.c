@@ -58,13 +58,11 @@ static void tell_invalid(const json_t *entry)
                 json_string_value(json_object_get(error, "message")));
 }
 
-static int save_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                      struct hg_err *err)
+static int save_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct saving *s = context;
 
-    (void)text; /* both are NULL: entries are whole */
-    (void)loss_file;
+    free(file);
     tell_invalid(entry);
     hg_buf_puts(&s->text, s->n++ ? ",\n    " : "\n    ");
     hg_json_dump_piece(entry, 2, &s->text);
@@ -96,8 +94,7 @@ static int save_entries(const struct hg_rundir *rd, struct saving *s,
 
     if (!state && why.code != HG_E_NOTFOUND)
         hg_warn("%s: %s", rd->path, why.text);
-    rc = hg_collect_each_whole(rd, state ? hg_drive_verdict : NULL, state, save_entry, s, count,
-                               err);
+    rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, save_entry, s, count, err);
     hg_run_state_free(state);
     return rc;
 }

@@ -292,14 +292,12 @@ static int end_cell(struct walk *w, struct hg_err *err)
     return is < 0 ? -1 : 0;
 }
 
-static int take_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                      struct hg_err *err)
+static int take_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct walk *w = context;
     int rc = 0;
 
-    (void)text; /* status and error stand in the entry */
-    free(loss_file);
+    free(file);
     if (w->newest && strcmp(json_string_value(json_object_get(w->newest, "id")),
                             json_string_value(json_object_get(entry, "id"))) != 0)
         rc = end_cell(w, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/jsonlist.h"
 #include "drive/overlay.h"
@@ -38,13 +39,15 @@ struct run {
     struct hg_err *err;
 };
 
-static int add_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                     struct hg_err *err)
+/* A loss curve is no part of a line. */
+static int add_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct run *run = context;
-    int rc = hg_many_add(run->many, entry, text, err);
+    int rc;
 
-    free(loss_file);
+    json_object_del(entry, "loss");
+    rc = hg_many_add(run->many, entry, err);
+    free(file);
     json_decref(entry);
     return rc;
 }
@@ -66,11 +69,11 @@ struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_
                                 const struct hg_report_options *options, struct hg_err *err)
 {
     struct run run = { .rd = rd, .state = state, .err = err };
-    struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = strdup(rd->path) };
+    struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = hg_strdup(rd->path) };
     struct hg_many *m = NULL;
 
-    if (head.root && head.file)
-        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options, err);
+    if (head.root)
+        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options);
     else
         hg_json_doc_done(&head);
     return settle(m, m ? add_run(m, &run) : -1, add_run, &run, err);
@@ -122,13 +125,13 @@ struct file {
 
 static void begin_file(struct file *f)
 {
-    struct hg_json_doc head = { .root = json_copy(f->head), .file = strdup(f->name) };
+    struct hg_json_doc head = { .root = json_copy(f->head), .file = hg_strdup(f->name) };
 
     f->n_head = json_object_size(f->head);
-    f->many = hg_many_create(&head, 0, f->options, f->err);
+    f->many = hg_many_create(&head, 0, f->options);
 }
 
-static int add_item(void *context, const json_t *item)
+static int add_item(void *context, json_t *item)
 {
     struct file *f = context;
 
@@ -136,7 +139,7 @@ static int add_item(void *context, const json_t *item)
         return 0; /* it stands behind them */
     if (!f->many)
         begin_file(f);
-    return f->many ? hg_many_add(f->many, item, NULL, f->err) : -1;
+    return f->many ? hg_many_add(f->many, item, f->err) : -1;
 }
 
 static int add_file(struct hg_many *m, void *context)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "drive/overlay.h"
@@ -17,13 +18,13 @@ struct adding {
     struct hg_errs *errs;
 };
 
-static int add_entry(void *context, json_t *entry, const char *text, char *loss_file,
-                     struct hg_err *err)
+static int add_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct adding *a = context;
 
     (void)err; /* errs has it */
-    return hg_results_add(a->set, entry, text, loss_file, a->errs);
+    hg_results_add(a->set, entry, file, a->errs);
+    return 0;
 }
 
 int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *state,
@@ -39,8 +40,8 @@ int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *st
     int rc = -1;
 
     doc.root = hg_collect_head(rd, &err);
-    doc.file = strdup(rd->path);
-    if (doc.root && doc.file && hg_results_begin(&doc, HG_RESULTS_TOLERANT, set, errs) == 0 &&
+    doc.file = hg_strdup(rd->path);
+    if (doc.root && hg_results_begin(&doc, HG_RESULTS_TOLERANT, set, errs) == 0 &&
         hg_collect_each(rd, state ? hg_drive_verdict : NULL, context.out, add_entry, &adding, NULL,
                         &err) == 0)
         rc = hg_results_end(set, errs);
@@ -72,23 +73,26 @@ static int read_run(const char *word, const char *reports, struct hg_results *se
     return rc;
 }
 
-static bool is_matrix(const struct hg_json_doc *doc)
+static bool is_matrix(const json_t *root)
 {
-    return json_object_get(doc->root, "hpcgrid") && !json_object_get(doc->root, "schema");
+    return json_object_get(root, "hpcgrid") && !json_object_get(root, "schema");
 }
 
 int hg_cmd_results(const char *word, const char *reports, struct hg_results *set, char **tables,
                    struct hg_errs *errs)
 {
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_err err = HG_ERR_INIT;
+    struct hg_errs found = HG_ERRS_INIT;
+    int rc;
 
     if (strcmp(word, "-") != 0 && (!hg_fs_exists(word) || hg_fs_is_dir(word)))
         return read_run(word, reports, set, tables, errs);
-    if (hg_json_load_shared(word, HG_RESULTS_FILE_MAX, &doc, &err) < 0)
-        return hg_errs_add(errs, &err);
-    if (!is_matrix(&doc))
-        return hg_results_decode(&doc, 0, set, errs);
-    hg_json_doc_done(&doc);
-    return read_run(word, reports, set, tables, errs);
+    rc = hg_results_load(word, set, &found);
+    if (rc < 0 && is_matrix(set->doc.root)) {
+        hg_results_done(set);
+        rc = read_run(word, reports, set, tables, errs);
+    } else {
+        hg_errs_append(errs, &found);
+    }
+    hg_errs_done(&found);
+    return rc;
 }

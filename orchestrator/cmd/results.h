@@ -2,7 +2,7 @@
 #ifndef HG_CMD_RESULTS_H
 #define HG_CMD_RESULTS_H
 
-#include "results/result.h"
+#include "results/results.h"
 #include "drive/drive.h"
 #include "rundir/rundir.h"
 

@@ -17,7 +17,7 @@
 #include "matrix/select.h"
 #include "plan/cells.h"
 #include "plan/files.h"
-#include "rundir/collect.h"
+#include "rundir/attempt_find.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
 #include "rundir/events.h"

@@ -2,6 +2,7 @@
 #ifndef HG_CONTRACT_RESTCONFIG_H
 #define HG_CONTRACT_RESTCONFIG_H
 
+#include "base/fields.h"
 #include "base/json.h"
 
 /* How a site's slurmrestd is reached: member "rest" of a site, and the argument of hpcgrid-rest. The

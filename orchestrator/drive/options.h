@@ -9,6 +9,7 @@
 #include "plan/batch.h"
 #include "rundir/collect.h"
 #include "slurm/client/executor.h"
+#include "rundir/attempt_find.h"
 
 struct hg_lock;
 

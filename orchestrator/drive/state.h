@@ -5,6 +5,7 @@
 #include "drive/options.h"
 #include "rundir/journal.h"
 #include "rundir/rundir.h"
+#include "rundir/claim.h"
 
 /* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those
  * before it: state, news (the journal), orders, queue (what the scheduler shows), attempt, ended, history, settle, window,

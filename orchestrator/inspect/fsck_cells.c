@@ -14,7 +14,7 @@
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "rundir/attempt.h"
-#include "rundir/collect.h"
+#include "rundir/resultfile.h"
 
 #define RESTORE_PACK \
     "restore it from a backup; results that were lost can be run again: hpcgrid retry"
@@ -60,7 +60,7 @@ static int is_known(const struct look *l, unsigned submission)
 static int check_result(struct look *l, struct hg_attempt_files *f, const char *file)
 {
     struct hg_err why = HG_ERR_INIT;
-    json_t *result = hg_collect_result(&l->c->group, f, l->c->run_key, l->cell, &why);
+    json_t *result = hg_resultfile_read(&l->c->group, f, l->c->run_key, l->cell, &why);
     const char *text = why.text, *prefix = l->c->rd->path;
     int rc = 0;
 

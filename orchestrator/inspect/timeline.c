@@ -15,6 +15,7 @@
 #include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/collect.h"
+#include "rundir/resultfile.h"
 
 #define CLAIM_MOST_S 10.0
 #define CLAIM_MAX ((size_t)1 << 20)
@@ -189,9 +190,7 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
     if (f->claim)
         read_claim(l, f, a);
     if (f->result)
-        result = hg_collect_result(&l->group, f, l->run_key, cell, &why);
-    if (why.memory)
-        return hg_err_oom(l->err);
+        result = hg_resultfile_read(&l->group, f, l->run_key, cell, &why);
     if (result)
         read_result(result, a);
     else

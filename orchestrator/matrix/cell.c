@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/text.h"

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "matrix/retry.h"
 #include "matrix/site.h"
 #include "matrix/workload.h"

@@ -2,7 +2,7 @@
 #ifndef HG_MATRIX_REPORT_H
 #define HG_MATRIX_REPORT_H
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "matrix/matrix.h"
 
 /* The "report" of a matrix: the tables to make. */

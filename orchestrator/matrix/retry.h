@@ -2,6 +2,7 @@
 #ifndef HG_MATRIX_RETRY_H
 #define HG_MATRIX_RETRY_H
 
+#include "base/fields.h"
 #include "base/json.h"
 
 /* Ends of a cell after which it may be run again without being asked: the members of "retry". */

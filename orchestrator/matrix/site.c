@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/text.h"
 #include "matrix/checks.h"

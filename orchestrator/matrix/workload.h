@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 
 /* What runs in every cell: the "workload" of a matrix without the members where cells start. */
 struct hg_workload {

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "rundir/attempts.h"
 #include "rundir/claim.h"
-#include "rundir/collect.h"
+#include "rundir/resultfile.h"
 
 #define NOT_BEGUN "received SIGTERM before it began"
 #define LOOK_S 1.0 /* between two looks at an owner of another machine */
@@ -118,7 +118,7 @@ static void look_done(struct look *l)
 static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
                            struct hg_attempt_files *f, struct look *l)
 {
-    json_t *result = hg_collect_result(g, f, c->run_key, NULL, NULL);
+    json_t *result = hg_resultfile_read(g, f, c->run_key, NULL, NULL);
     const char *status = json_string_value(json_object_get(result, "status"));
     bool ended = !json_is_true(json_object_get(result, "ending"));
 

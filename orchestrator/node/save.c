@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/seal.h"
 #include "rundir/claim.h"
 
 /* Memory that is set aside for the last result, in bytes: so many copies of its text, and some for paths and errors. */
@@ -30,13 +31,6 @@ size_t hg_save_reserve(const json_t *cell)
     return len;
 }
 
-/* The text of a result's file. */
-static void print(const json_t *result, struct hg_buf *out)
-{
-    hg_json_dump(result, HG_JSON_INDENT, out);
-    hg_buf_puts(out, "\n");
-}
-
 /* ---- The least result ---- */
 
 /* Write it as a file of its own; when the disk is full or the quota is reached, over the claim. */
@@ -46,7 +40,7 @@ static json_t *save_least(const struct hg_outcome *o, const char *reason, int *r
     char *path = hg_fs_join(o->dir, "result.json");
     struct hg_buf text = HG_BUF_INIT;
 
-    print(least, &text);
+    hg_seal_dump(least, HG_JSON_INDENT, &text);
     *rc = hg_fs_replace(path, text.data, text.len, 0644, NULL);
     if (*rc < 0)
         *rc = hg_claim_use(o->dir, text.data, text.len, "result.json", NULL);
@@ -92,7 +86,7 @@ static int save(const struct hg_outcome *o, json_t **result, struct hg_err *err)
     int rc;
 
     *result = hg_outcome_result(o);
-    print(*result, &text);
+    hg_seal_dump(*result, HG_JSON_INDENT, &text);
     rc = hg_fs_replace(path, text.data, text.len, 0644, err);
     hg_buf_done(&text);
     free(path);

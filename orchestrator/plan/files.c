@@ -14,7 +14,7 @@
 #include "plan/script.h"
 #include "plan/template.h"
 
-#define SCHEMA "hpcgrid-plan/2"
+#define SCHEMA "hpcgrid-plan/3" /* 3: results end with their checksum (hpcgrid-result/2) */
 
 /* ---- Saving ---- */
 

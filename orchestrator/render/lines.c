@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -52,7 +53,7 @@ struct hg_lines {
     struct hg_map path_index, key_index;
     struct hg_buf path, field, record; /* room */
     bool odd;                          /* the members have names that dotted paths cannot tell */
-    bool again, failed;
+    bool again;
     size_t n;            /* lines */
     struct hg_buf bytes; /* the records of the lines */
     size_t memory_max;
@@ -62,12 +63,10 @@ struct hg_lines {
 
 struct hg_lines *hg_lines_create(const struct hg_style *style, size_t memory_max)
 {
-    struct hg_lines *l = calloc(1, sizeof *l);
+    struct hg_lines *l = hg_alloc_zeroed(1, sizeof *l);
 
-    if (l) {
-        l->style = style;
-        l->memory_max = memory_max;
-    }
+    l->style = style;
+    l->memory_max = memory_max;
     return l;
 }
 
@@ -119,30 +118,20 @@ void hg_csv_append_json(const struct hg_style *style, const char *name, const js
 static struct path *find_path(struct hg_lines *l, const char *name)
 {
     size_t at = hg_map_put(&l->path_index, name, strlen(name), l->paths.n);
-    struct path *path;
 
-    if (at < l->paths.n)
-        return &l->paths.items[at];
-    path = at == HG_MAP_NONE ? NULL : HG_VEC_PUSH(&l->paths);
-    if (path)
-        *path = (struct path){ .name = strdup(name) };
-    l->failed = l->failed || !path || !path->name;
-    return path;
+    if (at == l->paths.n)
+        *HG_VEC_PUSH(&l->paths) = (struct path){ .name = hg_strdup(name) };
+    return &l->paths.items[at];
 }
 
-/* Which of the keys; HG_MAP_NONE when memory is gone. */
+/* Which of the keys. */
 static size_t find_key(struct hg_lines *l, const char *name)
 {
     size_t at = hg_map_put(&l->key_index, name, strlen(name), l->keys.n);
-    struct key *key;
 
-    if (at < l->keys.n)
-        return at;
-    key = at == HG_MAP_NONE ? NULL : HG_VEC_PUSH(&l->keys);
-    if (key)
-        *key = (struct key){ .name = strdup(name) };
-    l->failed = l->failed || !key || !key->name;
-    return key ? at : HG_MAP_NONE;
+    if (at == l->keys.n)
+        *HG_VEC_PUSH(&l->keys) = (struct key){ .name = hg_strdup(name) };
+    return at;
 }
 
 /* ---- A line as a record: its length, three texts, then which place and text of each field ---- */
@@ -198,7 +187,6 @@ static void put_field(struct hg_lines *l, uint64_t place, const char *name, cons
         return;
     put_count(&l->record, place);
     put_text(&l->record, l->field.data, l->field.len);
-    l->failed = l->failed || l->field.failed;
 }
 
 /* Behind what was put into `field`. */
@@ -224,7 +212,6 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
     put_own(l, r->added ? "true" : "false", false);
     put_own(l, r->baseline_id, false);
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
-    l->failed = l->failed || l->path.failed || l->field.failed;
 }
 
 /* ---- The members of a result ---- */
@@ -272,11 +259,7 @@ static const json_t *value_at(const json_t *object, const char *path)
 
 static void add_column(struct hg_lines *l, struct path *path)
 {
-    size_t *column = HG_VEC_PUSH(&l->columns);
-
-    if (column)
-        *column = (size_t)(path - l->paths.items);
-    l->failed = l->failed || !column;
+    *HG_VEC_PUSH(&l->columns) = (size_t)(path - l->paths.items);
     path->column = true;
     if (path->left_out && !path->wanted)
         l->again = path->wanted = true;
@@ -288,8 +271,6 @@ static void put_value(struct hg_lines *l, const json_t *members, const json_t *v
     struct path *path = find_path(l, hg_buf_str(&l->path));
     bool plain = !json_is_object(value) && !json_is_array(value);
 
-    if (!path)
-        return;
     if (plain && !path->column)
         add_column(l, path);
     if (!path->column && !path->wanted)
@@ -332,7 +313,7 @@ static int keep_record(struct hg_lines *l, struct hg_err *err)
         hg_buf_append(&l->bytes, l->field.data, l->field.len);
         hg_buf_append(&l->bytes, l->record.data, l->record.len);
         if (l->bytes.len <= l->memory_max)
-            return l->bytes.failed ? hg_err_oom(err) : 0;
+            return 0;
         l->file = file = hg_fs_scratch(err);
         if (!file || fwrite(l->bytes.data, 1, l->bytes.len, file) != l->bytes.len)
             return file ? hg_fs_scratch_failed(err) : -1;
@@ -358,8 +339,6 @@ int hg_lines_add(struct hg_lines *l, const struct hg_results *set, const struct 
     l->odd = is_odd(members);
     hg_buf_clear(&l->path);
     put_members(l, members, members);
-    if (l->failed || l->record.failed)
-        return hg_err_oom(err);
     return keep_record(l, err);
 }
 
@@ -411,7 +390,8 @@ static const char *next_record(struct writing *w, const char **end)
         len |= (size_t)(byte & 0x7f) << shift;
     }
     hg_buf_clear(&l->record);
-    if (hg_buf_reserve(&l->record, len) < 0 || fread(l->record.data, 1, len, l->file) != len) {
+    hg_buf_reserve(&l->record, len);
+    if (fread(l->record.data, 1, len, l->file) != len) {
         hg_fs_scratch_failed(w->err);
         return NULL;
     }
@@ -423,8 +403,6 @@ static int flush(struct writing *w, size_t at_least)
 {
     int rc;
 
-    if (w->out.failed)
-        return hg_err_oom(w->err);
     if (w->out.len <= at_least)
         return 0;
     rc = w->put(w->context, w->out.data, w->out.len, w->err);
@@ -461,7 +439,7 @@ static void write_header(struct writing *w, const char *const *keys, size_t n_ke
             "%s%s", hg_map_find(&taken, path, strlen(path)) == HG_MAP_NONE ? "" : "result.", path);
 
         separate(w, "", 0);
-        hg_csv_append(l->style, name ? name : "", &w->out);
+        hg_csv_append(l->style, name, &w->out);
         free(name);
     }
     hg_map_done(&taken);
@@ -501,7 +479,7 @@ static void write_line(struct writing *w, const char *at, const char *end, unsig
     text = take_text(&at, &len);
     if (flags & HG_LINE_MARKED) {
         free(l->marked_id);
-        l->marked_id = strndup(text, len);
+        l->marked_id = hg_strndup(text, len);
     }
     text = take_text(&at, &len);
     hg_buf_append(&w->out, text, len);
@@ -547,11 +525,9 @@ int hg_lines_write(struct hg_lines *l, const char *const *keys, size_t n_keys,
                    struct hg_err *err)
 {
     struct writing w = { .l = l, .at = l->bytes.data, .put = put, .context = context, .err = err };
-    size_t *places = malloc((n_keys + 1) * sizeof *places);
+    size_t *places = hg_alloc(n_keys * sizeof *places);
     int rc;
 
-    if (!places)
-        return hg_err_oom(err);
     for (size_t k = 0; k < n_keys; k++)
         places[k] = hg_map_find(&l->key_index, keys[k], strlen(keys[k]));
     write_header(&w, keys, n_keys);

@@ -8,15 +8,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "results/result.h"
+#include "results/results.h"
 #include "analysis/style.h"
 
 /* Results as lines of CSV: one for each cell and attempt, one column for each key of the cells and for each plain value in any
- * result. Which columns there are is known behind the last result; until then the fields of each are kept as text, some hundred bytes,
+ * result. Which columns there are is known after the last result; until then the fields of each are kept as text, some hundred bytes,
  * in memory or, where they are many, in a file without a name ($TMPDIR, else /tmp). */
 struct hg_lines;
 
-/* memory_max: bytes of text that stay in memory; the style is lent. NULL when memory is gone. */
+/* memory_max: bytes of text that stay in memory; the style is lent. */
 struct hg_lines *hg_lines_create(const struct hg_style *style, size_t memory_max);
 void hg_lines_free(struct hg_lines *l);
 

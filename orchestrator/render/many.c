@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
-#include "base/jsonpool.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/select.h"
@@ -16,7 +16,7 @@
 #define LINES_IN_MEMORY ((size_t)8 << 20) /* bytes */
 #define METRICS 5
 
-/* Of those that nobody asked for, what hg_build_usual_metric may choose. */
+/* What hg_build_usual_metric may choose when no metric is requested. */
 static const char *const usual[METRICS] = { "train_s", "wall_s", "samples_per_s", "steps_per_s",
                                             "real_s" };
 
@@ -108,26 +108,19 @@ static int settle_wishes(struct hg_many *m)
 }
 
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
-                               const struct hg_report_options *options, struct hg_err *err)
+                               const struct hg_report_options *options)
 {
     static const struct hg_report_options none;
-    struct hg_many *m = calloc(1, sizeof *m);
+    struct hg_many *m = hg_alloc_zeroed(1, sizeof *m);
     struct hg_errs errs = HG_ERRS_INIT;
     int rc = -1;
 
-    if (!m) {
-        hg_json_doc_done(head);
-        hg_err_oom(err);
-        return NULL;
-    }
     m->options = options ? options : &none;
     m->r.style = m->options->style;
     m->best = NAN;
     m->lines = hg_lines_create(&m->options->style, LINES_IN_MEMORY);
     if (hg_results_begin(head, flags, &m->set, &errs) == 0)
         rc = settle_wishes(m);
-    if (!m->lines)
-        rc = hg_err_oom(err);
     hg_errs_done(&errs);
     if (rc == 0)
         return m;
@@ -137,29 +130,25 @@ struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
 
 /* ---- One result ---- */
 
-/* The number of a text; -1 when memory is gone, or numbers are. */
-static int number_word(struct words *w, const char *text, size_t len, uint32_t *number)
+/* The number of a text. */
+static uint32_t number_word(struct words *w, const char *text, size_t len)
 {
     size_t at = hg_map_put(&w->index, text, len, w->n);
 
     if (at == w->n) {
-        char *copy = malloc(len + 1);
+        char *copy = hg_alloc(len + 1);
 
-        if (!copy || hg_vec_grow((void **)&w->items, w->n, &w->cap, sizeof *w->items) < 0) {
-            free(copy);
-            return -1;
-        }
         memcpy(copy, text, len);
         copy[len] = '\0';
+        hg_vec_grow((void **)&w->items, w->n, &w->cap, sizeof *w->items);
         w->items[w->n].text = copy;
         w->items[w->n++].len = len;
     }
-    *number = (uint32_t)at;
-    return at < UINT32_MAX ? 0 : -1;
+    return (uint32_t)at;
 }
 
 /* Names of the members, each with its NUL. */
-static int number_shape(struct hg_many *m, const json_t *cell, uint32_t *number)
+static uint32_t number_shape(struct hg_many *m, const json_t *cell)
 {
     const char *name;
     json_t *value;
@@ -167,11 +156,11 @@ static int number_shape(struct hg_many *m, const json_t *cell, uint32_t *number)
     hg_buf_clear(&m->text);
     json_object_foreach((json_t *)cell, name, value)
         hg_buf_append(&m->text, name, strlen(name) + 1);
-    return m->text.failed ? -1 : number_word(&m->shapes, hg_buf_str(&m->text), m->text.len, number);
+    return number_word(&m->shapes, hg_buf_str(&m->text), m->text.len);
 }
 
 /* What makes a cell: all its members but notes and the way of asking. */
-static int hash_cell(struct hg_many *m, const json_t *cell, struct hg_hash128 *hash)
+static struct hg_hash128 hash_cell(struct hg_many *m, const json_t *cell)
 {
     json_t *members = json_object(), *value;
     const char *name;
@@ -182,8 +171,7 @@ static int hash_cell(struct hg_many *m, const json_t *cell, struct hg_hash128 *h
     hg_buf_clear(&m->text);
     hg_json_dump(members, HG_JSON_COMPACT | HG_JSON_SORT, &m->text);
     json_decref(members);
-    *hash = hg_hash128(hg_buf_str(&m->text), m->text.len);
-    return m->text.failed ? -1 : 0;
+    return hg_hash128(hg_buf_str(&m->text), m->text.len);
 }
 
 /* A run's cells have ids, and these alone tell them apart. */
@@ -193,8 +181,10 @@ static int identify(struct hg_many *m, const struct hg_result *r, struct fact *f
     f->id = hg_hash128(r->id, strlen(r->id));
     f->attempt_hash = hg_hash64(r->attempt, strlen(r->attempt));
     hg_result_attempt(r->attempt, f->attempt);
-    if (!(m->set.flags & HG_RESULTS_TOLERANT))
-        return hash_cell(m, r->cell, &f->cell);
+    if (!(m->set.flags & HG_RESULTS_TOLERANT)) {
+        f->cell = hash_cell(m, r->cell);
+        return 0;
+    }
     f->cell = f->id;
     return f->has_id ? 0 : -1;
 }
@@ -210,36 +200,23 @@ static int add_fact(struct hg_many *m, const struct hg_result *r)
     *f = (struct fact){ .ok = r->ok, .added = r->added };
     match = hg_selector_match(m->selector, r->id, r->cell, &ignored);
     f->shown = match > 0;
-    for (size_t i = 0; i < m->n_metrics; i++) {
-        double *value = HG_VEC_PUSH(&m->values);
-
-        if (!value)
-            return -1;
-        *value = hg_result_number(r, m->metrics[i]);
-    }
-    return match < 0 || identify(m, r, f) < 0 ||
-                   number_word(&m->statuses, r->status, strlen(r->status), &f->status) < 0 ||
-                   number_shape(m, r->cell, &f->shape) < 0
-               ? -1
-               : 0;
+    for (size_t i = 0; i < m->n_metrics; i++)
+        *HG_VEC_PUSH(&m->values) = hg_result_number(r, m->metrics[i]);
+    f->status = number_word(&m->statuses, r->status, strlen(r->status));
+    f->shape = number_shape(m, r->cell);
+    return match < 0 || identify(m, r, f) < 0 ? -1 : 0;
 }
 
-int hg_many_add(struct hg_many *m, const json_t *entry, const char *text, struct hg_err *err)
+int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_result r;
-    json_t *parsed = text ? hg_json_parse_fresh(text, strlen(text)) : NULL;
     int rc = hg_results_look(&m->set, entry, &r, &errs);
 
-    if (text && !parsed)
-        rc = -1;
-    if (rc == 0) {
-        r.entry = text ? parsed : entry;
-        rc = add_fact(m, &r);
-    }
     if (rc == 0)
-        rc = hg_lines_add(m->lines, &m->set, &r, r.entry, err);
-    json_decref(parsed);
+        rc = add_fact(m, &r);
+    if (rc == 0)
+        rc = hg_lines_add(m->lines, &m->set, &r, entry, err);
     hg_errs_done(&errs);
     return rc;
 }
@@ -312,14 +289,13 @@ static bool is_strict(struct hg_many *m, uint32_t *order)
 static int choose_attempts(struct hg_many *m)
 {
     struct fact *facts = m->facts.items;
-    uint32_t *order = malloc(m->facts.n * sizeof *order), first = 0;
-    bool good = order != NULL;
+    uint32_t *order = hg_alloc(m->facts.n * sizeof *order), first = 0;
+    bool good;
 
-    for (uint32_t i = 0; good && i < m->facts.n; i++)
+    for (uint32_t i = 0; i < m->facts.n; i++)
         order[i] = i;
-    if (good)
-        qsort_r(order, m->facts.n, sizeof *order, compare_cells, facts);
-    for (size_t i = 0; good && i < m->facts.n; i++) {
+    qsort_r(order, m->facts.n, sizeof *order, compare_cells, facts);
+    for (size_t i = 0; i < m->facts.n; i++) {
         struct fact *f = &facts[order[i]];
 
         if (i == 0 || compare_hashes(&f->cell, &facts[first].cell) != 0)
@@ -328,22 +304,21 @@ static int choose_attempts(struct hg_many *m)
         if (counts_more(f, &facts[facts[first].best]))
             facts[first].best = order[i];
     }
-    for (size_t i = 0; good && i < m->facts.n; i++)
+    for (size_t i = 0; i < m->facts.n; i++)
         facts[i].used = facts[facts[i].first].best == i;
-    good = good && (m->set.flags & HG_RESULTS_TOLERANT || is_strict(m, order));
+    good = m->set.flags & HG_RESULTS_TOLERANT || is_strict(m, order);
     free(order);
     return good ? 0 : -1;
 }
 
 /* Keys as a frame of all used cells has them, added baselines first. */
-static int gather_keys(struct hg_many *m)
+static void gather_keys(struct hg_many *m)
 {
     json_t *keys = json_object();
-    bool *seen = calloc(m->shapes.n + 1, sizeof *seen);
+    bool *seen = hg_alloc_zeroed(m->shapes.n, sizeof *seen);
     const json_t *cell = keys;
-    int rc = seen ? 0 : -1;
 
-    for (int added = 1; added >= 0 && seen; added--)
+    for (int added = 1; added >= 0; added--)
         for (size_t i = 0; i < m->facts.n; i++) {
             const struct fact *f = &m->facts.items[i];
             const char *name = m->shapes.items[f->shape].text;
@@ -355,11 +330,9 @@ static int gather_keys(struct hg_many *m)
                  name += strlen(name) + 1)
                 json_object_set_new_nocheck(keys, name, json_null());
         }
-    if (rc == 0)
-        rc = hg_frame_build(&m->r.frame, &cell, 1, NULL);
+    hg_frame_build(&m->r.frame, &cell, 1, NULL);
     free(seen);
     json_decref(keys);
-    return rc;
 }
 
 /* ---- Whether a report of the set would have something to complain of ---- */
@@ -458,9 +431,9 @@ static int settle_metric(struct hg_many *m)
     if (ok && !have)
         return -1;
     hg_build_direct(&m->r, metric, m->set.better, false);
-    m->r.metric = strdup(metric);
+    m->r.metric = hg_strdup(metric);
     m->r.title = hg_str_printf("%s%s%s", m->set.name, *m->set.run ? "/" : "", m->set.run);
-    return m->r.metric && m->r.title ? 0 : -1;
+    return 0;
 }
 
 /* A better value than the best so far, where it is known which are good. */
@@ -474,8 +447,8 @@ static int count_cells(struct hg_many *m)
 {
     size_t best = SIZE_MAX;
 
-    m->flags = calloc(m->facts.n + 1, 1);
-    for (size_t i = 0; m->flags && i < m->facts.n; i++) {
+    m->flags = hg_alloc_zeroed(m->facts.n, 1);
+    for (size_t i = 0; i < m->facts.n; i++) {
         const struct fact *f = &m->facts.items[i],
                           *used = &m->facts.items[m->facts.items[f->first].best];
         const struct hg_result result = { .ok = f->ok,
@@ -493,10 +466,10 @@ static int count_cells(struct hg_many *m)
             best = i;
         }
     }
-    if (m->flags && best != SIZE_MAX)
+    if (best != SIZE_MAX)
         m->flags[best] |= HG_LINE_MARKED;
     hg_build_sort_states(&m->r);
-    return m->flags ? 0 : -1;
+    return 0;
 }
 
 int hg_many_end(struct hg_many *m, struct hg_err *err)
@@ -506,10 +479,10 @@ int hg_many_end(struct hg_many *m, struct hg_err *err)
         m->facts.n = m->values.n = 0;
         return 1;
     }
-    return m->facts.n == 0 || choose_attempts(m) < 0 || gather_keys(m) < 0 || !is_fine(m) ||
-                   settle_metric(m) < 0 || count_cells(m) < 0
-               ? -1
-               : 0;
+    if (m->facts.n == 0 || choose_attempts(m) < 0)
+        return -1;
+    gather_keys(m);
+    return !is_fine(m) || settle_metric(m) < 0 || count_cells(m) < 0 ? -1 : 0;
 }
 
 /* ---- What comes of it ---- */
@@ -517,11 +490,9 @@ int hg_many_end(struct hg_many *m, struct hg_err *err)
 int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct hg_err *err)
 {
     size_t n = m->r.frame.keys.n;
-    const char **keys = malloc((n + 1) * sizeof *keys);
+    const char **keys = hg_alloc(n * sizeof *keys);
     int rc;
 
-    if (!keys)
-        return hg_err_oom(err);
     for (size_t k = 0; k < n; k++)
         keys[k] = m->r.frame.keys.items[k].name;
     rc = hg_lines_write(m->lines, keys, n, m->flags, put, context, err);
@@ -556,7 +527,7 @@ void hg_many_summarize(const struct hg_many *m, const char *run, struct hg_buf *
     summarize(&m->r, m->best, hg_lines_marked_id(m->lines), out);
     hg_buf_printf(out,
                   "too many cells for tables; a line of each: %s/tables/results.csv\n"
-                  "tables all the same, in some %zu MB of memory: hpcgrid report %s\n",
+                  "tables anyway, with about %zu MB of memory: hpcgrid report %s\n",
                   run, m->r.cells / 1000 * 4, run);
 }
 

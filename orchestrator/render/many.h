@@ -14,13 +14,13 @@
 struct hg_many;
 
 /* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where and style say something here; lent, may
- * be NULL. NULL with err not set: the set has to be read as a whole, which says what is wrong with it. */
+ * be NULL. NULL: the set has to be read as a whole, which says what is wrong with it. */
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
-                               const struct hg_report_options *options, struct hg_err *err);
+                               const struct hg_report_options *options);
 void hg_many_free(struct hg_many *m);
 
-/* Add a result, lent for the call; text as hg_results_add takes it. Returns 0, or -1: with err not set as above. */
-int hg_many_add(struct hg_many *m, const json_t *entry, const char *text, struct hg_err *err);
+/* Add a result, lent for the call. Returns 0, or -1: with err not set as above. */
+int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err);
 
 /* All were added. Returns 0; 1: nothing is kept, add all once again (hg_lines_again); -1: with err not set as above. */
 int hg_many_end(struct hg_many *m, struct hg_err *err);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/vec.h"
@@ -27,65 +28,45 @@ unsigned hg_frame_key_flags(const char *name)
     return 0;
 }
 
-static size_t add_key(struct hg_frame *f, const char *name)
+static void add_key(struct hg_frame *f, const char *name)
 {
-    size_t at = hg_map_put(&f->key_index, name, strlen(name), f->keys.n);
-    struct hg_frame_key *key;
-
-    if (at == HG_MAP_NONE || at < f->keys.n)
-        return at;
-    key = HG_VEC_PUSH(&f->keys);
-    if (!key)
-        return HG_MAP_NONE;
-    *key = (struct hg_frame_key){ .name = strdup(name), .flags = hg_frame_key_flags(name) };
-    return key->name ? at : HG_MAP_NONE;
+    if (hg_map_put(&f->key_index, name, strlen(name), f->keys.n) == f->keys.n)
+        *HG_VEC_PUSH(&f->keys) =
+            (struct hg_frame_key){ .name = hg_strdup(name), .flags = hg_frame_key_flags(name) };
 }
 
-static struct hg_frame_value *push_value(struct hg_frame *f, const char *text, const json_t *json)
+static void push_value(struct hg_frame *f, const char *text, const json_t *json)
 {
-    struct hg_frame_value *v = HG_VEC_PUSH(&f->values);
-
-    if (!v)
-        return NULL;
-    *v = (struct hg_frame_value){ .text = strdup(text),
-                                  .json = json_incref((json_t *)json),
-                                  .number = json_number_value(json),
-                                  .is_number = json_is_number(json) };
-    return v->text ? v : NULL;
+    *HG_VEC_PUSH(&f->values) = (struct hg_frame_value){ .text = hg_strdup(text),
+                                                        .json = json_incref((json_t *)json),
+                                                        .number = json_number_value(json),
+                                                        .is_number = json_is_number(json) };
 }
 
 size_t hg_frame_value(struct hg_frame *f, const json_t *value)
 {
     struct hg_buf text = HG_BUF_INIT;
-    size_t at = 0;
+    size_t at;
 
-    if (f->values.n == 0 && !push_value(f, "", NULL))
-        return HG_MAP_NONE;
+    if (f->values.n == 0)
+        push_value(f, "", NULL);
     if (!value || json_is_null(value))
         return 0;
     hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-    at = text.failed ? HG_MAP_NONE : hg_map_put(&f->value_index, text.data, text.len, f->values.n);
-    if (at == f->values.n &&
-        !push_value(f, json_is_string(value) ? json_string_value(value) : text.data, value))
-        at = HG_MAP_NONE;
+    at = hg_map_put(&f->value_index, text.data, text.len, f->values.n);
+    if (at == f->values.n)
+        push_value(f, json_is_string(value) ? json_string_value(value) : text.data, value);
     hg_buf_done(&text);
     return at;
 }
 
-static int fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
+static void fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
 {
     const char *name;
     json_t *value;
 
-    json_object_foreach((json_t *)cell, name, value) {
-        size_t key = hg_map_find(&f->key_index, name, strlen(name));
-        size_t number = hg_frame_value(f, value);
-
-        if (number == HG_MAP_NONE || number > UINT32_MAX)
-            return -1;
-        row[key] = (uint32_t)number;
-    }
-    return 0;
+    json_object_foreach((json_t *)cell, name, value)
+        row[hg_frame_find_key(f, name)] = (uint32_t)hg_frame_value(f, value);
 }
 
 int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra)
@@ -95,18 +76,15 @@ int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, con
 
     for (size_t i = 0; i < n; i++) {
         json_object_foreach((json_t *)cells[i], name, value)
-            if (add_key(f, name) == HG_MAP_NONE)
-                return -1;
+            add_key(f, name);
     }
-    if (extra && add_key(f, extra) == HG_MAP_NONE)
-        return -1;
-    f->rows = calloc(n * f->keys.n + 1, sizeof *f->rows);
-    if (!f->rows || hg_frame_value(f, NULL) == HG_MAP_NONE)
-        return -1;
+    if (extra)
+        add_key(f, extra);
+    f->rows = hg_alloc_zeroed(n * f->keys.n, sizeof *f->rows);
     f->n_rows = n;
+    hg_frame_value(f, NULL);
     for (size_t i = 0; i < n; i++)
-        if (fill_row(f, hg_frame_row(f, i), cells[i]) < 0)
-            return -1;
+        fill_row(f, hg_frame_row(f, i), cells[i]);
     return 0;
 }
 

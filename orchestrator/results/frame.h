@@ -15,7 +15,7 @@
 
 enum {
     HG_KEY_NOTE = 1,   /* begins with "_" */
-    HG_KEY_LOOSE = 2,  /* how the job is asked for: time, mem, sbatch; no part of identity */
+    HG_KEY_LOOSE = 2,  /* how the job is requested: time, mem, sbatch; no part of identity */
     HG_KEY_SHAPE = 4,  /* says on how many devices: nodes, gpus_per_node, tasks_per_node, ... */
     HG_KEY_REPEAT = 8, /* "repeat" */
 };
@@ -54,14 +54,14 @@ struct hg_frame {
     }
 
 /* Fill an empty frame with n cells (objects). `extra` (may be NULL) names one more key, absent in
- * every row until set. Returns 0, or -1 when memory is gone; hg_frame_done either way. */
+ * every row until set. Returns 0. */
 int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra);
 void hg_frame_done(struct hg_frame *f);
 
 /* Column of a key; HG_MAP_NONE if no cell has it. */
 size_t hg_frame_find_key(const struct hg_frame *f, const char *name);
 
-/* Number of a value, added if it is new; null is 0. HG_MAP_NONE when memory is gone. */
+/* Number of a value, added if it is new; null is 0. */
 size_t hg_frame_value(struct hg_frame *f, const json_t *value);
 
 static inline uint32_t *hg_frame_row(const struct hg_frame *f, size_t row)

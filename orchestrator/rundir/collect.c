@@ -5,395 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fs.h"
 #include "base/json.h"
-#include "base/jsonmem.h"
-#include "base/jsonpool.h"
-#include "base/vec.h"
-#include "results/result.h"
 #include "plan/cells.h"
 #include "plan/files.h"
+#include "results/results.h"
 #include "rundir/attempt.h"
-#include "rundir/outcome.h"
-
-/* exec adds to what the workload wrote, so its file may be somewhat larger. */
-#define RESULT_FILE_MAX (2 * HG_RESULT_MAX)
-
-/* ---- One result ---- */
-
-static bool is_status(const char *word)
-{
-    static const char *const words[] = {
-        "ok", "failed", "timeout", "oom", "cancelled", "node_fail"
-    };
-
-    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
-        if (strcmp(word, words[i]) == 0)
-            return true;
-    return false;
-}
-
-static int expect(const json_t *result, const char *key, const char *wanted, struct hg_err *err)
-{
-    const char *is = json_string_value(json_object_get(result, key));
-
-    if (!wanted || (is && strcmp(is, wanted) == 0))
-        return 0;
-    return hg_err_set(err, HG_E_INPUT, "its \"%s\" is \"%s\", wanted \"%s\"", key, is ? is : "",
-                      wanted);
-}
-
-/* Does this result belong here? */
-static int check_place(const json_t *result, const char *run_key, const char *id, const char *name,
-                       struct hg_err *err)
-{
-    if (expect(result, "schema", HG_RESULT_SCHEMA, err) < 0 ||
-        expect(result, "run_key", run_key, err) < 0 || expect(result, "id", id, err) < 0 ||
-        expect(result, "attempt", name, err) < 0)
-        return -1;
-    if (!is_status(json_string_value(json_object_get(result, "status"))))
-        return hg_err_set(err, HG_E_INPUT, "its \"status\" is none");
-    return 0;
-}
-
-/* The same, and is it whole and as exec wrote it? */
-static int check_result(const json_t *result, const char *run_key, const char *id, const char *name,
-                        const json_t *cell, struct hg_err *err)
-{
-    char sum[9];
-
-    if (check_place(result, run_key, id, name, err) < 0)
-        return -1;
-    if (hg_outcome_checksum(result, sum) < 0)
-        return hg_err_oom(err);
-    if (expect(result, "crc32c", sum, err) < 0)
-        return hg_err_wrap(err, "it was changed after it was written");
-    if (cell && !hg_json_equal(cell, json_object_get(result, "cell")))
-        return hg_err_set(err, HG_E_INPUT, "it is of another cell");
-    return 0;
-}
-
-/* What reading needs again and again. */
-struct room {
-    struct hg_buf text, part, rest, cell;
-    struct hg_json_canonical canonical;
-};
-
-static void room_done(struct room *room)
-{
-    hg_buf_done(&room->text);
-    hg_buf_done(&room->part);
-    hg_buf_done(&room->rest);
-    hg_buf_done(&room->cell);
-    hg_json_canonical_done(&room->canonical);
-}
-
-static bool is_value(const struct room *room, const char *name, const struct hg_buf *wanted)
-{
-    const struct hg_json_member *m = hg_json_canonical_find(&room->canonical, name);
-
-    return m && m->end - m->value == wanted->len &&
-           memcmp(room->canonical.text.data + m->value, wanted->data, wanted->len) == 0;
-}
-
-/* Is the checksum of the text in order, and the cell the planned one? */
-static bool is_as_written(struct room *room, const json_t *cell)
-{
-    char sum[9];
-
-    if (!hg_json_canonical_read(&room->canonical, hg_buf_str(&room->text), room->text.len))
-        return false;
-    hg_outcome_checksum_text(&room->canonical, sum);
-    hg_buf_clear(&room->part);
-    hg_buf_printf(&room->part, "\"%s\"", sum);
-    hg_buf_clear(&room->cell);
-    hg_json_dump(cell, HG_JSON_COMPACT | HG_JSON_SORT, &room->cell);
-    return !room->part.failed && !room->cell.failed && is_value(room, "crc32c", &room->part) &&
-           is_value(room, "cell", &room->cell);
-}
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct hg_json_member *m = a, *n = b;
-
-    return (m->from > n->from) - (m->from < n->from);
-}
-
-/* What is left in the text of a result that is as exec wrote it. */
-struct skim {
-    const char *text; /* lent by the room; NULL: the tree has all but the loss curve */
-    char *loss_file;  /* the file, if it has a loss curve */
-};
-
-static bool is_word(const char *const *words, const char *name, size_t len)
-{
-    while (*words && (strlen(*words) != len || memcmp(*words, name, len) != 0))
-        words++;
-    return *words != NULL;
-}
-
-/* The loss curve is long, and the cell is known. */
-static bool is_small(const char *name, size_t len)
-{
-    static const char *const left_out[] = { "cell", "loss", NULL };
-
-    return !is_word(left_out, name, len);
-}
-
-static bool is_of_place(const char *name, size_t len)
-{
-    static const char *const words[] = { "schema", "run_key", "id", "attempt", NULL };
-
-    return is_word(words, name, len);
-}
-
-static bool is_looked_at(const char *name, size_t len)
-{
-    return is_of_place(name, len) || hg_result_looks_at(name, len);
-}
-
-/* Those that stand in an entry anyway are not among them. */
-static bool is_told(const char *name, size_t len)
-{
-    static const char *const known[] = { "crc32c", "baseline_id", "added", "attempt_in", NULL };
-
-    return is_small(name, len) && !is_of_place(name, len) && !is_word(known, name, len);
-}
-
-/* The wanted members as the text of an object, in the order of the file. */
-static void copy_members(const struct room *room, bool (*wanted)(const char *name, size_t len),
-                         struct hg_buf *out)
-{
-    const struct hg_json_canonical *c = &room->canonical;
-
-    hg_buf_clear(out);
-    hg_buf_puts(out, "{");
-    for (size_t i = 0; i < c->n; i++) {
-        const struct hg_json_member *m = &c->items[i];
-
-        if (!wanted(c->text.data + m->name, m->name_len))
-            continue;
-        hg_buf_puts(out, out->len > 1 ? "," : "");
-        hg_buf_append(out, room->text.data + m->from, m->to - m->from);
-    }
-    hg_buf_puts(out, "}");
-}
-
-static bool is_plain(const struct hg_json_canonical *c)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        const struct hg_json_member *m = &c->items[i];
-        const char *name = c->text.data + m->name;
-
-        if (is_told(name, m->name_len) &&
-            !hg_result_member_is_plain(name, m->name_len, c->text.data + m->value))
-            return false;
-    }
-    return true;
-}
-
-/* A result that is as exec wrote it: what is looked at as a tree, all else as text where nothing can be wrong with it. NULL: it is not,
- * and has to be looked at closely. */
-static json_t *skim_result(struct room *room, const json_t *cell, struct skim *skim)
-{
-    struct hg_json_canonical *c = &room->canonical;
-    bool plain, short_of_memory;
-    json_t *tree;
-
-    if (!is_as_written(room, cell))
-        return NULL;
-    plain = is_plain(c);
-    qsort(c->items, c->n, sizeof *c->items, compare_places);
-    copy_members(room, plain ? is_looked_at : is_small, &room->part);
-    if (plain)
-        copy_members(room, is_told, &room->rest);
-    if (room->part.failed || room->rest.failed)
-        return NULL;
-    skim->text = plain ? room->rest.data : NULL;
-    tree = hg_json_parse_fresh(room->part.data, room->part.len);
-    return tree ? tree : hg_json_read(room->part.data, room->part.len, 0, NULL, &short_of_memory);
-}
-
-/* Judge the text in room. cell: as planned, NULL: not compared. skim, if it is not NULL, gets what may be left out of the tree. */
-static json_t *judge_text(const struct hg_attempt_files *f, const char *path, const char *run_key,
-                          const json_t *cell, struct room *room, struct skim *skim,
-                          struct hg_err *err)
-{
-    json_t *result = skim ? skim_result(room, cell, skim) : NULL;
-    bool diverged = false, skimmed = result != NULL;
-    char name[HG_ATTEMPT_NAME_MAX];
-
-    hg_attempt_name(f->submission, f->restarts, name);
-    if (!skimmed)
-        result = hg_outcome_parse(path, hg_buf_str(&room->text), room->text.len, &diverged, err);
-    if (result && (skimmed ? check_place(result, run_key, f->id, name, err)
-                           : check_result(result, run_key, f->id, name, cell, err)) < 0) {
-        json_decref(result);
-        result = NULL;
-    }
-    if (result && skimmed && hg_json_canonical_find(&room->canonical, "loss"))
-        skim->loss_file = strdup(path);
-    return result;
-}
-
-/* Read and judge one result.json. *none: the file is absent; may be NULL, and then that is an error. A new reference, or NULL
- * with err saying what is wrong with it. */
-static json_t *read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                           const char *run_key, const json_t *cell, struct room *room,
-                           struct skim *skim, bool *none, struct hg_err *err)
-{
-    char *path = hg_attempt_path(g, f, "result.json");
-    size_t shortages = hg_json_shortages();
-    json_t *result = NULL;
-    int rc = -1;
-
-    hg_buf_clear(&room->text);
-    if (!path)
-        hg_err_oom(err);
-    else
-        rc = hg_attempt_read_result(g, f, RESULT_FILE_MAX, &room->text, err);
-    if (none)
-        *none = rc == HG_ATTEMPT_NONE;
-    if (rc == 0)
-        result = judge_text(f, path, run_key, cell, room, skim, err);
-    else if (rc == HG_ATTEMPT_NONE && !none)
-        hg_err_set(err, HG_E_INPUT, "the file is absent");
-    if (!result && hg_json_shortages() != shortages) { /* whatever was said of it */
-        *err = (struct hg_err)HG_ERR_INIT;
-        hg_err_oom(err);
-    }
-    if (!result && err && err->code)
-        hg_err_wrap(err, "%s", path ? path : f->id);
-    free(path);
-    return result;
-}
-
-json_t *hg_collect_result(const struct hg_attempt_group *g, struct hg_attempt_files *files,
-                          const char *run_key, const json_t *cell, struct hg_err *err)
-{
-    struct room room = { 0 };
-    json_t *result = read_result(g, files, run_key, cell, &room, NULL, NULL, err);
-
-    room_done(&room);
-    return result;
-}
-
-int hg_collect_status(const struct hg_attempt_group *g, struct hg_attempt_files *files,
-                      const char *run_key, const json_t *cell, char status[static 16],
-                      struct hg_err *err)
-{
-    struct room room = { 0 };
-    struct skim skim = { 0 };
-    json_t *result = read_result(g, files, run_key, cell, &room, &skim, NULL, err);
-    int rc = result ? 0 : -1;
-
-    if (result)
-        snprintf(status, 16, "%s", json_string_value(json_object_get(result, "status")));
-    json_decref(result);
-    free(skim.loss_file);
-    room_done(&room);
-    return rc;
-}
-
-/* ---- One cell, for the driver ---- */
-
-static void take_result(const json_t *result, struct hg_attempt *a)
-{
-    const char *message =
-        json_string_value(json_object_get(json_object_get(result, "error"), "message"));
-
-    a->done = true;
-    snprintf(a->status, sizeof a->status, "%s",
-             json_string_value(json_object_get(result, "status")));
-    snprintf(a->error, sizeof a->error, "%s", message ? message : "");
-    a->wall_s = json_number_value(json_object_get(result, "wall_s"));
-}
-
-/* ended: it has a result that nobody writes again. */
-static void take_claim(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
-                       bool ended, struct hg_attempt *a)
-{
-    char *dir = hg_attempt_path(g, f, "");
-
-    a->open = dir && hg_claim_read(dir, &a->claim) && !a->claim.taken && !ended;
-    a->left = a->claim.left;
-    free(dir);
-}
-
-static int take_attempt(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                        const char *run_key, struct hg_attempt *a, struct hg_err *err)
-{
-    struct hg_err why = HG_ERR_INIT;
-    struct room room = { 0 };
-    bool none;
-    json_t *result = read_result(g, f, run_key, NULL, &room, NULL, &none, &why);
-
-    *a = (struct hg_attempt){ .submission = f->submission,
-                              .restarts = f->restarts,
-                              .claimed = f->claim || f->result };
-    if (result)
-        take_result(result, a);
-    else
-        snprintf(a->error, sizeof a->error, "%.255s", why.text);
-    if (!g->quick && (!result || strcmp(a->status, "ok") != 0))
-        take_claim(g, f, f->result && !json_is_true(json_object_get(result, "ending")), a);
-    room_done(&room);
-    json_decref(result);
-    return why.memory ? hg_err_oom(err) : 0;
-}
-
-static bool is_ok(const struct hg_attempt *a)
-{
-    return a->done && strcmp(a->status, "ok") == 0;
-}
-
-static bool is_better(const struct hg_attempt *a, const struct hg_attempt *than)
-{
-    bool ok = is_ok(a), than_ok = is_ok(than);
-
-    if (ok != than_ok)
-        return ok;
-    if (a->done != than->done)
-        return a->done;
-    if (a->claimed != than->claimed)
-        return a->claimed;
-    return true; /* they come oldest first */
-}
-
-int hg_attempt_find(struct hg_attempt_group *g, int batch, size_t line, const char *cell_id,
-                    unsigned submission, const char *run_key, struct hg_attempt *a,
-                    struct hg_err *err)
-{
-    struct hg_attempt_list list;
-    struct hg_claim claim = { 0 };
-    bool open = false, left = false;
-    int rc = hg_attempt_list(g, batch, line, cell_id, &list, err);
-
-    *a = (struct hg_attempt){ 0 };
-    for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        struct hg_attempt other;
-
-        rc = take_attempt(g, &list.items[i], run_key, &other, err);
-        left = other.claimed ? other.left : left;
-        if (rc == 0 && other.open) { /* the newest */
-            open = true;
-            claim = other.claim;
-        }
-        if (rc == 0 && (!submission || list.items[i].submission == submission || is_ok(&other)) &&
-            is_better(&other, a))
-            *a = other;
-    }
-    a->open = open;
-    a->claim = claim;
-    a->left = left;
-    for (size_t i = 0; rc == 0 && i < list.n; i++)
-        a->superseded |= (list.items[i].claim || list.items[i].result) &&
-                         list.items[i].submission == a->submission &&
-                         list.items[i].restarts > a->restarts;
-    return rc;
-}
-
-/* ---- The whole run ---- */
+#include "rundir/attempts.h"
+#include "rundir/resultfile.h"
 
 struct collect {
     struct hg_attempt_group group; /* of the run */
@@ -403,8 +21,6 @@ struct collect {
     int batch;
     hg_collect_fn take;
     void *take_context;
-    bool whole; /* with loss curves */
-    struct room room;
     struct hg_collect_count *count;
     struct hg_err *err;
 };
@@ -439,15 +55,13 @@ static void set_status(json_t *entry, const char *status, const char *message)
 }
 
 /* An entry has what the plan says already. */
-static void copy_result(json_t *entry, const json_t *result)
+static void copy_result(json_t *entry, json_t *result)
 {
-    static const char *const left_out[] = { "schema", "crc32c", "run_key", NULL };
-    const char *key;
-    json_t *value;
+    static const char *const left_out[] = { "schema", "crc", "run_key" };
 
-    json_object_foreach((json_t *)(uintptr_t)result, key, value)
-        if (!is_word(left_out, key, strlen(key)) && !json_object_get(entry, key))
-            json_object_set(entry, key, value);
+    for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
+        json_object_del(result, left_out[i]);
+    json_object_update_missing(entry, result);
 }
 
 static bool is_open(const char *status)
@@ -467,37 +81,29 @@ static void correct(json_t *entry, const struct hg_verdict *end)
 static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json_t *line,
                        const struct hg_verdict *end, char *kind)
 {
-    size_t shortages = hg_json_shortages();
     struct hg_err err = HG_ERR_INIT;
-    struct skim skim = { 0 };
-    bool none;
-    json_t *result = read_result(&c->group, f, c->run_key, json_object_get(line, "cell"), &c->room,
-                                 c->whole || end ? NULL : &skim, &none, &err);
+    json_t *result =
+        hg_resultfile_read(&c->group, f, c->run_key, json_object_get(line, "cell"), &err);
     json_t *entry;
 
     *kind = '-';
-    if (none)
+    if (err.code == HG_E_NOTFOUND)
         return 0;
     entry = new_entry(c, line, f);
     *kind = 'i';
     if (result) {
-        copy_result(entry, result);
         *kind = strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0 ? 'o' : 'f';
+        copy_result(entry, result);
         if (*kind == 'f' && end)
             correct(entry, end);
         c->count->attempts++;
     } else {
         set_status(entry, "invalid", err.text);
-        skim.text = NULL;
         c->count->invalid++;
     }
     json_decref(result);
-    if (err.memory || hg_json_shortages() != shortages) {
-        json_decref(entry);
-        free(skim.loss_file);
-        return hg_err_oom(c->err);
-    }
-    return c->take(c->take_context, entry, skim.text, skim.loss_file, c->err);
+    return c->take(c->take_context, entry,
+                   *kind == 'i' ? NULL : hg_attempt_path(&c->group, f, "result.json"), c->err);
 }
 
 /* What the journal says, or what the folder lets one guess. */
@@ -529,7 +135,7 @@ static int tell_damage(struct collect *c, const json_t *line)
              (unsigned long long)c->group.walk.where);
     set_status(entry, "invalid", text);
     c->count->invalid++;
-    return c->take(c->take_context, entry, NULL, NULL, c->err);
+    return c->take(c->take_context, entry, NULL, c->err);
 }
 
 static int collect_cell(size_t number, const json_t *line, void *context)
@@ -543,7 +149,8 @@ static int collect_cell(size_t number, const json_t *line, void *context)
 
     get_verdict(c, number, rc == 0 && list.n > 0, &v);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        bool told = i + 1 == list.n && c->verdict && is_status(v.status) && strcmp(v.status, "ok");
+        bool told = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
+                    strcmp(v.status, "ok");
         char kind;
 
         rc = add_attempt(c, &list.items[i], line, told ? &v : NULL, &kind);
@@ -559,7 +166,7 @@ static int collect_cell(size_t number, const json_t *line, void *context)
         json_t *entry = new_entry(c, line, list.n ? &list.items[list.n - 1] : NULL);
 
         set_status(entry, v.status, v.reason);
-        rc = c->take(c->take_context, entry, NULL, NULL, c->err);
+        rc = c->take(c->take_context, entry, NULL, c->err);
     }
     count_cell(c, ok, is_open(v.status));
     return rc;
@@ -570,7 +177,7 @@ static int copy_wishes(const struct hg_rundir *rd, json_t *doc, struct hg_err *e
 {
     char *path = hg_rundir_path(rd, "matrix.json");
     struct hg_json_doc matrix = HG_JSON_DOC_INIT;
-    int rc = path ? hg_json_load(path, &matrix, err) : hg_err_oom(err);
+    int rc = hg_json_load(path, &matrix, err);
 
     if (rc == 0 && json_object_get(matrix.root, "baseline"))
         json_object_set(doc, "baseline", json_object_get(matrix.root, "baseline"));
@@ -590,7 +197,7 @@ static void copy_prices(const struct hg_rundir *rd, json_t *doc)
     json_t *prices = json_object(), *hardware;
     const char *name;
 
-    if (path && hg_json_load(path, &site, &ignored) == 0) {
+    if (hg_json_load(path, &site, &ignored) == 0) {
         json_object_foreach(json_object_get(site.root, "hardware"), name, hardware) {
             json_object_set(prices, name, json_object_get(hardware, "price_per_hour"));
         }
@@ -625,7 +232,7 @@ static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct 
 
     snprintf(run, sizeof run, "%03d", rd->number);
     folder = folder ? folder + 1 : rd->path;
-    json_object_set_new(doc, "schema", json_string("hpcgrid-results/1"));
+    json_object_set_new(doc, "schema", json_string(HG_RESULTS_SCHEMA));
     json_object_set(doc, "name", json_object_get(plan, "name"));
     json_object_set_new(doc, "run", hg_json_text(rd->number ? run : folder));
     copy_prices(rd, doc);
@@ -644,50 +251,27 @@ json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err)
     return doc;
 }
 
-/* c: filled but for the count. */
-static int collect(struct collect *c, struct hg_collect_count *count)
-{
-    json_t *plan = hg_plan_read(c->group.rd->path, c->err);
-    struct hg_collect_count unused;
-    int rc;
-
-    if (!plan)
-        return -1;
-    c->count = count ? count : &unused;
-    *c->count = (struct hg_collect_count){ 0 };
-    c->run_key = json_string_value(json_object_get(plan, "run_key"));
-    rc = collect_all(c, plan);
-    hg_attempt_group_forget(&c->group);
-    room_done(&c->room);
-    json_decref(plan);
-    return rc;
-}
-
 int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
                     hg_collect_fn take, void *context, struct hg_collect_count *count,
                     struct hg_err *err)
 {
+    struct hg_collect_count unused;
     struct collect c = { .group = { .rd = rd },
                          .verdict = verdict,
                          .context = verdict_context,
                          .take = take,
                          .take_context = context,
+                         .count = count ? count : &unused,
                          .err = err };
+    json_t *plan = hg_plan_read(rd->path, err);
+    int rc;
 
-    return collect(&c, count);
-}
-
-int hg_collect_each_whole(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
-                          hg_collect_fn take, void *context, struct hg_collect_count *count,
-                          struct hg_err *err)
-{
-    struct collect c = { .group = { .rd = rd },
-                         .verdict = verdict,
-                         .context = verdict_context,
-                         .take = take,
-                         .take_context = context,
-                         .whole = true,
-                         .err = err };
-
-    return collect(&c, count);
+    if (!plan)
+        return -1;
+    *c.count = (struct hg_collect_count){ 0 };
+    c.run_key = json_string_value(json_object_get(plan, "run_key"));
+    rc = collect_all(&c, plan);
+    hg_attempt_group_forget(&c.group);
+    json_decref(plan);
+    return rc;
 }

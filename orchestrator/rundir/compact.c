@@ -22,7 +22,7 @@
 #include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
-#include "rundir/collect.h"
+#include "rundir/resultfile.h"
 
 #define PIECE ((size_t)64 * 1024)
 
@@ -119,14 +119,18 @@ static enum hg_compact_kept why_kept(struct packer *p, struct hg_attempt_files *
                                      const json_t *cell, bool over)
 {
     struct files files = { 0 };
-    char *dir, status[16];
-    bool others;
+    json_t *result;
+    char *dir;
+    bool recent, others;
 
     if (!over)
         return HG_COMPACT_OPEN;
-    if (hg_collect_status(&p->group, f, p->run_key, cell, status, NULL) < 0)
+    result = hg_resultfile_read(&p->group, f, p->run_key, cell, NULL);
+    if (!result)
         return HG_COMPACT_RESULT;
-    if (is_recent(p, f, status))
+    recent = is_recent(p, f, json_string_value(json_object_get(result, "status")));
+    json_decref(result);
+    if (recent)
         return HG_COMPACT_RECENT;
     dir = hg_attempt_path(&p->group, f, "");
     list_files(dir, &files);
@@ -141,10 +145,11 @@ static bool has_good(struct packer *p, const struct hg_attempt_list *list, const
     bool good = false;
 
     for (size_t i = 0; i < list->n && !good; i++) {
-        char status[16];
+        json_t *result = hg_resultfile_read(&p->group, &list->items[i], p->run_key, cell, NULL);
+        const char *status = json_string_value(json_object_get(result, "status"));
 
-        good = hg_collect_status(&p->group, &list->items[i], p->run_key, cell, status, NULL) == 0 &&
-               strcmp(status, "ok") == 0;
+        good = status && strcmp(status, "ok") == 0;
+        json_decref(result);
     }
     return good;
 }

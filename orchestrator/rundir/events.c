@@ -1,49 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/events.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fs.h"
-#include "base/hash.h"
-#include "base/json.h"
+#include "base/seal.h"
 #include "rundir/fold.h"
 
 #define JOURNAL_MAX ((size_t)1 << 30)
-#define CRC_PART (sizeof ",\"crc\":\"00000000\"}" - 1)
 
 /* ---- One line ---- */
-
-/* What ends a line of this JSON, which is without its closing brace. */
-static void print_end(const char *line, size_t len, char out[static CRC_PART + 1])
-{
-    snprintf(out, CRC_PART + 1, ",\"crc\":\"%08" PRIx32 "\"}", hg_crc32c(0, line, len));
-}
-
-void hg_run_line_write(const json_t *record, struct hg_buf *out)
-{
-    size_t begin = out->len;
-    char end[CRC_PART + 1];
-
-    hg_json_dump(record, HG_JSON_COMPACT, out);
-    out->len--; /* the closing brace goes behind the checksum */
-    print_end(out->data + begin, out->len - begin, end);
-    hg_buf_puts(out, end);
-    hg_buf_puts(out, "\n");
-}
 
 /* A line's JSON if its checksum is right, else NULL. */
 static json_t *decode_line(const char *line, size_t len)
 {
-    char end[CRC_PART + 1];
-
-    if (len <= CRC_PART)
-        return NULL;
-    print_end(line, len - CRC_PART, end);
-    return memcmp(line + len - CRC_PART, end, CRC_PART) == 0 ? json_loadb(line, len, 0, NULL)
-                                                             : NULL;
+    return hg_seal_holds(line, len) ? json_loadb(line, len, 0, NULL) : NULL;
 }
 
 bool hg_run_line_is_whole(const char *line, size_t len)

@@ -62,9 +62,6 @@ int hg_run_state_read(struct hg_run_state *state, const char *path, size_t *used
 int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *text, size_t len,
                       size_t *used, struct hg_err *err);
 
-/* Append a record as a line with its checksum. */
-void hg_run_line_write(const json_t *record, struct hg_buf *out);
-
 /* Is this a line (without its end) as it was written: JSON with the right checksum? */
 bool hg_run_line_is_whole(const char *line, size_t len);
 

@@ -12,7 +12,9 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
+#include "base/seal.h"
 #include "rundir/events.h"
 
 struct hg_journal {
@@ -101,7 +103,7 @@ int hg_journal_add(struct hg_journal *j, double now_s, const char *kind, json_t 
     record = json_pack("{s:I,s:I,s:f,s:s}", "seq", (json_int_t)++j->seq, "fence",
                        (json_int_t)j->fence, "t", round(now_s * 1000) / 1000, "kind", kind);
     json_object_update(record, members);
-    hg_run_line_write(record, &j->queue);
+    hg_seal_dump(record, HG_JSON_COMPACT, &j->queue);
     json_decref(record);
     json_decref(members);
     return 0;

@@ -13,7 +13,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/pattern.h"
 #include "base/proc.h"
@@ -598,7 +597,6 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     json_t *result = json_object(), *theirs = NULL;
     json_t *ranks = read_ranks(o->dir);
     struct verdict v;
-    char sum[9];
 
     set_head(o, result);
     set_end(o, result);
@@ -620,8 +618,6 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     if (o->slurm)
         json_object_set(result, "slurm", o->slurm);
     json_object_set(result, "cell", json_object_get(o->line, "cell"));
-    if (hg_outcome_checksum(result, sum) == 0)
-        json_object_set_new(result, "crc32c", json_string(sum));
     json_decref(theirs);
     return result;
 }
@@ -629,7 +625,7 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
 json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason)
 {
     json_t *result = json_object();
-    char text[1024], sum[9];
+    char text[1024];
 
     set_head(o, result);
     set_end(o, result);
@@ -637,46 +633,7 @@ json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason)
     json_object_set_new(result, "status", json_string("failed"));
     json_object_set_new(result, "error", json_pack("{s:o}", "message", hg_json_text(text)));
     json_object_set(result, "cell", json_object_get(o->line, "cell"));
-    if (hg_outcome_checksum(result, sum) == 0)
-        json_object_set_new(result, "crc32c", json_string(sum));
     return result;
-}
-
-int hg_outcome_checksum(const json_t *result, char out[static 9])
-{
-    json_t *rest = json_copy((json_t *)result);
-    struct hg_buf text = HG_BUF_INIT;
-    int rc = -1;
-
-    if (rest) {
-        json_object_del(rest, "crc32c");
-        hg_json_dump(rest, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-    }
-    if (rest && !text.failed) {
-        snprintf(out, 9, "%08x", hg_crc32c(0, text.data, text.len));
-        rc = 0;
-    }
-    hg_buf_done(&text);
-    json_decref(rest);
-    return rc;
-}
-
-void hg_outcome_checksum_text(const struct hg_json_canonical *text, char out[static 9])
-{
-    const struct hg_json_member *sum = hg_json_canonical_find(text, "crc32c");
-    uint32_t crc = hg_crc32c(0, "{", 1);
-    bool first = true;
-
-    for (size_t i = 0; i < text->n; i++) {
-        const struct hg_json_member *m = &text->items[i];
-
-        if (m == sum)
-            continue;
-        crc = first ? crc : hg_crc32c(crc, ",", 1);
-        crc = hg_crc32c(crc, text->text.data + m->begin, m->end - m->begin);
-        first = false;
-    }
-    snprintf(out, 9, "%08x", hg_crc32c(crc, "}", 1));
 }
 
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result)

@@ -6,9 +6,8 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "base/jsontext.h"
 
-#define HG_RESULT_SCHEMA "hpcgrid-result/1"
+#define HG_RESULT_SCHEMA "hpcgrid-result/2"
 #define HG_RESULT_MAX ((size_t)16 << 20) /* bytes of a workload's result file */
 #define HG_RESULT_DEPTH 64
 #define HG_RESULT_VALUES 1000000 /* a parsed value takes some 200 bytes, whatever its text */
@@ -40,7 +39,7 @@ struct hg_outcome {
     json_t *env, *slurm;   /* node/where.h; NULL: left out */
 };
 
-/* The result of an attempt, whatever happened: what exec knows, merged with what the workload and
+/* The result of an attempt, whatever happened, to be written with hg_seal_dump: what exec knows, merged with what the workload and
  * its ranks wrote (untrusted: size, depth, types, duplicate members and NaN are dealt with). A new
  * reference. */
 json_t *hg_outcome_result(const struct hg_outcome *o);
@@ -49,13 +48,6 @@ json_t *hg_outcome_result(const struct hg_outcome *o);
  * HG_OUTCOME_LEAST bytes longer than the cell's. */
 json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason);
 #define HG_OUTCOME_LEAST 3072
-
-/* What stands in a result's "crc32c": CRC-32C over the canonical JSON of its other members, as 8 hex
- * digits. An edited or damaged file no longer has it. -1 when memory is gone. */
-int hg_outcome_checksum(const json_t *result, char out[static 9]);
-
-/* The same of a result's text as exec wrote it, without reading its numbers. */
-void hg_outcome_checksum_text(const struct hg_json_canonical *text, char out[static 9]);
 
 /* Did the launcher end because its ranks received TERM, none of them having failed by itself before? */
 bool hg_outcome_died_of_term(const struct hg_outcome *o);

@@ -19,7 +19,7 @@ teardown() { nothing_left; }
 plan() {
     local cell=${2:-'{"hardware":"cpu","nodes":1,"tasks_per_node":1,"size":3,"_note":"n"}'}
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/2", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/3", "name": "x", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": $1,
  "site": {"name": "here", "launcher": [], "env": {"SITE_SAYS": "hello"}},
  "batches": [{"number": 1, "cells": 3, "hardware": "cpu", "gpu": ${gpu:-false}, "job": {"nodes": 1, "tasks_per_node": ${tasks:-1}, "cpus_per_task": ${cpus:-1}, "time_s": ${time_s:-0}}}]}

@@ -255,11 +255,11 @@ AWK
         [[ "$stderr" == *"$wanted"* ]]
     done <<'EOT'
 truncated|{"schema": "hpcgrid-results/1", "results": [{"cell": {"nodes": 1}, "train_s": 1|truncated.json:1:79: error: the file ends in the middle of a value
-alien|[1, 2]|alien.json:1:1: error: no result set: expected an object, found a list
+alien|[1, 2]|alien.json:1:1: error: not a result set: expected an object, found a list
 empty||empty.json:1:1: error: the file ends in the middle of a value
 no-schema|{"results": []}|"schema" is missing
 newer|{"schema": "hpcgrid-results/2", "results": []}|newer.json:1:12: error: /schema: unknown schema "hpcgrid-results/2"
-one-result|{"schema": "hpcgrid-result/1", "cell": {}}|name its run's folder instead
+one-result|{"schema": "hpcgrid-result/2", "cell": {}}|name its run's folder instead
 nothing|{"schema": "hpcgrid-results/1", "results": []}|/results: no results in it
 nan|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": NaN}]}|nan.json:1:69: error: not valid JSON near 'NaN'
 infinity|{"schema": "hpcgrid-results/1", "results": [{"cell": {}, "train_s": 1e999}]}|infinity.json:1:69: error: a number too large
@@ -386,7 +386,7 @@ make_run() {
     run_dir=$HPCGRID_REPORTS/hand/001
     mkdir -p -m 0700 "$run_dir/batches"
     cat >"$run_dir/plan.json" <<END
-{"schema": "hpcgrid-plan/2", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
+{"schema": "hpcgrid-plan/3", "name": "hand", "run_key": "0123456789abcdef0123456789abcdef",
  "workload": {"command": ["sh", "-c", "exec sh $run_dir/work.sh"], "launch": [], "cwd": "/"},
  "site": {"name": "here", "launcher": []},
  "batches": [{"number": 1, "cells": 4, "hardware": "cpu", "gpu": false, "job": {"nodes": 1, "tasks_per_node": 1, "cpus_per_task": 1, "time_s": 0}}]}

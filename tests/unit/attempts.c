@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "rundir/attempts.h"
 #include "rundir/claim.h"
-#include "rundir/collect.h"
+#include "rundir/attempt_find.h"
 
 static char dir[64];
 static const struct hg_rundir rd = { .path = dir, .number = 1 };

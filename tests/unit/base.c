@@ -13,11 +13,13 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/opt.h"
 #include "base/proc.h"
+#include "base/seal.h"
 #include "base/text.h"
 
 static void test_first_error_wins_and_context_goes_in_front(void **state)
@@ -556,6 +558,36 @@ static void test_crc32c_has_its_check_value(void **state)
     assert_int_equal(hg_crc32c(hg_crc32c(0, "1234", 4), "56789", 5), 0xe3069283u);
 }
 
+static void test_a_changed_byte_breaks_the_seal(void **state)
+{
+    json_t *object = json_pack("{s:f, s:{s:[i,i]}}", "wall_s", 1.5, "cell", "n", 1, 2);
+
+    (void)state;
+    for (unsigned flags = HG_JSON_COMPACT; flags <= HG_JSON_INDENT; flags += HG_JSON_INDENT) {
+        struct hg_buf text = HG_BUF_INIT;
+        json_t *again;
+
+        hg_buf_puts(&text, "before\n"); /* is no part of it */
+        hg_seal_dump(object, flags, &text);
+        memmove(text.data, text.data + 7, text.len -= 7);
+        assert_int_equal(text.data[text.len - 1], '\n');
+        assert_true(hg_seal_holds(text.data, text.len - 1));
+        again = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES, NULL);
+        assert_int_equal(strlen(json_string_value(json_object_get(again, "crc"))), 8);
+        json_object_del(again, "crc");
+        assert_true(json_equal(object, again));
+        json_decref(again);
+        for (size_t i = 0; i + 1 < text.len; i++) {
+            text.data[i] ^= 1;
+            assert_false(hg_seal_holds(text.data, text.len - 1));
+            text.data[i] ^= 1;
+            assert_false(hg_seal_holds(text.data, i));
+        }
+        hg_buf_done(&text);
+    }
+    json_decref(object);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -580,6 +612,7 @@ int main(void)
         cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
         cmocka_unit_test(test_a_program_that_is_watched_ends_with_all_that_it_started),
         cmocka_unit_test(test_crc32c_has_its_check_value),
+        cmocka_unit_test(test_a_changed_byte_breaks_the_seal),
     };
 
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "base/buf.h"
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "matrix/keys.h"

@@ -409,15 +409,15 @@ static void test_a_plan_of_another_format_names_both_numbers_and_the_way_on(void
     snprintf(path, sizeof path, "%s/plan.json", dir);
     hg_plan_free(save_and_load(plan, m, dir));
     assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
-    at = strstr(text.data, "hpcgrid-plan/2");
+    at = strstr(text.data, "hpcgrid-plan/3");
     assert_non_null(at);
-    at[strlen("hpcgrid-plan/")] = '1';
+    at[strlen("hpcgrid-plan/")] = '2';
     assert_int_equal(hg_fs_replace(path, text.data, text.len, 0600, NULL), 0);
     assert_null(hg_plan_load(dir, &err));
     assert_int_equal(err.code, HG_E_INPUT);
     for (size_t i = 0; i < 3; i++)
         assert_non_null(
-            strstr(err.text, (const char *[]){ "\"hpcgrid-plan/1\"", "\"hpcgrid-plan/2\"",
+            strstr(err.text, (const char *[]){ "\"hpcgrid-plan/2\"", "\"hpcgrid-plan/3\"",
                                                "hpcgrid run MATRIX --new" }[i]));
     hg_buf_done(&text);
     hg_plan_free(plan);

@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "results/frame.h"
-#include "results/result.h"
+#include "results/results.h"
 
 static void test_a_map_keeps_what_was_put_first(void **state)
 {
@@ -73,9 +73,9 @@ static void test_numbers_are_found_by_dotted_paths(void **state)
                                          "epoch_s", "bad_s",      "none_s",    "text",
                                          "null_s",  "eval",       "eval.f1.x", "absent",
                                          "a.b",     "absent.none" };
-    struct hg_jsonpack *pack = hg_jsonpack_create();
+    struct hg_store store = HG_STORE_INIT;
     const struct hg_result result = { .entry = entry },
-                           packed = { .pack = pack, .packed = hg_jsonpack_add(pack, entry) };
+                           packed = { .pack = hg_pack_make(&store, entry) };
 
     (void)state;
     assert_true(hg_result_number(&result, "train_s") == 2);
@@ -94,7 +94,8 @@ static void test_numbers_are_found_by_dotted_paths(void **state)
 
         assert_true(a == b || (isnan(a) && isnan(b)));
     }
-    hg_jsonpack_free(pack);
+    free(packed.pack.scalars);
+    hg_store_done(&store);
     json_decref(entry);
 }
 
@@ -115,38 +116,6 @@ static void test_metrics_are_told_apart_by_their_names(void **state)
         assert_int_equal(hg_metric_is_time(cases[i].name), cases[i].time);
         assert_int_equal(hg_metric_is_rate(cases[i].name), cases[i].rate);
     }
-}
-
-static void test_what_may_be_wrong_is_not_plain(void **state)
-{
-    static const struct {
-        const char *name, *value;
-        bool plain;
-    } cases[] = {
-        { "train_s", "1.5e-3", true },
-        { "train_s", "null", true },
-        { "train_s", "-1", false },
-        { "train_s", "\"1 s\"", false },
-        { "train_s", "true", false },
-        { "seed", "-1", false }, /* nothing is wrong with it; that is seen when it is looked at */
-        { "program", "\"a-1\"", true },
-        { "epoch_s", "[1,2]", true },
-        { "epoch_s", "[]", true },
-        { "epoch_s", "[1,-2]", false },
-        { "step_s", "{\"median\":\"0.1\"}", false },
-        { "comm", "{\"all_reduce\":{\"exposed_s\":-3}}", false },
-        { "comm", "{\"all_reduce\":{},\"broadcast\":{\"exposed_s\":3}}", true },
-        { "memory", "{\"peak_bytes\":false}", false },
-        { "ranks", "[{\"host\":\"a\\\"-1\",\"real_s\":1},{\"real_s\":\"1m5s\"}]", false },
-        { "ranks", "[{\"host\":\"a\\\"-1\",\"ok\":true,\"real_s\":1},{\"real_s\":null}]", true },
-        { "env", "{\"left_s\":\"-1\"}", true },
-    };
-
-    (void)state;
-    for (size_t i = 0; i < N_OF(cases); i++)
-        assert_int_equal(
-            hg_result_member_is_plain(cases[i].name, strlen(cases[i].name), cases[i].value),
-            cases[i].plain);
 }
 
 static void test_devices_are_gpus_or_cores(void **state)
@@ -196,7 +165,6 @@ int main(void)
         cmocka_unit_test(test_cells_are_compared_by_value),
         cmocka_unit_test(test_numbers_are_found_by_dotted_paths),
         cmocka_unit_test(test_metrics_are_told_apart_by_their_names),
-        cmocka_unit_test(test_what_may_be_wrong_is_not_plain),
         cmocka_unit_test(test_devices_are_gpus_or_cores),
     };
 

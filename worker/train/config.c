@@ -8,6 +8,7 @@
 
 #include "backends/backend.h"
 #include "base/alloc.h"
+#include "base/fields.h"
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/features.h"

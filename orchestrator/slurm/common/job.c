@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fields.h"
 #include "base/fs.h"
 #include "base/vec.h"
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/fields.h"
+#include "base/fs.h"
 #include "base/ranges.h"
 #include "slurm/common/serve.h"
 #include "slurm/rest/ask.h"

@@ -49,7 +49,7 @@ def result_of(line, run_key, i):
               "pid": 2928 + i + r, "threads": 1, "comm_s": 2.62907866199771 * wobble, "memory": memory} for r in range(4)]
     train_s = 5.313795538000022 * wobble
     return {
-        "schema": "hpcgrid-result/1", "run_key": run_key, "id": line["id"], "attempt": "1.0", "status": "ok", "exit_code": 0,
+        "schema": "hpcgrid-result/2", "run_key": run_key, "id": line["id"], "attempt": "1.0", "status": "ok", "exit_code": 0,
         "wall_s": round(train_s + 2.765581, 6), "started": "2026-11-21T23:49:10Z", "ended": "2026-11-21T23:49:23Z",
         "program": "hpcgrid-worker", "strategy": line["cell"]["strategy"], "world": 4, "threads": 1, "communication": "mpi", "seed": 1,
         "parameters": 26602, "samples_padded": 5120, "init_s": 0.6518334490001507 * wobble, "train_s": train_s,
@@ -87,14 +87,13 @@ def main():
             lines = [json.loads(line) for line in f]
         for n, line in enumerate(lines):
             result = result_of(line, plan["run_key"], i)
-            canonical = json.dumps(result, sort_keys=True, separators=(",", ":"))
-            result["crc32c"] = "%08x" % crc32c(canonical.encode())
+            text = text_of(result)[:-2]
             folder = f"{run}/cells/{batch['number']}-{n // 250:03}/{line['id']}.1.0"
             os.makedirs(folder)
             with open(f"{folder}/claim.json", "w") as f:
                 f.write("{}\n")
             with open(f"{folder}/result.json", "w") as f:
-                f.write(text_of(result) + "\n")
+                f.write('%s,"crc":"%08x"}\n' % (text, crc32c(text.encode())))
             i += 1
 
 

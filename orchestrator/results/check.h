@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RESULTS_CHECK_H
+#define HG_RESULTS_CHECK_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/json.h"
+
+/* The place in a document that is being checked, and where problems go. */
+struct hg_check {
+    const struct hg_json_doc *doc;
+    struct hg_errs *errs;
+    struct hg_buf pointer; /* RFC 6901; not NULL */
+};
+
+/* The value at the pointer, or at a member below it, is not what it should be. Returns the error, for hg_err_hint. */
+struct hg_err *hg_check_wrong(struct hg_check *c, const char *member, const char *expected,
+                              const json_t *found);
+
+/* Cut the pointer back to a length that it had. */
+void hg_check_leave(struct hg_check *c, size_t len);
+
+/* A member, which may be absent or null: false, "". */
+bool hg_check_bool(struct hg_check *c, const json_t *object, const char *member);
+const char *hg_check_string(struct hg_check *c, const json_t *object, const char *member);
+
+#endif

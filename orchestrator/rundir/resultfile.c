@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rundir/resultfile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/seal.h"
+#include "rundir/attempt.h"
+#include "rundir/outcome.h"
+
+/* exec adds to what the workload wrote, so its file may be somewhat larger. */
+#define RESULT_FILE_MAX (2 * HG_RESULT_MAX)
+
+bool hg_resultfile_is_status(const char *word)
+{
+    static const char *const words[] = {
+        "ok", "failed", "timeout", "oom", "cancelled", "node_fail"
+    };
+
+    for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int expect(const json_t *result, const char *key, const char *expected, struct hg_err *err)
+{
+    const char *is = json_string_value(json_object_get(result, key));
+
+    if (!expected || (is && strcmp(is, expected) == 0))
+        return 0;
+    return hg_err_set(err, HG_E_INPUT, "its \"%s\" is \"%s\", expected \"%s\"", key, is ? is : "",
+                      expected);
+}
+
+static int check_schema(const json_t *result, struct hg_err *err)
+{
+    const char *schema = json_string_value(json_object_get(result, "schema"));
+
+    if (schema && strcmp(schema, HG_RESULT_SCHEMA) == 0)
+        return 0;
+    return hg_err_set(err, HG_E_INPUT,
+                      "it has schema \"%s\", this hpcgrid reads \"" HG_RESULT_SCHEMA "\"",
+                      schema ? schema : "");
+}
+
+/* Does this result belong here? */
+static int check_place(const json_t *result, const char *run_key, const char *id, const char *name,
+                       const json_t *cell, struct hg_err *err)
+{
+    if (check_schema(result, err) < 0 || expect(result, "run_key", run_key, err) < 0 ||
+        expect(result, "id", id, err) < 0 || expect(result, "attempt", name, err) < 0)
+        return -1;
+    if (!hg_resultfile_is_status(json_string_value(json_object_get(result, "status"))))
+        return hg_err_set(err, HG_E_INPUT, "its \"status\" is unknown");
+    if (cell && !hg_json_equal(cell, json_object_get(result, "cell")))
+        return hg_err_set(err, HG_E_INPUT, "it is of another cell");
+    return 0;
+}
+
+/* A text with the right checksum is as exec wrote it; any other is looked at closely, to say what is wrong. */
+static json_t *judge(const struct hg_attempt_files *f, const char *path, const struct hg_buf *text,
+                     const char *run_key, const json_t *cell, struct hg_err *err)
+{
+    const char *bytes = hg_buf_str(text);
+    size_t len = text->len && bytes[text->len - 1] == '\n' ? text->len - 1 : text->len;
+    bool sealed = hg_seal_holds(bytes, len), diverged;
+    json_t *result = sealed ? json_loadb(bytes, len, 0, NULL)
+                            : hg_outcome_parse(path, bytes, text->len, &diverged, err);
+    char name[HG_ATTEMPT_NAME_MAX];
+    int rc = result ? 0 : -1;
+
+    hg_attempt_name(f->submission, f->restarts, name);
+    if (rc == 0)
+        rc = check_place(result, run_key, f->id, name, cell, err);
+    if (rc == 0 && !sealed)
+        rc = hg_err_set(err, HG_E_INPUT, "it was changed after it was written");
+    if (rc == 0)
+        return result;
+    json_decref(result);
+    return NULL;
+}
+
+json_t *hg_resultfile_read(const struct hg_attempt_group *g, struct hg_attempt_files *f,
+                           const char *run_key, const json_t *cell, struct hg_err *err)
+{
+    char *path = hg_attempt_path(g, f, "result.json");
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *result = NULL;
+    int rc = hg_attempt_read_result(g, f, RESULT_FILE_MAX, &text, err);
+
+    if (rc == 0)
+        result = judge(f, path, &text, run_key, cell, err);
+    else if (rc == HG_ATTEMPT_NONE)
+        hg_err_set(err, HG_E_NOTFOUND, "the file is absent");
+    if (!result)
+        hg_err_wrap(err, "%s", path);
+    hg_buf_done(&text);
+    free(path);
+    return result;
+}
