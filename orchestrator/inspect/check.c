@@ -28,29 +28,30 @@ size_t hg_check_count(const struct hg_check *c, const char *code)
     return n;
 }
 
-void hg_check_found(struct hg_check *c, struct hg_found found, const char *fmt, ...)
+void hg_check_found(struct hg_check *c, enum hg_severity severity, const char *code,
+                    const char *file, size_t line, const char *next, const char *fmt, ...)
 {
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
 
     for (size_t i = 0; i < c->f->n; i++) /* two checks may see it */
-        if (strcmp(c->f->items[i].code, found.code) == 0 && c->f->items[i].line == found.line &&
-            strcmp(c->f->items[i].file, found.file) == 0)
+        if (strcmp(c->f->items[i].code, code) == 0 && c->f->items[i].line == line &&
+            strcmp(c->f->items[i].file, file) == 0)
             return;
-    c->f->by_severity[found.severity]++;
-    if (hg_check_count(c, found.code) >= KEPT_MAX) {
+    c->f->by_severity[severity]++;
+    if (hg_check_count(c, code) >= KEPT_MAX) {
         c->f->more++;
         return;
     }
     va_start(ap, fmt);
     hg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    *HG_VEC_PUSH(c->f) = (struct hg_finding){ .severity = found.severity,
-                                              .code = found.code,
-                                              .file = hg_strdup(found.file),
-                                              .line = found.line,
+    *HG_VEC_PUSH(c->f) = (struct hg_finding){ .severity = severity,
+                                              .code = code,
+                                              .file = hg_strdup(file),
+                                              .line = line,
                                               .text = hg_buf_detach(&text),
-                                              .next = hg_strdup(found.next ? found.next : "") };
+                                              .next = hg_strdup(next) };
 }
 
 /* ---- Files ---- */
@@ -64,10 +65,9 @@ int hg_check_is_plain(struct hg_check *c, const char *file)
     free(path);
     if (!there || S_ISREG(st.st_mode))
         return there;
-    hg_check_found(
-        c, (struct hg_found){ HG_FSCK_ERROR, "file-type", file, 0, "put the file itself there" },
-        "not a regular file%s",
-        S_ISLNK(st.st_mode) ? ": a link, which may lead out of the run" : "");
+    hg_check_found(c, HG_FSCK_ERROR, "file-type", file, 0, "put the file itself there",
+                   "not a regular file%s",
+                   S_ISLNK(st.st_mode) ? ": a link, which may lead out of the run" : "");
     return -1;
 }
 
@@ -77,12 +77,10 @@ static void check_access(struct hg_check *c, const char *file, const struct stat
     if (S_ISLNK(st->st_mode))
         return;
     if (c->open && (st->st_mode & S_IWOTH))
-        hg_check_found(c, (struct hg_found){ HG_FSCK_WARNING, "mode", file, 0, "chmod o-w it" },
+        hg_check_found(c, HG_FSCK_WARNING, "mode", file, 0, "chmod o-w it",
                        "everybody may write it (mode %04o)", (unsigned)(st->st_mode & 07777));
     if (st->st_uid != c->owner)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "owner", file, 0,
-                                          "ask who has written into this run" },
+        hg_check_found(c, HG_FSCK_WARNING, "owner", file, 0, "ask who has written into this run",
                        "belongs to user %u, the run to user %u", (unsigned)st->st_uid,
                        (unsigned)c->owner);
 }
@@ -119,9 +117,7 @@ static void check_leftover(struct hg_check *c, const char *file, const char *pat
     if (!S_ISREG(st->st_mode) || !is_temporary(strrchr(path, '/') + 1) ||
         hg_clock_wall_s() - (double)st->st_mtim.tv_sec < STALE_S)
         return;
-    hg_check_found(c,
-                   (struct hg_found){ HG_FSCK_NOTE, "leftover", file, 0,
-                                      "`hpcgrid fsck --repair` removes it" },
+    hg_check_found(c, HG_FSCK_NOTE, "leftover", file, 0, "`hpcgrid fsck --repair` removes it",
                    "left by a process that was killed while it wrote");
     found = c->f->n > before ? &c->f->items[before] : NULL;
     if (found)
@@ -165,10 +161,8 @@ void hg_check_each(struct hg_check *c, const char *dir,
     int n = scandir(path, &list, NULL, by_name);
 
     if (n < 0 && errno != ENOENT)
-        hg_check_found(
-            c,
-            (struct hg_found){ HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode" },
-            "cannot be read: %s", strerror(errno));
+        hg_check_found(c, HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode",
+                       "cannot be read: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         if (strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
             visit(c, dir, list[i]->d_name, each);

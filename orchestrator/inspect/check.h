@@ -33,17 +33,10 @@ struct hg_check {
     bool claims; /* an attempt of a submission was seen */
 };
 
-struct hg_found {
-    enum hg_severity severity;
-    const char *code; /* as hg_finding's */
-    const char *file; /* below the run */
-    size_t line;
-    const char *next; /* NULL: nothing to do */
-};
-
-/* Add a finding with its text, once for a code, file and line. */
-void hg_check_found(struct hg_check *c, struct hg_found found, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Add a finding (see struct hg_finding) with its text, once for a code, file and line. */
+void hg_check_found(struct hg_check *c, enum hg_severity severity, const char *code,
+                    const char *file, size_t line, const char *next, const char *fmt, ...)
+    __attribute__((format(printf, 7, 8)));
 
 /* How many findings of a code are kept. */
 size_t hg_check_count(const struct hg_check *c, const char *code);

@@ -30,9 +30,7 @@ static void check_lock(struct hg_check *c, const char *file)
 
     if (hg_check_is_plain(c, file) == 1 &&
         (hg_json_load(path, &doc, NULL) < 0 || !json_is_string(json_object_get(doc.root, "nonce"))))
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_ERROR, "lock", file, 0,
-                                          "if no hpcgrid drives the run, remove it" },
+        hg_check_found(c, HG_FSCK_ERROR, "lock", file, 0, "if no hpcgrid drives the run, remove it",
                        "not as hpcgrid writes it, so nobody can tell whether its holder lives");
     hg_json_doc_done(&doc);
     free(path);
@@ -45,9 +43,8 @@ static void check_request(struct hg_check *c, const char *file)
     struct hg_err why = HG_ERR_INIT;
 
     if (hg_check_is_plain(c, file) == 1 && hg_json_load(path, &doc, &why) < 0)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "request", file, 0,
-                                          "make it again: `hpcgrid cancel`, `hold` or `release`" },
+        hg_check_found(c, HG_FSCK_WARNING, "request", file, 0,
+                       "make it again: `hpcgrid cancel`, `hold` or `release`",
                        "a request that cannot be read, and will not be carried out: %s", why.text);
     hg_json_doc_done(&doc);
     free(path);
@@ -76,11 +73,9 @@ static void check_holder(struct hg_check *c)
     if (hg_lock_find(c->rd->path, &o, NULL) != 0 || !o.number)
         return;
     snprintf(file, sizeof file, "lock.%u", o.number);
-    hg_check_found(c,
-                   (struct hg_found){ HG_FSCK_NOTE, "lock-dead", file, 0,
-                                      "the next command that drives the run takes it over" },
-                   "its holder, process %ld on %s (%s), has died", o.who.pid, o.who.host,
-                   o.command);
+    hg_check_found(
+        c, HG_FSCK_NOTE, "lock-dead", file, 0, "the next command that drives the run takes it over",
+        "its holder, process %ld on %s (%s), has died", o.who.pid, o.who.host, o.command);
 }
 
 static void check_all(struct hg_check *c)

@@ -64,10 +64,9 @@ static void check_result(struct look *l, struct hg_attempt_files *f, const char 
     if (!result) {
         if (strncmp(text, prefix, strlen(prefix)) == 0 && strstr(text, "result.json: "))
             text = strstr(text, "result.json: ") + strlen("result.json: ");
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_ERROR, "result", file, (size_t)why.line,
-                                          "it never counts; restore it, or run the cell again: "
-                                          "hpcgrid retry" },
+        hg_check_found(l->c, HG_FSCK_ERROR, "result", file, (size_t)why.line,
+                       "it never counts; restore it, or run the cell again: "
+                       "hpcgrid retry",
                        "the result does not count: %s", text);
     } else if (strcmp(json_string_value(json_object_get(result, "status")), "ok") == 0) {
         l->good += !l->good || f->submission != l->last;
@@ -99,20 +98,17 @@ static void check_attempt(struct look *l, struct hg_attempt_files *f)
     if (f->result)
         check_result(l, f, file);
     if (f->result && !f->claim)
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_WARNING, "claim", dir, 0,
-                                          "the result counts if it is valid; ask who removed it" },
+        hg_check_found(l->c, HG_FSCK_WARNING, "claim", dir, 0,
+                       "the result counts if it is valid; ask who removed it",
                        "a result without claim.json");
     if (f->claim && !f->result && (!f->submission || !l->c->state))
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_NOTE, "attempt-open", dir, 0,
-                                          "claim.json says who began it; if that has ended, run "
-                                          "the cell again" },
+        hg_check_found(l->c, HG_FSCK_NOTE, "attempt-open", dir, 0,
+                       "claim.json says who began it; if that has ended, run "
+                       "the cell again",
                        "begun, and without a result: at work, or killed with all that watched it");
     if (!known && (f->claim || f->result))
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_WARNING, "attempt", dir, 0,
-                                          "was it copied here, or is the journal an older one?" },
+        hg_check_found(l->c, HG_FSCK_WARNING, "attempt", dir, 0,
+                       "was it copied here, or is the journal an older one?",
                        "the journal knows of no submission %u with this cell", f->submission);
     free(dir);
     free(file);
@@ -142,20 +138,17 @@ static void compare_journal(struct look *l)
     if (is_unread(l, cell) && hg_fsck_reread(l->c))
         cell = planned(l);
     if (l->good > 1)
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_WARNING, "good-twice", file, l->line + 1,
-                                          "the newest counts; was it run by hand, too?" },
+        hg_check_found(l->c, HG_FSCK_WARNING, "good-twice", file, l->line + 1,
+                       "the newest counts; was it run by hand, too?",
                        "cell %s has good results of %zu submissions", l->id, l->good);
     if (cell && cell->state == HG_CELL_OK && !l->good)
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_ERROR, "good-gone", file, l->line + 1,
-                                          "restore it from a backup; hpcgrid takes the cell for "
-                                          "done, so only a new run computes it again" },
+        hg_check_found(l->c, HG_FSCK_ERROR, "good-gone", file, l->line + 1,
+                       "restore it from a backup; hpcgrid takes the cell for "
+                       "done, so only a new run computes it again",
                        "the journal says ok of cell %s, and there is no good result", l->id);
     if (is_unread(l, cell))
-        hg_check_found(l->c,
-                       (struct hg_found){ HG_FSCK_WARNING, "good-unread", file, l->line + 1,
-                                          "tables count it; `hpcgrid retry` would run it again" },
+        hg_check_found(l->c, HG_FSCK_WARNING, "good-unread", file, l->line + 1,
+                       "tables count it; `hpcgrid retry` would run it again",
                        "cell %s has a good result, and the journal says %s", l->id,
                        hg_cell_state_names[cell->state]);
 }
@@ -174,10 +167,8 @@ static int check_cell(size_t line, const json_t *record, void *context)
         return 0; /* a finding already */
     if (hg_attempt_list(&l.c->group, l.batch, line, l.id, &list, &why) < 0) {
         hg_attempt_group_name(l.batch, line, group);
-        hg_check_found(
-            l.c,
-            (struct hg_found){ HG_FSCK_ERROR, "folder", group, 0, "see who made it, and its mode" },
-            "%s", why.text);
+        hg_check_found(l.c, HG_FSCK_ERROR, "folder", group, 0, "see who made it, and its mode",
+                       "%s", why.text);
         return 0; /* nobody knows what is in it */
     }
     for (size_t i = 0; i < list.n; i++)
@@ -206,10 +197,9 @@ static void check_attempt_name(struct hg_check *c, const char *file, const char 
     if (is && is_in_group(c, name, id_len))
         hg_check_each(c, file, NULL);
     else
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
-                                          is ? "nothing reads it; was it copied from another run?"
-                                             : "nothing reads it; move it away" },
+        hg_check_found(c, HG_FSCK_WARNING, "alien", file, 0,
+                       is ? "nothing reads it; was it copied from another run?"
+                          : "nothing reads it; move it away",
                        is ? "belongs to no cell that is planned there"
                           : "is not an attempt's folder");
 }
@@ -217,16 +207,13 @@ static void check_attempt_name(struct hg_check *c, const char *file, const char 
 static void find_in_pack(struct hg_check *c, const char *file, const struct hg_attempt_files *f)
 {
     if (!is_in_group(c, f->id, strlen(f->id)))
-        hg_check_found(
-            c,
-            (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
-                               "nothing reads it; was the pack copied from another run?" },
-            "has attempt %u.%u of %s, a cell that is not planned there", f->submission, f->restarts,
-            f->id);
+        hg_check_found(c, HG_FSCK_WARNING, "alien", file, 0,
+                       "nothing reads it; was the pack copied from another run?",
+                       "has attempt %u.%u of %s, a cell that is not planned there", f->submission,
+                       f->restarts, f->id);
     if (f->folder)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_NOTE, "half-packed", file, 0,
-                                          "`hpcgrid collect RUN --compact` finishes it" },
+        hg_check_found(c, HG_FSCK_NOTE, "half-packed", file, 0,
+                       "`hpcgrid collect RUN --compact` finishes it",
                        "attempt %u.%u of %s has its folder, too: whoever packed it was stopped",
                        f->submission, f->restarts, f->id);
 }
@@ -240,19 +227,17 @@ static void check_pack(struct hg_check *c, const char *file)
     if (hg_check_is_plain(c, file) != 1)
         return;
     if (hg_attempt_group_read(&c->group, file, &why) < 0) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK }, "%s",
-                       why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK, "%s", why.text);
         return;
     }
     if (g->walk.damaged)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK },
+        hg_check_found(c, HG_FSCK_ERROR, "pack", file, 0, RESTORE_PACK,
                        "damaged in %llu place%s, first at byte %llu: the files there are lost",
                        (unsigned long long)g->walk.damaged, hg_text_s(g->walk.damaged),
                        (unsigned long long)g->walk.where);
     if (g->strange)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
-                                          "nothing reads them; who has put them there?" },
+        hg_check_found(c, HG_FSCK_WARNING, "alien", file, 0,
+                       "nothing reads them; who has put them there?",
                        "has %zu file%s of no attempt", g->strange, hg_text_s(g->strange));
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].parts)
@@ -269,9 +254,7 @@ static void check_group_name(struct hg_check *c, const char *file, const char *n
         return;
     if (!hg_attempt_group_parse(name, &c->batch, &number, &pack) ||
         (!pack && !S_ISDIR(st->st_mode))) {
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0,
-                                          "nothing reads it; move it away" },
+        hg_check_found(c, HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away",
                        "is not a folder or pack of attempts");
         return;
     }
@@ -286,12 +269,10 @@ static void check_group_name(struct hg_check *c, const char *file, const char *n
 static void check_gone(struct hg_check *c)
 {
     if (!c->has_journal && c->f->attempts && c->claims)
-        hg_check_found(
-            c,
-            (struct hg_found){ HG_FSCK_ERROR, "missing", "events.jsonl", 0,
-                               "restore it from a backup; results still count, but cells "
-                               "without one would be submitted again" },
-            "is not there, though jobs of submissions have run");
+        hg_check_found(c, HG_FSCK_ERROR, "missing", "events.jsonl", 0,
+                       "restore it from a backup; results still count, but cells "
+                       "without one would be submitted again",
+                       "is not there, though jobs of submissions have run");
 }
 
 void hg_fsck_cells(struct hg_check *c)

@@ -26,9 +26,7 @@ static void check_lines(struct hg_check *c, const struct hg_buf *text, size_t *d
         if (!nl)
             break;
         if (!hg_run_line_is_whole(p, (size_t)(nl - p)) && ++*damaged)
-            hg_check_found(c,
-                           (struct hg_found){ HG_FSCK_ERROR, "journal-line", FILE_NAME,
-                                              c->f->lines + 1, RESTORE },
+            hg_check_found(c, HG_FSCK_ERROR, "journal-line", FILE_NAME, c->f->lines + 1, RESTORE,
                            p[0] == '{' ? "the line is damaged: its checksum does not match"
                                        : "the line is not hpcgrid's");
         p = nl + 1;
@@ -47,9 +45,8 @@ static void fold(struct hg_check *c, const struct hg_buf *text)
         return;
     }
     hg_run_state_free(state);
-    hg_check_found(
-        c, (struct hg_found){ HG_FSCK_ERROR, "journal", FILE_NAME, (size_t)why.line, RESTORE },
-        "%s", why.text);
+    hg_check_found(c, HG_FSCK_ERROR, "journal", FILE_NAME, (size_t)why.line, RESTORE, "%s",
+                   why.text);
 }
 
 static void check_state(struct hg_check *c)
@@ -58,15 +55,13 @@ static void check_state(struct hg_check *c)
 
     if (state->torn)
         hg_check_found(
-            c,
-            (struct hg_found){ HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
-                               "the next command that drives the run cuts it off" },
+            c, HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
+            "the next command that drives the run cuts it off",
             "the last line was cut short: whoever wrote it was stopped, and did not act on "
             "it");
     if (state->deposed)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_NOTE, "journal-deposed", FILE_NAME, 0,
-                                          "nothing: they do not count" },
+        hg_check_found(c, HG_FSCK_NOTE, "journal-deposed", FILE_NAME, 0,
+                       "nothing: they do not count",
                        "lines of a process that had lost the lock: %zu", state->deposed);
 }
 
@@ -81,9 +76,8 @@ static void compare_plan(struct hg_check *c)
         size_t known = c->state->batches.items[b].n;
 
         if ((json_int_t)known > cells)
-            hg_check_found(c,
-                           (struct hg_found){ HG_FSCK_ERROR, "journal-plan", FILE_NAME, 0,
-                                              "restore plan.json and batches/ from a backup" },
+            hg_check_found(c, HG_FSCK_ERROR, "journal-plan", FILE_NAME, 0,
+                           "restore plan.json and batches/ from a backup",
                            "knows %zu cells of batch %zu, plan.json %lld", known, b + 1,
                            (long long)cells);
     }
@@ -131,8 +125,8 @@ void hg_fsck_journal(struct hg_check *c)
     if (plain == 1 && hg_fs_read(path, JOURNAL_MAX, &text, &why) == 0)
         check_text(c, &text);
     else if (plain == 1)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "journal", FILE_NAME, 0, RESTORE },
-                       "cannot be read: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "journal", FILE_NAME, 0, RESTORE, "cannot be read: %s",
+                       why.text);
     hg_buf_done(&text);
     free(path);
 }

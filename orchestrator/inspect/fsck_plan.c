@@ -30,14 +30,12 @@ static json_t *read_object(struct hg_check *c, const char *file, const char *nex
     json_t *root = NULL;
 
     if (plain == 0)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, next },
-                       "is not there");
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, next, "is not there");
     else if (plain == 1 && hg_json_load(path, &doc, &why) < 0)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "json", file, (size_t)why.line, next },
-                       "cannot be read: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "json", file, (size_t)why.line, next, "cannot be read: %s",
+                       why.text);
     else if (plain == 1 && !json_is_object(doc.root))
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "json", file, 1, next },
-                       "is not a JSON object");
+        hg_check_found(c, HG_FSCK_ERROR, "json", file, 1, next, "is not a JSON object");
     else if (plain == 1)
         root = json_incref(doc.root);
     hg_json_doc_done(&doc);
@@ -53,16 +51,13 @@ static void check_sources(struct hg_check *c)
     const char *planned = json_string_value(json_object_get(c->plan, "name"));
 
     if (matrix && json_integer_value(json_object_get(matrix, "hpcgrid")) != 1)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_ERROR, "matrix", "matrix.json", 1,
-                                          "hpcgrid run MATRIX writes it anew" },
-                       "is not a matrix of format 1");
+        hg_check_found(c, HG_FSCK_ERROR, "matrix", "matrix.json", 1,
+                       "hpcgrid run MATRIX writes it anew", "is not a matrix of format 1");
     /* one that runs in a box for another site has a name of its own */
     if (name && planned && strncmp(name, planned, strlen(name) < 58 ? strlen(name) : 58) != 0)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "name", "matrix.json", 0,
-                                          "was it copied from another run?" },
-                       "is of \"%s\", plan.json of \"%s\"", name, planned);
+        hg_check_found(c, HG_FSCK_WARNING, "name", "matrix.json", 0,
+                       "was it copied from another run?", "is of \"%s\", plan.json of \"%s\"", name,
+                       planned);
     json_decref(matrix);
     json_decref(site);
 }
@@ -115,13 +110,12 @@ static void check_cell(struct hg_check *c, struct batch *b, const json_t *record
 
     c->f->cells++;
     if (n < 13 || !json_is_object(cell)) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE,
                        "has no id, or no members");
         return;
     }
     if (hg_map_find(&c->ids, id, n) != HG_MAP_NONE) {
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE,
                        "cell %s is in the plan twice: it would run twice", id);
         return;
     }
@@ -136,15 +130,14 @@ static void check_ids(struct hg_check *c, const struct batch *b)
 {
     if (b->wrong && b->wrong < b->lines)
         hg_check_found(
-            c, (struct hg_found){ HG_FSCK_ERROR, "cell-id", b->file, b->first_wrong, RESTORE },
+            c, HG_FSCK_ERROR, "cell-id", b->file, b->first_wrong, RESTORE,
             "the id is not the hash of the cell's members: the line was changed (as were "
             "%zu of %zu lines)",
             b->wrong, b->lines);
     else if (b->wrong)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "cell-id", b->file, 0,
-                                          "cells of another command belong into a new run: hpcgrid "
-                                          "run MATRIX --new" },
+        hg_check_found(c, HG_FSCK_WARNING, "cell-id", b->file, 0,
+                       "cells of another command belong into a new run: hpcgrid "
+                       "run MATRIX --new",
                        "no id is the hash of its cell and plan.json's workload: the workload has "
                        "changed since, or the file");
 }
@@ -155,7 +148,7 @@ static void check_line(struct hg_check *c, struct batch *b, const char *text, si
     struct hg_err why = HG_ERR_INIT;
 
     if (hg_json_parse(b->file, text, n - (n && text[n - 1] == '\n'), &doc, &why) < 0)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE,
                        "the line is damaged: %s", why.text);
     else
         check_cell(c, b, doc.root);
@@ -171,8 +164,7 @@ static void read_cells(struct hg_check *c, struct batch *b)
     ssize_t n;
 
     if (!f)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", b->file, 0, RESTORE },
-                       "cannot be opened");
+        hg_check_found(c, HG_FSCK_ERROR, "missing", b->file, 0, RESTORE, "cannot be opened");
     while (f && (n = getline(&text, &cap, f)) > 0) {
         b->lines++;
         b->size += (uint64_t)n;
@@ -198,17 +190,15 @@ static void check_index(struct hg_check *c, const struct batch *b)
     path = hg_rundir_path(c->rd, "%s", file);
     plain = hg_check_is_plain(c, file);
     if (plain == 0) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
                        "is not there: no job of the batch finds its cell");
     } else if (plain == 1 && hg_fs_read_file(path, 2 * want->len, &is, NULL) < 0) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "index", file, 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "index", file, 0, RESTORE,
                        "cannot be read, or is too long for %zu cells", b->lines);
     } else if (plain == 1 && (is.len != want->len || memcmp(is.data, want->data, is.len) != 0)) {
         while (same < is.len && same < want->len && is.data[same] == want->data[same])
             same++;
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_ERROR, "index", file,
-                                          same / HG_PLAN_INDEX_LINE + 1, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "index", file, same / HG_PLAN_INDEX_LINE + 1, RESTORE,
                        "does not say where the lines of %d.cells.jsonl are: jobs would not find "
                        "their cells",
                        b->number);
@@ -232,10 +222,10 @@ static void check_script(struct hg_check *c, int number)
     if (plain == 1 && hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
         folder = hg_identity_script_folder(hg_buf_str(&text));
     if (plain == 0)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
                        "is not there: nothing of the batch can be submitted");
     else if (plain == 1 && !folder)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "script", file, 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "script", file, 0, RESTORE,
                        "does not end in `hpcgrid exec`");
     hg_buf_done(&text);
     free(path);
@@ -251,14 +241,14 @@ static void check_batch(struct hg_check *c, size_t index, const json_t *batch)
     int plain;
 
     if (b.number != (int)index + 1 || !json_is_object(json_object_get(batch, "job"))) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE,
                        "batch %zu is not complete", index + 1);
         return;
     }
     snprintf(b.file, sizeof b.file, "batches/%d.cells.jsonl", b.number);
     plain = hg_check_is_plain(c, b.file);
     if (plain == 0)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", b.file, 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "missing", b.file, 0, RESTORE,
                        "is not there: the batch's cells are not known");
     if (plain == 1) {
         hg_plan_index_add(&b.index, 0);
@@ -267,7 +257,7 @@ static void check_batch(struct hg_check *c, size_t index, const json_t *batch)
         check_index(c, &b);
         hg_buf_done(&b.index);
         if (b.lines != (size_t)cells)
-            hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "cells", b.file, b.lines, RESTORE },
+            hg_check_found(c, HG_FSCK_ERROR, "cells", b.file, b.lines, RESTORE,
                            "has %zu lines, plan.json says %lld", b.lines, (long long)cells);
     }
     check_script(c, b.number);
@@ -280,9 +270,8 @@ static void check_extra(struct hg_check *c, const char *file, const char *name,
     unsigned long number = strtoul(name, NULL, 10);
 
     if (S_ISREG(st->st_mode) && !strstr(name, ".tmp.") && (number < 1 || number > batches))
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_NOTE, "batch-other", file, 0,
-                                          "hpcgrid run MATRIX writes it anew when it is needed" },
+        hg_check_found(c, HG_FSCK_NOTE, "batch-other", file, 0,
+                       "hpcgrid run MATRIX writes it anew when it is needed",
                        "of no batch in plan.json: whoever planned it was stopped");
 }
 
@@ -302,8 +291,8 @@ static void check_batches(struct hg_check *c)
     c->complete = plan != NULL;
     hg_plan_free(plan);
     if (!c->complete)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                       "cannot be used: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE, "cannot be used: %s",
+                       why.text);
 }
 
 /* ---- Other runs ---- */
@@ -315,11 +304,8 @@ static void check_home(struct hg_check *c)
 
     hg_identity_find(c->rd->path, &id);
     if (id.home != HG_HOME_HERE)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING,
-                                          id.home == HG_HOME_COPY ? "copy" : "script-folder",
-                                          id.file, 0, id.why.hint },
-                       "%s", id.why.text);
+        hg_check_found(c, HG_FSCK_WARNING, id.home == HG_HOME_COPY ? "copy" : "script-folder",
+                       id.file, 0, id.why.hint, "%s", id.why.text);
 }
 
 /* A copy of this run: results of one would count in the other. */
@@ -331,9 +317,8 @@ static void check_sibling(struct hg_check *c, const char *parent, const char *na
     const char *key = json_string_value(json_object_get(plan, "run_key"));
 
     if (key && strcmp(key, c->run_key) == 0)
-        hg_check_found(c,
-                       (struct hg_found){ HG_FSCK_WARNING, "copy", "plan.json", 0,
-                                          "keep one of the two; the other may only be read" },
+        hg_check_found(c, HG_FSCK_WARNING, "copy", "plan.json", 0,
+                       "keep one of the two; the other may only be read",
                        "%s has the same run key: one is a copy of the other, and jobs of both "
                        "would be taken for one run's",
                        dir);
@@ -363,10 +348,10 @@ static void read_plan(struct hg_check *c)
     c->plan = hg_plan_read(c->rd->path, &why);
     c->run_key = json_string_value(json_object_get(c->plan, "run_key"));
     if (!c->plan)
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                       "cannot be used: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE, "cannot be used: %s",
+                       why.text);
     else if (!c->run_key || strlen(c->run_key) != 32) {
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE,
                        "has no run key: no result can be matched to this run");
         c->run_key = NULL;
     }
@@ -379,8 +364,7 @@ void hg_fsck_plan(struct hg_check *c)
 
     if (plain == 0) { /* as every other command says it */
         hg_plan_read(c->rd->path, &why);
-        hg_check_found(c, (struct hg_found){ HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint },
-                       "%s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint, "%s", why.text);
     } else if (plain == 1) {
         c->plan = read_object(c, "plan.json", RESTORE);
     }
