@@ -16,61 +16,6 @@
 #include "rundir/attempt.h"
 #include "rundir/claim.h"
 
-/* ---- Names ---- */
-
-void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX])
-{
-    snprintf(out, HG_GROUP_NAME_MAX, "cells/%d-%03zu", batch, line / HG_GROUP_LINES);
-}
-
-bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack)
-{
-    char again[HG_GROUP_NAME_MAX];
-    const char *tail;
-
-    if (sscanf(name, "%9d-%9zu", batch, number) != 2 || *batch < 1)
-        return false;
-    hg_attempt_group_name(*batch, *number * HG_GROUP_LINES, again);
-    tail = strncmp(name, again + 6, strlen(again + 6)) == 0 ? name + strlen(again + 6) : "?";
-    *pack = strcmp(tail, ".tar") == 0;
-    return *pack || !*tail;
-}
-
-bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
-                           unsigned *restarts)
-{
-    const char *last = strrchr(name, '.'), *at = last;
-    char id[128];
-
-    while (at > name && *--at != '.')
-        ;
-    if (!last || at <= name || (size_t)(at - name) >= sizeof id ||
-        !hg_attempt_parse(at + 1, submission, restarts))
-        return false;
-    *id_len = (size_t)(at - name);
-    memcpy(id, name, *id_len);
-    id[*id_len] = '\0';
-    return hg_attempt_is_file_name(id);
-}
-
-static char *path_of(const struct hg_rundir *rd, const char *group, const char *id,
-                     unsigned submission, unsigned restarts, const char *file)
-{
-    char name[HG_ATTEMPT_NAME_MAX];
-
-    hg_attempt_name(submission, restarts, name);
-    return hg_rundir_path(rd, "%s/%s.%s%s%s", group, id, name, *file ? "/" : "", file);
-}
-
-char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
-                     unsigned submission, unsigned restarts)
-{
-    char group[HG_GROUP_NAME_MAX];
-
-    hg_attempt_group_name(batch, line, group);
-    return path_of(rd, group, id, submission, restarts, "");
-}
-
 char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                       const char *name)
 {
@@ -82,7 +27,8 @@ char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_
     if (f->parts)
         return hg_rundir_path(g->rd, "%s.tar:%s.%u.%u/%s", group, f->id, f->submission, f->restarts,
                               name);
-    return path_of(g->rd, group, f->id, f->submission, f->restarts, name);
+    return hg_rundir_path(g->rd, "%s/%s.%u.%u%s%s", group, f->id, f->submission, f->restarts,
+                          *name ? "/" : "", name);
 }
 
 /* ---- A group ---- */
