@@ -78,7 +78,7 @@ static void check_access(struct hg_check *c, const char *file, const struct stat
         return;
     if (c->open && (st->st_mode & S_IWOTH))
         hg_check_found(c, HG_FSCK_WARNING, "mode", file, 0, "chmod o-w it",
-                       "everybody may write it (mode %04o)", (unsigned)(st->st_mode & 07777));
+                       "writable for everybody (mode %04o)", (unsigned)(st->st_mode & 07777));
     if (st->st_uid != c->owner)
         hg_check_found(c, HG_FSCK_WARNING, "owner", file, 0, "ask who has written into this run",
                        "belongs to user %u, the run to user %u", (unsigned)st->st_uid,
@@ -142,7 +142,7 @@ static void visit(struct hg_check *c, const char *dir, const char *name,
     char *path = hg_rundir_path(c->rd, "%s", file);
     struct stat st;
 
-    if (lstat(path, &st) == 0) { /* else it has gone meanwhile */
+    if (lstat(path, &st) == 0) { /* else it was removed in the meantime */
         check_access(c, file, &st);
         check_leftover(c, file, path, &st);
         if (each)

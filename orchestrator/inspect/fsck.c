@@ -31,7 +31,7 @@ static void check_lock(struct hg_check *c, const char *file)
     if (hg_check_is_plain(c, file) == 1 &&
         (hg_json_load(path, &doc, NULL) < 0 || !json_is_string(json_object_get(doc.root, "nonce"))))
         hg_check_found(c, HG_FSCK_ERROR, "lock", file, 0, "if no hpcgrid drives the run, remove it",
-                       "not as hpcgrid writes it, so nobody can tell whether its holder lives");
+                       "not as hpcgrid writes it, so it is not known whether its holder is alive");
     hg_json_doc_done(&doc);
     free(path);
 }

@@ -102,14 +102,15 @@ static void check_attempt(struct look *l, struct hg_attempt_files *f)
                        "the result counts if it is valid; ask who removed it",
                        "a result without claim.json");
     if (f->claim && !f->result && (!f->submission || !l->c->state))
-        hg_check_found(l->c, HG_FSCK_NOTE, "attempt-open", dir, 0,
-                       "claim.json says who began it; if that has ended, run "
-                       "the cell again",
-                       "begun, and without a result: at work, or killed with all that watched it");
+        hg_check_found(
+            l->c, HG_FSCK_NOTE, "attempt-open", dir, 0,
+            "claim.json names the process that began it; if it has ended, run "
+            "the cell again",
+            "begun, but without a result: still running, or killed together with its driver");
     if (!known && (f->claim || f->result))
         hg_check_found(l->c, HG_FSCK_WARNING, "attempt", dir, 0,
-                       "was it copied here, or is the journal an older one?",
-                       "the journal knows of no submission %u with this cell", f->submission);
+                       "was it copied here, or is the journal an old copy?",
+                       "the journal has no submission %u with this cell", f->submission);
     free(dir);
     free(file);
 }
@@ -145,11 +146,11 @@ static void compare_journal(struct look *l)
         hg_check_found(l->c, HG_FSCK_ERROR, "good-gone", file, l->line + 1,
                        "restore it from a backup; hpcgrid takes the cell for "
                        "done, so only a new run computes it again",
-                       "the journal says ok of cell %s, and there is no good result", l->id);
+                       "the journal says that cell %s is ok, but there is no good result", l->id);
     if (is_unread(l, cell))
         hg_check_found(l->c, HG_FSCK_WARNING, "good-unread", file, l->line + 1,
                        "tables count it; `hpcgrid retry` would run it again",
-                       "cell %s has a good result, and the journal says %s", l->id,
+                       "cell %s has a good result, but the journal says %s", l->id,
                        hg_cell_state_names[cell->state]);
 }
 
@@ -169,7 +170,7 @@ static int check_cell(size_t line, const json_t *record, void *context)
         hg_attempt_group_name(l.batch, line, group);
         hg_check_found(l.c, HG_FSCK_ERROR, "folder", group, 0, "see who made it, and its mode",
                        "%s", why.text);
-        return 0; /* nobody knows what is in it */
+        return 0; /* its content is not known */
     }
     for (size_t i = 0; i < list.n; i++)
         check_attempt(&l, &list.items[i]);
@@ -214,7 +215,7 @@ static void find_in_pack(struct hg_check *c, const char *file, const struct hg_a
     if (f->folder)
         hg_check_found(c, HG_FSCK_NOTE, "half-packed", file, 0,
                        "`hpcgrid collect RUN --compact` finishes it",
-                       "attempt %u.%u of %s has its folder, too: whoever packed it was stopped",
+                       "attempt %u.%u of %s also has its folder: packing was interrupted",
                        f->submission, f->restarts, f->id);
 }
 
@@ -237,8 +238,8 @@ static void check_pack(struct hg_check *c, const char *file)
                        (unsigned long long)g->walk.where);
     if (g->strange)
         hg_check_found(c, HG_FSCK_WARNING, "alien", file, 0,
-                       "nothing reads them; who has put them there?",
-                       "has %zu file%s of no attempt", g->strange, hg_text_s(g->strange));
+                       "nothing reads them; who put them there?", "has %zu file%s of no attempt",
+                       g->strange, hg_text_s(g->strange));
     for (size_t i = 0; i < g->n; i++)
         if (g->items[i].parts)
             find_in_pack(c, file, &g->items[i]);
@@ -272,7 +273,7 @@ static void check_gone(struct hg_check *c)
         hg_check_found(c, HG_FSCK_ERROR, "missing", "events.jsonl", 0,
                        "restore it from a backup; results still count, but cells "
                        "without one would be submitted again",
-                       "is not there, though jobs of submissions have run");
+                       "is missing, although submitted jobs have run");
 }
 
 void hg_fsck_cells(struct hg_check *c)

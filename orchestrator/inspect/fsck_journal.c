@@ -33,7 +33,7 @@ static void check_lines(struct hg_check *c, const struct hg_buf *text, size_t *d
     }
 }
 
-/* All of them together: a fold that stops says where. */
+/* All of them together. */
 static void fold(struct hg_check *c, const struct hg_buf *text)
 {
     struct hg_run_state *state = hg_run_state_create();
@@ -54,11 +54,10 @@ static void check_state(struct hg_check *c)
     const struct hg_run_state *state = c->state;
 
     if (state->torn)
-        hg_check_found(
-            c, HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
-            "the next command that drives the run cuts it off",
-            "the last line was cut short: whoever wrote it was stopped, and did not act on "
-            "it");
+        hg_check_found(c, HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
+                       "the next command that drives the run cuts it off",
+                       "the last line was cut short: its writer was killed before it acted on "
+                       "it");
     if (state->deposed)
         hg_check_found(c, HG_FSCK_NOTE, "journal-deposed", FILE_NAME, 0,
                        "nothing: they do not count",

@@ -45,19 +45,19 @@ static json_t *read_object(struct hg_check *c, const char *file, const char *nex
 
 static void check_sources(struct hg_check *c)
 {
-    json_t *matrix = read_object(c, "matrix.json", "hpcgrid run MATRIX writes it anew");
-    json_t *site = read_object(c, "site.json", "hpcgrid run MATRIX writes it anew");
+    json_t *matrix = read_object(c, "matrix.json", "hpcgrid run MATRIX writes it again");
+    json_t *site = read_object(c, "site.json", "hpcgrid run MATRIX writes it again");
     const char *name = json_string_value(json_object_get(matrix, "name"));
     const char *planned = json_string_value(json_object_get(c->plan, "name"));
 
     if (matrix && json_integer_value(json_object_get(matrix, "hpcgrid")) != 1)
         hg_check_found(c, HG_FSCK_ERROR, "matrix", "matrix.json", 1,
-                       "hpcgrid run MATRIX writes it anew", "is not a matrix of format 1");
+                       "hpcgrid run MATRIX writes it again", "is not a matrix of format 1");
     /* one that runs in a box for another site has a name of its own */
     if (name && planned && strncmp(name, planned, strlen(name) < 58 ? strlen(name) : 58) != 0)
         hg_check_found(c, HG_FSCK_WARNING, "name", "matrix.json", 0,
-                       "was it copied from another run?", "is of \"%s\", plan.json of \"%s\"", name,
-                       planned);
+                       "was it copied from another run?",
+                       "has the name \"%s\", plan.json has \"%s\"", name, planned);
     json_decref(matrix);
     json_decref(site);
 }
@@ -96,7 +96,7 @@ static void hash_cell(const json_t *cell, const json_t *workload, char digits[st
 struct batch {
     int number;
     char file[40];
-    size_t lines, wrong, first_wrong; /* wrong: lines whose id is not what their members say */
+    size_t lines, wrong, first_wrong; /* wrong: lines whose id is not the hash of their members */
     uint64_t size;                    /* of the lines read so far */
     struct hg_buf index;              /* as it has to be */
 };
@@ -136,7 +136,7 @@ static void check_ids(struct hg_check *c, const struct batch *b)
             b->wrong, b->lines);
     else if (b->wrong)
         hg_check_found(c, HG_FSCK_WARNING, "cell-id", b->file, 0,
-                       "cells of another command belong into a new run: hpcgrid "
+                       "cells of another command belong in a new run: hpcgrid "
                        "run MATRIX --new",
                        "no id is the hash of its cell and plan.json's workload: the workload has "
                        "changed since, or the file");
@@ -191,7 +191,7 @@ static void check_index(struct hg_check *c, const struct batch *b)
     plain = hg_check_is_plain(c, file);
     if (plain == 0) {
         hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
-                       "is not there: no job of the batch finds its cell");
+                       "is missing: no job of the batch can find its cell");
     } else if (plain == 1 && hg_fs_read_file(path, 2 * want->len, &is, NULL) < 0) {
         hg_check_found(c, HG_FSCK_ERROR, "index", file, 0, RESTORE,
                        "cannot be read, or is too long for %zu cells", b->lines);
@@ -199,7 +199,7 @@ static void check_index(struct hg_check *c, const struct batch *b)
         while (same < is.len && same < want->len && is.data[same] == want->data[same])
             same++;
         hg_check_found(c, HG_FSCK_ERROR, "index", file, same / HG_PLAN_INDEX_LINE + 1, RESTORE,
-                       "does not say where the lines of %d.cells.jsonl are: jobs would not find "
+                       "does not match the lines of %d.cells.jsonl: jobs would not find "
                        "their cells",
                        b->number);
     }
@@ -223,7 +223,7 @@ static void check_script(struct hg_check *c, int number)
         folder = hg_identity_script_folder(hg_buf_str(&text));
     if (plain == 0)
         hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
-                       "is not there: nothing of the batch can be submitted");
+                       "is missing: the batch cannot be submitted");
     else if (plain == 1 && !folder)
         hg_check_found(c, HG_FSCK_ERROR, "script", file, 0, RESTORE,
                        "does not end in `hpcgrid exec`");
@@ -249,7 +249,7 @@ static void check_batch(struct hg_check *c, size_t index, const json_t *batch)
     plain = hg_check_is_plain(c, b.file);
     if (plain == 0)
         hg_check_found(c, HG_FSCK_ERROR, "missing", b.file, 0, RESTORE,
-                       "is not there: the batch's cells are not known");
+                       "is missing: the batch's cells are not known");
     if (plain == 1) {
         hg_plan_index_add(&b.index, 0);
         read_cells(c, &b);
@@ -271,8 +271,8 @@ static void check_extra(struct hg_check *c, const char *file, const char *name,
 
     if (S_ISREG(st->st_mode) && !strstr(name, ".tmp.") && (number < 1 || number > batches))
         hg_check_found(c, HG_FSCK_NOTE, "batch-other", file, 0,
-                       "hpcgrid run MATRIX writes it anew when it is needed",
-                       "of no batch in plan.json: whoever planned it was stopped");
+                       "hpcgrid run MATRIX writes it again when it is needed",
+                       "belongs to no batch in plan.json: planning was interrupted");
 }
 
 static void check_batches(struct hg_check *c)
@@ -362,7 +362,7 @@ void hg_fsck_plan(struct hg_check *c)
     struct hg_err why = HG_ERR_INIT;
     int plain = hg_check_is_plain(c, "plan.json");
 
-    if (plain == 0) { /* as every other command says it */
+    if (plain == 0) { /* with the message of every other command */
         hg_plan_read(c->rd->path, &why);
         hg_check_found(c, HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint, "%s", why.text);
     } else if (plain == 1) {

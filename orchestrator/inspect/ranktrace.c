@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The traces of an attempt's ranks, which the worker writes one event a line, put together as one. */
+/* The traces of an attempt's ranks, which the worker writes one event per line, merged into one. */
 #include "inspect/ranktrace.h"
 
 #include <dirent.h>
@@ -119,7 +119,7 @@ static int strange(const struct reader *r, const char *path, struct hg_err *err)
     return -1;
 }
 
-/* Time 0 of a file stands in its first line. */
+/* Time 0 of a file is in its first line. */
 static int read_base(struct rank_file *f, struct hg_err *err)
 {
     struct reader r;

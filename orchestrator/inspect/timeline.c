@@ -115,7 +115,7 @@ static void count_trace(void *context, const char *name)
     *n += sscanf(name, "trace.%9u.json.gz%n", &rank, &end) == 1 && end && !name[end];
 }
 
-/* What is known of an attempt without a result that counts. */
+/* The state of an attempt without a result that counts. */
 static void judge_open(const struct loader *l, size_t line, bool newest,
                        struct hg_timeline_attempt *a)
 {
@@ -132,8 +132,8 @@ static void judge_open(const struct loader *l, size_t line, bool newest,
     }
 }
 
-/* wall_s counts from behind the claim, which takes its time on a network file system: the last rank says how long. A
- * host whose clock is far away says nothing. */
+/* wall_s counts from after the claim, which is slow on a network file system: the end of the last rank tells how slow, unless its
+ * host's clock is far off. */
 static void fit_wall(struct hg_timeline_attempt *a)
 {
     double end_s = a->begin_s + a->wall_s;
@@ -144,7 +144,7 @@ static void fit_wall(struct hg_timeline_attempt *a)
     a->begin_s = end_s - a->wall_s;
 }
 
-/* Where it began and ended, as far as anything says so. */
+/* Its begin and end, as far as they are known. */
 static void set_times(const struct loader *l, struct hg_timeline_attempt *a)
 {
     if (!a->begin_s)

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-#define QUEUE_LANES 50   /* attempts of a batch whose waiting is drawn at a time; all are counted */
+#define QUEUE_LANES 50   /* waiting attempts of a batch that are drawn at a time; all are counted */
 #define QUEUE_PID 100000 /* of batch 1's queue is one more; nodes count from 1 */
 #define COUNTERS_PID 0
 
@@ -58,8 +58,8 @@ static long long since_ns(const struct writer *w, double t_s)
     return llround((t_s - w->base_s) * 1e9);
 }
 
-/* args may be NULL. Begin and end are rounded, not the length: what touches its neighbour or ends with what it stands in does so to
- * the nanosecond, as Perfetto drops slices that overlap. */
+/* args may be NULL. Begin and end are rounded, not the length: slices that touch or end together do so to the nanosecond, because
+ * Perfetto drops slices that overlap. */
 static void put_slice(struct writer *w, const char *name, const char *category, size_t pid,
                       size_t tid, double from_s, double to_s, const json_t *args)
 {
@@ -179,17 +179,17 @@ static void put_phase(struct writer *w, const char *name, size_t pid, size_t tid
         put_slice(w, name, "phase", pid, tid, from_s, to_s, NULL);
 }
 
-/* Starting it, what the workload says of itself (or all of its ranks' time), and the rest. */
+/* The start, the phases that the workload reports (or the time of all its ranks), and the rest. */
 static void put_phases(struct writer *w, size_t pid, size_t tid)
 {
     const struct hg_timeline_attempt *a = w->attempt;
-    bool told = isfinite(a->init_s) && isfinite(a->train_s);
+    bool phases = isfinite(a->init_s) && isfinite(a->train_s);
     double at_s = a->begin_s;
 
     if (a->work_s <= 0)
         return;
     put_phase(w, "start", pid, tid, &at_s, a->work_s);
-    if (told) {
+    if (phases) {
         put_phase(w, "init", pid, tid, &at_s, at_s + a->init_s);
         put_phase(w, "train", pid, tid, &at_s, at_s + a->train_s);
     } else {

@@ -76,7 +76,7 @@ static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_er
         if (f)
             f->folder = true;
     }
-    if (errno) /* what was not listed may be at work */
+    if (errno) /* an attempt that was not listed may be running */
         rc = hg_err_sys(err, "cannot read folder %s", dir);
     closedir(d);
     return rc;
@@ -101,7 +101,7 @@ static int add_part(void *context, const struct hg_tar_file *file)
     return 0;
 }
 
-/* Attempts as the names of their files tell. */
+/* Attempts, by the names of their files. */
 static void add_packed(struct hg_attempt_group *g)
 {
     const struct hg_tar_file *parts = g->parts.items;
@@ -140,7 +140,7 @@ static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err
     return 0;
 }
 
-/* ---- What cells/ has ---- */
+/* ---- The list of cells/ ---- */
 
 static int compare_places(const void *pa, const void *pb)
 {
@@ -184,7 +184,7 @@ static bool may_be_there(const struct hg_attempt_group *g, int batch, size_t num
 
 /* ---- Both ---- */
 
-/* What is both in the folder and in the pack is one attempt. */
+/* An attempt that is in the folder and in the pack is one. */
 static void merge(struct hg_attempt_group *g)
 {
     size_t n = 0;
@@ -206,7 +206,7 @@ static void merge(struct hg_attempt_group *g)
     g->n = n;
 }
 
-/* Forget the group, not what cells/ has. */
+/* Forget the group, not the list of cells/. */
 static void leave(struct hg_attempt_group *g)
 {
     struct hg_attempt_group next = {
@@ -243,7 +243,7 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
     hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
     dir = hg_rundir_path(g->rd, "%s", name);
     pack = hg_rundir_path(g->rd, "%s.tar", name);
-    /* the folder first: what is packed meanwhile is seen twice, not never */
+    /* the folder first: an attempt that is packed at this moment is seen twice, not never */
     rc = may_be_there(g, batch, number, false) ? list_folder(g, dir, err) : 0;
     if (rc == 0 && may_be_there(g, batch, number, true))
         rc = read_pack(g, pack, err);
@@ -450,5 +450,6 @@ int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_f
         return hg_attempt_read(g, f, "result.json", max, out, err);
     return f->claim || f->parts || has_folder(g, f)
                ? rc
-               : hg_err_set(err, HG_E_ENV, "its folder is gone: packed meanwhile? Do this again");
+               : hg_err_set(err, HG_E_ENV,
+                            "its folder is gone: was it packed just now? Run the command again");
 }

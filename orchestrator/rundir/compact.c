@@ -30,7 +30,7 @@ const char *const hg_compact_reasons[HG_COMPACT_REASONS] = {
     [HG_COMPACT_CHANGED] = "that changed meanwhile, or are packed with other content",
 };
 
-/* A group while its cells pass by. */
+/* The group whose cells are being looked at. */
 struct packer {
     const struct hg_rundir *rd;
     const struct hg_run_state *state;
@@ -47,7 +47,7 @@ struct packer {
 
 /* ---- Which attempts ---- */
 
-/* Is it a result that nobody writes again? */
+/* May this result still be replaced? */
 static bool is_recent(const struct packer *p, const struct hg_attempt_files *f, const char *status)
 {
     char *path = hg_attempt_path(&p->group, f, "result.json");
@@ -206,7 +206,7 @@ static int flush_group(struct packer *p, const char *group)
     return rc;
 }
 
-/* Pack the group whose cells have passed. */
+/* Pack the group, whose cells have all been looked at. */
 static int flush(struct packer *p)
 {
     char group[HG_GROUP_NAME_MAX];
@@ -223,7 +223,7 @@ static int flush(struct packer *p)
 
 /* ---- All of them ---- */
 
-/* Packs that somebody who was killed has not finished. Nobody else is at work: the lock is ours. */
+/* Unfinished packs of a process that was killed. No other process writes packs: the lock is ours. */
 static int remove_unfinished(const struct hg_rundir *rd, struct hg_err *err)
 {
     char *dir = hg_rundir_path(rd, "cells");

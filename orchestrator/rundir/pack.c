@@ -29,7 +29,7 @@ struct file {
 struct files {
     struct file *items;
     size_t n, cap;
-    bool others; /* something else lies there, too */
+    bool others; /* other files are there, too */
 };
 
 static void files_done(struct files *files)
@@ -39,7 +39,7 @@ static void files_done(struct files *files)
     HG_VEC_DONE(files);
 }
 
-/* What is there is listed, nothing is followed. */
+/* Links are not followed. */
 static void list_files(const char *dir, struct files *files)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -116,7 +116,7 @@ static int copy(int from, off_t at, uint64_t size, int to, struct hg_err *err)
     return 0;
 }
 
-/* What is packed already goes over as it is. 1: the pack is damaged. */
+/* Copy the files that are packed already. 1: the pack is damaged. */
 static int put_packed(const struct hg_attempt_group *g, int to, struct hg_err *err)
 {
     for (size_t i = 0; i < g->parts.n; i++) {
