@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "inspect/fsck_journal.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"
 

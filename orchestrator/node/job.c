@@ -4,7 +4,8 @@
 #include <stdlib.h>
 
 #include "node/where.h"
-#include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 
 static long long job_count(const struct hg_job *job, const char *key)

@@ -9,9 +9,10 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 #include "node/where.h"
-#include "plan/preflight.h"
+#include "plan/template.h"
+#include "plan/worker.h"
 #include "rundir/attempt.h"
 
 /* Values longer than this are not set as HPCGRID_<KEY>: the kernel takes 128 KiB a variable. The workload finds them in
@@ -69,11 +70,13 @@ static int write_files(const struct making *m, struct hg_err *err)
         struct hg_buf out = HG_BUF_INIT;
         char *path = hg_fs_join(m->dir, name);
 
-        if (!hg_attempt_is_file_name(name) || hg_matrix_is_own_file(name))
+        if (!hg_attempt_is_file_name(name) || hg_workload_is_own_file(name))
             rc = hg_err_set(err, HG_E_INPUT, "workload/files: \"%s\" cannot be a file's name here",
                             name);
-        else if ((rc = hg_template_lines(json_string_value(text), &m->vars, &out, err)) == 0)
+        else {
+            hg_template_lines(json_string_value(text), &m->vars, &out);
             rc = hg_attempt_write(path, &out, err);
+        }
         hg_buf_done(&out);
         free(path);
         if (rc < 0)
@@ -120,8 +123,7 @@ static void add_members(const struct making *m, json_t *env)
     }
 }
 
-static int add_templates(const struct making *m, const json_t *from, json_t *env,
-                         struct hg_err *err)
+static void add_templates(const struct making *m, const json_t *from, json_t *env)
 {
     const char *name;
     json_t *text;
@@ -129,15 +131,12 @@ static int add_templates(const struct making *m, const json_t *from, json_t *env
     json_object_foreach((json_t *)from, name, text) {
         struct hg_buf value = HG_BUF_INIT;
         bool absent = false;
-        int rc = hg_template_text(json_string_value(text), &m->vars, &value, &absent, err);
 
-        if (rc == 0 && !absent)
+        hg_template_text(json_string_value(text), &m->vars, &value, &absent);
+        if (!absent)
             json_object_set_new(env, name, json_string(hg_buf_str(&value)));
         hg_buf_done(&value);
-        if (rc < 0)
-            return -1;
     }
-    return 0;
 }
 
 static void set_path(const struct making *m, json_t *env, const char *name, const char *file)
@@ -189,31 +188,24 @@ static void add_promises(const struct making *m, json_t *env)
 }
 
 /* A later setting of a variable wins: the site's, the cell's members, the workload's. */
-static json_t *make_environment(const struct making *m, struct hg_err *err)
+static json_t *make_environment(const struct making *m)
 {
     json_t *env = json_object();
-    int rc = add_templates(m, json_object_get(m->job->site, "env"), env, err);
 
+    add_templates(m, json_object_get(m->job->site, "env"), env);
     add_members(m, env);
-    if (rc == 0)
-        rc = add_templates(m, json_object_get(m->job->workload, "env"), env, err);
+    add_templates(m, json_object_get(m->job->workload, "env"), env);
     add_promises(m, env);
     if (m->job->virtual_nodes)
         add_virtual(env);
-    if (rc == 0)
-        return env;
-    json_decref(env);
-    return NULL;
+    return env;
 }
 
-/* What the ranks need to begin. A new reference, NULL with err set. */
-static json_t *make_ranks(const struct making *m, bool direct, struct hg_err *err)
+/* What the ranks need to begin. A new reference. */
+static json_t *make_ranks(const struct making *m, bool direct)
 {
-    json_t *env = make_environment(m, err), *root;
+    json_t *root = json_object();
 
-    if (!env)
-        return NULL;
-    root = json_object();
     json_object_set(root, "cwd", json_object_get(m->job->workload, "cwd"));
     json_object_set_new(root, "tasks", json_integer(m->job->tasks));
     json_object_set_new(root, "tasks_per_node", json_integer(m->job->tasks_per_node));
@@ -223,7 +215,7 @@ static json_t *make_ranks(const struct making *m, bool direct, struct hg_err *er
                         json_boolean(!json_object_get(m->job->workload, "command")));
     if (m->job->virtual_nodes) /* elsewhere ranks are bound, and each host has its own number */
         json_object_set_new(root, "cores", json_integer(hg_proc_cpus()));
-    json_object_set_new(root, "env", env);
+    json_object_set_new(root, "env", make_environment(m));
     return root;
 }
 
@@ -343,7 +335,7 @@ json_t *hg_launch_make(const struct hg_job *job, const char *dir, struct hg_laun
     struct making m = begin(job, dir);
 
     *l = (struct hg_launch){ .words = HG_WORDS_INIT };
-    return make_words(&m, l, err) == 0 ? make_ranks(&m, l->direct, err) : NULL;
+    return make_words(&m, l, err) == 0 ? make_ranks(&m, l->direct) : NULL;
 }
 
 void hg_launch_done(struct hg_launch *l)

@@ -14,6 +14,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/collect.h"

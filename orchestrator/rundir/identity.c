@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "plan/batch.h"
+#include "plan/files.h"
 #include "rundir/events.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)

@@ -14,7 +14,7 @@
 #include "base/fs.h"
 #include "base/tar.h"
 #include "base/vec.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 
 #define PIECE ((size_t)64 * 1024)
 
@@ -54,7 +54,7 @@ static void list_files(const char *dir, struct files *files)
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (hg_matrix_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (hg_workload_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX)
             *HG_VEC_PUSH(files) = (struct file){ .name = hg_strdup(name), .st = st };
         else
