@@ -179,7 +179,7 @@ refused() {
         run --separate-stderr timeout 60 "$hpcgrid" $words
         echo "$words: $stderr"
         [ "$status" = 4 ]
-        [[ "$stderr" == *"error: $PWD/reports/m/001 was submitted to cluster Script, and this is cluster other"$'\n'"  go on with it where Script answers (SLURM_CONF), or begin a new run: hpcgrid run MATRIX --new" ]]
+        [[ "$stderr" == *"error: $PWD/reports/m/001 was submitted to cluster Script, and this is cluster other"$'\n'"  continue where Script is the cluster (SLURM_CONF), or begin a new run: hpcgrid run MATRIX --new" ]]
     done
     inventory reports >"$BATS_TEST_TMPDIR/after"
     diff <(grep -v '^m/001 ' "$BATS_TEST_TMPDIR/before") <(grep -v '^m/001 ' "$BATS_TEST_TMPDIR/after") # locks came and went
