@@ -18,6 +18,7 @@
 #include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/attempt_find.h"
+#include "inspect/ranktrace.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
 #include "rundir/events.h"
@@ -97,7 +98,10 @@ static int write_run(const struct hg_rundir *rd, const struct hg_timeline *t, st
                    hg_text_s(t->cells));
         return hg_err_hint(err, "`hpcgrid status %s` says what they wait for", rd->path);
     }
-    if (open_sink(&s, err) < 0 || close_sink(&s, hg_trace_run(rd, t, s.f, err), err) < 0)
+    if (open_sink(&s, err) < 0)
+        return -1;
+    hg_trace_run(rd, t, s.f);
+    if (close_sink(&s, 0, err) < 0)
         return -1;
     hg_info("%zu attempt%s; open it in https://ui.perfetto.dev or chrome://tracing", t->n,
             hg_text_s(t->n));

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.jsonl: every line by its checksum, then all of them together, then against the plan. */
-#include "inspect/fsck_parts.h"
+#include "inspect/fsck_journal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "rundir/events.h"
 
 #define FILE_NAME "events.jsonl"
 #define JOURNAL_MAX ((size_t)1 << 30)
@@ -15,7 +16,7 @@
     "(`hpcgrid run MATRIX --new`) goes on"
 
 /* Lines that are not as they were written. */
-static int check_lines(struct hg_check *c, const struct hg_buf *text, size_t *damaged)
+static void check_lines(struct hg_check *c, const struct hg_buf *text, size_t *damaged)
 {
     const char *p = hg_buf_str(text), *end = p + text->len;
 
@@ -24,20 +25,16 @@ static int check_lines(struct hg_check *c, const struct hg_buf *text, size_t *da
 
         if (!nl)
             break;
-        if (!hg_run_line_is_whole(p, (size_t)(nl - p)) && ++*damaged &&
-            hg_fsck_find(c,
-                         (struct hg_found){ HG_FSCK_ERROR, "journal-line", FILE_NAME,
-                                            c->f->lines + 1, RESTORE },
-                         p[0] == '{' ? "the line is damaged: its checksum does not match"
-                                     : "the line is not hpcgrid's") < 0)
-            return -1;
+        if (!hg_run_line_is_whole(p, (size_t)(nl - p)) && ++*damaged)
+            hg_check_found(c, HG_FSCK_ERROR, "journal-line", FILE_NAME, c->f->lines + 1, RESTORE,
+                           p[0] == '{' ? "the line is damaged: its checksum does not match"
+                                       : "the line is not hpcgrid's");
         p = nl + 1;
     }
-    return 0;
 }
 
-/* All of them together: a fold that stops says where. */
-static int fold(struct hg_check *c, const struct hg_buf *text)
+/* All of them together. */
+static void fold(struct hg_check *c, const struct hg_buf *text)
 {
     struct hg_run_state *state = hg_run_state_create();
     struct hg_err why = HG_ERR_INIT;
@@ -45,52 +42,44 @@ static int fold(struct hg_check *c, const struct hg_buf *text)
 
     if (hg_run_state_fold(state, FILE_NAME, hg_buf_str(text), text->len, &used, &why) == 0) {
         c->state = state;
-        return 0;
+        return;
     }
     hg_run_state_free(state);
-    return hg_fsck_find(
-        c, (struct hg_found){ HG_FSCK_ERROR, "journal", FILE_NAME, (size_t)why.line, RESTORE },
-        "%s", why.text);
+    hg_check_found(c, HG_FSCK_ERROR, "journal", FILE_NAME, (size_t)why.line, RESTORE, "%s",
+                   why.text);
 }
 
-static int check_state(struct hg_check *c)
+static void check_state(struct hg_check *c)
 {
     const struct hg_run_state *state = c->state;
 
-    if (state->torn &&
-        hg_fsck_find(
-            c,
-            (struct hg_found){ HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
-                               "the next command that drives the run cuts it off" },
-            "the last line was cut short: whoever wrote it was stopped, and did not act on "
-            "it") < 0)
-        return -1;
+    if (state->torn)
+        hg_check_found(c, HG_FSCK_NOTE, "journal-torn", FILE_NAME, c->f->lines + 1,
+                       "the next command that drives the run cuts it off",
+                       "the last line was cut short: its writer was killed before it acted on "
+                       "it");
     if (state->deposed)
-        return hg_fsck_find(c,
-                            (struct hg_found){ HG_FSCK_NOTE, "journal-deposed", FILE_NAME, 0,
-                                               "nothing: they do not count" },
-                            "lines of a process that had lost the lock: %zu", state->deposed);
-    return 0;
+        hg_check_found(c, HG_FSCK_NOTE, "journal-deposed", FILE_NAME, 0,
+                       "nothing: they do not count",
+                       "lines of a process that had lost the lock: %zu", state->deposed);
 }
 
 /* The journal may know less than the plan, which has grown since, but not more. */
-static int compare_plan(struct hg_check *c)
+static void compare_plan(struct hg_check *c)
 {
     const json_t *batches = json_object_get(c->plan, "batches");
 
     for (size_t b = 0; c->plan && b < c->state->batches.n; b++) {
         const json_t *batch = json_array_get(batches, b);
         json_int_t cells = json_integer_value(json_object_get(batch, "cells"));
+        size_t known = c->state->batches.items[b].n;
 
-        if ((json_int_t)c->state->batches.items[b].n <= cells)
-            continue;
-        return hg_fsck_find(c,
-                            (struct hg_found){ HG_FSCK_ERROR, "journal-plan", FILE_NAME, 0,
-                                               "restore plan.json and batches/ from a backup" },
-                            "knows %zu cells of batch %zu, plan.json %lld",
-                            c->state->batches.items[b].n, b + 1, (long long)cells);
+        if ((json_int_t)known > cells)
+            hg_check_found(c, HG_FSCK_ERROR, "journal-plan", FILE_NAME, 0,
+                           "restore plan.json and batches/ from a backup",
+                           "knows %zu cells of batch %zu, plan.json %lld", known, b + 1,
+                           (long long)cells);
     }
-    return 0;
 }
 
 bool hg_fsck_reread(struct hg_check *c)
@@ -99,7 +88,7 @@ bool hg_fsck_reread(struct hg_check *c)
     struct hg_run_state *now = NULL;
     struct stat st;
 
-    if (path && c->state && stat(path, &st) == 0 && st.st_size != c->journal_size)
+    if (c->state && stat(path, &st) == 0 && st.st_size != c->journal_size)
         now = hg_run_state_load(c->rd->path, NULL);
     free(path);
     if (!now)
@@ -110,29 +99,33 @@ bool hg_fsck_reread(struct hg_check *c)
     return true;
 }
 
-int hg_fsck_journal(struct hg_check *c)
+static void check_text(struct hg_check *c, const struct hg_buf *text)
+{
+    size_t damaged;
+
+    c->journal_size = (off_t)text->len;
+    check_lines(c, text, &damaged);
+    if (!damaged)
+        fold(c, text);
+    if (c->state) {
+        check_state(c);
+        compare_plan(c);
+    }
+}
+
+void hg_fsck_journal(struct hg_check *c)
 {
     struct hg_buf text = HG_BUF_INIT;
     struct hg_err why = HG_ERR_INIT;
     char *path = hg_rundir_path(c->rd, FILE_NAME);
-    size_t damaged = 0;
-    int rc = path ? hg_fsck_is_plain(c, FILE_NAME) : hg_err_oom(c->err);
+    int plain = hg_check_is_plain(c, FILE_NAME);
 
-    c->has_journal = rc != 0;
-    if (rc == 1) {
-        if (hg_fs_read(path, JOURNAL_MAX, &text, &why) < 0)
-            rc = hg_fsck_find(c,
-                              (struct hg_found){ HG_FSCK_ERROR, "journal", FILE_NAME, 0, RESTORE },
-                              "cannot be read: %s", why.text);
-        else
-            rc = check_lines(c, &text, &damaged);
-        c->journal_size = (off_t)text.len;
-        if (rc == 0 && !why.code && !damaged)
-            rc = fold(c, &text);
-        if (rc == 0 && c->state)
-            rc = check_state(c) < 0 ? -1 : compare_plan(c);
-    }
+    c->has_journal = plain != 0;
+    if (plain == 1 && hg_fs_read(path, JOURNAL_MAX, &text, &why) == 0)
+        check_text(c, &text);
+    else if (plain == 1)
+        hg_check_found(c, HG_FSCK_ERROR, "journal", FILE_NAME, 0, RESTORE, "cannot be read: %s",
+                       why.text);
     hg_buf_done(&text);
     free(path);
-    return rc == -1 ? -1 : 0;
 }

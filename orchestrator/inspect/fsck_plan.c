@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* matrix.json, site.json, plan.json and the batches: do they go together? */
-#include "inspect/fsck_parts.h"
+#include "inspect/fsck_plan.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -22,24 +22,22 @@
 
 /* ---- Sources ---- */
 
-/* A JSON object below the run; NULL if it is none, which is a finding. */
+/* A JSON object below the run; NULL if it is not one, which is a finding. */
 static json_t *read_object(struct hg_check *c, const char *file, const char *next)
 {
     char *path = hg_rundir_path(c->rd, "%s", file);
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err why = HG_ERR_INIT;
-    int plain = path ? hg_fsck_is_plain(c, file) : hg_err_oom(c->err);
+    int plain = hg_check_is_plain(c, file);
     json_t *root = NULL;
 
     if (plain == 0)
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, next },
-                     "is not there");
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, next, "is not there");
     else if (plain == 1 && hg_json_load(path, &doc, &why) < 0)
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "json", file, (size_t)why.line, next },
-                     "cannot be read: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "json", file, (size_t)why.line, next, "cannot be read: %s",
+                       why.text);
     else if (plain == 1 && !json_is_object(doc.root))
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "json", file, 1, next },
-                     "is no JSON object");
+        hg_check_found(c, HG_FSCK_ERROR, "json", file, 1, next, "is not a JSON object");
     else if (plain == 1)
         root = json_incref(doc.root);
     hg_json_doc_done(&doc);
@@ -47,27 +45,23 @@ static json_t *read_object(struct hg_check *c, const char *file, const char *nex
     return root;
 }
 
-static int check_sources(struct hg_check *c)
+static void check_sources(struct hg_check *c)
 {
-    json_t *matrix = read_object(c, "matrix.json", "hpcgrid run MATRIX writes it anew");
-    json_t *site = read_object(c, "site.json", "hpcgrid run MATRIX writes it anew");
+    json_t *matrix = read_object(c, "matrix.json", "hpcgrid run MATRIX writes it again");
+    json_t *site = read_object(c, "site.json", "hpcgrid run MATRIX writes it again");
     const char *name = json_string_value(json_object_get(matrix, "name"));
     const char *planned = json_string_value(json_object_get(c->plan, "name"));
 
     if (matrix && json_integer_value(json_object_get(matrix, "hpcgrid")) != 1)
-        hg_fsck_find(c,
-                     (struct hg_found){ HG_FSCK_ERROR, "matrix", "matrix.json", 1,
-                                        "hpcgrid run MATRIX writes it anew" },
-                     "is no matrix of format 1");
+        hg_check_found(c, HG_FSCK_ERROR, "matrix", "matrix.json", 1,
+                       "hpcgrid run MATRIX writes it again", "is not a matrix of format 1");
     /* one that runs in a box for another site has a name of its own */
     if (name && planned && strncmp(name, planned, strlen(name) < 58 ? strlen(name) : 58) != 0)
-        hg_fsck_find(c,
-                     (struct hg_found){ HG_FSCK_WARNING, "name", "matrix.json", 0,
-                                        "was it copied from another run?" },
-                     "is of \"%s\", plan.json of \"%s\"", name, planned);
+        hg_check_found(c, HG_FSCK_WARNING, "name", "matrix.json", 0,
+                       "was it copied from another run?",
+                       "has the name \"%s\", plan.json has \"%s\"", name, planned);
     json_decref(matrix);
     json_decref(site);
-    return c->err->code ? -1 : 0;
 }
 
 /* ---- Cells ---- */
@@ -79,14 +73,13 @@ static bool is_in_id(const char *key)
 }
 
 /* The twelve digits at the end of a cell's id, from its members and the workload. */
-static int hash_cell(const json_t *cell, const json_t *workload, char digits[static 13])
+static void hash_cell(const json_t *cell, const json_t *workload, char digits[static 13])
 {
     static const char *const parts[] = { "program", "command", "launch", "env", "files" };
     json_t *members = json_object(), *work = json_object(), *value;
     json_t *whole = json_pack("{s:o,s:o}", "cell", members, "workload", work);
     struct hg_buf text = HG_BUF_INIT;
     const char *key;
-    int rc;
 
     json_object_foreach((json_t *)(uintptr_t)cell, key, value) {
         if (is_in_id(key))
@@ -97,22 +90,20 @@ static int hash_cell(const json_t *cell, const json_t *workload, char digits[sta
             json_object_set(work, parts[i], json_object_get(workload, parts[i]));
     hg_json_dump(whole, HG_JSON_COMPACT | HG_JSON_SORT, &text);
     snprintf(digits, 13, "%012" PRIx64, hg_hash64(hg_buf_str(&text), text.len) >> 16);
-    rc = text.failed ? -1 : 0;
     hg_buf_done(&text);
     json_decref(whole);
-    return rc;
 }
 
 /* What is known of a batch's cells file while it is read. */
 struct batch {
     int number;
     char file[40];
-    size_t lines, wrong, first_wrong; /* wrong: lines whose id is not what their members say */
+    size_t lines, wrong, first_wrong; /* wrong: lines whose id is not the hash of their members */
     uint64_t size;                    /* of the lines read so far */
     struct hg_buf index;              /* as it has to be */
 };
 
-static int check_cell(struct hg_check *c, struct batch *b, const json_t *record)
+static void check_cell(struct hg_check *c, struct batch *b, const json_t *record)
 {
     const char *id = json_string_value(json_object_get(record, "id"));
     const json_t *cell = json_object_get(record, "cell");
@@ -120,297 +111,273 @@ static int check_cell(struct hg_check *c, struct batch *b, const json_t *record)
     char digits[13];
 
     c->f->cells++;
-    if (n < 13 || !json_is_object(cell))
-        return hg_fsck_find(c,
-                            (struct hg_found){ HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE },
-                            "has no id, or no members");
-    if (hg_map_find(&c->ids, id, n) != HG_MAP_NONE)
-        return hg_fsck_find(
-            c, (struct hg_found){ HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE },
-            "cell %s stands in the plan twice: it would run twice", id);
-    if (hg_map_put(&c->ids, id, n, hg_fsck_place(b->number, b->lines - 1)) == HG_MAP_NONE ||
-        hash_cell(cell, json_object_get(c->plan, "workload"), digits) < 0)
-        return hg_err_oom(c->err);
+    if (n < 13 || !json_is_object(cell)) {
+        hg_check_found(c, HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE,
+                       "has no id, or no members");
+        return;
+    }
+    if (hg_map_find(&c->ids, id, n) != HG_MAP_NONE) {
+        hg_check_found(c, HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE,
+                       "cell %s is in the plan twice: it would run twice", id);
+        return;
+    }
+    hg_map_put(&c->ids, id, n, hg_check_place(b->number, b->lines - 1));
+    hash_cell(cell, json_object_get(c->plan, "workload"), digits);
     if (strcmp(id + n - 12, digits) != 0 && !b->wrong++)
         b->first_wrong = b->lines;
-    return 0;
 }
 
 /* Some lines were edited; or all of them are of a workload that the matrix no longer has. */
-static int check_ids(struct hg_check *c, const struct batch *b)
+static void check_ids(struct hg_check *c, const struct batch *b)
 {
-    if (!b->wrong)
-        return 0;
-    if (b->wrong < b->lines)
-        return hg_fsck_find(
-            c, (struct hg_found){ HG_FSCK_ERROR, "cell-id", b->file, b->first_wrong, RESTORE },
-            "the id is not the hash of the cell's members: the line was changed (so: "
+    if (b->wrong && b->wrong < b->lines)
+        hg_check_found(
+            c, HG_FSCK_ERROR, "cell-id", b->file, b->first_wrong, RESTORE,
+            "the id is not the hash of the cell's members: the line was changed (as were "
             "%zu of %zu lines)",
             b->wrong, b->lines);
-    return hg_fsck_find(
-        c,
-        (struct hg_found){ HG_FSCK_WARNING, "cell-id", b->file, 0,
-                           "cells of another command belong into a new run: hpcgrid "
-                           "run MATRIX --new" },
-        "no id is the hash of its cell and plan.json's workload: the workload has "
-        "changed since, or the file");
+    else if (b->wrong)
+        hg_check_found(c, HG_FSCK_WARNING, "cell-id", b->file, 0,
+                       "cells of another command belong in a new run: hpcgrid "
+                       "run MATRIX --new",
+                       "no id is the hash of its cell and plan.json's workload: the workload has "
+                       "changed since, or the file");
 }
 
-static int check_line(struct hg_check *c, struct batch *b, const char *text, size_t n)
+static void check_line(struct hg_check *c, struct batch *b, const char *text, size_t n)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err why = HG_ERR_INIT;
-    int rc;
 
     if (hg_json_parse(b->file, text, n - (n && text[n - 1] == '\n'), &doc, &why) < 0)
-        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE },
-                          "the line is damaged: %s", why.text);
+        hg_check_found(c, HG_FSCK_ERROR, "cell", b->file, b->lines, RESTORE,
+                       "the line is damaged: %s", why.text);
     else
-        rc = check_cell(c, b, doc.root);
+        check_cell(c, b, doc.root);
     hg_json_doc_done(&doc);
-    return rc;
 }
 
-static int read_cells(struct hg_check *c, struct batch *b)
+static void read_cells(struct hg_check *c, struct batch *b)
 {
     char *path = hg_rundir_path(c->rd, "%s", b->file);
-    FILE *f = path ? fopen(path, "re") : NULL;
+    FILE *f = fopen(path, "re");
     char *text = NULL;
     size_t cap = 0;
     ssize_t n;
-    int rc = 0;
 
     if (!f)
-        rc = path ? hg_fsck_find(c,
-                                 (struct hg_found){ HG_FSCK_ERROR, "missing", b->file, 0, RESTORE },
-                                 "cannot be opened")
-                  : hg_err_oom(c->err);
-    while (f && rc == 0 && (n = getline(&text, &cap, f)) > 0) {
+        hg_check_found(c, HG_FSCK_ERROR, "missing", b->file, 0, RESTORE, "cannot be opened");
+    while (f && (n = getline(&text, &cap, f)) > 0) {
         b->lines++;
         b->size += (uint64_t)n;
         hg_plan_index_add(&b->index, b->size);
-        rc = check_line(c, b, text, (size_t)n);
+        check_line(c, b, text, (size_t)n);
     }
     if (f)
         fclose(f);
     free(text);
     free(path);
-    return rc;
 }
 
 /* Where a job looks its cell up. */
-static int check_index(struct hg_check *c, const struct batch *b)
+static void check_index(struct hg_check *c, const struct batch *b)
 {
+    const struct hg_buf *want = &b->index;
     struct hg_buf is = HG_BUF_INIT;
     char file[40], *path;
     size_t same = 0;
-    int rc;
+    int plain;
 
     snprintf(file, sizeof file, "batches/%d.cells.idx", b->number);
     path = hg_rundir_path(c->rd, "%s", file);
-    if (!path || b->index.failed)
-        rc = hg_err_oom(c->err);
-    else
-        rc = hg_fsck_is_plain(c, file);
-    if (rc == 0)
-        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, RESTORE },
-                          "is not there: no job of the batch finds its cell");
-    else if (rc == 1 && hg_fs_read_file(path, 2 * b->index.len, &is, NULL) < 0)
-        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "index", file, 0, RESTORE },
-                          "cannot be read, or is too long for %zu cells", b->lines);
-    else if (rc == 1 && (is.len != b->index.len || memcmp(is.data, b->index.data, is.len) != 0)) {
-        while (same < is.len && same < b->index.len && is.data[same] == b->index.data[same])
+    plain = hg_check_is_plain(c, file);
+    if (plain == 0) {
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
+                       "is missing: no job of the batch can find its cell");
+    } else if (plain == 1 && hg_fs_read_file(path, 2 * want->len, &is, NULL) < 0) {
+        hg_check_found(c, HG_FSCK_ERROR, "index", file, 0, RESTORE,
+                       "cannot be read, or is too long for %zu cells", b->lines);
+    } else if (plain == 1 && (is.len != want->len || memcmp(is.data, want->data, is.len) != 0)) {
+        while (same < is.len && same < want->len && is.data[same] == want->data[same])
             same++;
-        rc = hg_fsck_find(c,
-                          (struct hg_found){ HG_FSCK_ERROR, "index", file,
-                                             same / HG_PLAN_INDEX_LINE + 1, RESTORE },
-                          "does not say where the lines of %d.cells.jsonl are: jobs would not find "
-                          "their cells",
-                          b->number);
+        hg_check_found(c, HG_FSCK_ERROR, "index", file, same / HG_PLAN_INDEX_LINE + 1, RESTORE,
+                       "does not match the lines of %d.cells.jsonl: jobs would not find "
+                       "their cells",
+                       b->number);
     }
     hg_buf_done(&is);
     free(path);
-    return rc == -1 ? -1 : 0;
 }
 
 /* ---- The script ---- */
 
-static int check_script(struct hg_check *c, int number)
+static void check_script(struct hg_check *c, int number)
 {
     struct hg_buf text = HG_BUF_INIT;
-    char *path = NULL, *folder = NULL;
+    char *path, *folder = NULL;
     char file[40];
-    int rc;
+    int plain;
 
     snprintf(file, sizeof file, "batches/%d.sh", number);
-    rc = hg_fsck_is_plain(c, file);
+    plain = hg_check_is_plain(c, file);
     path = hg_rundir_path(c->rd, "%s", file);
-    if (rc == 0) {
-        rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", file, 0, RESTORE },
-                          "is not there: nothing of the batch can be submitted");
-    } else if (rc == 1 && path) {
-        rc = hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0 ? 0 : 1;
+    if (plain == 1 && hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
         folder = hg_identity_script_folder(hg_buf_str(&text));
-        if (rc || !folder)
-            rc = hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "script", file, 0, RESTORE },
-                              "does not end in `hpcgrid exec`");
-    }
+    if (plain == 0)
+        hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
+                       "is missing: the batch cannot be submitted");
+    else if (plain == 1 && !folder)
+        hg_check_found(c, HG_FSCK_ERROR, "script", file, 0, RESTORE,
+                       "does not end in `hpcgrid exec`");
     hg_buf_done(&text);
     free(path);
     free(folder);
-    return rc == -1 ? -1 : 0;
 }
 
 /* ---- Batches ---- */
 
-static int check_batch(struct hg_check *c, size_t index, const json_t *batch)
+static void check_batch(struct hg_check *c, size_t index, const json_t *batch)
 {
     struct batch b = { .number = (int)json_integer_value(json_object_get(batch, "number")) };
     json_int_t cells = json_integer_value(json_object_get(batch, "cells"));
-    int plain, rc;
+    int plain;
 
-    if (b.number != (int)index + 1 || !json_is_object(json_object_get(batch, "job")))
-        return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                            "batch %zu is not complete", index + 1);
+    if (b.number != (int)index + 1 || !json_is_object(json_object_get(batch, "job"))) {
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE,
+                       "batch %zu is not complete", index + 1);
+        return;
+    }
     snprintf(b.file, sizeof b.file, "batches/%d.cells.jsonl", b.number);
-    plain = hg_fsck_is_plain(c, b.file);
-    if (plain == 0 &&
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", b.file, 0, RESTORE },
-                     "is not there: the batch's cells are not known") < 0)
-        return -1;
-    hg_plan_index_add(&b.index, 0);
-    rc = plain == 1 && (read_cells(c, &b) < 0 || check_ids(c, &b) < 0 || check_index(c, &b) < 0)
-             ? -1
-             : 0;
-    hg_buf_done(&b.index);
-    if (rc < 0)
-        return -1;
-    if (plain == 1 && b.lines != (size_t)cells &&
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "cells", b.file, b.lines, RESTORE },
-                     "has %zu lines, plan.json says %lld", b.lines, (long long)cells) < 0)
-        return -1;
-    return plain == -1 ? -1 : check_script(c, b.number);
+    plain = hg_check_is_plain(c, b.file);
+    if (plain == 0)
+        hg_check_found(c, HG_FSCK_ERROR, "missing", b.file, 0, RESTORE,
+                       "is missing: the batch's cells are not known");
+    if (plain == 1) {
+        hg_plan_index_add(&b.index, 0);
+        read_cells(c, &b);
+        check_ids(c, &b);
+        check_index(c, &b);
+        hg_buf_done(&b.index);
+        if (b.lines != (size_t)cells)
+            hg_check_found(c, HG_FSCK_ERROR, "cells", b.file, b.lines, RESTORE,
+                           "has %zu lines, plan.json says %lld", b.lines, (long long)cells);
+    }
+    check_script(c, b.number);
 }
 
-static int check_extra(struct hg_check *c, const char *file, const char *name,
-                       const struct stat *st)
+static void check_extra(struct hg_check *c, const char *file, const char *name,
+                        const struct stat *st)
 {
     size_t batches = json_array_size(json_object_get(c->plan, "batches"));
     unsigned long number = strtoul(name, NULL, 10);
 
-    if (!S_ISREG(st->st_mode) || strstr(name, ".tmp.") || (number >= 1 && number <= batches))
-        return 0;
-    return hg_fsck_find(c,
-                        (struct hg_found){ HG_FSCK_NOTE, "batch-other", file, 0,
-                                           "hpcgrid run MATRIX writes it anew when it is needed" },
-                        "of no batch in plan.json: whoever planned it was stopped");
+    if (S_ISREG(st->st_mode) && !strstr(name, ".tmp.") && (number < 1 || number > batches))
+        hg_check_found(c, HG_FSCK_NOTE, "batch-other", file, 0,
+                       "hpcgrid run MATRIX writes it again when it is needed",
+                       "belongs to no batch in plan.json: planning was interrupted");
 }
 
-static int check_batches(struct hg_check *c)
+static void check_batches(struct hg_check *c)
 {
     const json_t *list = json_object_get(c->plan, "batches"), *batch;
     size_t i, before = c->f->by_severity[HG_FSCK_ERROR];
     struct hg_err why = HG_ERR_INIT;
     struct hg_plan *plan;
 
-    json_array_foreach(list, i, batch) {
-        if (check_batch(c, i, batch) < 0)
-            return -1;
-    }
-    if (hg_fsck_each(c, "batches", check_extra) < 0)
-        return -1;
+    json_array_foreach(list, i, batch)
+        check_batch(c, i, batch);
+    hg_check_each(c, "batches", check_extra);
     if (c->f->by_severity[HG_FSCK_ERROR] > before)
-        return 0;
+        return;
     plan = hg_plan_load(c->rd->path, &why); /* would a command take it? */
-    hg_plan_free(plan);
     c->complete = plan != NULL;
-    return plan ? 0
-                : hg_fsck_find(c,
-                               (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                               "cannot be used: %s", why.text);
+    hg_plan_free(plan);
+    if (!c->complete)
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE, "cannot be used: %s",
+                       why.text);
 }
 
 /* ---- Other runs ---- */
 
-/* What makes commands refuse it. */
-static int check_home(struct hg_check *c)
+/* A copy or a moved run, which commands refuse. */
+static void check_home(struct hg_check *c)
 {
     struct hg_identity id;
 
     hg_identity_find(c->rd->path, &id);
-    if (id.home == HG_HOME_HERE)
-        return 0;
-    return hg_fsck_find(c,
-                        (struct hg_found){ HG_FSCK_WARNING,
-                                           id.home == HG_HOME_COPY ? "copy" : "script-folder",
-                                           id.file, 0, id.why.hint },
-                        "%s", id.why.text);
+    if (id.home != HG_HOME_HERE)
+        hg_check_found(c, HG_FSCK_WARNING, id.home == HG_HOME_COPY ? "copy" : "script-folder",
+                       id.file, 0, id.why.hint, "%s", id.why.text);
 }
 
 /* A copy of this run: results of one would count in the other. */
-static int check_sibling(struct hg_check *c, const char *parent, const char *name)
+static void check_sibling(struct hg_check *c, const char *parent, const char *name)
 {
     char *dir = hg_fs_join(parent, name);
     json_t *plan =
-        dir && hg_fs_is_dir(dir) && strcmp(dir, c->rd->path) != 0 ? hg_plan_read(dir, NULL) : NULL;
+        hg_fs_is_dir(dir) && strcmp(dir, c->rd->path) != 0 ? hg_plan_read(dir, NULL) : NULL;
     const char *key = json_string_value(json_object_get(plan, "run_key"));
-    int rc = 0;
 
     if (key && strcmp(key, c->run_key) == 0)
-        rc = hg_fsck_find(c,
-                          (struct hg_found){ HG_FSCK_WARNING, "copy", "plan.json", 0,
-                                             "keep one of the two; the other may only be read" },
-                          "%s has the same run key: one is a copy of the other, and jobs of both "
-                          "would be taken for one run's",
-                          dir);
+        hg_check_found(c, HG_FSCK_WARNING, "copy", "plan.json", 0,
+                       "keep one of the two; the other may only be read",
+                       "%s has the same run key: one is a copy of the other, and jobs of both "
+                       "would be taken for one run's",
+                       dir);
     json_decref(plan);
     free(dir);
-    return rc;
 }
 
-static int check_siblings(struct hg_check *c)
+static void check_siblings(struct hg_check *c)
 {
     char *parent = hg_fs_dirname(c->rd->path);
-    DIR *d = parent ? opendir(parent) : NULL;
+    DIR *d = opendir(parent);
     struct dirent *entry;
-    int rc = parent ? 0 : hg_err_oom(c->err);
 
-    while (rc == 0 && d && (entry = readdir(d)))
+    while (d && (entry = readdir(d)))
         if (entry->d_name[0] != '.')
-            rc = check_sibling(c, parent, entry->d_name);
+            check_sibling(c, parent, entry->d_name);
     if (d)
         closedir(d);
     free(parent);
-    return rc;
 }
 
-int hg_fsck_plan(struct hg_check *c)
+/* As other commands read it. */
+static void read_plan(struct hg_check *c)
 {
     struct hg_err why = HG_ERR_INIT;
-    const char *key;
-    int plain = hg_fsck_is_plain(c, "plan.json");
 
-    if (plain == 0) { /* as every other command says it */
+    c->plan = hg_plan_read(c->rd->path, &why);
+    c->run_key = json_string_value(json_object_get(c->plan, "run_key"));
+    if (!c->plan)
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE, "cannot be used: %s",
+                       why.text);
+    else if (!c->run_key || strlen(c->run_key) != 32) {
+        hg_check_found(c, HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE,
+                       "has no run key: no result can be matched to this run");
+        c->run_key = NULL;
+    }
+}
+
+void hg_fsck_plan(struct hg_check *c)
+{
+    struct hg_err why = HG_ERR_INIT;
+    int plain = hg_check_is_plain(c, "plan.json");
+
+    if (plain == 0) { /* with the message of every other command */
         hg_plan_read(c->rd->path, &why);
-        hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint },
-                     "%s", why.text);
-        why = (struct hg_err)HG_ERR_INIT;
+        hg_check_found(c, HG_FSCK_ERROR, "missing", "plan.json", 0, why.hint, "%s", why.text);
     } else if (plain == 1) {
         c->plan = read_object(c, "plan.json", RESTORE);
     }
-    if (c->err->code || check_sources(c) < 0)
-        return -1;
+    check_sources(c);
     if (!c->plan)
-        return 0;
+        return;
     json_decref(c->plan);
-    c->plan = hg_plan_read(c->rd->path, &why);
-    key = json_string_value(json_object_get(c->plan, "run_key"));
-    if (!c->plan)
-        return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                            "cannot be used: %s", why.text);
-    if (!key || strlen(key) != 32)
-        return hg_fsck_find(c, (struct hg_found){ HG_FSCK_ERROR, "plan", "plan.json", 0, RESTORE },
-                            "has no run key: no result can be told to be this run's");
-    c->run_key = key;
-    return check_batches(c) < 0 || check_home(c) < 0 ? -1 : check_siblings(c);
+    read_plan(c);
+    if (!c->run_key)
+        return;
+    check_batches(c);
+    check_home(c);
+    check_siblings(c);
 }

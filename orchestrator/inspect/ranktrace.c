@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The traces of an attempt's ranks, which the worker writes one event a line, put together as one. */
-#include "inspect/trace.h"
+/* The traces of an attempt's ranks, which the worker writes one event per line, merged into one. */
+#include "inspect/ranktrace.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/vec.h"
@@ -45,29 +46,23 @@ static int list_files(const char *dir, struct rank_files *files, struct hg_err *
 {
     DIR *d = opendir(dir);
     struct dirent *entry;
-    int rc = 0;
 
     if (!d)
         return hg_err_sys(err, "cannot read folder %s", dir);
-    while (rc == 0 && (entry = readdir(d))) {
-        struct rank_file f = { 0 }, *slot;
+    while ((entry = readdir(d))) {
+        struct rank_file f = { 0 };
         int end = 0;
 
         if (sscanf(entry->d_name, "trace.%9u.json.gz%n", &f.rank, &end) != 1 || !end ||
             entry->d_name[end])
             continue;
         f.path = hg_fs_join(dir, entry->d_name);
-        slot = f.path ? HG_VEC_PUSH(files) : NULL;
-        if (slot)
-            *slot = f;
-        else
-            free(f.path);
-        rc = slot ? 0 : hg_err_oom(err);
+        *HG_VEC_PUSH(files) = f;
     }
     closedir(d);
     if (files->n)
         qsort(files->items, files->n, sizeof *files->items, by_rank);
-    return rc;
+    return 0;
 }
 
 /* ---- Lines ---- */
@@ -87,11 +82,8 @@ static int open_reader(struct reader *r, const char *path, struct hg_err *err)
     if (hg_proc_start(&spec, &r->gzip, err) < 0)
         return hg_err_hint(err, "traces are compressed: install gzip");
     r->lines = fdopen(r->gzip.out, "r");
-    if (!r->lines) {
-        close(r->gzip.out);
-        hg_proc_wait(r->gzip.pid, -1, NULL, NULL);
-        return hg_err_oom(err);
-    }
+    if (!r->lines)
+        hg_alloc_failed();
     return 0;
 }
 
@@ -127,7 +119,7 @@ static int strange(const struct reader *r, const char *path, struct hg_err *err)
     return -1;
 }
 
-/* Time 0 of a file stands in its first line. */
+/* Time 0 of a file is in its first line. */
 static int read_base(struct rank_file *f, struct hg_err *err)
 {
     struct reader r;

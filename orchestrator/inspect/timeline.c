@@ -118,7 +118,7 @@ static void count_trace(void *context, const char *name)
     *n += sscanf(name, "trace.%9u.json.gz%n", &rank, &end) == 1 && end && !name[end];
 }
 
-/* What is known of an attempt without a result that counts. */
+/* The state of an attempt without a result that counts. */
 static void judge_open(const struct loader *l, size_t line, bool newest,
                        struct hg_timeline_attempt *a)
 {
@@ -135,8 +135,8 @@ static void judge_open(const struct loader *l, size_t line, bool newest,
     }
 }
 
-/* wall_s counts from behind the claim, which takes its time on a network file system: the last rank says how long. A
- * host whose clock is far away says nothing. */
+/* wall_s counts from after the claim, which is slow on a network file system: the end of the last rank tells how slow, unless its
+ * host's clock is far off. */
 static void fit_wall(struct hg_timeline_attempt *a)
 {
     double end_s = a->begin_s + a->wall_s;
@@ -147,7 +147,7 @@ static void fit_wall(struct hg_timeline_attempt *a)
     a->begin_s = end_s - a->wall_s;
 }
 
-/* Where it began and ended, as far as anything says so. */
+/* Its begin and end, as far as they are known. */
 static void set_times(const struct loader *l, struct hg_timeline_attempt *a)
 {
     if (!a->begin_s)
@@ -162,17 +162,14 @@ static void set_times(const struct loader *l, struct hg_timeline_attempt *a)
         a->end_s = fmax(a->end_s, fmax(a->begin_s, a->worked_s));
 }
 
-static int add_attempt(struct loader *l, const json_t *record, size_t line,
-                       struct hg_attempt_files *f, bool newest)
+static void add_attempt(struct loader *l, const json_t *record, size_t line,
+                        struct hg_attempt_files *f, bool newest)
 {
     struct hg_timeline_attempt *a = HG_VEC_PUSH(l->t);
     const json_t *cell = json_object_get(record, "cell");
     struct hg_buf text = HG_BUF_INIT;
-    struct hg_err why = HG_ERR_INIT;
     json_t *result = NULL;
 
-    if (!a)
-        return hg_err_oom(l->err);
     hg_json_dump(cell, HG_JSON_COMPACT, &text);
     *a = (struct hg_timeline_attempt){ .id = text_of(record, "id"),
                                        .nodes = hg_strdup(""),
@@ -183,14 +180,12 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
                                        .queued_s = submitted_s(l, f->submission),
                                        .init_s = NAN,
                                        .train_s = NAN };
-    if (!a->id || !a->cell || !a->folder || !a->nodes || !a->error)
-        return hg_err_oom(l->err);
     hg_attempt_name(f->submission, f->restarts, a->name);
     hg_attempt_look(&l->group, f, count_trace, &a->traces);
     if (f->claim)
         read_claim(l, f, a);
     if (f->result)
-        result = hg_resultfile_read(&l->group, f, l->run_key, cell, &why);
+        result = hg_resultfile_read(&l->group, f, l->run_key, cell, NULL);
     if (result)
         read_result(result, a);
     else
@@ -198,7 +193,6 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
     l->t->damaged += f->result && !result;
     json_decref(result);
     set_times(l, a);
-    return a->nodes && a->error ? 0 : hg_err_oom(l->err);
 }
 
 static void drop(struct hg_timeline_attempt *a)
@@ -227,9 +221,7 @@ static int add_cell(size_t line, const json_t *record, void *context)
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         struct hg_timeline_attempt *a;
 
-        rc = add_attempt(l, record, line, &list.items[i], i + 1 == list.n);
-        if (rc < 0)
-            break;
+        add_attempt(l, record, line, &list.items[i], i + 1 == list.n);
         a = &l->t->items[l->t->n - 1];
         if (i > 0 && list.items[i].restarts && a > l->t->items && strcmp(a[-1].id, id) == 0 &&
             list.items[i - 1].submission == list.items[i].submission)

@@ -17,14 +17,14 @@ struct hg_timeline_attempt {
     char *cell;               /* its members as compact JSON */
     char *folder;             /* where its files are */
     char name[HG_ATTEMPT_NAME_MAX];
-    char status[16]; /* of the result, else what the journal says */
+    char status[16]; /* of the result, else of the journal */
     int batch;
     long long job_id; /* 0: not known */
     double queued_s;  /* submitted, or requeued; 0: not known */
     double begin_s, end_s;
     double work_s, worked_s; /* the first rank began, the last one ended; 0: not known */
     double wall_s;           /* of the result; 0: it has none */
-    double init_s, train_s;  /* seconds, as the workload says; NaN: it does not */
+    double init_s, train_s;  /* seconds, reported by the workload; NaN: not reported */
     unsigned traces;         /* files of the worker's profiler */
     bool open;               /* has not ended: end_s is now */
     bool good;               /* has a result, and its status is ok */
@@ -34,7 +34,7 @@ struct hg_timeline {
     struct hg_timeline_attempt *items; /* by begin_s */
     size_t n, cap;
     size_t cells;   /* picked ones */
-    size_t undated; /* attempts that nothing says the time of */
+    size_t undated; /* attempts whose time is not known */
     size_t damaged; /* ... and those whose result does not count */
 };
 

@@ -61,7 +61,7 @@ static int write_claim(const char *path, const char *dir, const struct hg_comer 
     return rc;
 }
 
-/* 0: ours, 1: somebody was faster, -1: err set. */
+/* 0: ours, 1: another copy was faster, -1: err set. */
 static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *err)
 {
     char nonce[17];
@@ -186,7 +186,7 @@ static void say_left(const char *rival, const json_t *who)
 
 static void describe_rival(const struct look *l, char why[static 256])
 {
-    snprintf(why, 256, "attempt %s is at work (process %ld on %.64s)", l->name, l->claim.who.pid,
+    snprintf(why, 256, "attempt %s is running (process %ld on %.64s)", l->name, l->claim.who.pid,
              l->claim.who.host);
 }
 
@@ -199,7 +199,7 @@ static int await_rival(const struct hg_comer *c, struct look *l, char why[static
     describe_rival(l, why);
     while ((life = hg_claim_life(&l->claim, &watch, hg_clock_mono_s(), c->heartbeat_s)) ==
            HG_OWNER_UNKNOWN) {
-        if (c->told(c->context, LOOK_S < c->heartbeat_s ? LOOK_S : c->heartbeat_s)) {
+        if (c->got_term(c->context, LOOK_S < c->heartbeat_s ? LOOK_S : c->heartbeat_s)) {
             snprintf(why, 256, NOT_BEGUN);
             return 1;
         }
@@ -271,10 +271,10 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
         rc = make_claim(*dir, c, err);
         if (rc == 0)
             rc = check_alone(c, *dir, why, err);
-        else if (rc == 1) { /* somebody was faster: look who */
+        else if (rc == 1) { /* another copy was faster: look which */
             free(*dir);
             *dir = NULL;
-            if (!c->told(c->context, 0.1))
+            if (!c->got_term(c->context, 0.1))
                 continue;
             snprintf(why, 256, NOT_BEGUN);
         }

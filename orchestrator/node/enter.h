@@ -24,7 +24,7 @@ struct hg_comer {
     json_t *(*ranks)(void *context, const char *dir);
     /* The attempt of this folder is ours; NULL: it is not any more. dir is lent as long as it is ours. */
     void (*claimed)(void *context, const char *dir);
-    bool (*told)(void *context, double within_s); /* wait so long; true once TERM has come */
+    bool (*got_term)(void *context, double within_s); /* wait so long; true once TERM has come */
     void *context;
 };
 

@@ -47,11 +47,11 @@ static void on_claim(void *context, const char *dir)
     n->outcome.dir = dir;
 }
 
-static bool is_told(void *context, double within_s)
+static bool got_term(void *context, double within_s)
 {
     struct node *n = context;
 
-    return hg_supervise_is_told(&n->supervisor, within_s);
+    return hg_supervise_got_term(&n->supervisor, within_s);
 }
 
 /* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
@@ -69,7 +69,7 @@ static int claim(struct node *n, unsigned submission, char why[static 256], stru
                               .ranks = describe_ranks,
                               .claimed = on_claim,
                               .reserve = hg_save_reserve(n->job.cell),
-                              .told = is_told,
+                              .got_term = got_term,
                               .context = n };
     int rc;
 
@@ -109,11 +109,11 @@ static int run_claimed(struct node *n, int *code, struct hg_err *err)
     if (!n->problem.code)
         hg_launch_write_files(&n->job, n->dir, &n->problem);
     s->start_mono_s = hg_clock_mono_s();
-    if (!hg_supervise_is_told(s, 0) && start(n) == 0)
+    if (!hg_supervise_got_term(s, 0) && start(n) == 0)
         hg_supervise_wait(s);
     else
         hg_supervise_note_time(s);
-    if (n->problem.code && !hg_supervise_is_told(s, 0)) /* else TERM may have caused it */
+    if (n->problem.code && !hg_supervise_got_term(s, 0)) /* else TERM may have caused it */
         n->outcome.problem = &n->problem;
     rc = hg_save_final(&n->outcome, &result, err);
     *code = hg_outcome_exit_code(&n->outcome, result);

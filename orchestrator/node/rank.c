@@ -81,7 +81,7 @@ static int set_environment(const struct rank *r, struct hg_err *err)
     json_object_foreach(json_object_get(r->env, "env"), name, value)
         if (setenv(name, json_string_value(value), 1) < 0)
             return hg_err_sys(err, "cannot set %s", name);
-    /* a command that starts ranks of its own must not find itself one of them */
+    /* a command that starts ranks of its own must not appear to be one of them */
     if (json_is_true(json_object_get(r->env, "direct")) &&
         json_integer_value(json_object_get(r->env, "tasks")) > 1)
         return 0;
@@ -93,15 +93,15 @@ static int set_environment(const struct rank *r, struct hg_err *err)
 
 /* ---- Dying together ---- */
 
-static volatile sig_atomic_t parent_pid, own_pid, told, warned;
+static volatile sig_atomic_t parent_pid, own_pid, term_came, warned;
 
 /* TERM comes when the parent dies (PR_SET_PDEATHSIG), or from Slurm, which sends it to the whole process group: then the program
  * receives it, too, and decides itself. */
 static void on_term(int signal)
 {
     (void)signal;
-    told = 1;
-    if (getpid() != own_pid) /* what is about to become the program */
+    term_came = 1;
+    if (getpid() != own_pid) /* the child that is about to become the program */
         _exit(128 + SIGTERM);
     if (getppid() == parent_pid)
         return;
@@ -135,7 +135,7 @@ static void die_with_parent(void)
 
 /* ---- The program ---- */
 
-/* A crash must not leave a core file of gigabytes beside the user's matrix. A program that wants
+/* A crash must not leave a core file of gigabytes beside the user's matrix. A program that needs
  * one can raise its limit again. */
 static void no_core_files(void)
 {
@@ -162,7 +162,7 @@ static int start(const struct rank *r, char *const *argv, struct hg_proc *proc, 
     }
     if (hg_proc_start(&spec, proc, err) < 0)
         return -1;
-    if (told) /* when the program was not there yet to hear it; by now it may have children */
+    if (term_came) /* the program had not started yet; by now it may have children */
         kill(getpgrp() == own_pid ? 0 : proc->pid, SIGTERM);
     if (warned && worker)
         kill(proc->pid, SIGUSR1);

@@ -6,7 +6,7 @@
 
 /* One rank of a cell: what `hpcgrid exec --rank --attempt DIR -- ARGV` does under the launcher.
  *
- * Reads "ranks" of DIR/claim.json, sets the environment (all it says, and RANK, LOCAL_RANK and WORLD_SIZE as the
+ * Reads "ranks" of DIR/claim.json, sets the environment (its members, and RANK, LOCAL_RANK and WORLD_SIZE as the
  * launcher numbers the ranks), starts ARGV without a shell in the working directory, and writes
  * DIR/rank.<r>.json when it has ended:
  *

@@ -23,7 +23,7 @@
 
 /* Slurm sends TERM to the processes of a job one after another, by other daemons on other nodes: ranks may have died of it before
  * exec receives it. Exec waits this long for its own. */
-#define TOLD_WITHIN_S 10
+#define TERM_WITHIN_S 10
 
 void hg_supervise_begin(struct hg_supervisor *s)
 {
@@ -87,7 +87,7 @@ static double deadline_s(const struct hg_supervisor *s)
     return s->job->time_s > 0 ? s->outcome->start_s + s->job->time_s : 0;
 }
 
-/* TERM: is it the time limit? Slurm counts from a little before we began. */
+/* TERM: is it the time limit? Slurm counts from a little before our start. */
 static enum hg_stop why_stopped(const struct hg_supervisor *s)
 {
     double end = deadline_s(s);
@@ -125,7 +125,7 @@ static void stop(struct hg_supervisor *s)
     s->outcome->ending = false;
 }
 
-/* Slurm suspends a job with TSTP, then STOP. CONT alone says nothing: it comes before TERM, too. */
+/* Slurm suspends a job with TSTP, then STOP. CONT alone means nothing: it comes before TERM, too. */
 static void on_pause(struct hg_supervisor *s, bool begins)
 {
     double now_s = hg_clock_mono_s();
@@ -176,7 +176,7 @@ static void on_time(struct hg_supervisor *s)
     }
 }
 
-bool hg_supervise_is_told(struct hg_supervisor *s, double within_s)
+bool hg_supervise_got_term(struct hg_supervisor *s, double within_s)
 {
     double end_s = hg_clock_mono_s() + within_s;
     sigset_t wanted;
@@ -212,6 +212,6 @@ void hg_supervise_wait(struct hg_supervisor *s)
     hg_supervise_note_time(s);
     s->outcome->ended = true;
     if (s->outcome->status != 0)
-        hg_supervise_is_told(
-            s, getenv("SLURM_JOB_ID") && hg_outcome_died_of_term(s->outcome) ? TOLD_WITHIN_S : 0);
+        hg_supervise_got_term(
+            s, getenv("SLURM_JOB_ID") && hg_outcome_died_of_term(s->outcome) ? TERM_WITHIN_S : 0);
 }

@@ -28,7 +28,7 @@ struct hg_supervisor {
 void hg_supervise_begin(struct hg_supervisor *s);
 
 /* Have we received TERM or INT? Waits for it at most so long; then outcome->stop says why. */
-bool hg_supervise_is_told(struct hg_supervisor *s, double within_s);
+bool hg_supervise_got_term(struct hg_supervisor *s, double within_s);
 
 /* Start the launcher in the attempt's folder, outcome->dir. Returns 0, or -1 with err set. */
 int hg_supervise_start(struct hg_supervisor *s, const struct hg_launch *l, struct hg_err *err);

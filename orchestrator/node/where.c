@@ -295,7 +295,7 @@ bool hg_where_head(char *out, size_t size)
     snprintf(out, size, "127.0.0.1");
     if (!hg_text_first_host(getenv("SLURM_JOB_NODELIST"), node, sizeof node))
         return false;
-    /* A real node is called as Slurm calls it; asking the resolver is slow where there is none. */
+    /* A real node has the name that Slurm gives it; the resolver is slow for others. */
     if ((strncmp(host, node, strlen(node)) != 0 || !strchr(".", host[strlen(node)])) &&
         !resolves(node))
         return false;

@@ -6,14 +6,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where something ran: facts about the machine, the job and the source tree. Whatever cannot be
- * found out is left out; nothing here fails. */
+/* Where something ran: facts about the machine, the job and the source tree. Facts that cannot be
+ * found out are left out; nothing here fails. */
 
-/* Processor model ("AMD EPYC 7452 32-Core Processor"); the architecture where the kernel does not
- * tell. */
+/* Processor model ("AMD EPYC 7452 32-Core Processor"), or the architecture if the kernel does not name it. */
 void hg_where_cpu(char *out, size_t size);
 
-/* Processors of this machine that are switched on: what its ranks share, unless it is a box (see
+/* Processors of this machine that are online: its ranks share them, unless it is a box (see
  * hg_proc_cpus()), which may have been started with fewer. */
 long hg_where_cores(void);
 
@@ -25,20 +24,19 @@ bool hg_where_gpu(char *out, size_t size);
 json_t *hg_where_env(const char *dir);
 
 /* {"job_id", "array_job_id", "array_task_id", "restarts", "nodes", "partition", "account", "qos",
- * "cluster", "version"} from the job's environment; an empty object outside of Slurm. `srun`: asked
- * for the version (NULL: not asked). A new reference. */
+ * "cluster", "version"} from the job's environment; an empty object outside of Slurm. `srun` prints the
+ * version (NULL: left out). A new reference. */
 json_t *hg_where_slurm(const char *srun);
 
-/* An address under which the other nodes of this job reach this one: its Slurm node name. False where
- * there is no such host: the nodes are virtual ones of this machine (a box), or there is no Slurm; the
- * address is then 127.0.0.1. */
+/* An address at which the other nodes of this job reach this one: its Slurm node name. False if there is no
+ * such host: the nodes are virtual ones of this machine (a box), or there is no Slurm; the address is then 127.0.0.1. */
 bool hg_where_head(char *out, size_t size);
 
 /* A free TCP port of this machine, the same for a job each time if it is free. */
 int hg_where_port(void);
 
-/* How many processes the kernel killed for want of memory in this process's control group so far;
- * 0 where it does not tell. */
+/* How many processes the kernel's OOM killer has killed in this process's control group so far; 0 if that is not
+ * known. */
 long long hg_where_oom_kills(void);
 
 #endif

@@ -36,6 +36,50 @@ bool hg_attempt_is_file_name(const char *name)
     return n >= 1 && n < 128 && name[n] == '\0' && name[0] != '.' && name[0] != '-';
 }
 
+void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX])
+{
+    snprintf(out, HG_GROUP_NAME_MAX, "cells/%d-%03zu", batch, line / HG_GROUP_LINES);
+}
+
+bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack)
+{
+    char again[HG_GROUP_NAME_MAX];
+    const char *tail;
+
+    if (sscanf(name, "%9d-%9zu", batch, number) != 2 || *batch < 1)
+        return false;
+    hg_attempt_group_name(*batch, *number * HG_GROUP_LINES, again);
+    tail = strncmp(name, again + 6, strlen(again + 6)) == 0 ? name + strlen(again + 6) : "?";
+    *pack = strcmp(tail, ".tar") == 0;
+    return *pack || !*tail;
+}
+
+bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
+                           unsigned *restarts)
+{
+    const char *last = strrchr(name, '.'), *at = last;
+    char id[128];
+
+    while (at > name && *--at != '.')
+        ;
+    if (!last || at <= name || (size_t)(at - name) >= sizeof id ||
+        !hg_attempt_parse(at + 1, submission, restarts))
+        return false;
+    *id_len = (size_t)(at - name);
+    memcpy(id, name, *id_len);
+    id[*id_len] = '\0';
+    return hg_attempt_is_file_name(id);
+}
+
+char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
+                     unsigned submission, unsigned restarts)
+{
+    char group[HG_GROUP_NAME_MAX];
+
+    hg_attempt_group_name(batch, line, group);
+    return hg_rundir_path(rd, "%s/%s.%u.%u", group, id, submission, restarts);
+}
+
 int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -16,61 +16,6 @@
 #include "rundir/attempt.h"
 #include "rundir/claim.h"
 
-/* ---- Names ---- */
-
-void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX])
-{
-    snprintf(out, HG_GROUP_NAME_MAX, "cells/%d-%03zu", batch, line / HG_GROUP_LINES);
-}
-
-bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack)
-{
-    char again[HG_GROUP_NAME_MAX];
-    const char *tail;
-
-    if (sscanf(name, "%9d-%9zu", batch, number) != 2 || *batch < 1)
-        return false;
-    hg_attempt_group_name(*batch, *number * HG_GROUP_LINES, again);
-    tail = strncmp(name, again + 6, strlen(again + 6)) == 0 ? name + strlen(again + 6) : "?";
-    *pack = strcmp(tail, ".tar") == 0;
-    return *pack || !*tail;
-}
-
-bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
-                           unsigned *restarts)
-{
-    const char *last = strrchr(name, '.'), *at = last;
-    char id[128];
-
-    while (at > name && *--at != '.')
-        ;
-    if (!last || at <= name || (size_t)(at - name) >= sizeof id ||
-        !hg_attempt_parse(at + 1, submission, restarts))
-        return false;
-    *id_len = (size_t)(at - name);
-    memcpy(id, name, *id_len);
-    id[*id_len] = '\0';
-    return hg_attempt_is_file_name(id);
-}
-
-static char *path_of(const struct hg_rundir *rd, const char *group, const char *id,
-                     unsigned submission, unsigned restarts, const char *file)
-{
-    char name[HG_ATTEMPT_NAME_MAX];
-
-    hg_attempt_name(submission, restarts, name);
-    return hg_rundir_path(rd, "%s/%s.%s%s%s", group, id, name, *file ? "/" : "", file);
-}
-
-char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
-                     unsigned submission, unsigned restarts)
-{
-    char group[HG_GROUP_NAME_MAX];
-
-    hg_attempt_group_name(batch, line, group);
-    return path_of(rd, group, id, submission, restarts, "");
-}
-
 char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                       const char *name)
 {
@@ -82,7 +27,8 @@ char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_
     if (f->parts)
         return hg_rundir_path(g->rd, "%s.tar:%s.%u.%u/%s", group, f->id, f->submission, f->restarts,
                               name);
-    return path_of(g->rd, group, f->id, f->submission, f->restarts, name);
+    return hg_rundir_path(g->rd, "%s/%s.%u.%u%s%s", group, f->id, f->submission, f->restarts,
+                          *name ? "/" : "", name);
 }
 
 /* ---- A group ---- */
@@ -130,7 +76,7 @@ static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_er
         if (f)
             f->folder = true;
     }
-    if (errno) /* what was not listed may be at work */
+    if (errno) /* an attempt that was not listed may be running */
         rc = hg_err_sys(err, "cannot read folder %s", dir);
     closedir(d);
     return rc;
@@ -155,7 +101,7 @@ static int add_part(void *context, const struct hg_tar_file *file)
     return 0;
 }
 
-/* Attempts as the names of their files tell. */
+/* Attempts, by the names of their files. */
 static void add_packed(struct hg_attempt_group *g)
 {
     const struct hg_tar_file *parts = g->parts.items;
@@ -194,7 +140,7 @@ static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err
     return 0;
 }
 
-/* ---- What cells/ has ---- */
+/* ---- The list of cells/ ---- */
 
 static int compare_places(const void *pa, const void *pb)
 {
@@ -238,7 +184,7 @@ static bool may_be_there(const struct hg_attempt_group *g, int batch, size_t num
 
 /* ---- Both ---- */
 
-/* What is both in the folder and in the pack is one attempt. */
+/* An attempt that is in the folder and in the pack is one. */
 static void merge(struct hg_attempt_group *g)
 {
     size_t n = 0;
@@ -260,7 +206,7 @@ static void merge(struct hg_attempt_group *g)
     g->n = n;
 }
 
-/* Forget the group, not what cells/ has. */
+/* Forget the group, not the list of cells/. */
 static void leave(struct hg_attempt_group *g)
 {
     struct hg_attempt_group next = {
@@ -297,7 +243,7 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
     hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
     dir = hg_rundir_path(g->rd, "%s", name);
     pack = hg_rundir_path(g->rd, "%s.tar", name);
-    /* the folder first: what is packed meanwhile is seen twice, not never */
+    /* the folder first: an attempt that is packed at this moment is seen twice, not never */
     rc = may_be_there(g, batch, number, false) ? list_folder(g, dir, err) : 0;
     if (rc == 0 && may_be_there(g, batch, number, true))
         rc = read_pack(g, pack, err);
@@ -504,5 +450,6 @@ int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_f
         return hg_attempt_read(g, f, "result.json", max, out, err);
     return f->claim || f->parts || has_folder(g, f)
                ? rc
-               : hg_err_set(err, HG_E_ENV, "its folder is gone: packed meanwhile? Do this again");
+               : hg_err_set(err, HG_E_ENV,
+                            "its folder is gone: was it packed just now? Run the command again");
 }

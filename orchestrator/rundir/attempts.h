@@ -9,24 +9,10 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/tar.h"
+#include "rundir/attempt.h"
 #include "rundir/rundir.h"
 
-/* Where attempts are stored; no other file knows it. The cells of a batch form groups of HG_GROUP_LINES lines of its cells file, and a
- * group's attempts are in one folder:
- *
- *   cells/<batch>-<group>/<id>.<S>.<R>/    group: line (from 0) / HG_GROUP_LINES, in at least three digits
- *
- * So no folder has too many entries, and one listing shows all attempts of 250 cells. Names are found by listing: a network file
- * system may keep reporting a path as missing after it was created.
- *
- * Attempts that have ended may be packed (rundir/compact.h): their files are then in cells/<batch>-<group>.tar as
- * <id>.<S>.<R>/<file>, and are read from there as from a folder. An attempt that is in both counts once, and the pack's files are
- * read. */
-#define HG_GROUP_LINES 250
-
-/* The attempt's folder; yours. */
-char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
-                     unsigned submission, unsigned restarts);
+/* The attempts of a run, in folders and packs (rundir/attempt.h), read group by group. */
 
 /* One attempt of a group. */
 struct hg_attempt_files {
@@ -83,9 +69,7 @@ struct hg_attempt_group {
 int hg_attempt_list(struct hg_attempt_group *g, int batch, size_t line, const char *id,
                     struct hg_attempt_list *list, struct hg_err *err);
 
-/* The name of a group below the run, "cells/1-003"; and reading the group of such a folder or pack. INPUT if it is none. */
-#define HG_GROUP_NAME_MAX 48
-void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX]);
+/* Read the group of a folder or pack, "cells/1-003". INPUT if it is not one. */
 int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err);
 
 /* The same for a group that was read. */
@@ -95,24 +79,16 @@ void hg_attempt_group_find(const struct hg_attempt_group *g, const char *id,
 /* Forget what was read: the next list reads the folder again. The group may be used again. */
 void hg_attempt_group_forget(struct hg_attempt_group *g);
 
-/* Is this the name of a group's folder or pack in cells/? False if it is not as hpcgrid writes it. number counts groups of a batch
- * from 0. */
-bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack);
-
-/* Is this the name of an attempt in a group, "<id>.<S>.<R>"? Then *id_len is the length of its id. */
-bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
-                           unsigned *restarts);
-
 /* Is the attempt packed? 0, 1, or -1 with err set. */
 int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, const char *id,
                          unsigned submission, unsigned restarts, struct hg_err *err);
 
-/* List an attempt's files: sets claim and result, and calls each (NULL: nobody) with every name. A folder that cannot
- * be read has nothing. */
+/* List an attempt's files: sets claim and result, and calls each (may be NULL) with every name. A folder that cannot
+ * be read has no files. */
 void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *f,
                      void (*each)(void *context, const char *name), void *context);
 
-/* Path of a file in it (""; the folder itself, or the pack), for people and programs; of a packed one "PACK:<id>.<S>.<R>/<file>", as
+/* Path of a file in it ("": the folder itself, or the pack), for people and programs; for a packed one "PACK:<id>.<S>.<R>/<file>", as
  * hg_tar_read_named takes it. Yours. */
 char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                       const char *name);

@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-/* Opening asks a network file system for the file's attributes of now. A file that cannot be read is there all the same. */
+/* Opening makes a network file system fetch the file's current attributes. A file that cannot be read exists, too. */
 static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
 {
     char *path = hg_fs_join(dir, name);
@@ -63,11 +63,10 @@ enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_w
 
 bool hg_claim_beat(const char *dir)
 {
-    /* Opening asks a network file system whether names in it have changed: under a name that it remembers the file would be touched
-     * wherever it is now. */
+    /* Opening makes a network file system check for changed names: by a cached name the file would be touched even after a rename. */
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
-    /* A folder that is gone, moved with its run perhaps, was taken over by nobody. */
+    /* If the folder is gone, moved with its run perhaps, nobody took it over. */
     bool ours = fd < 0 || utimensat(fd, HG_CLAIM_FILE, NULL, AT_SYMLINK_NOFOLLOW) == 0 ||
                 errno != ENOENT || fstatat(fd, HG_CLAIM_TAKEN, &st, AT_SYMLINK_NOFOLLOW) < 0;
 
@@ -76,7 +75,7 @@ bool hg_claim_beat(const char *dir)
     return ours;
 }
 
-/* In place: no block is asked for. */
+/* In place: no new block is needed. */
 static int overwrite(const char *path, const char *text, size_t len)
 {
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);

@@ -8,18 +8,18 @@
 #include "base/err.h"
 #include "rundir/owner.h"
 
-/* Who works on a cell. Slurm may start the same task twice: a controller that dies forgets what it started in its last seconds, a node
- * that is cut off works on while its job is requeued. So a job's first act is to claim an attempt, and no copy of it, whatever its name,
- * begins while another one may be at work:
+/* Which process runs a cell. Slurm may start the same task twice: a controller that dies forgets what it started in its last seconds; a
+ * node that is cut off keeps running a job that is requeued. So a job first claims an attempt, and no copy of the job, whatever its
+ * attempt's name, begins while another one may be running:
  *
  *   claim.json         in the attempt's folder, made by link(): which process, where. Its modification time is the process's heartbeat.
  *   claim.taken.json   the same, renamed by the copy that took the cell over from a process that is gone. An owner who was cut off
  *                      notices it at his next heartbeat and ends.
- *   left.json          a copy came, found the owner at work and left
+ *   left.json          a copy came, found the owner running and left
  *
  * A process of this machine is looked up, of another machine only its heartbeat is known. One whose heartbeat has not moved for
  * HG_CLAIM_MISSED intervals of the watcher's own clock is gone, of which a look counts for one at most: while a file server
- * does not answer, nobody can give a sign of life; clocks of different machines are never compared. */
+ * does not answer, no heartbeat can arrive. Clocks of different machines are never compared. */
 
 #define HG_CLAIM_MISSED 4
 
@@ -29,31 +29,31 @@
 
 struct hg_claim {
     struct hg_owner who;
-    double beat_s; /* last sign of life, by the file system's clock */
-    bool taken;    /* somebody took it over */
+    double beat_s; /* last heartbeat, by the file system's clock */
+    bool taken;    /* another copy took it over */
     bool left;     /* a copy left because of it */
 };
 
 /* Read the claim in an attempt's folder. False if there is none. */
 bool hg_claim_read(const char *dir, struct hg_claim *claim);
 
-/* What is remembered of a claim between two looks; zero before the first. */
+/* The memory of a claim between two looks; zero before the first. */
 struct hg_claim_watch {
     double beat_s;  /* as seen at the last look */
     double look_s;  /* monotonic; that look; 0: none yet */
-    double still_s; /* for so long it has stood still before our eyes */
+    double still_s; /* how long the heartbeat has not moved while we looked */
 };
 
-/* Does its owner live, as far as can be told now (monotonic)? UNKNOWN: it may. */
+/* Is its owner alive, as far as is known now (monotonic)? UNKNOWN: it may be. */
 enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_watch *watch,
                                  double now_s, double heartbeat_s);
 
-/* Write a text into the claim's own bytes, which are on the disk already, and give it this name beside the claim: for what has to be
- * said when the disk is full. Fails with ENV where the text is longer, or the name is there. */
+/* Write a text over the claim's own bytes, which are on the disk already, and link it under this name beside the claim: for a result when
+ * the disk is full. Fails with ENV if the text is longer, or the name exists. */
 int hg_claim_use(const char *dir, const char *text, size_t len, const char *name,
                  struct hg_err *err);
 
-/* Give a sign of life. False once the attempt was taken over. */
+/* Send a heartbeat. False once the attempt was taken over. */
 bool hg_claim_beat(const char *dir);
 
 #endif

@@ -12,19 +12,14 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
-#include "base/tar.h"
-#include "base/vec.h"
-#include "matrix/workload.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
+#include "rundir/pack.h"
 #include "rundir/resultfile.h"
-
-#define PIECE ((size_t)64 * 1024)
 
 /* After TERM a result is written at once and perhaps again, as long as Slurm lets the workload end. */
 #define RECENT_S 300.0
@@ -37,7 +32,7 @@ const char *const hg_compact_reasons[HG_COMPACT_REASONS] = {
     [HG_COMPACT_CHANGED] = "that changed meanwhile, or are packed with other content",
 };
 
-/* A group while its cells pass by. */
+/* The group whose cells are being looked at. */
 struct packer {
     const struct hg_rundir *rd;
     const struct hg_run_state *state;
@@ -52,57 +47,9 @@ struct packer {
     struct hg_err *err;
 };
 
-/* ---- What may be packed ---- */
-
-/* One file of an attempt. */
-struct file {
-    char *name;
-    struct stat st;
-};
-
-struct files {
-    struct file *items;
-    size_t n, cap;
-    bool others; /* something else lies there, too */
-};
-
-static void files_done(struct files *files)
-{
-    for (size_t i = 0; i < files->n; i++)
-        free(files->items[i].name);
-    HG_VEC_DONE(files);
-}
-
-/* What is there is listed, nothing is followed. */
-static void list_files(const char *dir, struct files *files)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    struct stat st;
-
-    if (!d) /* a link, or not readable */
-        files->others = true;
-    while (d && (entry = readdir(d))) {
-        const char *name = entry->d_name;
-
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-            continue;
-        if (hg_workload_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX)
-            *HG_VEC_PUSH(files) = (struct file){ .name = hg_strdup(name), .st = st };
-        else
-            files->others = true;
-    }
-    if (d)
-        closedir(d);
-    else if (fd >= 0)
-        close(fd);
-}
-
 /* ---- Which attempts ---- */
 
-/* Is it a result that nobody writes again? */
+/* May this result still be replaced? */
 static bool is_recent(const struct packer *p, const struct hg_attempt_files *f, const char *status)
 {
     char *path = hg_attempt_path(&p->group, f, "result.json");
@@ -118,10 +65,9 @@ static bool is_recent(const struct packer *p, const struct hg_attempt_files *f, 
 static enum hg_compact_kept why_kept(struct packer *p, struct hg_attempt_files *f,
                                      const json_t *cell, bool over)
 {
-    struct files files = { 0 };
     json_t *result;
     char *dir;
-    bool recent, others;
+    bool recent, can;
 
     if (!over)
         return HG_COMPACT_OPEN;
@@ -133,11 +79,9 @@ static enum hg_compact_kept why_kept(struct packer *p, struct hg_attempt_files *
     if (recent)
         return HG_COMPACT_RECENT;
     dir = hg_attempt_path(&p->group, f, "");
-    list_files(dir, &files);
-    others = files.others;
-    files_done(&files);
+    can = hg_pack_can_take(dir);
     free(dir);
-    return others ? HG_COMPACT_FILES : HG_COMPACT_REASONS;
+    return can ? HG_COMPACT_REASONS : HG_COMPACT_FILES;
 }
 
 static bool has_good(struct packer *p, const struct hg_attempt_list *list, const json_t *cell)
@@ -212,217 +156,35 @@ static int look_at_cell(size_t line, const json_t *record, void *context)
     return 0;
 }
 
-/* ---- Writing a pack ---- */
-
-static int put_header(int to, const struct hg_tar_file *file, struct hg_err *err)
-{
-    char block[HG_TAR_BLOCK];
-
-    if (hg_tar_header(file, block, err) < 0)
-        return -1;
-    return hg_fs_write_all(to, block, sizeof block) < 0 ? hg_err_sys(err, "cannot write the pack")
-                                                        : 0;
-}
-
-static int put_zeros(int to, size_t n, struct hg_err *err)
-{
-    static const char zeros[2 * HG_TAR_BLOCK];
-
-    return hg_fs_write_all(to, zeros, n) < 0 ? hg_err_sys(err, "cannot write the pack") : 0;
-}
-
-/* Copy exactly so much. 1: there is less. */
-static int copy(int from, off_t at, uint64_t size, int to, struct hg_err *err)
-{
-    static char piece[PIECE];
-
-    while (size) {
-        ssize_t n = pread(from, piece, size < PIECE ? (size_t)size : PIECE, at);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? hg_err_sys(err, "cannot read what is packed") : 1;
-        if (hg_fs_write_all(to, piece, (size_t)n) < 0)
-            return hg_err_sys(err, "cannot write the pack");
-        at += n;
-        size -= (uint64_t)n;
-    }
-    return 0;
-}
-
-/* What is packed already goes over as it is. 1: the pack is damaged. */
-static int put_packed(struct packer *p, int to)
-{
-    for (size_t i = 0; i < p->group.parts.n; i++) {
-        const struct hg_tar_file *part = &p->group.parts.items[i];
-        int rc = put_header(to, part, p->err);
-
-        if (rc == 0)
-            rc = copy(p->group.pack, (off_t)part->at, part->size, to, p->err);
-        if (rc == 0)
-            rc = put_zeros(to, hg_tar_padding(part->size), p->err);
-        if (rc)
-            return rc;
-    }
-    return 0;
-}
-
-/* 1: it is not as it was when it was listed. */
-static int put_file(const char *dir, const char *attempt, const struct file *f, int to,
-                    struct hg_err *err)
-{
-    struct hg_tar_file head = { .size = (uint64_t)f->st.st_size, .mtime_s = f->st.st_mtim.tv_sec };
-    char *path = hg_fs_join(dir, f->name);
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), rc;
-    struct stat st;
-
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        rc = errno == ENOENT ? 1 : hg_err_sys(err, "cannot read %s", path);
-        goto out;
-    }
-    snprintf(head.name, sizeof head.name, "%s/%s", attempt, f->name);
-    rc = st.st_ino != f->st.st_ino || st.st_size != f->st.st_size;
-    if (rc == 0)
-        rc = put_header(to, &head, err);
-    if (rc == 0)
-        rc = copy(fd, 0, head.size, to, err);
-    if (rc == 0)
-        rc = put_zeros(to, hg_tar_padding(head.size), err);
-out:
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    return rc;
-}
-
-/* One that changes under our hands is left out: what of it is in the pack is taken back. */
-static int put_attempt(struct packer *p, size_t i, int to)
-{
-    const struct hg_attempt_files *f = &p->group.items[i];
-    char *dir = hg_attempt_path(&p->group, f, "");
-    off_t begin = lseek(to, 0, SEEK_CUR);
-    struct files files = { 0 };
-    int rc;
-
-    list_files(dir, &files);
-    rc = files.others || !files.n;
-    for (size_t k = 0; k < files.n && rc == 0; k++)
-        rc = put_file(dir, strrchr(dir, '/') + 1, &files.items[k], to, p->err);
-    if (rc == 1) {
-        p->wanted[i] = false;
-        p->n_wanted--;
-        p->count->kept[HG_COMPACT_CHANGED]++;
-        rc = ftruncate(to, begin) < 0 || lseek(to, begin, SEEK_SET) < 0
-                 ? hg_err_sys(p->err, "cannot write the pack")
-                 : 0;
-    }
-    files_done(&files);
-    free(dir);
-    return rc;
-}
+/* ---- One group ---- */
 
 static int write_pack(struct packer *p, const char *path)
 {
-    struct hg_fs_part part = HG_FS_PART_INIT;
-    struct stat st;
-    int rc;
+    size_t packed;
 
-    if (lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return hg_err_set(p->err, HG_E_INPUT, "%s is not a regular file", path);
-    rc = hg_fs_part_begin(path, 0600, &part, p->err);
-    if (rc == 0)
-        rc = put_packed(p, part.fd);
-    if (rc == 1)
-        rc = hg_err_set(p->err, HG_E_INPUT, "%s was cut short", path);
-    for (size_t i = 0; i < p->group.n && rc == 0; i++)
-        if (p->wanted[i])
-            rc = put_attempt(p, i, part.fd);
-    if (rc == 0)
-        rc = put_zeros(part.fd, 2 * HG_TAR_BLOCK, p->err);
-    if (rc == 0 && p->n_wanted)
-        rc = hg_fs_part_end(&part, p->err);
-    hg_fs_part_done(&part);
-    p->count->packed += rc == 0 ? p->n_wanted : 0;
-    p->count->packs += rc == 0 && p->n_wanted;
-    return rc;
+    if (p->group.walk.damaged)
+        return hg_err_set(p->err, HG_E_INPUT, "%s is damaged at byte %llu: restore it first", path,
+                          (unsigned long long)p->group.walk.where);
+    if (hg_pack_write(&p->group, p->wanted, path, &packed, p->err) < 0)
+        return -1;
+    p->count->kept[HG_COMPACT_CHANGED] += p->n_wanted - packed;
+    p->count->packed += packed;
+    p->count->packs += packed > 0;
+    return 0;
 }
 
-/* ---- Removing what is packed ---- */
-
-/* Is the part of one file between two places the same as all of another? False if one cannot be read. */
-static bool has_content(const struct hg_attempt_file *there, int here)
-{
-    static char a[PIECE], b[PIECE];
-    off_t size = there->end - there->begin, at = 0;
-    struct stat st;
-
-    if (fstat(here, &st) < 0 || st.st_size != size)
-        return false;
-    while (at < size) {
-        size_t most = size - at < (off_t)PIECE ? (size_t)(size - at) : PIECE;
-        ssize_t n = pread(here, a, most, at);
-
-        if (n <= 0 || pread(there->fd, b, (size_t)n, there->begin + at) != n ||
-            memcmp(a, b, (size_t)n) != 0)
-            return false;
-        at += n;
-    }
-    return true;
-}
-
-/* Does the pack have this file, byte for byte? */
-static bool is_packed(struct packer *p, const struct hg_attempt_files *f, const char *dir,
-                      const struct file *file)
-{
-    struct hg_attempt_file there = { .fd = -1 };
-    char *path = hg_fs_join(dir, file->name);
-    int here = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-    bool same = here >= 0 && hg_attempt_open(&p->group, f, file->name, &there, NULL) == 0 &&
-                has_content(&there, here);
-
-    if (here >= 0)
-        close(here);
-    if (there.fd >= 0)
-        close(there.fd);
-    free(path);
-    return same;
-}
-
-/* A folder whose files are all in the pack; some may be gone already, where an earlier call was killed. */
-static int remove_packed(struct packer *p, const struct hg_attempt_files *f)
-{
-    struct hg_attempt_files folder = *f;
-    struct files files = { 0 };
-    int rc = 0;
-    bool all;
-    char *dir;
-
-    folder.parts = 0;
-    dir = hg_attempt_path(&p->group, &folder, "");
-    list_files(dir, &files);
-    all = !files.others;
-    for (size_t i = 0; i < files.n && all; i++)
-        all = is_packed(p, f, dir, &files.items[i]);
-    if (all)
-        rc = hg_fs_remove_tree(dir, p->err);
-    else
-        p->count->kept[HG_COMPACT_CHANGED]++;
-    files_done(&files);
-    free(dir);
-    return rc;
-}
-
-/* The group as it lies there now: first its pack, then the folders that it makes superfluous. */
+/* Remove the folders of attempts that are in the pack. */
 static int remove_folders(struct packer *p, const char *dir)
 {
     bool empty = p->all_over;
 
     for (size_t i = 0; i < p->group.n; i++) {
         const struct hg_attempt_files *f = &p->group.items[i];
+        int removed = f->folder && f->parts ? hg_pack_remove_folder(&p->group, f, p->err) : 1;
 
-        if (f->folder && f->parts && remove_packed(p, f) < 0)
+        if (removed < 0)
             return -1;
+        p->count->kept[HG_COMPACT_CHANGED] += !removed;
         empty &= f->parts > 0;
     }
     if (empty) /* no job makes a folder in it any more */
@@ -438,9 +200,6 @@ static int flush_group(struct packer *p, const char *group)
 
     if (lstat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) /* a link may lead out of the run */
         rc = hg_err_set(p->err, HG_E_INPUT, "%s is not a folder", dir);
-    if (rc == 0 && p->n_wanted && p->group.walk.damaged)
-        rc = hg_err_set(p->err, HG_E_INPUT, "%s is damaged at byte %llu: restore it first", pack,
-                        (unsigned long long)p->group.walk.where);
     if (rc == 0 && p->n_wanted) {
         rc = write_pack(p, pack);
         hg_attempt_group_forget(&p->group);
@@ -454,7 +213,7 @@ static int flush_group(struct packer *p, const char *group)
     return rc;
 }
 
-/* Pack the group whose cells have passed. */
+/* Pack the group, whose cells have all been looked at. */
 static int flush(struct packer *p)
 {
     char group[HG_GROUP_NAME_MAX];
@@ -471,7 +230,7 @@ static int flush(struct packer *p)
 
 /* ---- All of them ---- */
 
-/* Packs that somebody who was killed has not finished. Nobody else is at work: the lock is ours. */
+/* Unfinished packs of a process that was killed. No other process writes packs: the lock is ours. */
 static int remove_unfinished(const struct hg_rundir *rd, struct hg_err *err)
 {
     char *dir = hg_rundir_path(rd, "cells");

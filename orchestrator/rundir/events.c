@@ -44,8 +44,8 @@ static int damaged(const char *path, size_t line, struct hg_err *err)
     return line_error(path, line, err);
 }
 
-/* A write that was cut short leaves the front of a line. A whole line and something else that is
- * no newline is damage. */
+/* A write that was cut short leaves the first part of a line. A whole line followed by something other than
+ * a newline is damage. */
 static bool is_torn(const char *tail, size_t len)
 {
     bool whole = len > 1 && hg_run_line_is_whole(tail, len - 1);

@@ -65,7 +65,7 @@ static void set_state(struct hg_run_state *s, struct hg_run_cell *cell, enum hg_
     cell->state = (uint8_t)state;
 }
 
-/* Back to the start of the line, unless a person wants no more of it. */
+/* Back to the start, unless a person requested to cancel it. */
 static void set_waiting(struct hg_run_state *s, struct hg_run_cell *cell)
 {
     set_state(s, cell, cell->cancel ? HG_CELL_CANCELLED : HG_CELL_WAITING);
@@ -241,8 +241,8 @@ static int fold_rejected(struct fold *f)
     return each_task(f, cell_rejected);
 }
 
-/* A job that was given up may turn up after all: its cells are its own again if no other job of
- * theirs has begun a new attempt. */
+/* A job that was given up may appear after all: its cells belong to it again unless another job has
+ * begun a new attempt of theirs. */
 static void cell_found(const struct fold *f, struct hg_run_cell *cell)
 {
     if (cell->claim != f->sub->claim ||
@@ -254,7 +254,7 @@ static void cell_found(const struct fold *f, struct hg_run_cell *cell)
     set_state(f->state, cell, HG_CELL_PENDING);
 }
 
-/* The claim stays with the cell: should the job come after all, only one of the two works. */
+/* The claim stays with the cell: if the job appears after all, only one of the two runs it. */
 static void cell_absent(const struct fold *f, struct hg_run_cell *cell)
 {
     if (cell->submission != f->sub->number || cell->state >= HG_CELL_PENDING)
@@ -273,7 +273,7 @@ static int fold_settled(struct fold *f)
     return each_task(f, found ? cell_found : cell_absent);
 }
 
-/* Slurm's base state as one of ours. */
+/* The state for Slurm's base state. */
 static enum hg_cell_state cell_state_of_slurm(const char *word)
 {
     if (strcmp(word, "PENDING") == 0)
@@ -295,7 +295,7 @@ static void cell_moved(const struct fold *f, struct hg_run_cell *cell)
         cell->let_go = false;
 }
 
-/* The state that a result's or verdict's status word stands for; FAILED for one that is not known. */
+/* The state for the status word of a result or verdict; FAILED for an unknown word. */
 static enum hg_cell_state cell_state_of_status(const char *status)
 {
     for (int s = HG_CELL_OK; s < HG_CELL_STATES; s++)
@@ -342,7 +342,7 @@ static void cell_again(const struct fold *f, struct hg_run_cell *cell)
 
     if (!hg_cell_is_over(cell))
         return;
-    if (cell->state == HG_CELL_REFUSED) { /* an earlier copy of it may still come */
+    if (cell->state == HG_CELL_REFUSED) { /* an earlier copy of it may still start */
         cell->cancel = false;
         set_state(f->state, cell, HG_CELL_WAITING);
         return;

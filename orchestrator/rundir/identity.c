@@ -25,7 +25,7 @@ char *hg_identity_script_folder(const char *script)
     struct hg_buf out = HG_BUF_INIT;
     bool quoted = false;
 
-    while ((p = strstr(p, "\nexec "))) /* names above may hold anything */
+    while ((p = strstr(p, "\nexec "))) /* names in earlier lines may contain anything */
         line = p++;
     p = strstr(line, " exec --run ");
     if (!p)
@@ -56,12 +56,11 @@ static bool has_key(const char *folder, const char *key)
 static void set_copy(struct hg_identity *id, const char *run_dir, const char *folder)
 {
     id->home = HG_HOME_COPY;
-    hg_err_set(&id->why, HG_E_ENV, "%s is a copy of %s, where its jobs would work", run_dir,
-               folder);
-    hg_err_hint(&id->why, "go on with that one, or " NEW_RUN "; a copy " ONLY_READ);
+    hg_err_set(&id->why, HG_E_ENV, "%s is a copy of %s, where its jobs would run", run_dir, folder);
+    hg_err_hint(&id->why, "continue with that one, or " NEW_RUN "; a copy " ONLY_READ);
 }
 
-/* sys: what looking at the folder gave; 0: it is there, but another one. */
+/* sys: errno of looking at the folder; 0: it exists, but is another one. */
 static void set_gone(struct hg_identity *id, const char *run_dir, const char *folder, int sys)
 {
     char reason[HG_ERR_REASON_MAX];
@@ -70,13 +69,13 @@ static void set_gone(struct hg_identity *id, const char *run_dir, const char *fo
                                                         : hg_err_reason(sys, reason);
 
     id->home = HG_HOME_GONE;
-    hg_err_set(&id->why, HG_E_ENV, "%s was moved or copied: its jobs would work in %s (%s)",
-               run_dir, folder, why);
+    hg_err_set(&id->why, HG_E_ENV, "%s was moved or copied: its jobs would run in %s (%s)", run_dir,
+               folder, why);
     hg_err_hint(&id->why,
                 "move it back and `hpcgrid resume` it, or " NEW_RUN "; here it " ONLY_READ);
 }
 
-/* file of the run says that it is at home in folder. Returns whether that is here. */
+/* The run's file names its home folder. Returns whether that is here. */
 static bool look_at(struct hg_identity *id, const char *run_dir, const char *folder,
                     const char *key, const char *file)
 {
@@ -129,7 +128,7 @@ void hg_identity_find(const char *run_dir, struct hg_identity *id)
 
 /* ---- Who may do what ---- */
 
-/* What becomes of jobs that look for a folder which is not there. */
+/* The jobs that will look for a folder which is not there. */
 static void name_jobs(const char *run_dir, struct hg_err *why, struct hg_buf *out)
 {
     struct hg_run_state *state = hg_run_state_load(run_dir, NULL);
@@ -182,6 +181,6 @@ int hg_identity_check_cluster(const char *run_dir, const struct hg_run_state *st
         return 0;
     hg_err_set(err, HG_E_ENV, "%s was submitted to cluster %s, and this is cluster %s", run_dir,
                state->cluster, cluster);
-    return hg_err_hint(err, "go on with it where %s answers (SLURM_CONF), or " NEW_RUN,
+    return hg_err_hint(err, "continue where %s is the cluster (SLURM_CONF), or " NEW_RUN,
                        state->cluster);
 }

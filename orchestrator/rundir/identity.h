@@ -6,7 +6,7 @@
 #include "rundir/runstate.h"
 
 /* A run is bound to the folder that it was planned in. Its batch scripts name it, and so does plan.json ("folder"; a plan of
- * an older version does not): what is submitted for a copy, or after a move, works there and not here. Links and bind
+ * an older version does not): jobs of a copy, or of a run that was moved, work there and not here. Links and bind
  * mounts lead to the same folder. */
 enum hg_home {
     HG_HOME_HERE,
@@ -21,21 +21,21 @@ struct hg_identity {
     struct hg_err why; /* text and next step; unset where all is well */
 };
 
-/* Where is the run at home? What cannot be read says nothing: others report that. */
+/* Where is the run at home? Files that cannot be read are ignored: others report them. */
 void hg_identity_find(const char *run_dir, struct hg_identity *id);
 
-/* For all that write to a run or tell Slurm of its jobs. 0, or -1 with ENV: it is at home in another folder. */
+/* For commands that write to a run or send requests for its jobs to Slurm. 0, or -1 with ENV: it is at home in another folder. */
 int hg_identity_check(const char *run_dir, struct hg_err *err);
 
-/* For those that only read: one line on stderr. Returns whether it is at home here. */
+/* For commands that only read: one line on stderr. Returns whether it is at home here. */
 bool hg_identity_warn(const char *run_dir);
 
-/* Is this the cluster that the run's jobs were submitted to? 0; so it is where either is not known, or nothing was
- * submitted. -1 with ENV. */
+/* Is this the cluster that the run's jobs were submitted to? 0: yes, or one of the two is not known, or nothing was
+ * submitted. -1 with ENV: no. */
 int hg_identity_check_cluster(const char *run_dir, const struct hg_run_state *state,
                               const char *cluster, struct hg_err *err);
 
-/* The folder that a batch script's cells belong to, as written behind --run; NULL if it says none. Yours. */
+/* The folder that a batch script's cells belong to, as written after --run; NULL if there is none. Yours. */
 char *hg_identity_script_folder(const char *script);
 
 #endif

@@ -109,7 +109,7 @@ int hg_journal_add(struct hg_journal *j, double now_s, const char *kind, json_t 
     return 0;
 }
 
-/* The file must be as we left it: anything else means that two are writing. */
+/* The file must be as we left it; if it is not, two processes write. */
 static int check_owner(struct hg_journal *j, struct hg_err *err)
 {
     struct stat st;
@@ -131,7 +131,7 @@ static int write_queue(struct hg_journal *j, struct hg_err *err)
         return -1;
     if (hg_fs_write_all(j->fd, j->queue.data, j->queue.len) < 0 || fsync(j->fd) < 0) {
         hg_err_sys(err, "cannot write %s", j->path);
-        if (ftruncate(j->fd, j->size) < 0) /* a reader takes the rest for a torn line */
+        if (ftruncate(j->fd, j->size) < 0) /* readers see the rest as a torn line */
             j->broken = true;
         return -1;
     }

@@ -61,7 +61,7 @@ static void copy_text(const json_t *object, const char *name, char *out, size_t 
     snprintf(out, size, "%s", text ? text : "");
 }
 
-/* 1: read, 0: gone meanwhile. An unreadable lock has an empty owner, who is not dead. */
+/* 1: read, 0: removed in the meantime. An unreadable lock has an empty owner, who is not dead. */
 static int read_owner(const char *dir, uint32_t number, struct hg_lock_owner *o)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;

@@ -11,8 +11,8 @@
 /* Who may write a run: one process at a time. The lock is a file "lock.<number>" in the run's
  * folder, made with link(2), which is atomic on network file systems too, where fcntl locks often
  * are not. The highest number holds; a number is never used twice once its holder has written
- * anything, and stands in every line it journals (rundir/events.h), so that what a deposed holder
- * still writes can be told apart.
+ * anything, and is in every line it journals (rundir/events.h), so that lines that a deposed
+ * holder still writes are recognised.
  *
  * A lock is stale when its holder is provably dead: this machine has booted since, or its process
  * is gone (or another process has its id). A stale lock is taken over. Of another machine nothing
@@ -26,7 +26,7 @@ struct hg_lock_owner {
     char nonce[33], command[200];
 };
 
-/* Take the lock with a number above `above`. command: for whoever finds it taken. Fails with ENV
+/* Take the lock with a number above `above`. command: for the message of processes that find it taken. Fails with ENV
  * and a text that says who holds it. Release with hg_lock_release. */
 struct hg_lock *hg_lock_take(const char *run_dir, const char *command, bool steal, uint32_t above,
                              struct hg_err *err);
@@ -38,7 +38,7 @@ int hg_lock_check(void *lock, struct hg_err *err);
 
 void hg_lock_release(struct hg_lock *lock); /* NULL is fine */
 
-/* 1: held, *owner says by whom; 0: free, or its holder is dead; -1: err set. */
+/* 1: held by *owner; 0: free, or its holder is dead; -1: err set. */
 int hg_lock_find(const char *run_dir, struct hg_lock_owner *owner, struct hg_err *err);
 
 #endif

@@ -41,7 +41,7 @@ static size_t not_finite(const char *p, size_t n)
     return 0;
 }
 
-/* One pass over the text: count what stands outside of strings, copy it with null in the place of
+/* One pass over the text: count values outside of strings, copy it with null in the place of
  * NaN and infinities. */
 static int guard(const char *name, const char *text, size_t len, struct hg_buf *out, bool *diverged,
                  struct hg_err *err)
@@ -432,7 +432,7 @@ static json_t *make_error(const struct hg_outcome *o, const char *message, const
     return error;
 }
 
-/* The workload's own words, if it has any. */
+/* The workload's own error, if it reported one. */
 static json_t *their_error(const json_t *theirs)
 {
     json_t *error = json_object_get(theirs, "error");
@@ -521,7 +521,8 @@ static struct verdict judge(const struct hg_outcome *o, const json_t *ranks, con
         json_t *error = their_error(theirs);
 
         return (struct verdict){ strcmp(said, "oom") == 0 ? "oom" : "failed",
-                                 error ? error : make_error(o, "the workload says so", NULL) };
+                                 error ? error
+                                       : make_error(o, "the workload reported a failure", NULL) };
     }
     return (struct verdict){ "ok", NULL };
 }
@@ -546,7 +547,7 @@ static json_t *merged_env(const struct hg_outcome *o, const json_t *theirs)
     return env;
 }
 
-/* Everything that was written or printed. Problems go to err; members found before stay. */
+/* Take what the workload wrote and printed. Problems go to err; members found before stay. */
 static void gather(const struct hg_outcome *o, json_t *result, json_t **theirs, struct hg_err *err)
 {
     bool diverged = false;

@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-/* Which process a lock or a claim belongs to, and whether it still lives. A process id alone names nobody for long; with the boot, the
- * pid name space and the process's start time it names one process for good. */
+/* Which process a lock or a claim belongs to, and whether it is still alive. A process id alone is reused; with the boot, the pid name
+ * space and the process's start time it identifies one process for ever. */
 struct hg_owner {
     long pid;
     unsigned long long start_ticks; /* of the process, since boot */
@@ -23,7 +23,7 @@ void hg_owner_self(struct hg_owner *me);
 
 enum hg_owner_life hg_owner_life(const struct hg_owner *owner);
 
-/* As members host, pid, start, machine, boot, pid_space of an object. Reading: what is absent is empty. */
+/* As members host, pid, start, machine, boot, pid_space of an object. Decoding leaves absent members empty. */
 void hg_owner_encode(const struct hg_owner *owner, json_t *object);
 void hg_owner_decode(const json_t *object, struct hg_owner *owner);
 

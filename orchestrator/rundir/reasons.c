@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* The first entry that the reason begins with counts, so longer names stand before shorter ones. */
+/* The first entry that the reason begins with counts, so longer names come before shorter ones. */
 static const struct hg_reason reasons[] = {
     { "launch failed", HG_REASON_REDO, "the node could not start it; Slurm holds it" },
     { "JobLaunchFailure", HG_REASON_REDO, "the node could not start it" },
-    { "BadConstraints", HG_REASON_NEVER, "no node has what it asks for" },
+    { "BadConstraints", HG_REASON_NEVER, "no node has what it requests" },
     { "DependencyNeverSatisfied", HG_REASON_NEVER, "it waits for a job that failed" },
     { "InvalidAccount", HG_REASON_NEVER, "the account is not valid" },
     { "InvalidQOS", HG_REASON_NEVER, "the QOS is not valid" },
@@ -25,13 +25,13 @@ static const struct hg_reason reasons[] = {
     { "NodeDown", HG_REASON_ACT, "a node it needs is down" },
     { "Nodes required for job are DOWN", HG_REASON_ACT, "nodes it needs are down or drained" },
     { "Reservation", HG_REASON_WAIT, "waits for its reservation" },
-    { "AssocMaxCpuPerJobLimit", HG_REASON_ACT, "asks for more than the account's limit per job" },
+    { "AssocMaxCpuPerJobLimit", HG_REASON_ACT, "requests more than the account's limit per job" },
     { "AssocMaxWallDurationPerJobLimit", HG_REASON_ACT, "a longer time than the account allows" },
     { "AssocMaxNodePerJobLimit", HG_REASON_ACT, "more nodes than the account allows per job" },
     { "Assoc", HG_REASON_WAIT, "a limit of the account is reached" },
     { "QOSMaxWallDurationPerJobLimit", HG_REASON_ACT, "a longer time than the QOS allows" },
     { "QOSMaxNodePerJobLimit", HG_REASON_ACT, "more nodes than the QOS allows per job" },
-    { "QOSMinGRES", HG_REASON_ACT, "fewer GPUs than the QOS asks for" },
+    { "QOSMinGRES", HG_REASON_ACT, "fewer GPUs than the QOS requires" },
     { "QOS", HG_REASON_WAIT, "a limit of the QOS is reached" },
     { "JobArrayTaskLimit", HG_REASON_WAIT, "the sweep's own limit of running cells" },
     { "Resources", HG_REASON_WAIT, "next in line, waits for nodes" },

@@ -4,10 +4,10 @@
 
 #include <stdbool.h>
 
-/* What a pending reason of Slurm asks of a person. */
+/* What a pending reason of Slurm requires of a person. */
 enum hg_reason_class {
     HG_REASON_WAIT,  /* the queue's own course */
-    HG_REASON_ACT,   /* somebody has to do something, then it goes on by itself */
+    HG_REASON_ACT,   /* somebody has to act, then it continues by itself */
     HG_REASON_NEVER, /* this job will never start: the cell fails */
     HG_REASON_REDO,  /* this job will never start, but the same one submitted again may */
 };
@@ -22,10 +22,10 @@ struct hg_reason {
  * class WAIT and the text "waits in the queue" for any other. Never NULL. */
 const struct hg_reason *hg_reason_find(const char *reason);
 
-/* Is it held, by whomever? */
+/* Is the job held, by its user or an administrator? */
 bool hg_reason_is_hold(const char *reason);
 
-/* ... so that its user may not let it go? */
+/* ... by an administrator, so that its user cannot release it? */
 bool hg_reason_is_admin_hold(const char *reason);
 
 #endif

@@ -127,7 +127,7 @@ int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, s
     return rc;
 }
 
-/* mkdir is the claim: of several that want the next number one gets it, the others go on. */
+/* mkdir decides: of several processes that try the same number one gets it, the others try the next. */
 static char *claim_number(const char *dir, int *number, struct hg_err *err)
 {
     for (*number = newest_number(dir, err) + 1; *number > 0 && *number <= RUNS_MAX; ++*number) {
@@ -155,7 +155,7 @@ int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, s
     if (!dir)
         return -1;
     if (hg_fs_mkdirs(dir, 0700, err) < 0) {
-        cannot_create(dir, err); /* the first error stands; this adds what to do */
+        cannot_create(dir, err); /* the first error stays; this adds what to do */
         goto out;
     }
     if (check_private(dir, err) < 0)
@@ -224,7 +224,7 @@ static int open_by_number(const char *root, const char *word, struct hg_rundir *
     return rc;
 }
 
-/* A matrix file stands for the newest run of its name. */
+/* A matrix file means the newest run of its name. */
 static int open_of_matrix(const char *root, const char *path, struct hg_rundir *rd,
                           struct hg_err *err)
 {

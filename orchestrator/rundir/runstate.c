@@ -66,7 +66,7 @@ struct hg_run_cell *hg_run_cell_find(const struct hg_run_state *state, int batch
 const struct hg_submission *hg_run_submission_find(const struct hg_run_state *state,
                                                    const char *key)
 {
-    for (size_t i = state->submissions.n; i > 0; i--) /* the newest are asked for most */
+    for (size_t i = state->submissions.n; i > 0; i--) /* the newest are searched for most */
         if (strcmp(state->submissions.items[i - 1].key, key) == 0)
             return &state->submissions.items[i - 1];
     return NULL;

@@ -125,10 +125,10 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     for count in 0 1; do # the same task started twice; requeued from a node that was cut off
         SLURM_RESTART_COUNT=$count run node --submission 7
         [ "$status" -eq 0 ]
-        [[ "$output" == *"attempt 7.0 is at work (process $pid on "* ]]
+        [[ "$output" == *"attempt 7.0 is running (process $pid on "* ]]
     done
     run node --submission 8
-    [[ "$output" == *"attempt 7.0 is at work"* ]]
+    [[ "$output" == *"attempt 7.0 is running"* ]]
     [ -e "$dir/left.json" ]
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
@@ -151,7 +151,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
     of_another_machine
     run node --submission 7
     [ "$status" -eq 0 ]
-    [[ "$output" == *"attempt 7.0 is at work"* ]]
+    [[ "$output" == *"attempt 7.0 is running"* ]]
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
@@ -165,7 +165,7 @@ of_another_machine() { sed -i 's/"\(boot\|machine\)": "[^"]*"/"\1": "another"/' 
             "$hpcgrid" exec --run "$run_dir" --batch 1 --submission 7 3>&-
         echo "$call: $status $output"
         grep -q INJECTED "$BATS_TEST_TMPDIR/trace"
-        [[ "$output" == *"is at work"* || "$output" == *"cannot read folder"* ]] || return 1
+        [[ "$output" == *"is running"* || "$output" == *"cannot read folder"* ]] || return 1
     done
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
     touch "$BATS_TEST_TMPDIR/go"
@@ -568,7 +568,7 @@ need_strace() {
     strace -f -o /dev/null true 2>/dev/null || skip "strace may not trace here"
 }
 
-@test "told to end while it claims, prepares or starts, exec leaves a result that says so" {
+@test "SIGTERM while it claims, prepares or starts: exec leaves a result that says so" {
     need_strace
     plan "$(sh_workload 'echo began; sleep 1000 & echo $! >$HPCGRID_ATTEMPT/child; wait')"
     for call in link rename,renameat,renameat2 '?clone,?clone3,?fork,?vfork'; do

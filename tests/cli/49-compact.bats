@@ -166,6 +166,6 @@ compact() { run --separate-stderr "$hpcgrid" collect m --compact "$@"; }
     mkdir "$run_dir/cells/1-000" && tar -C "$run_dir/cells/1-000" -xf "$pack"
     run --separate-stderr "$hpcgrid" fsck m
     [ "$status" = 0 ]
-    [[ "$output" == *"cells/1-000.tar: note: attempt 0.0 of "*" has its folder, too: "* ]]
+    [[ "$output" == *"cells/1-000.tar: note: attempt 0.0 of "*" also has its folder: "* ]]
     "$hpcgrid" collect m | grep -q '3 of 3 cells'
 }

@@ -71,18 +71,18 @@ refused() {
 @test "a copy is refused by every command that writes or submits, and can be read" {
     "$hpcgrid" submit m.json >/dev/null
     local run_dir=$PWD/reports/m/001 copy=$PWD/reports/m/002 next
-    next="go on with that one, or begin a new run: hpcgrid run MATRIX --new; a copy can only be read (status, report, logs)"
+    next="continue with that one, or begin a new run: hpcgrid run MATRIX --new; a copy can only be read (status, report, logs)"
     cp -a "$run_dir" "$copy"
-    refused m/002 "$copy is a copy of $run_dir, where its jobs would work"$'\n'"  $next"
+    refused m/002 "$copy is a copy of $run_dir, where its jobs would run"$'\n'"  $next"
     for words in "run" "submit"; do # the newest of its name
         run --separate-stderr "$hpcgrid" $words m.json
         [ "$status" = 4 ]
-        [[ "$stderr" == "hpcgrid: error: $copy is a copy of $run_dir, where its jobs would work"$'\n'"  $next" ]]
+        [[ "$stderr" == "hpcgrid: error: $copy is a copy of $run_dir, where its jobs would run"$'\n'"  $next" ]]
     done
     [ "$(asked submit)" = 1 ]
     run --separate-stderr "$hpcgrid" status m/002 --no-poll
     [ "$status" = 0 ]
-    [ "$stderr" = "hpcgrid: warning: $copy is a copy of $run_dir, where its jobs would work; here it can only be read (status, report, logs)" ]
+    [ "$stderr" = "hpcgrid: warning: $copy is a copy of $run_dir, where its jobs would run; here it can only be read (status, report, logs)" ]
     [[ "$output" == *"4 cells: pending 4"* ]]
     [[ "$output" != *resume* ]]
     inventory "$copy" >"$BATS_TEST_TMPDIR/before"
@@ -111,7 +111,7 @@ refused() {
     [ "$(jq -r .folder reports/m/001/plan.json)" = "$PWD/reports/m/001" ]
     cp plan reports/m/001/plan.json
     cp -a reports/m/001 reports/m/002
-    refused m/002 "$PWD/reports/m/002 is a copy of $PWD/reports/m/001, where its jobs would work"
+    refused m/002 "$PWD/reports/m/002 is a copy of $PWD/reports/m/001, where its jobs would run"
     run --separate-stderr "$hpcgrid" fsck m/002 --json
     [ "$(jq -c '.findings | map([.code, .file]) | unique' <<<"$output")" = '[["copy","batches/1.sh"],["copy","plan.json"]]' ]
 }
@@ -120,7 +120,7 @@ refused() {
     "$hpcgrid" submit m.json >/dev/null
     local run_dir=$PWD/reports/m/001 away=$PWD/reports/line$'\n'"break" text
     mv "$run_dir" "$away"
-    text="$away was moved or copied: its jobs would work in $run_dir (which is not there)"
+    text="$away was moved or copied: its jobs would run in $run_dir (which is not there)"
     refused "$away" "${text//$'\n'/$'\n'  }; by its journal 4 pending and 0 running: those that start or end before it is back will fail"$'\n'"  move it back and \`hpcgrid resume\` it, or begin a new run: hpcgrid run MATRIX --new; here it can only be read (status, report, logs)"
     run --separate-stderr "$hpcgrid" status "$away" --no-poll
     [ "$status" = 0 ]
@@ -131,7 +131,7 @@ refused() {
     mkdir "$run_dir"
     run --separate-stderr "$hpcgrid" resume "$away"
     [ "$status" = 4 ]
-    [[ "$stderr" == *"would work in $run_dir (which is another folder now); by its journal 4 pending"* ]]
+    [[ "$stderr" == *"would run in $run_dir (which is another folder now); by its journal 4 pending"* ]]
     rmdir "$run_dir"
     table PENDING 0
     ln -s "$away" "$run_dir"
@@ -179,7 +179,7 @@ refused() {
         run --separate-stderr timeout 60 "$hpcgrid" $words
         echo "$words: $stderr"
         [ "$status" = 4 ]
-        [[ "$stderr" == *"error: $PWD/reports/m/001 was submitted to cluster Script, and this is cluster other"$'\n'"  go on with it where Script answers (SLURM_CONF), or begin a new run: hpcgrid run MATRIX --new" ]]
+        [[ "$stderr" == *"error: $PWD/reports/m/001 was submitted to cluster Script, and this is cluster other"$'\n'"  continue where Script is the cluster (SLURM_CONF), or begin a new run: hpcgrid run MATRIX --new" ]]
     done
     inventory reports >"$BATS_TEST_TMPDIR/after"
     diff <(grep -v '^m/001 ' "$BATS_TEST_TMPDIR/before") <(grep -v '^m/001 ' "$BATS_TEST_TMPDIR/after") # locks came and went

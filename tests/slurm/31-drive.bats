@@ -418,7 +418,7 @@ inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -pr
         run --separate-stderr "$HPCGRID" $words twin/002
         echo "$stderr"
         [ "$status" = 4 ]
-        [[ "$stderr" == *"$PWD/reports/twin/002 is a copy of $PWD/reports/twin/001, where its jobs would work"* ]]
+        [[ "$stderr" == *"$PWD/reports/twin/002 is a copy of $PWD/reports/twin/001, where its jobs would run"* ]]
     done
     run --separate-stderr "$HPCGRID" run twin.json --rerun-failed
     [ "$status" = 4 ]
@@ -451,7 +451,7 @@ inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -pr
         run --separate-stderr "$HPCGRID" $words
         echo "$stderr"
         [ "$status" = 4 ]
-        [[ "$stderr" == *"$away was moved or copied: its jobs would work in $PWD/reports/move/001 (which is not there); by its journal 4 pending and 1 running: those that start or end before it is back will fail"* ]]
+        [[ "$stderr" == *"$away was moved or copied: its jobs would run in $PWD/reports/move/001 (which is not there); by its journal 4 pending and 1 running: those that start or end before it is back will fail"* ]]
     done
     scontrol update JobId="$(squeue -h -o %F | head -1)" ArrayTaskThrottle=5 # the others cannot start there
     box_wait 90 eval '[ "$(squeue -h -r | wc -l)" = 1 ]'
