@@ -130,8 +130,8 @@ static int check_pictures(struct hg_errs *errs)
     const char *what = plot ? "--plot" : "--template";
 
     if (ranks || pivot || (plot && template_path))
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s goes without %s", what,
-                   plot && template_path ? "--template" : "--ranks and --pivot");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s cannot be combined with %s", what,
+                   plot && template_path ? "--template" : "--ranks or --pivot");
     return errs->n ? -1 : 0;
 }
 
@@ -159,14 +159,14 @@ static int check_words(struct hg_errs *errs)
         hg_text_suggest(err, better, ways, 2);
     }
     if (pivot && strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot goes with --format csv");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot requires --format csv");
     if (numbers && strcmp(format, "json") == 0)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE,
-                   "--numbers does not go with --format json: JSON "
+                   "--numbers cannot be combined with --format json: JSON "
                    "has seconds and points");
     if (ranks && strcmp(format, "text") != 0 && strcmp(format, "md") != 0 &&
         strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks goes with --format text, md or csv");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks requires --format text, md or csv");
     return errs->n ? -1 : 0;
 }
 

@@ -71,7 +71,7 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     [[ "$stderr" == *"nothing has begun yet"* ]]
     logs talk nobody
     [ "$status" = 3 ]
-    [[ "$stderr" == *"no cell of $run_dir fits"* ]]
+    [[ "$stderr" == *"no cell of $run_dir matches"* ]]
     logs talk 'n=3|5' --follow
     [ "$status" = 2 ]
     logs nowhere

@@ -435,7 +435,7 @@ END
     jq -e '.listings[] | select(.name == "spent") | .rows[0] | .attempts == 3 and .lost_attempts == 1' out.json
     run "$hpcgrid" history hand
     [ "$status" -eq 3 ]
-    [[ "$output" == *"one set of results is no history"* ]]
+    [[ "$output" == *"a history needs at least two sets of results"* ]]
     cp -r "$run_dir" "$HPCGRID_REPORTS/hand/003"
     run --separate-stderr "$hpcgrid" history hand
     echo "$output"
