@@ -68,7 +68,7 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     [ "$status" = 0 ]
     [[ "$stderr" == *"no cell has failed"* ]]
     logs talk n=3
-    [[ "$stderr" == *"nothing has begun yet"* ]]
+    [[ "$stderr" == *"nothing has started yet"* ]]
     logs talk nobody
     [ "$status" = 3 ]
     [[ "$stderr" == *"no cell of $run_dir matches"* ]]
