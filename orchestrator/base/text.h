@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* The word of a list that a mistyped one most likely meant: smallest edit distance (insert, delete,
@@ -42,7 +43,6 @@ bool hg_text_is_name(const char *text);
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words);
 
 /* Append a word so that a shell reads it back byte for byte, in single quotes. */
-struct hg_buf;
 void hg_text_quote(const char *word, struct hg_buf *out);
 
 /* The same, without quotes where the word needs none. */

@@ -9,7 +9,7 @@
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/reach.h"
-#include "drive/drive.h"
+#include "drive/requests.h"
 
 #define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */
 

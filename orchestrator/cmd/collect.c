@@ -10,12 +10,15 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/options.h"
+#include "cmd/session.h"
 #include "cmd/state.h"
 #include "drive/drive.h"
+#include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "rundir/compact.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 

@@ -15,7 +15,8 @@
 #include "cmd/print.h"
 #include "cmd/reach.h"
 #include "cmd/state.h"
-#include "drive/drive.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
 #include "rundir/reasons.h"
 
 static const char *reports, *select_text;
@@ -147,8 +148,6 @@ static int request_slurm(struct change *d, struct hg_err *err)
     struct hg_exec_jobs jobs;
     int rc;
 
-    if (!d->r.scheduler.executor->hold)
-        return hg_err_set(err, HG_E_ENV, "%s cannot hold jobs", d->r.scheduler.executor->summary);
     rc = d->r.scheduler.executor->poll(d->r.scheduler.exec, &jobs, err);
     if (rc < 0)
         return -1;

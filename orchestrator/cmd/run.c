@@ -3,6 +3,7 @@
 #include "cmd/cmd.h"
 #include "cmd/conclude.h"
 #include "cmd/options.h"
+#include "drive/check.h"
 
 static struct hg_begin_options begin = { .data_check = true };
 static bool again;

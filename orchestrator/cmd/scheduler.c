@@ -17,7 +17,7 @@
 
 static int open_executor(struct hg_scheduler *s, const json_t *site, struct hg_err *err)
 {
-    s->executor = hg_executor_find("slurm");
+    s->executor = &hg_executor_slurm;
     s->exec = s->executor->open(site, HG_SCHEDULER_DEADLINE_S, err);
     return s->exec ? 0 : -1;
 }

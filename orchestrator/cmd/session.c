@@ -16,6 +16,7 @@
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "drive/again.h"
 
 static char *join_words(int argc, char **argv)
 {

@@ -10,6 +10,7 @@
 #include "cmd/print.h"
 #include "cmd/signals.h"
 #include "cmd/state.h"
+#include "drive/check.h"
 
 static struct hg_begin_options begin = { .data_check = true };
 static bool as_json;

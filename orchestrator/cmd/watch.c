@@ -10,6 +10,7 @@
 #include "cmd/state.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 static const char *reports;
 

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #define MATRIX_MAX ((size_t)64 << 10)
