@@ -100,7 +100,7 @@ static int parse_long(const struct hg_opt *opts, int argc, char **argv, int *i, 
         return unknown_option(opts, word, err);
     if (o->kind == HG_OPT_FLAG) {
         if (name[n])
-            return hg_err_set(err, HG_E_USAGE, "--%s takes no value", o->name);
+            return hg_err_set(err, HG_E_USAGE, "--%s does not take a value", o->name);
         *(bool *)o->target = true;
         return 0;
     }

@@ -29,7 +29,7 @@ char *hg_boxes_dir(const char *name)
     return hg_str_printf("/tmp/hpcgrid-%ld/%s", (long)geteuid(), name);
 }
 
-/* /tmp is everybody's: somebody else may have made the folder first, or a link in its place. */
+/* /tmp is shared: another user may have made the folder first, or a link in its place. */
 static int claim_root(const char *root, struct hg_err *err)
 {
     struct stat st;
@@ -39,7 +39,8 @@ static int claim_root(const char *root, struct hg_err *err)
     if (lstat(root, &st) < 0)
         return hg_err_sys(err, "cannot look at %s", root);
     if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid())
-        return hg_err_set(err, HG_E_ENV, "%s is somebody else's: boxes cannot live there", root);
+        return hg_err_set(err, HG_E_ENV,
+                          "%s belongs to another user: boxes cannot be created there", root);
     if ((st.st_mode & 0777) != 0755 && chmod(root, 0755) < 0)
         return hg_err_sys(err, "cannot change the mode of %s", root);
     return 0;

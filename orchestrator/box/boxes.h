@@ -34,7 +34,7 @@ int hg_boxes_check_name(const char *name, struct hg_err *err);
 char *hg_boxes_dir(const char *name);
 
 /* Only one box comes or goes at a time for each user; nodes are waited for without the lock. Unlocking removes the folder of all
- * boxes when no box is left. ENV: it is somebody else's folder, or the lock was held for two minutes. */
+ * boxes when no box is left. ENV: the folder is another user's, or the lock was held for two minutes. */
 int hg_boxes_lock(int *fd, struct hg_err *err);
 void hg_boxes_unlock(int fd);
 

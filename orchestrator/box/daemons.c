@@ -83,7 +83,7 @@ static int open_output(const char *dir, const char *name)
     return fd;
 }
 
-/* Daemons get nothing of the caller's environment but what they need. */
+/* Daemons get only what they need of the caller's environment. */
 static int spawn(const struct hg_box_setup *setup, struct hg_box_daemon *d, const char *const *argv,
                  struct hg_err *err)
 {

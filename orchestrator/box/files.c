@@ -178,7 +178,7 @@ static void set_accounting(struct settings *s, const char *dir, const struct hg_
         set(s, lines[i].key, lines[i].value);
 }
 
-/* Keys that make the box a box: changing them would cut it off, or let it out of its folder. */
+/* Keys that must not change: the box would be unreachable, or leave its folder. */
 static bool is_ours(const char *key, size_t n)
 {
     static const char *const ours[] = { "SlurmctldHost",    "SlurmctldPort",     "SlurmUser",
@@ -192,7 +192,7 @@ static bool is_ours(const char *key, size_t n)
     return false;
 }
 
-/* A line that the user wants. */
+/* A line of --set. */
 static int set_wanted(struct settings *s, const char *dir, const char *setting, struct hg_err *err)
 {
     const char *equals = strchr(setting, '=');
@@ -319,7 +319,7 @@ out:
 
 /* ---- gres.conf ---- */
 
-/* Slurm wants a character device for each GPU: links to /dev/null are some, need no root, and their
+/* Slurm needs a character device for each GPU: links to /dev/null will do, need no root, and their
  * names number the GPUs. */
 static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_buf *gres,
                      struct hg_err *err)

@@ -149,7 +149,7 @@ static void detach(struct keeper *kp, int *report)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* What the keeper tells its starter: a struct hg_err, with no code if all went well. */
+/* The keeper reports to its starter by a struct hg_err, with no code if all went well. */
 static void keep(struct keeper *kp, int report)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -177,7 +177,7 @@ static int read_report(int fd, struct hg_err *err)
         ssize_t n;
 
         if (poll(&p, 1, (int)(STARTED_S * 1000)) <= 0)
-            return hg_err_set(err, HG_E_ENV, "the box does not come up");
+            return hg_err_set(err, HG_E_ENV, "the box did not start");
         n = read(fd, (char *)&told + have, sizeof told - have);
         if (n <= 0)
             return hg_err_set(err, HG_E_ENV, "the box's keeper was killed");
@@ -200,7 +200,7 @@ int hg_box_keeper_start(const struct hg_box_setup *setup, json_t *record, struct
     fflush(NULL);
     pid = fork();
     if (pid == 0) {
-        /* A second fork, so that the keeper is nobody's child and leaves no zombie behind. */
+        /* A second fork: init adopts the keeper, so no zombie is left. */
         pid = fork();
         if (pid == 0)
             keep(&kp, report[1]);

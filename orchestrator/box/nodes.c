@@ -48,7 +48,7 @@ struct hg_box_group *hg_box_nodes_parse(const char *text, size_t *n, struct hg_e
             goto fail;
         for (size_t i = 0; i + 1 < list.n; i++)
             if (strcmp(list.items[i].hardware, g->hardware) == 0) {
-                hg_err_set(err, HG_E_USAGE, "nodes: %s is named twice", g->hardware);
+                hg_err_set(err, HG_E_USAGE, "nodes: %s is listed twice", g->hardware);
                 goto fail;
             }
         p += len;

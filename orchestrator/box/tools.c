@@ -32,7 +32,7 @@ static const struct {
 };
 #define N_NEEDED (sizeof needed / sizeof *needed)
 
-/* Ordinary users have no sbin in their PATH. */
+/* sbin is not in the PATH of ordinary users. */
 static char *find_program(const char *name)
 {
     const char *path = getenv("PATH");
@@ -114,7 +114,7 @@ int hg_box_tools_check_place(struct hg_err *err)
     left_mib = (unsigned long long)fs.f_bavail * fs.f_frsize >> 20;
     if (left_mib < SPACE_MIB) {
         hg_err_set(err, HG_E_ENV, "/tmp has %llu MiB left: a box needs %d", left_mib, SPACE_MIB);
-        return hg_err_hint(err, "remove what nobody needs there, or mount a larger one");
+        return hg_err_hint(err, "free space there, or mount a larger one");
     }
     return 0;
 }

@@ -152,10 +152,10 @@ static void print_status(const struct hg_box *box)
                json_string_value(json_object_get(d, "name")),
                (long long)json_integer_value(json_object_get(d, "pid")));
     if (box->state == HG_BOX_DEGRADED)
-        hg_info("a daemon is gone; `hpcgrid box up` with the same nodes starts it again");
+        hg_info("a daemon has ended; `hpcgrid box up` with the same nodes starts it again");
     if (box->state == HG_BOX_LOST)
-        hg_info("its keeper is gone (killed, or the machine was started anew); `hpcgrid box down "
-                "--name %s` clears it away",
+        hg_info("its keeper is gone (killed, or the machine was restarted); `hpcgrid box down "
+                "--name %s` removes it",
                 box->name);
     hg_buf_done(&nodes);
 }

@@ -3,15 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/reach.h"
-#include "cmd/session.h"
-#include "cmd/signals.h"
 #include "drive/requests.h"
 
 #define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */
@@ -92,28 +89,6 @@ static bool is_settled(const struct hg_run_state *state)
     return true;
 }
 
-/* If no process drives the run, journal how it ended; a driver does so itself. */
-static void settle(const char *run)
-{
-    struct hg_resume_options o = {
-        .reports = reports, .run = run, .command = "cancel", .send_nothing = true
-    };
-    double end = hg_clock_mono_s() + SETTLE_S;
-    struct hg_errs errs = HG_ERRS_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    struct hg_drive_pass pass;
-    struct hg_session s;
-
-    if (hg_session_resume(&s, &o, &errs) == 0) {
-        while (!hg_signals_stop && hg_clock_mono_s() < end &&
-               hg_drive_pass(s.drive, &pass, &err) == 0 && !is_settled(hg_drive_state(s.drive)))
-            hg_clock_sleep_s(pass.wait_s < 1 ? pass.wait_s : 1);
-        hg_drive_finish(s.drive, &err);
-        hg_session_done(&s);
-    }
-    hg_errs_done(&errs);
-}
-
 static int cancel(const struct hg_rundir *rd, const struct hg_scheduler *s,
                   const struct hg_run_state *state, struct hg_picks *picks, struct hg_err *err)
 {
@@ -146,7 +121,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     hg_reach_done(&r);
     if (rc < 0)
         return hg_errs_add(errs, &err);
-    settle(argv[0]);
+    hg_reach_settle(reports, argv[0], "cancel", is_settled, SETTLE_S);
     return 0;
 }
 

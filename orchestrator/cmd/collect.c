@@ -48,7 +48,7 @@ static int write_text(struct saving *s, struct hg_err *err)
     return 0;
 }
 
-/* A file that does not count is told with its reason. */
+/* Print why a file does not count. */
 static void tell_invalid(const json_t *entry)
 {
     const json_t *error = json_object_get(entry, "error");

@@ -26,17 +26,17 @@
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
 
-#define PROGRAM_S 5.0 /* for a program that only says its version */
+#define PROGRAM_S 5.0 /* for a program that only prints its version */
 #define SLURM_S 25.0  /* for slurmctld: twice its usual message timeout, and a bit */
 #define TRANSPORTS_MAX 8
 #define DISK_LOW ((uint64_t)1 << 30)
 
-/* One line of the answer. */
+/* One line of the output. */
 struct finding {
     const char *what;
     const char *state; /* "ok", "warning", "missing" */
     char found[400];
-    char effect[160]; /* what will not work because of it; "" where all is well */
+    char effect[160]; /* what does not work because of it; "" if all is well */
     char next[560];   /* what to do about it */
 };
 
@@ -98,7 +98,7 @@ static void look_at_machine(struct findings *f)
     SAY(item->found, "%s", HPCGRID_VERSION);
 }
 
-/* main has raised the soft limit as far as that was needed, and could be done. */
+/* main has raised the soft limit if that was needed and possible. */
 static void look_at_files(struct findings *f)
 {
     struct finding *item = add(f, "files", "ok");
@@ -106,15 +106,15 @@ static void look_at_files(struct findings *f)
 
     if (getrlimit(RLIMIT_NOFILE, &files) < 0) {
         item->state = "warning";
-        SAY(item->found, "cannot ask how many may be open: %s", strerror(errno));
+        SAY(item->found, "cannot read the limit: %s", strerror(errno));
     } else if (files.rlim_cur < HG_CMD_FILES) {
         item->state = "missing";
         SAY(item->found, "ulimit -n allows %llu open files, hpcgrid needs %d",
             (unsigned long long)files.rlim_cur, HG_CMD_FILES);
         SAY(item->effect,
-            "no other command starts; what is found below may be wrong for want of them");
+            "other commands do not start; findings below may be wrong because of this");
         SAY(item->next,
-            "start a shell with `ulimit -n 1024`, or ask who set the hard limit of %llu to raise it",
+            "start a shell with `ulimit -n 1024`, or ask the administrator to raise the hard limit of %llu",
             (unsigned long long)files.rlim_max);
     } else {
         SAY(item->found, "%llu may be open", (unsigned long long)files.rlim_cur);
@@ -142,8 +142,9 @@ static void look_at_disk(struct findings *f)
         SAY(item->next, "work in a folder of your own");
     } else if (room < DISK_LOW) {
         item->state = "warning";
-        SAY(item->effect, "a sweep may run out of room");
-        SAY(item->next, "free some, or set HPCGRID_REPORTS to a folder elsewhere");
+        SAY(item->effect, "a sweep may run out of space");
+        SAY(item->next,
+            "free some space, or set HPCGRID_REPORTS to a folder in another file system");
     }
 }
 
@@ -187,7 +188,7 @@ static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
 
     hg_buf_clear(&c->text);
     if (hg_fs_write_all(c->proc.in, bytes, (size_t)n) < 0) {
-        hg_err_sys(err, "%s takes no request", c->transport->program);
+        hg_err_sys(err, "cannot send a request to %s", c->transport->program);
         return NULL;
     }
     while (!c->text.len || c->text.data[c->text.len - 1] != '\n') {
@@ -200,14 +201,14 @@ static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
         }
         got = read(c->proc.out, bytes, sizeof bytes);
         if (got <= 0) {
-            hg_err_set(err, HG_E_ENV, "%s died without an answer", c->transport->program);
+            hg_err_set(err, HG_E_ENV, "%s ended without an answer", c->transport->program);
             return NULL;
         }
         hg_buf_append(&c->text, bytes, (size_t)got);
     }
     answer = json_loads(hg_buf_str(&c->text), JSON_REJECT_DUPLICATES, NULL);
     if (!answer)
-        hg_err_set(err, HG_E_BUG, "%s answers no JSON", c->transport->program);
+        hg_err_set(err, HG_E_BUG, "the answer of %s is not JSON", c->transport->program);
     return answer;
 }
 
@@ -302,12 +303,12 @@ static void look_at_nodes(struct findings *f, const json_t *answer)
     SAY(item->found, "%zu, %zu of them down or drained%s%.200s", json_array_size(list), bad,
         *reason ? ": " : "", reason);
     if (*item->state == 'm') {
-        SAY(item->effect, "jobs wait for ever");
+        SAY(item->effect, "jobs never start");
         SAY(item->next, "`sinfo -R` says why");
     }
 }
 
-/* Plain `srun` without PMIx starts N programs that are each alone. */
+/* Plain `srun` without PMIx starts N programs that do not know of each other. */
 static void look_at_srun(struct findings *f)
 {
     const char *const argv[] = { "srun", "--mpi=list", NULL };
@@ -433,7 +434,7 @@ static void try_transport(const struct agent *agent, char *why, size_t size)
         finish(&c);
     }
     if (!json_object_get(answer, "ok"))
-        snprintf(why, size, "%.150s", err.code ? err.text : "its agent has no answer");
+        snprintf(why, size, "%.150s", err.code ? err.text : "its agent does not answer");
     else
         snprintf(why, size, "%s",
                  *word(json_object_get(answer, "ok"), "conf") ? "" : "no slurm.conf found");
@@ -445,10 +446,10 @@ static void name_transport(struct finding *item, const char *name, const char *w
     size_t used = strlen(item->found);
 
     snprintf(item->found + used, sizeof item->found - used, "; %.20s %s%.150s%s", name,
-             *why ? "does not (" : "works, too", why, *why ? ")" : "");
+             *why ? "does not (" : "also works", why, *why ? ")" : "");
 }
 
-/* The one that a run would take: it is asked for, or the first that works, or the first that is built. */
+/* The one that a run would take: the requested one, else the first that works, else the first that is built. */
 static const struct agent *choose(const struct agent *agents, size_t n, char why[][160],
                                   const struct hg_transport *wanted)
 {
@@ -474,11 +475,11 @@ static void tell_transports(struct findings *f, const struct agent *agents, size
     for (size_t i = 0; i < n; i++)
         if (&agents[i] != taken)
             name_transport(item, agents[i].transport->name, why[i]);
-    if (taken->path) /* what its agent lacks has lines of its own */
+    if (taken->path) /* what its agent is missing has its own lines */
         return;
     item->state = "missing";
     SAY(item->effect, "no jobs can be sent to Slurm");
-    SAY(item->next, "%.200s; or ask for another: \"transport\" of the site, HPCGRID_TRANSPORT",
+    SAY(item->next, "%.200s; or request another: \"transport\" of the site, HPCGRID_TRANSPORT",
         taken->missing.hint);
 }
 
@@ -543,7 +544,7 @@ static void look_at_worker(struct findings *f)
 
     if (!first_line(argv, item->found, sizeof item->found)) {
         item->state = "missing";
-        SAY(item->found, "hpcgrid-worker is not there or does not start");
+        SAY(item->found, "hpcgrid-worker is missing or does not start");
         SAY(item->effect,
             "matrices with \"program\": \"hpcgrid-worker\"; those with a command run");
         SAY(item->next, "build it (it needs libopenmpi-dev and libopenblas-dev)");

@@ -18,7 +18,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_INT, 0, "batch", &o.batch, "N", "number of the batch", 1, 1e6 },
     { HG_OPT_INT, 0, "offset", &o.offset, "N", "line of array index 0 in the cells file", 0, 1e9 },
     { HG_OPT_INT, 0, "submission", &o.submission, "N", "claim number; 0: by hand", 0, 1e9 },
-    { HG_OPT_FLAG, 0, "rank", &o.rank, NULL, "be one rank: run the words behind --", 0, 0 },
+    { HG_OPT_FLAG, 0, "rank", &o.rank, NULL, "be one rank: run the command after --", 0, 0 },
     { HG_OPT_STRING, 0, "attempt", &o.attempt, "DIR", "with --rank: the attempt's folder", 0, 0 },
     { 0 },
 };
@@ -65,7 +65,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (!o.rank && o.run && o.batch && argc == 0)
         return run_cell(errs);
     hg_err_set(hg_errs_next(errs), HG_E_USAGE,
-               "exec: wanted --run DIR --batch N, or --rank --attempt DIR -- COMMAND");
+               "exec: needs --run DIR --batch N, or --rank --attempt DIR -- COMMAND");
     return -1;
 }
 

@@ -23,7 +23,7 @@ static const struct hg_opt opts[] = {
 struct explain {
     const struct hg_matrix *m;
     const char *id;                   /* beginning of an id, or NULL */
-    const struct hg_selector *select; /* if it is none */
+    const struct hg_selector *select; /* if it is not an id */
     struct hg_errs *errs;
     size_t found;
 };
@@ -153,7 +153,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (rc == 0 && !x.found) {
         struct hg_err *err = hg_errs_next(errs);
 
-        hg_err_set(err, HG_E_USAGE, "no cell is meant by \"%s\"", argv[1]);
+        hg_err_set(err, HG_E_USAGE, "no cell matches \"%s\"", argv[1]);
         rc = hg_err_hint(err, "`hpcgrid expand MATRIX` lists the ids; the beginning of one is "
                               "enough, and so is a selector such as nodes=2,strategy=ddp");
     }

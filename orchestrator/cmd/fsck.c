@@ -49,7 +49,7 @@ static void print_json(const struct hg_rundir *rd, const struct hg_fsck *f)
     hg_print_json(answer);
 }
 
-/* Names of files may hold anything: control bytes are shown, not sent. */
+/* Names of files may contain anything: control bytes are shown escaped. */
 static void print_escaped(const char *text)
 {
     for (; *text; text++) {

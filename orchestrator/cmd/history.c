@@ -79,8 +79,9 @@ static int read_all(int argc, char **argv, struct sets *sets, struct hg_errs *er
             if (read_one(argv[i], sets, errs) < 0)
                 rc = -1;
     if (rc == 0 && sets->n < 2) {
-        rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT, "one set of results is no history");
-        hg_err_hint(&errs->items[errs->n - 1], "name two or more, or a NAME with several runs");
+        rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
+                        "a history needs at least two sets of results");
+        hg_err_hint(&errs->items[errs->n - 1], "name several, or a NAME with several runs");
     }
     return rc;
 }

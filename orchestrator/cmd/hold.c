@@ -14,7 +14,6 @@
 #include "cmd/picks.h"
 #include "cmd/print.h"
 #include "cmd/reach.h"
-#include "cmd/session.h"
 #include "cmd/state.h"
 #include "drive/overlay.h"
 #include "drive/requests.h"
@@ -159,26 +158,6 @@ static int request_slurm(struct change *d, struct hg_err *err)
     return rc;
 }
 
-/* If no process drives the run, journal the request; a driver does so itself. */
-static void settle(const struct change *d)
-{
-    struct hg_resume_options o = { .reports = reports,
-                                   .run = d->r.rd.path,
-                                   .command = d->hold ? "hold" : "release",
-                                   .send_nothing = true };
-    struct hg_errs errs = HG_ERRS_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    struct hg_drive_pass pass;
-    struct hg_session s;
-
-    if (hg_session_resume(&s, &o, &errs) == 0) {
-        if (hg_drive_pass(s.drive, &pass, &err) == 0)
-            hg_drive_finish(s.drive, &err);
-        hg_session_done(&s);
-    }
-    hg_errs_done(&errs);
-}
-
 static void print_json(const struct change *d)
 {
     json_t *answer =
@@ -225,7 +204,7 @@ static int do_it(struct change *d, struct hg_err *err)
         hg_picks_make(&d->picks, d->r.rd.path, d->r.state, select_text, err) < 0)
         return -1;
     if (!hg_picks_any(&d->picks))
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", d->r.rd.path);
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s matches", d->r.rd.path);
     if (hg_drive_request(&d->r.rd, what, d->r.state, select_text ? hg_picks_fits : NULL, &d->picks,
                          err) < 0)
         return -1;
@@ -243,7 +222,7 @@ static int run(bool hold, const char *word, struct hg_errs *errs)
 
     if (hg_reach_open(&d.r, reports, word, &err) == 0 && do_it(&d, &err) == 0) {
         rc = d.denied > 0;
-        settle(&d);
+        hg_reach_settle(reports, d.r.rd.path, hold ? "hold" : "release", NULL, 0);
         (as_json ? print_json : print_text)(&d);
     }
     hg_picks_done(&d.picks);

@@ -67,7 +67,7 @@ static bool is_bad(const char *status)
     return true;
 }
 
-/* 1: its log is wanted, 0: it is not, -1: err set. */
+/* 1: print its log, 0: do not, -1: err set. */
 static int is_asked(const struct asked *a, const json_t *entry, struct hg_err *err)
 {
     const char *id = json_string_value(json_object_get(entry, "id"));
@@ -255,11 +255,11 @@ static int print_cell(struct hg_attempt_group *g, const json_t *entry, struct hg
     return 1;
 }
 
-/* The results of a run on their way past us. */
+/* A walk over the results of a run. */
 struct walk {
     struct hg_attempt_group group; /* of the run */
     const struct asked *asked;
-    json_t *newest; /* the last entry so far of the cell we are at */
+    json_t *newest; /* the last entry so far of the current cell */
     json_t *
         followed; /* the one cell that --follow may take, shown when it is known to be the only one */
     size_t picked, begun;
@@ -281,7 +281,7 @@ static int end_cell(struct walk *w, struct hg_err *err)
 
     w->newest = NULL;
     if (is > 0 && ++w->picked > 1 && follow) {
-        is = hg_err_set(err, HG_E_USAGE, "--follow takes one cell, and more fit");
+        is = hg_err_set(err, HG_E_USAGE, "--follow takes one cell, but several match");
     } else if (is > 0 && follow) {
         w->followed = entry;
         return 0;
@@ -313,9 +313,9 @@ static int tell_nothing(const struct walk *w, struct hg_err *err)
     if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
     else if (!w->picked)
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", w->group.rd->path);
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s matches", w->group.rd->path);
     else if (!w->begun)
-        hg_info("%s", wanted ? "there is no such attempt" : "nothing has begun yet");
+        hg_info("%s", wanted ? "there is no such attempt" : "nothing has started yet");
     return 0;
 }
 

@@ -182,7 +182,7 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     int rc = -1;
 
     if (hg_fs_exists(existing)) {
-        hg_err_set(err, HG_E_USAGE, "%s already holds a plan", out_dir);
+        hg_err_set(err, HG_E_USAGE, "%s already contains a plan", out_dir);
         hg_err_hint(err, "name a new folder");
     } else if (hg_fs_mkdirs(out_dir, 0700, err) == 0) {
         rc = hg_plan_save(plan, m, out_dir, err);

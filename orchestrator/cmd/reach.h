@@ -16,6 +16,11 @@ struct hg_reach {
 int hg_reach_open(struct hg_reach *r, const char *reports, const char *run, struct hg_err *err);
 void hg_reach_done(struct hg_reach *r);
 
+/* Afterwards: if no process drives the run, journal what became of the request, in passes until settled says so (NULL: one pass) or
+ * limit_s have passed. A process that drives the run does this itself. */
+void hg_reach_settle(const char *reports, const char *run, const char *command,
+                     bool (*settled)(const struct hg_run_state *state), double limit_s);
+
 /* The hint if Slurm did not get the request. */
 #define HG_REACH_NOTED                                                                            \
     "the request is noted in the run; the process that drives it, or the next `hpcgrid resume`, " \

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -60,36 +61,27 @@ static const struct hg_opt opts[] = {
 
 /* ---- What the options say ---- */
 
-/* "a,b" as a list that ends with NULL; one block, freed with its first pointer's list. */
-struct words {
-    char *text;
-    char **items;
-};
-
-static void split_words(const char *text, struct words *words)
+/* "a,b" as a list that ends with NULL, in one block; NULL stays NULL. */
+static char **split_words(const char *text)
 {
-    size_t n = 0;
+    size_t size = text ? strlen(text) + 1 : 0, n = 0;
+    char **items = text ? hg_alloc((size / 2 + 2) * sizeof *items + size) : NULL;
+    char *copy = text ? memcpy(items + size / 2 + 2, text, size) : NULL;
 
-    words->text = hg_strdup(text);
-    words->items = hg_alloc_zeroed(strlen(text) + 2, sizeof *words->items);
-    for (char *p = strtok(words->text, ","); p; p = strtok(NULL, ","))
-        words->items[n++] = p;
-}
-
-static void words_done(struct words *words)
-{
-    free(words->text);
-    free(words->items);
+    for (char *p = text ? strtok(copy, ",") : NULL; p; p = strtok(NULL, ","))
+        items[n++] = p;
+    if (text)
+        items[n] = NULL;
+    return items;
 }
 
 /* "nodes=1,strategy=single,wrap=null" as an object; values that are JSON mean it, others are text. */
 static json_t *parse_pairs(const char *text, struct hg_err *err)
 {
     json_t *object = json_object();
-    struct words words = { 0 };
+    char **words = split_words(text);
 
-    split_words(text, &words);
-    for (char **word = words.items; *word; word++) {
+    for (char **word = words; *word; word++) {
         char *value = strchr(*word, '=');
         json_t *parsed;
 
@@ -102,10 +94,10 @@ static json_t *parse_pairs(const char *text, struct hg_err *err)
         parsed = json_loads(value, JSON_DECODE_ANY, NULL);
         json_object_set_new(object, *word, parsed ? parsed : hg_json_text(value));
     }
-    words_done(&words);
+    free(words);
     return object;
 fail:
-    words_done(&words);
+    free(words);
     json_decref(object);
     return NULL;
 }
@@ -130,8 +122,8 @@ static int check_pictures(struct hg_errs *errs)
     const char *what = plot ? "--plot" : "--template";
 
     if (ranks || pivot || (plot && template_path))
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s goes without %s", what,
-                   plot && template_path ? "--template" : "--ranks and --pivot");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s cannot be combined with %s", what,
+                   plot && template_path ? "--template" : "--ranks or --pivot");
     return errs->n ? -1 : 0;
 }
 
@@ -159,14 +151,14 @@ static int check_words(struct hg_errs *errs)
         hg_text_suggest(err, better, ways, 2);
     }
     if (pivot && strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot goes with --format csv");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot requires --format csv");
     if (numbers && strcmp(format, "json") == 0)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE,
-                   "--numbers does not go with --format json: JSON "
+                   "--numbers cannot be combined with --format json: JSON "
                    "has seconds and points");
     if (ranks && strcmp(format, "text") != 0 && strcmp(format, "md") != 0 &&
         strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks goes with --format text, md or csv");
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks requires --format text, md or csv");
     return errs->n ? -1 : 0;
 }
 
@@ -300,33 +292,25 @@ static int write_report(const struct hg_report *r, const struct input *in, struc
 
 /* Everything read from options and operands. */
 struct request {
-    struct words rows, columns, group, work;
     json_t *baseline;
     struct hg_report_options o; /* lends what stands above */
     struct input in;
 };
 
-static void split_option(const char *text, struct words *words, char ***list)
-{
-    if (text)
-        split_words(text, words);
-    *list = words->items;
-}
-
 static int read_options(struct request *q, struct hg_err *err)
 {
     struct hg_report_options *o = &q->o;
 
-    *o = (struct hg_report_options){ .metric = metric,
+    *o = (struct hg_report_options){ .rows = split_words(rows),
+                                     .columns = split_words(columns),
+                                     .group = split_words(group),
+                                     .work = split_words(work),
+                                     .metric = metric,
                                      .better = better,
                                      .where = where,
                                      .strict = strict,
                                      .cost = cost,
                                      .traffic = traffic };
-    split_option(rows, &q->rows, &o->rows);
-    split_option(columns, &q->columns, &o->columns);
-    split_option(group, &q->group, &o->group);
-    split_option(work, &q->work, &o->work);
     if (numbers && hg_style_parse(numbers, &o->style, err) < 0)
         return -1;
     if (baseline && !(q->baseline = parse_baseline(baseline, err)))
@@ -343,10 +327,10 @@ static void request_done(struct request *q)
     free(q->in.tables);
     hg_page_done(&q->in.page);
     json_decref(q->baseline);
-    words_done(&q->rows);
-    words_done(&q->columns);
-    words_done(&q->group);
-    words_done(&q->work);
+    free(q->o.rows);
+    free(q->o.columns);
+    free(q->o.group);
+    free(q->o.work);
 }
 
 /* Lines of one set, for which no table has to be made. */

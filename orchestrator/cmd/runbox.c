@@ -25,7 +25,7 @@ static long job_number(const json_t *job, const char *name)
     return v > 0 ? v : 1;
 }
 
-/* Widen the group of a batch's hardware to what the batch asks for. */
+/* Extend the group of a batch's hardware to what the batch needs. */
 static void add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
 {
     const struct hg_hardware *hw = hg_site_find_hardware(site, batch->hardware);
@@ -50,7 +50,7 @@ static void add_batch(struct groups *list, const struct hg_batch *batch, const s
         g->cpus = cpus;
 }
 
-/* The same for the same run, whoever asks. */
+/* Always the same for the same run. */
 static void name_box(const struct hg_rundir *rd, char name[static HG_RUNBOX_NAME_MAX])
 {
     char hex[33];

@@ -31,7 +31,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
     HG_OPTION_JSON(&as_json),
-    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "request Slurm's news (--no-poll: journal only)", 0, 0 },
+    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also ask Slurm (--no-poll: journal only)", 0, 0 },
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -86,7 +86,7 @@ static int load_state(struct view *v, struct hg_err *err)
     return 0;
 }
 
-/* One request. If the scheduler is away, only its news is missing. */
+/* One request. If the scheduler does not answer, the journal alone is shown. */
 static int ask_slurm(struct view *v, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
@@ -219,7 +219,7 @@ static void print_text(const struct view *v)
     else if (v->home && hg_state_open(v->state))
         printf("  no process drives it: hpcgrid resume %s\n", v->rd.path);
     if (*v->unreachable)
-        printf("  Slurm was not asked: %s\n", v->unreachable);
+        printf("  Slurm was not contacted: %s\n", v->unreachable);
     printf("  receipt: submit %u · poll %u · cancel %u%s%s\n", v->state->submits, v->state->polls,
            v->state->cancels, *v->state->transport ? " by " : "", v->state->transport);
     if (list_cells)

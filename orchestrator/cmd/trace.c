@@ -63,7 +63,7 @@ static int open_sink(struct sink *s, struct hg_err *err)
     return -1;
 }
 
-/* rc: what became of writing it; a part of a trace is not left behind. */
+/* rc: of writing it; an incomplete trace is removed. */
 static int close_sink(struct sink *s, int rc, struct hg_err *err)
 {
     bool failed = fflush(s->f) != 0 || ferror(s->f);
@@ -92,11 +92,11 @@ static int write_run(const struct hg_rundir *rd, const struct hg_timeline *t, st
             "without them",
             t->damaged, rd->path);
     if (!t->cells)
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", rd->path);
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s matches", rd->path);
     if (!t->n) {
-        hg_err_set(err, HG_E_NOTFOUND, "%s: nothing has run yet of %zu cell%s", rd->path, t->cells,
+        hg_err_set(err, HG_E_NOTFOUND, "%s: nothing has run yet (%zu cell%s)", rd->path, t->cells,
                    hg_text_s(t->cells));
-        return hg_err_hint(err, "`hpcgrid status %s` says what they wait for", rd->path);
+        return hg_err_hint(err, "`hpcgrid status %s` shows what they wait for", rd->path);
     }
     if (open_sink(&s, err) < 0)
         return -1;
@@ -128,7 +128,7 @@ static int trace_run(const struct hg_rundir *rd, struct hg_err *err)
 
 /* ---- A cell ---- */
 
-/* Planned cells whose id begins as asked. */
+/* Planned cells whose id begins with the given text. */
 struct search {
     char *id;
     int looked; /* the batch that is looked at */
@@ -191,7 +191,7 @@ static int refuse_packed(const struct hg_rundir *rd, const struct search *found,
                       : packed;
 }
 
-/* Folder of the attempt that is asked for, or that counts; yours. */
+/* Folder of the requested attempt, or of the one that counts; yours. */
 static char *find_attempt(const struct hg_rundir *rd, const struct search *found,
                           struct hg_err *err)
 {
@@ -203,7 +203,7 @@ static char *find_attempt(const struct hg_rundir *rd, const struct search *found
     if (!wanted)
         rc = hg_attempt_find(&g, found->batch, found->line, found->id, 0, NULL, &a, err);
     else if (!hg_attempt_parse(wanted, &a.submission, &a.restarts))
-        rc = hg_err_set(err, HG_E_USAGE, "--attempt %s: wanted a number such as 2.0", wanted);
+        rc = hg_err_set(err, HG_E_USAGE, "--attempt %s: must be a number such as 2.0", wanted);
     if (rc == 0 && !wanted && !a.claimed)
         rc = hg_err_set(err, HG_E_NOTFOUND, "cell %s of %s has not run yet", found->id, rd->path);
     if (rc == 0)
@@ -238,7 +238,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
     (void)argc;
     if (wanted && !cell_text)
-        hg_err_set(&err, HG_E_USAGE, "--attempt is of one cell: name it with --cell");
+        hg_err_set(&err, HG_E_USAGE, "--attempt needs --cell");
     else if (cell_text && select_text)
         hg_err_set(&err, HG_E_USAGE, "--cell and --select exclude each other");
     else if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0)

@@ -64,7 +64,7 @@ number() {
 @test "explain of a cell that is not there says how to find one" {
     run $hpcgrid explain design-example.json rnn-ddp-none
     [ "$status" = 2 ]
-    [[ "$output" == *'no cell is meant by "rnn-ddp-none"'* ]]
+    [[ "$output" == *'no cell matches "rnn-ddp-none"'* ]]
 }
 
 @test "expand shows only the cells selected, and knows the keys" {

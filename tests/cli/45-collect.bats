@@ -49,7 +49,7 @@ END
     [ -z "$(ls -A)" ]
     grep -q '^==> batches/1.sh <==$' ../out
     run -2 "$hpcgrid" plan ../m.json --out "$run_dir"
-    [[ "$output" == *"already holds a plan"* ]]
+    [[ "$output" == *"already contains a plan"* ]]
 }
 
 @test "the lines of very many cells are those of their report, and take little memory" {

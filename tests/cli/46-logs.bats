@@ -68,10 +68,10 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     [ "$status" = 0 ]
     [[ "$stderr" == *"no cell has failed"* ]]
     logs talk n=3
-    [[ "$stderr" == *"nothing has begun yet"* ]]
+    [[ "$stderr" == *"nothing has started yet"* ]]
     logs talk nobody
     [ "$status" = 3 ]
-    [[ "$stderr" == *"no cell of $run_dir fits"* ]]
+    [[ "$stderr" == *"no cell of $run_dir matches"* ]]
     logs talk 'n=3|5' --follow
     [ "$status" = 2 ]
     logs nowhere

@@ -112,7 +112,7 @@ events() { jq -c ".traceEvents | $1" t.json; }
 @test "a run that has not begun is said to be one, and leaves no file" {
     trace times --out t.json
     [ "$status" = 4 ]
-    [[ "$stderr" == *"times/001: nothing has run yet of 4 cells"* ]]
+    [[ "$stderr" == *"times/001: nothing has run yet (4 cells)"* ]]
     [ ! -e t.json ]
     [ ! -e t.json.part ]
     trace nothing

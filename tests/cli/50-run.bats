@@ -130,7 +130,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$(told)" = '[17,"0-2",true]' ]
     run --separate-stderr "$hpcgrid" hold m -s i=77
     [ "$status" = 3 ]
-    [ "$stderr" = "hpcgrid: error: no cell of $PWD/reports/m/001 fits" ]
+    [ "$stderr" = "hpcgrid: error: no cell of $PWD/reports/m/001 matches" ]
     run --separate-stderr "$hpcgrid" hold nothing
     [ "$status" = 4 ]
 }

@@ -299,8 +299,8 @@ EOT
 3|--baseline {"nodes":}|--baseline:1:10: error
 2|--format yaml|known: text, md, csv, json, latex, html
 2|--better bigger|--better: "bigger" is neither lower nor higher
-2|--pivot|--pivot goes with --format csv
-2|--ranks -f json|--ranks goes with --format text, md or csv
+2|--pivot|--pivot requires --format csv
+2|--ranks -f json|--ranks requires --format text, md or csv
 3|--ranks|no result lists its ranks
 2|--width 3|width
 2|--numbers komma|did you mean "comma"?
@@ -435,7 +435,7 @@ END
     jq -e '.listings[] | select(.name == "spent") | .rows[0] | .attempts == 3 and .lost_attempts == 1' out.json
     run "$hpcgrid" history hand
     [ "$status" -eq 3 ]
-    [[ "$output" == *"one set of results is no history"* ]]
+    [[ "$output" == *"a history needs at least two sets of results"* ]]
     cp -r "$run_dir" "$HPCGRID_REPORTS/hand/003"
     run --separate-stderr "$hpcgrid" history hand
     echo "$output"

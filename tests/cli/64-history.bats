@@ -114,7 +114,7 @@ sets() {
     [[ "${lines[0]}" == "nightly/003 to nightly/005 · 3 sets"* ]]
     run "$hpcgrid" history s001.json
     [ "$status" -eq 3 ]
-    [[ "$output" == *"one set of results is no history"* ]]
+    [[ "$output" == *"a history needs at least two sets of results"* ]]
     run "$hpcgrid" history s001.json nothing
     [ "$status" -ge 3 ]
     run "$hpcgrid" history

@@ -61,8 +61,8 @@ EOT
 3|{{#tables}}{{>x}}||t.txt:1:12: error: {{>x}}: a template is one file
 3|{{#results}}{{cell.strateg}}{{/results}}||t.txt:1:13: error: there is no "cell.strateg" here
 2|{{title}}|--format yaml|--format html, latex, md, csv, json or text
-2|{{title}}|--plot all|--plot goes without --template
-2|{{title}}|--ranks|--template goes without --ranks
+2|{{title}}|--plot all|--plot cannot be combined with --template
+2|{{title}}|--ranks|--template cannot be combined with --ranks
 EOT
     printf x >t
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template t

@@ -168,5 +168,5 @@ END
     env -u SLURMRESTD_URL HPCGRID_TRANSPORT=rest "$HPCGRID" doctor --json | jq -r '.findings[] | select(.what == "transport") | .state, .found, .next' >got
     grep -qx missing got
     grep -q '^rest (slurmrestd), chosen by HPCGRID_TRANSPORT, does not work here: no slurmrestd is named' got
-    grep -qxF 'write "rest": {"url": "http://HOST:6820"} in the site, or set SLURMRESTD_URL; or ask for another: "transport" of the site, HPCGRID_TRANSPORT' got
+    grep -qxF 'write "rest": {"url": "http://HOST:6820"} in the site, or set SLURMRESTD_URL; or request another: "transport" of the site, HPCGRID_TRANSPORT' got
 }

@@ -73,7 +73,7 @@ END
     HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try size=8m
     [ "$status" -eq 4 ]
     [ "$output" = "hpcgrid: error: /tmp has 8 MiB left: a box needs 64
-  remove what nobody needs there, or mount a larger one" ]
+  free space there, or mount a larger one" ]
     HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try noexec
     [ "$status" -eq 4 ]
     [ "$output" = "hpcgrid: error: /tmp is mounted noexec: Slurm starts a box's jobs from there

@@ -75,7 +75,7 @@ line() {
     [ "$(line slurm.conf)" = "missing SLURM_CONF names /nonexistent/slurm.conf: No such file or directory | no jobs can be sent to a cluster | export SLURM_CONF=PATH, or start a private Slurm: hpcgrid box up" ]
 }
 
-@test "an agent that cannot work is told" {
+@test "an agent that cannot work is reported" {
     export HPCGRID_SLURM_AGENT=/bin/false
     [[ "$(line agent)" == "missing /bin/false does not work: "*" | no jobs can be sent to Slurm | run it by hand;"* ]]
 }
@@ -84,12 +84,12 @@ line() {
     for node in cpu-1 cpu-2 a100-1; do scontrol update nodename=$node state=drain reason="fan is loud"; done
     got=$(line nodes)
     for node in cpu-1 cpu-2 a100-1; do scontrol update nodename=$node state=resume; done
-    [ "$got" = "missing 3, 3 of them down or drained: fan is loud | jobs wait for ever | \`sinfo -R\` says why" ]
+    [ "$got" = "missing 3, 3 of them down or drained: fan is loud | jobs never start | \`sinfo -R\` says why" ]
 }
 
 @test "through Slurm's commands, where they are asked for" {
     export HPCGRID_TRANSPORT=cli
-    [[ "$(line transport)" == "ok cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT; slurm works, too"* ]]
+    [[ "$(line transport)" == "ok cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT; slurm also works"* ]]
     [[ "$(line agent)" == "ok hpcgrid-sbatch "* ]]
     [[ "$(line slurmctld)" == "ok "*", cluster box; arrays up to 100001 tasks, 200000 jobs, accounting no |  | " ]]
     PATH=/nonexistent run "$HPCGRID" doctor
