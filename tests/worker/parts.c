@@ -213,8 +213,8 @@ static void test_a_strategy_that_shards_nothing_goes_on_from_parts(void **state)
 
 /* ---- Killed while it is written ---- */
 
-static const struct wk_strategy_kind *real_kind;
-static struct wk_strategy_kind killing_kind;
+static const struct wk_strategy_ops *real_ops;
+static struct wk_strategy_ops killing_ops;
 static atomic_int fetches;
 static int last_fetch;
 
@@ -223,7 +223,7 @@ static int fetch_or_die(struct wk_strategy *s, int state, int param, wk_real *ow
 {
     if (atomic_fetch_add(&fetches, 1) == last_fetch)
         raise(SIGKILL);
-    return real_kind->fetch_own(s, state, param, own, err);
+    return real_ops->fetch_own(s, state, param, own, err);
 }
 
 /* The whole training, with a checkpoint every second step. */
@@ -234,9 +234,9 @@ static int work_and_die(struct wk_comm *comm, void *context, struct hg_err *err)
     int rc = wk_train_open(&t, &all->config, comm, 1, &all->results[comm->rank], err);
 
     if (rc == 0) {
-        t.strategy->kind = &killing_kind;
+        t.strategy->ops = &killing_ops;
         rc = wk_train_run(&t, err);
-        t.strategy->kind = real_kind;
+        t.strategy->ops = real_ops;
     }
     wk_train_close(&t);
     return rc;
@@ -251,9 +251,9 @@ static int run_in_process(int world, int fetch)
     assert_true(pid >= 0);
     if (pid == 0) {
         last_fetch = fetch;
-        real_kind = wk_strategy_get(hows[0].strategy, world, NULL);
-        killing_kind = *real_kind;
-        killing_kind.fetch_own = fetch_or_die;
+        real_ops = wk_strategy_get(hows[0].strategy, world, NULL)->ops;
+        killing_ops = *real_ops;
+        killing_ops.fetch_own = fetch_or_die;
         configure(&t, world, &hows[0],
                   in_file("c.safetensors", SHARDS ", \"checkpoint_every\": 2"));
         team_run(world, work_and_die, &t);

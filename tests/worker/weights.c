@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "models/weights.h"
+#include "train/weights.h"
 
 static char path[64];
 
@@ -231,12 +231,12 @@ static int load_model(const struct wk_model_kind *kind, wk_real *gamma, wk_real 
     struct wk_comm *comm = wk_comm_self.open(err);
     struct wk_dev *dev = open_cpu(1);
     struct wk_optim optim = { .kind = wk_optim_get("adamw", err) };
-    struct wk_strategy_options options = { .weights = path };
+    struct wk_strategy_options options = { 0 };
     struct wk_strategy *s = wk_strategy_open(wk_strategy_get("single", 1, err), dev, comm, kind,
                                              &optim, &options, 1, err);
-    int rc = s ? 0 : -1;
+    int rc = s && wk_weights_load(path, s, err) == 0 ? wk_strategy_start(s, err) : -1;
 
-    if (s) {
+    if (rc == 0) {
         *gamma = ((wk_real *)s->params[3].value.data)[1];
         *head = ((wk_real *)s->params[kind->n_params - 2].value.data)[1];
     }

@@ -15,6 +15,7 @@
 #include "comm/comm_heartbeat.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
+#include "strategies/strategies.h"
 
 #define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */

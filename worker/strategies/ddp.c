@@ -198,8 +198,7 @@ static void ddp_expect(const struct wk_strategy_shape *shape, const struct wk_wo
     HG_VEC_DONE(&b);
 }
 
-const struct wk_strategy_kind wk_strategy_ddp = {
-    .name = "ddp",
+static const struct wk_strategy_ops ops = {
     .open = ddp_open,
     .close = ddp_close,
     .start = ddp_start,
@@ -210,3 +209,5 @@ const struct wk_strategy_kind wk_strategy_ddp = {
     .state = ddp_state,
     .expect = ddp_expect,
 };
+
+const struct wk_strategy_kind wk_strategy_ddp = { .name = "ddp", .ops = &ops };

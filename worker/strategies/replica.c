@@ -98,13 +98,6 @@ void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s)
         s->dev->backend->convert(s->dev, r->copies, r->values);
 }
 
-static double decay_of(const struct wk_strategy *s, int param)
-{
-    const struct wk_optim *o = s->optim;
-
-    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
-}
-
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
@@ -118,11 +111,11 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
     for (int i = 0; i < s->model->n_params; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
-        u.decay = decay_of(s, wk_model_ready(s->model, i));
+        u.decay = wk_strategy_decay(s, wk_model_ready(s->model, i));
         for (n = 0; i < s->model->n_params; i++) {
             int param = wk_model_ready(s->model, i);
 
-            if (decay_of(s, param) != u.decay)
+            if (wk_strategy_decay(s, param) != u.decay)
                 break;
             n += wk_param_n(&s->model->params[param]);
         }

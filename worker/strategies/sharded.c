@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "strategies/sharded_plan.h"
 
 /* Buffers of one size that groups take in turn. */
 struct pool {
@@ -330,13 +331,13 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
     }
 }
 
-int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct hg_err *err)
+static int sharded_open(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = hg_alloc_zeroed(1, sizeof *d);
     struct wk_strategy_shape shape = wk_strategy_shape(s);
 
     s->own = d;
-    wk_sharded_plan(&d->plan, &shape, how);
+    wk_sharded_plan(&d->plan, &shape);
     d->fetched_piece = -1;
     d->groups = hg_alloc_zeroed((size_t)d->plan.shards.n_groups, sizeof *d->groups);
     d->value_at = hg_alloc_zeroed((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
@@ -350,7 +351,7 @@ int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct
     return 0;
 }
 
-void wk_sharded_close(struct wk_strategy *s)
+static void sharded_close(struct wk_strategy *s)
 {
     struct sharded *d = sharded_of(s);
 
@@ -479,7 +480,7 @@ static int expect_unit(struct wk_strategy *s, int unit, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -492,7 +493,7 @@ int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *er
     return d->plan.how.forward_ahead ? expect_unit(s, unit + 1, err) : 0;
 }
 
-int wk_sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -574,7 +575,7 @@ static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -636,7 +637,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
     const struct wk_sharding *h = &d->plan.how;
@@ -663,12 +664,7 @@ static int send_buffers(struct wk_strategy *s, struct hg_err *err)
     return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->buffers, err);
 }
 
-int wk_sharded_start(struct wk_strategy *s, struct hg_err *err)
-{
-    return send_buffers(s, err);
-}
-
-int wk_sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
+static int sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -698,7 +694,7 @@ static int publish(struct wk_strategy *s, int piece, struct hg_err *err)
                          &d->groups[p->group].updated, err);
 }
 
-int wk_sharded_round(struct wk_strategy *s, struct hg_err *err)
+static int sharded_round(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -741,13 +737,6 @@ static int measure(struct wk_strategy *s, struct hg_err *err)
     return 0;
 }
 
-static double decay_of(const struct wk_strategy *s, int param)
-{
-    const struct wk_optim *o = s->optim;
-
-    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
-}
-
 /* Update elements first to end of a piece, as far as they are this rank's. */
 static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t first, size_t end,
                          struct wk_update *u)
@@ -779,11 +768,11 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         if (shards->places[i].piece != piece)
             continue;
-        if (end > first && decay_of(s, i) != u->decay) {
+        if (end > first && wk_strategy_decay(s, i) != u->decay) {
             update_range(s, p, first, end, u);
             first = end;
         }
-        u->decay = decay_of(s, i);
+        u->decay = wk_strategy_decay(s, i);
         end += wk_param_n(&s->model->params[i]);
     }
     update_range(s, p, first, end, u);
@@ -803,7 +792,7 @@ static int update_all(struct wk_strategy *s, double lr, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
+static int sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -850,7 +839,7 @@ static struct wk_span own_span(struct wk_strategy *s, int state, int param, cons
                         own->n);
 }
 
-void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
+static void sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
 {
     struct own own = own_elements(s, param);
 
@@ -858,8 +847,8 @@ void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
     *n = own.n;
 }
 
-int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
-                     struct hg_err *err)
+static int sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
+                         struct hg_err *err)
 {
     struct own own = own_elements(s, param);
 
@@ -870,8 +859,8 @@ int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real 
     return 0;
 }
 
-int wk_sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
-                         struct hg_err *err)
+static int sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
+                             struct hg_err *err)
 {
     struct own own = own_elements(s, param);
 
@@ -903,7 +892,8 @@ static int fetch_piece(struct wk_strategy *s, int state, int piece, struct hg_er
     return 0;
 }
 
-int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err)
+static int sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
+                         struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
     const struct wk_place *at = &d->plan.shards.places[param];
@@ -914,3 +904,22 @@ int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
            wk_param_n(&s->model->params[param]) * sizeof *host);
     return 0;
 }
+
+const struct wk_strategy_ops wk_sharded_ops = {
+    .open = sharded_open,
+    .close = sharded_close,
+    .start = send_buffers,
+    .round = sharded_round,
+    .own = sharded_own,
+    .store = sharded_store,
+    .fetch_own = sharded_fetch_own,
+    .fetch = sharded_fetch,
+    .before_step = sharded_before_step,
+    .before_forward = sharded_before_forward,
+    .after_forward = sharded_after_forward,
+    .before_backward = sharded_before_backward,
+    .after_backward = sharded_after_backward,
+    .update = sharded_update,
+    .state = wk_sharded_state,
+    .expect = wk_sharded_expect,
+};

@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 #include "train/identity.h"
 #include "train/parts.h"
 

@@ -12,8 +12,8 @@
 #include "data/dataset.h"
 #include "data/features.h"
 #include "data/synthetic.h"
-#include "models/model.h"
-#include "strategies/strategy.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "train/qa.h"
 
 #define FIELD(kind_, name_, min_, max_, doc_)      \
@@ -112,7 +112,6 @@ static void choose_options(struct wk_config *c, const json_t *given)
     struct wk_strategy_options *o = &c->options;
 
     *o = wk_strategy_defaults(c->strategy, strcmp(c->variant, "framework") == 0);
-    o->weights = c->init;
     o->batch_rows = (int)c->batch_size;
     o->sync_batchnorm = c->sync_batchnorm;
 #define OPTION(name, to, from)         \

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "strategies/strategies.h"
 
 #define SUFFIX ".safetensors"
 

@@ -43,7 +43,7 @@ static struct wk_pass pass_of(const struct wk_train *t, bool training)
                              .seed = (uint64_t)t->config->seed,
                              .step = (uint32_t)t->steps_done,
                              .loss_scale = loss_scale(t),
-                             .strategy = t->strategy };
+                             .hooks = &t->strategy->hooks };
 }
 
 /* ---- One step, one epoch ---- */
@@ -129,13 +129,13 @@ static const int32_t *choose(struct wk_train *t, int pass, int *rows, struct hg_
     const int32_t *ids = wk_sampler_batch(s, pass, rows);
     int32_t *all = t->scattered, *own;
 
-    if (!t->strategy->kind->scatter)
+    if (!t->strategy->ops->scatter)
         return ids;
     own = all + (size_t)s->world * (size_t)s->batch;
     for (int k = 0; k < s->world * *rows; k++)
         all[k] = wk_sampler_id(s, k / *rows, pass * s->batch + k % *rows);
     t->strategy->work.rows += *rows;
-    return t->strategy->kind->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
+    return t->strategy->ops->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
 }
 
 /* The batch of a pass; NULL with err set when ranks fail. */
@@ -179,7 +179,7 @@ static int train_pass(struct wk_train *t, const struct wk_batch *batch, double s
     if (t->kind->forward(t->model, &pass, batch, err) < 0)
         return -1;
     t->kind->loss(t->model, &pass, batch, t->loss);
-    if (s->kind->after_loss && s->kind->after_loss(s, t->loss, err) < 0)
+    if (s->ops->after_loss && s->ops->after_loss(s, t->loss, err) < 0)
         return -1;
     return t->kind->backward(t->model, &pass, batch, err);
 }
@@ -557,7 +557,7 @@ static int eval_answers(struct wk_train *t, struct hg_err *err)
     double start = hg_clock_mono_s();
 
     if (wk_strategy_begin(t->strategy, false, err) < 0 ||
-        wk_qa_eval(&t->qa, t->model, &pass, t->comm, go_on, t, &score, err) < 0)
+        wk_qa_eval(&t->qa, t->model, &pass, t->strategy, go_on, t, &score, err) < 0)
         return -1;
     t->result->evaluated = true;
     t->result->eval_loss = score.loss;

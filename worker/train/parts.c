@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 #define SCHEMA "hpcgrid-checkpoint-part/1"
 

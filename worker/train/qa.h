@@ -7,6 +7,7 @@
 #include "data/features.h"
 #include "data/squad.h"
 #include "data/tokens.h"
+#include "strategies/strategy.h"
 #include "train/config.h"
 
 struct wk_qa {
@@ -53,7 +54,7 @@ typedef int wk_qa_go_on(void *context, struct hg_err *err);
 
 /* Run the test set's features through the model, questions shared out over the ranks. */
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,
-               struct wk_comm *comm, wk_qa_go_on *go_on, void *context, struct wk_qa_score *out,
-               struct hg_err *err);
+               struct wk_strategy *strategy, wk_qa_go_on *go_on, void *context,
+               struct wk_qa_score *out, struct hg_err *err);
 
 #endif

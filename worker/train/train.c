@@ -14,9 +14,12 @@
 #include "comm/environment.h"
 #include "comm/threads.h"
 #include "comm/transports.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "train/checkpoint.h"
 #include "train/observe.h"
 #include "train/predictions.h"
+#include "train/weights.h"
 
 /* ---- Setting up ---- */
 
@@ -337,7 +340,8 @@ static int choose(struct wk_train *t, struct hg_err *err)
 static int check_memory(const struct wk_train *t, const struct wk_strategy_kind *kind,
                         struct hg_err *err)
 {
-    const struct wk_strategy_shape shape = { .model = t->kind,
+    const struct wk_strategy_shape shape = { .kind = kind,
+                                             .model = t->kind,
                                              .optim = &t->optim,
                                              .options = &t->config->options,
                                              .precision = t->dev->precision,
@@ -350,7 +354,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
 
     if (wk_train_count(t, t->config->backend, t->dev->precision, t->dev->threads, passes, err) < 0)
         return -1;
-    kind->state(&shape, bytes);
+    kind->ops->state(&shape, bytes);
     bytes[WK_MEM_DATA] = passes[WK_MEM_DATA];
     bytes[WK_MEM_WORKSPACE] = passes[WK_MEM_WORKSPACE];
     bytes[WK_MEM_ACTIVATIONS] = 0;
@@ -393,7 +397,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         hg_alloc_zeroed((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &c->options,
                                    (uint64_t)c->seed, err);
-    if (!t->strategy)
+    if (!t->strategy || (c->init && wk_weights_load(c->init, t->strategy, err) < 0) ||
+        wk_strategy_start(t->strategy, err) < 0)
         return -1;
     if (c->predictions && wk_predictions_prepare(c->predictions, err) < 0)
         return -1;

@@ -9,7 +9,7 @@
 #include "models/model.h"
 #include "strategies/strategy.h"
 #include "train/config.h"
-#include "train/optim.h"
+#include "strategies/optim.h"
 #include "train/places.h"
 #include "train/qa.h"
 #include "train/result.h"

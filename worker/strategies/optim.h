@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizers: an update of any range of parameters, so that a strategy can apply one to all of them
  * or to its shard. */
-#ifndef WK_TRAIN_OPTIM_H
-#define WK_TRAIN_OPTIM_H
+#ifndef WK_STRATEGIES_OPTIM_H
+#define WK_STRATEGIES_OPTIM_H
 
 #include "backends/backend.h"
 

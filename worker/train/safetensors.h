@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of named tensors: 8 bytes with the header's length, the header (JSON: name -> dtype, shape, place), the values, little-endian.
  * Files come from elsewhere, so everything about them is checked. */
-#ifndef WK_MODELS_SAFETENSORS_H
-#define WK_MODELS_SAFETENSORS_H
+#ifndef WK_TRAIN_SAFETENSORS_H
+#define WK_TRAIN_SAFETENSORS_H
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model's parameters in a safetensors file, under the names that Hugging Face gives them. */
-#ifndef WK_MODELS_WEIGHTS_H
-#define WK_MODELS_WEIGHTS_H
+#ifndef WK_TRAIN_WEIGHTS_H
+#define WK_TRAIN_WEIGHTS_H
 
 #include "models/model.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 struct wk_strategy;
 

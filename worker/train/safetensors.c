@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 #include <dirent.h>
 #include <endian.h>

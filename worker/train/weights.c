@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "models/weights.h"
+#include "train/weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "train/optim.h"
+#include "strategies/optim.h"
 
 #include <string.h>
 
