@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "train/loop.h"
 #include "train/train.h"
 
 #define STEPS_MAX 64

@@ -87,6 +87,8 @@ struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int par
 /* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 
+/* The model's buffers, one after the other: memory in *all, and s->buffers. Every strategy keeps them whole on every rank. */
+int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err);
 /* Weight decay of a parameter. */
 double wk_strategy_decay(const struct wk_strategy *s, int param);
 /* Enough of it for its definition. */

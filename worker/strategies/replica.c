@@ -63,17 +63,7 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
-    size_t at = 0;
-
-    if (place_params(r, s, err) < 0 ||
-        wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &r->buffers,
-                     err) < 0)
-        return -1;
-    for (int i = 0; i < s->model->n_buffers; i++) {
-        s->buffers[i] = wk_span_part(r->buffers, at, (size_t)s->model->buffers[i].n);
-        at += (size_t)s->model->buffers[i].n;
-    }
-    return 0;
+    return place_params(r, s, err) < 0 ? -1 : wk_strategy_open_buffers(s, &r->buffers, err);
 }
 
 void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)

@@ -245,19 +245,6 @@ static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_er
     return s->control.data ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
 }
 
-static int open_buffers(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
-{
-    size_t at = 0;
-
-    if (alloc(s, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &d->buffers, err) < 0)
-        return -1;
-    for (int i = 0; i < s->model->n_buffers; i++) {
-        s->buffers[i] = wk_span_part(d->buffers, at, (size_t)s->model->buffers[i].n);
-        at += (size_t)s->model->buffers[i].n;
-    }
-    return 0;
-}
-
 /* Where a parameter lies in its group's gathered values. */
 static size_t value_place(const struct sharded *d, int param)
 {
@@ -345,7 +332,7 @@ static int sharded_open(struct wk_strategy *s, struct hg_err *err)
     d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
     lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
-        open_optimizer(d, s, err) < 0 || open_buffers(d, s, err) < 0)
+        open_optimizer(d, s, err) < 0 || wk_strategy_open_buffers(s, &d->buffers, err) < 0)
         return -1;
     bind_fixed(d, s);
     return 0;

@@ -7,7 +7,7 @@
 #ifndef WK_TRAIN_CHECKPOINT_H
 #define WK_TRAIN_CHECKPOINT_H
 
-#include "train/train.h"
+#include "train/training.h"
 
 /* Find out which file t's configuration means and judge it if it is there, before a device holds anything; every rank calls it and all
  * fail with the first rank's error: INPUT when it is damaged, parts are missing, or it belongs to another training. A file of a finished

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "train/devices.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

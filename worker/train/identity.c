@@ -48,12 +48,11 @@ static void set_size(json_t *o, const struct wk_model_size *size)
     if (!size)
         return;
     json_object_del(o, "model");
-    json_object_set_new(o, "layers", json_integer(size->layers));
-    json_object_set_new(o, "hidden", json_integer(size->hidden));
-    json_object_set_new(o, "heads", json_integer(size->heads));
-    json_object_set_new(o, "intermediate", json_integer(size->intermediate));
-    json_object_set_new(o, "vocab_size", json_integer(size->vocab_size));
-    json_object_set_new(o, "positions", json_integer(size->positions));
+    json_object_update_new(
+        o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)size->layers, "hidden",
+                     (json_int_t)size->hidden, "heads", (json_int_t)size->heads, "intermediate",
+                     (json_int_t)size->intermediate, "vocab_size", (json_int_t)size->vocab_size,
+                     "positions", (json_int_t)size->positions));
 }
 
 /* How much of what data, as it was found: the last members, because others say better why these differ. */

@@ -3,7 +3,7 @@
 #ifndef WK_TRAIN_IDENTITY_H
 #define WK_TRAIN_IDENTITY_H
 
-#include "train/train.h"
+#include "train/training.h"
 
 /* What is learned, canonical: two trainings with the same have the same losses, but for rounding. A new reference. */
 json_t *wk_identity_training(const struct wk_train *t);

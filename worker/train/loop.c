@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "train/loop.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +15,6 @@
 #include "train/checkpoint.h"
 #include "train/observe.h"
 #include "train/rate.h"
-#include "train/train.h"
 
 static volatile sig_atomic_t stop_signal;
 

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "profile/profiler.h"
 #include "profile/tfevents.h"
-#include "train/train.h"
+#include "train/training.h"
 
 struct wk_observer {
     struct wk_profiler *profiler;

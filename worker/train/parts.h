@@ -13,7 +13,7 @@
 #ifndef WK_TRAIN_PARTS_H
 #define WK_TRAIN_PARTS_H
 
-#include "train/train.h"
+#include "train/training.h"
 
 struct wk_parts;
 

@@ -128,15 +128,12 @@ json_t *wk_places_encode(const struct wk_place *places, int world)
 
     for (int i = 0; i < world; i++) {
         const struct wk_place *p = &places[i];
-        json_t *o =
-            json_pack("{s:i, s:s, s:s, s:i, s:i, s:s}", "rank", p->rank, "host", p->host, "node",
-                      p->node, "pid", p->pid, "threads", p->threads, "device", p->device);
 
-        if (p->pci[0])
-            json_object_set_new(o, "pci", json_string(p->pci));
-        if (p->uuid[0])
-            json_object_set_new(o, "uuid", json_string(p->uuid));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:i, s:i, s:s, s:s*, s:s*}", "rank",
+                                              p->rank, "host", p->host, "node", p->node, "pid",
+                                              p->pid, "threads", p->threads, "device", p->device,
+                                              "pci", p->pci[0] ? p->pci : NULL, "uuid",
+                                              p->uuid[0] ? p->uuid : NULL));
     }
     return list;
 }

@@ -17,6 +17,7 @@
 #include "models/models.h"
 #include "strategies/strategies.h"
 #include "train/checkpoint.h"
+#include "train/loop.h"
 #include "train/observe.h"
 #include "train/predictions.h"
 #include "train/weights.h"
