@@ -138,7 +138,7 @@ static const struct param *find_param(const char *name)
 
 /* ---- Keys ---- */
 
-static bool is_reserved(const char *key)
+bool hg_key_is_reserved(const char *key)
 {
     static const char *const taken[] = { "args", "cell", "dir", "head", "id", "result" };
 
@@ -176,7 +176,7 @@ static void suggest_param(const char *key, struct hg_err *err)
 
 int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
 {
-    if (is_reserved(key)) {
+    if (hg_key_is_reserved(key)) {
         hg_err_set(err, HG_E_INPUT, "\"%s\" is no key for a cell: {{%s}} means something else", key,
                    key);
         return hg_err_hint(err, "choose another name; those taken are args, cell, dir, head, id, "

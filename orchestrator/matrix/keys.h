@@ -50,6 +50,9 @@ extern const struct hg_key hg_keys[HG_KEY_COUNT];
 /* Index of a key, or -1: a parameter or a note. */
 int hg_key_find(const char *name);
 
+/* Is {{key}} something other than a member of the cell: {{dir}}, {{args}} ...? */
+bool hg_key_is_reserved(const char *key);
+
 /* Who judges a member: the site for hardware, the table of hpcgrid-worker if that is the workload.
  */
 struct hg_judge {

@@ -7,8 +7,9 @@
 #include "base/json.h"
 #include "matrix/keys.h"
 #include "matrix/matrix.h"
+#include "matrix/report.h"
+#include "matrix/schema.h"
 #include "matrix/site.h"
-#include "matrix/tables.h"
 
 static void matrix_table(struct hg_buf *out)
 {
