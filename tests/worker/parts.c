@@ -330,7 +330,7 @@ static void refuse_with(int world, const char *more, const char *words, const ch
 
 static void refuse(int world, const char *more, const char *words)
 {
-    refuse_with(world, more, words, "to begin anew");
+    refuse_with(world, more, words, "to start over");
 }
 
 static void refuse_everywhere(const char *words)
@@ -361,9 +361,10 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     read_all("d.safetensors", &manifest);
 
     write_all(PART, other.data, other.len);
-    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is of another training");
+    refuse_everywhere("part " PART
+                      " of rank 1 of 2 (fsdp, after step 3) belongs to another training");
     write_all(PART, first.data, first.len);
-    refuse_everywhere("is another one: model bert-tiny, rank 0 of 2, after step 3");
+    refuse_everywhere("belongs to another checkpoint: model bert-tiny, rank 0 of 2, after step 3");
     write_all(PART, part.data, part.len - 100);
     refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) was cut off");
     part.data[part.len - 3000] ^= 4;
@@ -371,7 +372,7 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     refuse_everywhere("is damaged: the bytes of tensor ");
     part.data[part.len - 3000] ^= 4;
     remove_files(PART);
-    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is not there");
+    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is missing");
     write_all(PART, part.data, part.len);
     manifest.data[manifest.len - 60] ^= 1;
     write_all("d.safetensors", manifest.data, manifest.len);
@@ -380,9 +381,9 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     write_all("d.safetensors", manifest.data, manifest.len);
     refuse(3, SHARDS ", \"gelu\": \"tanh\"", "gelu is \"erf\" there and \"tanh\" here");
     refuse_with(3, SHARDS ", \"accumulate\": 2", "global_batch is 12 there and 24 here",
-                "with 3 ranks and accumulate, batch_size 2 goes on from it");
+                "with 3 ranks and accumulate, batch_size 2 can resume it");
     refuse_with(4, SHARDS ", \"accumulate\": 2", "global_batch is 12 there and 24 here",
-                "12 samples cannot be shared out evenly on 4 ranks and accumulate");
+                "12 samples cannot be divided evenly among 4 ranks and accumulate");
 
     /* the part of a later step under the name of an earlier one */
     run(&t, 3, &hows[0], in_file("d.safetensors", SHARDS), 1);
@@ -392,7 +393,7 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     write_all("d.safetensors", manifest.data, manifest.len);
     write_all("d.safetensors.1.rank0", first.data, first.len);
     write_all(PART, other.data, other.len);
-    refuse(1, SHARDS, "is another one: model bert-tiny, rank 1 of 3, after step 4");
+    refuse(1, SHARDS, "belongs to another checkpoint: model bert-tiny, rank 1 of 3, after step 4");
     hg_buf_done(&first);
     hg_buf_done(&part);
     hg_buf_done(&other);

@@ -52,11 +52,11 @@ static void test_damaged_files_are_refused_with_the_reason(void **state)
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
           "unknown dtype \"F31\"" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8,
-          "the shape is no list" },
+          "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,4294967296],\"data_offsets\":[0,8]}}",
-          8, "the shape is no list" },
+          8, "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8,
-          "the shape is no list" },
+          "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8,
           "tensor a: bytes 8 to 0" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "tensor a: bytes 0 to 0" },
@@ -71,7 +71,7 @@ static void test_damaged_files_are_refused_with_the_reason(void **state)
           4, "twice" },
         { "{\"a\":3}", 0, "tensor a: unknown dtype" },
         { "{\"a\"", 0, "header of safetensors" },
-        { "[]      ", 0, "no safetensors file" },
+        { "[]      ", 0, "not a safetensors file" },
     };
 
     (void)state;
@@ -161,7 +161,7 @@ static void test_a_value_that_is_no_number_is_refused(void **state)
         write_file(header, strlen(header), strlen(header), halves, sizeof halves);
         assert_int_equal(wk_st_open(path, &st, &err), 0);
         assert_int_equal(wk_st_read(&st, wk_st_find(&st, "h"), out, &err), -1);
-        assert_non_null(strstr(err.text, "tensor h: element 1 is no finite number"));
+        assert_non_null(strstr(err.text, "tensor h: element 1 is not finite"));
         wk_st_close(&st);
     }
 }
@@ -303,7 +303,7 @@ static void test_weights_of_another_model_are_refused(void **state)
     other = wk_model_make("bert-tiny", &deeper, &foreign);
     save_model(other, NULL, false);
     assert_int_equal(load_model(kind, &gamma, &head, &foreign), -1);
-    assert_non_null(strstr(foreign.text, "has no place for tensor bert.encoder.layer.1."));
+    assert_non_null(strstr(foreign.text, "has no parameter for tensor bert.encoder.layer.1."));
     wk_model_free(kind);
     wk_model_free(other);
 }

@@ -239,7 +239,7 @@ static void word_late(const struct wk_verdict *v, const char *who, struct hg_err
         hg_err_set(err, HG_E_ENV, "%s did not answer for %g s, last seen in %s", who, v->limit_s,
                    last);
     else
-        hg_err_set(err, HG_E_ENV, "%s did not come to %s of %s within %g s; %s %s", who, v->at.coll,
+        hg_err_set(err, HG_E_ENV, "%s did not reach %s of %s within %g s; %s %s", who, v->at.coll,
                    place, v->limit_s,
                    first->how == WK_HOW_SILENT ? "it no longer answers, last seen in"
                                                : "it answers and is in",

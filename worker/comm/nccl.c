@@ -131,7 +131,7 @@ static int nccl_failed(const struct nccl *n, ncclResult_t code, const char *what
 
     hg_err_set(err, HG_E_ENV, "NCCL: %s: %s%s%s", what, n->lib->ncclGetErrorString(code),
                last && *last ? ": " : "", last && *last ? last : "");
-    return hg_err_hint(err, "NCCL_DEBUG=INFO in the cell's environment says more");
+    return hg_err_hint(err, "NCCL_DEBUG=INFO in the cell's environment shows more");
 }
 
 static int cuda_failed(cudaError_t code, struct hg_err *err)
@@ -433,7 +433,7 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
     code = n->lib->ncclCommInitRank(&n->handle, comm->world, id, comm->rank);
     wk_heartbeat_leave(comm->heartbeat);
     if (code != ncclSuccess) {
-        nccl_failed(n, code, "the ranks do not find each other", err);
+        nccl_failed(n, code, "the ranks did not connect", err);
         nccl_free(n);
         return -1;
     }

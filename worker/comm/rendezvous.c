@@ -140,7 +140,7 @@ int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_
     if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, SOMAXCONN) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &size) < 0) {
         hg_err_sys(err, "rank 0 cannot listen on port %d", port);
-        hg_err_hint(err, "MASTER_PORT names another port");
+        hg_err_hint(err, "set MASTER_PORT to another port");
         close(fd);
         return -1;
     }
@@ -198,17 +198,16 @@ static int seat(struct hall *h, struct guest *g)
     }
     if (c->world != rv->world)
         return hg_err_set(h->err, HG_E_ENV,
-                          "rank %d on %.63s (pid %d) was told of %d ranks, rank 0 of %d", c->rank,
+                          "rank %d on %.63s (pid %d) expects %d ranks, rank 0 expects %d", c->rank,
                           c->host, c->pid, c->world, rv->world);
     if (c->rank < 1 || c->rank >= rv->world)
         return hg_err_set(h->err, HG_E_ENV,
-                          "a process on %.63s (pid %d) says that it is rank %d of %d", c->host,
-                          c->pid, c->rank, rv->world);
+                          "a process on %.63s (pid %d) claims to be rank %d of %d", c->host, c->pid,
+                          c->rank, rv->world);
     if (rv->fds[c->rank] >= 0)
         return hg_err_set(
-            h->err, HG_E_ENV,
-            "two processes say that they are rank %d: pid %d on %.63s, pid %d on %.63s", c->rank,
-            rv->cards[c->rank].pid, rv->cards[c->rank].host, c->pid, c->host);
+            h->err, HG_E_ENV, "two processes claim to be rank %d: pid %d on %.63s, pid %d on %.63s",
+            c->rank, rv->cards[c->rank].pid, rv->cards[c->rank].host, c->pid, c->host);
     rv->cards[c->rank] = *c;
     rv->fds[c->rank] = g->fd;
     g->fd = -1;
@@ -288,9 +287,9 @@ static int miss(struct hall *h, double limit_s)
     int n = h->rv->world - 1 - h->here;
 
     name_missing(h->rv, missing, sizeof missing);
-    hg_err_set(h->err, HG_E_ENV, "rank%s %s of %d did not come within %g s", n == 1 ? "" : "s",
+    hg_err_set(h->err, HG_E_ENV, "rank%s %s of %d did not arrive within %g s", n == 1 ? "" : "s",
                missing, h->rv->world, limit_s);
-    return hg_err_hint(h->err, "were as many processes started? rank 0 waits at %.200s, port %d",
+    return hg_err_hint(h->err, "were all processes started? rank 0 waits at %.200s, port %d",
                        h->place->addresses, h->place->port);
 }
 
@@ -382,7 +381,8 @@ static int introduce(struct wk_rendezvous *rv, int fd, double deadline_s, const 
     set_up(fd);
     if (transfer(fd, &rv->cards[rv->rank], sizeof *rv->cards, true, deadline_s) < 0 ||
         transfer(fd, &a, sizeof a, false, deadline_s) < 0) {
-        *why = errno == ETIMEDOUT ? "not all ranks came" : "who listens there is of another job";
+        *why = errno == ETIMEDOUT ? "not all ranks arrived"
+                                  : "the process that listens there belongs to another job";
         return 0;
     }
     if (!a.ok)

@@ -24,7 +24,7 @@ int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_
 struct wk_rendezvous;
 
 /* Meet the others; every rank of the job calls it and it returns when all are there. `listener` is rank 0's from wk_rendezvous_listen,
- * taken over, or -1: it listens on place->port. Fails with ENV, in every rank that is there: some did not come within limit_s
+ * taken over, or -1: it listens on place->port. Fails with ENV, in every rank that is there: some did not arrive within limit_s
  * seconds (they are named), two say that they are the same rank, one was told another number of ranks. */
 struct wk_rendezvous *wk_rendezvous_open(const struct wk_rendezvous_place *place, int listener,
                                          double limit_s, struct hg_err *err);

@@ -204,7 +204,7 @@ static __attribute__((noreturn)) void tcp_abort(struct wk_comm *comm, int code)
 
 const struct wk_comm_kind wk_comm_tcp = {
     .name = "tcp",
-    .summary = "ranks that meet over TCP, without MPI",
+    .summary = "ranks over TCP, without MPI",
     .open = tcp_open,
     .close = tcp_close,
     .run = tcp_run,

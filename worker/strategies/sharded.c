@@ -184,7 +184,7 @@ static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strate
     size_t most = 0, found = 0;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &p->shards.places[i];
+        const struct wk_param_place *at = &p->shards.places[i];
 
         if (wk_param_n(&s->model->params[i]) <= most)
             continue;
@@ -248,7 +248,7 @@ static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_er
 /* Where a parameter lies in its group's gathered values. */
 static size_t value_place(const struct sharded *d, int param)
 {
-    const struct wk_place *at = &d->plan.shards.places[param];
+    const struct wk_param_place *at = &d->plan.shards.places[param];
 
     return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
 }
@@ -260,7 +260,7 @@ static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group
     size_t gradients = wk_dev_grain(s->dev, WK_REAL);
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &d->plan.shards.places[i];
+        const struct wk_param_place *at = &d->plan.shards.places[i];
         size_t n = wk_param_n(&s->model->params[i]);
 
         if (at->group != group || n <= most)
@@ -306,7 +306,7 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
     const struct wk_shards *shards = &d->plan.shards;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &shards->places[i];
+        const struct wk_param_place *at = &shards->places[i];
         size_t n = wk_param_n(&s->model->params[i]), first = shards->groups[at->group].at + at->at;
 
         if (!d->plan.how.values)
@@ -376,7 +376,7 @@ static void bind_values(struct wk_strategy *s, int group)
     const struct wk_shards *shards = &d->plan.shards;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &shards->places[i];
+        const struct wk_param_place *at = &shards->places[i];
 
         if (at->group == group && !d->plan.whole[at->piece])
             s->params[i].value = wk_span_part(d->groups[group].value, value_place(d, i),
@@ -807,7 +807,7 @@ struct own {
 
 static struct own own_elements(struct wk_strategy *s, int param)
 {
-    const struct wk_place *place = &sharded_of(s)->plan.shards.places[param];
+    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
     const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
     size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
     size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
@@ -883,7 +883,7 @@ static int sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *h
                          struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
-    const struct wk_place *at = &d->plan.shards.places[param];
+    const struct wk_param_place *at = &d->plan.shards.places[param];
 
     if (fetch_piece(s, state, at->piece, err) < 0)
         return -1;

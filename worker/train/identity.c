@@ -155,11 +155,11 @@ static void say_batch(const struct wk_train *t, long long batch, struct hg_err *
     snprintf(here, sizeof here, "%d rank%s%s", t->comm->world, t->comm->world == 1 ? "" : "s",
              t->config->accumulate > 1 ? " and accumulate" : "");
     if (batch > 0 && batch % passes == 0)
-        hg_err_hint(err, "with %s, batch_size %lld goes on from it", here, batch / passes);
+        hg_err_hint(err, "with %s, batch_size %lld can resume it", here, batch / passes);
     else
         hg_err_hint(err,
-                    "%lld samples cannot be shared out evenly on %s: use a number of ranks "
-                    "that divides them, or remove it to begin anew",
+                    "%lld samples cannot be divided evenly among %s: use a number of ranks "
+                    "that divides them, or remove it to start over",
                     batch, here);
 }
 
@@ -171,7 +171,7 @@ int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const jso
     json_t *value;
     json_t *all = json_copy((json_t *)(uintptr_t)theirs);
 
-    hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
+    hg_err_hint(err, "remove it to start over, or name another \"checkpoint\"");
     json_object_update_missing(all, (json_t *)(uintptr_t)ours);
     json_object_foreach(all, key, value) {
         json_t *x = json_object_get(theirs, key), *y = json_object_get(ours, key);
@@ -183,14 +183,14 @@ int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const jso
         if (y)
             hg_json_dump(y, HG_JSON_COMPACT, &b);
         hg_err_set(err, HG_E_INPUT,
-                   "the checkpoint is of another training: %s is %s there and %s here", key,
+                   "the checkpoint belongs to another training: %s is %s there and %s here", key,
                    x ? hg_buf_str(&a) : "absent", y ? hg_buf_str(&b) : "absent");
         if (strcmp(key, "global_batch") == 0)
             say_batch(t, (long long)json_integer_value(x), err);
         break;
     }
     if (err && !err->code)
-        hg_err_set(err, HG_E_INPUT, "the checkpoint is of another training");
+        hg_err_set(err, HG_E_INPUT, "the checkpoint belongs to another training");
     hg_err_at(err, t->checkpoint, "");
     json_decref(all);
     hg_buf_done(&a);

@@ -359,7 +359,7 @@ static int check_divergence(const struct wk_train *t, struct hg_err *err)
 {
     if (!t->config->stop_on_nan || !t->result->diverged)
         return 0;
-    hg_err_set(err, HG_E_INPUT, "the loss became no number within the first %ld steps",
+    hg_err_set(err, HG_E_INPUT, "the loss became NaN or infinite within the first %ld steps",
                t->steps_done);
     return hg_err_hint(err, "a smaller lr, warmup or clip_norm may help");
 }
@@ -388,7 +388,7 @@ static int stopped(struct wk_train *t, struct hg_err *err)
     t->result->stopped_with_checkpoint = true;
     hg_err_set(err, HG_E_ENV, "stopped by a signal after step %ld, with a checkpoint in %s",
                t->steps_done, t->checkpoint);
-    return hg_err_hint(err, "run it again to go on");
+    return hg_err_hint(err, "run it again to resume");
 }
 
 /* Samples that the first steps of an epoch train, without the repetitions that fill up the ranks.

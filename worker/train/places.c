@@ -67,7 +67,7 @@ static int wrong_nodes(const struct wk_place *places, int world, const struct wk
     char found[400];
 
     list_nodes(places, world, found, sizeof found);
-    hg_err_set(err, HG_E_ENV, "the cell asks for %lld rank%s on each of %lld node%s; found %s",
+    hg_err_set(err, HG_E_ENV, "the cell requests %lld rank%s on each of %lld node%s; found %s",
                c->tasks_per_node, c->tasks_per_node == 1 ? "" : "s", c->nodes,
                c->nodes == 1 ? "" : "s", found);
     return hg_err_hint(err, "give the launcher --nodes and --ntasks-per-node, or leave nodes and "
@@ -96,7 +96,7 @@ static int check_devices(const struct wk_place *places, int world, struct hg_err
             if (places[i].uuid[0] && strcmp(places[i].uuid, places[k].uuid) == 0) {
                 hg_err_set(err, HG_E_ENV, "ranks %d and %d both have GPU %s (%s) of %s", k, i,
                            places[i].uuid, places[i].pci, places[i].node);
-                return hg_err_hint(err, "the job has fewer GPUs than ranks on that node: ask for "
+                return hg_err_hint(err, "the job has fewer GPUs than ranks on that node: request "
                                         "one GPU per task");
             }
     return 0;

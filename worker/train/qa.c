@@ -72,7 +72,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     else if (root && *root)
         folder = hg_fs_join(root, "squad");
     else {
-        hg_err_set(err, HG_E_INPUT, "dataset %s: nothing says where its files are", set->name);
+        hg_err_set(err, HG_E_INPUT, "dataset %s: no folder is given for its files", set->name);
         hg_err_hint(err,
                     "set \"data\" to the folder that holds %s and %s (plain or .gz), or "
                     "HPCGRID_DATA to one with them in squad/; \"squad-slice\" ships with hpcgrid",
@@ -175,7 +175,7 @@ static int open_features(const struct wk_config *c, const char *path, const char
         return first_error(&errs, err);
     hg_errs_done(&errs);
     if (out->n == 0)
-        return hg_err_set(err, HG_E_INPUT, "%s holds nothing to train on", path);
+        return hg_err_set(err, HG_E_INPUT, "%s contains nothing to train on", path);
     return 0;
 }
 

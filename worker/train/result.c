@@ -376,5 +376,5 @@ void wk_result_format(const struct wk_result *r, struct hg_buf *out)
         hg_buf_printf(out, "accuracy  %.2f %% of %d test sample%s\n", 100 * r->accuracy,
                       r->test_samples, hg_text_s((unsigned long long)r->test_samples));
     if (r->diverged)
-        hg_buf_puts(out, "diverged  a loss was not a number\n");
+        hg_buf_puts(out, "diverged  a loss became NaN or infinite\n");
 }

@@ -75,8 +75,8 @@ static int map_file(struct wk_st *st, struct hg_err *err)
     if (st->map && st->map != MAP_FAILED)
         return 0;
     st->map = NULL;
-    return bad(st, err, "no safetensors file: %s",
-               st->size ? "it cannot be mapped" : "it is empty or no file");
+    return bad(st, err, "not a safetensors file: %s",
+               st->size ? "it cannot be mapped" : "it is empty or not a regular file");
 }
 
 /* The header's JSON; *data is where the values begin. */
@@ -90,7 +90,7 @@ static int read_header(struct wk_st *st, size_t *data, struct hg_err *err)
     if (st->size < 8 || length > WK_ST_HEADER_MAX || length > st->size - 8 || length < 2 ||
         ((const char *)st->map)[8] != '{')
         return bad(st, err,
-                   "no safetensors file, or it was cut off: its %zu bytes do not hold the "
+                   "not a safetensors file, or it was cut off: its %zu bytes do not hold the "
                    "header that they announce",
                    st->size);
     if (hg_json_parse(st->path, (const char *)st->map + 8, (size_t)length, &doc, err) < 0)
@@ -134,7 +134,7 @@ static int read_entry(struct wk_st *st, size_t data, const char *name, const jso
     if (!dtype || !dtype_bytes(dtype))
         return bad(st, err, "tensor %s: unknown dtype \"%s\"", name, dtype ? dtype : "");
     if (read_shape(t, json_object_get(entry, "shape")) < 0)
-        return bad(st, err, "tensor %s: the shape is no list of at most %d sizes", name,
+        return bad(st, err, "tensor %s: the shape is not a list of at most %d sizes", name,
                    WK_ST_DIMS_MAX);
     if (json_array_size(offsets) != 2 || begin < 0 || end < begin || (uint64_t)end > room ||
         (uint64_t)(end - begin) != t->n * dtype_bytes(dtype))
@@ -299,7 +299,7 @@ int wk_st_read(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *ou
         return -1;
     for (uint64_t i = 0; i < t->n; i++)
         if (!isfinite(out[i]))
-            return bad(st, err, "tensor %s: element %llu is no finite number", t->name,
+            return bad(st, err, "tensor %s: element %llu is not finite", t->name,
                        (unsigned long long)i);
     return 0;
 }

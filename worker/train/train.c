@@ -313,9 +313,9 @@ static int check_shards(const struct wk_train *t, struct hg_err *err)
         if (n >= (size_t)t->comm->world)
             continue;
         hg_err_set(err, HG_E_INPUT,
-                   "strategy %s cannot cut the %zu values of unit \"%s\" for %d ranks", name, n,
+                   "strategy %s cannot shard the %zu values of unit \"%s\" over %d ranks", name, n,
                    t->kind->units[unit], t->comm->world);
-        return hg_err_hint(err, "fewer ranks, or strategy \"ddp\"");
+        return hg_err_hint(err, "use fewer ranks, or strategy \"ddp\"");
     }
     return 0;
 }
@@ -366,7 +366,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
         return 0;
     hg_text_size_format((uint64_t)(fixed + each * rows), need);
     hg_text_size_format((uint64_t)all, have);
-    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, %s has %s", rows, need, t->dev->name,
+    hg_err_set(err, HG_E_ENV, "batch_size %d needs about %s, %s has %s", rows, need, t->dev->name,
                have);
     if (all > fixed + each)
         return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",
