@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A communicator whose ranks watch each other: the transport carries to all where rank 0 listens, then they meet there. */
+/* The transport carries to all ranks where rank 0 listens; their rendezvous is there. */
 #include "comm/comm_heartbeat.h"
 
 #include <unistd.h>

@@ -100,7 +100,7 @@ void wk_nccl_describe(struct hg_buf *out)
 /* ---- A communicator ---- */
 
 /* One collective that was started; events are on the collectives' stream, but stand and go, which bound the time that the training's
- * stream stood and waited for it. */
+ * stream waited for it. */
 struct entry {
     cudaEvent_t ready, start, end, stand, go;
     struct wk_comm_count *count;
@@ -350,7 +350,7 @@ static void nccl_detach(struct wk_comm *comm)
     nccl_free(n);
 }
 
-/* The training failed: nobody may wait for ranks that do not come. */
+/* The training failed: no rank may wait for others that do not arrive. */
 static __attribute__((noreturn)) void nccl_abort(struct wk_comm *comm, int code)
 {
     const struct nccl *n = nccl_of(comm);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are threads of one process. They meet at a hub: each shows where its data is, and when
- * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
+/* Ranks that are threads of one process. They share a hub: each shows where its data is, and when
+ * all have, each does a part of the work on all ranks' memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
  * own GPU do it: slower than NCCL, but several ranks may share one (HPCGRID_SHARE_GPU). */
 #include "comm/threads.h"
 
@@ -118,7 +118,7 @@ static char *at(const struct wk_comm_op *op, void *data, size_t i)
     return (char *)data + i * wk_wire_size(op->type);
 }
 
-/* Does it lie on a GPU? */
+/* Is it in a GPU's memory? */
 static bool is_far(const struct wk_comm *comm, const struct wk_comm_op *op)
 {
     return op->device && comm->dev && comm->dev->uuid[0];
@@ -233,7 +233,7 @@ static int threads_run(struct wk_comm *comm, const struct wk_comm_op *op,
     struct wk_hub *hub = hub_of(comm);
     struct wk_dev *dev = is_far(comm, op) ? comm->dev : NULL; /* what it does has to be over */
 
-    (void)waited; /* nobody spins here */
+    (void)waited; /* no spinning here */
     if ((dev && dev->backend->sync(dev, err) < 0) || meet(comm, op, err) < 0 ||
         check(comm, op, hub->shown, err) < 0 || act(comm, hub->shown, err) < 0 ||
         (dev && dev->backend->sync(dev, err) < 0))

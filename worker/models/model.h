@@ -127,7 +127,7 @@ struct wk_model {
     struct wk_dev *dev;
 };
 
-/* A model's name and how its kind is made. Kinds with sizes are made anew for each training. */
+/* A model's name and how its kind is made. Kinds with sizes are made for each training. */
 struct wk_model_entry {
     const char *name, *summary;
     const struct wk_model_kind *fixed; /* or */

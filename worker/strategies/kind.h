@@ -54,7 +54,7 @@ struct wk_strategy_ops {
     /* Before the passes of a step (training) or of an evaluation: clear gradients, refresh buffers.
      */
     int (*before_step)(struct wk_strategy *s, bool training, struct hg_err *err);
-    /* Make the unit's values usable; let them go. */
+    /* Make the unit's values usable; release them. */
     int (*before_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
     int (*after_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
     /* dp only, else NULL. Take this rank's rows of sample numbers; all (world, rows) is rank 0's. And the loss of a pass
@@ -65,7 +65,7 @@ struct wk_strategy_ops {
     /* The same for backward; after it the unit's gradients are complete on this rank. */
     int (*before_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
     int (*after_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
-    /* Wait for what is on its way and take the optimizer's step. */
+    /* Wait for outstanding collectives and take the optimizer's step. */
     int (*update)(struct wk_strategy *s, double lr, struct hg_err *err);
     /* From the definition, without a device or ranks: peaks of parameters, gradients, optimizer and comm on this
      * rank, and what is sent for so much work (in training's plane). */

@@ -7,7 +7,7 @@ static enum wk_mem masters_class(const struct wk_strategy *s)
     return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
 }
 
-/* The first element of the largest parameter: that one has to lie well. */
+/* The first element of the largest parameter: that one must be aligned. */
 static size_t largest_at(const struct wk_model_kind *m)
 {
     size_t at = 0, most = 0, found = 0;

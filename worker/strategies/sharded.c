@@ -37,7 +37,7 @@ struct sharded {
     struct wk_sharded_plan plan;
     struct wk_span buffers;
     struct wk_span values;      /* this rank's shard; all of them where they are not cut */
-    struct wk_span whole;       /* pieces that are never let go */
+    struct wk_span whole;       /* pieces that are never released */
     struct wk_span kept, alone; /* buffers of groups that have their own */
     struct wk_span masters;     /* shard of the values that updates work on, where apart */
     struct wk_span gradients;   /* this rank's shard; all of them where they are not cut */
@@ -122,7 +122,7 @@ static size_t rounded(size_t n, size_t grain)
     return (n + grain - 1) / grain * grain;
 }
 
-/* What buffers of that many things take beyond their elements, so that each thing lies well. */
+/* What buffers of that many things take beyond their elements, so that each thing is aligned. */
 static size_t room_for(const struct wk_strategy *s, enum wk_type type, int things)
 {
     return 2 * (size_t)things * (wk_dev_grain(s->dev, type) - 1);
@@ -171,14 +171,14 @@ static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size
     return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
 }
 
-/* For so many things that shall each lie well. */
+/* For so many things, each of them aligned. */
 static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
                        int things, struct wk_span *out, struct hg_err *err)
 {
     return n ? wk_dev_alloc_roomy(s->dev, mem, type, n, room_for(s, type, things), out, err) : 0;
 }
 
-/* Where the largest parameter lies among all elements: that one has to lie well. */
+/* Where the largest parameter lies among all elements: that one must be aligned. */
 static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strategy *s)
 {
     size_t most = 0, found = 0;
@@ -253,7 +253,7 @@ static size_t value_place(const struct sharded *d, int param)
     return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
 }
 
-/* Elements before a group, so that its largest parameter, of those that come, lies well. */
+/* Elements before a group, so that its largest parameter, of those that come, is aligned. */
 static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group)
 {
     size_t most = 0, values = wk_dev_grain(s->dev, s->dev->working);
@@ -344,7 +344,7 @@ static void sharded_close(struct wk_strategy *s)
 
     if (!d)
         return;
-    wk_comm_wait(s->comm, s->comm->started, NULL); /* nobody writes there any more */
+    wk_comm_wait(s->comm, s->comm->started, NULL); /* after that no collective writes there */
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->whole);
@@ -416,7 +416,7 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
     return 0;
 }
 
-static void let_go(struct wk_strategy *s, int group)
+static void release(struct wk_strategy *s, int group)
 {
     struct sharded *d = sharded_of(s);
     struct group_state *state = &d->groups[group];
@@ -487,7 +487,7 @@ static int sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err 
     (void)err;
     for (int g = 0; g < d->plan.shards.n_groups && d->plan.how.values; g++)
         if (d->plan.shards.groups[g].high == unit && (!d->plan.kept[g] || !s->training))
-            let_go(s, g);
+            release(s, g);
     return 0;
 }
 
@@ -633,7 +633,7 @@ static int sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err
         if (d->plan.shards.groups[g].low != unit)
             continue;
         if (h->values)
-            let_go(s, g);
+            release(s, g);
         if ((h->gradients || !s->partial) && send(s, g, err) < 0)
             return -1;
     }

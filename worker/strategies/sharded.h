@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What ZeRO's stages and FSDP share: optimizer state, gradients and values cut into parts (shards.h),
  * each rank holding its own. Gradients are divided by N and summed group by group as they become
- * complete, beside the rest of backward; where values are cut too, a group's are gathered before its
- * units need them and let go afterwards, the next one's coming meanwhile. */
+ * complete, overlapping the rest of backward; where values are cut too, a group's are gathered before its
+ * units need them and released afterwards; the next one's gather overlaps. */
 #ifndef WK_STRATEGIES_SHARDED_H
 #define WK_STRATEGIES_SHARDED_H
 
@@ -23,7 +23,7 @@ struct wk_sharding {
     double ahead_elems;  /* only groups of at most so many elements come early */
     double live_elems;   /* at most so many elements are kept from forward to backward */
     double reuse_elems;  /* groups stay whose backward is fewer elements away */
-    double whole_elems;  /* pieces of at most so many elements are never let go */
+    double whole_elems;  /* pieces of at most so many elements are never released */
     bool keep_all;       /* all groups stay until their backward */
     bool keep_scattered; /* those do whose units lie around others */
 };

@@ -9,11 +9,11 @@
 struct wk_sharded_plan {
     struct wk_sharding how;
     struct wk_shards shards;
-    bool *whole;                      /* (pieces) never let go */
+    bool *whole;                      /* (pieces) never released */
     bool *kept;                       /* (groups) stay until their backward */
     bool *alone;                      /* (groups) have a gradient buffer of their own */
     size_t *coming;                   /* (groups) elements that a gather brings */
-    size_t whole_n;                   /* elements of all pieces that are never let go */
+    size_t whole_n;                   /* elements of all pieces that are never released */
     size_t kept_n;                    /* elements of values of groups that stay */
     size_t value_slot, gradient_slot; /* elements of a buffer that the other groups take in turn */
     int value_slots, gradient_slots;

@@ -5,15 +5,16 @@
 
 #include "base/text.h"
 
-extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_dp, wk_strategy_ddp,
-    wk_strategy_fsdp, wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
-    wk_strategy_deepspeed_3;
+/* A kind is called wk_strategy_NAME. */
+#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, summary) \
+    extern const struct wk_strategy_kind wk_strategy_##name;
+#include "contract/strategies.def"
+#undef HG_STRATEGY
 
-/* In the order of contract/strategies.def. */
 static const struct wk_strategy_kind *const kinds[] = {
-    &wk_strategy_single,      &wk_strategy_dp,          &wk_strategy_ddp,
-    &wk_strategy_fsdp,        &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1,
-    &wk_strategy_deepspeed_2, &wk_strategy_deepspeed_3,
+#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, summary) &wk_strategy_##name,
+#include "contract/strategies.def"
+#undef HG_STRATEGY
 };
 
 const struct wk_strategy_limits wk_strategy_limits[] = {
@@ -25,7 +26,6 @@ const struct wk_strategy_limits wk_strategy_limits[] = {
 };
 
 #define N_LIMITS (sizeof wk_strategy_limits / sizeof *wk_strategy_limits - 1)
-_Static_assert(sizeof kinds / sizeof *kinds == N_LIMITS, "every strategy has its code");
 
 const struct wk_strategy_option wk_strategy_option_list[] = {
 #define HG_STRATEGY_OPTION(strategy, parameter) { #strategy, #parameter },

@@ -49,9 +49,9 @@ static struct wk_sharding stage_3(const struct wk_strategy_options *o)
 }
 
 const struct wk_strategy_kind wk_strategy_deepspeed = { "deepspeed", &wk_sharded_ops, stage_2 };
-const struct wk_strategy_kind wk_strategy_deepspeed_1 = { "deepspeed_stage_1", &wk_sharded_ops,
-                                                          stage_1 };
-const struct wk_strategy_kind wk_strategy_deepspeed_2 = { "deepspeed_stage_2", &wk_sharded_ops,
-                                                          stage_2 };
-const struct wk_strategy_kind wk_strategy_deepspeed_3 = { "deepspeed_stage_3", &wk_sharded_ops,
-                                                          stage_3 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_1 = { "deepspeed_stage_1",
+                                                                &wk_sharded_ops, stage_1 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_2 = { "deepspeed_stage_2",
+                                                                &wk_sharded_ops, stage_2 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_3 = { "deepspeed_stage_3",
+                                                                &wk_sharded_ops, stage_3 };

@@ -17,7 +17,7 @@
 #define SCHEMA "hpcgrid-checkpoint/3"
 #define CONTROL "train.control"
 
-/* A checkpoint that a training goes on from: found and judged. */
+/* A checkpoint that a training resumes: found and checked. */
 struct wk_saved {
     struct wk_st st;
     json_t *state;
@@ -425,7 +425,7 @@ static void saved_free(struct wk_saved *saved)
 }
 
 /* Rank 0 holds the file's bytes against its checksums, all ranks together those of the parts. */
-static int judge(struct wk_train *t, struct wk_saved *saved, struct hg_err *err)
+static int check_bytes(struct wk_train *t, struct wk_saved *saved, struct hg_err *err)
 {
     const json_t *parts = json_object_get(saved->state, "parts");
 
@@ -457,8 +457,8 @@ static int look(struct wk_train *t, struct hg_err *err)
     }
     rc = 0;
     if (json_is_true(json_object_get(saved->state, "finished")))
-        goto out; /* begin anew: a measurement is not a copy of another */
-    rc = judge(t, saved, err);
+        goto out; /* start over: a measurement is not a copy of another */
+    rc = check_bytes(t, saved, err);
     if (rc < 0)
         goto out;
     t->saved = saved;

@@ -460,7 +460,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
     return finish_losses(t, steps, err);
 }
 
-/* Sequences of different lengths: no rank shall wait for one that drew the longest. */
+/* Sequences of different lengths: no rank has to wait for the one with the longest. */
 static void balance(struct wk_train *t)
 {
     const struct wk_features *f = &t->qa.train;

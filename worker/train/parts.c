@@ -356,7 +356,7 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
 }
 
 /* The parts whose turn it is in this rank, to the last byte. */
-static int judge(struct wk_parts *p, struct hg_err *err)
+static int check_bytes(struct wk_parts *p, struct hg_err *err)
 {
     for (int r = p->t->comm->rank; r < p->world; r += p->t->comm->world) {
         struct hg_err why = HG_ERR_INIT;
@@ -420,7 +420,7 @@ struct wk_parts *wk_parts_open(const struct wk_train *t, const json_t *state, st
 
     p->t = t;
     p->state = state;
-    if (read_manifest(p, err) == 0 && judge(p, err) == 0)
+    if (read_manifest(p, err) == 0 && check_bytes(p, err) == 0)
         return p;
     wk_parts_close(p);
     return NULL;

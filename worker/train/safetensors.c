@@ -492,7 +492,7 @@ void wk_st_tidy(const char *path)
     free(folder);
 }
 
-/* Count items without bytes: nobody writes them. */
+/* Count items without bytes: they are not written. */
 static void skip_empty(struct wk_st_writer *w)
 {
     for (; w->next < w->n && item_bytes(&w->items[w->next]) == 0; w->next++)

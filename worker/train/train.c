@@ -337,7 +337,7 @@ static int choose(struct wk_train *t, struct hg_err *err)
     return t->optim.kind && t->kind ? check_shards(t, err) : -1;
 }
 
-/* Say what fits before the kernel has to end somebody. */
+/* Fail with what fits, before the kernel kills a process. */
 static int check_memory(const struct wk_train *t, const struct wk_strategy_kind *kind,
                         struct hg_err *err)
 {
@@ -474,7 +474,7 @@ out:
 
 #define SEQUENCES_MAX 1000000 /* more than any question answering set here has */
 
-/* Stand in for data that nobody has read: as many samples as the set is known to have, sequences as long as they may be. */
+/* Stand in for data that has not been read: as many samples as the set is known to have, sequences as long as they may be. */
 static int imagine_data(struct wk_train *t, struct hg_err *err)
 {
     const struct wk_config *c = t->config;

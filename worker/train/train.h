@@ -26,7 +26,7 @@ int wk_train_count(const struct wk_train *t, const char *backend, enum wk_precis
 int wk_train_all(const struct wk_config *config, struct wk_comm *comm, int threads,
                  struct wk_result *result, struct hg_err *err);
 
-/* Whether the cell could train, as far as that shows without a device or other ranks: read its data set and judge all of it.
+/* Whether the cell could train, as far as that shows without a device or other ranks: read and check its data set.
  * Returns 0, or -1 with err set as wk_train_all would. */
 int wk_train_check(const struct wk_config *config, struct hg_err *err);
 
