@@ -12,7 +12,7 @@
 #include "data/squad_eval.h"
 #include "data/wordpiece.h"
 #include "fuzz.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 #define UNPACKED_MAX ((size_t)1 << 20)
 #define LENGTH 16 /* tokens of a sequence */

@@ -43,7 +43,8 @@ static void open_training(struct training *t, enum wk_precision precision)
     if (!r->kind || wk_token_batch_open(&r->tokens, ROWS, TOKENS, r->dev, &err) < 0 ||
         !(r->model = r->kind->open(r->dev, &options, &err)) ||
         !(t->strategy = wk_strategy_open(wk_strategy_get("single", 1, &err), r->dev, t->comm,
-                                         r->kind, &t->optim, &none, 5, &err)))
+                                         r->kind, &t->optim, &none, 5, &err)) ||
+        wk_strategy_start(t->strategy, &err) < 0)
         fail_msg("%s", err.text);
     calls.squares = wk_model_n(r->kind);
     r->kind->calls(&options, &calls);
@@ -53,7 +54,7 @@ static void open_training(struct training *t, enum wk_precision precision)
                                 .params = t->strategy->params,
                                 .training = true,
                                 .seed = 7,
-                                .strategy = t->strategy };
+                                .hooks = &t->strategy->hooks };
     if (precision == WK_MIXED_FP16)
         r->pass.loss_scale = wk_span_part(t->strategy->control, WK_CONTROL_LOSS_SCALE, 1);
 }

@@ -257,8 +257,8 @@ stopped_at() {
     train "$config, \"batch_size\": 2, $kept}" $(ranks 4)
     echo "$output"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"keep/a.safetensors: error: part a.safetensors.1.rank1 of rank 1 of 2 (fsdp, after step 3) is not there"*"all 2 parts are needed, also on 4 ranks"* ]]
-    jq -e '.status == "failed" and .error.kind == "input" and (.error.message | contains("is not there"))' r.json
+    [[ "$output" == *"keep/a.safetensors: error: part a.safetensors.1.rank1 of rank 1 of 2 (fsdp, after step 3) is missing"*"all 2 parts are needed, on 4 ranks too"* ]]
+    jq -e '.status == "failed" and .error.kind == "input" and (.error.message | contains("is missing"))' r.json
     mv gone keep/a.safetensors.1.rank1
     train "$config, \"batch_size\": 2, $kept}" $(ranks 4)
     echo "$output"
@@ -274,7 +274,7 @@ stopped_at() {
     for wrong in '"strategy": "ddp", "checkpoint": "k", "checkpoint_shards": true' '"strategy": "fsdp", "checkpoint_shards": true'; do
         train "{$small, $wrong}"
         [ "$status" -eq 3 ]
-        [[ "$output" == *"strategy ddp has no checkpoint_shards"* || "$output" == *"no checkpoint_shards without a checkpoint"* ]]
+        [[ "$output" == *"strategy ddp has no checkpoint_shards"* || "$output" == *"checkpoint_shards requires a checkpoint"* ]]
     done
 }
 
@@ -306,7 +306,7 @@ stopped_at() {
     diff first.json <(jq .loss r.json)
     train "{$small, $rate, \"batch_size\": 4, \"eval\": false, \"checkpoint\": \"a.safetensors\"}"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"a.safetensors: error: the checkpoint is of another training: global_batch is 8 there and 4 here"* ]]
+    [[ "$output" == *"a.safetensors: error: the checkpoint belongs to another training: global_batch is 8 there and 4 here"* ]]
     LC_ALL=C sed 's|hpcgrid-checkpoint/3|hpcgrid-checkpoint/1|' a.safetensors >old.safetensors
     train "{$small, $rate, \"batch_size\": 8, \"eval\": false, \"checkpoint\": \"old.safetensors\"}"
     [ "$status" -eq 3 ]
@@ -337,7 +337,7 @@ stopped_at() {
         train "{$cell}" timeout 60
         echo "$cell: $status $output"
         [ "$status" -eq 3 ]
-        [[ "$output" == *"not a regular file"* || "$output" == *"it is empty or no file"* ]]
+        [[ "$output" == *"not a regular file"* || "$output" == *"it is empty or not a regular file"* ]]
         jq -e '.status == "failed" and .error.kind == "input"' r.json
         rm r.json
     done
@@ -395,7 +395,7 @@ stopped_at() {
     jq -e '.status == "ok" and .resumed.after_step > 0' r.json
     train '{"model": "bert-tiny", "dataset": "squad-slice", "null_threshold": 1}'
     [ "$status" -eq 3 ]
-    [[ "$output" == *"no null_threshold without an evaluation of squad-v2.0"* ]]
+    [[ "$output" == *"null_threshold requires an evaluation of squad-v2.0"* ]]
 }
 
 @test "inspect says what a file holds, and weights start a training" {
@@ -414,32 +414,32 @@ stopped_at() {
     [ "$status" -eq 3 ]
     train "{${small/\"layers\": 2/\"layers\": 1}, \"eval\": false, \"init\": \"a.safetensors\"}"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"has no place for tensor bert.encoder.layer.1."*"inspect a.safetensors"* ]]
+    [[ "$output" == *"has no parameter for tensor bert.encoder.layer.1."*"inspect a.safetensors"* ]]
     echo nonsense >b.safetensors
     run "$worker" inspect b.safetensors
     [ "$status" -eq 3 ]
 }
 
-@test "a loss that is no number is recorded, and ends the training where asked" {
+@test "a loss that is NaN or infinite is recorded, and ends the training where requested" {
     train "{$small, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"optimizer\": \"adamw-google\", \"lr\": 1e6, \"weight_decay\": 1000, \"schedule\": \"constant\"}"
     [ "$status" -eq 0 ]
     jq -e '.diverged and .final_loss == null and .status == "ok"' r.json
     train "{$small, \"batch_size\": 8, \"epochs\": 3, \"eval\": false, \"optimizer\": \"adamw-google\", \"lr\": 1e6, \"weight_decay\": 1000, \"schedule\": \"constant\", \"stop_on_nan\": true}"
     echo "$output"
     [ "$status" -eq 3 ]
-    jq -e '.diverged and .status == "failed" and (.error.message | contains("became no number within the first"))' r.json
-    # values are no numbers one step before the loss shows it: the checkpoint stays that of a step with numbers
+    jq -e '.diverged and .status == "failed" and (.error.message | contains("became NaN or infinite within the first"))' r.json
+    # values are not finite one step before the loss shows it: the checkpoint stays that of a step with numbers
     config="{$small, \"batch_size\": 8, \"eval\": false, \"optimizer\": \"adamw-google\", \"weight_decay\": 1000, \"schedule\": \"constant\""
     train "$config, \"epochs\": 9, \"lr\": 1, \"stop_on_nan\": true, \"checkpoint\": \"a.safetensors\", \"checkpoint_every\": 1}"
     echo "$output"
     [ "$status" -eq 3 ]
-    jq -e '.diverged and .status == "failed" and .error.kind == "input" and (.error.message | test("became no number"))' r.json
+    jq -e '.diverged and .status == "failed" and .error.kind == "input" and (.error.message | test("became NaN or infinite"))' r.json
     train "$config, \"lr\": 0, \"steps\": 1, \"init\": \"a.safetensors\"}"
     echo "$output"
     [ "$status" -eq 0 ]
 }
 
-@test "synthetic lengths follow what is asked, and what means nothing is refused" {
+@test "synthetic lengths follow the request, and what means nothing is rejected" {
     config='"model": "bert-tiny", "hidden": 16, "layers": 1, "dataset": "synthetic", "samples": 64, "batch_size": 64, "seq_len": 128, "eval": false'
     train "{$config, \"lengths\": \"normal\", \"length_mean\": 40, \"length_sd\": 0}"
     [ "$status" -eq 0 ]
@@ -455,7 +455,7 @@ stopped_at() {
     [[ "$output" == *"dataset squad-slice has its own lengths: no lengths"* ]]
     train "{$config, \"predictions\": \"p.json\"}"
     [ "$status" -eq 3 ]
-    [[ "$output" == *"no predictions without an evaluation of real questions"* ]]
+    [[ "$output" == *"predictions require an evaluation of real questions"* ]]
 }
 
 @test "answers that are not where they should be end the training, or are left out" {
@@ -475,5 +475,5 @@ stopped_at() {
     train '{"model": "bert-large", "dataset": "synthetic", "samples": 200000, "padding": "max_length", "batch_size": 100000, "eval": false}'
     echo "$output"
     [ "$status" -eq 4 ]
-    [[ "$output" == *"batch_size 100000 takes about "*" fits"* ]]
+    [[ "$output" == *"batch_size 100000 needs about "*" fits"* ]]
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/fs.h"
+#include "train/loop.h"
 #include "train/train.h"
 #include "worker.h"
 

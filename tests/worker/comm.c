@@ -316,7 +316,7 @@ static int disorder_is_found(struct wk_comm *comm, void *context, struct hg_err 
 {
     struct hg_err own = HG_ERR_INIT;
 
-    if (in_disorder(comm, context, &own) == 0 || !strstr(own.text, "elements meanwhile"))
+    if (in_disorder(comm, context, &own) == 0 || !strstr(own.text, "elements at the same time"))
         return hg_err_set(err, HG_E_BUG, "rank %d: \"%s\"", comm->rank, own.text);
     return 0;
 }
@@ -333,7 +333,7 @@ static void test_a_hub_has_a_limit(void **state)
 
     (void)state;
     assert_null(wk_hub_create(65, &err));
-    assert_string_equal(err.text, "65 devices in one process; it can drive 1 to 64");
+    assert_string_equal(err.text, "65 devices in one process, allowed are 1 to 64");
 }
 
 /* ---- Over TCP ---- */

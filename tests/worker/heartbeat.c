@@ -237,7 +237,7 @@ static void test_a_stopped_rank_is_named_after_the_limit(void **state)
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_string_equal(words(&p, 0),
-                        "rank 2 did not come to all_reduce of step 4 within 2 s; it no longer "
+                        "rank 2 did not reach all_reduce of step 4 within 2 s; it no longer "
                         "answers, last seen in the start");
     assert_int_equal(p.verdicts[0].missing[0].how, WK_HOW_SILENT);
 }
@@ -259,7 +259,7 @@ static void test_the_others_say_so_when_rank_0_is_stopped(void **state)
     for (int r = 1; r < RANKS; r++) {
         assert_int_equal(code(&p, r), EXIT_VERDICT);
         assert_string_equal(words(&p, r),
-                            "rank 0 did not come to all_reduce of step 4 within 1 s; it no longer "
+                            "rank 0 did not reach all_reduce of step 4 within 1 s; it no longer "
                             "answers, last seen in the start");
     }
 }
@@ -285,7 +285,7 @@ static void test_a_late_rank_is_named_after_the_limit(void **state)
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
     assert_string_equal(words(&p, 0),
-                        "rank 1 did not come to all_reduce of step 9 within 2 s; it answers and is "
+                        "rank 1 did not reach all_reduce of step 9 within 2 s; it answers and is "
                         "in step 8");
 }
 
@@ -304,7 +304,7 @@ static void test_rank_0_names_itself_when_it_is_late(void **state)
     (void)state;
     run(&p, 2, rank_0_is_late);
     assert_string_equal(words(&p, 0),
-                        "rank 0 did not come to broadcast of the evaluation within 2 s; it answers "
+                        "rank 0 did not reach broadcast of the evaluation within 2 s; it answers "
                         "and is in the evaluation");
     for (int r = 1; r < RANKS; r++)
         assert_int_equal(code(&p, r), EXIT_OTHER);

@@ -213,8 +213,8 @@ static void test_a_strategy_that_shards_nothing_goes_on_from_parts(void **state)
 
 /* ---- Killed while it is written ---- */
 
-static const struct wk_strategy_kind *real_kind;
-static struct wk_strategy_kind killing_kind;
+static const struct wk_strategy_ops *real_ops;
+static struct wk_strategy_ops killing_ops;
 static atomic_int fetches;
 static int last_fetch;
 
@@ -223,7 +223,7 @@ static int fetch_or_die(struct wk_strategy *s, int state, int param, wk_real *ow
 {
     if (atomic_fetch_add(&fetches, 1) == last_fetch)
         raise(SIGKILL);
-    return real_kind->fetch_own(s, state, param, own, err);
+    return real_ops->fetch_own(s, state, param, own, err);
 }
 
 /* The whole training, with a checkpoint every second step. */
@@ -234,9 +234,9 @@ static int work_and_die(struct wk_comm *comm, void *context, struct hg_err *err)
     int rc = wk_train_open(&t, &all->config, comm, 1, &all->results[comm->rank], err);
 
     if (rc == 0) {
-        t.strategy->kind = &killing_kind;
+        t.strategy->ops = &killing_ops;
         rc = wk_train_run(&t, err);
-        t.strategy->kind = real_kind;
+        t.strategy->ops = real_ops;
     }
     wk_train_close(&t);
     return rc;
@@ -251,9 +251,9 @@ static int run_in_process(int world, int fetch)
     assert_true(pid >= 0);
     if (pid == 0) {
         last_fetch = fetch;
-        real_kind = wk_strategy_get(hows[0].strategy, world, NULL);
-        killing_kind = *real_kind;
-        killing_kind.fetch_own = fetch_or_die;
+        real_ops = wk_strategy_get(hows[0].strategy, world, NULL)->ops;
+        killing_ops = *real_ops;
+        killing_ops.fetch_own = fetch_or_die;
         configure(&t, world, &hows[0],
                   in_file("c.safetensors", SHARDS ", \"checkpoint_every\": 2"));
         team_run(world, work_and_die, &t);
@@ -330,7 +330,7 @@ static void refuse_with(int world, const char *more, const char *words, const ch
 
 static void refuse(int world, const char *more, const char *words)
 {
-    refuse_with(world, more, words, "to begin anew");
+    refuse_with(world, more, words, "to start over");
 }
 
 static void refuse_everywhere(const char *words)
@@ -361,9 +361,10 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     read_all("d.safetensors", &manifest);
 
     write_all(PART, other.data, other.len);
-    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is of another training");
+    refuse_everywhere("part " PART
+                      " of rank 1 of 2 (fsdp, after step 3) belongs to another training");
     write_all(PART, first.data, first.len);
-    refuse_everywhere("is another one: model bert-tiny, rank 0 of 2, after step 3");
+    refuse_everywhere("belongs to another checkpoint: model bert-tiny, rank 0 of 2, after step 3");
     write_all(PART, part.data, part.len - 100);
     refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) was cut off");
     part.data[part.len - 3000] ^= 4;
@@ -371,7 +372,7 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     refuse_everywhere("is damaged: the bytes of tensor ");
     part.data[part.len - 3000] ^= 4;
     remove_files(PART);
-    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is not there");
+    refuse_everywhere("part " PART " of rank 1 of 2 (fsdp, after step 3) is missing");
     write_all(PART, part.data, part.len);
     manifest.data[manifest.len - 60] ^= 1;
     write_all("d.safetensors", manifest.data, manifest.len);
@@ -380,9 +381,9 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     write_all("d.safetensors", manifest.data, manifest.len);
     refuse(3, SHARDS ", \"gelu\": \"tanh\"", "gelu is \"erf\" there and \"tanh\" here");
     refuse_with(3, SHARDS ", \"accumulate\": 2", "global_batch is 12 there and 24 here",
-                "with 3 ranks and accumulate, batch_size 2 goes on from it");
+                "with 3 ranks and accumulate, batch_size 2 can resume it");
     refuse_with(4, SHARDS ", \"accumulate\": 2", "global_batch is 12 there and 24 here",
-                "12 samples cannot be shared out evenly on 4 ranks and accumulate");
+                "12 samples cannot be divided evenly among 4 ranks and accumulate");
 
     /* the part of a later step under the name of an earlier one */
     run(&t, 3, &hows[0], in_file("d.safetensors", SHARDS), 1);
@@ -392,7 +393,7 @@ static void test_what_cannot_be_cut_anew_is_refused_by_name(void **state)
     write_all("d.safetensors", manifest.data, manifest.len);
     write_all("d.safetensors.1.rank0", first.data, first.len);
     write_all(PART, other.data, other.len);
-    refuse(1, SHARDS, "is another one: model bert-tiny, rank 1 of 3, after step 4");
+    refuse(1, SHARDS, "belongs to another checkpoint: model bert-tiny, rank 1 of 3, after step 4");
     hg_buf_done(&first);
     hg_buf_done(&part);
     hg_buf_done(&other);

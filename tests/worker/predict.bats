@@ -88,7 +88,7 @@ holds() {
     [ "${#lines[@]}" -eq 3 ]
     jq -e '.total_bytes > 0' <<<"${lines[0]}"
     jq -e '.error | startswith("unknown strategy \"singl\"")' <<<"${lines[1]}"
-    jq -e '.error | startswith("strategy single runs on at most 1 node, 2 asked")' <<<"${lines[2]}"
+    jq -e '.error | startswith("strategy single runs on at most 1 node, 2 requested")' <<<"${lines[2]}"
     run "$worker" predict --cells c.json
     [ "$status" -eq 3 ]
     run "$worker" predict

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that meet over TCP, as processes of this machine: those that come, those that do not, and those that should not. */
+/* A rendezvous over TCP of processes of this machine: those that come, those that do not, and those that should not. */
 #include "../unit/test.h"
 
 #include <arpa/inet.h>
@@ -186,7 +186,7 @@ static void test_all_learn_who_did_not_come(void **state)
     child = start_child(come, place, 2, LONG_S);
     await_guest(fd);
     assert_null(wk_rendezvous_open(&place, fd, 2, &err));
-    assert_string_equal(err.text, "ranks 1, 3-5 of 6 did not come within 2 s");
+    assert_string_equal(err.text, "ranks 1, 3-5 of 6 did not arrive within 2 s");
     assert_non_null(strstr(err.hint, "127.0.0.1"));
     assert_int_equal(end_child(child, said), 1);
     assert_string_equal(said, err.text);
@@ -239,9 +239,9 @@ static void test_ranks_that_contradict_each_other_are_refused(void **state)
         int rank, world;
         const char *pattern, *end;
     } cases[] = {
-        { 1, 4, "rank 1 on ", "was told of 4 ranks, rank 0 of 3" },
-        { 7, 3, "a process on ", "says that it is rank 7 of 3" },
-        { 0, 3, "a process on ", "says that it is rank 0 of 3" },
+        { 1, 4, "rank 1 on ", "expects 4 ranks, rank 0 expects 3" },
+        { 7, 3, "a process on ", "claims to be rank 7 of 3" },
+        { 0, 3, "a process on ", "claims to be rank 0 of 3" },
     };
 
     (void)state;
@@ -282,7 +282,7 @@ static void test_two_processes_cannot_be_one_rank(void **state)
     for (int i = 0; i < 2; i++)
         children[i] = start_child(come, place, 1, LONG_S);
     assert_null(wk_rendezvous_open(&place, fd, LONG_S, &err));
-    assert_memory_equal(err.text, "two processes say that they are rank 1: pid ", 44);
+    assert_memory_equal(err.text, "two processes claim to be rank 1: pid ", 38);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(end_child(children[i], said), 1);
         assert_string_equal(said, err.text);
@@ -335,7 +335,7 @@ static void test_a_rank_of_another_job_is_not_admitted(void **state)
     other.token++;
     child = start_child(come, other, 1, 0.5);
     assert_null(wk_rendezvous_open(&place, fd, 3, &err));
-    assert_string_equal(err.text, "rank 1 of 2 did not come within 3 s");
+    assert_string_equal(err.text, "rank 1 of 2 did not arrive within 3 s");
     assert_int_equal(end_child(child, said), 1);
     assert_non_null(strstr(said, "rank 0 did not answer rank 1 at "));
 }
@@ -379,16 +379,17 @@ static void test_the_environment_says_where_ranks_meet(void **state)
           "MASTER_PORT=777",
           1, 2, "a", 777 },
         { "RANK=1 WORLD_SIZE=2", 1, 2,
-          "this is rank 1 of 2, but nothing says where they meet: neither MASTER_ADDR nor "
+          "rank 1 of 2 has no rendezvous address: neither MASTER_ADDR nor "
           "SLURM_STEP_NODELIST is set",
           -1 },
         { "RANK=1 WORLD_SIZE=2 MASTER_ADDR=x", 1, 2,
-          "this is rank 1 of 2, but nothing says where they meet: neither MASTER_PORT nor "
+          "rank 1 of 2 has no rendezvous address: neither MASTER_PORT nor "
           "SLURM_JOB_ID is set",
           -1 },
         { "RANK=1 WORLD_SIZE=2 MASTER_ADDR=x MASTER_PORT=70000", 1, 2,
           "MASTER_PORT is \"70000\", not a port from 1 to 65535", -1 },
-        { "RANK=2 WORLD_SIZE=2", 2, 2, "the environment says rank 2 of 2", -1 },
+        { "RANK=2 WORLD_SIZE=2", 2, 2, "the environment says rank 2, but the world has 2 ranks",
+          -1 },
     };
 
     (void)state;

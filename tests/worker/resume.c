@@ -10,6 +10,7 @@
 
 #include "base/fs.h"
 #include "base/hash.h"
+#include "train/loop.h"
 #include "train/train.h"
 
 #define STEPS_MAX 64
@@ -42,13 +43,13 @@ static char folder[] = "/tmp/hpcgrid-test-XXXXXX";
 static struct outcome *outcome; /* shared with the processes */
 
 /* Where the training meets a signal: after the update of this step. */
-static const struct wk_strategy_kind *real_kind;
+static const struct wk_strategy_ops *real_ops;
 static long stop_step;
 static int stop_number;
 
 static int update_and_stop(struct wk_strategy *s, double lr, struct hg_err *err)
 {
-    int rc = real_kind->update(s, lr, err);
+    int rc = real_ops->update(s, lr, err);
 
     if (s->updates == stop_step && stop_number == SIGKILL)
         raise(SIGKILL);
@@ -94,7 +95,7 @@ static int train_here(const char *text, int threads)
     struct hg_errs errs = HG_ERRS_INIT;
     struct wk_comm *comm = wk_comm_self.open(&err);
     char *path = hg_fs_join(folder, "cell.json");
-    struct wk_strategy_kind kind;
+    struct wk_strategy_ops ops;
     struct wk_config config;
     struct wk_result result = { 0 };
     struct wk_train t;
@@ -106,16 +107,16 @@ static int train_here(const char *text, int threads)
         goto out;
     if (t.dev->precision == WK_MIXED_FP16 && !result.resumed)
         scale_too_far(&t);
-    real_kind = t.strategy->kind;
-    kind = *real_kind;
-    kind.update = update_and_stop;
-    t.strategy->kind = &kind;
+    real_ops = t.strategy->ops;
+    ops = *real_ops;
+    ops.update = update_and_stop;
+    t.strategy->ops = &ops;
     if (wk_train_run(&t, &err) == 0)
         rc = 0;
     else if (result.stopped_with_checkpoint)
         rc = 75;
     keep_outcome(&t);
-    t.strategy->kind = real_kind;
+    t.strategy->ops = real_ops;
     wk_train_close(&t);
 out:
     if (rc == 1)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "models/weights.h"
+#include "train/weights.h"
 
 static char path[64];
 
@@ -52,11 +52,11 @@ static void test_damaged_files_are_refused_with_the_reason(void **state)
         { "{\"a\":{\"dtype\":\"F31\",\"shape\":[2],\"data_offsets\":[0,8]}}", 8,
           "unknown dtype \"F31\"" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]}}", 8,
-          "the shape is no list" },
+          "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,4294967296],\"data_offsets\":[0,8]}}",
-          8, "the shape is no list" },
+          8, "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]}}", 8,
-          "the shape is no list" },
+          "the shape is not a list" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]}}", 8,
           "tensor a: bytes 8 to 0" },
         { "{\"a\":{\"dtype\":\"F32\",\"shape\":[2]}}", 8, "tensor a: bytes 0 to 0" },
@@ -71,7 +71,7 @@ static void test_damaged_files_are_refused_with_the_reason(void **state)
           4, "twice" },
         { "{\"a\":3}", 0, "tensor a: unknown dtype" },
         { "{\"a\"", 0, "header of safetensors" },
-        { "[]      ", 0, "no safetensors file" },
+        { "[]      ", 0, "not a safetensors file" },
     };
 
     (void)state;
@@ -161,7 +161,7 @@ static void test_a_value_that_is_no_number_is_refused(void **state)
         write_file(header, strlen(header), strlen(header), halves, sizeof halves);
         assert_int_equal(wk_st_open(path, &st, &err), 0);
         assert_int_equal(wk_st_read(&st, wk_st_find(&st, "h"), out, &err), -1);
-        assert_non_null(strstr(err.text, "tensor h: element 1 is no finite number"));
+        assert_non_null(strstr(err.text, "tensor h: element 1 is not finite"));
         wk_st_close(&st);
     }
 }
@@ -231,12 +231,12 @@ static int load_model(const struct wk_model_kind *kind, wk_real *gamma, wk_real 
     struct wk_comm *comm = wk_comm_self.open(err);
     struct wk_dev *dev = open_cpu(1);
     struct wk_optim optim = { .kind = wk_optim_get("adamw", err) };
-    struct wk_strategy_options options = { .weights = path };
+    struct wk_strategy_options options = { 0 };
     struct wk_strategy *s = wk_strategy_open(wk_strategy_get("single", 1, err), dev, comm, kind,
                                              &optim, &options, 1, err);
-    int rc = s ? 0 : -1;
+    int rc = s && wk_weights_load(path, s, err) == 0 ? wk_strategy_start(s, err) : -1;
 
-    if (s) {
+    if (rc == 0) {
         *gamma = ((wk_real *)s->params[3].value.data)[1];
         *head = ((wk_real *)s->params[kind->n_params - 2].value.data)[1];
     }
@@ -303,7 +303,7 @@ static void test_weights_of_another_model_are_refused(void **state)
     other = wk_model_make("bert-tiny", &deeper, &foreign);
     save_model(other, NULL, false);
     assert_int_equal(load_model(kind, &gamma, &head, &foreign), -1);
-    assert_non_null(strstr(foreign.text, "has no place for tensor bert.encoder.layer.1."));
+    assert_non_null(strstr(foreign.text, "has no parameter for tensor bert.encoder.layer.1."));
     wk_model_free(kind);
     wk_model_free(other);
 }

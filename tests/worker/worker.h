@@ -9,6 +9,8 @@
 #include "data/dataset.h"
 #include "comm/transports.h"
 #include "data/batch.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "strategies/strategy.h"
 
 #ifdef WK_REAL_F64
@@ -131,7 +133,8 @@ static inline void rig_open_in(struct rig *r, enum wk_precision precision, const
         wk_batch_open(&r->batch, rows, r->set->width, r->dev, &err) < 0 ||
         !(r->model = r->kind->open(r->dev, &options, &err)) ||
         !(r->strategy =
-              wk_strategy_open(kind, r->dev, comm, r->kind, &r->optim, &buckets, 1, &err)))
+              wk_strategy_open(kind, r->dev, comm, r->kind, &r->optim, &buckets, 1, &err)) ||
+        wk_strategy_start(r->strategy, &err) < 0)
         fail_msg("%s", err.text);
     r->loss = tensor(r->dev, 1);
 }
@@ -177,7 +180,7 @@ static inline struct wk_pass rig_pass(struct rig *r, bool training, uint64_t see
                              .training = training,
                              .seed = seed,
                              .step = step,
-                             .strategy = r->strategy };
+                             .hooks = &r->strategy->hooks };
 }
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/json.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "models/model.h"
-#include "strategies/strategy.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "train/revision.h"
 
 /* A limit that there is not is null. */

@@ -8,7 +8,8 @@
 #include "base/opt.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "models/weights.h"
+#include "models/models.h"
+#include "train/weights.h"
 
 /* What a model finds in a file. */
 struct found {

@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "strategies/strategies.h"
 
 static const char *cell, *config, *cells;
 static bool as_json, data = true;

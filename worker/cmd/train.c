@@ -15,6 +15,9 @@
 #include "comm/comm_heartbeat.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
+#include "strategies/strategies.h"
+#include "train/devices.h"
+#include "train/loop.h"
 
 #define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */

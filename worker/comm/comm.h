@@ -15,7 +15,7 @@
 #include "comm/heartbeat.h"
 #include "comm/wire.h"
 
-/* What ranks talk about: the training itself, or its bookkeeping (losses, timings, device names).
+/* What ranks exchange data for: the training itself, or its bookkeeping (losses, timings, device names).
  * They are counted apart. */
 enum wk_plane { WK_PLANE_TRAIN, WK_PLANE_CONTROL, WK_PLANES };
 
@@ -23,7 +23,7 @@ struct wk_comm_count {
     uint64_t calls, payload_bytes; /* of the wholes */
     double ring_bytes;
     double seconds;   /* that collectives ran */
-    double exposed_s; /* of these, those in which the rank stood and waited */
+    double exposed_s; /* of these, those in which the rank only waited */
 };
 
 /* One collective, as a transport sees it. */
@@ -37,17 +37,17 @@ struct wk_comm_op {
     size_t n; /* elements of the whole */
 };
 
-/* What happened, one entry a collective; kept when somebody asked for it. */
+/* What happened, one entry a collective; kept if recording. */
 struct wk_comm_record {
     long step; /* wk_comm.step when it was started */
     enum wk_coll coll;
     enum wk_plane plane;
     enum wk_wire type;
-    size_t n;              /* elements of the whole */
-    int stream;            /* 0: the rank waited for it at once; 1: beside the rank's work */
+    size_t n;   /* elements of the whole */
+    int stream; /* 0: the rank waited for it at once; 1: it could overlap the rank's work */
     double start_s, end_s; /* clock of hg_clock_mono_s */
     double exposed_s;
-    long asked, claimed; /* wk_comm.work when the rank started it, and when it came for it */
+    long asked, claimed; /* wk_comm.work when the rank started it, and when it waited for it */
 };
 
 struct wk_comm_queue;
@@ -57,8 +57,8 @@ struct wk_comm {
     int rank, world;
     struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
     long step;          /* of the training, for records */
-    long work; /* passes of layers that the rank has done: what can stand beside a collective */
-    struct wk_heartbeat *heartbeat; /* NULL: nobody watches */
+    long work;          /* passes of layers that the rank has done: what can overlap a collective */
+    struct wk_heartbeat *heartbeat; /* NULL: none */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     bool recording;
     struct {

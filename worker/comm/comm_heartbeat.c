@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A communicator whose ranks watch each other: the transport carries to all where rank 0 listens, then they meet there. */
+/* The transport carries to all ranks where rank 0 listens; their rendezvous is there. */
 #include "comm/comm_heartbeat.h"
 
 #include <unistd.h>
@@ -55,8 +55,8 @@ int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_hear
     }
     if ((int)here < comm->world) { /* all of them agree */
         if (comm->rank == 0)
-            hg_warn("the ranks cannot watch each other (%s): a dead one is noticed by the launcher "
-                    "only",
+            hg_warn("no heartbeat between the ranks (%s): only the launcher will notice a "
+                    "dead rank",
                     why.text);
         wk_rendezvous_close(rv);
         return 0;

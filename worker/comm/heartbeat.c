@@ -22,15 +22,15 @@
 #define TICK_SOON_S 0.01  /* while a verdict waits for its last detail */
 #define GONE_SETTLE_S 0.3 /* how long: launchers kill the others after a second or two */
 #define LAST_WORDS_S 10.0 /* for a rank that fails to write down why */
-#define GOOD_BYE_S 1.0
+#define FAREWELL_S 1.0
 
 const char *const wk_phase_names[WK_PHASES] = { "start", "step", "evaluation", "end" };
 const char *const wk_how_names[WK_HOWS] = { "gone", "silent", "late" };
 
-enum word { WORD_PULSE, WORD_BYE, WORD_FAILING, WORD_QUIT };
+enum message_kind { MESSAGE_PULSE, MESSAGE_BYE, MESSAGE_FAILING, MESSAGE_QUIT };
 
 struct message {
-    int32_t word, unused;
+    int32_t kind, unused;
     struct wk_at at;
 };
 
@@ -65,9 +65,9 @@ struct wk_heartbeat {
     int n_peers;
     double clock_s, real_s; /* time that counts, and when it was set */
     double pulse_s;         /* when the next pulse is due */
-    double gone_s;          /* when somebody was found gone; 0: nobody is */
-    double quiet_s;         /* when somebody said that he fails; 0: nobody did */
-    uint64_t front;         /* collective in which somebody waits; 0: nobody does */
+    double gone_s;          /* when a rank was found gone; 0: never */
+    double quiet_s;         /* when a rank said that it fails; 0: never */
+    uint64_t front;         /* latest collective in which a rank waits; 0: none */
     double front_s;         /* since when */
 };
 
@@ -121,11 +121,11 @@ static struct wk_at own_place(struct wk_heartbeat *h)
     return at;
 }
 
-/* ---- Words over the connections ---- */
+/* ---- Messages over the connections ---- */
 
-static void say(struct wk_heartbeat *h, struct peer *p, enum word word)
+static void say(struct wk_heartbeat *h, struct peer *p, enum message_kind kind)
 {
-    struct message m = { .word = word, .at = own_place(h) };
+    struct message m = { .kind = kind, .at = own_place(h) };
 
     if (p->fd < 0 || p->clogged)
         return;
@@ -134,23 +134,23 @@ static void say(struct wk_heartbeat *h, struct peer *p, enum word word)
         p->clogged = true;
 }
 
-static void say_all(struct wk_heartbeat *h, enum word word)
+static void say_all(struct wk_heartbeat *h, enum message_kind kind)
 {
     for (int i = 0; i < h->n_peers; i++)
-        say(h, &h->peers[i], word);
+        say(h, &h->peers[i], kind);
 }
 
-static void understand(struct wk_heartbeat *h, struct peer *p)
+static void take_message(struct wk_heartbeat *h, struct peer *p)
 {
     p->at = p->in.at;
     p->seen_s = h->clock_s;
-    if (p->in.word == WORD_BYE)
+    if (p->in.kind == MESSAGE_BYE)
         p->bye = true;
-    if (p->in.word == WORD_FAILING) {
+    if (p->in.kind == MESSAGE_FAILING) {
         p->failing = true;
         h->quiet_s = h->clock_s;
     }
-    if (p->in.word == WORD_QUIT) {
+    if (p->in.kind == MESSAGE_QUIT) {
         p->failing = p->gone = true; /* rank 0 has told why */
         h->quiet_s = h->clock_s;
     }
@@ -174,7 +174,7 @@ static void listen_to(struct wk_heartbeat *h, struct peer *p)
         p->got += (size_t)n;
         if (p->got == sizeof p->in) {
             p->got = 0;
-            understand(h, p);
+            take_message(h, p);
         }
     }
 }
@@ -239,7 +239,7 @@ static void word_late(const struct wk_verdict *v, const char *who, struct hg_err
         hg_err_set(err, HG_E_ENV, "%s did not answer for %g s, last seen in %s", who, v->limit_s,
                    last);
     else
-        hg_err_set(err, HG_E_ENV, "%s did not come to %s of %s within %g s; %s %s", who, v->at.coll,
+        hg_err_set(err, HG_E_ENV, "%s did not reach %s of %s within %g s; %s %s", who, v->at.coll,
                    place, v->limit_s,
                    first->how == WK_HOW_SILENT ? "it no longer answers, last seen in"
                                                : "it answers and is in",
@@ -287,11 +287,11 @@ static void judge(struct wk_heartbeat *h, struct wk_verdict *v)
         h->ends.write(h->ends.context, v);
     }
     if (h->rank == 0)
-        say_all(h, WORD_QUIT);
+        say_all(h, MESSAGE_QUIT);
     h->ends.end(h->ends.context);
 }
 
-/* The collective in which somebody waits, as that rank sees it. */
+/* The latest collective in which a rank waits, as that rank sees it. */
 static void find_front(struct wk_heartbeat *h, struct wk_at *at)
 {
     struct wk_at own = own_place(h);
@@ -359,7 +359,7 @@ static void judge_silent(struct wk_heartbeat *h, const struct peer *p, const str
     judge(h, &v);
 }
 
-/* Somebody has said that he fails, and is gone now or takes too long. */
+/* A rank has said that it fails, and is gone now or takes too long. */
 static bool is_over(const struct wk_heartbeat *h)
 {
     for (int i = 0; i < h->n_peers; i++)
@@ -369,7 +369,7 @@ static bool is_over(const struct wk_heartbeat *h)
     return false;
 }
 
-static bool somebody_gone(const struct wk_heartbeat *h)
+static bool is_any_gone(const struct wk_heartbeat *h)
 {
     for (int i = 0; i < h->n_peers; i++)
         if (h->peers[i].gone && !h->peers[i].failing)
@@ -418,7 +418,7 @@ static void look(struct wk_heartbeat *h)
     if (h->quiet_s > 0) {
         if (is_over(h))
             judge(h, &(struct wk_verdict){ 0 });
-    } else if (somebody_gone(h)) {
+    } else if (is_any_gone(h)) {
         look_for_gone(h, &at);
     } else if (h->rank == 0) {
         look_for_late(h, &at);
@@ -429,7 +429,7 @@ static void look(struct wk_heartbeat *h)
 
 /* ---- The thread ---- */
 
-/* Only time in which this process ran counts: after a suspended machine wakes up nobody is late. */
+/* Only time in which this process ran counts: after a suspended machine wakes up no rank is late. */
 static void advance_clock(struct wk_heartbeat *h)
 {
     double now = hg_clock_mono_s(), passed = now - h->real_s;
@@ -456,8 +456,8 @@ static void wait_for_news(struct wk_heartbeat *h)
             listen_to(h, &h->peers[i]);
 }
 
-/* What this rank's own threads have asked for. True when the heartbeat is over. */
-static bool heed(struct wk_heartbeat *h)
+/* What this rank's own threads have requested. True when the heartbeat is over. */
+static bool take_requests(struct wk_heartbeat *h)
 {
     bool stopping, failing;
 
@@ -466,7 +466,7 @@ static bool heed(struct wk_heartbeat *h)
     failing = h->failing && !h->told;
     pthread_mutex_unlock(&h->lock);
     if (failing) {
-        say_all(h, WORD_FAILING);
+        say_all(h, MESSAGE_FAILING);
         pthread_mutex_lock(&h->lock);
         h->told = true;
         pthread_cond_broadcast(&h->news);
@@ -483,9 +483,9 @@ static void *beat(void *context)
     h->clock_s = 1; /* 0 means never */
     for (int i = 0; i < h->n_peers; i++)
         h->peers[i].seen_s = h->clock_s;
-    while (!heed(h)) {
+    while (!take_requests(h)) {
         if (h->clock_s >= h->pulse_s) {
-            say_all(h, WORD_PULSE);
+            say_all(h, MESSAGE_PULSE);
             h->pulse_s = h->clock_s + h->tick_s;
         }
         wait_for_news(h);
@@ -588,7 +588,7 @@ void wk_heartbeat_stop(struct wk_heartbeat *h)
     pthread_mutex_unlock(&h->lock);
     wake_up(h);
     pthread_join(h->thread, NULL);
-    say_all(h, WORD_BYE);
+    say_all(h, MESSAGE_BYE);
     heartbeat_free(h);
 }
 
@@ -620,7 +620,7 @@ bool wk_heartbeat_failing(struct wk_heartbeat *h)
         return false;
     wake_up(h);
     pthread_mutex_lock(&h->lock);
-    await_flag(h, &h->told, GOOD_BYE_S);
+    await_flag(h, &h->told, FAREWELL_S);
     pthread_mutex_unlock(&h->lock);
     return true;
 }

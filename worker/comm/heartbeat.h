@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that look after each other. A collective waits for its slowest rank, for ever if that one is dead; so every rank has a thread
- * that tells rank 0 where it is, and rank 0 tells who is missing:
+/* Heartbeats between ranks. A collective waits for its slowest rank, forever if that one is dead; so every rank has a thread
+ * that reports to rank 0 where it is, and rank 0 reports who is missing:
  *
- *   gone     its connection closed without a word: it was killed or crashed. Seen at once.
- *   silent   its thread no longer speaks: it is stopped, or its machine is. Seen after the limit.
- *   late     it speaks, but has not come to a collective in which others wait. Seen after the limit.
+ *   gone     its connection closed without a message: it was killed or crashed. Seen at once.
+ *   silent   its thread no longer reports: it is stopped, or its machine is. Seen after the limit.
+ *   late     it reports, but has not reached a collective in which others wait. Seen after the limit.
  *
- * Whoever sees it writes it down, tells the others and ends; then all end. This goes over TCP beside the training (comm/rendezvous.h), a
+ * The rank that sees it writes the verdict down, tells the others and ends; then all end. This goes over TCP beside the training (comm/rendezvous.h), a
  * few bytes a second. Time in which a whole machine was suspended does not count. */
 #ifndef WK_COMM_HEARTBEAT_H
 #define WK_COMM_HEARTBEAT_H
@@ -43,41 +43,41 @@ struct wk_missing {
 
 /* Why the ranks must end. */
 struct wk_verdict {
-    bool own; /* this rank found it out; else another one has, and tells the world */
+    bool own; /* found by this rank; else by another one, which reports it */
     int n_missing; /* the first WK_MISSING_MAX are described. 0: all ranks are there, and nothing moves */
     struct wk_missing missing[WK_MISSING_MAX];
-    struct wk_at at; /* where others wait for them; at.coll is "" if nobody waits yet */
+    struct wk_at at; /* where others wait for them; at.coll is "" if no rank waits yet */
     double limit_s;
     struct hg_err err; /* all of it in words */
 };
 
 struct wk_heartbeat;
 
-/* What a rank does in the end. Both run in the watching thread, while the rank's own threads go on or hang. */
+/* What a rank does in the end. Both run in the heartbeat thread, while the rank's own threads go on or hang. */
 struct wk_heartbeat_ends {
     void *context;
     void (*write)(void *context, const struct wk_verdict *v); /* own verdicts: keep it for people */
     void (*end)(void *context); /* any verdict; should end the process at once */
 };
 
-/* Start watching over these connections, which are taken over also on failure. limit_s: how long ranks may wait for each
+/* Start the heartbeat over these connections, which are taken over also on failure. limit_s: how long ranks may wait for each
  * other. NULL on failure. */
 struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *meet, int rank, int world,
                                         double limit_s, const struct wk_heartbeat_ends *ends,
                                         struct hg_err *err);
 
-/* The training is over: say good-bye and stop watching. NULL is fine. */
+/* The training is over: announce that and stop. NULL is fine. */
 void wk_heartbeat_stop(struct wk_heartbeat *h);
 
-/* This rank fails for a reason of its own, which it is about to write down: the others shall not call it missing. They end after
+/* This rank fails for a reason of its own, which it is about to write down: the others must not report it as missing. They end after
  * it. Returns false when a verdict came first: then the process is about to end, wait for that. */
 bool wk_heartbeat_failing(struct wk_heartbeat *h);
 
-/* Something went wrong that may be another rank's doing: give the watch this long to find out. True when it found a verdict
+/* Something went wrong that may be another rank's doing: give the heartbeat this long to find out. True when it found a verdict
  * (then wait for the process to end). */
 bool wk_heartbeat_settle(struct wk_heartbeat *h, double seconds);
 
-/* Where this rank is. A NULL watch is fine for all of these. */
+/* Where this rank is. A NULL heartbeat is fine for all of these. */
 void wk_heartbeat_phase(struct wk_heartbeat *h, enum wk_phase phase, long step);
 void wk_heartbeat_enter(struct wk_heartbeat *h, const char *coll);
 void wk_heartbeat_leave(struct wk_heartbeat *h);

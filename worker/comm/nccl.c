@@ -100,7 +100,7 @@ void wk_nccl_describe(struct hg_buf *out)
 /* ---- A communicator ---- */
 
 /* One collective that was started; events are on the collectives' stream, but stand and go, which bound the time that the training's
- * stream stood and waited for it. */
+ * stream waited for it. */
 struct entry {
     cudaEvent_t ready, start, end, stand, go;
     struct wk_comm_count *count;
@@ -131,7 +131,7 @@ static int nccl_failed(const struct nccl *n, ncclResult_t code, const char *what
 
     hg_err_set(err, HG_E_ENV, "NCCL: %s: %s%s%s", what, n->lib->ncclGetErrorString(code),
                last && *last ? ": " : "", last && *last ? last : "");
-    return hg_err_hint(err, "NCCL_DEBUG=INFO in the cell's environment says more");
+    return hg_err_hint(err, "NCCL_DEBUG=INFO in the cell's environment shows more");
 }
 
 static int cuda_failed(cudaError_t code, struct hg_err *err)
@@ -350,7 +350,7 @@ static void nccl_detach(struct wk_comm *comm)
     nccl_free(n);
 }
 
-/* The training failed: nobody may wait for ranks that do not come. */
+/* The training failed: no rank may wait for others that do not arrive. */
 static __attribute__((noreturn)) void nccl_abort(struct wk_comm *comm, int code)
 {
     const struct nccl *n = nccl_of(comm);
@@ -433,7 +433,7 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
     code = n->lib->ncclCommInitRank(&n->handle, comm->world, id, comm->rank);
     wk_heartbeat_leave(comm->heartbeat);
     if (code != ncclSuccess) {
-        nccl_failed(n, code, "the ranks do not find each other", err);
+        nccl_failed(n, code, "the ranks did not connect", err);
         nccl_free(n);
         return -1;
     }

@@ -54,7 +54,7 @@ struct wk_comm_queue *wk_queue_open(struct wk_comm *comm, wk_request_run *run, s
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->news, NULL);
     if (pthread_create(&q->thread, NULL, work, q) != 0) {
-        hg_err_set(err, HG_E_ENV, "no thread for communication");
+        hg_err_set(err, HG_E_ENV, "cannot start the communication thread");
         free(q);
         return NULL;
     }

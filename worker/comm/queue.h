@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that run beside the rank's work: one thread takes them in the order in which they were
+/* Collectives that overlap the rank's work: one thread takes them in the order in which they were
  * started. */
 #ifndef WK_COMM_QUEUE_H
 #define WK_COMM_QUEUE_H
@@ -18,7 +18,7 @@ struct wk_request {
 /* The function that runs one: sets start, end and error. */
 typedef void wk_request_run(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited);
 
-/* NULL with err set (ENV) when there is no thread to be had. */
+/* NULL with err set (ENV) if no thread can be started. */
 struct wk_comm_queue *wk_queue_open(struct wk_comm *comm, wk_request_run *run, struct hg_err *err);
 /* Runs what is left, then ends. */
 void wk_queue_close(struct wk_comm_queue *q);

@@ -24,7 +24,7 @@
 
 #define CONNECT_LIMIT_S 3.0  /* for one address; others may be right */
 #define CONNECT_PAUSE_S 0.05 /* rank 0 may not listen yet */
-#define GUESTS_MAX 4096      /* connections that have not said who they are */
+#define PENDING_MAX 4096     /* connections that have not said who they are */
 
 static const char magic[8] = { 'h', 'p', 'c', 'g', 'r', 'i', 'd', '1' };
 
@@ -106,7 +106,7 @@ static void set_up(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
 }
 
-/* ---- Rank 0: who comes ---- */
+/* ---- Rank 0: who connects ---- */
 
 static void list_addresses(char *out, size_t size)
 {
@@ -140,7 +140,7 @@ int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_
     if (bind(fd, (struct sockaddr *)&at, sizeof at) < 0 || listen(fd, SOMAXCONN) < 0 ||
         getsockname(fd, (struct sockaddr *)&at, &size) < 0) {
         hg_err_sys(err, "rank 0 cannot listen on port %d", port);
-        hg_err_hint(err, "MASTER_PORT names another port");
+        hg_err_hint(err, "set MASTER_PORT to another port");
         close(fd);
         return -1;
     }
@@ -152,41 +152,41 @@ int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_
 }
 
 /* A connection of which not all is known. */
-struct guest {
+struct candidate {
     int fd;
     size_t got;
     struct card card;
 };
 
-struct guests {
-    struct guest *items;
+struct candidates {
+    struct candidate *items;
     size_t n, cap;
 };
 
-struct hall {
+struct lobby {
     struct wk_rendezvous *rv;
     const struct wk_rendezvous_place *place;
     int listener, here;
-    struct guests guests;
+    struct candidates pending;
     struct hg_err *err;
 };
 
-static void accept_all(struct hall *h)
+static void accept_all(struct lobby *h)
 {
     int fd;
 
     while ((fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        if (h->guests.n == GUESTS_MAX) {
+        if (h->pending.n == PENDING_MAX) {
             close(fd);
             continue;
         }
         set_up(fd);
-        *HG_VEC_PUSH(&h->guests) = (struct guest){ .fd = fd };
+        *HG_VEC_PUSH(&h->pending) = (struct candidate){ .fd = fd };
     }
 }
 
-/* A rank has said who it is. Strangers are shown out; a rank that contradicts the others ends the meeting. */
-static int seat(struct hall *h, struct guest *g)
+/* A rank has said who it is. Strangers are disconnected; a rank that contradicts the others ends the rendezvous. */
+static int admit(struct lobby *h, struct candidate *g)
 {
     struct wk_rendezvous *rv = h->rv;
     const struct card *c = &g->card;
@@ -198,17 +198,16 @@ static int seat(struct hall *h, struct guest *g)
     }
     if (c->world != rv->world)
         return hg_err_set(h->err, HG_E_ENV,
-                          "rank %d on %.63s (pid %d) was told of %d ranks, rank 0 of %d", c->rank,
+                          "rank %d on %.63s (pid %d) expects %d ranks, rank 0 expects %d", c->rank,
                           c->host, c->pid, c->world, rv->world);
     if (c->rank < 1 || c->rank >= rv->world)
         return hg_err_set(h->err, HG_E_ENV,
-                          "a process on %.63s (pid %d) says that it is rank %d of %d", c->host,
-                          c->pid, c->rank, rv->world);
+                          "a process on %.63s (pid %d) claims to be rank %d of %d", c->host, c->pid,
+                          c->rank, rv->world);
     if (rv->fds[c->rank] >= 0)
         return hg_err_set(
-            h->err, HG_E_ENV,
-            "two processes say that they are rank %d: pid %d on %.63s, pid %d on %.63s", c->rank,
-            rv->cards[c->rank].pid, rv->cards[c->rank].host, c->pid, c->host);
+            h->err, HG_E_ENV, "two processes claim to be rank %d: pid %d on %.63s, pid %d on %.63s",
+            c->rank, rv->cards[c->rank].pid, rv->cards[c->rank].host, c->pid, c->host);
     rv->cards[c->rank] = *c;
     rv->fds[c->rank] = g->fd;
     g->fd = -1;
@@ -216,8 +215,8 @@ static int seat(struct hall *h, struct guest *g)
     return 0;
 }
 
-/* Read what a guest has sent so far. */
-static int hear(struct hall *h, struct guest *g)
+/* Read what a connection has sent so far. */
+static int read_card(struct lobby *h, struct candidate *g)
 {
     ssize_t n = recv(g->fd, (char *)&g->card + g->got, sizeof g->card - g->got, 0);
 
@@ -229,35 +228,35 @@ static int hear(struct hall *h, struct guest *g)
         return 0;
     }
     g->got += (size_t)n;
-    return g->got == sizeof g->card ? seat(h, g) : 0;
+    return g->got == sizeof g->card ? admit(h, g) : 0;
 }
 
-static int hear_all(struct hall *h)
+static int read_cards(struct lobby *h)
 {
     size_t kept = 0;
     int rc = 0;
 
-    for (size_t i = 0; i < h->guests.n; i++) {
+    for (size_t i = 0; i < h->pending.n; i++) {
         if (rc == 0)
-            rc = hear(h, &h->guests.items[i]);
-        if (h->guests.items[i].fd >= 0)
-            h->guests.items[kept++] = h->guests.items[i];
+            rc = read_card(h, &h->pending.items[i]);
+        if (h->pending.items[i].fd >= 0)
+            h->pending.items[kept++] = h->pending.items[i];
     }
-    h->guests.n = kept;
+    h->pending.n = kept;
     return rc;
 }
 
-/* Wait for a new connection or for words of one that is there. */
-static int wait_in_hall(struct hall *h, double deadline_s)
+/* Wait for a new connection, or for data on one that is pending. */
+static int wait_in_lobby(struct lobby *h, double deadline_s)
 {
     double left = deadline_s - hg_clock_mono_s();
-    struct pollfd *p = hg_alloc_zeroed(h->guests.n + 1, sizeof *p);
+    struct pollfd *p = hg_alloc_zeroed(h->pending.n + 1, sizeof *p);
     int n;
 
     p[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
-    for (size_t i = 0; i < h->guests.n; i++)
-        p[i + 1] = (struct pollfd){ .fd = h->guests.items[i].fd, .events = POLLIN };
-    n = poll(p, h->guests.n + 1, left < 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1);
+    for (size_t i = 0; i < h->pending.n; i++)
+        p[i + 1] = (struct pollfd){ .fd = h->pending.items[i].fd, .events = POLLIN };
+    n = poll(p, h->pending.n + 1, left < 0 ? 0 : left > 3600 ? 3600000 : (int)(left * 1000) + 1);
     free(p);
     return n < 0 && errno != EINTR ? hg_err_sys(h->err, "poll") : n;
 }
@@ -282,19 +281,19 @@ static void name_missing(const struct wk_rendezvous *rv, char *out, size_t size)
     }
 }
 
-static int miss(struct hall *h, double limit_s)
+static int report_missing(struct lobby *h, double limit_s)
 {
     char missing[200];
     int n = h->rv->world - 1 - h->here;
 
     name_missing(h->rv, missing, sizeof missing);
-    hg_err_set(h->err, HG_E_ENV, "rank%s %s of %d did not come within %g s", n == 1 ? "" : "s",
+    hg_err_set(h->err, HG_E_ENV, "rank%s %s of %d did not arrive within %g s", n == 1 ? "" : "s",
                missing, h->rv->world, limit_s);
-    return hg_err_hint(h->err, "were as many processes started? rank 0 waits at %.200s, port %d",
+    return hg_err_hint(h->err, "were all processes started? rank 0 waits at %.200s, port %d",
                        h->place->addresses, h->place->port);
 }
 
-static void answer_all(struct hall *h, bool ok)
+static void answer_all(struct lobby *h, bool ok)
 {
     struct answer a = { .ok = ok, .hub = h->rv->cards[0] };
     double soon = hg_clock_mono_s() + 1;
@@ -304,19 +303,19 @@ static void answer_all(struct hall *h, bool ok)
     for (int r = 1; r < h->rv->world; r++)
         if (h->rv->fds[r] >= 0)
             transfer(h->rv->fds[r], &a, sizeof a, true, soon);
-    for (size_t i = 0; i < h->guests.n; i++) {
+    for (size_t i = 0; i < h->pending.n; i++) {
         if (!ok)
-            transfer(h->guests.items[i].fd, &a, sizeof a, true, soon);
-        close(h->guests.items[i].fd);
+            transfer(h->pending.items[i].fd, &a, sizeof a, true, soon);
+        close(h->pending.items[i].fd);
     }
-    HG_VEC_DONE(&h->guests);
+    HG_VEC_DONE(&h->pending);
 }
 
 static int receive_ranks(struct wk_rendezvous *rv, const struct wk_rendezvous_place *place,
                          int listener, struct hg_err *err)
 {
     struct wk_rendezvous_place own = *place;
-    struct hall h = { .rv = rv, .place = place, .err = err };
+    struct lobby h = { .rv = rv, .place = place, .err = err };
     double deadline_s = hg_clock_mono_s() + rv->limit_s;
     int rc = 0;
 
@@ -325,11 +324,11 @@ static int receive_ranks(struct wk_rendezvous *rv, const struct wk_rendezvous_pl
         return -1;
     while (rc == 0 && h.here + 1 < rv->world) {
         if (hg_clock_mono_s() >= deadline_s)
-            rc = miss(&h, rv->limit_s);
-        else if (wait_in_hall(&h, deadline_s) < 0)
+            rc = report_missing(&h, rv->limit_s);
+        else if (wait_in_lobby(&h, deadline_s) < 0)
             rc = -1;
         else
-            rc = hear_all(&h);
+            rc = read_cards(&h);
         if (rc == 0)
             accept_all(&h);
     }
@@ -373,7 +372,7 @@ static int connect_to(const char *address, int port, double deadline_s)
     return -1;
 }
 
-/* 1: rank 0 has answered, 0: try again, -1: it has refused. `why` is the last reason to try again. */
+/* 1: rank 0 has accepted, 0: try again, -1: it has refused. `why` is the last reason to try again. */
 static int introduce(struct wk_rendezvous *rv, int fd, double deadline_s, const char **why,
                      struct hg_err *err)
 {
@@ -382,7 +381,8 @@ static int introduce(struct wk_rendezvous *rv, int fd, double deadline_s, const 
     set_up(fd);
     if (transfer(fd, &rv->cards[rv->rank], sizeof *rv->cards, true, deadline_s) < 0 ||
         transfer(fd, &a, sizeof a, false, deadline_s) < 0) {
-        *why = errno == ETIMEDOUT ? "not all ranks came" : "who listens there is of another job";
+        *why = errno == ETIMEDOUT ? "not all ranks arrived"
+                                  : "the process that listens there belongs to another job";
         return 0;
     }
     if (!a.ok)
@@ -419,7 +419,7 @@ static int find_hub(struct wk_rendezvous *rv, const struct wk_rendezvous_place *
 {
     /* rank 0 gives up first, and says who is missing */
     double deadline_s = hg_clock_mono_s() + rv->limit_s + 1;
-    const char *why = "nobody listens";
+    const char *why = "no process listens";
     int rc;
 
     while ((rc = look_for_hub(rv, place, deadline_s, &why, err)) == 0) {
@@ -432,7 +432,7 @@ static int find_hub(struct wk_rendezvous *rv, const struct wk_rendezvous_place *
     return rc < 0 ? -1 : 0;
 }
 
-/* ---- Meeting ---- */
+/* ---- The rendezvous ---- */
 
 struct wk_rendezvous *wk_rendezvous_open(const struct wk_rendezvous_place *place, int listener,
                                          double limit_s, struct hg_err *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the ranks of a job find each other without MPI: over TCP, every rank connected to rank 0. It carries little things: the
- * id that a communicator is made from, names of devices, who is still alive (comm/heartbeat.h). Nobody is trusted by his
- * connection alone: each says the job's token, his rank and how many ranks he was told there are. */
+/* Where the ranks of a job find each other without MPI: over TCP, every rank connected to rank 0. It carries small things: the
+ * id that a communicator is made from, names of devices, heartbeats (comm/heartbeat.h). A connection alone is not trusted: each
+ * rank sends the job's token, its rank, and the world size that it expects. */
 #ifndef WK_COMM_RENDEZVOUS_H
 #define WK_COMM_RENDEZVOUS_H
 
@@ -23,9 +23,9 @@ int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_
 
 struct wk_rendezvous;
 
-/* Meet the others; every rank of the job calls it and it returns when all are there. `listener` is rank 0's from wk_rendezvous_listen,
- * taken over, or -1: it listens on place->port. Fails with ENV, in every rank that is there: some did not come within limit_s
- * seconds (they are named), two say that they are the same rank, one was told another number of ranks. */
+/* Connect the ranks; every rank of the job calls it and it returns when all are there. `listener` is rank 0's from wk_rendezvous_listen,
+ * taken over, or -1: it listens on place->port. Fails with ENV, in every rank that is there: some did not arrive within limit_s
+ * seconds (they are named), two claim the same rank, one expects another number of ranks. */
 struct wk_rendezvous *wk_rendezvous_open(const struct wk_rendezvous_place *place, int listener,
                                          double limit_s, struct hg_err *err);
 void wk_rendezvous_close(struct wk_rendezvous *rv);
@@ -40,7 +40,7 @@ int wk_rendezvous_gather(struct wk_rendezvous *rv, void *all, size_t bytes, stru
 
 /* Descriptor of the connection to another rank: rank 0 has one to each, the others to 0 only. Lent; -1 if there is none. */
 int wk_rendezvous_fd(const struct wk_rendezvous *rv, int rank);
-/* What a rank said of itself: "rank 3 on gpu07 (pid 4711)". Rank 0 knows it of all, the others of themselves and rank 0. */
+/* How a rank named itself: "rank 3 on gpu07 (pid 4711)". Rank 0 knows it of all, the others of themselves and rank 0. */
 void wk_rendezvous_who(const struct wk_rendezvous *rv, int rank, char *out, size_t size);
 /* The same in parts; the host is "" where it is not known. Lent. */
 const char *wk_rendezvous_host(const struct wk_rendezvous *rv, int rank, int *pid);

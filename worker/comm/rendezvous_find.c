@@ -33,8 +33,8 @@ static uint64_t make_token(void)
 
 static int no_place(const struct wk_rendezvous_place *p, const char *what, struct hg_err *err)
 {
-    hg_err_set(err, HG_E_ENV, "this is rank %d of %d, but nothing says where they meet: %s",
-               p->rank, p->world, what);
+    hg_err_set(err, HG_E_ENV, "rank %d of %d has no rendezvous address: %s", p->rank, p->world,
+               what);
     return hg_err_hint(err, "set MASTER_ADDR and MASTER_PORT, or start the ranks with srun");
 }
 
@@ -76,6 +76,7 @@ int wk_rendezvous_find(struct wk_rendezvous_place *p, struct hg_err *err)
     if (p->world == 1)
         return 0;
     if (p->rank >= p->world)
-        return hg_err_set(err, HG_E_ENV, "the environment says rank %d of %d", p->rank, p->world);
+        return hg_err_set(err, HG_E_ENV, "the environment says rank %d, but the world has %d ranks",
+                          p->rank, p->world);
     return find_address(p, err) < 0 || find_port(p, err) < 0 ? -1 : 0;
 }

@@ -99,7 +99,7 @@ static void sum(const struct run *r, void *out, size_t n)
     wk_wire_sum(r->op->type, out, r->t->from, r->world, n);
 }
 
-/* n elements of a whole that begins at `whole`, summed to `out` where somebody wants them here. */
+/* n elements of a whole that begins at `whole`, summed to `out` unless that is NULL. */
 static int sum_all(const struct run *r, char *whole, void *out, size_t n)
 {
     for (size_t first = 0, m; first < n; first += m) {
@@ -204,7 +204,7 @@ static __attribute__((noreturn)) void tcp_abort(struct wk_comm *comm, int code)
 
 const struct wk_comm_kind wk_comm_tcp = {
     .name = "tcp",
-    .summary = "ranks that meet over TCP, without MPI",
+    .summary = "ranks over TCP, without MPI",
     .open = tcp_open,
     .close = tcp_close,
     .run = tcp_run,

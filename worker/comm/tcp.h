@@ -9,7 +9,7 @@
 
 extern const struct wk_comm_kind wk_comm_tcp;
 
-/* Meet the others at a place; `listener` as in wk_rendezvous_open. NULL with err set (ENV): some did not come within limit_s seconds. */
+/* Open it after a rendezvous at `place`; `listener` as in wk_rendezvous_open. NULL with err set (ENV): some did not arrive within limit_s seconds. */
 struct wk_comm *wk_tcp_open(const struct wk_rendezvous_place *place, int listener, double limit_s,
                             struct hg_err *err);
 

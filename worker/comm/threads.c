@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are threads of one process. They meet at a hub: each shows where its data is, and when
- * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
+/* Ranks that are threads of one process. They share a hub: each shows where its data is, and when
+ * all have, each does a part of the work on all ranks' memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
  * own GPU do it: slower than NCCL, but several ranks may share one (HPCGRID_SHARE_GPU). */
 #include "comm/threads.h"
 
@@ -30,7 +30,7 @@ struct wk_hub *wk_hub_create(int world, struct hg_err *err)
     struct wk_hub *hub;
 
     if (world < 1 || world > WK_HUB_MAX) {
-        hg_err_set(err, HG_E_INPUT, "%d devices in one process; it can drive 1 to %d", world,
+        hg_err_set(err, HG_E_INPUT, "%d devices in one process, allowed are 1 to %d", world,
                    WK_HUB_MAX);
         return NULL;
     }
@@ -108,7 +108,7 @@ static int check(const struct wk_comm *comm, const struct wk_comm_op *op,
 {
     for (int k = 0; k < comm->world; k++)
         if (all[k].coll != op->coll || all[k].n != op->n || all[k].type != op->type)
-            return hg_err_set(err, HG_E_BUG, "rank %d calls %s of %zu elements meanwhile", k,
+            return hg_err_set(err, HG_E_BUG, "rank %d calls %s of %zu elements at the same time", k,
                               wk_coll_names[all[k].coll], all[k].n);
     return 0;
 }
@@ -118,7 +118,7 @@ static char *at(const struct wk_comm_op *op, void *data, size_t i)
     return (char *)data + i * wk_wire_size(op->type);
 }
 
-/* Does it lie on a GPU? */
+/* Is it in a GPU's memory? */
 static bool is_far(const struct wk_comm *comm, const struct wk_comm_op *op)
 {
     return op->device && comm->dev && comm->dev->uuid[0];
@@ -147,10 +147,11 @@ static int far_sum(struct wk_comm *comm, const struct wk_comm_op *all, size_t fi
     struct wk_span sum = { NULL, room, WK_REAL }, other = sum;
 
     if (all->type != WK_WIRE_REAL)
-        return hg_err_set(err, HG_E_BUG, "ranks that share a GPU sum numbers of full size only");
+        return hg_err_set(err, HG_E_BUG,
+                          "ranks that share a GPU can only sum full-precision values");
     sum.data = n ? dev->backend->alloc(dev, 2 * room * sizeof(wk_real)) : NULL;
     if (!n || !sum.data)
-        return n ? hg_err_set(err, HG_E_ENV, "no memory on %s to sum in", dev->name) : 0;
+        return n ? hg_err_set(err, HG_E_ENV, "out of memory on %s for a sum", dev->name) : 0;
     other.data = (wk_real *)sum.data + room;
     for (size_t done = 0; done < n; done += sum.n) {
         sum.n = other.n = n - done < room ? n - done : room;
@@ -232,7 +233,7 @@ static int threads_run(struct wk_comm *comm, const struct wk_comm_op *op,
     struct wk_hub *hub = hub_of(comm);
     struct wk_dev *dev = is_far(comm, op) ? comm->dev : NULL; /* what it does has to be over */
 
-    (void)waited; /* nobody spins here */
+    (void)waited; /* no spinning here */
     if ((dev && dev->backend->sync(dev, err) < 0) || meet(comm, op, err) < 0 ||
         check(comm, op, hub->shown, err) < 0 || act(comm, hub->shown, err) < 0 ||
         (dev && dev->backend->sync(dev, err) < 0))

@@ -7,7 +7,7 @@
 
 extern const struct wk_comm_kind wk_comm_threads;
 
-/* Where they meet. Each thread joins as its own rank,
+/* The hub that connects them. Each thread joins as its own rank,
  * and closes its wk_comm before the hub goes. INPUT: too many. */
 #define WK_HUB_MAX 64
 struct wk_hub *wk_hub_create(int world, struct hg_err *err);

@@ -17,8 +17,8 @@ static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
     if (getenv("SLURM_STEP_NUM_TASKS"))
         return hg_err_hint(
             err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
-                 "the site has), or set the site's \"launcher\"; without PMIx HPCGRID_COMM=tcp "
-                 "(site's \"env\") does without MPI");
+                 "the site has), or set the site's \"launcher\"; without PMIx, HPCGRID_COMM=tcp "
+                 "(in the site's \"env\") needs no MPI");
     return hg_err_hint(err, "start the ranks with mpirun or with `srun --mpi=pmix`");
 }
 
@@ -31,8 +31,8 @@ static const struct wk_comm_kind *kind_of(struct hg_err *err)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (!name || !*name || strcmp(kinds[i]->name, name) == 0)
             return kinds[i];
-    hg_err_set(err, HG_E_ENV, "HPCGRID_COMM is \"%s\": ranks know no such way to talk", name);
-    hg_err_hint(err, "mpi (also where it is not set), or tcp");
+    hg_err_set(err, HG_E_ENV, "HPCGRID_COMM: unknown transport \"%s\"", name);
+    hg_err_hint(err, "mpi (the default) or tcp");
     return NULL;
 }
 

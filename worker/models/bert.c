@@ -8,17 +8,13 @@
  * Parameters have Hugging Face's names and order (BertForQuestionAnswering, no pooler): 108,893,186 for bert-base. They start as
  * N(0, 0.02), biases and the embedding of [PAD] as 0, LayerNorm as 1 and 0. Dropout 0.1 on embeddings, attention probabilities and
  * both dense outputs of a layer. */
-#include "models/model.h"
+#include "models/bert.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "strategies/strategy.h"
-
-struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
-                                   const struct wk_model_size *size, struct hg_err *err);
 
 #define DROP 0.1
 #define EPS 1e-12
@@ -456,25 +452,25 @@ static int bert_forward(struct wk_model *model, const struct wk_pass *pass,
     struct wk_span x = r.b->embedded;
     int layers = (int)r.b->d->size.layers, unit = enter(&r, -1);
 
-    if (wk_before_forward(pass, unit, err) < 0)
+    if (wk_before_forward(pass->hooks, unit, err) < 0)
         return -1;
     embed_forward(&r);
-    if (wk_after_forward(pass, unit, err) < 0)
+    if (wk_after_forward(pass->hooks, unit, err) < 0)
         return -1;
     for (int i = 0; i < layers; i++) {
         unit = enter(&r, i);
-        if (wk_before_forward(pass, unit, err) < 0)
+        if (wk_before_forward(pass->hooks, unit, err) < 0)
             return -1;
         layer_forward(&r, i, layer_at(r.b, i), x);
         x = layer_at(r.b, i)->out;
-        if (wk_after_forward(pass, unit, err) < 0)
+        if (wk_after_forward(pass->hooks, unit, err) < 0)
             return -1;
     }
     unit = enter(&r, layers);
-    if (wk_before_forward(pass, unit, err) < 0)
+    if (wk_before_forward(pass->hooks, unit, err) < 0)
         return -1;
     dense_forward(&r, r.b->logits, x, 0, r.hidden, 2);
-    return wk_after_forward(pass, unit, err);
+    return wk_after_forward(pass->hooks, unit, err);
 }
 
 static void bert_loss(struct wk_model *model, const struct wk_pass *pass,
@@ -543,25 +539,25 @@ static int bert_backward(struct wk_model *model, const struct wk_pass *pass,
     struct run r = run_of(model, pass, batch);
     int layers = (int)r.b->d->size.layers, unit = enter(&r, layers);
 
-    if (wk_before_backward(pass, unit, err) < 0)
+    if (wk_before_backward(pass->hooks, unit, err) < 0)
         return -1;
     dense_backward(&r, false, r.b->d_x, r.b->d_logits, layer_at(r.b, layers - 1)->out, 0, r.hidden,
                    2);
-    if (wk_after_backward(pass, unit, err) < 0)
+    if (wk_after_backward(pass->hooks, unit, err) < 0)
         return -1;
     for (int i = layers - 1; i >= 0; i--) {
         unit = enter(&r, i);
-        if (wk_before_backward(pass, unit, err) < 0)
+        if (wk_before_backward(pass->hooks, unit, err) < 0)
             return -1;
         layer_backward(&r, i, layer_at(r.b, i), i ? layer_at(r.b, i - 1)->out : r.b->embedded);
-        if (wk_after_backward(pass, unit, err) < 0)
+        if (wk_after_backward(pass->hooks, unit, err) < 0)
             return -1;
     }
     unit = enter(&r, -1);
-    if (wk_before_backward(pass, unit, err) < 0)
+    if (wk_before_backward(pass->hooks, unit, err) < 0)
         return -1;
     embed_backward(&r);
-    return wk_after_backward(pass, unit, err);
+    return wk_after_backward(pass->hooks, unit, err);
 }
 
 /* Only losses: which answers are right takes the texts (data/squad_eval.h). */

@@ -11,6 +11,7 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
+#include "models/hooks.h"
 
 /* One trained tensor. Tensors of a unit stand together, units in the order of the forward pass. */
 struct wk_param {
@@ -58,9 +59,8 @@ struct wk_pass {
     uint64_t seed;
     uint32_t step; /* optimizer steps before this pass */
     double share;  /* of the step's loss, when several passes make one step; 0 means all of it */
-    struct wk_span loss_scale; /* (1) what gradients are multiplied with; absent: 1 */
-    /* The strategy's ends of the seam (strategies/strategy.h); NULL: nobody wants to know. */
-    struct wk_strategy *strategy;
+    struct wk_span loss_scale;    /* (1) what gradients are multiplied with; absent: 1 */
+    const struct wk_hooks *hooks; /* NULL: none */
 };
 
 /* What a model is made for. */
@@ -127,7 +127,7 @@ struct wk_model {
     struct wk_dev *dev;
 };
 
-/* A model's name and how its kind is made. Kinds with sizes are made anew for each training. */
+/* A model's name and how its kind is made. Kinds with sizes are made for each training. */
 struct wk_model_entry {
     const char *name, *summary;
     const struct wk_model_kind *fixed; /* or */
@@ -135,16 +135,6 @@ struct wk_model_entry {
                                   const struct wk_model_size *size, struct hg_err *err);
     struct wk_model_size size; /* for make */
 };
-extern const struct wk_model_entry wk_models[]; /* ends with a NULL name */
-
-/* The model of that name, in other sizes where size says so. NULL with err set: INPUT if there is none of that name, or the
- * sizes do not fit it. End it with wk_model_free. */
-const struct wk_model_kind *wk_model_make(const char *name, const struct wk_model_size *size,
-                                          struct hg_err *err);
-/* The same in its own sizes. */
-const struct wk_model_kind *wk_model_get(const char *name, struct hg_err *err);
-void wk_model_free(const struct wk_model_kind *kind);
-
 /* The k-th parameter whose gradient becomes ready. */
 int wk_model_ready(const struct wk_model_kind *kind, int k);
 

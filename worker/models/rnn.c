@@ -8,14 +8,11 @@
  * 26,602 parameters, initialised as PyTorch does: uniform within 1/sqrt(64) in the LSTM, within
  * 1/sqrt(inputs) in dense layers, 1 and 0 in BatchNorm. Statistics of BatchNorm are those of a
  * rank's own batch. */
-#include "models/model.h"
+#include "models/rnn.h"
 
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "strategies/strategy.h"
-
-extern const struct wk_model_kind wk_model_rnn;
 
 enum { STEPS = 28, IN = 28, HIDDEN = 64, DENSE = 32, CLASSES = 10 };
 enum { UNIT_LSTM, UNIT_HEAD, N_UNITS };
@@ -168,6 +165,12 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
 
 /* ---- Passes ---- */
 
+/* Ranks that share batch statistics; 0: each has its own. */
+static int shared_ranks(const struct wk_pass *pass)
+{
+    return pass->hooks ? pass->hooks->ranks : 0;
+}
+
 static struct wk_span value(const struct wk_pass *pass, int param)
 {
     return pass->params[param].value;
@@ -206,12 +209,12 @@ static int sync_forward(struct rnn *r, const struct wk_pass *p, const struct wk_
                         struct hg_err *err)
 {
     const struct wk_backend *ops = p->dev->backend;
-    int ranks = wk_pass_ranks(p);
+    int ranks = shared_ranks(p);
     struct wk_span own;
 
-    own = wk_span_part(r->moments, (size_t)wk_pass_rank(p) * 2 * HIDDEN, 2 * HIDDEN);
+    own = wk_span_part(r->moments, (size_t)p->hooks->rank * 2 * HIDDEN, 2 * HIDDEN);
     ops->batchnorm_moments(p->dev, own, r->h, b->rows, HIDDEN);
-    if (wk_pass_talk(p, WK_COLL_ALL_GATHER, r->moments, err) < 0)
+    if (p->hooks->all_gather(p->hooks->context, r->moments, err) < 0)
         return -1;
     ops->batchnorm_join(p->dev, r->saved, p->buffers[RUNNING_MEAN], p->buffers[RUNNING_VAR],
                         r->moments, ranks, b->rows, HIDDEN);
@@ -230,10 +233,10 @@ static int sync_backward(struct rnn *r, const struct wk_pass *p, const struct wk
     ops->batchnorm_sums(p->dev, sums, r->d_normed, r->h, r->saved, b->rows, HIDDEN);
     ops->add(p->dev, gradient(p, BN_BIAS), wk_span_part(sums, 0, HIDDEN));
     ops->add(p->dev, gradient(p, BN_WEIGHT), wk_span_part(sums, HIDDEN, HIDDEN));
-    if (wk_pass_talk(p, WK_COLL_ALL_REDUCE, sums, err) < 0)
+    if (p->hooks->all_reduce(p->hooks->context, sums, err) < 0)
         return -1;
     ops->batchnorm_spread(p->dev, r->d_h, r->d_normed, r->h, value(p, BN_WEIGHT), r->saved, sums,
-                          b->rows, b->rows * wk_pass_ranks(p), HIDDEN);
+                          b->rows, b->rows * shared_ranks(p), HIDDEN);
     return 0;
 }
 
@@ -245,7 +248,7 @@ static int head_forward(struct rnn *r, const struct wk_pass *p, const struct wk_
     bool drop = p->training && r->dropout;
     struct wk_span dense = rows_of(r->dense, b->rows, DENSE);
 
-    if (p->training && wk_pass_ranks(p)) {
+    if (p->training && shared_ranks(p)) {
         if (sync_forward(r, p, b, err) < 0)
             return -1;
     } else if (p->training)
@@ -273,15 +276,16 @@ static int rnn_forward(struct wk_model *model, const struct wk_pass *p, const st
     struct wk_lstm lstm = shape(b->rows);
     struct wk_lstm_weights w;
 
-    if (wk_before_forward(p, UNIT_LSTM, err) < 0)
+    if (wk_before_forward(p->hooks, UNIT_LSTM, err) < 0)
         return -1;
     w = lstm_values(p);
     p->dev->backend->lstm_forward(p->dev, &lstm, &w, r->h, p->training ? r->state : WK_NONE, b->x);
-    if (wk_after_forward(p, UNIT_LSTM, err) < 0 || wk_before_forward(p, UNIT_HEAD, err) < 0)
+    if (wk_after_forward(p->hooks, UNIT_LSTM, err) < 0 ||
+        wk_before_forward(p->hooks, UNIT_HEAD, err) < 0)
         return -1;
     if (head_forward(r, p, b, err) < 0)
         return -1;
-    return wk_after_forward(p, UNIT_HEAD, err);
+    return wk_after_forward(p->hooks, UNIT_HEAD, err);
 }
 
 static void rnn_loss(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,
@@ -310,7 +314,7 @@ static int head_backward(struct rnn *r, const struct wk_pass *p, const struct wk
     if (r->dropout)
         ops->dropout(p->dev, r->d_normed, r->d_normed, b->sample, b->rows, HIDDEN, DROP1,
                      rng_at(p, 0));
-    if (wk_pass_ranks(p))
+    if (shared_ranks(p))
         return sync_backward(r, p, b, err);
     ops->batchnorm_backward(p->dev, r->d_h, gradient(p, BN_WEIGHT), gradient(p, BN_BIAS),
                             r->d_normed, r->h, value(p, BN_WEIGHT), r->saved, b->rows, HIDDEN);
@@ -324,15 +328,15 @@ static int rnn_backward(struct wk_model *model, const struct wk_pass *p, const s
     struct wk_lstm lstm = shape(b->rows);
     struct wk_lstm_weights w, d_w;
 
-    if (wk_before_backward(p, UNIT_HEAD, err) < 0)
+    if (wk_before_backward(p->hooks, UNIT_HEAD, err) < 0)
         return -1;
-    if (head_backward(r, p, b, err) < 0 || wk_after_backward(p, UNIT_HEAD, err) < 0 ||
-        wk_before_backward(p, UNIT_LSTM, err) < 0)
+    if (head_backward(r, p, b, err) < 0 || wk_after_backward(p->hooks, UNIT_HEAD, err) < 0 ||
+        wk_before_backward(p->hooks, UNIT_LSTM, err) < 0)
         return -1;
     w = lstm_values(p);
     d_w = lstm_gradients(p);
     p->dev->backend->lstm_backward(p->dev, &lstm, &w, &d_w, r->state, b->x, r->d_h);
-    return wk_after_backward(p, UNIT_LSTM, err);
+    return wk_after_backward(p->hooks, UNIT_LSTM, err);
 }
 
 static void rnn_score(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replicas, as PyTorch's DistributedDataParallel has them: all start from rank 0's values; buffers
  * are broadcast from rank 0 before a step; gradients are divided by N and summed in buckets, each on
- * its way as soon as its last gradient is complete, beside what is left of backward. In the first
+ * its way as soon as its last gradient is complete, overlapping the rest of backward. In the first
  * step one bucket holds everything; from then on they are cut in the order in which gradients become
  * ready. */
 #include <stdlib.h>
@@ -198,8 +198,7 @@ static void ddp_expect(const struct wk_strategy_shape *shape, const struct wk_wo
     HG_VEC_DONE(&b);
 }
 
-const struct wk_strategy_kind wk_strategy_ddp = {
-    .name = "ddp",
+static const struct wk_strategy_ops ops = {
     .open = ddp_open,
     .close = ddp_close,
     .start = ddp_start,
@@ -210,3 +209,5 @@ const struct wk_strategy_kind wk_strategy_ddp = {
     .state = ddp_state,
     .expect = ddp_expect,
 };
+
+const struct wk_strategy_kind wk_strategy_ddp = { .name = "ddp", .ops = &ops };

@@ -238,8 +238,7 @@ static void dp_expect(const struct wk_strategy_shape *shape, const struct wk_wor
     wk_shards_done(&chunks);
 }
 
-const struct wk_strategy_kind wk_strategy_dp = {
-    .name = "dp",
+static const struct wk_strategy_ops ops = {
     .open = dp_open,
     .close = dp_close,
     .round = dp_round,
@@ -254,3 +253,5 @@ const struct wk_strategy_kind wk_strategy_dp = {
     .state = dp_state,
     .expect = dp_expect,
 };
+
+const struct wk_strategy_kind wk_strategy_dp = { .name = "dp", .ops = &ops };

@@ -18,32 +18,4 @@ static struct wk_sharding sharding(const struct wk_strategy_options *o)
                                  .keep_scattered = true };
 }
 
-static int fsdp_open(struct wk_strategy *s, struct hg_err *err)
-{
-    struct wk_sharding how = sharding(&s->options);
-
-    return wk_sharded_open(s, &how, err);
-}
-
-static void fsdp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
-{
-    struct wk_sharding how = sharding(shape->options);
-
-    wk_sharded_state(shape, &how, mem_bytes);
-}
-
-static void fsdp_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
-                        struct wk_expected *out)
-{
-    struct wk_sharding how = sharding(shape->options);
-
-    wk_sharded_expect(shape, &how, work, out);
-}
-
-const struct wk_strategy_kind wk_strategy_fsdp = {
-    .name = "fsdp",
-    .open = fsdp_open,
-    .state = fsdp_state,
-    .expect = fsdp_expect,
-    WK_SHARDED_HOOKS,
-};
+const struct wk_strategy_kind wk_strategy_fsdp = { "fsdp", &wk_sharded_ops, sharding };

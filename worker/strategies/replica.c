@@ -7,7 +7,7 @@ static enum wk_mem masters_class(const struct wk_strategy *s)
     return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
 }
 
-/* The first element of the largest parameter: that one has to lie well. */
+/* The first element of the largest parameter: that one must be aligned. */
 static size_t largest_at(const struct wk_model_kind *m)
 {
     size_t at = 0, most = 0, found = 0;
@@ -63,17 +63,7 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
 
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
-    size_t at = 0;
-
-    if (place_params(r, s, err) < 0 ||
-        wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &r->buffers,
-                     err) < 0)
-        return -1;
-    for (int i = 0; i < s->model->n_buffers; i++) {
-        s->buffers[i] = wk_span_part(r->buffers, at, (size_t)s->model->buffers[i].n);
-        at += (size_t)s->model->buffers[i].n;
-    }
-    return 0;
+    return place_params(r, s, err) < 0 ? -1 : wk_strategy_open_buffers(s, &r->buffers, err);
 }
 
 void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
@@ -98,13 +88,6 @@ void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s)
         s->dev->backend->convert(s->dev, r->copies, r->values);
 }
 
-static double decay_of(const struct wk_strategy *s, int param)
-{
-    const struct wk_optim *o = s->optim;
-
-    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
-}
-
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
@@ -118,11 +101,11 @@ void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double
     for (int i = 0; i < s->model->n_params; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
-        u.decay = decay_of(s, wk_model_ready(s->model, i));
+        u.decay = wk_strategy_decay(s, wk_model_ready(s->model, i));
         for (n = 0; i < s->model->n_params; i++) {
             int param = wk_model_ready(s->model, i);
 
-            if (decay_of(s, param) != u.decay)
+            if (wk_strategy_decay(s, param) != u.decay)
                 break;
             n += wk_param_n(&s->model->params[param]);
         }

@@ -5,7 +5,7 @@
 #ifndef WK_STRATEGIES_REPLICA_H
 #define WK_STRATEGIES_REPLICA_H
 
-#include "strategies/strategy.h"
+#include "strategies/kind.h"
 
 struct wk_replica {
     bool passive; /* set before open: another rank updates, there is no optimizer state here */
@@ -23,7 +23,7 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s);
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
-/* wk_strategy_kind.state of a whole copy. */
+/* wk_strategy_ops.state of a whole copy. */
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "strategies/sharded_plan.h"
 
 /* Buffers of one size that groups take in turn. */
 struct pool {
@@ -36,7 +37,7 @@ struct sharded {
     struct wk_sharded_plan plan;
     struct wk_span buffers;
     struct wk_span values;      /* this rank's shard; all of them where they are not cut */
-    struct wk_span whole;       /* pieces that are never let go */
+    struct wk_span whole;       /* pieces that are never released */
     struct wk_span kept, alone; /* buffers of groups that have their own */
     struct wk_span masters;     /* shard of the values that updates work on, where apart */
     struct wk_span gradients;   /* this rank's shard; all of them where they are not cut */
@@ -121,7 +122,7 @@ static size_t rounded(size_t n, size_t grain)
     return (n + grain - 1) / grain * grain;
 }
 
-/* What buffers of that many things take beyond their elements, so that each thing lies well. */
+/* What buffers of that many things take beyond their elements, so that each thing is aligned. */
 static size_t room_for(const struct wk_strategy *s, enum wk_type type, int things)
 {
     return 2 * (size_t)things * (wk_dev_grain(s->dev, type) - 1);
@@ -170,20 +171,20 @@ static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size
     return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
 }
 
-/* For so many things that shall each lie well. */
+/* For so many things, each of them aligned. */
 static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
                        int things, struct wk_span *out, struct hg_err *err)
 {
     return n ? wk_dev_alloc_roomy(s->dev, mem, type, n, room_for(s, type, things), out, err) : 0;
 }
 
-/* Where the largest parameter lies among all elements: that one has to lie well. */
+/* Where the largest parameter lies among all elements: that one must be aligned. */
 static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strategy *s)
 {
     size_t most = 0, found = 0;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &p->shards.places[i];
+        const struct wk_param_place *at = &p->shards.places[i];
 
         if (wk_param_n(&s->model->params[i]) <= most)
             continue;
@@ -244,35 +245,22 @@ static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_er
     return s->control.data ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
 }
 
-static int open_buffers(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
-{
-    size_t at = 0;
-
-    if (alloc(s, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), &d->buffers, err) < 0)
-        return -1;
-    for (int i = 0; i < s->model->n_buffers; i++) {
-        s->buffers[i] = wk_span_part(d->buffers, at, (size_t)s->model->buffers[i].n);
-        at += (size_t)s->model->buffers[i].n;
-    }
-    return 0;
-}
-
 /* Where a parameter lies in its group's gathered values. */
 static size_t value_place(const struct sharded *d, int param)
 {
-    const struct wk_place *at = &d->plan.shards.places[param];
+    const struct wk_param_place *at = &d->plan.shards.places[param];
 
     return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
 }
 
-/* Elements before a group, so that its largest parameter, of those that come, lies well. */
+/* Elements before a group, so that its largest parameter, of those that come, is aligned. */
 static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group)
 {
     size_t most = 0, values = wk_dev_grain(s->dev, s->dev->working);
     size_t gradients = wk_dev_grain(s->dev, WK_REAL);
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &d->plan.shards.places[i];
+        const struct wk_param_place *at = &d->plan.shards.places[i];
         size_t n = wk_param_n(&s->model->params[i]);
 
         if (at->group != group || n <= most)
@@ -318,7 +306,7 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
     const struct wk_shards *shards = &d->plan.shards;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &shards->places[i];
+        const struct wk_param_place *at = &shards->places[i];
         size_t n = wk_param_n(&s->model->params[i]), first = shards->groups[at->group].at + at->at;
 
         if (!d->plan.how.values)
@@ -330,13 +318,13 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
     }
 }
 
-int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct hg_err *err)
+static int sharded_open(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = hg_alloc_zeroed(1, sizeof *d);
     struct wk_strategy_shape shape = wk_strategy_shape(s);
 
     s->own = d;
-    wk_sharded_plan(&d->plan, &shape, how);
+    wk_sharded_plan(&d->plan, &shape);
     d->fetched_piece = -1;
     d->groups = hg_alloc_zeroed((size_t)d->plan.shards.n_groups, sizeof *d->groups);
     d->value_at = hg_alloc_zeroed((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
@@ -344,19 +332,19 @@ int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct
     d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
     lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
-        open_optimizer(d, s, err) < 0 || open_buffers(d, s, err) < 0)
+        open_optimizer(d, s, err) < 0 || wk_strategy_open_buffers(s, &d->buffers, err) < 0)
         return -1;
     bind_fixed(d, s);
     return 0;
 }
 
-void wk_sharded_close(struct wk_strategy *s)
+static void sharded_close(struct wk_strategy *s)
 {
     struct sharded *d = sharded_of(s);
 
     if (!d)
         return;
-    wk_comm_wait(s->comm, s->comm->started, NULL); /* nobody writes there any more */
+    wk_comm_wait(s->comm, s->comm->started, NULL); /* after that no collective writes there */
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->whole);
@@ -388,7 +376,7 @@ static void bind_values(struct wk_strategy *s, int group)
     const struct wk_shards *shards = &d->plan.shards;
 
     for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_place *at = &shards->places[i];
+        const struct wk_param_place *at = &shards->places[i];
 
         if (at->group == group && !d->plan.whole[at->piece])
             s->params[i].value = wk_span_part(d->groups[group].value, value_place(d, i),
@@ -428,7 +416,7 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
     return 0;
 }
 
-static void let_go(struct wk_strategy *s, int group)
+static void release(struct wk_strategy *s, int group)
 {
     struct sharded *d = sharded_of(s);
     struct group_state *state = &d->groups[group];
@@ -479,7 +467,7 @@ static int expect_unit(struct wk_strategy *s, int unit, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -492,14 +480,14 @@ int wk_sharded_before_forward(struct wk_strategy *s, int unit, struct hg_err *er
     return d->plan.how.forward_ahead ? expect_unit(s, unit + 1, err) : 0;
 }
 
-int wk_sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_after_forward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
     (void)err;
     for (int g = 0; g < d->plan.shards.n_groups && d->plan.how.values; g++)
         if (d->plan.shards.groups[g].high == unit && (!d->plan.kept[g] || !s->training))
-            let_go(s, g);
+            release(s, g);
     return 0;
 }
 
@@ -574,7 +562,7 @@ static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_before_backward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -636,7 +624,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
+static int sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
     const struct wk_sharding *h = &d->plan.how;
@@ -645,7 +633,7 @@ int wk_sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err *er
         if (d->plan.shards.groups[g].low != unit)
             continue;
         if (h->values)
-            let_go(s, g);
+            release(s, g);
         if ((h->gradients || !s->partial) && send(s, g, err) < 0)
             return -1;
     }
@@ -663,12 +651,7 @@ static int send_buffers(struct wk_strategy *s, struct hg_err *err)
     return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->buffers, err);
 }
 
-int wk_sharded_start(struct wk_strategy *s, struct hg_err *err)
-{
-    return send_buffers(s, err);
-}
-
-int wk_sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
+static int sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -698,7 +681,7 @@ static int publish(struct wk_strategy *s, int piece, struct hg_err *err)
                          &d->groups[p->group].updated, err);
 }
 
-int wk_sharded_round(struct wk_strategy *s, struct hg_err *err)
+static int sharded_round(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -741,13 +724,6 @@ static int measure(struct wk_strategy *s, struct hg_err *err)
     return 0;
 }
 
-static double decay_of(const struct wk_strategy *s, int param)
-{
-    const struct wk_optim *o = s->optim;
-
-    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
-}
-
 /* Update elements first to end of a piece, as far as they are this rank's. */
 static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t first, size_t end,
                          struct wk_update *u)
@@ -779,11 +755,11 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         if (shards->places[i].piece != piece)
             continue;
-        if (end > first && decay_of(s, i) != u->decay) {
+        if (end > first && wk_strategy_decay(s, i) != u->decay) {
             update_range(s, p, first, end, u);
             first = end;
         }
-        u->decay = decay_of(s, i);
+        u->decay = wk_strategy_decay(s, i);
         end += wk_param_n(&s->model->params[i]);
     }
     update_range(s, p, first, end, u);
@@ -803,7 +779,7 @@ static int update_all(struct wk_strategy *s, double lr, struct hg_err *err)
     return 0;
 }
 
-int wk_sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
+static int sharded_update(struct wk_strategy *s, double lr, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
@@ -831,7 +807,7 @@ struct own {
 
 static struct own own_elements(struct wk_strategy *s, int param)
 {
-    const struct wk_place *place = &sharded_of(s)->plan.shards.places[param];
+    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
     const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
     size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
     size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
@@ -850,7 +826,7 @@ static struct wk_span own_span(struct wk_strategy *s, int state, int param, cons
                         own->n);
 }
 
-void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
+static void sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
 {
     struct own own = own_elements(s, param);
 
@@ -858,8 +834,8 @@ void wk_sharded_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
     *n = own.n;
 }
 
-int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
-                     struct hg_err *err)
+static int sharded_store(struct wk_strategy *s, int state, int param, const wk_real *host,
+                         struct hg_err *err)
 {
     struct own own = own_elements(s, param);
 
@@ -870,8 +846,8 @@ int wk_sharded_store(struct wk_strategy *s, int state, int param, const wk_real 
     return 0;
 }
 
-int wk_sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
-                         struct hg_err *err)
+static int sharded_fetch_own(struct wk_strategy *s, int state, int param, wk_real *host,
+                             struct hg_err *err)
 {
     struct own own = own_elements(s, param);
 
@@ -903,10 +879,11 @@ static int fetch_piece(struct wk_strategy *s, int state, int piece, struct hg_er
     return 0;
 }
 
-int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err)
+static int sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
+                         struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
-    const struct wk_place *at = &d->plan.shards.places[param];
+    const struct wk_param_place *at = &d->plan.shards.places[param];
 
     if (fetch_piece(s, state, at->piece, err) < 0)
         return -1;
@@ -914,3 +891,22 @@ int wk_sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
            wk_param_n(&s->model->params[param]) * sizeof *host);
     return 0;
 }
+
+const struct wk_strategy_ops wk_sharded_ops = {
+    .open = sharded_open,
+    .close = sharded_close,
+    .start = send_buffers,
+    .round = sharded_round,
+    .own = sharded_own,
+    .store = sharded_store,
+    .fetch_own = sharded_fetch_own,
+    .fetch = sharded_fetch,
+    .before_step = sharded_before_step,
+    .before_forward = sharded_before_forward,
+    .after_forward = sharded_after_forward,
+    .before_backward = sharded_before_backward,
+    .after_backward = sharded_after_backward,
+    .update = sharded_update,
+    .state = wk_sharded_state,
+    .expect = wk_sharded_expect,
+};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "strategies/sharded_plan.h"
+
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "strategies/sharded.h"
 
 static size_t most(size_t a, size_t b)
 {
@@ -92,10 +93,11 @@ static void plan_gradients(struct wk_sharded_plan *p)
     p->gradient_slots = most_at_once(p);
 }
 
-void wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,
-                     const struct wk_sharding *how)
+void wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape)
 {
-    *p = (struct wk_sharded_plan){ .how = *how };
+    const struct wk_sharding *how = &p->how;
+
+    *p = (struct wk_sharded_plan){ .how = shape->kind->sharding(shape->options) };
     wk_shards_make(&p->shards, shape->model, how->cut, how->cap, shape->world);
     p->whole = hg_alloc_zeroed((size_t)p->shards.n_pieces, sizeof *p->whole);
     p->kept = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->kept);
@@ -122,14 +124,15 @@ void wk_sharded_plan_done(struct wk_sharded_plan *p)
  * With P elements of all pieces and S = P / N of a rank's parts, v bytes of a value that passes read and g of a
  * gradient, master or slot of the optimizer. */
 
-void wk_sharded_state(const struct wk_strategy_shape *shape, const struct wk_sharding *how,
-                      double mem_bytes[WK_MEM_CLASSES])
+void wk_sharded_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
 {
     double v = wk_shape_value_bytes(shape), g = sizeof(wk_real), p, s;
-    bool masters = how->masters || wk_shape_mixed(shape);
     struct wk_sharded_plan plan;
+    bool masters;
+    const struct wk_sharding *how = &plan.how;
 
-    wk_sharded_plan(&plan, shape, how);
+    wk_sharded_plan(&plan, shape);
+    masters = how->masters || wk_shape_mixed(shape);
     p = (double)plan.shards.padded;
     s = (double)plan.shards.shard;
     mem_bytes[WK_MEM_PARAMETERS] =
@@ -181,16 +184,17 @@ static void expect_gathers(const struct wk_sharded_plan *p, const struct wk_stra
                   times * (double)p->whole_n * v);
 }
 
-void wk_sharded_expect(const struct wk_strategy_shape *shape, const struct wk_sharding *how,
-                       const struct wk_work *w, struct wk_expected *out)
+void wk_sharded_expect(const struct wk_strategy_shape *shape, const struct wk_work *w,
+                       struct wk_expected *out)
 {
     double v = wk_shape_value_bytes(shape), g = sizeof(wk_real), p, pieces;
     double buffers = (double)wk_model_buffers_n(shape->model) * g, casts = 1 + (double)w->evals;
-    double reductions = (double)(how->gradients ? w->passes : w->steps);
-    double times = (double)(w->starts + w->steps);
+    double times = (double)(w->starts + w->steps), reductions;
     struct wk_sharded_plan plan;
+    const struct wk_sharding *how = &plan.how;
 
-    wk_sharded_plan(&plan, shape, how);
+    wk_sharded_plan(&plan, shape);
+    reductions = (double)(how->gradients ? w->passes : w->steps);
     p = (double)plan.shards.padded;
     pieces = plan.shards.n_pieces;
     if (how->values)

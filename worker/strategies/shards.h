@@ -31,7 +31,7 @@ struct wk_group {
 };
 
 /* Where a parameter lies. */
-struct wk_place {
+struct wk_param_place {
     int group, piece;
     size_t at; /* in the group */
 };
@@ -39,8 +39,8 @@ struct wk_place {
 struct wk_shards {
     struct wk_group *groups;
     struct wk_piece *pieces;
-    struct wk_place *places; /* one per parameter */
-    bool *touches;           /* (groups, units): has the unit parameters in the group */
+    struct wk_param_place *places; /* one per parameter */
+    bool *touches;                 /* (groups, units): has the unit parameters in the group */
     int n_groups, n_pieces, n_units;
     size_t padded, shard; /* elements of all pieces; of a rank's parts */
 };

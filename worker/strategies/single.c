@@ -46,8 +46,7 @@ static void single_expect(const struct wk_strategy_shape *shape, const struct wk
     (void)shape, (void)work, (void)out; /* nothing is sent */
 }
 
-const struct wk_strategy_kind wk_strategy_single = {
-    .name = "single",
+static const struct wk_strategy_ops ops = {
     .open = single_open,
     .close = single_close,
     .round = single_round,
@@ -56,3 +55,5 @@ const struct wk_strategy_kind wk_strategy_single = {
     .state = wk_replica_state,
     .expect = single_expect,
 };
+
+const struct wk_strategy_kind wk_strategy_single = { .name = "single", .ops = &ops };

@@ -5,90 +5,91 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/text.h"
-#include "models/weights.h"
 #include "profile/profiler.h"
 
-extern const struct wk_strategy_kind wk_strategy_single, wk_strategy_dp, wk_strategy_ddp,
-    wk_strategy_fsdp, wk_strategy_deepspeed, wk_strategy_deepspeed_1, wk_strategy_deepspeed_2,
-    wk_strategy_deepspeed_3;
+/* ---- The hooks of passes ---- */
 
-/* In the order of contract/strategies.def. */
-static const struct wk_strategy_kind *const kinds[] = {
-    &wk_strategy_single,      &wk_strategy_dp,          &wk_strategy_ddp,
-    &wk_strategy_fsdp,        &wk_strategy_deepspeed,   &wk_strategy_deepspeed_1,
-    &wk_strategy_deepspeed_2, &wk_strategy_deepspeed_3,
-};
+typedef int hook(struct wk_strategy *s, int unit, struct hg_err *err);
 
-const struct wk_strategy_limits wk_strategy_limits[] = {
-#define HG_STRATEGY(name, max_nodes, max_tasks, max_devices, summary) \
-    { #name, max_nodes, max_tasks, max_devices, summary },
-#include "contract/strategies.def"
-#undef HG_STRATEGY
-    { 0 },
-};
-
-#define N_LIMITS (sizeof wk_strategy_limits / sizeof *wk_strategy_limits - 1)
-_Static_assert(sizeof kinds / sizeof *kinds == N_LIMITS, "every strategy has its code");
-
-const struct wk_strategy_option wk_strategy_option_list[] = {
-#define HG_STRATEGY_OPTION(strategy, parameter) { #strategy, #parameter },
-#include "contract/strategy_options.def"
-#undef HG_STRATEGY_OPTION
-    { 0 },
-};
-
-bool wk_strategy_is_option(const char *parameter)
+/* The time of a unit's pass includes what its strategy does for it. */
+static int before(struct wk_strategy *s, enum wk_span_kind kind, hook *h, int unit,
+                  struct hg_err *err)
 {
-    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
-        if (strcmp(o->parameter, parameter) == 0)
-            return true;
-    return false;
+    wk_profiler_begin(s->dev->profiler, kind, s->model->units[unit]);
+    return h ? h(s, unit, err) : 0;
 }
 
-bool wk_strategy_has_option(const char *strategy, const char *parameter)
+static int after(struct wk_strategy *s, hook *h, int unit, struct hg_err *err)
 {
-    for (const struct wk_strategy_option *o = wk_strategy_option_list; o->strategy; o++)
-        if (strcmp(o->parameter, parameter) == 0 && strcmp(o->strategy, strategy) == 0)
-            return true;
-    return !wk_strategy_is_option(parameter);
+    int rc;
+
+    if (unit >= s->model->layers_first && unit < s->model->layers_end)
+        s->comm->work++; /* what starts behind a layer did not have its pass beside it */
+    rc = h ? h(s, unit, err) : 0;
+    wk_profiler_end(s->dev->profiler);
+    return rc;
 }
 
-const struct wk_strategy_limits *wk_strategy_find(const char *name)
+static int before_forward(void *context, int unit, struct hg_err *err)
 {
-    for (size_t i = 0; i < N_LIMITS; i++)
-        if (strcmp(wk_strategy_limits[i].name, name) == 0)
-            return &wk_strategy_limits[i];
-    return NULL;
+    struct wk_strategy *s = context;
+
+    if (unit == 0 && s->training)
+        s->work.passes++;
+    else if (unit == 0)
+        s->work.eval_passes++;
+    return before(s, WK_SPAN_FORWARD, s->ops->before_forward, unit, err);
 }
 
-static void unknown_strategy(const char *name, struct hg_err *err)
+static int after_forward(void *context, int unit, struct hg_err *err)
 {
-    const char *names[N_LIMITS];
+    struct wk_strategy *s = context;
 
-    for (size_t i = 0; i < N_LIMITS; i++)
-        names[i] = wk_strategy_limits[i].name;
-    hg_err_set(err, HG_E_INPUT, "unknown strategy \"%s\"", name);
-    hg_text_suggest(err, name, names, N_LIMITS);
+    return after(s, s->ops->after_forward, unit, err);
 }
 
-const struct wk_strategy_kind *wk_strategy_get(const char *name, int world, struct hg_err *err)
+static int before_backward(void *context, int unit, struct hg_err *err)
 {
-    const struct wk_strategy_limits *limits = wk_strategy_find(name);
+    struct wk_strategy *s = context;
 
-    if (!limits) {
-        unknown_strategy(name, err);
-        return NULL;
-    }
-    if (limits->max_tasks && world > limits->max_tasks) {
-        hg_err_set(err, HG_E_INPUT,
-                   "strategy %s runs as one rank, %d were started: each would train alone", name,
-                   world);
-        hg_err_hint(err, "use strategy \"ddp\", or one task");
-        return NULL;
-    }
-    return kinds[limits - wk_strategy_limits];
+    return before(s, WK_SPAN_BACKWARD, s->ops->before_backward, unit, err);
 }
+
+static int after_backward(void *context, int unit, struct hg_err *err)
+{
+    struct wk_strategy *s = context;
+
+    return after(s, s->ops->after_backward, unit, err);
+}
+
+static int all_gather(void *context, struct wk_span whole, struct hg_err *err)
+{
+    struct wk_strategy *s = context;
+
+    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER, whole, err);
+}
+
+static int all_reduce(void *context, struct wk_span whole, struct hg_err *err)
+{
+    struct wk_strategy *s = context;
+
+    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_REDUCE, whole, err);
+}
+
+static struct wk_hooks hooks_of(struct wk_strategy *s)
+{
+    return (struct wk_hooks){ .context = s,
+                              .before_forward = before_forward,
+                              .after_forward = after_forward,
+                              .before_backward = before_backward,
+                              .after_backward = after_backward,
+                              .ranks = s->options.sync_batchnorm ? s->comm->world : 0,
+                              .rank = s->comm->rank,
+                              .all_gather = all_gather,
+                              .all_reduce = all_reduce };
+}
+
+/* ---- Opening ---- */
 
 static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
 {
@@ -104,8 +105,6 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
         }
         free(host);
     }
-    if (s->options.weights && wk_weights_load(s->options.weights, s, err) < 0)
-        return -1;
     for (int i = 0; i < m->n_buffers; i++)
         s->dev->backend->fill(s->dev, s->buffers[i], m->buffers[i].init_value);
     return 0;
@@ -126,16 +125,6 @@ static int open_control(struct wk_strategy *s, struct hg_err *err)
     return 0;
 }
 
-void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum)
-{
-    const struct wk_control how = { .clip_norm = s->optim->clip_norm,
-                                    .scaled = s->dev->precision == WK_MIXED_FP16,
-                                    .grow_after = WK_LOSS_SCALE_GROWS };
-
-    if (s->control.data)
-        s->dev->backend->control(s->dev, s->control, square_sum, &how);
-}
-
 struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct wk_dev *dev,
                                      struct wk_comm *comm, const struct wk_model_kind *model,
                                      const struct wk_optim *optim,
@@ -146,6 +135,7 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
     size_t n = (size_t)model->n_params;
 
     *s = (struct wk_strategy){ .kind = kind,
+                               .ops = kind->ops,
                                .dev = dev,
                                .comm = comm,
                                .model = model,
@@ -157,21 +147,25 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                .slots = hg_alloc_zeroed(n * WK_OPTIM_SLOTS_MAX, sizeof *s->slots),
                                .buffers = hg_alloc_zeroed((size_t)model->n_buffers + 1,
                                                           sizeof *s->buffers) };
-    if (open_control(s, err) < 0 || kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
-        goto fail;
-    if ((kind->start && kind->start(s, err) < 0) || wk_strategy_round(s, err) < 0)
-        goto fail;
-    return s;
-fail:
+    s->hooks = hooks_of(s);
+    if (open_control(s, err) == 0 && s->ops->open(s, err) == 0 && set_initial(s, seed, err) == 0)
+        return s;
     wk_strategy_close(s);
     return NULL;
+}
+
+int wk_strategy_start(struct wk_strategy *s, struct hg_err *err)
+{
+    if (s->ops->start && s->ops->start(s, err) < 0)
+        return -1;
+    return wk_strategy_round(s, err);
 }
 
 void wk_strategy_close(struct wk_strategy *s)
 {
     if (!s)
         return;
-    s->kind->close(s);
+    s->ops->close(s);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->control);
     free(s->params);
     free(s->masters);
@@ -182,25 +176,19 @@ void wk_strategy_close(struct wk_strategy *s)
 
 /* ---- State from and to the host ---- */
 
-struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int param)
-{
-    return state == WK_STATE_VALUE ? s->masters[param]
-                                   : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
-}
-
 void wk_strategy_own(struct wk_strategy *s, int param, size_t *first, size_t *n)
 {
     *first = 0;
     *n = wk_param_n(&s->model->params[param]);
-    if (s->kind->own)
-        s->kind->own(s, param, first, n);
+    if (s->ops->own)
+        s->ops->own(s, param, first, n);
 }
 
 int wk_strategy_store_own(struct wk_strategy *s, int state, int param, const wk_real *own,
                           struct hg_err *err)
 {
-    if (s->kind->store)
-        return s->kind->store(s, state, param, own, err);
+    if (s->ops->store)
+        return s->ops->store(s, state, param, own, err);
     s->dev->backend->upload(s->dev, wk_strategy_place(s, state, param), own);
     return 0;
 }
@@ -214,8 +202,8 @@ static int download(struct wk_strategy *s, int state, int param, wk_real *host, 
 int wk_strategy_fetch_own(struct wk_strategy *s, int state, int param, wk_real *own,
                           struct hg_err *err)
 {
-    return s->kind->fetch_own ? s->kind->fetch_own(s, state, param, own, err)
-                              : download(s, state, param, own, err);
+    return s->ops->fetch_own ? s->ops->fetch_own(s, state, param, own, err)
+                             : download(s, state, param, own, err);
 }
 
 int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real *host,
@@ -230,45 +218,17 @@ int wk_strategy_store(struct wk_strategy *s, int state, int param, const wk_real
 int wk_strategy_fetch(struct wk_strategy *s, int state, int param, wk_real *host,
                       struct hg_err *err)
 {
-    return s->kind->fetch ? s->kind->fetch(s, state, param, host, err)
-                          : download(s, state, param, host, err);
+    return s->ops->fetch ? s->ops->fetch(s, state, param, host, err)
+                         : download(s, state, param, host, err);
 }
 
 int wk_strategy_round(struct wk_strategy *s, struct hg_err *err)
 {
     s->work.starts++;
-    return s->kind->round ? s->kind->round(s, err) : 0;
+    return s->ops->round ? s->ops->round(s, err) : 0;
 }
 
 /* ---- What is expected ---- */
-
-struct wk_strategy_options wk_strategy_defaults(const char *name, bool framework)
-{
-    struct wk_strategy_options o = { .bucket_mib = 25, .first_bucket_mib = 1 };
-    bool stage_3 = strcmp(name, "deepspeed_stage_3") == 0;
-    bool zero = strncmp(name, "deepspeed", 9) == 0 && !stage_3;
-
-    o.reduce_elems = framework ? 200e6 : 25 * 1024 * 1024 / 4.0;
-    o.bucket_copies = framework && strcmp(name, "ddp") == 0;
-    o.wrap_model = framework && strcmp(name, "fsdp") == 0;
-    o.all_reduce = o.framework_state = framework && zero;
-    o.prefetch_elems = 5e7;
-    if (framework && stage_3) {
-        o.persistence_threshold = 1e5;
-        o.max_live = o.max_reuse_distance = 1e9;
-    }
-    return o;
-}
-
-struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
-{
-    return (struct wk_strategy_shape){ .model = s->model,
-                                       .optim = s->optim,
-                                       .options = &s->options,
-                                       .precision = s->dev->precision,
-                                       .rank = s->comm->rank,
-                                       .world = s->comm->world };
-}
 
 /* Statistics that ranks share: their moments forward, sums of gradients backward. */
 static void expect_statistics(const struct wk_strategy_shape *shape, const struct wk_work *work,
@@ -289,49 +249,9 @@ void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
     *out = (struct wk_expected){
         .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_WORKSPACE] = -1, [WK_MEM_DATA] = -1 }
     };
-    s->kind->state(&shape, out->mem_bytes);
-    s->kind->expect(&shape, &s->work, out);
+    s->ops->state(&shape, out->mem_bytes);
+    s->ops->expect(&shape, &s->work, out);
     expect_statistics(&shape, &s->work, out);
-}
-
-int wk_pass_ranks(const struct wk_pass *pass)
-{
-    return pass->strategy && pass->strategy->options.sync_batchnorm ? pass->strategy->comm->world
-                                                                    : 0;
-}
-
-int wk_pass_rank(const struct wk_pass *pass)
-{
-    return pass->strategy->comm->rank;
-}
-
-int wk_pass_talk(const struct wk_pass *pass, enum wk_coll coll, struct wk_span whole,
-                 struct hg_err *err)
-{
-    return wk_comm_run(pass->strategy->comm, WK_PLANE_TRAIN, coll, whole, err);
-}
-
-bool wk_shape_mixed(const struct wk_strategy_shape *shape)
-{
-    return shape->precision == WK_MIXED_BF16 || shape->precision == WK_MIXED_FP16;
-}
-
-double wk_shape_value_bytes(const struct wk_strategy_shape *shape)
-{
-    return wk_shape_mixed(shape) ? 2 : sizeof(wk_real);
-}
-
-bool wk_shape_control(const struct wk_strategy_shape *shape)
-{
-    return shape->precision == WK_MIXED_FP16 || shape->optim->clip_norm > 0;
-}
-
-void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shape,
-                   enum wk_coll coll, double calls, double payload_bytes)
-{
-    out->calls[coll] += calls;
-    out->payload_bytes[coll] += payload_bytes;
-    out->ring_bytes[coll] += wk_ring_bytes(coll, payload_bytes, shape->world);
 }
 
 /* ---- Work ---- */
@@ -342,14 +262,14 @@ int wk_strategy_begin(struct wk_strategy *s, bool training, struct hg_err *err)
     s->comm->step = s->updates;
     if (!training)
         s->work.evals++;
-    return s->kind->before_step ? s->kind->before_step(s, training, err) : 0;
+    return s->ops->before_step ? s->ops->before_step(s, training, err) : 0;
 }
 
 int wk_strategy_update(struct wk_strategy *s, double lr, struct hg_err *err)
 {
     s->work.steps++;
     s->updates++;
-    return s->kind->update(s, lr, err);
+    return s->ops->update(s, lr, err);
 }
 
 void wk_strategy_count_step(struct wk_strategy *s, int steps)
@@ -361,69 +281,9 @@ void wk_strategy_count_step(struct wk_strategy *s, int steps)
 
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err)
 {
-    const struct wk_pass pass = { .dev = s->dev, .strategy = s };
-
     for (int unit = 0; unit < s->model->n_units; unit++)
-        if (wk_before_forward(&pass, unit, err) < 0 || wk_after_forward(&pass, unit, err) < 0)
+        if (wk_before_forward(&s->hooks, unit, err) < 0 ||
+            wk_after_forward(&s->hooks, unit, err) < 0)
             return -1;
     return 0;
-}
-
-typedef int hook(struct wk_strategy *s, int unit, struct hg_err *err);
-
-static int call(hook *const *h, const struct wk_pass *pass, int unit, struct hg_err *err)
-{
-    return *h ? (*h)(pass->strategy, unit, err) : 0;
-}
-
-/* The time of a unit's pass, what its strategy does for it included. */
-static void begin_unit(const struct wk_pass *pass, enum wk_span_kind kind, int unit)
-{
-    wk_profiler_begin(pass->dev->profiler, kind,
-                      pass->strategy ? pass->strategy->model->units[unit] : "unit");
-}
-
-/* What a strategy starts behind a layer has not had that layer's pass beside it. */
-static void count_work(const struct wk_pass *pass, int unit)
-{
-    struct wk_strategy *s = pass->strategy;
-
-    if (s && unit >= s->model->layers_first && unit < s->model->layers_end)
-        s->comm->work++;
-}
-
-int wk_before_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
-{
-    begin_unit(pass, WK_SPAN_FORWARD, unit);
-    if (pass->strategy && unit == 0 && pass->strategy->training)
-        pass->strategy->work.passes++;
-    else if (pass->strategy && unit == 0)
-        pass->strategy->work.eval_passes++;
-    return pass->strategy ? call(&pass->strategy->kind->before_forward, pass, unit, err) : 0;
-}
-
-int wk_after_forward(const struct wk_pass *pass, int unit, struct hg_err *err)
-{
-    int rc;
-
-    count_work(pass, unit);
-    rc = pass->strategy ? call(&pass->strategy->kind->after_forward, pass, unit, err) : 0;
-    wk_profiler_end(pass->dev->profiler);
-    return rc;
-}
-
-int wk_before_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
-{
-    begin_unit(pass, WK_SPAN_BACKWARD, unit);
-    return pass->strategy ? call(&pass->strategy->kind->before_backward, pass, unit, err) : 0;
-}
-
-int wk_after_backward(const struct wk_pass *pass, int unit, struct hg_err *err)
-{
-    int rc;
-
-    count_work(pass, unit);
-    rc = pass->strategy ? call(&pass->strategy->kind->after_backward, pass, unit, err) : 0;
-    wk_profiler_end(pass->dev->profiler);
-    return rc;
 }

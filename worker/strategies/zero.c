@@ -24,6 +24,16 @@ static struct wk_sharding low_stage(const struct wk_strategy_options *o, bool gr
                                  .masters = o->framework_state };
 }
 
+static struct wk_sharding stage_1(const struct wk_strategy_options *o)
+{
+    return low_stage(o, false);
+}
+
+static struct wk_sharding stage_2(const struct wk_strategy_options *o)
+{
+    return low_stage(o, true);
+}
+
 static struct wk_sharding stage_3(const struct wk_strategy_options *o)
 {
     return (struct wk_sharding){ .cut = WK_CUT_PARAMS,
@@ -38,79 +48,10 @@ static struct wk_sharding stage_3(const struct wk_strategy_options *o)
                                  .whole_elems = o->persistence_threshold };
 }
 
-static int stage_1_open(struct wk_strategy *s, struct hg_err *err)
-{
-    struct wk_sharding how = low_stage(&s->options, false);
-
-    return wk_sharded_open(s, &how, err);
-}
-
-static int stage_2_open(struct wk_strategy *s, struct hg_err *err)
-{
-    struct wk_sharding how = low_stage(&s->options, true);
-
-    return wk_sharded_open(s, &how, err);
-}
-
-static int stage_3_open(struct wk_strategy *s, struct hg_err *err)
-{
-    struct wk_sharding how = stage_3(&s->options);
-
-    return wk_sharded_open(s, &how, err);
-}
-
-static void stage_1_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
-{
-    struct wk_sharding how = low_stage(shape->options, false);
-
-    wk_sharded_state(shape, &how, mem_bytes);
-}
-
-static void stage_2_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
-{
-    struct wk_sharding how = low_stage(shape->options, true);
-
-    wk_sharded_state(shape, &how, mem_bytes);
-}
-
-static void stage_3_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
-{
-    struct wk_sharding how = stage_3(shape->options);
-
-    wk_sharded_state(shape, &how, mem_bytes);
-}
-
-static void stage_1_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
-                           struct wk_expected *out)
-{
-    struct wk_sharding how = low_stage(shape->options, false);
-
-    wk_sharded_expect(shape, &how, work, out);
-}
-
-static void stage_2_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
-                           struct wk_expected *out)
-{
-    struct wk_sharding how = low_stage(shape->options, true);
-
-    wk_sharded_expect(shape, &how, work, out);
-}
-
-static void stage_3_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
-                           struct wk_expected *out)
-{
-    struct wk_sharding how = stage_3(shape->options);
-
-    wk_sharded_expect(shape, &how, work, out);
-}
-
-#define ZERO(name_, stage)                                                                     \
-    {                                                                                          \
-        .name = name_, .open = stage##_open, .state = stage##_state, .expect = stage##_expect, \
-        WK_SHARDED_HOOKS                                                                       \
-    }
-
-const struct wk_strategy_kind wk_strategy_deepspeed = ZERO("deepspeed", stage_2);
-const struct wk_strategy_kind wk_strategy_deepspeed_1 = ZERO("deepspeed_stage_1", stage_1);
-const struct wk_strategy_kind wk_strategy_deepspeed_2 = ZERO("deepspeed_stage_2", stage_2);
-const struct wk_strategy_kind wk_strategy_deepspeed_3 = ZERO("deepspeed_stage_3", stage_3);
+const struct wk_strategy_kind wk_strategy_deepspeed = { "deepspeed", &wk_sharded_ops, stage_2 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_1 = { "deepspeed_stage_1",
+                                                                &wk_sharded_ops, stage_1 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_2 = { "deepspeed_stage_2",
+                                                                &wk_sharded_ops, stage_2 };
+const struct wk_strategy_kind wk_strategy_deepspeed_stage_3 = { "deepspeed_stage_3",
+                                                                &wk_sharded_ops, stage_3 };

@@ -10,14 +10,14 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/vec.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 #include "train/identity.h"
 #include "train/parts.h"
 
 #define SCHEMA "hpcgrid-checkpoint/3"
 #define CONTROL "train.control"
 
-/* A checkpoint that a training goes on from: found and judged. */
+/* A checkpoint that a training resumes: found and checked. */
 struct wk_saved {
     struct wk_st st;
     json_t *state;
@@ -385,7 +385,7 @@ int wk_checkpoint_restore(struct wk_train *t, struct hg_err *err)
     if (t->steps_done >= 0 && t->steps_done <= t->total_steps && t->collected >= 0 &&
         t->collected <= t->epoch_steps && (size_t)t->collected <= r->step_loss.n) {
         if (t->steps_done && t->comm->rank == 0)
-            hg_info("going on after step %ld of %ld, from %s", t->steps_done, t->total_steps,
+            hg_info("resuming after step %ld of %ld, from %s", t->steps_done, t->total_steps,
                     t->checkpoint);
         return 0;
     }
@@ -407,7 +407,7 @@ static json_t *read_state(const struct wk_st *st, struct hg_err *err)
         hg_err_set(err, HG_E_INPUT,
                    "a checkpoint of another version: its schema is %s, not " SCHEMA, schema);
     else
-        hg_err_set(err, HG_E_INPUT, "no checkpoint of hpcgrid-worker (it has no schema)");
+        hg_err_set(err, HG_E_INPUT, "not a checkpoint of hpcgrid-worker (it has no schema)");
     json_decref(state);
     hg_err_at(err, st->path, "");
     hg_err_hint(err, "to start from its weights, name it as \"init\"");
@@ -425,12 +425,12 @@ static void saved_free(struct wk_saved *saved)
 }
 
 /* Rank 0 holds the file's bytes against its checksums, all ranks together those of the parts. */
-static int judge(struct wk_train *t, struct wk_saved *saved, struct hg_err *err)
+static int check_bytes(struct wk_train *t, struct wk_saved *saved, struct hg_err *err)
 {
     const json_t *parts = json_object_get(saved->state, "parts");
 
     if (t->comm->rank == 0 && wk_st_verify(&saved->st, true, err) < 0)
-        return hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
+        return hg_err_hint(err, "remove it to start over, or name another \"checkpoint\"");
     if (!parts)
         return 0;
     saved->parts = wk_parts_open(t, saved->state, err);
@@ -457,8 +457,8 @@ static int look(struct wk_train *t, struct hg_err *err)
     }
     rc = 0;
     if (json_is_true(json_object_get(saved->state, "finished")))
-        goto out; /* begin anew: a measurement is not a copy of another */
-    rc = judge(t, saved, err);
+        goto out; /* start over: a measurement is not a copy of another */
+    rc = check_bytes(t, saved, err);
     if (rc < 0)
         goto out;
     t->saved = saved;
@@ -476,7 +476,7 @@ static int make_folder(const char *path, struct hg_err *err)
     int rc = hg_fs_mkdirs(folder, 0755, err);
 
     if (rc == 0 && access(folder, W_OK | X_OK) < 0)
-        rc = hg_err_sys(err, "no checkpoints can be written to folder %s", folder);
+        rc = hg_err_sys(err, "cannot write checkpoints to folder %s", folder);
     free(folder);
     return rc;
 }

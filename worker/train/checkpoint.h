@@ -7,11 +7,11 @@
 #ifndef WK_TRAIN_CHECKPOINT_H
 #define WK_TRAIN_CHECKPOINT_H
 
-#include "train/train.h"
+#include "train/training.h"
 
-/* Find out which file t's configuration means and judge it if it is there, before a device holds anything; every rank calls it and all
+/* Find out which file t's configuration means and check it if it exists, before a device holds anything; every rank calls it and all
  * fail with the first rank's error: INPUT when it is damaged, parts are missing, or it belongs to another training. A file of a finished
- * training is not gone on from: the training begins anew. */
+ * training is not resumed: the training starts over. */
 int wk_checkpoint_find(struct wk_train *t, struct hg_err *err);
 
 /* Go on from what was found; nothing where there was none. Every rank calls it, after the strategy was opened. */

@@ -13,8 +13,8 @@
 #include "data/dataset.h"
 #include "data/features.h"
 #include "data/synthetic.h"
-#include "models/model.h"
-#include "strategies/strategy.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "train/qa.h"
 
 #define FIELD(kind_, name_, min_, max_, doc_)      \
@@ -113,7 +113,6 @@ static void choose_options(struct wk_config *c, const json_t *given)
     struct wk_strategy_options *o = &c->options;
 
     *o = wk_strategy_defaults(c->strategy, strcmp(c->variant, "framework") == 0);
-    o->weights = c->init;
     o->batch_rows = (int)c->batch_size;
     o->sync_batchnorm = c->sync_batchnorm;
 #define OPTION(name, to, from)         \
@@ -321,8 +320,8 @@ static void check_limit(const struct hg_json_doc *doc, const char *key, const ch
     if (!limit || n <= limit)
         return;
     snprintf(pointer, sizeof pointer, "/%s", key);
-    hg_json_error(doc, pointer, errs, "strategy %s runs on at most %d %s%s, %lld asked", strategy,
-                  limit, what, limit == 1 ? "" : "s", n);
+    hg_json_error(doc, pointer, errs, "strategy %s runs on at most %d %s%s, %lld requested",
+                  strategy, limit, what, limit == 1 ? "" : "s", n);
 }
 
 /* What the cell says of where it runs, before anybody is asked for it. */
@@ -341,7 +340,7 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
                 errs);
     if (gpus > 0 && c->dp_devices > gpus)
         hg_json_error(doc, "/dp_devices", errs,
-                      "%lld devices asked, the cell has %lld GPU%s a node", c->dp_devices, gpus,
+                      "%lld devices requested, the cell has %lld GPU%s a node", c->dp_devices, gpus,
                       gpus == 1 ? "" : "s");
 }
 
@@ -349,7 +348,7 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
 static void check_synthetic(const struct wk_config *c, const struct hg_json_doc *doc,
                             struct hg_errs *errs)
 {
-    static const char wrong[] = "%lld synthetic samples asked; 1 to %d";
+    static const char wrong[] = "%lld synthetic samples requested, allowed are 1 to %d";
 
     if (strcmp(c->dataset, "synthetic") != 0)
         return;
@@ -371,8 +370,8 @@ static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
 
         snprintf(pointer, sizeof pointer, "/%s", keys[i]);
         if (path && !*path)
-            hg_err_hint(hg_json_error(doc, pointer, errs, "an empty text is no path"),
-                        "leave %s out, or null, for none", keys[i]);
+            hg_err_hint(hg_json_error(doc, pointer, errs, "an empty text is not a path"),
+                        "leave %s out, or set it to null", keys[i]);
     }
 }
 
@@ -415,13 +414,13 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     if (bert)
         check_lengths(c, doc, errs);
     if (!c->checkpoint)
-        check_absent(doc, "checkpoint_shards", errs, "no checkpoint_shards without a checkpoint");
+        check_absent(doc, "checkpoint_shards", errs, "checkpoint_shards requires a checkpoint");
     if (!c->eval || strcmp(c->dataset, "synthetic") == 0)
         check_absent(doc, "predictions", errs,
-                     "no predictions without an evaluation of real questions");
+                     "predictions require an evaluation of real questions");
     if (!c->eval || strcmp(c->dataset, "squad-v2.0") != 0)
         check_absent(doc, "null_threshold", errs,
-                     "no null_threshold without an evaluation of squad-v2.0");
+                     "null_threshold requires an evaluation of squad-v2.0");
     return errs->n ? -1 : 0;
 }
 
@@ -552,7 +551,7 @@ static int unknown_section(const char *section, struct hg_err *err)
         if (e->section)
             names[n++] = e->section;
     names[n++] = "all";
-    hg_err_set(err, HG_E_USAGE, "train: no parameters are called \"%s\"", section);
+    hg_err_set(err, HG_E_USAGE, "train: unknown section \"%s\"", section);
     hg_text_suggest(err, section, names, n);
     return -1;
 }

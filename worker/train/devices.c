@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "train/devices.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,7 @@ static int start(struct device *all, int n, struct hg_err *err)
     for (int i = 1; i < n; i++) {
         if (pthread_create(&all[i].thread, NULL, drive, &all[i]) != 0) {
             wk_hub_break(all[0].hub, 0);
-            return hg_err_set(err, HG_E_ENV, "no thread for device %d of %d", i + 1, n);
+            return hg_err_set(err, HG_E_ENV, "cannot start a thread for device %d of %d", i + 1, n);
         }
         all[i].started = true;
     }

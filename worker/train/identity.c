@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "strategies/strategies.h"
 
 #define SUFFIX ".safetensors"
 
@@ -47,12 +48,11 @@ static void set_size(json_t *o, const struct wk_model_size *size)
     if (!size)
         return;
     json_object_del(o, "model");
-    json_object_set_new(o, "layers", json_integer(size->layers));
-    json_object_set_new(o, "hidden", json_integer(size->hidden));
-    json_object_set_new(o, "heads", json_integer(size->heads));
-    json_object_set_new(o, "intermediate", json_integer(size->intermediate));
-    json_object_set_new(o, "vocab_size", json_integer(size->vocab_size));
-    json_object_set_new(o, "positions", json_integer(size->positions));
+    json_object_update_new(
+        o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "layers", (json_int_t)size->layers, "hidden",
+                     (json_int_t)size->hidden, "heads", (json_int_t)size->heads, "intermediate",
+                     (json_int_t)size->intermediate, "vocab_size", (json_int_t)size->vocab_size,
+                     "positions", (json_int_t)size->positions));
 }
 
 /* How much of what data, as it was found: the last members, because others say better why these differ. */
@@ -155,11 +155,11 @@ static void say_batch(const struct wk_train *t, long long batch, struct hg_err *
     snprintf(here, sizeof here, "%d rank%s%s", t->comm->world, t->comm->world == 1 ? "" : "s",
              t->config->accumulate > 1 ? " and accumulate" : "");
     if (batch > 0 && batch % passes == 0)
-        hg_err_hint(err, "with %s, batch_size %lld goes on from it", here, batch / passes);
+        hg_err_hint(err, "with %s, batch_size %lld can resume it", here, batch / passes);
     else
         hg_err_hint(err,
-                    "%lld samples cannot be shared out evenly on %s: use a number of ranks "
-                    "that divides them, or remove it to begin anew",
+                    "%lld samples cannot be divided evenly among %s: use a number of ranks "
+                    "that divides them, or remove it to start over",
                     batch, here);
 }
 
@@ -171,7 +171,7 @@ int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const jso
     json_t *value;
     json_t *all = json_copy((json_t *)(uintptr_t)theirs);
 
-    hg_err_hint(err, "remove it to begin anew, or name another \"checkpoint\"");
+    hg_err_hint(err, "remove it to start over, or name another \"checkpoint\"");
     json_object_update_missing(all, (json_t *)(uintptr_t)ours);
     json_object_foreach(all, key, value) {
         json_t *x = json_object_get(theirs, key), *y = json_object_get(ours, key);
@@ -183,14 +183,14 @@ int wk_identity_differ(const struct wk_train *t, const json_t *theirs, const jso
         if (y)
             hg_json_dump(y, HG_JSON_COMPACT, &b);
         hg_err_set(err, HG_E_INPUT,
-                   "the checkpoint is of another training: %s is %s there and %s here", key,
+                   "the checkpoint belongs to another training: %s is %s there and %s here", key,
                    x ? hg_buf_str(&a) : "absent", y ? hg_buf_str(&b) : "absent");
         if (strcmp(key, "global_batch") == 0)
             say_batch(t, (long long)json_integer_value(x), err);
         break;
     }
     if (err && !err->code)
-        hg_err_set(err, HG_E_INPUT, "the checkpoint is of another training");
+        hg_err_set(err, HG_E_INPUT, "the checkpoint belongs to another training");
     hg_err_at(err, t->checkpoint, "");
     json_decref(all);
     hg_buf_done(&a);

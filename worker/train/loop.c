@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "train/loop.h"
+
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -13,7 +15,6 @@
 #include "train/checkpoint.h"
 #include "train/observe.h"
 #include "train/rate.h"
-#include "train/train.h"
 
 static volatile sig_atomic_t stop_signal;
 
@@ -43,7 +44,7 @@ static struct wk_pass pass_of(const struct wk_train *t, bool training)
                              .seed = (uint64_t)t->config->seed,
                              .step = (uint32_t)t->steps_done,
                              .loss_scale = loss_scale(t),
-                             .strategy = t->strategy };
+                             .hooks = &t->strategy->hooks };
 }
 
 /* ---- One step, one epoch ---- */
@@ -129,13 +130,13 @@ static const int32_t *choose(struct wk_train *t, int pass, int *rows, struct hg_
     const int32_t *ids = wk_sampler_batch(s, pass, rows);
     int32_t *all = t->scattered, *own;
 
-    if (!t->strategy->kind->scatter)
+    if (!t->strategy->ops->scatter)
         return ids;
     own = all + (size_t)s->world * (size_t)s->batch;
     for (int k = 0; k < s->world * *rows; k++)
         all[k] = wk_sampler_id(s, k / *rows, pass * s->batch + k % *rows);
     t->strategy->work.rows += *rows;
-    return t->strategy->kind->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
+    return t->strategy->ops->scatter(t->strategy, all, *rows, own, err) == 0 ? own : NULL;
 }
 
 /* The batch of a pass; NULL with err set when ranks fail. */
@@ -179,7 +180,7 @@ static int train_pass(struct wk_train *t, const struct wk_batch *batch, double s
     if (t->kind->forward(t->model, &pass, batch, err) < 0)
         return -1;
     t->kind->loss(t->model, &pass, batch, t->loss);
-    if (s->kind->after_loss && s->kind->after_loss(s, t->loss, err) < 0)
+    if (s->ops->after_loss && s->ops->after_loss(s, t->loss, err) < 0)
         return -1;
     return t->kind->backward(t->model, &pass, batch, err);
 }
@@ -358,7 +359,7 @@ static int check_divergence(const struct wk_train *t, struct hg_err *err)
 {
     if (!t->config->stop_on_nan || !t->result->diverged)
         return 0;
-    hg_err_set(err, HG_E_INPUT, "the loss became no number within the first %ld steps",
+    hg_err_set(err, HG_E_INPUT, "the loss became NaN or infinite within the first %ld steps",
                t->steps_done);
     return hg_err_hint(err, "a smaller lr, warmup or clip_norm may help");
 }
@@ -387,7 +388,7 @@ static int stopped(struct wk_train *t, struct hg_err *err)
     t->result->stopped_with_checkpoint = true;
     hg_err_set(err, HG_E_ENV, "stopped by a signal after step %ld, with a checkpoint in %s",
                t->steps_done, t->checkpoint);
-    return hg_err_hint(err, "run it again to go on");
+    return hg_err_hint(err, "run it again to resume");
 }
 
 /* Samples that the first steps of an epoch train, without the repetitions that fill up the ranks.
@@ -459,7 +460,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
     return finish_losses(t, steps, err);
 }
 
-/* Sequences of different lengths: no rank shall wait for one that drew the longest. */
+/* Sequences of different lengths: no rank has to wait for the one with the longest. */
 static void balance(struct wk_train *t)
 {
     const struct wk_features *f = &t->qa.train;
@@ -557,7 +558,7 @@ static int eval_answers(struct wk_train *t, struct hg_err *err)
     double start = hg_clock_mono_s();
 
     if (wk_strategy_begin(t->strategy, false, err) < 0 ||
-        wk_qa_eval(&t->qa, t->model, &pass, t->comm, go_on, t, &score, err) < 0)
+        wk_qa_eval(&t->qa, t->model, &pass, t->strategy, go_on, t, &score, err) < 0)
         return -1;
     t->result->evaluated = true;
     t->result->eval_loss = score.loss;

@@ -13,7 +13,7 @@
 #include "profile/profiler.h"
 #include "profile/tfevents.h"
 #include "profile/trace.h"
-#include "train/train.h"
+#include "train/training.h"
 
 struct wk_observer {
     struct wk_profiler *profiler;

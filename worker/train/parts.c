@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 #define SCHEMA "hpcgrid-checkpoint-part/1"
 
@@ -47,7 +47,7 @@ int wk_state_check(const struct wk_train *t, int state, int param, const wk_real
     for (size_t i = 0; i < n; i++)
         if (!isfinite(host[i])) {
             t->result->diverged = true;
-            return hg_err_set(err, HG_E_INPUT, "parameter %s became no number",
+            return hg_err_set(err, HG_E_INPUT, "parameter %s became NaN or infinite",
                               t->kind->params[param].name);
         }
     return 0;
@@ -292,8 +292,8 @@ refuse(const struct wk_parts *p, int rank, struct hg_err *err, const char *forma
                number_of(p->state, "steps"), why);
     hg_err_at(err, p->t->checkpoint, "");
     return hg_err_hint(err,
-                       "all %d parts are needed, also on %d rank%s: bring it back, or remove the "
-                       "checkpoint to begin anew",
+                       "all %d parts are needed, on %d rank%s too: restore it, or remove the "
+                       "checkpoint to start over",
                        p->world, p->t->comm->world, p->t->comm->world == 1 ? "" : "s");
 }
 
@@ -309,15 +309,17 @@ static int check_header(const struct wk_parts *p, int rank, const struct wk_st *
 
     snprintf(sum, sizeof sum, "%016llx", (unsigned long long)wk_st_sum(st));
     if (strcmp(text_of(is, "schema"), SCHEMA) != 0)
-        rc = refuse(p, rank, err, "is no part of a checkpoint (schema %s)", text_of(is, "schema"));
+        rc = refuse(p, rank, err, "is not part of a checkpoint (schema %s)", text_of(is, "schema"));
     else if (number_of(is, "rank") != rank || number_of(is, "world") != p->world ||
              number_of(is, "steps") != number_of(p->state, "steps") ||
              strcmp(text_of(is, "model"), text_of(p->state, "model")) != 0)
-        rc = refuse(p, rank, err, "is another one: model %s, rank %lld of %lld, after step %lld",
+        rc = refuse(p, rank, err,
+                    "belongs to another checkpoint: model %s, rank %lld of %lld, after step %lld",
                     text_of(is, "model"), number_of(is, "rank"), number_of(is, "world"),
                     number_of(is, "steps"));
     else if (strcmp(sum, text_of(entry, "sum")) != 0)
-        rc = refuse(p, rank, err, "is of another training, or changed: its sum is %s, not %s", sum,
+        rc = refuse(p, rank, err,
+                    "belongs to another training, or was changed: its sum is %s, not %s", sum,
                     text_of(entry, "sum"));
     json_decref(is);
     return rc;
@@ -337,7 +339,7 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
         return 0;
     path = hg_fs_join(p->folder, text_of(entry, "name"));
     if (stat(path, &info) < 0)
-        refuse(p, rank, err, "is not there");
+        refuse(p, rank, err, "is missing");
     else if (wk_st_open(path, &st, &why) < 0 && info.st_size < number_of(entry, "bytes"))
         refuse(p, rank, err, "was cut off: %lld of %lld bytes", (long long)info.st_size,
                number_of(entry, "bytes"));
@@ -354,7 +356,7 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
 }
 
 /* The parts whose turn it is in this rank, to the last byte. */
-static int judge(struct wk_parts *p, struct hg_err *err)
+static int check_bytes(struct wk_parts *p, struct hg_err *err)
 {
     for (int r = p->t->comm->rank; r < p->world; r += p->t->comm->world) {
         struct hg_err why = HG_ERR_INIT;
@@ -418,7 +420,7 @@ struct wk_parts *wk_parts_open(const struct wk_train *t, const json_t *state, st
 
     p->t = t;
     p->state = state;
-    if (read_manifest(p, err) == 0 && judge(p, err) == 0)
+    if (read_manifest(p, err) == 0 && check_bytes(p, err) == 0)
         return p;
     wk_parts_close(p);
     return NULL;

@@ -9,11 +9,11 @@
  *   { "world": 4, "files": [ { "name", "bytes", "sum" }, ... ],    sum: wk_st_sum, 16 hex digits
  *     "cuts": { parameter: [ elements that rank 0 keeps, rank 1, ... ], ... } }
  *
- * A rank's elements of a parameter follow those of the rank before it, so any other number of ranks can cut them anew. */
+ * A rank's elements of a parameter follow those of the rank before it, so any other number of ranks can cut them again. */
 #ifndef WK_TRAIN_PARTS_H
 #define WK_TRAIN_PARTS_H
 
-#include "train/train.h"
+#include "train/training.h"
 
 struct wk_parts;
 
@@ -24,7 +24,7 @@ int wk_parts_save(const struct wk_train *t, long save, json_t **parts, struct hg
 /* Remove the parts of all checkpoints but this one, and what killed writers left. Nobody may be writing there. */
 void wk_parts_tidy(const char *path, long keep);
 
-/* The parts that a checkpoint's state names. All ranks together judge every byte, each the files whose turn it is: INPUT when one is
+/* The parts that a checkpoint's state names. All ranks together check every byte, each the files whose turn it is: INPUT when one is
  * missing, cut off, changed, or of another checkpoint. NULL with err set; t must outlive it. */
 struct wk_parts *wk_parts_open(const struct wk_train *t, const json_t *state, struct hg_err *err);
 void wk_parts_close(struct wk_parts *p);

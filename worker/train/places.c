@@ -67,7 +67,7 @@ static int wrong_nodes(const struct wk_place *places, int world, const struct wk
     char found[400];
 
     list_nodes(places, world, found, sizeof found);
-    hg_err_set(err, HG_E_ENV, "the cell asks for %lld rank%s on each of %lld node%s; found %s",
+    hg_err_set(err, HG_E_ENV, "the cell requests %lld rank%s on each of %lld node%s; found %s",
                c->tasks_per_node, c->tasks_per_node == 1 ? "" : "s", c->nodes,
                c->nodes == 1 ? "" : "s", found);
     return hg_err_hint(err, "give the launcher --nodes and --ntasks-per-node, or leave nodes and "
@@ -96,7 +96,7 @@ static int check_devices(const struct wk_place *places, int world, struct hg_err
             if (places[i].uuid[0] && strcmp(places[i].uuid, places[k].uuid) == 0) {
                 hg_err_set(err, HG_E_ENV, "ranks %d and %d both have GPU %s (%s) of %s", k, i,
                            places[i].uuid, places[i].pci, places[i].node);
-                return hg_err_hint(err, "the job has fewer GPUs than ranks on that node: ask for "
+                return hg_err_hint(err, "the job has fewer GPUs than ranks on that node: request "
                                         "one GPU per task");
             }
     return 0;
@@ -128,15 +128,12 @@ json_t *wk_places_encode(const struct wk_place *places, int world)
 
     for (int i = 0; i < world; i++) {
         const struct wk_place *p = &places[i];
-        json_t *o =
-            json_pack("{s:i, s:s, s:s, s:i, s:i, s:s}", "rank", p->rank, "host", p->host, "node",
-                      p->node, "pid", p->pid, "threads", p->threads, "device", p->device);
 
-        if (p->pci[0])
-            json_object_set_new(o, "pci", json_string(p->pci));
-        if (p->uuid[0])
-            json_object_set_new(o, "uuid", json_string(p->uuid));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:i, s:i, s:s, s:s*, s:s*}", "rank",
+                                              p->rank, "host", p->host, "node", p->node, "pid",
+                                              p->pid, "threads", p->threads, "device", p->device,
+                                              "pci", p->pci[0] ? p->pci : NULL, "uuid",
+                                              p->uuid[0] ? p->uuid : NULL));
     }
     return list;
 }

@@ -2,6 +2,7 @@
 #include "train/predict.h"
 
 #include "backends/count.h"
+#include "strategies/strategies.h"
 #include "train/train.h"
 
 #define RANKS_ALL 64 /* worlds up to this are looked at rank by rank, larger ones at their ends */
@@ -20,12 +21,11 @@ static int world_of(const struct wk_config *c)
 }
 
 /* The strategy's part on one rank. */
-static void add_state(const struct wk_strategy_kind *kind, const struct wk_strategy_shape *shape,
-                      struct wk_prediction *p)
+static void add_state(const struct wk_strategy_shape *shape, struct wk_prediction *p)
 {
     double mem_bytes[WK_MEM_CLASSES] = { 0 }, total = 0;
 
-    kind->state(shape, mem_bytes);
+    shape->kind->ops->state(shape, mem_bytes);
     for (int i = 0; i < WK_MEM_CLASSES; i++) {
         if (i == WK_MEM_ACTIVATIONS || i == WK_MEM_WORKSPACE || i == WK_MEM_DATA)
             mem_bytes[i] = p->mem_bytes[i];
@@ -43,17 +43,18 @@ int wk_predict(const struct wk_config *c, const char *strategy, bool read_data,
                struct wk_prediction *out, struct hg_err *err)
 {
     struct wk_comm comm = { .world = world_of(c) * wk_config_devices(c) };
-    const struct wk_strategy_kind *kind =
-        wk_strategy_get(strategy ? strategy : c->strategy, world_of(c), err);
     struct wk_strategy_options options =
         strategy ? wk_strategy_defaults(strategy, false) : c->options;
-    struct wk_strategy_shape shape = { .options = &options, .world = comm.world };
+    struct wk_strategy_shape shape = { .kind = wk_strategy_get(strategy ? strategy : c->strategy,
+                                                               world_of(c), err),
+                                       .options = &options,
+                                       .world = comm.world };
     struct wk_train t = { 0 };
     int rc = -1;
 
     options.batch_rows = (int)c->batch_size;
     *out = (struct wk_prediction){ .world = comm.world, .exact = read_data };
-    if (!kind || wk_precision_find(c->precision, &shape.precision, err) < 0)
+    if (!shape.kind || wk_precision_find(c->precision, &shape.precision, err) < 0)
         return -1;
     if (wk_train_plan(&t, c, &comm, read_data, err) < 0 ||
         wk_train_count(&t, c->backend, shape.precision, threads_of(c), out->mem_bytes, err) < 0)
@@ -62,7 +63,7 @@ int wk_predict(const struct wk_config *c, const char *strategy, bool read_data,
     shape.optim = &t.optim;
     for (shape.rank = 0; shape.rank < shape.world; shape.rank++)
         if (shape.world <= RANKS_ALL || shape.rank < 2 || shape.rank == shape.world - 1)
-            add_state(kind, &shape, out);
+            add_state(&shape, out);
     rc = 0;
 out:
     wk_train_close(&t);

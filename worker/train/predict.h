@@ -5,7 +5,6 @@
 #ifndef WK_TRAIN_PREDICT_H
 #define WK_TRAIN_PREDICT_H
 
-#include "strategies/strategy.h"
 #include "train/config.h"
 
 struct wk_prediction {

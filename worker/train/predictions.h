@@ -6,7 +6,7 @@
 #include "comm/comm.h"
 #include "data/squad.h"
 
-/* Make the folder that the file will be in: what is wrong with it or the file shall not show after the training. Fails with ENV. */
+/* Make the folder that the file will be in: problems with it or the file show before the training, not after. Fails with ENV. */
 int wk_predictions_prepare(const char *path, struct hg_err *err);
 
 /* Write {question id: text} in the order of the questions; the file is replaced as a whole, by rank 0. Question q is rank q % world's,

@@ -74,7 +74,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     else if (root && *root)
         folder = hg_fs_join(root, "squad");
     else {
-        hg_err_set(err, HG_E_INPUT, "dataset %s: nothing says where its files are", set->name);
+        hg_err_set(err, HG_E_INPUT, "dataset %s: no folder is given for its files", set->name);
         hg_err_hint(err,
                     "set \"data\" to the folder that holds %s and %s (plain or .gz), or "
                     "HPCGRID_DATA to one with them in squad/; \"squad-slice\" ships with hpcgrid",
@@ -177,7 +177,7 @@ static int open_features(const struct wk_config *c, const char *path, const char
         return first_error(&errs, err);
     hg_errs_done(&errs);
     if (out->n == 0)
-        return hg_err_set(err, HG_E_INPUT, "%s holds nothing to train on", path);
+        return hg_err_set(err, HG_E_INPUT, "%s contains nothing to train on", path);
     return 0;
 }
 
@@ -343,6 +343,7 @@ struct evaluation {
     struct wk_qa *qa;
     struct wk_model *model;
     const struct wk_pass *pass;
+    struct wk_strategy *strategy;
     wk_qa_go_on *go_on;
     void *context;
     struct wk_answers *answers;
@@ -432,8 +433,9 @@ static int passes_most(const struct wk_features *f, int world, int room)
 }
 
 /* All features of this rank's questions. */
-static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_err *err)
+static int eval_features(struct evaluation *e, struct hg_err *err)
 {
+    const struct wk_comm *comm = e->strategy->comm;
     const struct wk_features *f = &e->qa->test;
     int room = e->qa->test_batch.rows_max, rows = 0, rc = 0;
     int left = passes_most(f, comm->world, room);
@@ -449,7 +451,7 @@ static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_e
         }
     }
     for (; left > 0 && rc == 0; left--)
-        rc = e->go_on(e->context, err) < 0 ? -1 : wk_strategy_idle_pass(e->pass->strategy, err);
+        rc = e->go_on(e->context, err) < 0 ? -1 : wk_strategy_idle_pass(e->strategy, err);
     free(ids);
     return rc;
 }
@@ -477,16 +479,20 @@ static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums
 }
 
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,
-               struct wk_comm *comm, wk_qa_go_on *go_on, void *context, struct wk_qa_score *out,
-               struct hg_err *err)
+               struct wk_strategy *strategy, wk_qa_go_on *go_on, void *context,
+               struct wk_qa_score *out, struct hg_err *err)
 {
-    struct evaluation e = {
-        .qa = qa, .model = model, .pass = pass, .go_on = go_on, .context = context
-    };
+    struct evaluation e = { .qa = qa,
+                            .model = model,
+                            .pass = pass,
+                            .strategy = strategy,
+                            .go_on = go_on,
+                            .context = context };
+    struct wk_comm *comm = strategy->comm;
     double sums[4] = { 0 };
     int rc = -1;
 
-    if (evaluation_open(&e, err) < 0 || eval_features(&e, comm, err) < 0 ||
+    if (evaluation_open(&e, err) < 0 || eval_features(&e, err) < 0 ||
         (e.answers && score_answers(&e, comm, sums, err) < 0))
         goto out;
     sums[3] = e.loss;

@@ -7,6 +7,7 @@
 #include "data/features.h"
 #include "data/squad.h"
 #include "data/tokens.h"
+#include "strategies/strategy.h"
 #include "train/config.h"
 
 struct wk_qa {
@@ -33,7 +34,7 @@ bool wk_qa_known(const char *name);
  * INPUT: no such file, a vocabulary of another size, sequences too long. End it with wk_qa_close either way. */
 int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size,
                long long positions, struct hg_err *err);
-/* Stand in for data that nobody has read: sequences without end, for batches, and room for as many as the set can have of them. */
+/* Stand in for data that has not been read: unlimited sequences for batches, and room for as many as the set can have. */
 void wk_qa_imagine(struct wk_qa *qa, const struct wk_config *c);
 /* Batches on the device, and the training's sequences where they stay there. */
 int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev,
@@ -41,7 +42,7 @@ int wk_qa_batches(struct wk_qa *qa, int rows, int test_rows, struct wk_dev *dev,
 void wk_qa_batches_close(struct wk_qa *qa, struct wk_dev *dev);
 void wk_qa_close(struct wk_qa *qa);
 
-/* Put a batch of the training together; nobody waits for the device. */
+/* Assemble a batch of the training, without waiting for the device. */
 void wk_qa_gather(struct wk_qa *qa, const int32_t *ids, int rows, struct wk_dev *dev);
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
@@ -53,7 +54,7 @@ typedef int wk_qa_go_on(void *context, struct hg_err *err);
 
 /* Run the test set's features through the model, questions shared out over the ranks. */
 int wk_qa_eval(struct wk_qa *qa, struct wk_model *model, const struct wk_pass *pass,
-               struct wk_comm *comm, wk_qa_go_on *go_on, void *context, struct wk_qa_score *out,
-               struct hg_err *err);
+               struct wk_strategy *strategy, wk_qa_go_on *go_on, void *context,
+               struct wk_qa_score *out, struct hg_err *err);
 
 #endif

@@ -132,28 +132,23 @@ static json_t *encode_steps(const struct wk_result *r)
 static json_t *encode_curve(const struct wk_result *r)
 {
     size_t n = r->step_loss.n, stride = (n + CURVE_MAX - 1) / CURVE_MAX;
-    json_t *curve = json_object(), *steps = json_array(), *losses = json_array();
+    json_t *steps = json_array(), *losses = json_array();
 
     for (size_t i = 0; i < n; i++)
         if (i % stride == 0 || i == n - 1) {
             json_array_append_new(steps, json_integer((json_int_t)i + 1));
             json_array_append_new(losses, hg_json_number(r->step_loss.items[i]));
         }
-    json_object_set_new(curve, "epoch", encode_numbers(r->epoch_loss.items, r->epoch_loss.n));
-    json_object_set_new(curve, "step", steps);
-    json_object_set_new(curve, "loss", losses);
-    return curve;
+    return json_pack("{s:o, s:o, s:o}", "epoch",
+                     encode_numbers(r->epoch_loss.items, r->epoch_loss.n), "step", steps, "loss",
+                     losses);
 }
 
 static json_t *encode_count(const struct wk_comm_count *c)
 {
-    json_t *o = json_object();
-
-    json_object_set_new(o, "calls", json_integer((json_int_t)c->calls));
-    json_object_set_new(o, "payload_bytes", json_integer((json_int_t)c->payload_bytes));
-    json_object_set_new(o, "ring_bytes", hg_json_number(c->ring_bytes));
-    json_object_set_new(o, "seconds", hg_json_number(c->seconds));
-    return o;
+    return json_pack("{s:I, s:I, s:o, s:o}", "calls", (json_int_t)c->calls, "payload_bytes",
+                     (json_int_t)c->payload_bytes, "ring_bytes", hg_json_number(c->ring_bytes),
+                     "seconds", hg_json_number(c->seconds));
 }
 
 static json_t *encode_comm(const struct wk_result *r, enum wk_plane plane)
@@ -215,20 +210,14 @@ static json_t *encode_ranks(const struct wk_result *r)
 
     for (int rank = 0; rank < r->world; rank++) {
         const struct wk_rank_info *info = &r->ranks[rank];
-        json_t *o = json_object();
+        bool gpu = info->uuid[0];
 
-        json_object_set_new(o, "rank", json_integer(info->rank));
-        json_object_set_new(o, "host", json_string(info->host));
-        json_object_set_new(o, "device", json_string(info->device));
-        if (info->uuid[0]) {
-            json_object_set_new(o, "pci", json_string(info->pci));
-            json_object_set_new(o, "uuid", json_string(info->uuid));
-        }
-        json_object_set_new(o, "pid", json_integer(info->pid));
-        json_object_set_new(o, "threads", json_integer(info->threads));
-        json_object_set_new(o, "comm_s", hg_json_number(info->comm_s));
-        json_object_set_new(o, "memory", encode_mem(info->mem_bytes));
-        json_array_append_new(list, o);
+        json_array_append_new(list, json_pack("{s:i, s:s, s:s, s:s*, s:s*, s:i, s:i, s:o, s:o}",
+                                              "rank", info->rank, "host", info->host, "device",
+                                              info->device, "pci", gpu ? info->pci : NULL, "uuid",
+                                              gpu ? info->uuid : NULL, "pid", info->pid, "threads",
+                                              info->threads, "comm_s", hg_json_number(info->comm_s),
+                                              "memory", encode_mem(info->mem_bytes)));
     }
     return list;
 }
@@ -236,21 +225,14 @@ static json_t *encode_ranks(const struct wk_result *r)
 /* Two results whose numbers may stand beside each other agree here. */
 static json_t *encode_comparable(const struct wk_result *r)
 {
-    json_t *o = json_object();
+    json_int_t batch = (json_int_t)r->batch_rows * r->world * (r->accumulate ? r->accumulate : 1);
+    json_t *o =
+        json_pack("{s:s, s:s, s:b, s:s, s:I, s:I, s:b, s:s, s:s, s:i, s:s}", "model", r->model,
+                  "precision", r->precision, "tf32", strcmp(r->precision, "tf32") == 0, "backend",
+                  r->backend, "global_batch", batch, "epochs", (json_int_t)r->epochs, "dropout",
+                  (int)r->dropout, "dataset", r->dataset, "dataset_hash", r->dataset_hash,
+                  "samples", r->train_samples, "revision", WK_REVISION);
 
-    json_object_set_new(o, "model", json_string(r->model));
-    json_object_set_new(o, "precision", json_string(r->precision));
-    json_object_set_new(o, "tf32", json_boolean(strcmp(r->precision, "tf32") == 0));
-    json_object_set_new(o, "backend", json_string(r->backend));
-    json_object_set_new(
-        o, "global_batch",
-        json_integer((json_int_t)r->batch_rows * r->world * (r->accumulate ? r->accumulate : 1)));
-    json_object_set_new(o, "epochs", json_integer(r->epochs));
-    json_object_set_new(o, "dropout", json_boolean(r->dropout));
-    json_object_set_new(o, "dataset", json_string(r->dataset));
-    json_object_set_new(o, "dataset_hash", json_string(r->dataset_hash));
-    json_object_set_new(o, "samples", json_integer(r->train_samples));
-    json_object_set_new(o, "revision", json_string(WK_REVISION));
     if (r->comparable)
         json_object_update(o, r->comparable);
     return o;
@@ -299,13 +281,11 @@ static void encode_losses(const struct wk_result *r, json_t *o)
 
 static void encode_work(const struct wk_result *r, json_t *o)
 {
-    json_object_set_new(o, "strategy", json_string(r->strategy));
-    json_object_set_new(o, "world", json_integer(r->world));
-    json_object_set_new(o, "threads", json_integer(r->threads));
-    json_object_set_new(o, "communication", json_string(r->comm_name));
-    json_object_set_new(o, "seed", json_integer(r->seed));
-    json_object_set_new(o, "parameters", json_integer((json_int_t)r->params));
-    json_object_set_new(o, "samples_padded", json_integer(r->padded_samples));
+    json_object_update_new(o,
+                           json_pack("{s:s, s:i, s:i, s:s, s:I, s:I, s:i}", "strategy", r->strategy,
+                                     "world", r->world, "threads", r->threads, "communication",
+                                     r->comm_name, "seed", (json_int_t)r->seed, "parameters",
+                                     (json_int_t)r->params, "samples_padded", r->padded_samples));
     if (r->resumed)
         json_object_set_new(o, "resumed",
                             json_pack("{s:i, s:I}", "times", r->resumed, "after_step",
@@ -396,5 +376,5 @@ void wk_result_format(const struct wk_result *r, struct hg_buf *out)
         hg_buf_printf(out, "accuracy  %.2f %% of %d test sample%s\n", 100 * r->accuracy,
                       r->test_samples, hg_text_s((unsigned long long)r->test_samples));
     if (r->diverged)
-        hg_buf_puts(out, "diverged  a loss was not a number\n");
+        hg_buf_puts(out, "diverged  a loss became NaN or infinite\n");
 }

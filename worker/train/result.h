@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "comm/comm.h"
-#include "strategies/strategy.h"
+#include "strategies/definition.h"
 #include "train/places.h"
 
 /* One rank, as gathered to all: no pointers. */
@@ -47,7 +47,7 @@ struct wk_result {
         size_t n, cap;
     } epoch_s, epoch_loss, step_s, step_loss;
     double trained_samples; /* real ones: repetitions are not counted */
-    bool diverged;          /* a loss was not a number */
+    bool diverged;          /* a loss became NaN or infinite */
 
     bool evaluated;
     double accuracy, eval_loss;
@@ -60,7 +60,7 @@ struct wk_result {
     char trace[32];     /* file name of the trace, beside the result; "": none */
 
     /* Checkpoints. */
-    bool stopped_with_checkpoint; /* run it again to go on */
+    bool stopped_with_checkpoint; /* run it again to resume */
     int resumed;                  /* times that this training went on from one */
     long resumed_step;            /* the last time after so many steps */
 

@@ -14,9 +14,13 @@
 #include "comm/environment.h"
 #include "comm/threads.h"
 #include "comm/transports.h"
+#include "models/models.h"
+#include "strategies/strategies.h"
 #include "train/checkpoint.h"
+#include "train/loop.h"
 #include "train/observe.h"
 #include "train/predictions.h"
+#include "train/weights.h"
 
 /* ---- Setting up ---- */
 
@@ -308,9 +312,9 @@ static int check_shards(const struct wk_train *t, struct hg_err *err)
         if (n >= (size_t)t->comm->world)
             continue;
         hg_err_set(err, HG_E_INPUT,
-                   "strategy %s cannot cut the %zu values of unit \"%s\" for %d ranks", name, n,
+                   "strategy %s cannot shard the %zu values of unit \"%s\" over %d ranks", name, n,
                    t->kind->units[unit], t->comm->world);
-        return hg_err_hint(err, "fewer ranks, or strategy \"ddp\"");
+        return hg_err_hint(err, "use fewer ranks, or strategy \"ddp\"");
     }
     return 0;
 }
@@ -332,11 +336,12 @@ static int choose(struct wk_train *t, struct hg_err *err)
     return t->optim.kind && t->kind ? check_shards(t, err) : -1;
 }
 
-/* Say what fits before the kernel has to end somebody. */
+/* Fail with what fits, before the kernel kills a process. */
 static int check_memory(const struct wk_train *t, const struct wk_strategy_kind *kind,
                         struct hg_err *err)
 {
-    const struct wk_strategy_shape shape = { .model = t->kind,
+    const struct wk_strategy_shape shape = { .kind = kind,
+                                             .model = t->kind,
                                              .optim = &t->optim,
                                              .options = &t->config->options,
                                              .precision = t->dev->precision,
@@ -349,7 +354,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
 
     if (wk_train_count(t, t->config->backend, t->dev->precision, t->dev->threads, passes, err) < 0)
         return -1;
-    kind->state(&shape, bytes);
+    kind->ops->state(&shape, bytes);
     bytes[WK_MEM_DATA] = passes[WK_MEM_DATA];
     bytes[WK_MEM_WORKSPACE] = passes[WK_MEM_WORKSPACE];
     bytes[WK_MEM_ACTIVATIONS] = 0;
@@ -360,7 +365,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
         return 0;
     hg_text_size_format((uint64_t)(fixed + each * rows), need);
     hg_text_size_format((uint64_t)all, have);
-    hg_err_set(err, HG_E_ENV, "batch_size %d takes about %s, %s has %s", rows, need, t->dev->name,
+    hg_err_set(err, HG_E_ENV, "batch_size %d needs about %s, %s has %s", rows, need, t->dev->name,
                have);
     if (all > fixed + each)
         return hg_err_hint(err, "%d fits; accumulate makes larger steps of smaller batches",
@@ -392,7 +397,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         hg_alloc_zeroed((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &c->options,
                                    (uint64_t)c->seed, err);
-    if (!t->strategy)
+    if (!t->strategy || (c->init && wk_weights_load(c->init, t->strategy, err) < 0) ||
+        wk_strategy_start(t->strategy, err) < 0)
         return -1;
     if (c->predictions && wk_predictions_prepare(c->predictions, err) < 0)
         return -1;
@@ -467,8 +473,8 @@ out:
 
 #define SEQUENCES_MAX 1000000 /* more than any question answering set here has */
 
-/* Stand in for data that nobody has read: as many samples as the set is known to have, sequences as long as they may be. */
-static int imagine_data(struct wk_train *t, struct hg_err *err)
+/* Stand in for data that has not been read: as many samples as the set is known to have, sequences as long as they may be. */
+static void imagine_data(struct wk_train *t)
 {
     const struct wk_config *c = t->config;
     bool slice = strstr(c->dataset, "-slice");
@@ -478,7 +484,7 @@ static int imagine_data(struct wk_train *t, struct hg_err *err)
         wk_qa_imagine(&t->qa, c);
         t->sampler.per_rank = INT_MAX;
         t->sampler.steps = (int)(SEQUENCES_MAX / c->batch_size / t->comm->world) + 1;
-        return 0;
+        return;
     }
     t->set = hg_alloc_zeroed(1, sizeof *t->set);
     t->set->width = t->kind->sample_width;
@@ -486,7 +492,6 @@ static int imagine_data(struct wk_train *t, struct hg_err *err)
     t->set->test.n = (int)(c->test_samples ? c->test_samples : test_n);
     wk_sampler_open(&t->sampler, t->set->train.n, t->comm->rank, t->comm->world, (int)c->batch_size,
                     0);
-    return 0;
 }
 
 /* Is their number known before anybody has read them? */
@@ -499,7 +504,11 @@ int wk_train_plan(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                   bool read_data, struct hg_err *err)
 {
     *t = (struct wk_train){ .config = c, .comm = comm };
-    if (choose(t, err) < 0 || (read_data ? open_data : imagine_data)(t, err) < 0)
+    if (choose(t, err) < 0)
+        return -1;
+    if (!read_data)
+        imagine_data(t);
+    else if (open_data(t, err) < 0)
         return -1;
     return read_data || knows_samples(t) ? check_last_batch(t, err) : 0;
 }

@@ -13,6 +13,7 @@
 
 #include "../../worker/team.h"
 #include "base/fs.h"
+#include "train/loop.h"
 #include "train/train.h"
 
 enum { WORLD = 2, LAYERS = 8 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "models/weights.h"
+#include "train/weights.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,10 +108,10 @@ static int check_rest(const struct wk_st *st, const struct wk_strategy *s, struc
             known = used[i] == &st->tensors[k];
         if (!known) {
             free(used);
-            hg_err_set(err, HG_E_INPUT, "model %s has no place for tensor %s", s->model->name,
+            hg_err_set(err, HG_E_INPUT, "model %s has no parameter for tensor %s", s->model->name,
                        st->tensors[k].name);
             hg_err_at(err, st->path, "");
-            return hg_err_hint(err, "`hpcgrid-worker inspect %s` says what the file holds",
+            return hg_err_hint(err, "`hpcgrid-worker inspect %s` shows what the file holds",
                                st->path);
         }
     }
@@ -131,11 +131,11 @@ static int load_all(const struct wk_st *st, struct wk_strategy *s, struct hg_err
             hg_err_set(err, HG_E_INPUT, "no tensor %s, which model %s needs", p->name,
                        s->model->name);
             hg_err_at(err, st->path, "");
-            return hg_err_hint(err, "`hpcgrid-worker inspect %s` says what the file holds",
+            return hg_err_hint(err, "`hpcgrid-worker inspect %s` shows what the file holds",
                                st->path);
         }
         if (!t && s->comm->rank == 0)
-            hg_info("%s: no %s; it starts anew", st->path, p->name);
+            hg_info("%s: no %s; it starts from its initial values", st->path, p->name);
     }
     return check_rest(st, s, err);
 }
@@ -156,7 +156,7 @@ static int no_whole(const struct wk_st *st, struct hg_err *err)
                "the values of this checkpoint are in %d other files, cut for %d ranks",
                wk_weights_in_parts(st), wk_weights_in_parts(st));
     hg_err_at(err, st->path, "");
-    return hg_err_hint(err, "go on from it with checkpoint_shards false: the next one is whole");
+    return hg_err_hint(err, "resume it with checkpoint_shards false: the next checkpoint is whole");
 }
 
 int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model's parameters in a safetensors file, under the names that Hugging Face gives them. */
-#ifndef WK_MODELS_WEIGHTS_H
-#define WK_MODELS_WEIGHTS_H
+#ifndef WK_TRAIN_WEIGHTS_H
+#define WK_TRAIN_WEIGHTS_H
 
 #include "models/model.h"
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 struct wk_strategy;
 
@@ -15,7 +15,7 @@ const struct wk_st_tensor *wk_weights_find(const struct wk_st *st, const struct 
 /* Has the tensor the parameter's shape? */
 bool wk_weights_fits(const struct wk_st_tensor *t, const struct wk_param *p);
 
-/* A head that a file of another task lacks: it starts anew, as its init says. */
+/* A head that a file of another task lacks: it starts from its initial values, as its init says. */
 bool wk_weights_may_lack(const struct wk_param *p);
 
 /* Tensors that mean nothing to the model and are no mistake: heads of other tasks, the pooler, position numbers, a checkpoint's

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "models/safetensors.h"
+#include "train/safetensors.h"
 
 #include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,17 @@ static unsigned dtype_bytes(const char *name)
     return 0;
 }
 
-static int bad(const struct wk_st *st, struct hg_err *err)
+/* The file is not what it must be. */
+static int __attribute__((format(printf, 3, 4)))
+bad(const struct wk_st *st, struct hg_err *err, const char *format, ...)
 {
+    char why[512];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    hg_err_set(err, HG_E_INPUT, "%s", why);
     return hg_err_at(err, st->path, "");
 }
 
@@ -65,9 +75,8 @@ static int map_file(struct wk_st *st, struct hg_err *err)
     if (st->map && st->map != MAP_FAILED)
         return 0;
     st->map = NULL;
-    hg_err_set(err, HG_E_INPUT, "no safetensors file: %s",
-               st->size ? "it cannot be mapped" : "it is empty or no file");
-    return bad(st, err);
+    return bad(st, err, "not a safetensors file: %s",
+               st->size ? "it cannot be mapped" : "it is empty or not a regular file");
 }
 
 /* The header's JSON; *data is where the values begin. */
@@ -79,13 +88,11 @@ static int read_header(struct wk_st *st, size_t *data, struct hg_err *err)
     if (st->size >= 8)
         memcpy(&length, st->map, 8);
     if (st->size < 8 || length > WK_ST_HEADER_MAX || length > st->size - 8 || length < 2 ||
-        ((const char *)st->map)[8] != '{') {
-        hg_err_set(err, HG_E_INPUT,
-                   "no safetensors file, or it was cut off: its %zu bytes do not hold the "
+        ((const char *)st->map)[8] != '{')
+        return bad(st, err,
+                   "not a safetensors file, or it was cut off: its %zu bytes do not hold the "
                    "header that they announce",
                    st->size);
-        return bad(st, err);
-    }
     if (hg_json_parse(st->path, (const char *)st->map + 8, (size_t)length, &doc, err) < 0)
         return hg_err_wrap(err, "header of safetensors");
     st->header = json_incref(doc.root);
@@ -124,24 +131,18 @@ static int read_entry(struct wk_st *st, size_t data, const char *name, const jso
     uint64_t room = st->size - data;
 
     *t = (struct wk_st_tensor){ .name = name, .dtype = dtype };
-    if (!dtype || !dtype_bytes(dtype)) {
-        hg_err_set(err, HG_E_INPUT, "tensor %s: unknown dtype \"%s\"", name, dtype ? dtype : "");
-        return bad(st, err);
-    }
-    if (read_shape(t, json_object_get(entry, "shape")) < 0) {
-        hg_err_set(err, HG_E_INPUT, "tensor %s: the shape is no list of at most %d sizes", name,
+    if (!dtype || !dtype_bytes(dtype))
+        return bad(st, err, "tensor %s: unknown dtype \"%s\"", name, dtype ? dtype : "");
+    if (read_shape(t, json_object_get(entry, "shape")) < 0)
+        return bad(st, err, "tensor %s: the shape is not a list of at most %d sizes", name,
                    WK_ST_DIMS_MAX);
-        return bad(st, err);
-    }
     if (json_array_size(offsets) != 2 || begin < 0 || end < begin || (uint64_t)end > room ||
-        (uint64_t)(end - begin) != t->n * dtype_bytes(dtype)) {
-        hg_err_set(err, HG_E_INPUT,
+        (uint64_t)(end - begin) != t->n * dtype_bytes(dtype))
+        return bad(st, err,
                    "tensor %s: bytes %lld to %lld are not the %llu that its shape needs within the "
                    "%llu of the file",
                    name, (long long)begin, (long long)end,
                    (unsigned long long)(t->n * dtype_bytes(dtype)), (unsigned long long)room);
-        return bad(st, err);
-    }
     t->data = (const unsigned char *)st->map + data + begin;
     return 0;
 }
@@ -164,17 +165,14 @@ static int check_cover(const struct wk_st *st, size_t data, struct hg_err *err)
     for (size_t i = 0; i < st->n; i++) {
         const struct wk_st_tensor *t = &st->tensors[i];
 
-        if (t->data != at) {
-            hg_err_set(err, HG_E_INPUT, "tensor %s: %s before it", t->name,
+        if (t->data != at)
+            return bad(st, err, "tensor %s: %s before it", t->name,
                        t->data < at ? "it overlaps the one" : "bytes that belong to no tensor");
-            return bad(st, err);
-        }
         at += t->n * dtype_bytes(t->dtype);
     }
     if (at == end)
         return 0;
-    hg_err_set(err, HG_E_INPUT, "%zu bytes at the end belong to no tensor", (size_t)(end - at));
-    return bad(st, err);
+    return bad(st, err, "%zu bytes at the end belong to no tensor", (size_t)(end - at));
 }
 
 static int read_entries(struct wk_st *st, size_t data, struct hg_err *err)
@@ -285,15 +283,11 @@ static void convert(const struct wk_st_tensor *t, wk_real *out)
 int wk_st_read_any(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *out,
                    struct hg_err *err)
 {
-    if (t->dtype[0] != 'F' && strcmp(t->dtype, "BF16") != 0) {
-        hg_err_set(err, HG_E_INPUT, "tensor %s: dtype %s, expected F32, F16, BF16 or F64", t->name,
+    if (t->dtype[0] != 'F' && strcmp(t->dtype, "BF16") != 0)
+        return bad(st, err, "tensor %s: dtype %s, expected F32, F16, BF16 or F64", t->name,
                    t->dtype);
-        return bad(st, err);
-    }
-    if (dtype_bytes(t->dtype) == 1) {
-        hg_err_set(err, HG_E_INPUT, "tensor %s: dtype %s is not supported", t->name, t->dtype);
-        return bad(st, err);
-    }
+    if (dtype_bytes(t->dtype) == 1)
+        return bad(st, err, "tensor %s: dtype %s is not supported", t->name, t->dtype);
     convert(t, out);
     return 0;
 }
@@ -304,11 +298,9 @@ int wk_st_read(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *ou
     if (wk_st_read_any(st, t, out, err) < 0)
         return -1;
     for (uint64_t i = 0; i < t->n; i++)
-        if (!isfinite(out[i])) {
-            hg_err_set(err, HG_E_INPUT, "tensor %s: element %llu is no finite number", t->name,
+        if (!isfinite(out[i]))
+            return bad(st, err, "tensor %s: element %llu is not finite", t->name,
                        (unsigned long long)i);
-            return bad(st, err);
-        }
     return 0;
 }
 
@@ -341,19 +333,15 @@ static uint64_t checksum_at(const struct wk_st_tensor *sums, size_t i)
 
 static int differs(const struct wk_st *st, const char *what, const char *name, struct hg_err *err)
 {
-    hg_err_set(err, HG_E_INPUT, "damaged: the bytes of %s%s are not those that were written", what,
-               name);
-    return bad(st, err);
+    return bad(st, err, "damaged: the bytes of %s%s are not those that were written", what, name);
 }
 
 int wk_st_verify(const struct wk_st *st, bool must, struct hg_err *err)
 {
     const struct wk_st_tensor *sums = find_checksums(st);
 
-    if (!sums && must) {
-        hg_err_set(err, HG_E_INPUT, "damaged: no checksums of its %zu tensors", st->n);
-        return bad(st, err);
-    }
+    if (!sums && must)
+        return bad(st, err, "damaged: no checksums of its %zu tensors", st->n);
     if (!sums)
         return 0;
     if (hg_hash64(st->map, (size_t)(st->tensors[0].data - (unsigned char *)st->map)) !=
@@ -504,7 +492,7 @@ void wk_st_tidy(const char *path)
     free(folder);
 }
 
-/* Count items without bytes: nobody writes them. */
+/* Count items without bytes: they are not written. */
 static void skip_empty(struct wk_st_writer *w)
 {
     for (; w->next < w->n && item_bytes(&w->items[w->next]) == 0; w->next++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Optimizers: an update of any range of parameters, so that a strategy can apply one to all of them
  * or to its shard. */
-#ifndef WK_TRAIN_OPTIM_H
-#define WK_TRAIN_OPTIM_H
+#ifndef WK_STRATEGIES_OPTIM_H
+#define WK_STRATEGIES_OPTIM_H
 
 #include "backends/backend.h"
 
@@ -32,6 +32,7 @@ struct wk_optim_kind {
     int slots; /* values of state for every parameter, 0 at the start */
     void (*update)(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
                    struct wk_span gradient, const struct wk_span *slots, const struct wk_update *u);
+    enum wk_adamw_form form; /* of AdamW */
 };
 
 /* NULL with err set (INPUT) if there is none of that name. */

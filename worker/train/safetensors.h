@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of named tensors: 8 bytes with the header's length, the header (JSON: name -> dtype, shape, place), the values, little-endian.
  * Files come from elsewhere, so everything about them is checked. */
-#ifndef WK_MODELS_SAFETENSORS_H
-#define WK_MODELS_SAFETENSORS_H
+#ifndef WK_TRAIN_SAFETENSORS_H
+#define WK_TRAIN_SAFETENSORS_H
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -43,7 +43,7 @@ const struct wk_st_tensor *wk_st_find(const struct wk_st *st, const char *name);
 /* A text of the file's metadata, lent; NULL if there is none. */
 const char *wk_st_metadata(const struct wk_st *st, const char *key);
 
-/* All elements as reals, from F16, BF16, F32 or F64. Fails with INPUT: another type, a value that is no finite number. */
+/* All elements as reals, from F16, BF16, F32 or F64. Fails with INPUT: another type, a value that is not finite. */
 int wk_st_read(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *out,
                struct hg_err *err);
 /* The same without judging values: state that may hold whatever training made of it. */

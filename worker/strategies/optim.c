@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "train/optim.h"
+#include "strategies/optim.h"
 
 #include <string.h>
 
@@ -19,11 +19,11 @@ static void adadelta_update(const struct wk_optim *o, struct wk_dev *dev, struct
     dev->backend->adadelta(dev, value, gradient, slots[0], slots[1], &how);
 }
 
-static void adamw(enum wk_adamw_form form, const struct wk_optim *o, struct wk_dev *dev,
-                  struct wk_span value, struct wk_span gradient, const struct wk_span *slots,
-                  const struct wk_update *u)
+static void adamw_update(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
+                         struct wk_span gradient, const struct wk_span *slots,
+                         const struct wk_update *u)
 {
-    const struct wk_adamw how = { .form = form,
+    const struct wk_adamw how = { .form = o->kind->form,
                                   .lr = u->lr,
                                   .beta1 = o->beta1,
                                   .beta2 = o->beta2,
@@ -37,32 +37,11 @@ static void adamw(enum wk_adamw_form form, const struct wk_optim *o, struct wk_d
     dev->backend->adamw(dev, value, gradient, slots[0], slots[1], &how);
 }
 
-static void adamw_torch(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
-                        struct wk_span gradient, const struct wk_span *slots,
-                        const struct wk_update *u)
-{
-    adamw(WK_ADAMW_TORCH, o, dev, value, gradient, slots, u);
-}
-
-static void adamw_hf(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
-                     struct wk_span gradient, const struct wk_span *slots,
-                     const struct wk_update *u)
-{
-    adamw(WK_ADAMW_HF, o, dev, value, gradient, slots, u);
-}
-
-static void adamw_google(const struct wk_optim *o, struct wk_dev *dev, struct wk_span value,
-                         struct wk_span gradient, const struct wk_span *slots,
-                         const struct wk_update *u)
-{
-    adamw(WK_ADAMW_GOOGLE, o, dev, value, gradient, slots, u);
-}
-
 static const struct wk_optim_kind kinds[] = {
-    { "adadelta", 2, adadelta_update },
-    { "adamw", 2, adamw_torch },
-    { "adamw-hf", 2, adamw_hf },
-    { "adamw-google", 2, adamw_google },
+    { "adadelta", 2, adadelta_update, 0 },
+    { "adamw", 2, adamw_update, WK_ADAMW_TORCH },
+    { "adamw-hf", 2, adamw_update, WK_ADAMW_HF },
+    { "adamw-google", 2, adamw_update, WK_ADAMW_GOOGLE },
 };
 
 const struct wk_optim_kind *wk_optim_get(const char *name, struct hg_err *err)

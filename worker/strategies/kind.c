@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strategies/kind.h"
+
+void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum)
+{
+    const struct wk_control how = { .clip_norm = s->optim->clip_norm,
+                                    .scaled = s->dev->precision == WK_MIXED_FP16,
+                                    .grow_after = WK_LOSS_SCALE_GROWS };
+
+    if (s->control.data)
+        s->dev->backend->control(s->dev, s->control, square_sum, &how);
+}
+
+struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int param)
+{
+    return state == WK_STATE_VALUE ? s->masters[param]
+                                   : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
+}
+
+int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err)
+{
+    size_t at = 0;
+
+    if (wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), all, err) <
+        0)
+        return -1;
+    for (int i = 0; i < s->model->n_buffers; i++) {
+        s->buffers[i] = wk_span_part(*all, at, (size_t)s->model->buffers[i].n);
+        at += (size_t)s->model->buffers[i].n;
+    }
+    return 0;
+}
+
+double wk_strategy_decay(const struct wk_strategy *s, int param)
+{
+    const struct wk_optim *o = s->optim;
+
+    return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
+}
+
+struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
+{
+    return (struct wk_strategy_shape){ .kind = s->kind,
+                                       .model = s->model,
+                                       .optim = s->optim,
+                                       .options = &s->options,
+                                       .precision = s->dev->precision,
+                                       .rank = s->comm->rank,
+                                       .world = s->comm->world };
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every strategy is made of, and what their files share. */
+#ifndef WK_STRATEGIES_KIND_H
+#define WK_STRATEGIES_KIND_H
+
+#include "comm/comm.h"
+#include "strategies/definition.h"
+
+struct wk_sharding;
+
+struct wk_strategy {
+    const struct wk_strategy_kind *kind;
+    const struct wk_strategy_ops *ops; /* the kind's */
+    struct wk_hooks hooks;             /* for passes */
+    struct wk_dev *dev;
+    struct wk_comm *comm;
+    const struct wk_model_kind *model;
+    const struct wk_optim *optim;
+    struct wk_strategy_options options;
+    struct wk_tensor *params; /* one per parameter: what passes use */
+    struct wk_span
+        *masters; /* one per parameter: the trained values; where passes read them, params' own */
+    struct wk_span control;  /* of updates, where the gradient is clipped or the loss scaled */
+    struct wk_span *buffers; /* one per buffer */
+    struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
+    long updates;            /* optimizer steps that were taken, also before a checkpoint */
+    bool partial;            /* more passes follow before the update: gradients wait */
+    double share;            /* of every pass's loss, besides the pass's own; 1 */
+    bool training;           /* the passes are those of a step, else of an evaluation */
+    struct wk_work work;     /* of this process */
+    void *own;               /* of the kind */
+};
+
+/* Values of a parameter, or slot k of its optimizer state as WK_STATE_SLOT + k. */
+enum { WK_STATE_VALUE, WK_STATE_SLOT };
+
+/* What a strategy does, and when; NULL where it has nothing to do. */
+struct wk_strategy_ops {
+    /* Place parameters, gradients and optimizer state; fill params and buffers. */
+    int (*open)(struct wk_strategy *s, struct hg_err *err);
+    void (*close)(struct wk_strategy *s);
+    /* Once, after every rank has set its values: make all ranks start from rank 0's. */
+    int (*start)(struct wk_strategy *s, struct hg_err *err);
+    /* After values were set from the host: make the copies that passes read, on all ranks. */
+    int (*round)(struct wk_strategy *s, struct hg_err *err);
+    /* Which elements of a parameter this rank keeps; NULL where it keeps all. */
+    void (*own)(struct wk_strategy *s, int param, size_t *first, size_t *n);
+    /* Set and give out these elements; and give out a whole parameter, which every rank calls. NULL where masters and
+     * slots are whole. */
+    int (*store)(struct wk_strategy *s, int state, int param, const wk_real *own,
+                 struct hg_err *err);
+    int (*fetch_own)(struct wk_strategy *s, int state, int param, wk_real *own, struct hg_err *err);
+    int (*fetch)(struct wk_strategy *s, int state, int param, wk_real *host, struct hg_err *err);
+    /* Before the passes of a step (training) or of an evaluation: clear gradients, refresh buffers.
+     */
+    int (*before_step)(struct wk_strategy *s, bool training, struct hg_err *err);
+    /* Make the unit's values usable; release them. */
+    int (*before_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
+    int (*after_forward)(struct wk_strategy *s, int unit, struct hg_err *err);
+    /* dp only, else NULL. Take this rank's rows of sample numbers; all (world, rows) is rank 0's. And the loss of a pass
+     * is there. */
+    int (*scatter)(struct wk_strategy *s, const int32_t *all, int rows, int32_t *own,
+                   struct hg_err *err);
+    int (*after_loss)(struct wk_strategy *s, struct wk_span loss, struct hg_err *err);
+    /* The same for backward; after it the unit's gradients are complete on this rank. */
+    int (*before_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
+    int (*after_backward)(struct wk_strategy *s, int unit, struct hg_err *err);
+    /* Wait for outstanding collectives and take the optimizer's step. */
+    int (*update)(struct wk_strategy *s, double lr, struct hg_err *err);
+    /* From the definition, without a device or ranks: peaks of parameters, gradients, optimizer and comm on this
+     * rank, and what is sent for so much work (in training's plane). */
+    void (*state)(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);
+    void (*expect)(const struct wk_strategy_shape *shape, const struct wk_work *work,
+                   struct wk_expected *out);
+};
+
+/* One file, one entry in strategies.c. */
+struct wk_strategy_kind {
+    const char *name;
+    const struct wk_strategy_ops *ops;
+    /* How it cuts what a model has: of strategies with wk_sharded_ops (strategies/sharded.h), else NULL. */
+    struct wk_sharding (*sharding)(const struct wk_strategy_options *options);
+};
+
+/* Where masters and slots are whole: this one. */
+struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int param);
+/* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
+void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
+
+/* The model's buffers, one after the other: memory in *all, and s->buffers. Every strategy keeps them whole on every rank. */
+int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err);
+/* Weight decay of a parameter. */
+double wk_strategy_decay(const struct wk_strategy *s, int param);
+/* Enough of it for its definition. */
+struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s);
+
+#endif
