@@ -22,7 +22,7 @@
 struct made {
     hg_value *start; /* as it left the repeats */
     hg_value *values;
-    struct hg_outcome outcome;
+    struct hg_finished outcome;
     uint64_t fingerprint;
     size_t source;
 };
@@ -220,7 +220,7 @@ static const char *origin_of(const struct walk *w, const struct made *made, size
 
 static json_t *make_origins(struct walk *w, const struct made *made, bool added)
 {
-    struct hg_outcome outcome;
+    struct hg_finished outcome;
     hg_value *again = w->placed + w->g->columns.n; /* scratch */
     json_t *origins = json_object();
 

@@ -7,17 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "matrix/finish.h"
 #include "matrix/matrix.h"
 
 #define HG_CELL_ID_MAX 128 /* slug, "-", 12 hex digits, NUL */
-
-/* What becomes of a cell. */
-enum hg_cell_fate {
-    HG_CELL_RUNS,
-    HG_CELL_SKIPPED, /* can never run */
-    HG_CELL_EXCLUDED,
-    HG_CELL_MERGED, /* same id as an earlier one */
-};
 
 /* One cell as a walk hands it out; everything is lent until the visit returns. */
 struct hg_cell {
