@@ -27,7 +27,7 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
 
 static const char *const backends[] = { "cpu", "cuda", NULL };
 
-static const struct hg_field hardware_fields[] = {
+const struct hg_field hg_hardware_fields[] = {
     { "partition", HG_J_STRING, offsetof(struct hg_hardware, partition),
       .doc = "partition to ask for; absent: Slurm's default" },
     { "gres", HG_J_STRING, offsetof(struct hg_hardware, gres),
@@ -61,7 +61,7 @@ static const struct hg_field hardware_fields[] = {
 
 const char *const hg_site_transports[] = { "auto", "slurm", "rest", "cli", NULL };
 
-static const struct hg_field site_fields[] = {
+const struct hg_field hg_site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
       .doc = "what cells call the site; absent: the file's name" },
     { "launcher", HG_J_STRING, offsetof(struct hg_site, launcher),
@@ -137,7 +137,7 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
                               name);
             rc = -1;
         }
-        if (hg_json_decode(doc, entry, hg_buf_str(&path), hardware_fields, true, hw, errs) < 0)
+        if (hg_json_decode(doc, entry, hg_buf_str(&path), hg_hardware_fields, true, hw, errs) < 0)
             rc = -1;
         fill_hardware(hw, name, entry);
     }
@@ -189,7 +189,7 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
 
     site->signal_lead_s = 120;
     site->heartbeat_s = HG_SITE_HEARTBEAT_S;
-    rc = hg_json_decode(doc, value, pointer, site_fields, true, site, errs);
+    rc = hg_json_decode(doc, value, pointer, hg_site_fields, true, site, errs);
     hardware = site->json; /* decoded there for want of a better place */
     site->json = NULL;
     if (json_is_object(value))
@@ -224,12 +224,12 @@ void hg_site_free(struct hg_site *site)
     if (!site)
         return;
     for (size_t i = 0; i < site->n_hardware; i++) {
-        hg_json_release(hardware_fields, &site->hardware[i]);
+        hg_json_release(hg_hardware_fields, &site->hardware[i]);
         free(site->hardware[i].name);
         json_decref(site->hardware[i].json);
     }
     free(site->hardware);
-    hg_json_release(site_fields, site);
+    hg_json_release(hg_site_fields, site);
     free(site);
 }
 
@@ -391,31 +391,14 @@ struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *
     return site;
 }
 
-/* ---- Schema and reference ---- */
-
 json_t *hg_site_schema(void)
 {
-    json_t *site = hg_json_schema(site_fields, true);
+    json_t *site = hg_json_schema(hg_site_fields, true);
     json_t *properties = json_object_get(site, "properties");
     json_t *hardware = json_object_get(properties, "hardware");
 
     if (hardware)
         json_object_set_new(hardware, "additionalProperties",
-                            hg_json_schema(hardware_fields, true));
+                            hg_json_schema(hg_hardware_fields, true));
     return site;
-}
-
-void hg_site_reference(struct hg_buf *out)
-{
-    hg_json_reference(site_fields, out);
-}
-
-void hg_rest_reference(struct hg_buf *out)
-{
-    hg_json_reference(hg_rest_fields, out);
-}
-
-void hg_hardware_reference(struct hg_buf *out)
-{
-    hg_json_reference(hardware_fields, out);
 }

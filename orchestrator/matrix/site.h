@@ -73,9 +73,7 @@ void hg_site_free(struct hg_site *site);
 /* JSON Schema of a site object; a new reference. */
 json_t *hg_site_schema(void);
 
-/* Markdown tables for templates/README.md: the members of a site, of its "rest" and of a hardware entry. */
-void hg_site_reference(struct hg_buf *out);
-void hg_rest_reference(struct hg_buf *out);
-void hg_hardware_reference(struct hg_buf *out);
+/* The members of a site and of a hardware entry. */
+extern const struct hg_field hg_site_fields[], hg_hardware_fields[];
 
 #endif
