@@ -170,7 +170,7 @@ static void suggest_param(const char *key, struct hg_err *err)
         hg_err_hint(err, "did you mean \"%s\"? A key of your own begins with _",
                     hg_text_nearest(key, names, n));
     else
-        hg_err_hint(err, "known ones are listed in matrices/README.md; a key of your own begins "
+        hg_err_hint(err, "known ones are listed in matrices/reference.md; a key of your own begins "
                          "with _");
 }
 

@@ -85,7 +85,7 @@ const char *hg_option_owners(const char *name);
 /* All of them; ends with an entry without a name. */
 extern const struct hg_strategy hg_strategies[];
 
-/* Markdown tables for matrices/README.md: the keys, the strategies, the worker's parameters. */
+/* Markdown tables for matrices/reference.md: the keys, the strategies, the worker's parameters. */
 void hg_keys_reference(struct hg_buf *out);
 void hg_strategies_reference(struct hg_buf *out);
 void hg_params_reference(struct hg_buf *out);

@@ -28,7 +28,7 @@ struct hg_hardware {
 };
 
 /* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
- * matrix; all members and their meaning: templates/README.md, generated from the field table. */
+ * matrix; all members and their meaning: templates/sites/README.md, generated from the field table. */
 #define HG_SITE_HEARTBEAT_S 30 /* where a site does not say */
 
 struct hg_site {

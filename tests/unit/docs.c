@@ -78,13 +78,13 @@ static void assert_page_is_current(const char *name)
 static void test_reference_of_the_matrix_format_is_current(void **state)
 {
     (void)state;
-    assert_page_is_current("matrices/README.md");
+    assert_page_is_current("matrices/reference.md");
 }
 
 static void test_reference_of_sites_is_current(void **state)
 {
     (void)state;
-    assert_page_is_current("templates/README.md");
+    assert_page_is_current("templates/sites/README.md");
 }
 
 static void test_schema_file_is_current(void **state)
