@@ -17,6 +17,8 @@
 #include "cmd/cells.h"
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
+#include "drive/again.h"
+#include "drive/check.h"
 #include "plan/batch.h"
 #include "plan/files.h"
 #include "plan/plan.h"
@@ -74,7 +76,7 @@ static char *join_words(int argc, char **argv, const char *name)
 /* site: as written, or NULL. */
 static int open_executor(struct hg_session *s, const json_t *site, struct hg_err *err)
 {
-    s->executor = hg_executor_find("slurm");
+    s->executor = &hg_executor_slurm;
     s->exec = s->executor->open(site, DEADLINE_S, err);
     return s->exec ? 0 : -1;
 }

@@ -19,6 +19,7 @@
 #include "rundir/collect.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
+#include "rundir/events.h"
 
 static const char *reports, *select_text, *cell_text, *wanted, *out_path;
 

@@ -18,6 +18,7 @@
 #include "render/renderer.h"
 #include "render/view.h"
 #include "rundir/events.h"
+#include "rundir/fold.h"
 
 /* ---- JSON ---- */
 
@@ -134,7 +135,7 @@ static void run_events(const char *text, size_t len)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_err err = HG_ERR_INIT;
-    struct hg_run_state *state = hg_run_state_create(&err);
+    struct hg_run_state *state = hg_run_state_create();
     const char *end = text + len, *newline;
 
     for (; text < end; text = newline + 1) {
