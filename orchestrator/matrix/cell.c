@@ -157,15 +157,15 @@ static const char *subject(const struct walk *w, const hg_value *values)
 static void write_id(const struct walk *w, const struct made *made, char id[HG_CELL_ID_MAX])
 {
     const struct hg_pool *pool = w->g->pool;
-    double per_node = hg_value_number(made->values[HG_KEY_GPUS_PER_NODE]);
+    double per_node = hg_value_number(made->values[HG_COLUMN_GPUS_PER_NODE]);
     size_t n = add_part(id, 0, subject(w, made->values));
 
     if (per_node <= 0)
-        per_node = hg_value_number(made->values[HG_KEY_TASKS_PER_NODE]);
-    n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_STRATEGY]));
-    n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_HARDWARE]));
+        per_node = hg_value_number(made->values[HG_COLUMN_TASKS_PER_NODE]);
+    n = add_part(id, n, hg_pool_string(pool, made->values[HG_COLUMN_STRATEGY]));
+    n = add_part(id, n, hg_pool_string(pool, made->values[HG_COLUMN_HARDWARE]));
     snprintf(id + n, HG_CELL_ID_MAX - n, "%s%lldx%lld-%012llx", n ? "-" : "",
-             (long long)hg_value_number(made->values[HG_KEY_NODES]), (long long)per_node,
+             (long long)hg_value_number(made->values[HG_COLUMN_NODES]), (long long)per_node,
              (unsigned long long)(made->fingerprint >> 16));
 }
 
@@ -213,7 +213,7 @@ static const char *origin_of(const struct walk *w, const struct made *made, size
         return "/baseline";
     if (axis_sets(&source->product, column) && made->start[column] != c->start)
         return source->pointer;
-    if (column == HG_KEY_REPEAT && hg_value_is_absent(c->start))
+    if (column == HG_COLUMN_REPEAT && hg_value_is_absent(c->start))
         return json_object_get(w->m->doc.root, "repeats") ? "/repeats" : "default";
     return "/workload";
 }
@@ -505,8 +505,8 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     struct made *cell = &w->cell;
 
     memcpy(cell->start, w->placed, size);
-    if (hg_value_is_absent(cell->start[HG_KEY_REPEAT]))
-        cell->start[HG_KEY_REPEAT] = hg_value_of_number((double)round);
+    if (hg_value_is_absent(cell->start[HG_COLUMN_REPEAT]))
+        cell->start[HG_COLUMN_REPEAT] = hg_value_of_number((double)round);
     else if (round > 1)
         return 0; /* a cell that sets it stands once */
     memcpy(cell->values, cell->start, size);

@@ -62,11 +62,11 @@ static void make_memo(struct hg_evaluator *f, int expr)
             reads = strcmp(u->names[i], f->g->columns.items[c].name) == 0;
         if (reads)
             memo->columns[memo->n++] = (int)c;
-        if (reads && c == HG_KEY_HARDWARE)
+        if (reads && c == HG_COLUMN_HARDWARE)
             has_hardware = true;
     }
     if (u->hw && !has_hardware)
-        memo->columns[memo->n++] = HG_KEY_HARDWARE;
+        memo->columns[memo->n++] = HG_COLUMN_HARDWARE;
     memo->size = MEMO_ENTRIES;
     memo->last = memo->entries = make_entries(memo->size, memo->n);
 }
@@ -265,7 +265,7 @@ static int evaluate(struct hg_evaluator *f, int expr, const hg_value *values, jv
         if (!hg_value_is_absent(values[c]))
             cell = jv_object_set(cell, jv_copy(f->names[c]), jv_of_value(f, values[c]));
     }
-    hg_evaluator_hardware(f, values[HG_KEY_HARDWARE]);
+    hg_evaluator_hardware(f, values[HG_COLUMN_HARDWARE]);
     f->now = memo;
     f->now_values = values;
     return hg_exprs_eval(f->g->exprs, expr, cell, jv_copy(f->hw_json), out, err);

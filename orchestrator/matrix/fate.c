@@ -6,7 +6,8 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
-#include "matrix/keys.h"
+#include "contract/keys.h"
+#include "matrix/params.h"
 
 struct hg_fates {
     const struct hg_grid *g;
@@ -56,10 +57,10 @@ static bool because(struct hg_fates *f, const char *fmt, ...)
 static bool too_big_for_node(struct hg_fates *f, const struct hg_hardware *hw,
                              const hg_value *values)
 {
-    double gpus = hg_value_number(values[HG_KEY_GPUS_PER_NODE]);
-    double tasks = hg_value_number(values[HG_KEY_TASKS_PER_NODE]);
-    double cpus = hg_value_number(values[HG_KEY_CPUS_PER_TASK]);
-    double per_gpu = hg_value_number(values[HG_KEY_CPUS_PER_GPU]);
+    double gpus = hg_value_number(values[HG_COLUMN_GPUS_PER_NODE]);
+    double tasks = hg_value_number(values[HG_COLUMN_TASKS_PER_NODE]);
+    double cpus = hg_value_number(values[HG_COLUMN_CPUS_PER_TASK]);
+    double per_gpu = hg_value_number(values[HG_COLUMN_CPUS_PER_GPU]);
 
     if (gpus > 0 && !hw->gpus_per_node)
         return because(f, "%.0f GPU%s per node asked, %s has none", gpus,
@@ -105,9 +106,9 @@ static bool wrong_option(struct hg_fates *f, const hg_value *values)
 
 static bool wrong_for_strategy(struct hg_fates *f, const hg_value *values)
 {
-    double nodes = hg_value_number(values[HG_KEY_NODES]);
-    double per_node = hg_value_number(values[HG_KEY_TASKS_PER_NODE]), tasks = nodes * per_node;
-    double gpus_per_node = hg_value_number(values[HG_KEY_GPUS_PER_NODE]);
+    double nodes = hg_value_number(values[HG_COLUMN_NODES]);
+    double per_node = hg_value_number(values[HG_COLUMN_TASKS_PER_NODE]), tasks = nodes * per_node;
+    double gpus_per_node = hg_value_number(values[HG_COLUMN_GPUS_PER_NODE]);
     double gpus = nodes * gpus_per_node;
     const struct hg_strategy *s = f->strategy;
 
@@ -146,7 +147,7 @@ const char *hg_fate_why_not(struct hg_fates *f, const struct hg_hardware *hw,
 {
     hg_buf_clear(&f->why);
     if (f->worker)
-        look_up_strategy(f, values[HG_KEY_STRATEGY]);
+        look_up_strategy(f, values[HG_COLUMN_STRATEGY]);
     if (too_big_for_node(f, hw, values) ||
         (f->worker && f->strategy && wrong_for_strategy(f, values)))
         return hg_buf_str(&f->why);

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "contract/keys.h"
 #include "matrix/evaluator.h"
 #include "matrix/fate.h"
-#include "matrix/keys.h"
+#include "matrix/judge.h"
 
 struct hg_finisher {
     const struct hg_matrix *m;
@@ -72,8 +73,8 @@ static bool is_due(const struct hg_finisher *f, const hg_value *values, int colu
 
 static double default_tasks(const struct hg_finisher *f, const hg_value *values)
 {
-    const char *strategy = hg_pool_string(f->g->pool, values[HG_KEY_STRATEGY]);
-    double gpus = hg_value_number(values[HG_KEY_GPUS_PER_NODE]);
+    const char *strategy = hg_pool_string(f->g->pool, values[HG_COLUMN_STRATEGY]);
+    double gpus = hg_value_number(values[HG_COLUMN_GPUS_PER_NODE]);
 
     if (f->judge.worker && strategy && strcmp(strategy, "dp") == 0)
         return 1;
@@ -82,31 +83,31 @@ static double default_tasks(const struct hg_finisher *f, const hg_value *values)
 
 static void fill_shape(struct hg_finisher *f, hg_value *values, int done)
 {
-    const struct hg_hardware *hw = hg_evaluator_hardware(f->evaluator, values[HG_KEY_HARDWARE]);
+    const struct hg_hardware *hw = hg_evaluator_hardware(f->evaluator, values[HG_COLUMN_HARDWARE]);
     hg_value one = hg_value_of_number(1), zero = hg_value_of_number(0);
 
     if (!hw)
         return;
-    if (is_due(f, values, HG_KEY_GPUS_PER_NODE, done))
-        values[HG_KEY_GPUS_PER_NODE] = one;
-    if (!hw->gpus_per_node && values[HG_KEY_GPUS_PER_NODE] == one)
-        values[HG_KEY_GPUS_PER_NODE] = zero; /* so one baseline serves GPUs and CPUs */
-    if (is_due(f, values, HG_KEY_TASKS_PER_NODE, done) &&
-        hg_value_is_number(values[HG_KEY_GPUS_PER_NODE]) &&
-        !(f->judge.worker && hg_value_is_absent(values[HG_KEY_STRATEGY])))
-        values[HG_KEY_TASKS_PER_NODE] = hg_value_of_number(default_tasks(f, values));
+    if (is_due(f, values, HG_COLUMN_GPUS_PER_NODE, done))
+        values[HG_COLUMN_GPUS_PER_NODE] = one;
+    if (!hw->gpus_per_node && values[HG_COLUMN_GPUS_PER_NODE] == one)
+        values[HG_COLUMN_GPUS_PER_NODE] = zero; /* so one baseline serves GPUs and CPUs */
+    if (is_due(f, values, HG_COLUMN_TASKS_PER_NODE, done) &&
+        hg_value_is_number(values[HG_COLUMN_GPUS_PER_NODE]) &&
+        !(f->judge.worker && hg_value_is_absent(values[HG_COLUMN_STRATEGY])))
+        values[HG_COLUMN_TASKS_PER_NODE] = hg_value_of_number(default_tasks(f, values));
 }
 
 static void fill_defaults(struct hg_finisher *f, hg_value *values, int done)
 {
-    if (is_due(f, values, HG_KEY_SITE, done))
-        values[HG_KEY_SITE] = f->site;
-    if (is_due(f, values, HG_KEY_HARDWARE, done))
-        values[HG_KEY_HARDWARE] = f->default_hardware;
-    if (is_due(f, values, HG_KEY_NODES, done))
-        values[HG_KEY_NODES] = hg_value_of_number(1);
-    if (f->judge.worker && is_due(f, values, HG_KEY_STRATEGY, done))
-        values[HG_KEY_STRATEGY] = f->single;
+    if (is_due(f, values, HG_COLUMN_SITE, done))
+        values[HG_COLUMN_SITE] = f->site;
+    if (is_due(f, values, HG_COLUMN_HARDWARE, done))
+        values[HG_COLUMN_HARDWARE] = f->default_hardware;
+    if (is_due(f, values, HG_COLUMN_NODES, done))
+        values[HG_COLUMN_NODES] = hg_value_of_number(1);
+    if (f->judge.worker && is_due(f, values, HG_COLUMN_STRATEGY, done))
+        values[HG_COLUMN_STRATEGY] = f->single;
     fill_shape(f, values, done);
 }
 
@@ -205,7 +206,7 @@ static int judge_fate(struct hg_finisher *f, const hg_value *values, struct hg_f
 
     if (judge_derived(f, values, errs) < 0)
         return -1;
-    hw = hg_evaluator_hardware(f->evaluator, values[HG_KEY_HARDWARE]);
+    hw = hg_evaluator_hardware(f->evaluator, values[HG_COLUMN_HARDWARE]);
     if (!hw)
         return no_hardware(f, errs);
     out->why = hg_fate_why_not(f->fates, hw, values);

@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "contract/keys.h"
 #include "matrix/cell.h"
-#include "matrix/keys.h"
+#include "matrix/params.h"
 #include "plan/worker.h"
 
 #define COMBINATIONS_MAX 4096
@@ -36,14 +37,14 @@ struct hg_fit {
 /* Members that do not change what a training holds. */
 static bool is_idle(const char *key)
 {
-    static const char *const idle[] = { "site",   "hardware", "repeat",       "time",      "mem",
-                                        "sbatch", "modules",  "cpus_per_gpu", "container", "seed",
-                                        "lr",     "epochs",   "data",         "backend" };
+    static const char *const idle[] = { "seed", "lr", "epochs", "data", "backend" };
+    int known = hg_key_find(key);
 
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         if (strcmp(idle[i], key) == 0)
             return true;
-    return key[0] == '_';
+    return key[0] == '_' || (known >= 0 && hg_keys[known].role != HG_ROLE_SHAPE &&
+                             hg_keys[known].role != HG_ROLE_WORK);
 }
 
 static json_t *essence_of(const json_t *members)

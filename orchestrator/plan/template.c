@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/vec.h"
-#include "matrix/keys.h"
+#include "contract/keys.h"
 
 #define KEY_MAX 64
 
@@ -45,7 +45,7 @@ static bool is_parameter(const char *key)
 {
     int known = hg_key_find(key);
 
-    return key[0] != '_' && (known < 0 || known == HG_KEY_STRATEGY);
+    return key[0] != '_' && (known < 0 || known == HG_COLUMN_STRATEGY);
 }
 
 void hg_template_value(const json_t *value, struct hg_buf *out)
