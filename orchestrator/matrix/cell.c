@@ -311,7 +311,7 @@ static void warn_idle_rules(struct walk *w)
                  w->g->columns.items[w->g->derives.items[i].column].name);
 }
 
-/* A member that no cell has is null in a formula; nearly always a slip of the pen. */
+/* A member that no cell has is null in a formula; nearly always a typing mistake. */
 static void warn_unknown_names(struct walk *w)
 {
     for (size_t i = 0; i < w->g->derives.n; i++) {
@@ -695,7 +695,7 @@ static void sum_up(struct walk *w)
 
     c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
     if (c->merged)
-        warn(w, "", "%llu cell%s equal to an earlier one; the first stands",
+        warn(w, "", "%llu cell%s equal to an earlier one; the first is kept",
              (unsigned long long)c->merged, c->merged == 1 ? " is" : "s are");
     warn_idle_rules(w);
     warn_unknown_names(w);

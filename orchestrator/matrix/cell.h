@@ -54,7 +54,7 @@ enum {
 };
 
 /* Walk over the cells of a matrix in its order; an added baseline comes right before the first cell
- * that wants it. Cells are made one at a time: a million take little more memory than one. visit
+ * that needs it. Cells are made one at a time: a million take little more memory than one. visit
  * returns 0 to go on; anything else ends the walk, which returns it. visit may be NULL: only count.
  * Returns 0, or -1 with errs filled: a rule failed on some cell, nothing is left to run, two cells
  * have one id by chance. count may be NULL; end it with hg_cells_count_done whatever is returned. */

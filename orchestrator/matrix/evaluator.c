@@ -290,7 +290,7 @@ static int derive_value(struct hg_evaluator *f, const struct hg_derive *d, const
     if (!json)
         return hg_err_set(
             err, HG_E_INPUT,
-            "the expression gives %s, which has no place in a cell (no finite number, or a NUL)",
+            "the expression gives %s, which a cell cannot hold (not a finite number, or a string with a NUL)",
             shown);
     *result = hg_pool_add(f->g->pool, json);
     json_decref(json);
@@ -320,7 +320,7 @@ static int judge_rule(struct hg_evaluator *f, int expr, const hg_value *values, 
     return hg_err_hint(err, "compare it with something: .nodes > 2");
 }
 
-/* Value of an expression for a cell, from memory if it was asked before. */
+/* Value of an expression for a cell, remembered if it was evaluated before. */
 static int look_up(struct hg_evaluator *f, int expr, const struct hg_derive *d, const char *pointer,
                    const hg_value *values, hg_value *result, struct hg_errs *errs)
 {

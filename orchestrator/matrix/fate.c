@@ -63,19 +63,19 @@ static bool too_big_for_node(struct hg_fates *f, const struct hg_hardware *hw,
     double per_gpu = hg_value_number(values[HG_COLUMN_CPUS_PER_GPU]);
 
     if (gpus > 0 && !hw->gpus_per_node)
-        return because(f, "%.0f GPU%s per node asked, %s has none", gpus,
+        return because(f, "%.0f GPU%s per node requested, %s has none", gpus,
                        hg_text_s((unsigned long long)gpus), hw->name);
     if (gpus > (double)hw->gpus_per_node)
-        return because(f, "%.0f GPU%s per node asked, %s has %lld", gpus,
+        return because(f, "%.0f GPU%s per node requested, %s has %lld", gpus,
                        hg_text_s((unsigned long long)gpus), hw->name, hw->gpus_per_node);
     if (!hw->cores_per_node)
         return false;
     if (tasks * cpus > (double)hw->cores_per_node)
-        return because(f, "%.0f task%s with %.0f core%s each asked, a node of %s has %lld", tasks,
-                       hg_text_s((unsigned long long)tasks), cpus,
+        return because(f, "%.0f task%s with %.0f core%s each requested, a node of %s has %lld",
+                       tasks, hg_text_s((unsigned long long)tasks), cpus,
                        hg_text_s((unsigned long long)cpus), hw->name, hw->cores_per_node);
     if (gpus * per_gpu > (double)hw->cores_per_node)
-        return because(f, "%.0f GPU%s with %.0f core%s each asked, a node of %s has %lld", gpus,
+        return because(f, "%.0f GPU%s with %.0f core%s each requested, a node of %s has %lld", gpus,
                        hg_text_s((unsigned long long)gpus), per_gpu,
                        hg_text_s((unsigned long long)per_gpu), hw->name, hw->cores_per_node);
     return false;
@@ -86,7 +86,7 @@ static bool above(struct hg_fates *f, const char *strategy, double n, int limit,
 {
     if (!limit || n <= limit)
         return false;
-    return because(f, "strategy %s runs on at most %d %s, %.0f asked", strategy, limit,
+    return because(f, "strategy %s runs on at most %d %s, %.0f requested", strategy, limit,
                    limit == 1 ? one : many, n);
 }
 
@@ -119,15 +119,15 @@ static bool wrong_for_strategy(struct hg_fates *f, const hg_value *values)
     if (wrong_option(f, values))
         return true;
     if (f->devices >= 0 && gpus_per_node > 0 && hg_value_number(values[f->devices]) > gpus_per_node)
-        return because(f, "%.0f devices asked, the cell has %.0f GPU%s per node",
+        return because(f, "%.0f devices requested, the cell has %.0f GPU%s per node",
                        hg_value_number(values[f->devices]), gpus_per_node,
                        hg_text_s((unsigned long long)gpus_per_node));
     if (s->max_tasks == 1 || gpus_per_node <= 0 || per_node == gpus_per_node)
         return false;
-    return because(f,
-                   "strategy %s runs one task per GPU, %.0f task%s and %.0f GPU%s per node asked",
-                   s->name, per_node, hg_text_s((unsigned long long)per_node), gpus_per_node,
-                   hg_text_s((unsigned long long)gpus_per_node));
+    return because(
+        f, "strategy %s runs one task per GPU, %.0f task%s and %.0f GPU%s per node requested",
+        s->name, per_node, hg_text_s((unsigned long long)per_node), gpus_per_node,
+        hg_text_s((unsigned long long)gpus_per_node));
 }
 
 static const struct hg_strategy *look_up_strategy(struct hg_fates *f, hg_value name)

@@ -42,8 +42,8 @@ static void suggest_param(const char *key, struct hg_err *err)
 int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
 {
     if (hg_key_is_reserved(key)) {
-        hg_err_set(err, HG_E_INPUT, "\"%s\" is no key for a cell: {{%s}} means something else", key,
-                   key);
+        hg_err_set(err, HG_E_INPUT, "\"%s\" cannot be a key of a cell: {{%s}} means something else",
+                   key, key);
         return hg_err_hint(err, "choose another name; those taken are args, cell, dir, head, id, "
                                 "result");
     }
@@ -103,7 +103,7 @@ static int judge_duration(const json_t *value, struct hg_err *err)
     if (!json_is_number(value))
         return wrong_type(value, "a wall time", err);
     if (!(seconds > 0 && seconds < 1e9))
-        return hg_err_set(err, HG_E_INPUT, "%.15g seconds is no time limit", seconds);
+        return hg_err_set(err, HG_E_INPUT, "%.15g seconds is not a time limit", seconds);
     return 0;
 }
 
@@ -119,15 +119,10 @@ static int judge_size(const json_t *value, struct hg_err *err)
 
 static int judge_hardware(const struct hg_site *site, const char *name, struct hg_err *err)
 {
-    const char *names[NAMES_MAX];
-    size_t n = 0;
-
     if (!site || hg_site_find_hardware(site, name))
         return 0;
-    for (; n < site->n_hardware && n < NAMES_MAX; n++)
-        names[n] = site->hardware[n].name;
     hg_err_set(err, HG_E_INPUT, "unknown hardware \"%s\" at site %s", name, site->name);
-    hg_text_suggest(err, name, names, n);
+    hg_site_suggest_hardware(site, name, err);
     return -1;
 }
 

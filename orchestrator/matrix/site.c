@@ -29,23 +29,23 @@ static const char *const backends[] = { "cpu", "cuda", NULL };
 
 const struct hg_field hg_hardware_fields[] = {
     { "partition", HG_J_STRING, offsetof(struct hg_hardware, partition),
-      .doc = "partition to ask for; absent: Slurm's default" },
+      .doc = "partition to request; absent: Slurm's default" },
     { "gres", HG_J_STRING, offsetof(struct hg_hardware, gres),
       .doc =
           "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
     { "constraint", HG_J_STRING, offsetof(struct hg_hardware, constraint),
-      .doc = "node feature to ask for" },
+      .doc = "node feature to request" },
     { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
       .doc = "GPUs of one node; 0 or absent: a CPU node" },
     { "cores_per_node", HG_J_INT, offsetof(struct hg_hardware, cores_per_node), .min = 1,
       .max = 65536, .doc = "cores that jobs may use on one node; absent: not checked" },
     { "cpus_per_gpu", HG_J_INT, offsetof(struct hg_hardware, cpus_per_gpu), .min = 1, .max = 65536,
-      .doc = "cores to ask for with each GPU; absent: Slurm's default" },
+      .doc = "cores to request with each GPU; absent: Slurm's default" },
     { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
-      .doc = "memory to ask for with each GPU: `48G`; absent: Slurm's default" },
+      .doc = "memory to request with each GPU: `48G`; absent: Slurm's default" },
     { "device_mem", HG_J_STRING, offsetof(struct hg_hardware, device_mem), .check = check_size,
       .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
-             "hpcgrid-worker that would hold more are skipped; absent: not looked at" },
+             "hpcgrid-worker that would hold more are skipped; absent: not checked" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
       .doc =
           "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },
@@ -89,7 +89,7 @@ const struct hg_field hg_site_fields[] = {
           "seconds between two signs of life of a cell at work (the time of one file is set); after four "
           "without one it counts as dead; absent: 30" },
     { "max_queued", HG_J_INT, offsetof(struct hg_site, max_queued), .min = 1, .max = 10000000,
-      .doc = "jobs that the site lets one user have; absent: Slurm is asked" },
+      .doc = "jobs that the site lets one user have; absent: what Slurm says" },
     { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
       .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
     { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
@@ -133,8 +133,8 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
         hg_buf_printf(&path, "%s/hardware", pointer);
         hg_json_pointer_push(&path, name);
         if (!hg_text_is_name(name)) {
-            hg_json_error_key(doc, hg_buf_str(&path), errs, "\"%.70s\" is no name for hardware",
-                              name);
+            hg_json_error_key(doc, hg_buf_str(&path), errs,
+                              "\"%.70s\" cannot be a name of hardware", name);
             rc = -1;
         }
         if (hg_json_decode(doc, entry, hg_buf_str(&path), hg_hardware_fields, true, hw, errs) < 0)
@@ -145,7 +145,7 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
     return rc;
 }
 
-static void suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
+void hg_site_suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
 {
     const char *names[SITES_MAX];
     size_t n = 0;
@@ -166,15 +166,15 @@ static int check_site(const struct hg_json_doc *doc, const char *pointer, struct
         hg_json_error(doc, pointer, errs, "the site has no hardware");
         rc = -1;
     } else if (site->default_hardware && !hg_site_find_hardware(site, site->default_hardware)) {
-        suggest_hardware(site, site->default_hardware,
-                         hg_json_error(doc, hg_buf_str(&path), errs, "unknown hardware \"%s\"",
-                                       site->default_hardware));
+        hg_site_suggest_hardware(site, site->default_hardware,
+                                 hg_json_error(doc, hg_buf_str(&path), errs,
+                                               "unknown hardware \"%s\"", site->default_hardware));
         rc = -1;
     } else if (!site->default_hardware && site->n_hardware == 1) {
         site->default_hardware = hg_strdup(site->hardware[0].name);
     }
     if (!hg_text_is_name(site->name)) {
-        hg_json_error(doc, pointer, errs, "\"%.70s\" is no name for a site", site->name);
+        hg_json_error(doc, pointer, errs, "\"%.70s\" cannot be the name of a site", site->name);
         rc = -1;
     }
     hg_buf_done(&path);

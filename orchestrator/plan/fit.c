@@ -25,7 +25,7 @@ struct hg_fit {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     struct hg_errs *errs;
-    json_t *cells;   /* array: what the worker is asked */
+    json_t *cells;   /* array: what the worker is asked about */
     json_t *places;  /* text of such a cell: its place in the arrays */
     json_t *answers; /* array */
     bool measured;   /* a cell's room is known: not to be able to ask is worth a warning */
@@ -150,7 +150,7 @@ static void read_answers(struct hg_fit *f, const char *text)
     }
 }
 
-/* What cannot be asked is no mistake of the matrix: the nodes may know more. */
+/* A worker that cannot be asked is not a mistake of the matrix: the nodes may know more. */
 static void ask(struct hg_fit *f, const char *worker, const char *path)
 {
     const char *const argv[] = { worker, "predict", "--no-data", "--cells", path, NULL };
@@ -161,9 +161,9 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
     if (hg_proc_capture(argv, LIMIT_S, &out, &said, &status, &err) == 0 && status == 0)
         read_answers(f, hg_buf_str(&out));
     else if (f->measured && err.code)
-        hg_warn("memory is not looked at: %s", err.text);
+        hg_warn("memory is not checked: %s", err.text);
     else if (f->measured)
-        hg_warn("memory is not looked at: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
+        hg_warn("memory is not checked: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
                 hg_buf_str(&said));
     hg_buf_done(&out);
     hg_buf_done(&said);

@@ -70,7 +70,8 @@ static int check_option(const char *word, struct hg_err *err)
         is |= reserved[i].letter && word[0] == '-' && word[1] == reserved[i].letter;
         if (!is)
             continue;
-        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is hpcgrid's own", (int)n, word);
+        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is set by hpcgrid itself", (int)n,
+                   word);
         if (reserved[i].instead)
             hg_err_hint(err, "use %s", reserved[i].instead);
         return -1;

@@ -111,7 +111,7 @@ static void append_args(const json_t *cell, struct hg_buf *out)
     hg_words_done(&words);
 }
 
-/* What is no member of a cell. False if the key is none of these. */
+/* What is not a member of a cell. False if the key is none of these. */
 static bool append_special(const char *key, const struct hg_template_vars *vars, struct hg_buf *out)
 {
     if (strcmp(key, "args") == 0)
