@@ -14,13 +14,12 @@
 
 /* ---- Lists of words ---- */
 
-int hg_words_push(struct hg_words *words, const char *word)
+void hg_words_push(struct hg_words *words, const char *word)
 {
     *HG_VEC_PUSH(words) = hg_strdup(word);
     /* one place more than n, for the NULL at the end */
     hg_vec_grow((void **)&words->items, words->n, &words->cap, sizeof *words->items);
     words->items[words->n] = NULL;
-    return 0;
 }
 
 static void words_cut(struct hg_words *words, size_t n)

@@ -34,8 +34,8 @@ struct hg_words {
     {                 \
         0             \
     }
-/* Append a copy. Returns 0. */
-int hg_words_push(struct hg_words *words, const char *word);
+/* Append a copy. */
+void hg_words_push(struct hg_words *words, const char *word);
 void hg_words_done(struct hg_words *words);
 
 /* Append a member's value as a placeholder shows it; nothing for null. */
