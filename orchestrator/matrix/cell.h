@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 #include "matrix/finish.h"
+#include "matrix/id.h"
 #include "matrix/matrix.h"
-
-#define HG_CELL_ID_MAX 128 /* slug, "-", 12 hex digits, NUL */
 
 /* One cell as a walk hands it out; everything is lent until the visit returns. */
 struct hg_cell {
