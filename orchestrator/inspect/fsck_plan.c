@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "contract/keys.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
@@ -68,8 +69,7 @@ static void check_sources(struct hg_check *c)
 
 static bool is_in_id(const char *key)
 {
-    return key[0] != '_' && strcmp(key, "time") != 0 && strcmp(key, "mem") != 0 &&
-           strcmp(key, "sbatch") != 0;
+    return key[0] != '_' && !hg_key_has_role(key, HG_ROLE_LOOSE);
 }
 
 /* The twelve digits at the end of a cell's id, from its members and the workload. */

@@ -1,40 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix/cell.h"
 
-#include <ctype.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/fields.h"
-#include "base/fs.h"
-#include "base/hash.h"
 #include "base/text.h"
 #include "matrix/finish.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
+#include "matrix/order.h"
 #include "matrix/seen.h"
 #include "matrix/workload.h"
-
-#define SLUG_PART_MAX 24
 
 /* One cell on its way: what the axes and repeats gave, what became of it, its fingerprint. */
 struct made {
     hg_value *start; /* as it left the repeats */
     hg_value *values;
-    struct hg_outcome outcome;
+    struct hg_finished outcome;
     uint64_t fingerprint;
     size_t source;
-};
-
-/* Canonical text of the last value of a column: most columns stand still from cell to cell. */
-struct text {
-    hg_value value;
-    const char *text; /* the pool's, or scratch */
-    size_t len;
-    char scratch[32];
 };
 
 #define REASONS_MAX 3
@@ -54,8 +40,7 @@ struct walk {
     hg_value *placed; /* the cursor's */
     struct made cell, base;
     bool base_known; /* base is that of the base.start that stands there */
-    struct hg_buf canonical;
-    struct text *texts;   /* per identity column, in canonical order */
+    struct hg_ids *names;
     char *base_why;       /* why the first lost baseline is lost */
     struct hg_seen ids;   /* of the matrix's own cells */
     struct hg_seen bases; /* of baselines that can run */
@@ -65,107 +50,12 @@ struct walk {
     bool collect, emit;   /* what this pass does */
 };
 
-/* ---- Ids ---- */
+/* ---- Cells for visitors ---- */
 
-/* Texts of the values that changed since the last cell; the room that the canonical text takes. */
-static size_t refresh_texts(struct walk *w, const hg_value *values)
-{
-    size_t room = 64 + w->g->identity_len;
-
-    for (size_t i = 0; i < w->g->n_sorted; i++) {
-        struct text *t = &w->texts[i];
-        hg_value v = values[w->g->sorted[i]];
-
-        if (v != t->value && !hg_value_is_absent(v))
-            t->text = hg_pool_text(w->g->pool, v, t->scratch, &t->len);
-        t->value = v;
-        room += w->g->columns.items[w->g->sorted[i]].prefix_len + t->len + 1;
-    }
-    return room;
-}
-
-static char *put(char *to, const char *text, size_t n)
-{
-    memcpy(to, text, n);
-    return to + n;
-}
-
-/* {"cell":{...},"workload":{...}}, canonical. */
-static void write_canonical(struct walk *w, const hg_value *values)
-{
-    const struct hg_grid *g = w->g;
-    struct hg_buf *out = &w->canonical;
-    char *p, *first;
-
-    hg_buf_clear(out);
-    hg_buf_reserve(out, refresh_texts(w, values));
-    p = first = put(out->data, "{\"cell\":{", 9);
-    for (size_t i = 0; i < g->n_sorted; i++) {
-        const struct hg_column *c = &g->columns.items[g->sorted[i]];
-
-        if (hg_value_is_absent(w->texts[i].value))
-            continue;
-        if (p != first)
-            *p++ = ',';
-        p = put(p, c->prefix, c->prefix_len);
-        p = put(p, w->texts[i].text, w->texts[i].len);
-    }
-    p = put(p, "},\"workload\":", 13);
-    p = put(p, g->identity, g->identity_len);
-    *p++ = '}';
-    *p = '\0';
-    out->len = (size_t)(p - out->data);
-}
-
-static void fingerprint(struct walk *w, struct made *made)
-{
-    write_canonical(w, made->values);
-    made->fingerprint = hg_hash64(w->canonical.data, w->canonical.len);
-}
-
-/* Append "-" and a word of letters, digits, "." and "_". */
-static size_t add_part(char *slug, size_t n, const char *word)
-{
-    if (!word || !*word)
-        return n;
-    if (n)
-        slug[n++] = '-';
-    for (size_t i = 0; word[i] && i < SLUG_PART_MAX; i++) {
-        unsigned char c = (unsigned char)word[i];
-
-        slug[n++] = isalnum(c) && c < 0x80 ? (char)tolower(c) : c == '.' && i ? '.' : '_';
-    }
-    return n;
-}
-
-static const char *subject(const struct walk *w, const hg_value *values)
-{
-    int column = hg_grid_column(w->g, "model");
-    const char *model = column >= 0 ? hg_pool_string(w->g->pool, values[column]) : NULL;
-
-    if (model)
-        return hg_fs_basename(model);
-    return w->m->workload.program ? w->m->workload.program
-                                  : hg_fs_basename(w->m->workload.command[0]);
-}
-
-/* Program or model, strategy, hardware, nodes x GPUs (x tasks where there are none). */
 static void write_id(const struct walk *w, const struct made *made, char id[HG_CELL_ID_MAX])
 {
-    const struct hg_pool *pool = w->g->pool;
-    double per_node = hg_value_number(made->values[HG_KEY_GPUS_PER_NODE]);
-    size_t n = add_part(id, 0, subject(w, made->values));
-
-    if (per_node <= 0)
-        per_node = hg_value_number(made->values[HG_KEY_TASKS_PER_NODE]);
-    n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_STRATEGY]));
-    n = add_part(id, n, hg_pool_string(pool, made->values[HG_KEY_HARDWARE]));
-    snprintf(id + n, HG_CELL_ID_MAX - n, "%s%lldx%lld-%012llx", n ? "-" : "",
-             (long long)hg_value_number(made->values[HG_KEY_NODES]), (long long)per_node,
-             (unsigned long long)(made->fingerprint >> 16));
+    hg_ids_write(w->names, made->values, made->fingerprint, id);
 }
-
-/* ---- Cells for visitors ---- */
 
 static json_t *make_members(const struct walk *w, const hg_value *values)
 {
@@ -209,14 +99,14 @@ static const char *origin_of(const struct walk *w, const struct made *made, size
         return "/baseline";
     if (axis_sets(&source->product, column) && made->start[column] != c->start)
         return source->pointer;
-    if (column == HG_KEY_REPEAT && hg_value_is_absent(c->start))
+    if (column == HG_COLUMN_REPEAT && hg_value_is_absent(c->start))
         return json_object_get(w->m->doc.root, "repeats") ? "/repeats" : "default";
     return "/workload";
 }
 
 static json_t *make_origins(struct walk *w, const struct made *made, bool added)
 {
-    struct hg_outcome outcome;
+    struct hg_finished outcome;
     hg_value *again = w->placed + w->g->columns.n; /* scratch */
     json_t *origins = json_object();
 
@@ -307,7 +197,7 @@ static void warn_idle_rules(struct walk *w)
                  w->g->columns.items[w->g->derives.items[i].column].name);
 }
 
-/* A member that no cell has is null in a formula; nearly always a slip of the pen. */
+/* A member that no cell has is null in a formula; nearly always a typing mistake. */
 static void warn_unknown_names(struct walk *w)
 {
     for (size_t i = 0; i < w->g->derives.n; i++) {
@@ -369,7 +259,7 @@ static int find_base(struct walk *w, const struct made *cell)
     w->base_known = true;
     if (hg_finish(w->finisher, w->base.values, &w->base.outcome, w->errs) < 0)
         return -1;
-    fingerprint(w, &w->base);
+    w->base.fingerprint = hg_ids_fingerprint(w->names, w->base.values);
     return 0;
 }
 
@@ -501,8 +391,8 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     struct made *cell = &w->cell;
 
     memcpy(cell->start, w->placed, size);
-    if (hg_value_is_absent(cell->start[HG_KEY_REPEAT]))
-        cell->start[HG_KEY_REPEAT] = hg_value_of_number((double)round);
+    if (hg_value_is_absent(cell->start[HG_COLUMN_REPEAT]))
+        cell->start[HG_COLUMN_REPEAT] = hg_value_of_number((double)round);
     else if (round > 1)
         return 0; /* a cell that sets it stands once */
     memcpy(cell->values, cell->start, size);
@@ -521,44 +411,13 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     }
     if (cell->outcome.fate == HG_CELL_EXCLUDED && !(w->flags & HG_CELLS_ALL))
         return 0;
-    fingerprint(w, cell);
+    cell->fingerprint = hg_ids_fingerprint(w->names, cell->values);
     if (cell->outcome.fate == HG_CELL_EXCLUDED || cell->outcome.fate == HG_CELL_SKIPPED)
         return w->emit ? hand_out(w, cell, cell->outcome.fate, false, "") : 0;
     return treat_standing(w, cell);
 }
 
 /* ---- Order ---- */
-
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ x >> 31) * UINT64_C(0x7fb5d329728ea185);
-    x = (x ^ x >> 27) * UINT64_C(0x81dadef4bc2dd44d);
-    return x ^ x >> 33;
-}
-
-/* A permutation of 0..n-1 that needs no table: a four-round Feistel network over the next even
- * number of bits, walked until it falls below n. */
-static uint64_t shuffled(uint64_t i, uint64_t n, uint64_t key)
-{
-    unsigned half = 1;
-    uint64_t low;
-
-    while (UINT64_C(1) << 2 * half < n)
-        half++;
-    low = (UINT64_C(1) << half) - 1;
-    do {
-        uint64_t left = i >> half, right = i & low;
-
-        for (unsigned r = 0; r < 4; r++) {
-            uint64_t next = left ^ (mix(right ^ (key + r * UINT64_C(0x9e3779b97f4a7c15))) & low);
-
-            left = right;
-            right = next;
-        }
-        i = left << half | right;
-    } while (i >= n);
-    return i;
-}
 
 /* The source that makes the cell of this rank; neighbours mostly share it. */
 static size_t find_source(const struct hg_grid *g, uint64_t rank, size_t guess)
@@ -582,11 +441,11 @@ static size_t find_source(const struct hg_grid *g, uint64_t rank, size_t guess)
 static int walk_round(struct walk *w, unsigned long long round)
 {
     uint64_t n = (uint64_t)w->g->size;
-    uint64_t key = mix((uint64_t)w->m->shuffle * 1000003 + round);
+    uint64_t seed = (uint64_t)w->m->shuffle;
     size_t source = 0;
 
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t rank = w->m->has_shuffle ? shuffled(i, n, key) : i;
+        uint64_t rank = w->m->has_shuffle ? hg_order_shuffled(i, n, seed, round) : i;
         int rc;
 
         source = find_source(w->g, rank, source);
@@ -618,7 +477,7 @@ static void prepare(struct walk *w)
     double cells = w->g->size * (double)w->m->repeats;
 
     w->finisher = hg_finisher_create(w->m);
-    w->texts = hg_alloc_zeroed(w->g->n_sorted, sizeof *w->texts);
+    w->names = hg_ids_create(w->m);
     w->placed = hg_alloc_zeroed(2 * n, sizeof *w->placed);
     w->cell.start = hg_alloc_zeroed(n, sizeof *w->cell.start);
     w->cell.values = hg_alloc_zeroed(n, sizeof *w->cell.values);
@@ -631,8 +490,6 @@ static void prepare(struct walk *w)
     w->count->n_rules = w->g->rules.n;
     w->count->by_source = hg_alloc_zeroed(w->g->sources.n, sizeof *w->count->by_source);
     w->count->n_sources = w->g->sources.n;
-    for (size_t i = 0; i < w->g->n_sorted; i++)
-        w->texts[i].value = HG_VALUE_ABSENT;
     hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6));
 }
 
@@ -641,7 +498,7 @@ static void finish_walk(struct walk *w)
     hg_finisher_free(w->finisher);
     hg_cursor_done(&w->cursor);
     free(w->placed);
-    free(w->texts);
+    hg_ids_free(w->names);
     free(w->cell.start);
     free(w->cell.values);
     free(w->base.start);
@@ -650,7 +507,6 @@ static void finish_walk(struct walk *w)
     free(w->kept);
     free(w->busy);
     free(w->base_why);
-    hg_buf_done(&w->canonical);
     hg_seen_done(&w->ids);
     hg_seen_done(&w->bases);
 }
@@ -691,7 +547,7 @@ static void sum_up(struct walk *w)
 
     c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
     if (c->merged)
-        warn(w, "", "%llu cell%s equal to an earlier one; the first stands",
+        warn(w, "", "%llu cell%s equal to an earlier one; the first is kept",
              (unsigned long long)c->merged, c->merged == 1 ? " is" : "s are");
     warn_idle_rules(w);
     warn_unknown_names(w);

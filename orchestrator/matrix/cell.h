@@ -7,17 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "matrix/finish.h"
+#include "matrix/id.h"
 #include "matrix/matrix.h"
-
-#define HG_CELL_ID_MAX 128 /* slug, "-", 12 hex digits, NUL */
-
-/* What becomes of a cell. */
-enum hg_cell_fate {
-    HG_CELL_RUNS,
-    HG_CELL_SKIPPED, /* can never run */
-    HG_CELL_EXCLUDED,
-    HG_CELL_MERGED, /* same id as an earlier one */
-};
 
 /* One cell as a walk hands it out; everything is lent until the visit returns. */
 struct hg_cell {
@@ -61,7 +53,7 @@ enum {
 };
 
 /* Walk over the cells of a matrix in its order; an added baseline comes right before the first cell
- * that wants it. Cells are made one at a time: a million take little more memory than one. visit
+ * that needs it. Cells are made one at a time: a million take little more memory than one. visit
  * returns 0 to go on; anything else ends the walk, which returns it. visit may be NULL: only count.
  * Returns 0, or -1 with errs filled: a rule failed on some cell, nothing is left to run, two cells
  * have one id by chance. count may be NULL; end it with hg_cells_count_done whatever is returned. */

@@ -73,9 +73,10 @@ static void add_known_columns(struct hg_draft *p)
     for (int i = 0; i < HG_KEY_COUNT; i++)
         hg_draft_column(p, hg_keys[i].name);
     c = p->g->columns.items;
-    c[HG_KEY_STRATEGY].given = p->judge.worker;
-    c[HG_KEY_SITE].given = c[HG_KEY_HARDWARE].given = c[HG_KEY_NODES].given = true;
-    c[HG_KEY_GPUS_PER_NODE].given = c[HG_KEY_TASKS_PER_NODE].given = c[HG_KEY_REPEAT].given = true;
+    c[HG_COLUMN_STRATEGY].given = p->judge.worker;
+    c[HG_COLUMN_SITE].given = c[HG_COLUMN_HARDWARE].given = c[HG_COLUMN_NODES].given = true;
+    c[HG_COLUMN_GPUS_PER_NODE].given = c[HG_COLUMN_TASKS_PER_NODE].given =
+        c[HG_COLUMN_REPEAT].given = true;
 }
 
 struct hg_grid *hg_grid_compile(const struct hg_matrix *m, struct hg_errs *errs)

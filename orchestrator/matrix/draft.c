@@ -25,7 +25,7 @@ int hg_draft_column(struct hg_draft *p, const char *name)
     }
     c = HG_VEC_PUSH(&p->g->columns);
     *c = (struct hg_column){ .start = HG_VALUE_ABSENT, .note = name[0] == '_', .derive = -1 };
-    c->identity = key >= 0 ? hg_keys[key].identity : !c->note;
+    c->identity = key >= 0 ? hg_keys[key].role != HG_ROLE_LOOSE : !c->note;
     hg_json_dump_string(name, strlen(name), &prefix);
     hg_buf_puts(&prefix, ":");
     c->prefix_len = prefix.len;

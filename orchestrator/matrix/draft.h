@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "matrix/grid.h"
-#include "matrix/keys.h"
+#include "matrix/judge.h"
 #include "matrix/matrix.h"
 
 /* A grid while it is made from a matrix's text. Every problem is added to errs with its place. */

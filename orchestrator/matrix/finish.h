@@ -5,15 +5,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "matrix/cell.h"
-#include "matrix/grid.h"
+#include "base/err.h"
+#include "matrix/matrix.h"
+#include "matrix/value.h"
+
+/* What becomes of a cell. */
+enum hg_cell_fate {
+    HG_CELL_RUNS,
+    HG_CELL_SKIPPED, /* can never run */
+    HG_CELL_EXCLUDED,
+    HG_CELL_MERGED, /* same id as an earlier one */
+};
 
 /* From what the axes gave to a whole cell: defaults, derive, exclude, and whether it can run. */
 struct hg_finisher;
 
 /* What became of a cell. Lent until the next call. */
-struct hg_outcome {
+struct hg_finished {
     enum hg_cell_fate fate; /* RUNS, SKIPPED or EXCLUDED */
     int rule;               /* EXCLUDED: which */
     const char *why;        /* SKIPPED: the reason, else NULL */
@@ -25,7 +33,7 @@ void hg_finisher_free(struct hg_finisher *f);
 
 /* values holds the cell as it left the repeats; it is completed in place. Returns 0, or -1 with an
  * error added: an expression failed or gave a value that its key cannot have. */
-int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_outcome *out,
+int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_finished *out,
               struct hg_errs *errs);
 
 /* Was this column filled by its formula in the last cell? */

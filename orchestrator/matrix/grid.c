@@ -21,7 +21,8 @@ int hg_grid_column(const struct hg_grid *g, const char *name)
 
 static bool is_always_there(const struct hg_grid *g, int column)
 {
-    return column < HG_KEY_COUNT && (column != HG_KEY_STRATEGY || g->columns.items[column].given);
+    return column < HG_KEY_COUNT &&
+           (column != HG_COLUMN_STRATEGY || g->columns.items[column].given);
 }
 
 bool hg_grid_has_key(const struct hg_grid *g, const char *name)

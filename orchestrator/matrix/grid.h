@@ -8,9 +8,9 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "contract/keys.h"
 #include "matrix/alt.h"
 #include "matrix/expr.h"
-#include "matrix/keys.h"
 #include "matrix/value.h"
 
 /* A matrix made ready for walking: every key has a column, every cell is an array of values by

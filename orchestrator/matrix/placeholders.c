@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "contract/keys.h"
 #include "matrix/grid.h"
-#include "matrix/keys.h"
 #include "matrix/pointer.h"
 
 static void check_placeholder(const struct hg_matrix *m, const char *name, size_t n,

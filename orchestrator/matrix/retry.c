@@ -17,7 +17,7 @@ const struct hg_field hg_retry_fields[] = {
     CAUSE(PREEMPTED, "another job took its place"),
     CAUSE(OUT_OF_MEMORY, "it ran out of memory"),
     CAUSE(FAILED, "the workload failed"),
-    CAUSE(LOST, "it began, and nobody knows how it ended"),
+    CAUSE(LOST, "it started, and its end is unknown"),
     [HG_RETRY_CAUSES] = { 0 },
 };
 

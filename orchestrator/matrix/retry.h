@@ -5,7 +5,7 @@
 #include "base/fields.h"
 #include "base/json.h"
 
-/* Ends of a cell after which it may be run again without being asked: the members of "retry". */
+/* Ends of a cell after which it may be run again automatically: the members of "retry". */
 enum hg_retry_cause {
     HG_RETRY_TIMEOUT,
     HG_RETRY_NODE_FAIL,

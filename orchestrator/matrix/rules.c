@@ -197,7 +197,7 @@ void hg_rules_parse_baseline(struct hg_draft *p)
     hg_buf_done(&path);
 }
 
-/* Members that an expression surely reads must exist somewhere; a slip of the pen would compare
+/* Members that an expression surely reads must exist somewhere; with a typing mistake it would compare
  * null, and null is less than any number. */
 static void check_names(struct hg_draft *p, int expr, const char *pointer)
 {

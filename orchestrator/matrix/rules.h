@@ -10,7 +10,7 @@ void hg_rules_parse(struct hg_draft *p);
 /* "derive": jq expressions for members that a cell lacks. */
 void hg_rules_parse_derive(struct hg_draft *p);
 
-/* "baseline": members that are put over a cell. */
+/* "baseline": overrides that select a cell's baseline. */
 void hg_rules_parse_baseline(struct hg_draft *p);
 
 /* Compile all expressions, and check that the members they surely read exist. Last of all. */

@@ -126,7 +126,7 @@ static const char *const value_words[] = { "end", "true", "false", "null", "not"
 static const char *const blind_words[] = { "pow",   "range", "infinite", "nan",
                                            "empty", "fmin",  "fmax",     NULL };
 
-/* Functions that look at their input only: behind a | that is no cell. */
+/* Functions that look at their input only: behind a | that is not a cell. */
 static const char *const piped_words[] = {
     "floor",    "ceil",     "round",  "sqrt",     "fabs",     "log",          "log2",
     "log10",    "exp",      "exp2",   "exp10",    "tostring", "min",          "max",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix/schema.h"
 
-#include "matrix/keys.h"
+#include "contract/keys.h"
 #include "matrix/matrix.h"
 #include "matrix/report.h"
 

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "matrix/expr.h"
 #include "matrix/grid.h"
+#include "matrix/jqjson.h"
 
 /* One value of a part: a text, and the numbers it means if it is a number or a range. */
 struct choice {
@@ -229,23 +230,12 @@ static bool part_fits(const struct part *part, const char *id, const json_t *cel
     return fits != part->negated;
 }
 
-static jv jv_of(const json_t *json)
-{
-    struct hg_buf text = HG_BUF_INIT;
-    jv v;
-
-    hg_json_dump(json, HG_JSON_COMPACT, &text);
-    v = jv_parse_sized(hg_buf_str(&text), (int)text.len);
-    hg_buf_done(&text);
-    return v;
-}
-
 static int match_jq(const struct hg_selector *s, const json_t *cell, struct hg_err *err)
 {
     char shown[64];
     jv_kind kind;
     jv out;
-    int rc = hg_exprs_eval(s->exprs, 0, jv_of(cell), jv_null(), &out, err);
+    int rc = hg_exprs_eval(s->exprs, 0, hg_jv_of_json(cell), jv_null(), &out, err);
 
     if (rc < 0)
         return hg_err_wrap(err, "selector %.100s", hg_exprs_text(s->exprs, 0));

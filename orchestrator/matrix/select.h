@@ -23,7 +23,7 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
                       struct hg_err *err);
 
 /* Does a cell of this matrix have every key that the selector names? 0, or -1 with err set (USAGE,
- * with a suggestion): a slip of the pen would pick nothing, or everything. */
+ * with a suggestion): a typing mistake would pick nothing, or everything. */
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err);
 
 /* The i-th key that a selector names, as often as it names it; NULL behind the last, and of a jq

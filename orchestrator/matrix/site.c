@@ -28,25 +28,25 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
 
 static const char *const backends[] = { "cpu", "cuda", NULL };
 
-static const struct hg_field hardware_fields[] = {
+const struct hg_field hg_hardware_fields[] = {
     { "partition", HG_J_STRING, offsetof(struct hg_hardware, partition),
-      .doc = "partition to ask for; absent: Slurm's default" },
+      .doc = "partition to request; absent: Slurm's default" },
     { "gres", HG_J_STRING, offsetof(struct hg_hardware, gres),
       .doc =
           "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
     { "constraint", HG_J_STRING, offsetof(struct hg_hardware, constraint),
-      .doc = "node feature to ask for" },
+      .doc = "node feature to request" },
     { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
       .doc = "GPUs of one node; 0 or absent: a CPU node" },
     { "cores_per_node", HG_J_INT, offsetof(struct hg_hardware, cores_per_node), .min = 1,
       .max = 65536, .doc = "cores that jobs may use on one node; absent: not checked" },
     { "cpus_per_gpu", HG_J_INT, offsetof(struct hg_hardware, cpus_per_gpu), .min = 1, .max = 65536,
-      .doc = "cores to ask for with each GPU; absent: Slurm's default" },
+      .doc = "cores to request with each GPU; absent: Slurm's default" },
     { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
-      .doc = "memory to ask for with each GPU: `48G`; absent: Slurm's default" },
+      .doc = "memory to request with each GPU: `48G`; absent: Slurm's default" },
     { "device_mem", HG_J_STRING, offsetof(struct hg_hardware, device_mem), .check = check_size,
       .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
-             "hpcgrid-worker that would hold more are skipped; absent: not looked at" },
+             "hpcgrid-worker that would hold more are skipped; absent: not checked" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
       .doc =
           "what hpcgrid-worker computes with: `cuda` or `cpu`; absent: by the presence of GPUs" },
@@ -62,7 +62,7 @@ static const struct hg_field hardware_fields[] = {
 
 const char *const hg_site_transports[] = { "auto", "slurm", "rest", "cli", NULL };
 
-static const struct hg_field site_fields[] = {
+const struct hg_field hg_site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
       .doc = "what cells call the site; absent: the file's name" },
     { "launcher", HG_J_STRING, offsetof(struct hg_site, launcher),
@@ -90,7 +90,7 @@ static const struct hg_field site_fields[] = {
           "seconds between two signs of life of a cell at work (the time of one file is set); after four "
           "without one it counts as dead; absent: 30" },
     { "max_queued", HG_J_INT, offsetof(struct hg_site, max_queued), .min = 1, .max = 10000000,
-      .doc = "jobs that the site lets one user have; absent: Slurm is asked" },
+      .doc = "jobs that the site lets one user have; absent: what Slurm says" },
     { "licenses", HG_J_STRING, offsetof(struct hg_site, licenses),
       .doc = "`core:%`: a licence for each core that a job computes on (the box)" },
     { "currency", HG_J_STRING, offsetof(struct hg_site, currency),
@@ -134,11 +134,11 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
         hg_buf_printf(&path, "%s/hardware", pointer);
         hg_json_pointer_push(&path, name);
         if (!hg_text_is_name(name)) {
-            hg_json_error_key(doc, hg_buf_str(&path), errs, "\"%.70s\" is no name for hardware",
-                              name);
+            hg_json_error_key(doc, hg_buf_str(&path), errs,
+                              "\"%.70s\" cannot be a name of hardware", name);
             rc = -1;
         }
-        if (hg_json_decode(doc, entry, hg_buf_str(&path), hardware_fields, true, hw, errs) < 0)
+        if (hg_json_decode(doc, entry, hg_buf_str(&path), hg_hardware_fields, true, hw, errs) < 0)
             rc = -1;
         fill_hardware(hw, name, entry);
     }
@@ -146,7 +146,7 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
     return rc;
 }
 
-static void suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
+void hg_site_suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
 {
     const char *names[SITES_MAX];
     size_t n = 0;
@@ -167,15 +167,15 @@ static int check_site(const struct hg_json_doc *doc, const char *pointer, struct
         hg_json_error(doc, pointer, errs, "the site has no hardware");
         rc = -1;
     } else if (site->default_hardware && !hg_site_find_hardware(site, site->default_hardware)) {
-        suggest_hardware(site, site->default_hardware,
-                         hg_json_error(doc, hg_buf_str(&path), errs, "unknown hardware \"%s\"",
-                                       site->default_hardware));
+        hg_site_suggest_hardware(site, site->default_hardware,
+                                 hg_json_error(doc, hg_buf_str(&path), errs,
+                                               "unknown hardware \"%s\"", site->default_hardware));
         rc = -1;
     } else if (!site->default_hardware && site->n_hardware == 1) {
         site->default_hardware = hg_strdup(site->hardware[0].name);
     }
     if (!hg_text_is_name(site->name)) {
-        hg_json_error(doc, pointer, errs, "\"%.70s\" is no name for a site", site->name);
+        hg_json_error(doc, pointer, errs, "\"%.70s\" cannot be the name of a site", site->name);
         rc = -1;
     }
     hg_buf_done(&path);
@@ -190,7 +190,7 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
 
     site->signal_lead_s = 120;
     site->heartbeat_s = HG_SITE_HEARTBEAT_S;
-    rc = hg_json_decode(doc, value, pointer, site_fields, true, site, errs);
+    rc = hg_json_decode(doc, value, pointer, hg_site_fields, true, site, errs);
     hardware = site->json; /* decoded there for want of a better place */
     site->json = NULL;
     if (json_is_object(value))
@@ -225,12 +225,12 @@ void hg_site_free(struct hg_site *site)
     if (!site)
         return;
     for (size_t i = 0; i < site->n_hardware; i++) {
-        hg_json_release(hardware_fields, &site->hardware[i]);
+        hg_json_release(hg_hardware_fields, &site->hardware[i]);
         free(site->hardware[i].name);
         json_decref(site->hardware[i].json);
     }
     free(site->hardware);
-    hg_json_release(site_fields, site);
+    hg_json_release(hg_site_fields, site);
     free(site);
 }
 
@@ -392,31 +392,14 @@ struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *
     return site;
 }
 
-/* ---- Schema and reference ---- */
-
 json_t *hg_site_schema(void)
 {
-    json_t *site = hg_json_schema(site_fields, true);
+    json_t *site = hg_json_schema(hg_site_fields, true);
     json_t *properties = json_object_get(site, "properties");
     json_t *hardware = json_object_get(properties, "hardware");
 
     if (hardware)
         json_object_set_new(hardware, "additionalProperties",
-                            hg_json_schema(hardware_fields, true));
+                            hg_json_schema(hg_hardware_fields, true));
     return site;
-}
-
-void hg_site_reference(struct hg_buf *out)
-{
-    hg_json_reference(site_fields, out);
-}
-
-void hg_rest_reference(struct hg_buf *out)
-{
-    hg_json_reference(hg_rest_fields, out);
-}
-
-void hg_hardware_reference(struct hg_buf *out)
-{
-    hg_json_reference(hardware_fields, out);
 }

@@ -18,7 +18,7 @@ struct hg_hardware {
     long long gpus_per_node;  /* 0: a CPU node */
     long long cores_per_node; /* 0: not said */
     long long cpus_per_gpu;   /* 0: the site's default of Slurm */
-    char *mem_per_gpu;        /* "48G"; NULL: not asked for */
+    char *mem_per_gpu;        /* "48G"; NULL: not requested */
     char *device_mem;         /* "40G": of one GPU, or of a CPU node; NULL: not checked */
     char *backend;            /* "cuda" or "cpu": what hpcgrid-worker computes with */
     char *account;            /* overrides the site's */
@@ -57,6 +57,8 @@ extern const char *const hg_site_transports[];
 
 /* NULL if the site has no hardware of this name. */
 const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, const char *name);
+/* Hint for a wrong name of hardware. */
+void hg_site_suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err);
 
 /* From the "site" value of a matrix (name, path, object or absent = "box"); relative paths start at
  * dir. Names are looked for in templates/sites of the source tree or the installation, then in
@@ -73,9 +75,7 @@ void hg_site_free(struct hg_site *site);
 /* JSON Schema of a site object; a new reference. */
 json_t *hg_site_schema(void);
 
-/* Markdown tables for templates/sites/README.md: the members of a site, of its "rest" and of a hardware entry. */
-void hg_site_reference(struct hg_buf *out);
-void hg_rest_reference(struct hg_buf *out);
-void hg_hardware_reference(struct hg_buf *out);
+/* The members of a site and of a hardware entry. */
+extern const struct hg_field hg_site_fields[], hg_hardware_fields[];
 
 #endif

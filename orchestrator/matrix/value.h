@@ -30,7 +30,7 @@ static inline bool hg_value_is_number(hg_value v)
 double hg_value_number(hg_value v);
 hg_value hg_value_of_number(double number);
 
-/* Where values that are no numbers live, each once. */
+/* Where values that are not numbers are kept, each once. */
 struct hg_pool;
 
 struct hg_pool *hg_pool_create(void);
@@ -43,7 +43,7 @@ hg_value hg_pool_add_string(struct hg_pool *pool, const char *text);
 /* JSON of a value, a new reference (whole numbers become integers); NULL for absence. */
 json_t *hg_pool_json(const struct hg_pool *pool, hg_value value);
 
-/* A string's characters, lent; NULL for what is no string. */
+/* A string's characters, lent; NULL for what is not a string. */
 const char *hg_pool_string(const struct hg_pool *pool, hg_value value);
 
 /* Canonical text (RFC 8785) of a value that is present. scratch holds numbers; the rest is lent. */

@@ -73,7 +73,7 @@ static void check_files(const struct hg_json_doc *doc, const json_t *value, cons
     hg_check_texts(doc, value, pointer, errs);
     json_object_foreach((json_t *)value, key, text) {
         if (hg_workload_is_own_file(key))
-            hg_json_error(doc, pointer, errs, "\"%s\" is a file of hpcgrid's own there", key);
+            hg_json_error(doc, pointer, errs, "\"%s\" is a file of hpcgrid itself there", key);
         else if (!hg_text_is_name(key))
             hg_err_hint(
                 hg_json_error(doc, pointer, errs, "\"%.70s\" cannot be a file's name here", key),

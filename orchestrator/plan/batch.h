@@ -17,7 +17,7 @@ struct hg_batch {
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
     json_t *places;      /* where that stands: hg_shape_places; NULL: not known */
-    double time_s;       /* the limit asked for, 0: none */
+    double time_s;       /* the limit requested, 0: none */
     long long devices;   /* GPUs of one cell, or its cores where the hardware has no GPUs */
     char *hardware;      /* name in the site */
     char *backend;       /* of the hardware; NULL: not said */

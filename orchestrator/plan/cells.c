@@ -161,7 +161,7 @@ static int find_line(const char *dir, int batch, size_t line, uint64_t place[sta
     else if (got == 0 &&
              (!parse_place(text, &place[0]) || !parse_place(text + HG_PLAN_INDEX_LINE, &place[1]) ||
               place[0] >= place[1] || place[1] > CELLS_FILE_MAX))
-        hg_err_set(err, HG_E_INPUT, "%s:%zu: no place of a cell", path, line + 1);
+        hg_err_set(err, HG_E_INPUT, "%s:%zu: not the place of a cell", path, line + 1);
     else if (got == 0)
         rc = 0;
     if (fd >= 0)

@@ -24,7 +24,7 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_t *out = json_object();
     json_t *modules = json_array();
 
-    /* where the run lies is no part of the plan */
+    /* where the run lies is not part of the plan */
     json_object_del(job, "script");
     json_object_del(job, "work_dir");
     for (char **m = b->modules; m && *m; m++)

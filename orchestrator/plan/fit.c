@@ -13,8 +13,9 @@
 #include "base/log.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "contract/keys.h"
 #include "matrix/cell.h"
-#include "matrix/keys.h"
+#include "matrix/params.h"
 #include "plan/worker.h"
 
 #define COMBINATIONS_MAX 4096
@@ -24,7 +25,7 @@ struct hg_fit {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     struct hg_errs *errs;
-    json_t *cells;   /* array: what the worker is asked */
+    json_t *cells;   /* array: what the worker is asked about */
     json_t *places;  /* text of such a cell: its place in the arrays */
     json_t *answers; /* array */
     bool measured;   /* a cell's room is known: not to be able to ask is worth a warning */
@@ -36,14 +37,14 @@ struct hg_fit {
 /* Members that do not change what a training holds. */
 static bool is_idle(const char *key)
 {
-    static const char *const idle[] = { "site",   "hardware", "repeat",       "time",      "mem",
-                                        "sbatch", "modules",  "cpus_per_gpu", "container", "seed",
-                                        "lr",     "epochs",   "data",         "backend" };
+    static const char *const idle[] = { "seed", "lr", "epochs", "data", "backend" };
+    int known = hg_key_find(key);
 
     for (size_t i = 0; i < sizeof idle / sizeof *idle; i++)
         if (strcmp(idle[i], key) == 0)
             return true;
-    return key[0] == '_';
+    return key[0] == '_' || (known >= 0 && hg_keys[known].role != HG_ROLE_SHAPE &&
+                             hg_keys[known].role != HG_ROLE_WORK);
 }
 
 static json_t *essence_of(const json_t *members)
@@ -149,7 +150,7 @@ static void read_answers(struct hg_fit *f, const char *text)
     }
 }
 
-/* What cannot be asked is no mistake of the matrix: the nodes may know more. */
+/* A worker that cannot be asked is not a mistake of the matrix: the nodes may know more. */
 static void ask(struct hg_fit *f, const char *worker, const char *path)
 {
     const char *const argv[] = { worker, "predict", "--no-data", "--cells", path, NULL };
@@ -160,9 +161,9 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
     if (hg_proc_capture(argv, LIMIT_S, &out, &said, &status, &err) == 0 && status == 0)
         read_answers(f, hg_buf_str(&out));
     else if (f->measured && err.code)
-        hg_warn("memory is not looked at: %s", err.text);
+        hg_warn("memory is not checked: %s", err.text);
     else if (f->measured)
-        hg_warn("memory is not looked at: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
+        hg_warn("memory is not checked: %.*s", (int)strcspn(hg_buf_str(&said), "\n"),
                 hg_buf_str(&said));
     hg_buf_done(&out);
     hg_buf_done(&said);

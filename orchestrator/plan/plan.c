@@ -31,7 +31,7 @@ struct make {
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
     json_t *by_shape; /* shape: index of its new batch */
-    json_t *longest;  /* hardware: longest time asked, in seconds */
+    json_t *longest;  /* hardware: longest time requested, in seconds */
     bool tried;       /* the words */
     struct hg_err err;
 };
@@ -232,12 +232,6 @@ static json_t *split_words(const char *text)
     return list;
 }
 
-static void set_copy(json_t *object, const char *key, json_t *value)
-{
-    if (value)
-        json_object_set(object, key, value);
-}
-
 static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
 {
     const struct hg_workload *w = &m->workload;
@@ -248,18 +242,18 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
 
     if (w->program)
         json_object_set_new(out, "program", json_string(w->program));
-    set_copy(out, "command", w->words);
-    set_copy(out, "launch", w->launch);
-    set_copy(out, "env", w->env);
-    set_copy(out, "files", w->files);
-    set_copy(out, "results", w->results);
-    json_object_set(out, "cwd", folder);
+    json_object_set(out, "command", w->words);
+    json_object_set(out, "launch", w->launch);
+    json_object_set(out, "env", w->env);
+    json_object_set(out, "files", w->files);
+    json_object_set(out, "results", w->results);
+    json_object_set_new(out, "cwd", folder);
     free(absolute);
     free(cwd);
-    if (!folder)
-        json_decref(out);
-    json_decref(folder);
-    return folder ? out : NULL;
+    if (folder)
+        return out;
+    json_decref(out);
+    return NULL;
 }
 
 static json_t *site_of(const struct hg_site *site)
@@ -272,7 +266,7 @@ static json_t *site_of(const struct hg_site *site)
     for (size_t i = 0; site->container && site->container[i]; i++)
         json_array_append_new(container, json_string(site->container[i]));
     json_object_set_new(out, "container", container);
-    set_copy(out, "env", site->env);
+    json_object_set(out, "env", site->env);
     return out;
 }
 

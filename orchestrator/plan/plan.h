@@ -17,7 +17,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
 
 /* Wall times are rounded up to a coarse ladder, so that a matrix with many of them does not become
  * many arrays: 1 2 3 5 10 15 20 30 45 minutes; 1 1.5 2 3 4 6 8 12 16 20 24 36 hours; 2 3 4 5 6 7
- * 10 14 21 28 days; then as asked. Never above `most_s`, the longest time that any cell of the same
+ * 10 14 21 28 days; then as requested. Never above `most_s`, the longest time that any cell of the same
  * hardware asks for: rounding must not pass a partition's limit. */
 double hg_plan_round_time(double time_s, double most_s);
 

@@ -70,7 +70,8 @@ static int check_option(const char *word, struct hg_err *err)
         is |= reserved[i].letter && word[0] == '-' && word[1] == reserved[i].letter;
         if (!is)
             continue;
-        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is hpcgrid's own", (int)n, word);
+        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is set by hpcgrid itself", (int)n,
+                   word);
         if (reserved[i].instead)
             hg_err_hint(err, "use %s", reserved[i].instead);
         return -1;
@@ -101,7 +102,7 @@ static int push_module(const char *word, struct hg_shape *s, struct hg_err *err)
 }
 
 /* A text is split at blanks, a list is taken as it is. */
-static int push_words(const json_t *value, const char *key,
+static int push_words(const json_t *value,
                       int (*push)(const char *word, struct hg_shape *s, struct hg_err *err),
                       struct hg_shape *s, struct hg_err *err)
 {
@@ -109,8 +110,6 @@ static int push_words(const json_t *value, const char *key,
     size_t i;
     json_t *item;
 
-    if (value && !json_is_null(value) && !json_is_array(value) && !p)
-        return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
     while (p && *(p += strspn(p, WORD_SEPARATORS))) {
         size_t n = strcspn(p, WORD_SEPARATORS);
         char *word = hg_strndup(p, n);
@@ -121,12 +120,9 @@ static int push_words(const json_t *value, const char *key,
             return -1;
         p += n;
     }
-    json_array_foreach(value, i, item) {
-        if (!json_is_string(item))
-            return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
+    json_array_foreach(value, i, item)
         if (push(json_string_value(item), s, err) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -136,104 +132,62 @@ static void push_strings(char *const *strings, struct hg_words *out)
         hg_words_push(out, *strings);
 }
 
-/* ---- Numbers ---- */
+/* ---- Numbers: the cell was judged when the matrix was read ---- */
 
-/* A whole number of a cell; absent and null give `otherwise`. */
-static int get_count(const json_t *cell, const char *key, long long least, long long otherwise,
-                     long long *out, struct hg_err *err)
+static long long count_of(const json_t *cell, const char *key, long long otherwise)
 {
     const json_t *value = json_object_get(cell, key);
-    double v;
 
-    *out = otherwise;
-    if (!value || json_is_null(value))
-        return 0;
-    v = json_is_number(value) ? json_number_value(value) : -1;
-    if (v < (double)least || v > 1e6 || v != floor(v)) {
-        struct hg_buf text = HG_BUF_INIT;
-
-        hg_json_dump(value, HG_JSON_COMPACT, &text);
-        hg_err_set(err, HG_E_INPUT, "\"%s\" must be a whole number from %lld, got %s", key, least,
-                   hg_buf_str(&text));
-        hg_buf_done(&text);
-        return -1;
-    }
-    *out = (long long)v;
-    return 0;
+    return value ? (long long)json_number_value(value) : otherwise;
 }
 
-static int to_mib(const char *text, double times, long long *mib, struct hg_err *err)
+static long long mib_of(const char *text, long long times)
 {
-    uint64_t bytes;
+    uint64_t bytes = 0;
 
-    if (hg_text_size_parse(text, &bytes, err) < 0)
-        return hg_err_wrap(err, "\"mem\"");
-    *mib = (long long)ceil((double)bytes * times / (1 << 20));
-    return 0;
+    hg_text_size_parse(text, &bytes, NULL);
+    return (long long)ceil((double)bytes * (double)times / (1 << 20));
 }
 
-static int get_memory(const json_t *cell, struct hg_shape *s, struct hg_err *err)
+static void fill_memory(const json_t *cell, struct hg_shape *s)
 {
-    const json_t *mem = json_object_get(cell, "mem");
+    const char *mem = json_string_value(json_object_get(cell, "mem"));
 
-    s->own_mem = mem && !json_is_null(mem);
-    if (json_is_string(mem))
-        return to_mib(json_string_value(mem), 1, &s->mem_mib, err);
-    if (s->own_mem)
-        return hg_err_set(err, HG_E_INPUT, "\"mem\" must be a text such as \"64G\"");
-    if (s->hw->mem_per_gpu && s->gpus_per_node)
-        return to_mib(s->hw->mem_per_gpu, (double)s->gpus_per_node, &s->mem_mib, err);
-    return 0;
+    s->own_mem = mem != NULL;
+    if (mem)
+        s->mem_mib = mib_of(mem, 1);
+    else if (s->hw->mem_per_gpu && s->gpus_per_node)
+        s->mem_mib = mib_of(s->hw->mem_per_gpu, s->gpus_per_node);
 }
 
 /* The CPUs of a task: as the cell says, else the share of the node's CPUs that belongs to its GPUs,
  * else 1. */
-static int get_cpus(const json_t *cell, struct hg_shape *s, struct hg_err *err)
+static void fill_cpus(const json_t *cell, struct hg_shape *s)
 {
-    long long per_gpu, share = 1;
+    long long per_gpu = count_of(cell, "cpus_per_gpu", s->hw->cpus_per_gpu), share = 1;
 
-    if (get_count(cell, "cpus_per_gpu", 1, s->hw->cpus_per_gpu, &per_gpu, err) < 0)
-        return -1;
     if (per_gpu && s->gpus_per_node)
         share = (per_gpu * s->gpus_per_node + s->tasks_per_node - 1) / s->tasks_per_node;
     s->own_cpus =
         !per_gpu || per_gpu != s->hw->cpus_per_gpu || json_object_get(cell, "cpus_per_task");
-    return get_count(cell, "cpus_per_task", 1, share, &s->cpus_per_task, err);
-}
-
-static int get_hardware(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
-                        struct hg_err *err)
-{
-    const char *name = json_string_value(json_object_get(cell, "hardware"));
-
-    s->hw = hg_site_find_hardware(site, name ? name : site->default_hardware);
-    if (!s->hw)
-        return hg_err_set(err, HG_E_INPUT, "site %s has no hardware \"%s\"", site->name,
-                          name ? name : site->default_hardware);
-    return 0;
+    s->cpus_per_task = count_of(cell, "cpus_per_task", share);
 }
 
 int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
                   struct hg_err *err)
 {
-    *s = (struct hg_shape){ 0 };
-    if (get_hardware(site, cell, s, err) < 0 ||
-        get_count(cell, "nodes", 1, 1, &s->nodes, err) < 0 ||
-        get_count(cell, "gpus_per_node", 0, s->hw->gpus_per_node ? 1 : 0, &s->gpus_per_node, err) <
-            0)
-        return -1;
-    if (!s->hw->gpus_per_node)
-        s->gpus_per_node = 0;
-    if (get_count(cell, "tasks_per_node", 1, s->gpus_per_node ? s->gpus_per_node : 1,
-                  &s->tasks_per_node, err) < 0 ||
-        get_cpus(cell, s, err) < 0 || get_memory(cell, s, err) < 0)
-        return -1;
-    s->time_s = hg_cell_time_s(cell);
+    *s = (struct hg_shape){ .time_s = hg_cell_time_s(cell) };
+    s->hw = hg_site_find_hardware(site, json_string_value(json_object_get(cell, "hardware")));
+    s->nodes = count_of(cell, "nodes", 1);
+    s->gpus_per_node = s->hw->gpus_per_node ? count_of(cell, "gpus_per_node", 1) : 0;
+    s->tasks_per_node = count_of(cell, "tasks_per_node", s->gpus_per_node ? s->gpus_per_node : 1);
+    fill_cpus(cell, s);
+    fill_memory(cell, s);
     push_strings(site->extra, &s->extra);
     push_strings(site->modules, &s->modules);
-    if (push_words(json_object_get(cell, "sbatch"), "sbatch", push_option, s, err) < 0)
+    if (push_words(json_object_get(cell, "sbatch"), push_option, s, err) < 0)
         return -1;
-    return push_words(json_object_get(cell, "modules"), "modules", push_module, s, err);
+    return push_words(json_object_get(cell, "modules"), push_module, s, err);
 }
 
 void hg_shape_done(struct hg_shape *s)

@@ -23,8 +23,8 @@ struct hg_shape {
     bool own_mem, own_cpus;  /* the cell says them, not the site */
 };
 
-/* Fails with INPUT; the text says which member and why. Release with hg_shape_done, also after a
- * failure. */
+/* Of a cell that a walk over the matrix gave. Fails with INPUT: an sbatch option is hpcgrid's own. Release with
+ * hg_shape_done, also after a failure. */
 int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *shape,
                   struct hg_err *err);
 void hg_shape_done(struct hg_shape *shape);

@@ -8,19 +8,18 @@
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/vec.h"
-#include "matrix/keys.h"
+#include "contract/keys.h"
 
 #define KEY_MAX 64
 
 /* ---- Lists of words ---- */
 
-int hg_words_push(struct hg_words *words, const char *word)
+void hg_words_push(struct hg_words *words, const char *word)
 {
     *HG_VEC_PUSH(words) = hg_strdup(word);
     /* one place more than n, for the NULL at the end */
     hg_vec_grow((void **)&words->items, words->n, &words->cap, sizeof *words->items);
     words->items[words->n] = NULL;
-    return 0;
 }
 
 static void words_cut(struct hg_words *words, size_t n)
@@ -45,7 +44,7 @@ static bool is_parameter(const char *key)
 {
     int known = hg_key_find(key);
 
-    return key[0] != '_' && (known < 0 || known == HG_KEY_STRATEGY);
+    return key[0] != '_' && (known < 0 || known == HG_COLUMN_STRATEGY);
 }
 
 void hg_template_value(const json_t *value, struct hg_buf *out)
@@ -111,7 +110,7 @@ static void append_args(const json_t *cell, struct hg_buf *out)
     hg_words_done(&words);
 }
 
-/* What is no member of a cell. False if the key is none of these. */
+/* What is not a member of a cell. False if the key is none of these. */
 static bool append_special(const char *key, const struct hg_template_vars *vars, struct hg_buf *out)
 {
     if (strcmp(key, "args") == 0)

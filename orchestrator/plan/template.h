@@ -18,7 +18,7 @@
  *   {{id}}     the cell's id
  *
  * A word that names an absent member (or one that is null) is left out, and so is a list of words
- * as a whole. Braces around anything that is no name stay as they are. Nothing is ever given to a
+ * as a whole. Braces around anything that is not a name stay as they are. Nothing is ever given to a
  * shell. (That each placeholder is some cell's key is checked when the matrix is loaded.) */
 struct hg_template_vars {
     const json_t *cell; /* its members; lent, as are the others */
@@ -34,8 +34,8 @@ struct hg_words {
     {                 \
         0             \
     }
-/* Append a copy. Returns 0. */
-int hg_words_push(struct hg_words *words, const char *word);
+/* Append a copy. */
+void hg_words_push(struct hg_words *words, const char *word);
 void hg_words_done(struct hg_words *words);
 
 /* Append a member's value as a placeholder shows it; nothing for null. */

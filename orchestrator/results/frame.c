@@ -8,24 +8,21 @@
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/vec.h"
+#include "contract/keys.h"
 
 unsigned hg_frame_key_flags(const char *name)
 {
-    static const char *const loose[] = { "time", "mem", "sbatch" };
-    static const char *const shape[] = { "nodes", "gpus_per_node", "tasks_per_node",
-                                         "cpus_per_task", "cpus_per_gpu" };
+    static const unsigned flags[] = {
+        [HG_ROLE_SHAPE] = HG_KEY_SHAPE,
+        [HG_ROLE_LOOSE] = HG_KEY_LOOSE,
+        [HG_ROLE_REPEAT] = HG_KEY_REPEAT,
+        [HG_ROLE_WORK] = 0,
+    };
+    int key = hg_key_find(name);
 
     if (name[0] == '_')
         return HG_KEY_NOTE;
-    if (strcmp(name, "repeat") == 0)
-        return HG_KEY_REPEAT;
-    for (size_t i = 0; i < sizeof loose / sizeof *loose; i++)
-        if (strcmp(name, loose[i]) == 0)
-            return HG_KEY_LOOSE;
-    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
-        if (strcmp(name, shape[i]) == 0)
-            return HG_KEY_SHAPE;
-    return 0;
+    return key < 0 ? 0 : flags[hg_keys[key].role];
 }
 
 static void add_key(struct hg_frame *f, const char *name)

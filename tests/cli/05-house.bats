@@ -11,9 +11,9 @@ orchestrator_layers() {
     cat <<'END'
 base
 contract base
-results base
+results base contract
 matrix base contract results
-plan base matrix
+plan base contract matrix
 rundir base results matrix plan
 slurm/common base contract
 slurm/libslurm base contract slurm/common
@@ -22,7 +22,7 @@ slurm/cli base contract slurm/common
 slurm/client base matrix
 node base results matrix plan rundir
 drive base matrix plan rundir slurm/client
-inspect base matrix plan rundir drive
+inspect base contract matrix plan rundir drive
 analysis base results matrix
 plot base results analysis
 render base results matrix analysis plot

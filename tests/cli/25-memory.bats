@@ -73,7 +73,7 @@ large='"model": "bert-large", "dataset": "squad-slice", "batch_size": 1'
     matrix '{"gpus_per_node": 1, "device_mem": "1M"}' "$large" '{"strategy": ["single"]}'
     HPCGRID_WORKER=/nowhere/hpcgrid-worker run "$hpcgrid" plan m.json
     [ "$status" -eq 0 ]
-    [[ "$output" == *"memory is not looked at: "* ]]
+    [[ "$output" == *"memory is not checked: "* ]]
 }
 
 @test "options of other strategies and worlds that cannot be cut are skipped with the reason" {
@@ -106,13 +106,13 @@ refused() {
 
 @test "a cell that its ranks, devices or options make impossible is skipped with the reason, and none left is exit code 3" {
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp"' '{"nodes": [2]}'
-    refused "strategy dp runs on at most 1 node, 2 asked"
+    refused "strategy dp runs on at most 1 node, 2 requested"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp"' '{"tasks_per_node": [2]}'
-    refused "strategy dp runs on at most 1 task, 2 asked"
+    refused "strategy dp runs on at most 1 task, 2 requested"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "dp", "dp_devices": 3' '{"gpus_per_node": [2]}'
-    refused "3 devices asked, the cell has 2 GPUs per node"
+    refused "3 devices requested, the cell has 2 GPUs per node"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "ddp"' '{"gpus_per_node": [8]}'
-    refused "8 GPUs per node asked, x has 4"
+    refused "8 GPUs per node requested, x has 4"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "checkpoint_shards": true' '{"strategy": ["ddp"]}'
     refused "strategy ddp has no checkpoint_shards, that is an option of fsdp, deepspeed"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "deepspeed"' '{"nodes": [3000]}'

@@ -6,52 +6,24 @@
 #include "base/fields.h"
 #include "base/fs.h"
 #include "base/json.h"
-#include "matrix/keys.h"
+#include "contract/keys.h"
+#include "matrix/params.h"
 #include "matrix/matrix.h"
 #include "matrix/report.h"
 #include "matrix/schema.h"
 #include "matrix/site.h"
 
-static void matrix_table(struct hg_buf *out)
-{
-    hg_json_reference(hg_matrix_fields, out);
-}
-
-static void workload_table(struct hg_buf *out)
-{
-    hg_json_reference(hg_workload_fields, out);
-}
-
-static void limits_table(struct hg_buf *out)
-{
-    hg_json_reference(hg_limits_fields, out);
-}
-
-static void retry_table(struct hg_buf *out)
-{
-    hg_json_reference(hg_retry_fields, out);
-}
-
-static void report_table(struct hg_buf *out)
-{
-    hg_json_reference(hg_report_fields, out);
-}
-
 static const struct {
     const char *name;
+    const struct hg_field *fields; /* or */
     void (*write)(struct hg_buf *out);
 } tables[] = {
-    { "matrix", matrix_table },
-    { "workload", workload_table },
-    { "limits", limits_table },
-    { "retry", retry_table },
-    { "report", report_table },
-    { "keys", hg_keys_reference },
-    { "strategies", hg_strategies_reference },
-    { "params", hg_params_reference },
-    { "site", hg_site_reference },
-    { "rest", hg_rest_reference },
-    { "hardware", hg_hardware_reference },
+    { "matrix", hg_matrix_fields, NULL },    { "workload", hg_workload_fields, NULL },
+    { "limits", hg_limits_fields, NULL },    { "retry", hg_retry_fields, NULL },
+    { "report", hg_report_fields, NULL },    { "site", hg_site_fields, NULL },
+    { "rest", hg_rest_fields, NULL },        { "hardware", hg_hardware_fields, NULL },
+    { "keys", NULL, hg_keys_reference },     { "strategies", NULL, hg_strategies_reference },
+    { "params", NULL, hg_params_reference },
 };
 
 /* Copy a page; whatever stands between "<!-- table NAME -->" and "<!-- end -->" is made anew. */
@@ -69,7 +41,10 @@ static void regenerate(const char *page, struct hg_buf *out)
         while (i < N_OF(tables) && (strlen(tables[i].name) != n || memcmp(tables[i].name, name, n)))
             i++;
         assert_true(i < N_OF(tables));
-        tables[i].write(out);
+        if (tables[i].fields)
+            hg_json_reference(tables[i].fields, out);
+        else
+            tables[i].write(out);
         page = strstr(mark, end);
         assert_non_null(page);
     }

@@ -191,9 +191,9 @@ static void test_what_cannot_be_asked_for_is_refused_with_the_reason(void **stat
 {
     (void)state;
     expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--time=5\"}",
-                   "the sbatch option --time is hpcgrid's own\n  use the key \"time\"");
+                   "the sbatch option --time is set by hpcgrid itself\n  use the key \"time\"");
     expect_refusal(COMMAND "\"axes\":{\"sbatch\":[\"-N4\"]}",
-                   "the sbatch option -N4 is hpcgrid's own");
+                   "the sbatch option -N4 is set by hpcgrid itself");
     expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--signal=B:TERM@5\"}",
                    "or --signal=USR1@SECONDS");
     expect_refusal("\"workload\":{\"command\":[\"a\",\"x{{args}}\"]},\"axes\":{\"n\":[1]}",
@@ -360,9 +360,9 @@ static void test_an_index_that_does_not_fit_names_file_and_line(void **state)
         off_t at;
         const char *text, *want;
     } cases[] = {
-        { true, 16, "00x", "/batches/1.cells.idx:2: no place of a cell" },
-        { true, 31, " ", "/batches/1.cells.idx:2: no place of a cell" },
-        { true, 16, "999999999999999", "/batches/1.cells.idx:2: no place of a cell" },
+        { true, 16, "00x", "/batches/1.cells.idx:2: not the place of a cell" },
+        { true, 31, " ", "/batches/1.cells.idx:2: not the place of a cell" },
+        { true, 16, "999999999999999", "/batches/1.cells.idx:2: not the place of a cell" },
         { true, 16, "000000000000003", "/batches/1.cells.jsonl:2: not where 1.cells.idx says" },
         { true, 16, "000000000000000", "/batches/1.cells.jsonl:2: not where 1.cells.idx says" },
         { true, 32, "000000000009999", "/batches/1.cells.jsonl ends before its line 2 does" },

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/fields.h"
 #include "base/text.h"
+#include "contract/keys.h"
 #include "data/dataset.h"
 #include "data/features.h"
 #include "data/synthetic.h"
@@ -25,19 +26,14 @@
       .max = (max_),                               \
       .doc = (doc_) },
 
-/* Keys that say where a cell runs and how its job is asked for; hpcgrid has acted on them. */
-#define ELSEWHERE(name_) { .name = name_, .kind = HG_J_JSON, .flags = HG_J_IGNORED, .doc = "" },
-
 static const struct hg_field fields[] = {
 #define HG_WORKER_PARAM FIELD
 #include "contract/worker_params.def"
 #undef HG_WORKER_PARAM
-    FIELD(INT, nodes, 1, 1000000, "nodes of the job") FIELD(INT, tasks_per_node, 1, 1000000,
-                                                            "ranks on each node")
-        FIELD(INT, cpus_per_task, 1, 1000000, "threads of a rank, unless OMP_NUM_THREADS is set")
-            ELSEWHERE("site") ELSEWHERE("hardware") ELSEWHERE("gpus_per_node")
-                ELSEWHERE("cpus_per_gpu") ELSEWHERE("container") ELSEWHERE("modules")
-                    ELSEWHERE("time") ELSEWHERE("mem") ELSEWHERE("sbatch") ELSEWHERE("repeat"){ 0 },
+    FIELD(INT, nodes, 1, 1000000, "nodes of the job")
+        FIELD(INT, tasks_per_node, 1, 1000000, "ranks on each node")
+            FIELD(INT, cpus_per_task, 1, 1000000,
+                  "threads of a rank, unless OMP_NUM_THREADS is set"){ 0 },
 };
 
 /* What a model is usually trained with: the RNN as PyTorch's example, BERT as the labs. */
@@ -393,6 +389,26 @@ static bool is_bert(const json_t *root)
     return model && strncmp(model, "bert", 4) == 0;
 }
 
+static bool is_field(const char *name)
+{
+    for (const struct hg_field *f = fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* The rest of the keys say where a cell runs and how its job is requested; hpcgrid has acted on them. */
+static void decode_fields(const struct hg_json_doc *doc, struct wk_config *c, struct hg_errs *errs)
+{
+    json_t *mine = json_copy(doc->root);
+
+    for (int i = 0; i < HG_KEY_COUNT; i++)
+        if (!is_field(hg_keys[i].name))
+            json_object_del(mine, hg_keys[i].name);
+    hg_json_decode(doc, mine, "", fields, true, c, errs);
+    json_decref(mine);
+}
+
 static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_errs *errs)
 {
     bool bert = is_bert(doc->root);
@@ -401,7 +417,7 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
     if (json_is_object(doc->root))
         drop_nulls(doc->root);
     c->given = json_incref(doc->root);
-    hg_json_decode(doc, doc->root, "", fields, true, c, errs);
+    decode_fields(doc, c, errs);
     finish_defaults(c);
     choose_options(c, doc->root);
     check_paths(doc, errs);

@@ -9,16 +9,18 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "strategies/strategies.h"
+#include "contract/keys.h"
 
 #define SUFFIX ".safetensors"
 
 /* Where things lie, and how the job was asked for. */
 static bool is_place(const char *key)
 {
-    static const char *const keys[] = { "checkpoint", "cache", "data",   "vocab", "predictions",
-                                        "time",       "mem",   "sbatch", NULL };
+    static const char *const keys[] = {
+        "checkpoint", "cache", "data", "vocab", "predictions", NULL
+    };
 
-    return hg_text_is_one_of(key, strlen(key), keys);
+    return hg_text_is_one_of(key, strlen(key), keys) || hg_key_has_role(key, HG_ROLE_LOOSE);
 }
 
 /* What is measured and watched beside what is learned. */

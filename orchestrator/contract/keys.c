@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "contract/keys.h"
+
+#include <string.h>
+
+#include "base/json.h"
+
+const struct hg_key hg_keys[HG_KEY_COUNT] = {
+    [HG_COLUMN_SITE] = { "site", HG_KEY_WORD, .role = HG_ROLE_PLACE,
+                         .doc = "the site's name; every cell has the matrix's" },
+    [HG_COLUMN_HARDWARE] = { "hardware", HG_KEY_WORD, .role = HG_ROLE_PLACE,
+                             .doc = "kind of node, a name the site knows; default: the site's" },
+    [HG_COLUMN_NODES] = { "nodes", HG_KEY_WHOLE, 1, 100000, .role = HG_ROLE_SHAPE,
+                          .doc = "nodes of the job; default 1" },
+    [HG_COLUMN_GPUS_PER_NODE] = { "gpus_per_node", HG_KEY_WHOLE, 0, 1024, .role = HG_ROLE_SHAPE,
+                                  .doc =
+                                      "GPUs on each node; default 1, 0 on hardware without GPUs" },
+    [HG_COLUMN_TASKS_PER_NODE] = { "tasks_per_node", HG_KEY_WHOLE, 1, 65536, .role = HG_ROLE_SHAPE,
+                                   .doc = "processes on each node; default one per GPU, else 1" },
+    [HG_COLUMN_CPUS_PER_GPU] = { "cpus_per_gpu", HG_KEY_WHOLE, 1, 65536, .role = HG_ROLE_SHAPE,
+                                 .doc = "CPU cores for each GPU; default: the site's" },
+    [HG_COLUMN_CPUS_PER_TASK] = { "cpus_per_task", HG_KEY_WHOLE, 1, 65536, .role = HG_ROLE_SHAPE,
+                                  .doc = "CPU cores (threads) for each process" },
+    [HG_COLUMN_CONTAINER] = { "container", HG_KEY_WORD, .role = HG_ROLE_PLACE,
+                              .doc = "image to run in; the site says how (`container`)" },
+    [HG_COLUMN_MODULES] = { "modules", HG_KEY_WORDS, .role = HG_ROLE_PLACE,
+                            .doc = "environment modules to load, instead of the site's" },
+    [HG_COLUMN_TIME] = { "time", HG_KEY_DURATION, .role = HG_ROLE_LOOSE,
+                         .doc =
+                             "time limit: \"HH:MM:SS\", \"D-HH:MM:SS\", \"90m\" (s, m, h, d), or a "
+                             "number of seconds" },
+    [HG_COLUMN_MEM] = { "mem", HG_KEY_SIZE, .role = HG_ROLE_LOOSE,
+                        .doc = "memory per node: \"64G\" (K, M, G, T)" },
+    [HG_COLUMN_SBATCH] = { "sbatch", HG_KEY_WORDS, .role = HG_ROLE_LOOSE,
+                           .doc = "further sbatch options, as typed" },
+    [HG_COLUMN_REPEAT] = { "repeat", HG_KEY_WHOLE, 1, 1000000, .role = HG_ROLE_REPEAT,
+                           .doc = "number of the repetition; made by `repeats`, default 1" },
+    [HG_COLUMN_STRATEGY] = { "strategy", HG_KEY_WORD, .role = HG_ROLE_WORK,
+                             .doc =
+                                 "how ranks share the work; for hpcgrid-worker one of its strategies "
+                                 "(default single), for a command any text" },
+};
+
+int hg_key_find(const char *name)
+{
+    for (int i = 0; i < HG_KEY_COUNT; i++)
+        if (strcmp(hg_keys[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+bool hg_key_has_role(const char *name, enum hg_key_role role)
+{
+    int i = hg_key_find(name);
+
+    return i >= 0 && hg_keys[i].role == role;
+}
+
+bool hg_key_is_reserved(const char *key)
+{
+    static const char *const taken[] = { "args", "cell", "dir", "head", "id", "result" };
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strcmp(taken[i], key) == 0)
+            return true;
+    return false;
+}
+
+void hg_keys_reference(struct hg_buf *out)
+{
+    static const char *const kinds[] = {
+        [HG_KEY_WORD] = "string",
+        [HG_KEY_WHOLE] = "integer",
+        [HG_KEY_WORDS] = "string or list of strings",
+        [HG_KEY_DURATION] = "number or string",
+        [HG_KEY_SIZE] = "string",
+    };
+
+    hg_buf_puts(out, "| key | type | in the id | meaning |\n| --- | --- | --- | --- |\n");
+    for (int i = 0; i < HG_KEY_COUNT; i++) {
+        const struct hg_key *k = &hg_keys[i];
+
+        hg_buf_printf(out, "| `%s` | %s", k->name, kinds[k->kind]);
+        if (k->kind == HG_KEY_WHOLE)
+            hg_buf_printf(out, ", %.15g to %.15g", k->min, k->max);
+        hg_buf_printf(out, " | %s | %s |\n", k->role != HG_ROLE_LOOSE ? "yes" : "no", k->doc);
+    }
+}
+
+json_t *hg_key_schema(const struct hg_key *key)
+{
+    if (key == &hg_keys[HG_COLUMN_STRATEGY]) /* a command's may be anything */
+        return json_pack("{s:s}", "description", key->doc);
+    switch (key->kind) {
+    case HG_KEY_WHOLE:
+        return json_pack("{s:s, s:o, s:o, s:s}", "type", "integer", "minimum",
+                         hg_json_number(key->min), "maximum", hg_json_number(key->max),
+                         "description", key->doc);
+    case HG_KEY_WORDS:
+        return json_pack("{s:[s,s], s:{s:s}, s:s}", "type", "string", "array", "items", "type",
+                         "string", "description", key->doc);
+    case HG_KEY_DURATION:
+        return json_pack("{s:[s,s], s:s}", "type", "number", "string", "description", key->doc);
+    default:
+        return json_pack("{s:s, s:s}", "type", "string", "description", key->doc);
+    }
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_MATRIX_JUDGE_H
+#define HG_MATRIX_JUDGE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "matrix/site.h"
+
+/* Who judges a member: the site for hardware, the table of hpcgrid-worker if that is the workload.
+ */
+struct hg_judge {
+    const struct hg_site *site; /* NULL: hardware is not judged */
+    bool worker;
+};
+
+/* May a cell have this key? USAGE of a reserved word, odd characters, a parameter hpcgrid-worker
+ * does not know: INPUT with a suggestion. */
+int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err);
+
+/* Is this value right for the key? null is right everywhere. */
+int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *value,
+                    struct hg_err *err);
+
+#endif
