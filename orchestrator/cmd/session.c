@@ -146,8 +146,8 @@ static int reach_again(struct hg_session *s, bool wait, struct hg_err *err)
 
     if (open_of_run(s, err) < 0)
         return -1;
-    while ((rc = ask_limits(s, err)) < 0 && wait && s->executor->away &&
-           s->executor->away(s->exec) && !hg_cmd_stop) {
+    while ((rc = ask_limits(s, err)) < 0 && wait && s->executor->facts(s->exec)->away &&
+           !hg_cmd_stop) {
         if (!said)
             hg_warn("no answer from Slurm (%s); jobs go on, and so does the waiting; Ctrl-C leaves",
                     err->text);

@@ -107,7 +107,7 @@ static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *
 {
     const struct hg_batch *b = &d->plan->items[batch - 1];
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
-    const char *about = d->o.executor->about ? d->o.executor->about(d->o.exec) : "";
+    const char *about = d->o.executor->facts(d->o.exec)->about;
     char where[256] = "", hint[sizeof why->hint];
     struct hg_buf asked = HG_BUF_INIT;
 

@@ -100,7 +100,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
-    const char *transport = d->o.executor->transport ? d->o.executor->transport(d->o.exec) : NULL;
+    const char *transport = d->o.executor->facts(d->o.exec)->transport;
     const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
@@ -249,7 +249,7 @@ static double poll_interval(const struct hg_drive *d)
 /* Of this process and of the executor's. */
 static double cpu_s(const struct hg_drive *d)
 {
-    double theirs = d->o.executor->cpu_s ? d->o.executor->cpu_s(d->o.exec) : 0;
+    double theirs = d->o.executor->facts(d->o.exec)->cpu_s;
     struct timespec t;
 
     return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0

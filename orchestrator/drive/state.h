@@ -86,7 +86,7 @@ struct hg_drive {
     bool sending;            /* more could go out, but for the tokens */
     bool crowded;            /* more could go out, but for the room in the table */
 
-    unsigned counted[3]; /* requests that are in the journal already */
+    struct hg_exec_counts counted; /* requests that are in the journal already */
     struct {
         struct hg_drive_news *items;
         size_t n, cap;

@@ -212,7 +212,7 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
 static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
                         const struct hg_err *why, struct hg_err *err)
 {
-    uint32_t said_s = d->o.executor->doubt_s ? d->o.executor->doubt_s(d->o.exec) : 0;
+    uint32_t said_s = d->o.executor->facts(d->o.exec)->doubt_s;
     uint32_t doubt_s = said_s ? said_s : d->limits.ambiguous_s;
     double until_s = hg_drive_now(d) + doubt_s;
 

@@ -9,7 +9,6 @@
 
 #include "base/vec.h"
 #include "slurm/common/codes.h"
-#include "slurm/common/texts.h"
 #include "slurm/libslurm/extra.h"
 
 /* Generated from slurm_errno.h of the Slurm that is installed. */

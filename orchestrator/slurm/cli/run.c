@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "slurm/common/codes.h"
-#include "slurm/common/texts.h"
 
 #define COMMAND_S 45.0 /* below the patience of whoever asked us; Slurm's own is 10 s, usually */
 #define OUTPUT_MAX ((size_t)1 << 30) /* squeue has a line for each task */

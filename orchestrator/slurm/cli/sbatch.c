@@ -18,7 +18,7 @@
 #include "slurm/cli/submit.h"
 #include "slurm/common/conf.h"
 #include "slurm/common/serve.h"
-#include "slurm/common/texts.h"
+#include "slurm/common/codes.h"
 
 #define VERSION_S 5.0 /* for a program that only says its version */
 

@@ -24,7 +24,6 @@
 #include "slurm/cli/run.h"
 #include "slurm/common/codes.h"
 #include "slurm/common/conf.h"
-#include "slurm/common/texts.h"
 
 #define SBATCH_S 45.0   /* below the patience of whoever asked us */
 #define WORD_MAX 131000 /* what Linux takes as one word of a command */

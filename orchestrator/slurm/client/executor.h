@@ -70,6 +70,24 @@ struct hg_exec_jobs {
     size_t n, cap;
 };
 
+struct hg_exec_counts {
+    unsigned submits, polls, cancels; /* a hold or release counts as a cancel */
+};
+
+/* What a session knows of itself. */
+struct hg_exec_facts {
+    struct hg_exec_counts counts; /* requests so far */
+    const char *
+        transport; /* how requests travel, as "transport" of a site has it; NULL: there is only one way */
+    double cpu_s; /* CPU time that its process has taken since it began; it may begin again */
+    bool
+        away; /* the last error was an outage: the scheduler does not answer, and waiting may help */
+    uint32_t
+        doubt_s; /* how long the submission that was AMBIGUOUS last may still appear; 0: as limits say */
+    char about
+        [96]; /* the members of the job that the last refusal was about, with commas; "": not known */
+};
+
 struct hg_executor {
     const char *name;
 
@@ -81,14 +99,8 @@ struct hg_executor {
     /* All or nothing. *job_id is the array's id. */
     int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
 
-    /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
-    uint32_t (*doubt_s)(const struct hg_exec *x);
-
     /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
-
-    /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
-    const char *(*about)(const struct hg_exec *x);
 
     /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
      * RPC however many there are. Absence says nothing about how a job ended. */
@@ -104,22 +116,11 @@ struct hg_executor {
 
     /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
      * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
-     * are fine. Counts as a cancel in the receipt. */
+     * are fine. */
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
 
-    /* The last error was an outage: all is here that it takes to ask the scheduler, and it does not answer. Waiting may
-     * help. May be NULL: there are none. */
-    bool (*away)(const struct hg_exec *x);
-
-    /* The way that requests take, as "transport" of a site has it. May be NULL: there is only one. */
-    const char *(*transport)(const struct hg_exec *x);
-
-    /* RPCs so far. */
-    void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);
-
-    /* CPU time that its process has taken since it began; it may begin again. May be NULL: it has none. */
-    double (*cpu_s)(const struct hg_exec *x);
+    const struct hg_exec_facts *(*facts)(const struct hg_exec *x); /* lent, always up to date */
     void (*close)(struct hg_exec *x);
 };
 

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SYSTEM_MAX 134 /* one more than the last error number of Linux */
+
 /* Slurm's names for them: codes.def. */
 enum {
     UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
@@ -19,59 +21,58 @@ enum {
     ZERO_BYTES_SENT = 5005 /* said of receiving, too */
 };
 
-static const struct {
+struct entry {
     int number;
     enum hg_err_code code;
-} table[] = {
-#define E(n, class, name) { n, HG_E_##class },
+    const char *words, *members; /* NULL: none */
+};
+
+static const struct entry table[] = {
+#define E(number, class, name) { number, HG_E_##class, NULL, NULL },
+#define W(number, class, name, words, members) { number, HG_E_##class, words, members },
 #include "slurm/common/codes.def"
 #undef E
+#undef W
 };
 
 #define MAX_JOB_COUNT 2007 /* older headers have another name for it */
 
-static const enum hg_err_code *find(int number)
+static const struct entry *find(int number)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].number == number)
-            return &table[i].code;
+            return &table[i];
     return NULL;
 }
 
 const char *hg_agent_about(int number)
 {
-    static const struct {
-        int number;
-        const char *members;
-    } abouts[] = {
-        { 2000, "partition" },
-        { 2001, "partition" },
-        { 2003, "partition" },
-        { 2005, "cpus_per_task,tasks_per_node,nodes" },
-        { 2006, "nodes" },
-        { HG_AGENT_NO_NODES, "nodes,cpus_per_task,mem_mib,gres,constraint,partition" },
-        { 2015, "partition,time_s,nodes,qos" },
-        { 2029, "constraint" },
-        { 2044, "mem_mib" },
-        { 2045, "account,partition" },
-        { 2048, "licenses" },
-        { 2051, "time_s" },
-        { 2052, "reservation" },
-        { 2053, "reservation" },
-        { 2056, "reservation" },
-        { 2066, "qos" },
-        { 2069, "cpus_per_task" },
-        { 2072, "gres" },
-        { 2119, "gres" },
-        { 2130, "account,partition" },
-        { 2134, "gres" },
-        { 2167, "account" },
-    };
+    const struct entry *entry = find(number);
 
-    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++)
-        if (abouts[i].number == number)
-            return abouts[i].members;
-    return NULL;
+    return entry ? entry->members : NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+int hg_agent_number_of(const char *text)
+{
+    if (strstr(text, "Unspecified error"))
+        return HG_AGENT_SLURM_ERROR;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].words && strstr(text, table[i].words))
+            return table[i].number;
+    for (int number = 1; number < SYSTEM_MAX; number++) {
+        const char *words = strerror(number);
+
+        if (ends_with(text, words) && strncmp(words, "Unknown", 7) != 0)
+            return number;
+    }
+    return 0;
 }
 
 bool hg_agent_knows(int number)
@@ -112,14 +113,14 @@ static bool is_authentication(int number)
 
 enum hg_err_code hg_agent_classify(int number, const char *site)
 {
-    const enum hg_err_code *code = find(number);
+    const struct entry *entry = find(number);
 
     if (number == HG_AGENT_SLURM_ERROR)
         return HG_E_REFUSED;
     if (is_authentication(number) && never_signed(site))
         return HG_E_ENV;
-    if (code)
-        return *code;
+    if (entry)
+        return entry->code;
     if (number > 0 && number < 1000)
         return classify_errno(number);
     return number >= 2000 && number < 3000 ? HG_E_REFUSED : HG_E_AMBIGUOUS;

@@ -34,4 +34,7 @@ void hg_agent_understood(void);
  * `unregistered` have not. */
 void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total);
 
+/* The number of the error that Slurm's own words for it end a line with, in the C locale; 0: not known. */
+int hg_agent_number_of(const char *text);
+
 #endif
