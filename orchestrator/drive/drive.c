@@ -28,7 +28,7 @@
 
 /* ---- Opening ---- */
 
-/* File systems of several machines show a new name late. */
+/* Shared file systems show a new name late. */
 static double default_visible_s(const char *path)
 {
     static const long shared[] = { 0x6969 /* NFS */,      0x0bd00bd0 /* Lustre */,
@@ -80,7 +80,7 @@ struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, b
             return lock;
         hg_lock_release(lock);
     }
-    hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", rd->path);
+    hg_err_set(err, HG_E_ENV, "%s: too many processes are trying to take its lock", rd->path);
     return NULL;
 }
 
@@ -214,7 +214,7 @@ static bool wants_queue(const struct hg_drive *d)
 {
     const struct hg_run_state *state = d->state;
 
-    if (d->crowded) /* ended jobs leave the table, too */
+    if (d->crowded) /* ended jobs leave the table too */
         return true;
     for (int s = HG_CELL_INTENDED; s <= HG_CELL_ENDED; s++)
         if (state->counts[s])
@@ -232,8 +232,8 @@ static double queue_age_s(const struct hg_drive *d)
     return fmax(age, hg_drive_mono(d) - d->started_s);
 }
 
-/* Old queues are asked after seldom: news are at most a tenth of their age late, and a large table does not take more than a fiftieth
- * of a core to read. A job must not come and be purged between two polls. */
+/* Old queues are polled rarely: news are late by at most a tenth of the queue's age, and reading a large table does not take more
+ * than a fiftieth of a core. A job must not appear and be purged between two polls. */
 static double poll_interval(const struct hg_drive *d)
 {
     double quiet = hg_drive_mono(d) - d->changed_s;
@@ -300,7 +300,7 @@ static int maybe_poll(struct hg_drive *d, struct hg_err *err)
     return poll_queue(d, err);
 }
 
-/* Submissions in doubt are settled by the first poll behind their time. */
+/* Submissions in doubt are settled by the first poll after their time. */
 static double next_doubt_s(const struct hg_drive *d)
 {
     const struct hg_run_state *state = d->state;

@@ -27,7 +27,7 @@ struct rows {
     size_t n; /* values of a row */
 };
 
-/* A delimiter that no output can contain but by its command's own doing; fresh for each call. */
+/* A random delimiter, new for each call: no value can contain it. */
 static void make_delimiter(char out[static 20])
 {
     unsigned long long number = 0;
@@ -37,7 +37,7 @@ static void make_delimiter(char out[static 20])
     snprintf(out, 20, "@%016llx@", number);
 }
 
-/* 1: values filled (they point into the text), 0: the end, -1: no row stands here. */
+/* 1: values filled (they point into the text), 0: the end, -1: not a row. */
 static int next_row(struct rows *r, char *values[FIELDS_MAX])
 {
     if (!*r->next)
@@ -75,8 +75,8 @@ static int wait_status(const char *text)
     return sscanf(text, "%d:%d", &code, &signal_number) == 2 ? code << 8 | signal_number : code;
 }
 
-/* Slurm's commands print one word for a state with its flags. What is not one of the base states is one on the
- * way to another; *passing is true then. */
+/* Slurm's commands print one word for a state with its flags. A word that is not a base state is a transition
+ * between two; *passing is true then. */
 static const char *base_state(const char *text, bool *passing)
 {
     size_t n = strcspn(text, " "); /* "CANCELLED by 1000" */
@@ -113,7 +113,7 @@ static const char *const queue_fields[Q_N] = {
     "StartTime", "EndTime",    "Reason",      "NodeList", "Comment",   "Name",       "StdOut",
 };
 
-/* "Resources", and for a job on its way to an end "TimeLimit,COMPLETING". */
+/* "Resources", and for a job that is completing "TimeLimit,COMPLETING". */
 static const char *reason_of(const char *reason, const char *state, bool passing,
                              struct hg_buf *both)
 {
@@ -125,7 +125,7 @@ static const char *reason_of(const char *reason, const char *state, bool passing
     return hg_buf_str(both);
 }
 
-/* Tasks that have not started and of which the same is known: one record. */
+/* Tasks that have not started and are alike: one record. */
 struct group {
     json_t *record;
     struct {
@@ -287,7 +287,7 @@ static int read_queue(struct hg_agent_call *call, char *text, const char *delimi
 
     while (rc == 0 && (got = next_row(&rows, values)) == 1)
         rc = add_job(call, q, values);
-    if (rc == 0 && got < 0) /* a table without its end tells nothing about what is missing */
+    if (rc == 0 && got < 0) /* an incomplete table says nothing about missing jobs */
         rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what squeue prints: \"%.80s\"",
                         rows.next);
     return rc;
@@ -307,16 +307,16 @@ static int ask_queue(struct hg_agent_call *call, const char *mode, const char *c
     rc = hg_agent_run_well(call,
                            (const char *const[]){ "squeue", "-h", "-a", mode, "--local", "-u", uid,
                                                   "-t", "all", "-O", hg_buf_str(&format), NULL },
-                           said, "cannot ask for jobs");
+                           said, "cannot list jobs");
     hg_buf_done(&format);
     return rc;
 }
 
 /* ---- what squeue -r leaves out ---- */
 
-/* Without -r squeue throws the waiting tasks of an array together, whatever they wait for. With -r it loses the
- * last one where a set has a step, "0-98:2" (22.05 to 24.11 at least). So sets that may be what is left of
- * such a one are looked up without -r, too. */
+/* Without -r squeue merges the waiting tasks of an array, whatever they wait for. With -r it loses the
+ * last one if a set has a step, "0-98:2" (22.05 to 24.11 at least). So sets that may have lost one
+ * are looked up without -r, too. */
 
 static bool may_lack_one(struct group *g)
 {
@@ -506,7 +506,7 @@ int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double sinc
                            (const char *const[]){ "sacct", "-X", "-D", "-n", "-p", option, "-u",
                                                   uid, "-S", start, "-E", "now", "-o",
                                                   HISTORY_FIELDS, NULL },
-                           &said, "cannot ask the accounting database for jobs");
+                           &said, "cannot list jobs of the accounting database");
     if (rc == 0 && said.out.len)
         rc = read_history(call, said.out.data, delimiter, keys, latest);
     hg_agent_said_done(&said);

@@ -46,7 +46,7 @@ struct hg_exec_limits {
     uint32_t ambiguous_s;    /* how long a lost submission may still appear: munge's ttl */
     uint32_t min_job_age_s;  /* how long finished jobs stay visible */
     uint32_t call_s;         /* how long one call may be under way; 0: the deadline */
-    bool accounting;         /* finished jobs can be asked for after that */
+    bool accounting;         /* accounting knows them after that */
     char version[32];        /* of the scheduler; "" if none */
     char cluster[64];
 };
@@ -74,18 +74,15 @@ struct hg_exec_counts {
     unsigned submits, polls, cancels; /* a hold or release counts as a cancel */
 };
 
-/* What a session knows of itself. */
+/* What a session knows about itself. */
 struct hg_exec_facts {
     struct hg_exec_counts counts; /* requests so far */
-    const char *
-        transport; /* how requests travel, as "transport" of a site has it; NULL: there is only one way */
-    double cpu_s; /* CPU time that its process has taken since it began; it may begin again */
-    bool
-        away; /* the last error was an outage: the scheduler does not answer, and waiting may help */
+    const char *transport; /* how requests travel, as "transport" of a site; NULL: only one way */
+    double cpu_s;          /* CPU time of its process since that began; it may be started again */
+    bool away;             /* the last error: the scheduler does not answer, waiting may help */
     uint32_t
-        doubt_s; /* how long the submission that was AMBIGUOUS last may still appear; 0: as limits say */
-    char about
-        [96]; /* the members of the job that the last refusal was about, with commas; "": not known */
+        doubt_s;    /* how long the last AMBIGUOUS submission may still appear; 0: as limits say */
+    char about[96]; /* members of the job that the last refusal was about, "a,b"; "": unknown */
 };
 
 struct hg_executor {
@@ -106,8 +103,7 @@ struct hg_executor {
      * RPC however many there are. Absence says nothing about how a job ended. */
     int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
 
-    /* Look keys up in accounting, for jobs that have left the table. since_s: not
-     * before. */
+    /* Look keys up in accounting, for jobs that have left the table. since_s: not before. */
     int (*history)(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
                    struct hg_exec_jobs *jobs, struct hg_err *err);
 

@@ -42,7 +42,7 @@ static enum hg_err_code error_code(const char *word, const char *op)
     for (size_t i = 0; word && i < sizeof codes / sizeof *codes; i++)
         if (strcmp(word, codes[i].word) == 0)
             return codes[i].code;
-    return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* not a word we know */
+    return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* an unknown word */
 }
 
 /* "probe (partition x): Invalid partition (2000)" reads better as "Invalid partition (partition x)". */
@@ -73,7 +73,7 @@ static int take_error(const json_t *error, const char *op, struct hg_err *err)
     struct hg_buf text = HG_BUF_INIT;
 
     if (json_integer_value(json_object_get(error, "errno")) == NO_PARTITION)
-        site = NULL; /* libslurm only says the name again */
+        site = NULL; /* libslurm only repeats the name */
     plain_message(message ? message : "unknown error", op, &text);
     hg_err_set(err, error_code(json_string_value(json_object_get(error, "code")), op), "%s%s%s",
                hg_buf_str(&text), site && *site ? ": " : "", site ? site : "");
@@ -109,7 +109,7 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
         x->unfit = json_is_true(json_object_get(error, "unfit"));
         x->facts.doubt_s = get_u32(error, "ambiguous_s");
         get_text(error, "about", x->facts.about, sizeof x->facts.about);
-        /* what is missing here has no number of Slurm's, nor of a connection that failed */
+        /* something that is missing here has no error number */
         x->facts.away = !x->unfit && (code == HG_E_AGAIN || (code == HG_E_ENV && x->last_errno));
         return take_error(error, op, err);
     }
@@ -160,7 +160,7 @@ static int take_transport(struct hg_exec *x, const struct hg_transport *t, struc
     return x->pipe.path ? 0 : -1;
 }
 
-/* Does its agent start, and know a Slurm? Nobody else is asked. */
+/* Does its agent start, and find a Slurm? Slurm itself is not contacted. */
 static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg_err *why)
 {
     json_t *ok = NULL;
@@ -170,7 +170,7 @@ static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg
         return false;
     usable = !json_is_null(json_object_get(ok, "conf"));
     if (!usable)
-        hg_err_set(why, HG_E_ENV, "%s finds no Slurm that it belongs to", t->program);
+        hg_err_set(why, HG_E_ENV, "%s does not find a Slurm that it fits", t->program);
     json_decref(ok);
     return usable;
 }
@@ -190,12 +190,12 @@ static int choose(struct hg_exec *x, const struct hg_transport *t, struct hg_err
         hg_buf_printf(&why, "%s%s: %s", why.len ? "; " : "", t->name, reason.text);
     }
     leave_agent(x);
-    hg_err_set(err, HG_E_ENV, "no way to a Slurm from here (%s)", hg_buf_str(&why));
+    hg_err_set(err, HG_E_ENV, "no transport works here (%s)", hg_buf_str(&why));
     hg_buf_done(&why);
-    return hg_err_hint(err, "`hpcgrid doctor` says what each of them needs");
+    return hg_err_hint(err, "`hpcgrid doctor` shows what each of them needs");
 }
 
-/* Where none works, the first agent that is there says best what is missing. */
+/* If none works, the errors of the first agent that is installed help most. */
 static int choose_any(struct hg_exec *x, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
@@ -211,7 +211,7 @@ static int choose_any(struct hg_exec *x, struct hg_err *err)
     return -1;
 }
 
-/* Another instead of the one that is unfit; where there is none it stays. */
+/* Replace the unfit one; if there is no other, it stays. */
 static int choose_next(struct hg_exec *x)
 {
     const struct hg_transport *unfit = x->transport;
@@ -233,13 +233,13 @@ static int open_transport(struct hg_exec *x, struct hg_err *err)
         return choose_any(x, err);
     if (take_transport(x, wanted, err) == 0)
         return 0;
-    return hg_err_wrap(err, "transport %s, asked for by %s", wanted->name, by);
+    return hg_err_wrap(err, "transport %s, requested by %s", wanted->name, by);
 }
 
 /* ---- Methods ---- */
 
-/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not go with
- * this Slurm has done nothing, so another may be asked the same. */
+/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not fit
+ * this Slurm has done nothing, so another one may be asked. */
 static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
                struct hg_err *err)
 {
@@ -311,7 +311,7 @@ static int slurm_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, 
     *job_id = get_u32(ok, "job_id");
     if (!*job_id) {
         json_decref(ok);
-        return hg_err_set(err, HG_E_AMBIGUOUS, "%s submitted the job but named no id",
+        return hg_err_set(err, HG_E_AMBIGUOUS, "%s submitted the job but returned no job id",
                           x->transport->program);
     }
     site = json_string_value(json_object_get(ok, "site"));

@@ -18,7 +18,7 @@ enum {
     ZERO_BYTES = 5000,
     INCOMPLETE = 5003,
     NO_ANSWER = 5004,
-    ZERO_BYTES_SENT = 5005 /* said of receiving, too */
+    ZERO_BYTES_SENT = 5005 /* also used for receiving */
 };
 
 struct entry {
@@ -126,13 +126,12 @@ enum hg_err_code hg_agent_classify(int number, const char *site)
     return number >= 2000 && number < 3000 ? HG_E_REFUSED : HG_E_AMBIGUOUS;
 }
 
-/* ---- Versions that do not fit ---- */
+/* ---- Other versions ---- */
 
-#define STRANGE_MAX \
-    5 /* a controller that is killed and started again gives one of them, now and then */
+#define STRANGE_MAX 5 /* a controller that is killed and restarted may give one of them */
 
-static bool understood;  /* an answer, once */
-static unsigned strange; /* answers that were none, one after another */
+static bool understood;  /* an answer could be read, once */
+static unsigned strange; /* consecutive answers that could not be read */
 
 void hg_agent_understood(void)
 {
@@ -140,8 +139,8 @@ void hg_agent_understood(void)
     strange = 0;
 }
 
-/* A controller closes the connection of whoever speaks a protocol that it does not know, and what is no message
- * of this library's has a length that makes no sense. */
+/* A controller closes the connection of a client whose protocol it does not know, and a message of another protocol
+ * has a length that makes no sense. */
 static bool is_strange(int number)
 {
     return number == INSANE_LENGTH || number == ZERO_BYTES || number == INCOMPLETE ||
@@ -168,39 +167,39 @@ static void add_hint(struct hg_err *err, int number)
         hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
     else if (number == POLICY)
         hg_err_hint(err,
-                    "if no job of yours is in the queue, these will never be let in: `sacctmgr "
+                    "if no job of yours is in the queue, these will never be accepted: `sacctmgr "
                     "show assoc` and `sacctmgr show qos` list the limits");
     else if (number == HG_AGENT_PROTOCOL_VERSION)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
     else if (is_strange(number))
         hg_err_hint(err, "is slurmctld of another release? `hpcgrid doctor` names both; "
-                         "HPCGRID_TRANSPORT=cli goes through the site's own commands");
+                         "HPCGRID_TRANSPORT=cli uses the site's own commands");
 }
 
-/* What people call it, where Slurm's own text leaves them in the dark. */
+/* A plain text, where Slurm's own is unclear. */
 static const char *explain(int number, const char *text)
 {
     if (number == HG_AGENT_SLURM_ERROR)
-        return "the site's submit plugin said no";
+        return "the site's submit plugin refused it";
     if (number == EAGAIN || number == MAX_JOB_COUNT)
         return "the job table is full (MaxJobCount)";
     if (number == POLICY)
-        return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
+        return "a limit of the account or QOS was reached: number of jobs, their size or their time";
     if (number == NO_ANSWER)
         return "slurmctld did not answer in time";
     if (number == ZERO_BYTES || number == ZERO_BYTES_SENT)
         return "slurmctld closed the connection without an answer";
     if (number == INSANE_LENGTH || number == INCOMPLETE)
-        return "what answers for slurmctld cannot be read";
+        return "the answer of slurmctld cannot be read";
     if (number == UNEXPECTED)
-        return "slurmctld did not answer, or not so that it could be read";
+        return "slurmctld did not answer, or its answer cannot be read";
     if (is_authentication(number))
         return "authentication failed: munge cannot be used";
     return text;
 }
 
-/* libslurm gives no number to an answer of a release that it does not know. A controller answers in the words
- * of the one who asks if it understands him: it did not, so nothing was done. */
+/* libslurm gives no number to an answer of a release that it does not know. A controller that understands a client
+ * answers in its protocol: this one did not, so nothing was done. */
 static bool other_release(const struct hg_agent_call *call, int number)
 {
     return number == HG_AGENT_SLURM_ERROR &&

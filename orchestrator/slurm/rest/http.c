@@ -69,7 +69,7 @@ static size_t take(char *data, size_t size, size_t n, void *context)
     return size * n;
 }
 
-/* Only these two, whatever else this libcurl could speak. */
+/* Only these two protocols. */
 static void allow_protocols(CURL *curl)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -161,7 +161,7 @@ static void add_hint(CURLcode code, const struct hg_http_target *t, struct hg_er
         hg_err_hint(err, "name the certificate of the site's authority as \"ca_file\" of the "
                          "site's \"rest\"");
     else if (code == CURLE_SSL_CONNECT_ERROR)
-        hg_err_hint(err, "does it speak TLS there? a plain slurmrestd has http://");
+        hg_err_hint(err, "does this server use TLS? a slurmrestd without TLS has http://");
     else if (code == CURLE_COULDNT_CONNECT && t->socket)
         hg_err_hint(err, "is slurmrestd running, and may you open its socket?");
     else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)

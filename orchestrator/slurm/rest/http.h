@@ -20,7 +20,7 @@ struct hg_http_target {
 
 struct hg_http_answer {
     long status;  /* of HTTP */
-    int os_errno; /* the system's, of a connection that did not come about; 0: none */
+    int os_errno; /* the system's, of a connection that failed; 0: none */
     struct hg_buf body;
 };
 
@@ -28,8 +28,8 @@ struct hg_http_answer {
 struct hg_http *hg_http_create(const struct hg_http_target *target);
 void hg_http_free(struct hg_http *http);
 
-/* Send a request and take its answer, whatever its status. body NULL: none. 0; or -1 with ENV: nothing was sent,
- * no connection came about; AMBIGUOUS: something was sent, the answer is missing or incomplete. */
+/* Send a request and take its answer, whatever its status. body NULL: none. 0; or -1 with ENV: no connection,
+ * nothing was sent; AMBIGUOUS: something was sent, the answer is missing or incomplete. */
 int hg_http_exchange(struct hg_http *http, const char *method, const char *path, const char *body,
                      struct hg_http_answer *answer, struct hg_err *err);
 void hg_http_answer_done(struct hg_http_answer *answer);
