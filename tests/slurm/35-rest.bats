@@ -118,7 +118,7 @@ END
     if old_words; then
         sed -i '1s|.*|#!/usr/bin/awk -f|' run.sh
         run submit
-        fails refused "for a shell only"
+        fails refused "only a shell script can have arguments"
     fi
     for change in '.partition = "nope"' '.partition = "a100" | .nodes = 3'; do
         run rest "{\"id\":1,\"op\":\"probe\",\"job\":$(job "$change | .args = []")}"
