@@ -15,6 +15,7 @@
 #include "rundir/compact.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 

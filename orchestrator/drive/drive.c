@@ -22,6 +22,7 @@
 #include "drive/window.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 #define LOCK_TRIES 10   /* lost races against other takers */
 #define POLL_SHARE 50.0 /* between two polls pass so many times the CPU time of the last one */

@@ -3,7 +3,7 @@
 #define HG_DRIVE_DRIVE_H
 
 #include "drive/options.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 #include "rundir/rundir.h"
 
 /* The loop that takes a run from its plan to its last result. Whatever it learns is journalled before

@@ -3,7 +3,7 @@
 #define HG_DRIVE_OVERLAY_H
 
 #include "rundir/collect.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 #include "slurm/client/executor.h"
 
 /* For readers, who have no lock. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 #include "rundir/rundir.h"
 
 struct hg_drive;

@@ -13,6 +13,7 @@
 #include "drive/ended.h"
 #include "drive/history.h"
 #include "drive/news.h"
+#include "plan/batch.h"
 
 #define MARGIN_S 2.0     /* clocks of two machines */
 #define LATE_S 20.0      /* Slurm usually notices the end of a job much earlier */

@@ -3,7 +3,7 @@
 #define HG_DRIVE_STATE_H
 
 #include "drive/options.h"
-#include "rundir/events.h"
+#include "rundir/journal.h"
 #include "rundir/rundir.h"
 
 /* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those

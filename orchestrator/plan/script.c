@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/batch.h"
+#include "plan/script.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
 
@@ -78,11 +79,9 @@ static int header_extra(const json_t *extra, struct hg_buf *out, struct hg_err *
         const char *option = json_string_value(json_array_get(extra, i));
         const char *next = json_string_value(json_array_get(extra, i + 1));
         size_t n = strcspn(option, "=");
-        char *name = strndup(option, n);
+        char *name = hg_strndup(option, n);
         int rc;
 
-        if (!name)
-            return hg_err_oom(err);
         if (option[n]) {
             rc = header(out, name, "=", option + n + 1, err);
         } else if (next && next[0] != '-') {
@@ -147,10 +146,6 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
 
     if (!self)
         goto out;
-    if (!log) {
-        hg_err_oom(err);
-        goto out;
-    }
     hg_buf_puts(out, "#!/bin/bash\n");
     if (header_options(b->job, out, err) < 0 || header_rest(b->job, out, err) < 0)
         goto out;
@@ -165,7 +160,7 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
     hg_buf_puts(out, " exec --run ");
     hg_text_quote(dir, out);
     hg_buf_printf(out, " --batch %d \"$@\"\n", b->number);
-    rc = out->failed ? hg_err_oom(err) : 0;
+    rc = 0;
 out:
     free(log);
     free(self);

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "drive/drive.h"
 #include "scheduler.h"
+#include "rundir/events.h"
 
 #define DAY_S 86400.0
 

@@ -9,7 +9,12 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "matrix/load.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
+#include "plan/plan.h"
+#include "plan/script.h"
 
 #define SITE                                                                                         \
     "{\"name\":\"here\",\"launcher\":\"srun --mpi=pmix\",\"default\":\"a100\",\"account\":\"acc\","  \
@@ -431,7 +436,7 @@ static void test_a_plan_that_was_damaged_is_refused(void **state)
     snprintf(path, sizeof path, "%s/batches/1.cells.jsonl", dir);
     assert_int_equal(truncate(path, 20), 0);
     assert_null(hg_plan_load(dir, &err));
-    assert_non_null(strstr(err.text, "line 1 is no cell"));
+    assert_non_null(strstr(err.text, "line 1 is not a cell"));
     assert_int_equal(truncate(path, 0), 0);
     err = (struct hg_err)HG_ERR_INIT;
     assert_null(hg_plan_load(dir, &err));

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/meet.h"
+#include "comm/rendezvous_find.h"
 
 #define LONG_S 100 /* what a test that works never waits */
 #define RANKS_MAX 8
@@ -19,9 +19,10 @@ struct child {
     int out;
 };
 
-typedef int rank_fn(const struct wk_meet_place *place, double limit_s, struct hg_err *err);
+typedef int rank_fn(const struct wk_rendezvous_place *place, double limit_s, struct hg_err *err);
 
-static struct child start_child(rank_fn *fn, struct wk_meet_place place, int rank, double limit_s)
+static struct child start_child(rank_fn *fn, struct wk_rendezvous_place place, int rank,
+                                double limit_s)
 {
     int ends[2];
     struct child c;
@@ -56,12 +57,12 @@ static int end_child(struct child c, char text[1024])
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static struct wk_meet_place listen_here(int world, int *fd)
+static struct wk_rendezvous_place listen_here(int world, int *fd)
 {
-    struct wk_meet_place place = { .world = world };
+    struct wk_rendezvous_place place = { .world = world };
     struct hg_err err = HG_ERR_INIT;
 
-    *fd = wk_meet_listen(0, &place, &err);
+    *fd = wk_rendezvous_listen(0, &place, &err);
     if (*fd < 0)
         fail_msg("%s", err.text);
     return place;
@@ -81,7 +82,8 @@ struct news {
     int rank, square;
 };
 
-static int exchange(struct wk_meet *m, const struct wk_meet_place *p, struct hg_err *err)
+static int exchange(struct wk_rendezvous *m, const struct wk_rendezvous_place *p,
+                    struct hg_err *err)
 {
     struct news all[RANKS_MAX] = { 0 };
     char word[200] = "";
@@ -89,12 +91,12 @@ static int exchange(struct wk_meet *m, const struct wk_meet_place *p, struct hg_
     if (p->rank == 0)
         snprintf(word, sizeof word, "the id of a communicator");
     for (int round = 0; round < 20; round++) {
-        if (wk_meet_broadcast(m, word, sizeof word, err) < 0)
+        if (wk_rendezvous_broadcast(m, word, sizeof word, err) < 0)
             return -1;
         if (strcmp(word, "the id of a communicator") != 0)
             return hg_err_set(err, HG_E_BUG, "rank %d got \"%s\"", p->rank, word);
         all[p->rank] = (struct news){ p->rank, p->rank * p->rank + round };
-        if (wk_meet_gather(m, all, sizeof *all, err) < 0)
+        if (wk_rendezvous_gather(m, all, sizeof *all, err) < 0)
             return -1;
         for (int r = 0; r < p->world; r++)
             if (all[r].rank != r || all[r].square != r * r + round)
@@ -104,12 +106,13 @@ static int exchange(struct wk_meet *m, const struct wk_meet_place *p, struct hg_
     return 0;
 }
 
-static int come_and_exchange(const struct wk_meet_place *place, double limit_s, struct hg_err *err)
+static int come_and_exchange(const struct wk_rendezvous_place *place, double limit_s,
+                             struct hg_err *err)
 {
-    struct wk_meet *m = wk_meet_open(place, -1, limit_s, err);
+    struct wk_rendezvous *m = wk_rendezvous_open(place, -1, limit_s, err);
     int rc = m ? exchange(m, place, err) : -1;
 
-    wk_meet_close(m);
+    wk_rendezvous_close(m);
     return rc;
 }
 
@@ -123,29 +126,29 @@ static void test_ranks_meet_and_exchange_what_they_have(void **state)
         struct child children[RANKS_MAX];
         char said[1024];
         int fd;
-        struct wk_meet_place place = listen_here(worlds[i], &fd);
-        struct wk_meet *m;
+        struct wk_rendezvous_place place = listen_here(worlds[i], &fd);
+        struct wk_rendezvous *m;
 
         for (int r = 1; r < worlds[i]; r++)
             children[r] = start_child(come_and_exchange, place, r, LONG_S);
-        m = wk_meet_open(&place, fd, LONG_S, &err);
+        m = wk_rendezvous_open(&place, fd, LONG_S, &err);
         if (!m || exchange(m, &place, &err) < 0)
             fail_msg("%s", err.text);
         for (int r = 1; r < worlds[i]; r++) {
-            wk_meet_who(m, r, said, sizeof said);
+            wk_rendezvous_who(m, r, said, sizeof said);
             assert_non_null(strstr(said, "(pid "));
             if (end_child(children[r], said) != 0)
                 fail_msg("rank %d of %d: %s", r, worlds[i], said);
         }
-        wk_meet_close(m);
+        wk_rendezvous_close(m);
     }
 }
 
 static void test_ranks_that_come_first_wait_for_rank_0(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct wk_meet_place place;
-    struct wk_meet *m;
+    struct wk_rendezvous_place place;
+    struct wk_rendezvous *m;
     struct child child;
     char said[1024];
     int fd;
@@ -154,20 +157,20 @@ static void test_ranks_that_come_first_wait_for_rank_0(void **state)
     place = listen_here(2, &fd); /* a port that is free */
     close(fd);
     child = start_child(come_and_exchange, place, 1, LONG_S);
-    m = wk_meet_open(&place, -1, LONG_S, &err);
+    m = wk_rendezvous_open(&place, -1, LONG_S, &err);
     if (!m || exchange(m, &place, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(end_child(child, said), 0);
-    wk_meet_close(m);
+    wk_rendezvous_close(m);
 }
 
 /* ---- Those that do not come ---- */
 
-static int come(const struct wk_meet_place *place, double limit_s, struct hg_err *err)
+static int come(const struct wk_rendezvous_place *place, double limit_s, struct hg_err *err)
 {
-    struct wk_meet *m = wk_meet_open(place, -1, limit_s, err);
+    struct wk_rendezvous *m = wk_rendezvous_open(place, -1, limit_s, err);
 
-    wk_meet_close(m);
+    wk_rendezvous_close(m);
     return m ? 0 : -1;
 }
 
@@ -177,12 +180,12 @@ static void test_all_learn_who_did_not_come(void **state)
     struct child child;
     char said[1024];
     int fd;
-    struct wk_meet_place place = listen_here(6, &fd);
+    struct wk_rendezvous_place place = listen_here(6, &fd);
 
     (void)state;
     child = start_child(come, place, 2, LONG_S);
     await_guest(fd);
-    assert_null(wk_meet_open(&place, fd, 2, &err));
+    assert_null(wk_rendezvous_open(&place, fd, 2, &err));
     assert_string_equal(err.text, "ranks 1, 3-5 of 6 did not come within 2 s");
     assert_non_null(strstr(err.hint, "127.0.0.1"));
     assert_int_equal(end_child(child, said), 1);
@@ -194,13 +197,13 @@ static void test_a_rank_says_where_it_looked_for_rank_0(void **state)
     struct hg_err err = HG_ERR_INIT;
     char expected[300];
     int fd;
-    struct wk_meet_place place = listen_here(2, &fd);
+    struct wk_rendezvous_place place = listen_here(2, &fd);
 
     (void)state;
     close(fd);
     place.rank = 1;
     snprintf(place.addresses, sizeof place.addresses, "127.0.0.1");
-    assert_null(wk_meet_open(&place, -1, 0.2, &err));
+    assert_null(wk_rendezvous_open(&place, -1, 0.2, &err));
     snprintf(expected, sizeof expected,
              "rank 0 did not answer rank 1 at 127.0.0.1, port %d, within 0.2 s: Connection refused",
              place.port);
@@ -211,20 +214,20 @@ static void test_a_rank_that_leaves_is_named(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
     struct child child;
-    struct wk_meet *m;
+    struct wk_rendezvous *m;
     char said[1024], expected[100];
     int fd, all[2] = { 0 };
-    struct wk_meet_place place = listen_here(2, &fd);
+    struct wk_rendezvous_place place = listen_here(2, &fd);
 
     (void)state;
     child = start_child(come, place, 1, LONG_S);
-    m = wk_meet_open(&place, fd, LONG_S, &err);
+    m = wk_rendezvous_open(&place, fd, LONG_S, &err);
     assert_non_null(m);
-    assert_int_equal(wk_meet_gather(m, all, sizeof *all, &err), -1);
+    assert_int_equal(wk_rendezvous_gather(m, all, sizeof *all, &err), -1);
     snprintf(expected, sizeof expected, "(pid %d) is gone: ", child.pid);
     assert_memory_equal(err.text, "rank 1 on ", 10);
     assert_non_null(strstr(err.text, expected));
-    wk_meet_close(m);
+    wk_rendezvous_close(m);
     assert_int_equal(end_child(child, said), 0);
 }
 
@@ -252,7 +255,7 @@ static void test_ranks_that_contradict_each_other_are_refused(void **state)
             char host[64];
         } card = { .rank = cases[i].rank, .world = cases[i].world, .host = "elsewhere" };
         int fd, other = socket(AF_INET, SOCK_STREAM, 0);
-        struct wk_meet_place place = listen_here(3, &fd);
+        struct wk_rendezvous_place place = listen_here(3, &fd);
 
         memcpy(card.magic, "hpcgrid1", 8);
         card.token = place.token;
@@ -260,7 +263,7 @@ static void test_ranks_that_contradict_each_other_are_refused(void **state)
         at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         assert_int_equal(connect(other, (struct sockaddr *)&at, sizeof at), 0);
         assert_int_equal(write(other, &card, sizeof card), sizeof card);
-        assert_null(wk_meet_open(&place, fd, LONG_S, &err));
+        assert_null(wk_rendezvous_open(&place, fd, LONG_S, &err));
         assert_memory_equal(err.text, cases[i].pattern, strlen(cases[i].pattern));
         assert_string_equal(err.text + strlen(err.text) - strlen(cases[i].end), cases[i].end);
         close(other);
@@ -273,12 +276,12 @@ static void test_two_processes_cannot_be_one_rank(void **state)
     struct child children[2];
     char said[1024];
     int fd;
-    struct wk_meet_place place = listen_here(3, &fd);
+    struct wk_rendezvous_place place = listen_here(3, &fd);
 
     (void)state;
     for (int i = 0; i < 2; i++)
         children[i] = start_child(come, place, 1, LONG_S);
-    assert_null(wk_meet_open(&place, fd, LONG_S, &err));
+    assert_null(wk_rendezvous_open(&place, fd, LONG_S, &err));
     assert_memory_equal(err.text, "two processes say that they are rank 1: pid ", 44);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(end_child(children[i], said), 1);
@@ -292,9 +295,9 @@ static void test_strangers_do_not_disturb_the_meeting(void **state)
     struct hg_err err = HG_ERR_INIT;
     int fd, strangers[N_OF(words) + 1];
     char noise[300], said[1024];
-    struct wk_meet_place place = listen_here(2, &fd);
+    struct wk_rendezvous_place place = listen_here(2, &fd);
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)place.port) };
-    struct wk_meet *m;
+    struct wk_rendezvous *m;
     struct child child;
 
     (void)state;
@@ -309,11 +312,11 @@ static void test_strangers_do_not_disturb_the_meeting(void **state)
         assert_int_equal(write(strangers[i], word, n), (ssize_t)n);
     }
     child = start_child(come_and_exchange, place, 1, LONG_S);
-    m = wk_meet_open(&place, fd, LONG_S, &err);
+    m = wk_rendezvous_open(&place, fd, LONG_S, &err);
     if (!m || exchange(m, &place, &err) < 0)
         fail_msg("%s", err.text);
     assert_int_equal(end_child(child, said), 0);
-    wk_meet_close(m);
+    wk_rendezvous_close(m);
     for (size_t i = 0; i < N_OF(strangers); i++)
         close(strangers[i]);
 }
@@ -321,7 +324,7 @@ static void test_strangers_do_not_disturb_the_meeting(void **state)
 static void test_a_rank_of_another_job_is_not_admitted(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct wk_meet_place place, other;
+    struct wk_rendezvous_place place, other;
     struct child child;
     char said[1024];
     int fd;
@@ -331,7 +334,7 @@ static void test_a_rank_of_another_job_is_not_admitted(void **state)
     other = place;
     other.token++;
     child = start_child(come, other, 1, 0.5);
-    assert_null(wk_meet_open(&place, fd, 3, &err));
+    assert_null(wk_rendezvous_open(&place, fd, 3, &err));
     assert_string_equal(err.text, "rank 1 of 2 did not come within 3 s");
     assert_int_equal(end_child(child, said), 1);
     assert_non_null(strstr(said, "rank 0 did not answer rank 1 at "));
@@ -391,15 +394,15 @@ static void test_the_environment_says_where_ranks_meet(void **state)
     (void)state;
     for (size_t i = 0; i < N_OF(cases); i++) {
         struct hg_err err = HG_ERR_INIT;
-        struct wk_meet_place p;
+        struct wk_rendezvous_place p;
 
         set_environment(cases[i].words);
         if (cases[i].port < 0) {
-            assert_int_equal(wk_meet_find(&p, &err), -1);
+            assert_int_equal(wk_rendezvous_find(&p, &err), -1);
             assert_string_equal(err.text, cases[i].addresses);
             continue;
         }
-        assert_int_equal(wk_meet_find(&p, &err), 0);
+        assert_int_equal(wk_rendezvous_find(&p, &err), 0);
         assert_int_equal(p.rank, cases[i].rank);
         assert_int_equal(p.world, cases[i].world);
         assert_string_equal(p.addresses, cases[i].addresses);
@@ -410,15 +413,15 @@ static void test_the_environment_says_where_ranks_meet(void **state)
 static void test_the_token_is_that_of_the_job(void **state)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct wk_meet_place a, b, c;
+    struct wk_rendezvous_place a, b, c;
 
     (void)state;
     set_environment("RANK=0 WORLD_SIZE=2 MASTER_ADDR=x MASTER_PORT=1 SLURM_JOB_ID=5");
-    assert_int_equal(wk_meet_find(&a, &err), 0);
+    assert_int_equal(wk_rendezvous_find(&a, &err), 0);
     set_environment("RANK=1 WORLD_SIZE=2 MASTER_ADDR=x MASTER_PORT=1 SLURM_JOB_ID=5");
-    assert_int_equal(wk_meet_find(&b, &err), 0);
+    assert_int_equal(wk_rendezvous_find(&b, &err), 0);
     set_environment("RANK=1 WORLD_SIZE=2 MASTER_ADDR=x MASTER_PORT=1 SLURM_JOB_ID=6");
-    assert_int_equal(wk_meet_find(&c, &err), 0);
+    assert_int_equal(wk_rendezvous_find(&c, &err), 0);
     assert_true(a.token == b.token);
     assert_true(a.token != c.token);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the ranks of a job meet, as the environment tells. */
+#include "comm/rendezvous_find.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,19 +9,9 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/text.h"
-#include "comm/comm.h"
-#include "comm/meet.h"
+#include "comm/environment.h"
 
 #define PORT_FIRST 15000 /* as launchers for PyTorch under Slurm do */
-
-static long env_number(const char *name, long max)
-{
-    const char *text = getenv(name);
-    char *end;
-    long v = text ? strtol(text, &end, 10) : -1;
-
-    return text && *text && *end == '\0' && v >= 0 && v <= max ? v : -1;
-}
 
 /* Equal in all ranks of a job, another one in the next attempt. */
 static uint64_t make_token(void)
@@ -40,14 +31,14 @@ static uint64_t make_token(void)
     return token;
 }
 
-static int no_place(const struct wk_meet_place *p, const char *what, struct hg_err *err)
+static int no_place(const struct wk_rendezvous_place *p, const char *what, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV, "this is rank %d of %d, but nothing says where they meet: %s",
                p->rank, p->world, what);
     return hg_err_hint(err, "set MASTER_ADDR and MASTER_PORT, or start the ranks with srun");
 }
 
-static int find_address(struct wk_meet_place *p, struct hg_err *err)
+static int find_address(struct wk_rendezvous_place *p, struct hg_err *err)
 {
     static const char *const lists[] = { "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST" };
     const char *addr = getenv("MASTER_ADDR");
@@ -64,10 +55,10 @@ static int find_address(struct wk_meet_place *p, struct hg_err *err)
     return no_place(p, "neither MASTER_ADDR nor SLURM_STEP_NODELIST is set", err);
 }
 
-static int find_port(struct wk_meet_place *p, struct hg_err *err)
+static int find_port(struct wk_rendezvous_place *p, struct hg_err *err)
 {
     const char *text = getenv("MASTER_PORT");
-    long port = env_number("MASTER_PORT", 65535), job = env_number("SLURM_JOB_ID", LONG_MAX);
+    long port = wk_env_number("MASTER_PORT", 65535), job = wk_env_number("SLURM_JOB_ID", LONG_MAX);
 
     if (text && *text && port < 1)
         return hg_err_set(err, HG_E_ENV, "MASTER_PORT is \"%s\", not a port from 1 to 65535", text);
@@ -77,9 +68,9 @@ static int find_port(struct wk_meet_place *p, struct hg_err *err)
     return 0;
 }
 
-int wk_meet_find(struct wk_meet_place *p, struct hg_err *err)
+int wk_rendezvous_find(struct wk_rendezvous_place *p, struct hg_err *err)
 {
-    *p = (struct wk_meet_place){ 0 };
+    *p = (struct wk_rendezvous_place){ 0 };
     wk_comm_environment(&p->rank, &p->world);
     p->token = make_token();
     if (p->world == 1)

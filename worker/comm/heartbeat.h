@@ -6,16 +6,16 @@
  *   silent   its thread no longer speaks: it is stopped, or its machine is. Seen after the limit.
  *   late     it speaks, but has not come to a collective in which others wait. Seen after the limit.
  *
- * Whoever sees it writes it down, tells the others and ends; then all end. This goes over TCP beside the training (comm/meet.h), a
+ * Whoever sees it writes it down, tells the others and ends; then all end. This goes over TCP beside the training (comm/rendezvous.h), a
  * few bytes a second. Time in which a whole machine was suspended does not count. */
-#ifndef WK_COMM_WATCH_H
-#define WK_COMM_WATCH_H
+#ifndef WK_COMM_HEARTBEAT_H
+#define WK_COMM_HEARTBEAT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
-#include "comm/meet.h"
+#include "comm/rendezvous.h"
 
 enum wk_phase { WK_PHASE_START, WK_PHASE_STEP, WK_PHASE_EVAL, WK_PHASE_END, WK_PHASES };
 extern const char *const wk_phase_names[WK_PHASES]; /* "start", "step", "evaluation", "end" */
@@ -51,10 +51,10 @@ struct wk_verdict {
     struct hg_err err; /* all of it in words */
 };
 
-struct wk_watch;
+struct wk_heartbeat;
 
 /* What a rank does in the end. Both run in the watching thread, while the rank's own threads go on or hang. */
-struct wk_watch_ends {
+struct wk_heartbeat_ends {
     void *context;
     void (*write)(void *context, const struct wk_verdict *v); /* own verdicts: keep it for people */
     void (*end)(void *context); /* any verdict; should end the process at once */
@@ -62,23 +62,24 @@ struct wk_watch_ends {
 
 /* Start watching over these connections, which are taken over also on failure. limit_s: how long ranks may wait for each
  * other. NULL on failure. */
-struct wk_watch *wk_watch_start(struct wk_meet *meet, int rank, int world, double limit_s,
-                                const struct wk_watch_ends *ends, struct hg_err *err);
+struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *meet, int rank, int world,
+                                        double limit_s, const struct wk_heartbeat_ends *ends,
+                                        struct hg_err *err);
 
 /* The training is over: say good-bye and stop watching. NULL is fine. */
-void wk_watch_stop(struct wk_watch *w);
+void wk_heartbeat_stop(struct wk_heartbeat *h);
 
 /* This rank fails for a reason of its own, which it is about to write down: the others shall not call it missing. They end after
  * it. Returns false when a verdict came first: then the process is about to end, wait for that. */
-bool wk_watch_failing(struct wk_watch *w);
+bool wk_heartbeat_failing(struct wk_heartbeat *h);
 
 /* Something went wrong that may be another rank's doing: give the watch this long to find out. True when it found a verdict
  * (then wait for the process to end). */
-bool wk_watch_settle(struct wk_watch *w, double seconds);
+bool wk_heartbeat_settle(struct wk_heartbeat *h, double seconds);
 
 /* Where this rank is. A NULL watch is fine for all of these. */
-void wk_watch_phase(struct wk_watch *w, enum wk_phase phase, long step);
-void wk_watch_enter(struct wk_watch *w, const char *coll);
-void wk_watch_leave(struct wk_watch *w);
+void wk_heartbeat_phase(struct wk_heartbeat *h, enum wk_phase phase, long step);
+void wk_heartbeat_enter(struct wk_heartbeat *h, const char *coll);
+void wk_heartbeat_leave(struct wk_heartbeat *h);
 
 #endif

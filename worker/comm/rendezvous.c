@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comm/meet.h"
+#include "comm/rendezvous.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/vec.h"
 
@@ -41,14 +42,14 @@ struct answer {
     char text[512]; /* why not */
 };
 
-struct wk_meet {
+struct wk_rendezvous {
     int rank, world;
     double limit_s;
     int *fds;           /* per rank, -1: none */
     struct card *cards; /* per rank */
 };
 
-static struct card own_card(const struct wk_meet_place *p)
+static struct card own_card(const struct wk_rendezvous_place *p)
 {
     struct card c = {
         .token = p->token, .rank = p->rank, .world = p->world, .pid = (int32_t)getpid()
@@ -127,7 +128,7 @@ static void list_addresses(char *out, size_t size)
     freeifaddrs(all);
 }
 
-int wk_meet_listen(int port, struct wk_meet_place *place, struct hg_err *err)
+int wk_rendezvous_listen(int port, struct wk_rendezvous_place *place, struct hg_err *err)
 {
     struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
     socklen_t size = sizeof at;
@@ -163,8 +164,8 @@ struct guests {
 };
 
 struct hall {
-    struct wk_meet *m;
-    const struct wk_meet_place *place;
+    struct wk_rendezvous *rv;
+    const struct wk_rendezvous_place *place;
     int listener, here;
     struct guests guests;
     struct hg_err *err;
@@ -175,21 +176,19 @@ static void accept_all(struct hall *h)
     int fd;
 
     while ((fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-        struct guest *g = h->guests.n < GUESTS_MAX ? HG_VEC_PUSH(&h->guests) : NULL;
-
-        if (!g) {
+        if (h->guests.n == GUESTS_MAX) {
             close(fd);
             continue;
         }
         set_up(fd);
-        *g = (struct guest){ .fd = fd };
+        *HG_VEC_PUSH(&h->guests) = (struct guest){ .fd = fd };
     }
 }
 
 /* A rank has said who it is. Strangers are shown out; a rank that contradicts the others ends the meeting. */
 static int seat(struct hall *h, struct guest *g)
 {
-    struct wk_meet *m = h->m;
+    struct wk_rendezvous *rv = h->rv;
     const struct card *c = &g->card;
 
     if (memcmp(c->magic, magic, sizeof magic) != 0 || c->token != h->place->token) {
@@ -197,21 +196,21 @@ static int seat(struct hall *h, struct guest *g)
         g->fd = -1;
         return 0;
     }
-    if (c->world != m->world)
+    if (c->world != rv->world)
         return hg_err_set(h->err, HG_E_ENV,
                           "rank %d on %.63s (pid %d) was told of %d ranks, rank 0 of %d", c->rank,
-                          c->host, c->pid, c->world, m->world);
-    if (c->rank < 1 || c->rank >= m->world)
+                          c->host, c->pid, c->world, rv->world);
+    if (c->rank < 1 || c->rank >= rv->world)
         return hg_err_set(h->err, HG_E_ENV,
                           "a process on %.63s (pid %d) says that it is rank %d of %d", c->host,
-                          c->pid, c->rank, m->world);
-    if (m->fds[c->rank] >= 0)
+                          c->pid, c->rank, rv->world);
+    if (rv->fds[c->rank] >= 0)
         return hg_err_set(
             h->err, HG_E_ENV,
             "two processes say that they are rank %d: pid %d on %.63s, pid %d on %.63s", c->rank,
-            m->cards[c->rank].pid, m->cards[c->rank].host, c->pid, c->host);
-    m->cards[c->rank] = *c;
-    m->fds[c->rank] = g->fd;
+            rv->cards[c->rank].pid, rv->cards[c->rank].host, c->pid, c->host);
+    rv->cards[c->rank] = *c;
+    rv->fds[c->rank] = g->fd;
     g->fd = -1;
     h->here++;
     return 0;
@@ -252,11 +251,9 @@ static int hear_all(struct hall *h)
 static int wait_in_hall(struct hall *h, double deadline_s)
 {
     double left = deadline_s - hg_clock_mono_s();
-    struct pollfd *p = calloc(h->guests.n + 1, sizeof *p);
+    struct pollfd *p = hg_alloc_zeroed(h->guests.n + 1, sizeof *p);
     int n;
 
-    if (!p)
-        return hg_err_oom(h->err);
     p[0] = (struct pollfd){ .fd = h->listener, .events = POLLIN };
     for (size_t i = 0; i < h->guests.n; i++)
         p[i + 1] = (struct pollfd){ .fd = h->guests.items[i].fd, .events = POLLIN };
@@ -266,17 +263,17 @@ static int wait_in_hall(struct hall *h, double deadline_s)
 }
 
 /* "1, 3-5": those without a connection, a few of them. */
-static void name_missing(const struct wk_meet *m, char *out, size_t size)
+static void name_missing(const struct wk_rendezvous *rv, char *out, size_t size)
 {
     size_t used = 0;
 
     out[0] = '\0';
-    for (int r = 1; r < m->world && used + 32 < size; r++) {
+    for (int r = 1; r < rv->world && used + 32 < size; r++) {
         int last = r;
 
-        if (m->fds[r] >= 0)
+        if (rv->fds[r] >= 0)
             continue;
-        while (last + 1 < m->world && m->fds[last + 1] < 0)
+        while (last + 1 < rv->world && rv->fds[last + 1] < 0)
             last++;
         used += (size_t)snprintf(out + used, size - used, "%s%d", used ? ", " : "", r);
         if (last > r)
@@ -288,25 +285,25 @@ static void name_missing(const struct wk_meet *m, char *out, size_t size)
 static int miss(struct hall *h, double limit_s)
 {
     char missing[200];
-    int n = h->m->world - 1 - h->here;
+    int n = h->rv->world - 1 - h->here;
 
-    name_missing(h->m, missing, sizeof missing);
+    name_missing(h->rv, missing, sizeof missing);
     hg_err_set(h->err, HG_E_ENV, "rank%s %s of %d did not come within %g s", n == 1 ? "" : "s",
-               missing, h->m->world, limit_s);
+               missing, h->rv->world, limit_s);
     return hg_err_hint(h->err, "were as many processes started? rank 0 waits at %.200s, port %d",
                        h->place->addresses, h->place->port);
 }
 
 static void answer_all(struct hall *h, bool ok)
 {
-    struct answer a = { .ok = ok, .hub = h->m->cards[0] };
+    struct answer a = { .ok = ok, .hub = h->rv->cards[0] };
     double soon = hg_clock_mono_s() + 1;
 
     if (!ok)
         snprintf(a.text, sizeof a.text, "%.500s", h->err->text);
-    for (int r = 1; r < h->m->world; r++)
-        if (h->m->fds[r] >= 0)
-            transfer(h->m->fds[r], &a, sizeof a, true, soon);
+    for (int r = 1; r < h->rv->world; r++)
+        if (h->rv->fds[r] >= 0)
+            transfer(h->rv->fds[r], &a, sizeof a, true, soon);
     for (size_t i = 0; i < h->guests.n; i++) {
         if (!ok)
             transfer(h->guests.items[i].fd, &a, sizeof a, true, soon);
@@ -315,20 +312,20 @@ static void answer_all(struct hall *h, bool ok)
     HG_VEC_DONE(&h->guests);
 }
 
-static int receive_ranks(struct wk_meet *m, const struct wk_meet_place *place, int listener,
-                         struct hg_err *err)
+static int receive_ranks(struct wk_rendezvous *rv, const struct wk_rendezvous_place *place,
+                         int listener, struct hg_err *err)
 {
-    struct wk_meet_place own = *place;
-    struct hall h = { .m = m, .place = place, .err = err };
-    double deadline_s = hg_clock_mono_s() + m->limit_s;
+    struct wk_rendezvous_place own = *place;
+    struct hall h = { .rv = rv, .place = place, .err = err };
+    double deadline_s = hg_clock_mono_s() + rv->limit_s;
     int rc = 0;
 
-    h.listener = listener >= 0 ? listener : wk_meet_listen(place->port, &own, err);
+    h.listener = listener >= 0 ? listener : wk_rendezvous_listen(place->port, &own, err);
     if (h.listener < 0)
         return -1;
-    while (rc == 0 && h.here + 1 < m->world) {
+    while (rc == 0 && h.here + 1 < rv->world) {
         if (hg_clock_mono_s() >= deadline_s)
-            rc = miss(&h, m->limit_s);
+            rc = miss(&h, rv->limit_s);
         else if (wait_in_hall(&h, deadline_s) < 0)
             rc = -1;
         else
@@ -377,27 +374,27 @@ static int connect_to(const char *address, int port, double deadline_s)
 }
 
 /* 1: rank 0 has answered, 0: try again, -1: it has refused. `why` is the last reason to try again. */
-static int introduce(struct wk_meet *m, int fd, double deadline_s, const char **why,
+static int introduce(struct wk_rendezvous *rv, int fd, double deadline_s, const char **why,
                      struct hg_err *err)
 {
     struct answer a;
 
     set_up(fd);
-    if (transfer(fd, &m->cards[m->rank], sizeof *m->cards, true, deadline_s) < 0 ||
+    if (transfer(fd, &rv->cards[rv->rank], sizeof *rv->cards, true, deadline_s) < 0 ||
         transfer(fd, &a, sizeof a, false, deadline_s) < 0) {
         *why = errno == ETIMEDOUT ? "not all ranks came" : "who listens there is of another job";
         return 0;
     }
     if (!a.ok)
         return hg_err_set(err, HG_E_ENV, "%.511s", a.text);
-    m->cards[0] = a.hub;
-    m->fds[0] = fd;
+    rv->cards[0] = a.hub;
+    rv->fds[0] = fd;
     return 1;
 }
 
 /* One round over the addresses. */
-static int look_for_hub(struct wk_meet *m, const struct wk_meet_place *place, double deadline_s,
-                        const char **why, struct hg_err *err)
+static int look_for_hub(struct wk_rendezvous *rv, const struct wk_rendezvous_place *place,
+                        double deadline_s, const char **why, struct hg_err *err)
 {
     char copy[sizeof place->addresses], *rest = NULL;
     int rc = 0;
@@ -410,25 +407,26 @@ static int look_for_hub(struct wk_meet *m, const struct wk_meet_place *place, do
             *why = strerror(errno);
         if (fd < 0)
             continue;
-        rc = introduce(m, fd, deadline_s, why, err);
+        rc = introduce(rv, fd, deadline_s, why, err);
         if (rc <= 0)
             close(fd);
     }
     return rc;
 }
 
-static int find_hub(struct wk_meet *m, const struct wk_meet_place *place, struct hg_err *err)
+static int find_hub(struct wk_rendezvous *rv, const struct wk_rendezvous_place *place,
+                    struct hg_err *err)
 {
     /* rank 0 gives up first, and says who is missing */
-    double deadline_s = hg_clock_mono_s() + m->limit_s + 1;
+    double deadline_s = hg_clock_mono_s() + rv->limit_s + 1;
     const char *why = "nobody listens";
     int rc;
 
-    while ((rc = look_for_hub(m, place, deadline_s, &why, err)) == 0) {
+    while ((rc = look_for_hub(rv, place, deadline_s, &why, err)) == 0) {
         if (hg_clock_mono_s() >= deadline_s)
             return hg_err_set(err, HG_E_ENV,
                               "rank 0 did not answer rank %d at %.200s, port %d, within %g s: %s",
-                              m->rank, place->addresses, place->port, m->limit_s, why);
+                              rv->rank, place->addresses, place->port, rv->limit_s, why);
         hg_clock_sleep_s(CONNECT_PAUSE_S);
     }
     return rc < 0 ? -1 : 0;
@@ -436,61 +434,54 @@ static int find_hub(struct wk_meet *m, const struct wk_meet_place *place, struct
 
 /* ---- Meeting ---- */
 
-struct wk_meet *wk_meet_open(const struct wk_meet_place *place, int listener, double limit_s,
-                             struct hg_err *err)
+struct wk_rendezvous *wk_rendezvous_open(const struct wk_rendezvous_place *place, int listener,
+                                         double limit_s, struct hg_err *err)
 {
-    struct wk_meet *m = calloc(1, sizeof *m);
+    struct wk_rendezvous *rv = hg_alloc(sizeof *rv);
     size_t n = (size_t)place->world;
     int rc;
 
-    if (m) {
-        *m = (struct wk_meet){ .rank = place->rank, .world = place->world, .limit_s = limit_s };
-        m->fds = malloc(n * sizeof *m->fds);
-        m->cards = calloc(n, sizeof *m->cards);
-        for (size_t i = 0; m->fds && i < n; i++)
-            m->fds[i] = -1;
-    }
-    if (!m || !m->fds || !m->cards) {
-        hg_err_oom(err);
-        if (listener >= 0)
-            close(listener);
-        wk_meet_close(m);
-        return NULL;
-    }
-    m->cards[m->rank] = own_card(place);
-    rc = m->rank == 0 ? receive_ranks(m, place, listener, err) : find_hub(m, place, err);
+    *rv = (struct wk_rendezvous){ .rank = place->rank,
+                                  .world = place->world,
+                                  .limit_s = limit_s,
+                                  .fds = hg_alloc(n * sizeof *rv->fds),
+                                  .cards = hg_alloc_zeroed(n, sizeof *rv->cards) };
+    for (size_t i = 0; i < n; i++)
+        rv->fds[i] = -1;
+    rv->cards[rv->rank] = own_card(place);
+    rc = rv->rank == 0 ? receive_ranks(rv, place, listener, err) : find_hub(rv, place, err);
     if (rc == 0)
-        return m;
-    wk_meet_close(m);
+        return rv;
+    wk_rendezvous_close(rv);
     return NULL;
 }
 
-void wk_meet_close(struct wk_meet *m)
+void wk_rendezvous_close(struct wk_rendezvous *rv)
 {
-    if (!m)
+    if (!rv)
         return;
-    for (int r = 0; m->fds && r < m->world; r++)
-        if (m->fds[r] >= 0)
-            close(m->fds[r]);
-    free(m->fds);
-    free(m->cards);
-    free(m);
+    for (int r = 0; r < rv->world; r++)
+        if (rv->fds[r] >= 0)
+            close(rv->fds[r]);
+    free(rv->fds);
+    free(rv->cards);
+    free(rv);
 }
 
-int wk_meet_fd(const struct wk_meet *m, int rank)
+int wk_rendezvous_fd(const struct wk_rendezvous *rv, int rank)
 {
-    return m->fds[rank];
+    return rv->fds[rank];
 }
 
-const char *wk_meet_host(const struct wk_meet *m, int rank, int *pid)
+const char *wk_rendezvous_host(const struct wk_rendezvous *rv, int rank, int *pid)
 {
-    *pid = m->cards[rank].pid;
-    return m->cards[rank].host;
+    *pid = rv->cards[rank].pid;
+    return rv->cards[rank].host;
 }
 
-void wk_meet_who(const struct wk_meet *m, int rank, char *out, size_t size)
+void wk_rendezvous_who(const struct wk_rendezvous *rv, int rank, char *out, size_t size)
 {
-    const struct card *c = &m->cards[rank];
+    const struct card *c = &rv->cards[rank];
 
     if (c->host[0])
         snprintf(out, size, "rank %d on %.63s (pid %d)", rank, c->host, c->pid);
@@ -498,42 +489,42 @@ void wk_meet_who(const struct wk_meet *m, int rank, char *out, size_t size)
         snprintf(out, size, "rank %d", rank);
 }
 
-static int move(struct wk_meet *m, int other, void *data, size_t n, bool sending,
+static int move(struct wk_rendezvous *rv, int other, void *data, size_t n, bool sending,
                 struct hg_err *err)
 {
     char who[128];
 
-    if (transfer(m->fds[other], data, n, sending, hg_clock_mono_s() + m->limit_s) == 0)
+    if (transfer(rv->fds[other], data, n, sending, hg_clock_mono_s() + rv->limit_s) == 0)
         return 0;
-    wk_meet_who(m, other, who, sizeof who);
+    wk_rendezvous_who(rv, other, who, sizeof who);
     if (errno == ETIMEDOUT)
-        return hg_err_set(err, HG_E_ENV, "%s did not answer within %g s", who, m->limit_s);
+        return hg_err_set(err, HG_E_ENV, "%s did not answer within %g s", who, rv->limit_s);
     return hg_err_set(err, HG_E_ENV, "%s is gone: %s", who, strerror(errno));
 }
 
-void wk_meet_limit(struct wk_meet *m, double limit_s)
+void wk_rendezvous_limit(struct wk_rendezvous *rv, double limit_s)
 {
-    m->limit_s = limit_s;
+    rv->limit_s = limit_s;
 }
 
-int wk_meet_broadcast(struct wk_meet *m, void *data, size_t bytes, struct hg_err *err)
+int wk_rendezvous_broadcast(struct wk_rendezvous *rv, void *data, size_t bytes, struct hg_err *err)
 {
-    if (m->rank != 0)
-        return move(m, 0, data, bytes, false, err);
-    for (int r = 1; r < m->world; r++)
-        if (move(m, r, data, bytes, true, err) < 0)
+    if (rv->rank != 0)
+        return move(rv, 0, data, bytes, false, err);
+    for (int r = 1; r < rv->world; r++)
+        if (move(rv, r, data, bytes, true, err) < 0)
             return -1;
     return 0;
 }
 
-int wk_meet_gather(struct wk_meet *m, void *all, size_t bytes, struct hg_err *err)
+int wk_rendezvous_gather(struct wk_rendezvous *rv, void *all, size_t bytes, struct hg_err *err)
 {
     char *data = all;
 
-    if (m->rank != 0 && move(m, 0, data + (size_t)m->rank * bytes, bytes, true, err) < 0)
+    if (rv->rank != 0 && move(rv, 0, data + (size_t)rv->rank * bytes, bytes, true, err) < 0)
         return -1;
-    for (int r = 1; m->rank == 0 && r < m->world; r++)
-        if (move(m, r, data + (size_t)r * bytes, bytes, false, err) < 0)
+    for (int r = 1; rv->rank == 0 && r < rv->world; r++)
+        if (move(rv, r, data + (size_t)r * bytes, bytes, false, err) < 0)
             return -1;
-    return wk_meet_broadcast(m, all, bytes * (size_t)m->world, err);
+    return wk_rendezvous_broadcast(rv, all, bytes * (size_t)rv->world, err);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A communicator whose ranks watch each other: the transport carries to all where rank 0 listens, then they meet there. */
-#include <stdio.h>
-#include <string.h>
+#include "comm/comm_heartbeat.h"
+
 #include <unistd.h>
 
 #include "base/log.h"
-#include "comm/comm.h"
-#include "comm/meet.h"
 
 #define MEET_LIMIT_S 60.0
 
 /* Where rank 0 listens, to all. Returns its listener, -1 elsewhere, -2 with err set. */
-static int announce(struct wk_comm *comm, struct wk_meet_place *place, struct hg_err *err)
+static int announce(struct wk_comm *comm, struct wk_rendezvous_place *place, struct hg_err *err)
 {
     static const _Atomic bool waited = true;
     const struct wk_comm_op op = { .coll = WK_COLL_BROADCAST,
@@ -20,7 +18,7 @@ static int announce(struct wk_comm *comm, struct wk_meet_place *place, struct hg
                                    .whole = place,
                                    .n = sizeof *place };
     struct hg_err why = HG_ERR_INIT;
-    int fd = comm->rank == 0 ? wk_meet_listen(0, place, &why) : -1;
+    int fd = comm->rank == 0 ? wk_rendezvous_listen(0, place, &why) : -1;
 
     if (comm->rank == 0 && fd < 0)
         hg_warn("%s", why.text); /* the others learn it from port 0 */
@@ -32,12 +30,12 @@ static int announce(struct wk_comm *comm, struct wk_meet_place *place, struct hg
     return fd;
 }
 
-int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_ends *ends,
-                  struct hg_err *err)
+int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_heartbeat_ends *ends,
+                      struct hg_err *err)
 {
-    struct wk_meet_place place = { 0 };
+    struct wk_rendezvous_place place = { 0 };
     struct hg_err why = HG_ERR_INIT;
-    struct wk_meet *m = NULL;
+    struct wk_rendezvous *rv = NULL;
     double here;
     int fd;
 
@@ -49,10 +47,10 @@ int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_en
     place.rank = comm->rank;
     place.world = comm->world;
     if (place.port)
-        m = wk_meet_open(&place, fd, MEET_LIMIT_S, &why);
-    here = m ? 1 : 0;
+        rv = wk_rendezvous_open(&place, fd, MEET_LIMIT_S, &why);
+    here = rv ? 1 : 0;
     if (wk_comm_sum(comm, &here, 1, err) < 0) {
-        wk_meet_close(m);
+        wk_rendezvous_close(rv);
         return -1;
     }
     if ((int)here < comm->world) { /* all of them agree */
@@ -60,15 +58,9 @@ int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_en
             hg_warn("the ranks cannot watch each other (%s): a dead one is noticed by the launcher "
                     "only",
                     why.text);
-        wk_meet_close(m);
+        wk_rendezvous_close(rv);
         return 0;
     }
-    comm->watch = wk_watch_start(m, comm->rank, comm->world, limit_s, ends, err);
-    return comm->watch ? 0 : -1;
-}
-
-void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step)
-{
-    comm->step = step;
-    wk_watch_phase(comm->watch, phase, step);
+    comm->heartbeat = wk_heartbeat_start(rv, comm->rank, comm->world, limit_s, ends, err);
+    return comm->heartbeat ? 0 : -1;
 }

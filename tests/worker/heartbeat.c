@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that watch each other, as processes of this machine. A collective is played: a rank that enters one waits there for ever. */
+/* Heartbeats of ranks that are processes of this machine. Collectives are mock ones: a rank that enters one waits there for ever. */
 #include "../unit/test.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "comm/fault.h"
-#include "comm/watch.h"
+#include "comm/heartbeat.h"
 
 #define LONG_S 100 /* a limit that a test never reaches */
 #define RANKS 3
@@ -17,7 +17,7 @@
 enum { EXIT_VERDICT = 40, EXIT_OTHER = 41, EXIT_TWICE = 42 };
 
 struct rank {
-    struct wk_watch *watch;
+    struct wk_heartbeat *heartbeat;
     int rank, out; /* where its own verdict goes */
     bool written;
 };
@@ -49,38 +49,38 @@ static void wait_for_ever(void)
 /* What one rank does; it may return, and ends with 0 then. */
 typedef void story(struct rank *r);
 
-static _Noreturn void live(const struct wk_meet_place *place, int listener, double limit_s,
+static _Noreturn void live(const struct wk_rendezvous_place *place, int listener, double limit_s,
                            story *tell, int out)
 {
     struct rank r = { .rank = place->rank, .out = out };
-    struct wk_watch_ends ends = { &r, write_verdict, end };
+    struct wk_heartbeat_ends ends = { &r, write_verdict, end };
     struct hg_err err = HG_ERR_INIT;
-    struct wk_meet *m = wk_meet_open(place, listener, LONG_S, &err);
+    struct wk_rendezvous *m = wk_rendezvous_open(place, listener, LONG_S, &err);
     char all[RANKS] = { 0 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    r.watch = m ? wk_watch_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
-    if (!r.watch) {
+    r.heartbeat = m ? wk_heartbeat_start(m, r.rank, place->world, limit_s, &ends, &err) : NULL;
+    if (!r.heartbeat) {
         fprintf(stderr, "%s\n", err.text);
         _exit(1);
     }
     (void)all;
     tell(&r);
-    wk_watch_stop(r.watch);
+    wk_heartbeat_stop(r.heartbeat);
     _exit(0);
 }
 
-struct play {
+struct cast {
     pid_t pids[RANKS];
     int status[RANKS];
     struct wk_verdict verdicts[RANKS]; /* those that were written; else n_missing -1 */
 };
 
-static void start(struct play *p, double limit_s, story *tell, int outs[RANKS])
+static void start(struct cast *p, double limit_s, story *tell, int outs[RANKS])
 {
-    struct wk_meet_place place = { .world = RANKS };
+    struct wk_rendezvous_place place = { .world = RANKS };
     struct hg_err err = HG_ERR_INIT;
-    int fd = wk_meet_listen(0, &place, &err);
+    int fd = wk_rendezvous_listen(0, &place, &err);
 
     if (fd < 0)
         fail_msg("%s", err.text);
@@ -99,7 +99,7 @@ static void start(struct play *p, double limit_s, story *tell, int outs[RANKS])
 }
 
 /* Tell the story with three ranks and wait for the end of those that are not stopped; then stopped ones are killed. */
-static void play(struct play *p, double limit_s, story *tell)
+static void run(struct cast *p, double limit_s, story *tell)
 {
     int outs[RANKS];
 
@@ -117,13 +117,13 @@ static void play(struct play *p, double limit_s, story *tell)
     }
 }
 
-static int code(const struct play *p, int rank)
+static int code(const struct cast *p, int rank)
 {
     return WIFEXITED(p->status[rank]) ? WEXITSTATUS(p->status[rank]) : -WTERMSIG(p->status[rank]);
 }
 
 /* The words of a rank's verdict, hosts and process numbers left out. */
-static const char *words(const struct play *p, int rank)
+static const char *words(const struct cast *p, int rank)
 {
     static char out[1024]; /* as an error's text */
     char who[200], host[64] = "";
@@ -145,14 +145,14 @@ static const char *words(const struct play *p, int rank)
 
 static void enter(struct rank *r, long step, const char *coll)
 {
-    wk_watch_phase(r->watch, WK_PHASE_STEP, step);
-    wk_watch_enter(r->watch, coll);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_STEP, step);
+    wk_heartbeat_enter(r->heartbeat, coll);
 }
 
 static void pass(struct rank *r, long step, const char *coll)
 {
     enter(r, step, coll);
-    wk_watch_leave(r->watch);
+    wk_heartbeat_leave(r->heartbeat);
 }
 
 /* ---- Gone ---- */
@@ -168,10 +168,10 @@ static void rank_1_dies(struct rank *r)
 
 static void test_a_killed_rank_is_named_at_once(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies);
+    run(&p, LONG_S, rank_1_dies);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), -SIGKILL);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -190,10 +190,10 @@ static void rank_0_dies(struct rank *r)
 
 static void test_the_others_say_so_when_rank_0_is_killed(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_0_dies);
+    run(&p, LONG_S, rank_0_dies);
     for (int r = 1; r < RANKS; r++) {
         assert_int_equal(code(&p, r), EXIT_VERDICT);
         assert_string_equal(words(&p, r), "rank 0 is gone, waited for in all_gather of step 3");
@@ -202,7 +202,7 @@ static void test_the_others_say_so_when_rank_0_is_killed(void **state)
 
 static void rank_1_dies_while_rank_0_computes(struct rank *r)
 {
-    wk_watch_phase(r->watch, WK_PHASE_STEP, 5);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_STEP, 5);
     if (r->rank == 1)
         raise(SIGKILL);
     wait_for_ever();
@@ -210,10 +210,10 @@ static void rank_1_dies_while_rank_0_computes(struct rank *r)
 
 static void test_a_rank_can_be_gone_while_nobody_waits_for_it(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies_while_rank_0_computes);
+    run(&p, LONG_S, rank_1_dies_while_rank_0_computes);
     assert_memory_equal(words(&p, 0), "rank 1 is gone, last seen in ", 29);
     assert_string_equal(p.verdicts[0].at.coll, "");
 }
@@ -230,10 +230,10 @@ static void rank_2_stops(struct rank *r)
 
 static void test_a_stopped_rank_is_named_after_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_2_stops);
+    run(&p, 2, rank_2_stops);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_string_equal(words(&p, 0),
@@ -252,10 +252,10 @@ static void rank_0_stops(struct rank *r)
 
 static void test_the_others_say_so_when_rank_0_is_stopped(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 1, rank_0_stops);
+    run(&p, 1, rank_0_stops);
     for (int r = 1; r < RANKS; r++) {
         assert_int_equal(code(&p, r), EXIT_VERDICT);
         assert_string_equal(words(&p, r),
@@ -277,10 +277,10 @@ static void rank_1_is_late(struct rank *r)
 
 static void test_a_late_rank_is_named_after_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_1_is_late);
+    run(&p, 2, rank_1_is_late);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -291,18 +291,18 @@ static void test_a_late_rank_is_named_after_the_limit(void **state)
 
 static void rank_0_is_late(struct rank *r)
 {
-    wk_watch_phase(r->watch, WK_PHASE_EVAL, 0);
+    wk_heartbeat_phase(r->heartbeat, WK_PHASE_EVAL, 0);
     if (r->rank)
-        wk_watch_enter(r->watch, "broadcast");
+        wk_heartbeat_enter(r->heartbeat, "broadcast");
     wait_for_ever();
 }
 
 static void test_rank_0_names_itself_when_it_is_late(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, rank_0_is_late);
+    run(&p, 2, rank_0_is_late);
     assert_string_equal(words(&p, 0),
                         "rank 0 did not come to broadcast of the evaluation within 2 s; it answers "
                         "and is in the evaluation");
@@ -318,10 +318,10 @@ static void all_are_there(struct rank *r)
 
 static void test_nothing_moves_though_all_are_there(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, all_are_there);
+    run(&p, 2, all_are_there);
     assert_string_equal(words(&p, 0),
                         "all ranks are in all_reduce of step 2, and nothing has moved for 2 s");
 }
@@ -331,16 +331,16 @@ static void long_steps(struct rank *r)
     for (int i = 1; i <= 12; i++) {
         enter(r, i, "all_reduce");
         hg_clock_sleep_s(0.25);
-        wk_watch_leave(r->watch);
+        wk_heartbeat_leave(r->heartbeat);
     }
 }
 
 static void test_a_training_that_moves_may_take_longer_than_the_limit(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 2, long_steps);
+    run(&p, 2, long_steps);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(code(&p, r), 0);
 }
@@ -350,7 +350,7 @@ static void test_a_training_that_moves_may_take_longer_than_the_limit(void **sta
 static void rank_1_fails(struct rank *r)
 {
     if (r->rank == 1) {
-        assert_true(wk_watch_failing(r->watch));
+        assert_true(wk_heartbeat_failing(r->heartbeat));
         _exit(3);
     }
     enter(r, 1, "all_reduce");
@@ -359,10 +359,10 @@ static void rank_1_fails(struct rank *r)
 
 static void test_a_rank_that_fails_by_itself_is_not_called_missing(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_fails);
+    run(&p, LONG_S, rank_1_fails);
     assert_int_equal(code(&p, 0), EXIT_OTHER);
     assert_int_equal(code(&p, 1), 3);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -371,7 +371,7 @@ static void test_a_rank_that_fails_by_itself_is_not_called_missing(void **state)
 static void rank_0_fails(struct rank *r)
 {
     if (r->rank == 0) {
-        assert_true(wk_watch_failing(r->watch));
+        assert_true(wk_heartbeat_failing(r->heartbeat));
         _exit(3);
     }
     enter(r, 1, "all_reduce");
@@ -380,10 +380,10 @@ static void rank_0_fails(struct rank *r)
 
 static void test_rank_0_may_fail_by_itself_too(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_0_fails);
+    run(&p, LONG_S, rank_0_fails);
     assert_int_equal(code(&p, 0), 3);
     assert_int_equal(code(&p, 1), EXIT_OTHER);
     assert_int_equal(code(&p, 2), EXIT_OTHER);
@@ -394,17 +394,17 @@ static void rank_1_dies_and_rank_0_notices(struct rank *r)
     if (r->rank == 1)
         raise(SIGKILL);
     enter(r, 1, "all_reduce");
-    if (r->rank == 0 && wk_watch_settle(r->watch, LONG_S))
-        assert_false(wk_watch_failing(r->watch));
+    if (r->rank == 0 && wk_heartbeat_settle(r->heartbeat, LONG_S))
+        assert_false(wk_heartbeat_failing(r->heartbeat));
     wait_for_ever();
 }
 
 static void test_a_rank_whose_collective_fails_waits_for_the_reason(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, LONG_S, rank_1_dies_and_rank_0_notices);
+    run(&p, LONG_S, rank_1_dies_and_rank_0_notices);
     assert_int_equal(code(&p, 0), EXIT_VERDICT);
     assert_string_equal(words(&p, 0), "rank 1 is gone, waited for in all_reduce of step 1");
 }
@@ -418,10 +418,10 @@ static void some_are_done_early(struct rank *r)
 
 static void test_ranks_may_end_one_after_the_other(void **state)
 {
-    struct play p;
+    struct cast p;
 
     (void)state;
-    play(&p, 1, some_are_done_early);
+    run(&p, 1, some_are_done_early);
     for (int r = 0; r < RANKS; r++)
         assert_int_equal(code(&p, r), 0);
 }
