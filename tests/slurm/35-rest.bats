@@ -302,7 +302,7 @@ fresh_token() {
 
 @test "versions: the newest that both know, or it says which there are" {
     CONFIG='{api: "v0.0.44"}' run rest '{"id":1,"op":"limits"}'
-    fails env "hpcgrid-rest wants v0.0.44"
+    fails env "hpcgrid-rest needs v0.0.44"
     [[ "$(jq -r .error.message <<<"$output")" == *" speaks v0.0."* ]]
     [ "$(jq .error.unfit <<<"$output")" = true ]
     for api in $(old_words && echo v0.0.38 || echo v0.0.40 v0.0.41); do
