@@ -212,11 +212,8 @@ static int exchange(const char *method, const char *path, const char *body,
         .token = token->text,
         .timeout_s = time_left(),
     };
-    struct hg_http *http = hg_http_create(&target);
-    int rc = hg_http_exchange(http, method, path, body, answer, err);
 
-    hg_http_free(http);
-    return rc;
+    return hg_http_exchange(&target, method, path, body, answer, err);
 }
 
 /* Gateways write "errors" too, which say nothing about the request: slurmrestd signs its own by
