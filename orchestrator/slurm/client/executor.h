@@ -11,9 +11,10 @@
 /* clang-format off */
 /* A way to run jobs. One file holds one `const struct hg_executor`.
  *
- * A job is a JSON object, the single description that the request to Slurm, the printed #SBATCH header and plan.json share:
+ * A job is a JSON object, the description that the request to Slurm, the printed #SBATCH header and plan.json share:
  *
- *   name, script, work_dir, output        strings (output: a path pattern, opened for appending; all tasks of an array may share one file)
+ *   name, script, work_dir                strings
+ *   output                                path pattern, opened for appending; all tasks of an array may share one file
  *   args                                  list of the script's arguments
  *   array                                 index set: "0-9,12"
  *   running_max                           integer, the array's %N; absent: no limit
