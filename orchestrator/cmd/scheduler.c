@@ -67,11 +67,6 @@ int hg_scheduler_ask(struct hg_scheduler *s, struct hg_err *err)
     return -1;
 }
 
-static bool is_away(const struct hg_scheduler *s)
-{
-    return s->executor->away && s->executor->away(s->exec);
-}
-
 int hg_scheduler_wait(struct hg_scheduler *s, const struct hg_rundir *rd, struct hg_err *err)
 {
     double step_s = 1;
@@ -79,7 +74,8 @@ int hg_scheduler_wait(struct hg_scheduler *s, const struct hg_rundir *rd, struct
     int rc;
 
     /* what is missing on this machine does not come by waiting */
-    while ((rc = hg_scheduler_ask(s, err)) < 0 && is_away(s) && !hg_signals_stop) {
+    while ((rc = hg_scheduler_ask(s, err)) < 0 && s->executor->facts(s->exec)->away &&
+           !hg_signals_stop) {
         if (!said)
             hg_warn("Slurm does not answer (%s); jobs continue; waiting (Ctrl-C stops this)",
                     err->text);

@@ -11,7 +11,7 @@
 #define LIMITS_TRIES 3
 #define PROBES_MAX 64 /* batches that are asked about before the first submission */
 
-/* A request that got lost, with its agent perhaps, is made again. */
+/* A request that got lost, perhaps with its agent, is repeated. */
 static int ask_limits(struct hg_drive *d, struct hg_err *err)
 {
     double start = hg_drive_mono(d);
@@ -38,7 +38,7 @@ int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
         return -1;
     if (!d->limits.max_array_size || !d->limits.max_jobs)
         return hg_err_set(err, HG_E_REFUSED,
-                          "%s takes no job arrays (MaxArraySize %u, MaxJobCount "
+                          "%s does not accept job arrays (MaxArraySize %u, MaxJobCount "
                           "%u)",
                           d->o.executor->name, d->limits.max_array_size, d->limits.max_jobs);
     if (!d->limits.min_job_age_s) /* MinJobAge=0: nothing is ever purged */
@@ -74,7 +74,7 @@ static void name_member(const struct hg_batch *b, const char *name, bool absent_
 
     if (!place || (!value && !absent_too))
         return;
-    hg_buf_puts(out, out->len ? ", " : "it asks for ");
+    hg_buf_puts(out, out->len ? ", " : "it requests ");
     if (json_is_string(value))
         hg_buf_printf(out, "%s %s (%s)", name, json_string_value(value), place);
     else if (value)
@@ -83,7 +83,7 @@ static void name_member(const struct hg_batch *b, const char *name, bool absent_
         hg_buf_printf(out, "no %s (%s)", name, place);
 }
 
-/* What Slurm says no to, and where that stands; all that could be meant where it does not say. */
+/* What Slurm refuses, and where that is written; everything that can be meant if Slurm does not say. */
 static void name_members(const struct hg_batch *b, const char *about, struct hg_buf *out)
 {
     const char *name;
@@ -102,12 +102,12 @@ static void name_members(const struct hg_batch *b, const char *about, struct hg_
             name_member(b, name, false, out);
 }
 
-/* Which cells, and where it stands what they ask for. */
+/* Which cells, and where their requests are written. */
 static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *why)
 {
     const struct hg_batch *b = &d->plan->items[batch - 1];
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
-    const char *about = d->o.executor->about ? d->o.executor->about(d->o.exec) : "";
+    const char *about = d->o.executor->facts(d->o.exec)->about;
     char where[256] = "", hint[sizeof why->hint];
     struct hg_buf asked = HG_BUF_INIT;
 

@@ -6,7 +6,7 @@
 
 struct hg_drive;
 
-/* Ask for the scheduler's limits, once. */
+/* Load the scheduler's limits, once. */
 int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err);
 
 /* Everything that can be found out before the first request to run something: does the scheduler answer, and would it

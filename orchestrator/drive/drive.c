@@ -29,7 +29,7 @@
 
 /* ---- Opening ---- */
 
-/* File systems of several machines show a new name late. */
+/* Shared file systems show a new name late. */
 static double default_visible_s(const char *path)
 {
     static const long shared[] = { 0x6969 /* NFS */,      0x0bd00bd0 /* Lustre */,
@@ -81,7 +81,7 @@ struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, b
             return lock;
         hg_lock_release(lock);
     }
-    hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", rd->path);
+    hg_err_set(err, HG_E_ENV, "%s: too many processes are trying to take its lock", rd->path);
     return NULL;
 }
 
@@ -101,7 +101,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
-    const char *transport = d->o.executor->transport ? d->o.executor->transport(d->o.exec) : NULL;
+    const char *transport = d->o.executor->facts(d->o.exec)->transport;
     const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
@@ -215,7 +215,7 @@ static bool wants_queue(const struct hg_drive *d)
 {
     const struct hg_run_state *state = d->state;
 
-    if (d->crowded) /* ended jobs leave the table, too */
+    if (d->crowded) /* ended jobs leave the table too */
         return true;
     for (int s = HG_CELL_INTENDED; s <= HG_CELL_ENDED; s++)
         if (state->counts[s])
@@ -233,8 +233,8 @@ static double queue_age_s(const struct hg_drive *d)
     return fmax(age, hg_drive_mono(d) - d->started_s);
 }
 
-/* Old queues are asked after seldom: news are at most a tenth of their age late, and a large table does not take more than a fiftieth
- * of a core to read. A job must not come and be purged between two polls. */
+/* Old queues are polled rarely: news are late by at most a tenth of the queue's age, and reading a large table does not take more
+ * than a fiftieth of a core. A job must not appear and be purged between two polls. */
 static double poll_interval(const struct hg_drive *d)
 {
     double quiet = hg_drive_mono(d) - d->changed_s;
@@ -250,7 +250,7 @@ static double poll_interval(const struct hg_drive *d)
 /* Of this process and of the executor's. */
 static double cpu_s(const struct hg_drive *d)
 {
-    double theirs = d->o.executor->cpu_s ? d->o.executor->cpu_s(d->o.exec) : 0;
+    double theirs = d->o.executor->facts(d->o.exec)->cpu_s;
     struct timespec t;
 
     return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
@@ -301,7 +301,7 @@ static int maybe_poll(struct hg_drive *d, struct hg_err *err)
     return poll_queue(d, err);
 }
 
-/* Submissions in doubt are settled by the first poll behind their time. */
+/* Submissions in doubt are settled by the first poll after their time. */
 static double next_doubt_s(const struct hg_drive *d)
 {
     const struct hg_run_state *state = d->state;

@@ -9,12 +9,11 @@
 /* The loop that takes a run from its plan to its last result. Whatever it learns is journalled before
  * it acts on it, so it may be killed at any moment: the next one goes on from the journal.
  *
- * A pass: read what people ask for, ask the scheduler (one request, however many cells), settle what
- * was in doubt, read results, cancel, submit what the limits let in. */
+ * A pass: read users' requests, poll the scheduler (one request, however many cells), settle what
+ * was in doubt, read results, cancel, submit what the limits allow. */
 struct hg_drive;
 
-/* Take a run's lock before its plan is changed. The folder exists. ENV with a text that says who holds
- * it. */
+/* Take a run's lock before its plan is changed. The folder exists. ENV with the holder's name. */
 struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, bool steal,
                               struct hg_err *err);
 
@@ -23,11 +22,11 @@ struct hg_lock *hg_drive_lock(const struct hg_rundir *rd, const char *command, b
 struct hg_drive *hg_drive_open(const struct hg_rundir *rd, const struct hg_plan *plan,
                                const struct hg_drive_options *options, struct hg_err *err);
 
-/* What a pass left behind. */
+/* The state after a pass. */
 struct hg_drive_pass {
     bool over;     /* nothing is left to do or to wait for */
-    bool sending;  /* more could be submitted at once, but for the rate of requests */
-    double wait_s; /* when the next pass is worth while */
+    bool sending;  /* more could be submitted now, except for the rate of requests */
+    double wait_s; /* until the next pass is useful */
     bool news;     /* something changed */
     double away_s; /* the scheduler has not answered for so long; 0: it does */
 };
@@ -41,10 +40,10 @@ const struct hg_run_state *hg_drive_state(const struct hg_drive *d);
 /* Why a batch is not submitted any more ("" if it is): the scheduler's refusal. */
 const char *hg_drive_refusal(const struct hg_drive *d, int batch);
 
-/* Journal the receipt. */
+/* Journal the requests that no line has counted yet. */
 int hg_drive_finish(struct hg_drive *d, struct hg_err *err);
 
-/* Give the lock back. What is not journalled is forgotten: as good as a crash. */
+/* Give the lock back. What is not journalled is lost, as in a crash. */
 void hg_drive_close(struct hg_drive *d);
 
 #endif

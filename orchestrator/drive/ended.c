@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a cell ended whose job is gone: by its result, else by what Slurm says. */
+/* How a cell ended whose job is gone: its result decides, else Slurm's state of the job. */
 #include "drive/ended.h"
 
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "drive/queue.h"
 
 #define LOSSES_MAX 3
-#define CANCELLED_S \
-    60.0 /* a process that a person cancelled and Slurm forgot runs on for at most so long */
+/* A process that a person cancelled and Slurm forgot runs on for at most so long. */
+#define CANCELLED_S 60.0
 
 /* A cell whose job is gone. */
 struct gone {
@@ -21,9 +21,8 @@ struct gone {
     const struct hg_run_cell *cell;
     struct hg_drive_task *task;
     struct hg_attempt a;
-    double gone_s; /* for so long */
-    const char
-        *ended; /* Slurm's word for the end: "WORD" or "WORD: detail"; "": Slurm did not show it */
+    double gone_s;     /* for so long */
+    const char *ended; /* Slurm's "WORD" or "WORD: detail" for its end; "": it was not shown */
 };
 
 static bool is_word(const char *ended, const char *word)
@@ -38,7 +37,7 @@ static bool is_word(const char *ended, const char *word)
 static const struct {
     const char *word, *status, *text;
 } verdicts[] = {
-    { "COMPLETED", "failed", "the job ended well but left no result" },
+    { "COMPLETED", "failed", "the job completed but left no result" },
     { "TIMEOUT", "timeout", "killed at the time limit before it could write a result" },
     { "DEADLINE", "timeout", "killed at its deadline" },
     { "OUT_OF_MEMORY", "oom", "killed: out of memory" },
@@ -81,8 +80,8 @@ static void send_again(const struct gone *g, const char *why)
     hg_drive_tell(g->d, "lost", g->sub, g->index, "", 0, why);
 }
 
-/* Could it not start because the run's folder was somewhere else for a while? Nobody drove the run then: what the
- * driver that finds this out has submitted itself failed for another reason. */
+/* Could it not start because the run's folder was elsewhere for a while? No driver ran then: a job that this driver has
+ * submitted itself failed for another reason. */
 static bool was_locked_out(const struct gone *g)
 {
     double began = hg_drive_now(g->d) - (hg_drive_mono(g->d) - g->d->started_s);
@@ -168,7 +167,7 @@ static void judge_missing(const struct gone *g)
     else if (!g->a.claimed && may_send_again(g))
         send_again(g, "accepted, then forgotten by Slurm");
     else if (g->cell->cancel)
-        give_verdict(g, "nothing of its end");
+        give_verdict(g, "nothing about its end");
     else if (g->a.left && may_send_again(g))
         send_again(g, "Slurm started it twice, and ended both");
     else if (g->a.open && was_forgotten(g) && may_send_again(g))

@@ -13,22 +13,19 @@
 
 bool hg_drive_has_uncounted(const struct hg_drive *d)
 {
-    unsigned now[3];
-
-    d->o.executor->receipt(d->o.exec, &now[0], &now[1], &now[2]);
-    return memcmp(now, d->counted, sizeof now) != 0;
+    return memcmp(&d->o.executor->facts(d->o.exec)->counts, &d->counted, sizeof d->counted) != 0;
 }
 
 /* Requests made since the last line that counted them. */
 static void attach_receipt(struct hg_drive *d, json_t *members)
 {
-    unsigned *old = d->counted, now[3];
+    struct hg_exec_counts old = d->counted, now = d->o.executor->facts(d->o.exec)->counts;
 
-    d->o.executor->receipt(d->o.exec, &now[0], &now[1], &now[2]);
     json_object_set_new(members, "rpc",
-                        json_pack("[I,I,I]", (json_int_t)(now[0] - old[0]),
-                                  (json_int_t)(now[1] - old[1]), (json_int_t)(now[2] - old[2])));
-    memcpy(old, now, sizeof now);
+                        json_pack("[I,I,I]", (json_int_t)(now.submits - old.submits),
+                                  (json_int_t)(now.polls - old.polls),
+                                  (json_int_t)(now.cancels - old.cancels)));
+    d->counted = now;
 }
 
 void hg_drive_say(struct hg_drive *d, const char *kind, json_t *members)

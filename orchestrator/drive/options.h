@@ -13,7 +13,7 @@
 
 struct hg_lock;
 
-/* The world as the loop sees it. NULL members: the real one. */
+/* The loop's view of the world; tests replace it. NULL members: the real one. */
 struct hg_drive_io {
     double (*now)(void *context);  /* seconds since 1970 */
     double (*mono)(void *context); /* seconds that never jump */
@@ -25,20 +25,18 @@ struct hg_drive_io {
 
 struct hg_drive_options {
     const struct hg_executor *executor;
-    struct hg_exec *exec; /* open; stays the caller's */
-    double deadline_s;    /* of its calls */
-    long long running;    /* most cells at a time over all arrays; 0: no limit */
-    long long
-        max_queued; /* most cells in the queue at a time; 0: as the scheduler's limits allow */
+    struct hg_exec *exec;  /* open; stays the caller's */
+    double deadline_s;     /* of its calls */
+    long long running;     /* most cells at a time over all arrays; 0: no limit */
+    long long max_queued;  /* most cells in the queue; 0: as the scheduler's limits allow */
     struct hg_retry retry; /* of the matrix */
-    double visible_s;    /* how long a result may take to be seen here; negative: by file system */
-    bool near;           /* the scheduler is ours alone (a box): ask it often */
-    bool send_nothing;   /* submit nothing */
-    bool steal;          /* take the lock from a holder on another machine */
-    const char *command; /* for whoever finds the run locked */
-    const char *cluster; /* the scheduler's name; NULL or "": not known */
-    struct hg_lock
-        *lock; /* of hg_drive_lock: taken over, whatever comes of it; NULL: it is taken here */
+    double visible_s;     /* how long a result may take to be seen here; negative: by file system */
+    bool near;            /* the scheduler is ours alone (a box): ask it often */
+    bool send_nothing;    /* submit nothing */
+    bool steal;           /* take the lock from a holder on another machine */
+    const char *command;  /* shown to others who find the run locked */
+    const char *cluster;  /* the scheduler's name; NULL or "": not known */
+    struct hg_lock *lock; /* of hg_drive_lock, consumed even on failure; NULL: it is taken here */
     const volatile sig_atomic_t *stop; /* stop between two requests when it is set; may be NULL */
     struct hg_drive_io io;
 };

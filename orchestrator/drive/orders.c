@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the scheduler is told about tasks: to end, to wait, to go on. */
+/* Orders to the scheduler about tasks: cancel, hold, release. */
 #include "drive/orders.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "drive/news.h"
 #include "rundir/reasons.h"
 
-#define AGAIN_S 30.0 /* what was told and has not happened is told again */
+#define AGAIN_S 30.0 /* an order that had no effect is repeated */
 
 static void add_order(struct hg_drive *d, const struct hg_exec_job *job,
                       const struct hg_submission *sub, uint32_t index, enum hg_order what,
@@ -63,7 +63,7 @@ void hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
 
 /* ---- Giving them ---- */
 
-/* The requests that they become: one for the tasks of a job that hear the same. */
+/* Orders of the same kind for tasks of one job become one request. */
 static int request_of(const struct hg_drive_order *order)
 {
     return order->what < HG_ORDER_CANCEL ? (int)order->what : HG_ORDER_CANCEL;
@@ -107,7 +107,7 @@ static void after_order(struct hg_drive *d, const struct hg_drive_order *order)
         hg_drive_tell(d, "verdict", sub, order->index, "failed", 0, order->text);
 }
 
-/* For tasks of one job. A scheduler that does not answer is asked again by a later pass. */
+/* For tasks of one job. If the scheduler does not answer, a later pass tries again. */
 static void give_to_job(struct hg_drive *d, const struct hg_drive_order *orders, size_t n)
 {
     static const char *const words[] = { "hold", "release", "cancel" };

@@ -21,7 +21,7 @@ enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
     if (strcmp(job->state, "PENDING") == 0)
         return HG_CELL_PENDING;
     if (strcmp(job->state, "RUNNING") == 0 || strcmp(job->state, "SUSPENDED") == 0 ||
-        strstr(job->reason, "COMPLETING")) /* the node has not written its last word yet */
+        strstr(job->reason, "COMPLETING")) /* the job is not done on all its nodes */
         return HG_CELL_RUNNING;
     return HG_CELL_ENDED;
 }
@@ -51,7 +51,7 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
     snprintf(out, 128, "%.23s%s%s", job->state, *status ? ": " : "", status);
 }
 
-/* Submissions in doubt, or given up, that are there after all. */
+/* Submissions in doubt, or given up, that exist after all. */
 static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     const struct hg_run_state *state = d->state;
@@ -77,8 +77,7 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     return 0;
 }
 
-/* Of pending reasons only those that ask something of a person are worth a line: the others change
- * all the time. */
+/* Only pending reasons that need a person are journalled: the others change all the time. */
 static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state next,
                            char ended[static 128])
 {

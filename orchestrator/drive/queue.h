@@ -17,7 +17,7 @@ enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job);
 /* "TIMEOUT", "FAILED: NonZeroExitCode": the text of an ended cell. */
 void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128]);
 
-/* Does this text say that Slurm could not open the job's output? Then not a line of its script was run. */
+/* Does this text say that Slurm could not open the job's output? Then no line of its script was run. */
 bool hg_drive_never_opened(const char *ended);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people ask of a run while somebody else may hold its lock, and what a reader makes of it. */
+/* Requests of users to a run whose lock somebody else may hold. */
 #include "drive/requests.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static const char *const kinds[] = {
 };
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
-/* The kind of a file's name; NULL if it is no request. */
+/* The kind of a file's name; NULL if it is not a request. */
 static const char *kind_of(const char *name)
 {
     size_t n = strlen(name);
@@ -93,7 +93,7 @@ int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
     return rc;
 }
 
-/* Names of the requests that lie there, oldest first. */
+/* Names of the requests in the folder, oldest first. */
 static int list_requests(const char *run_dir, struct hg_words *names, struct hg_err *err)
 {
     DIR *dir = opendir(run_dir);
@@ -115,7 +115,7 @@ static int list_requests(const char *run_dir, struct hg_words *names, struct hg_
 /* What is done with one record that a request stands for; the reference is taken. */
 typedef int (*record_fn)(void *context, const char *kind, json_t *members, struct hg_err *err);
 
-/* Does the run have these cells? A record of others would make its journal worthless. */
+/* Does the run have these cells? A record of other cells would make its journal invalid. */
 static bool is_of_run(const struct hg_run_state *state, int batch, const char *lines)
 {
     struct hg_ranges set = HG_RANGES_INIT;
@@ -149,7 +149,7 @@ static int each_record(const char *kind, const json_t *request, const struct hg_
     return 0;
 }
 
-/* Call each with the records of every request, in their order. One that cannot be read does nothing. */
+/* Call each with the records of every request, in order. A request that cannot be read is ignored. */
 static int each_request(const char *run_dir, const struct hg_run_state *state, record_fn each,
                         void *context, bool remove, struct hg_err *err)
 {

@@ -16,16 +16,15 @@
 #include "plan/batch.h"
 
 #define MARGIN_S 2.0     /* clocks of two machines */
-#define LATE_S 20.0      /* Slurm has noticed the end of a job long before */
+#define LATE_S 20.0      /* Slurm usually notices the end of a job much earlier */
 #define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
-#define LOOK_MAX_S 600.0 /* between two looks at a cell that is running, says Slurm */
-#define LOOKS_MAX 64     /* folders read in one pass, of cells that are running, says Slurm */
+#define LOOK_MAX_S 600.0 /* between two looks at a cell that Slurm shows as running */
+#define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm shows as running */
 #define BACK_S 60.0      /* between two looks for results of cells that have been given up */
 
-/* ---- Results that are there although Slurm is late ---- */
+/* ---- Results of jobs that Slurm still shows ---- */
 
-/* Might its job have ended without our knowing? A controller that does not answer says nothing of those that
- * waited when it last did, either. */
+/* May its job have ended unnoticed? If the controller does not answer, a job that was pending may have ended too. */
 static bool may_have_ended(const struct hg_drive *d, const struct hg_run_cell *cell,
                            const struct hg_drive_task *task)
 {
@@ -39,9 +38,9 @@ static double late_s(const struct hg_drive *d)
     return d->o.near ? LATE_NEAR_S : LATE_S;
 }
 
-/* A good result of the newest attempt is final: whatever its job still does, the cell does not run again for it.
- * A bad one is not: Slurm may be about to requeue the job, and what the matrix's "retry" sends must not
- * meet the old one at work. Returns 1 if the result was taken, 0, or -1. */
+/* A good result of the newest attempt is final: whatever its job still does, the cell does not run again.
+ * A bad one is not: Slurm may be about to requeue the job, and a job sent by the matrix's "retry" must not run
+ * beside the old one. Returns 1 if the result was taken, 0, or -1. */
 static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
 {
     const struct hg_run_cell *cell = hg_run_cell_find(d->state, batch, line);
@@ -70,7 +69,7 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     return 1;
 }
 
-/* Is it time to look for its result? Long ones are looked at seldom: each look is twice as far from the one before. */
+/* Is it time to look for its result? The time between two looks doubles. */
 static bool is_due(const struct hg_drive *d, struct hg_drive_task *task)
 {
     double mono = hg_drive_mono(d);
@@ -107,7 +106,8 @@ static int trust_results(struct hg_drive *d, struct hg_err *err)
             taken += (size_t)rc;
         }
     if (taken)
-        hg_info("good results that Slurm has not noticed: %zu; nothing waits for it", taken);
+        hg_info("good results of jobs that have not ended in Slurm yet: %zu; they count now",
+                taken);
     return hg_drive_flush(d, err);
 }
 
@@ -121,7 +121,7 @@ static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool 
     int rc = 0;
 
     *found = false;
-    if (sub->claim != sub->number) /* an older copy's claims say nothing of this one */
+    if (sub->claim != sub->number) /* claims of an older copy say nothing about this one */
         return 0;
     if (hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &set, err) < 0)
         return -1;
@@ -136,8 +136,8 @@ static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool 
     return rc;
 }
 
-/* The controller has just answered, does not know the key, and a request that was under way has
- * expired: what is left are traces of a job that came, worked and was purged. */
+/* The controller has just answered and does not know the key, and a request in flight has expired: only traces of a job
+ * that was accepted, ran and was purged can exist. */
 static int settle_doubt(struct hg_drive *d, const struct hg_submission *sub, struct hg_err *err)
 {
     bool claimed, recorded, answered = true;
@@ -174,7 +174,7 @@ static int settle_doubts(struct hg_drive *d, struct hg_err *err)
     return 0;
 }
 
-/* Cells that were given up for want of a result may have one since. */
+/* Cells that were given up without a result may have one now. */
 static int look_back(struct hg_drive *d, struct hg_err *err)
 {
     const struct hg_run_state *state = d->state;
@@ -201,8 +201,8 @@ static int look_back(struct hg_drive *d, struct hg_err *err)
     return hg_drive_flush(d, err);
 }
 
-/* Lines of a batch that wait and have a good result all the same: `sbatch batches/1.sh` by hand, or a
- * late end of what was to run again. */
+/* Waiting lines of a batch that have a good result: from `sbatch batches/1.sh` by hand, or from a
+ * late end of a cell that was to run again. */
 static int find_good(struct hg_drive *d, int batch, struct hg_ranges *good, struct hg_err *err)
 {
     const struct hg_run_batch *b = &d->state->batches.items[batch - 1];
@@ -237,7 +237,7 @@ static int adopt_batch(struct hg_drive *d, int batch, struct hg_err *err)
     return rc;
 }
 
-/* Once. */
+/* Once for each driver. */
 static int adopt_results(struct hg_drive *d, struct hg_err *err)
 {
     char *cells = hg_rundir_path(&d->rd, "cells");

@@ -40,7 +40,7 @@ void hg_drive_away(struct hg_drive *d, const struct hg_err *why)
         d->said_away = false;
         hg_debug("no answer: %s", why->text);
     } else if (!d->said_away && mono - d->away_since_s > AWAY_SAY_S) {
-        hg_warn("no answer from Slurm for %.0f s (%s); jobs go on, and so does the waiting",
+        hg_warn("no answer from Slurm for %.0f s (%s); jobs keep running; still waiting",
                 mono - d->away_since_s, why->text);
         d->said_away = true;
     }

@@ -17,13 +17,12 @@ struct hg_drive_task {
     double seen_s;   /* monotonic; when that poll was begun */
     uint32_t missed; /* polls since then that did not */
     double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
-    double asked_s;  /* monotonic; when its job was last told to end; 0: never */
+    double asked_s;  /* monotonic; when its cancel was last requested; 0: never */
     double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
-    double
-        look_s; /* monotonic; next look for a result that Slurm has not noticed; 0: none is planned */
-    double look_step_s; /* between the last two of them */
-    double held_s;  /* monotonic; when it was last told to wait, or that it may go on; 0: never */
-    bool told_hold; /* ... to wait */
+    double look_s; /* monotonic; next look for a result of a job that Slurm still shows; 0: none */
+    double look_step_s;          /* between the last two of them */
+    double held_s;               /* monotonic; when it was last held or released; 0: never */
+    bool told_hold;              /* it was held */
     struct hg_claim_watch watch; /* of the process that works on it */
 };
 
@@ -35,8 +34,8 @@ struct hg_drive_news {
     uint32_t submission, restarts, index;
 };
 
-/* What a task has to be told: to wait, to go on, to end. The last two end it, too, and then its cell has
- * failed or is sent again; text says why. */
+/* What the scheduler has to do to a task. NEVER and REDO cancel it, too; then its cell has failed or is sent
+ * again, and text says why. */
 enum hg_order {
     HG_ORDER_HOLD,
     HG_ORDER_RELEASE,
@@ -82,12 +81,12 @@ struct hg_drive {
 
     double send_due_s; /* after "try again later" */
     unsigned send_failures;
-    uint32_t chunk_max;      /* cells a submission, halved while the scheduler has no room */
+    uint32_t chunk_max; /* most cells of a submission, halved while the scheduler has no room */
     double tokens, tokens_s; /* requests that may be made at once */
-    bool sending;            /* more could go out, but for the tokens */
-    bool crowded;            /* more could go out, but for the room in the table */
+    bool sending;            /* more could be submitted, except for the tokens */
+    bool crowded;            /* more could be submitted, except for the room in the table */
 
-    unsigned counted[3]; /* requests that are in the journal already */
+    struct hg_exec_counts counted; /* requests that are in the journal already */
     struct {
         struct hg_drive_news *items;
         size_t n, cap;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent next: job arrays as large as the limits let in, each journalled before it is sent. */
+/* Submissions: job arrays as large as the limits allow, each journalled before it is sent. */
 #include "drive/window.h"
 
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "drive/news.h"
 
 #define BURST 20.0      /* requests at once ... */
-#define RATE_PER_S 2.0  /* ... and then so many a second: sites limit users to about that */
+#define RATE_PER_S 2.0  /* ... and then so many a second: the usual limit of sites */
 #define TABLE_SHARE 0.9 /* of the controller's job table, at most */
 
-/* Waiting cells that go out as one array. */
+/* Waiting cells that are submitted as one array. */
 struct chunk {
     int batch;
     uint32_t claim; /* that they share; 0: new */
@@ -38,7 +38,7 @@ static void free_chunks(struct chunks *list)
     HG_VEC_DONE(list);
 }
 
-/* ---- How much may go out ---- */
+/* ---- How much may be submitted ---- */
 
 static size_t count_queued(const struct hg_run_state *state)
 {
@@ -88,7 +88,7 @@ static long long running_left(const struct hg_drive *d)
     return left;
 }
 
-/* ---- What goes out ---- */
+/* ---- What is submitted ---- */
 
 /* The next waiting cells from line *line on that can share one array. n is 0 behind the last. */
 static void next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t max,
@@ -198,7 +198,7 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
         hg_drive_away(d, why);
     } else {
         if (!d->send_failures)
-            hg_info("Slurm takes no more jobs for now (%s); the rest waits%s%s", why->text,
+            hg_info("Slurm accepts no more jobs for now (%s); the rest waits%s%s", why->text,
                     *why->hint ? "\n  " : "", why->hint);
         for (unsigned i = 0; i < d->send_failures && step < 60; i++)
             step *= 2;
@@ -212,12 +212,13 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
 static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
                         const struct hg_err *why, struct hg_err *err)
 {
-    uint32_t said_s = d->o.executor->doubt_s ? d->o.executor->doubt_s(d->o.exec) : 0;
+    uint32_t said_s = d->o.executor->facts(d->o.exec)->doubt_s;
     uint32_t doubt_s = said_s ? said_s : d->limits.ambiguous_s;
     double until_s = hg_drive_now(d) + doubt_s;
 
-    hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
-            sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, doubt_s);
+    hg_info(
+        "submission %u (%u cell%s): no certain answer (%s); looking for the job for at most %u s",
+        sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, doubt_s);
     return hg_drive_record(d, "ambiguous",
                            json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number,
                                      "until", until_s, "text", hg_json_text(why->text)),
@@ -263,7 +264,7 @@ static int send_chunk(struct hg_drive *d, const struct chunk *c, uint32_t runnin
         err);
 }
 
-/* A bucket of requests that fills up again with time. */
+/* A token bucket. */
 static bool take_token(struct hg_drive *d)
 {
     double mono = hg_drive_mono(d);
@@ -280,7 +281,7 @@ static bool take_token(struct hg_drive *d)
     return true;
 }
 
-/* Send them while nothing speaks against it; limits.running is shared out on the way. */
+/* Submit them one after another, and divide limits.running among them. */
 static int send_chunks(struct hg_drive *d, const struct chunks *list, struct hg_err *err)
 {
     long long left = d->o.running > 0 ? running_left(d) : 0;

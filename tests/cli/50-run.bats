@@ -171,7 +171,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 4 ]
     [[ "$stderr" == *"batch 1 (4 cells, hardware cpu of site inline) would be refused: Invalid account: ask the help desk for an account"* ]]
-    [[ "$stderr" == *"it asks for partition cpu (hardware.cpu.partition of the site), "*", time_s 300 (time of the matrix)"* ]]
+    [[ "$stderr" == *"it requests partition cpu (hardware.cpu.partition of the site), "*", time_s 300 (time of the matrix)"* ]]
     jq '.site += {qos: "gold"} | .site.hardware.cpu += {account: "a"}' m.json >site.json
     about() {
         printf '{"error":{"code":"refused","errno":1,"message":"no","site":"","about":"%s"}}' "$1" >probe
@@ -179,10 +179,10 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         echo "$stderr"
         [[ "$stderr" == *"  $2" ]]
     }
-    about qos "it asks for qos gold (qos of the site)"
-    about account,qos "it asks for account a (hardware.cpu.account of the site), qos gold (qos of the site)"
-    about reservation "it asks for no reservation (reservation of the site)"
-    about time_s "it asks for time_s 300 (time of the matrix)"
+    about qos "it requests qos gold (qos of the site)"
+    about account,qos "it requests account a (hardware.cpu.account of the site), qos gold (qos of the site)"
+    about reservation "it requests no reservation (reservation of the site)"
+    about time_s "it requests time_s 300 (time of the matrix)"
     [ "$(asked submit)" = 0 ]
 }
 

@@ -65,7 +65,7 @@ END
         output: ($dir + "/hg-0123456789abcdef0123456789abcdef.out")}}' >request
     rest "$(cat request)" | jq -r '.error | "\(.code) \(.errno) \(.message)"' >got
     diff got - <<'END'
-refused 2081 submit: Invalid job array specification (2081): slurmrestd does not tell MaxArraySize (`scontrol show config`), and 1001 is assumed; say it as rest.max_array_size of the site
+refused 2081 submit: Invalid job array specification (2081): slurmrestd does not tell MaxArraySize (`scontrol show config`), and 1001 is assumed; set rest.max_array_size of the site
 END
 }
 
@@ -73,7 +73,7 @@ END
     jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
         output: ($dir + "/hg-0123456789abcdef0123456789abcdef"), extra: ["--cores-per-socket=2"]}}' >request
     rest "$(cat request)" | jq -r '.error | "\(.code): \(.message)"' >got
-    diff got - <<<'refused: sbatch option --cores-per-socket: slurmrestd (v0.0.42) has no way to say it'
+    diff got - <<<'refused: sbatch option --cores-per-socket: slurmrestd (v0.0.42) does not support it'
     [ ! -e data/POST_slurm_v0.0.42_job_submit.asked ]
 }
 
@@ -83,7 +83,7 @@ END
     jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
         output: ($dir + "/hg-0123456789abcdef0123456789abcdef")}}' >request
     rest "$(cat request)" | jq -r '.error | "\(.code): \(.message) \(.hint)"' >got
-    [[ "$(cat got)" == "env: $URL: slurmrestd does not let you in (HTTP 401)"*"scontrol token"* ]]
+    [[ "$(cat got)" == "env: $URL: slurmrestd refuses access (HTTP 401)"*"scontrol token"* ]]
 }
 
 @test "an error that is a gateway's and not slurmrestd's leaves a submission open" {
@@ -92,7 +92,7 @@ END
     jq -nc --arg dir "$PWD" '{id: 1, op: "submit", job: {key: "0123456789abcdef0123456789abcdef", name: "cell", script: ($dir + "/run.sh"), work_dir: $dir,
         output: ($dir + "/hg-0123456789abcdef0123456789abcdef")}}' >request
     rest "$(cat request)" | jq -r '.error | "\(.code): \(.message)"' >got
-    diff got - <<<"ambiguous: $URL answers unlike slurmrestd (HTTP 504): {\"errors\": [{\"error\": \"upstream timed out\"}]}"
+    diff got - <<<"ambiguous: $URL does not answer like slurmrestd (HTTP 504): {\"errors\": [{\"error\": \"upstream timed out\"}]}"
     [ -s data/POST_slurm_v0.0.42_job_submit.asked ]
 }
 
@@ -109,7 +109,7 @@ END
 END
     sed -i 's/ 0-999"/"/g' data/GET_slurm_v0.0.42_jobs.json
     rest '{"id":1,"op":"poll"}' | jq -r '.error | "\(.code): \(.message)"' >got
-    diff got - <<<'env: slurmrestd tells only a part of the tasks of job 60'
+    diff got - <<<'env: slurmrestd returns only some of the tasks of job 60'
 }
 
 @test "an answer without a list is not one without jobs" {
@@ -117,8 +117,8 @@ END
     echo '{"message":"we are back soon"}' >data/GET_slurmdb_v0.0.42_jobs.json
     rest '{"id":1,"op":"poll"}' '{"id":2,"op":"history","keys":["11111111111111111111111111111111"],"since_s":1}' | jq -r '.error | "\(.code): \(.message)"' >got
     diff got - <<END
-env: cannot ask for jobs: $URL answers unlike slurmrestd
-env: cannot ask the accounting database for jobs: $URL answers unlike slurmrestd
+env: cannot list jobs: $URL does not answer like slurmrestd
+env: cannot list jobs of the accounting database: $URL does not answer like slurmrestd
 END
 }
 
@@ -155,7 +155,7 @@ END
 {"jobs":["17_[3-4]"]}
 {"gone":false}
 {"hold":true}
-refused: release: slurmrestd (v0.0.42) knows whole arrays only: scontrol release "17_[3-4]"
+refused: release: slurmrestd (v0.0.42) supports whole arrays only: scontrol release "17_[3-4]"
 END
     jq -c '.status |= map(.error.code = 2017)' "$HPCGRID_SOURCE/tests/data/rest/DELETE_slurm_v0.0.42_jobs.json" >data/DELETE_slurm_v0.0.42_jobs.json
     rest '{"id":1,"op":"cancel","job_id":17}' | jq -e '.ok.gone'
@@ -164,9 +164,9 @@ END
     diff got - <<<'refused: cancel: Access/permission denied (2002)'
 }
 
-@test "where it is asked for and no slurmrestd is named, doctor says how to name one" {
+@test "where it is asked for and no slurmrestd URL is set, doctor says how to name one" {
     env -u SLURMRESTD_URL HPCGRID_TRANSPORT=rest "$HPCGRID" doctor --json | jq -r '.findings[] | select(.what == "transport") | .state, .found, .next' >got
     grep -qx missing got
-    grep -q '^rest (slurmrestd), chosen by HPCGRID_TRANSPORT, does not work here: no slurmrestd is named' got
+    grep -q '^rest (slurmrestd), chosen by HPCGRID_TRANSPORT, does not work here: no slurmrestd URL is set' got
     grep -qxF 'write "rest": {"url": "http://HOST:6820"} in the site, or set SLURMRESTD_URL; or request another: "transport" of the site, HPCGRID_TRANSPORT' got
 }

@@ -55,7 +55,7 @@ line() {
     got=$(line slurmctld)
     waited=$SECONDS
     box_heal
-    [[ "$got" == "missing cannot ask for the configuration: "*" | no jobs can be sent to this cluster | is slurmctld running? (\`scontrol ping\`)" ]]
+    [[ "$got" == "missing cannot read the configuration: "*" | no jobs can be sent to this cluster | is slurmctld running? (\`scontrol ping\`)" ]]
     [ $waited -lt 45 ]
 }
 
@@ -66,7 +66,7 @@ line() {
     got=$(line slurmctld)
     waited=$SECONDS
     kill -CONT "$pid"
-    [[ "$got" == "missing cannot ask for the configuration: slurmctld did not answer"* ]]
+    [[ "$got" == "missing cannot read the configuration: slurmctld did not answer"* ]]
     [ $waited -lt 45 ]
 }
 
@@ -93,5 +93,5 @@ line() {
     [[ "$(line agent)" == "ok hpcgrid-sbatch "* ]]
     [[ "$(line slurmctld)" == "ok "*", cluster box; arrays up to 100001 tasks, 200000 jobs, accounting no |  | " ]]
     PATH=/nonexistent run "$HPCGRID" doctor
-    [[ "$output" == *"missing  transport   cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT, does not work here: there is no sbatch in PATH"* ]]
+    [[ "$output" == *"missing  transport   cli (sbatch and squeue), chosen by HPCGRID_TRANSPORT, does not work here: sbatch is not in PATH"* ]]
 }

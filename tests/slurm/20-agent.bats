@@ -274,7 +274,7 @@ END
 @test "history is refused where nothing is accounted" {
     run agent '{"id":1,"op":"history","keys":["x"],"since_s":0}'
     [ "$(jq -r .error.code <<<"$output")" = env ]
-    [ "$(jq -r .error.message <<<"$output")" = "this cluster keeps no accounting" ]
+    [ "$(jq -r .error.message <<<"$output")" = "this cluster has no accounting" ]
 }
 
 # bats test_tags=commands

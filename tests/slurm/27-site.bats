@@ -52,7 +52,7 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
     run submit
     echo "$output"
     [ "$(jq -r .error.code <<<"$output")" = refused ]
-    [[ "$(jq -r .error.message <<<"$output")" == *"the site's submit plugin said no"* ]]
+    [[ "$(jq -r .error.message <<<"$output")" == *"the site's submit plugin refused it"* ]]
     [[ "$(jq -r .error.site <<<"$output")" == *"No job without a budget."*"Ask at the desk, room 101."* ]]
     [ "$(poll)" = "[]" ]
 }
@@ -77,8 +77,8 @@ poll() { agent '{"id":2,"op":"poll"}' | jq -c --arg key "$KEY" '[.ok.jobs[] | se
     lua 'return 2050'
     run submit
     [ "$(jq -c '[.error.code, .error.errno]' <<<"$output")" = '["again",2050]' ]
-    [[ "$(jq -r .error.message <<<"$output")" == *"a limit of the account or QOS is in the way"* ]]
-    [[ "$(jq -r .error.hint <<<"$output")" == *"will never be let in"* ]]
+    [[ "$(jq -r .error.message <<<"$output")" == *"a limit of the account or QOS was reached"* ]]
+    [[ "$(jq -r .error.hint <<<"$output")" == *"will never be accepted"* ]]
 }
 
 @test "a plugin that is slower than the message timeout makes it ambiguous, and the job appears" {

@@ -309,19 +309,19 @@ cancelled() {
     echo "$stderr"
     [ "$status" = 4 ]
     [[ "$stderr" == *"batch 1 (3 cells, hardware cpu of site inline) would be refused: "*artition*"did you mean"* ]]
-    [[ "$stderr" == *"it asks for partition cpus (hardware.cpu.partition of the site)"* ]]
+    [[ "$stderr" == *"it requests partition cpus (hardware.cpu.partition of the site)"* ]]
     [ -z "$(squeue -h)" ]
 
     matrix wrong 3 0 '.site.reservation = "mine"'
     run --separate-stderr "$HPCGRID" run wrong.json
     echo "$stderr"
     [ "$status" = 4 ]
-    [[ "$stderr" == *"it asks for reservation mine (reservation of the site)"* ]]
+    [[ "$stderr" == *"it requests reservation mine (reservation of the site)"* ]]
     [[ "$stderr" != *"partition cpu ("* ]]
     matrix wrong 3 0 '.site.licenses = "gold:1"'
     run --separate-stderr "$HPCGRID" run wrong.json
     echo "$stderr"
-    [[ "$stderr" == *"it asks for licenses gold:1 (licenses of the site)"* ]]
+    [[ "$stderr" == *"it requests licenses gold:1 (licenses of the site)"* ]]
     matrix wrong 3 0 '.workload.mem = "900T"'
     run --separate-stderr "$HPCGRID" run wrong.json
     echo "$stderr"

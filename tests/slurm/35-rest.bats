@@ -108,7 +108,7 @@ END
     fails refused "(2014)"
     if old_words; then
         run submit '.extra = ["--exclude=a100-1"]'
-        fails refused "sbatch option --exclude: slurmrestd (v0.0.38) has no way to say it"
+        fails refused "sbatch option --exclude: slurmrestd (v0.0.38) does not support it"
         run submit '.extra = ["--cpus-per-gpu=4"]'
         fails refused "sbatch option --cpus-per-gpu: slurmrestd"
     fi
@@ -118,7 +118,7 @@ END
     if old_words; then
         sed -i '1s|.*|#!/usr/bin/awk -f|' run.sh
         run submit
-        fails refused "for a shell only"
+        fails refused "only a shell script can have arguments"
     fi
     for change in '.partition = "nope"' '.partition = "a100" | .nodes = 3'; do
         run rest "{\"id\":1,\"op\":\"probe\",\"job\":$(job "$change | .args = []")}"
@@ -143,7 +143,7 @@ END
         [ "$(jq -c .ok <<<"$output")" = '{"gone":false}' ]
         [ "$(poll | jq -r '[.[] | select(.state != "CANCELLED" and (.reason | startswith("JobHeld") | not)) | .tasks] | sort | join(" ")')" = "2 4" ]
     else
-        fails refused "knows whole arrays only"
+        fails refused "supports whole arrays only"
     fi
     run rest "{\"id\":1,\"op\":\"hold\",\"job_id\":$id,\"held\":true}"
     [ "$(jq -c .ok <<<"$output")" = '{"gone":false}' ]
@@ -186,7 +186,7 @@ END
     done
     middleman page /jobs 1
     run rest '{"id":1,"op":"poll"}'
-    fails env "answers no JSON (HTTP 200)" "is the URL that of a slurmrestd"
+    fails env "does not answer with JSON (HTTP 200)" "is the URL that of a slurmrestd"
 }
 
 @test "nobody there: env, and nothing was submitted" {
@@ -210,19 +210,19 @@ END
     middleman drop nothing 0
     good=$SLURM_JWT
     SLURM_JWT='' run submit
-    fails env "there is no token for $URL" "scontrol token"
+    fails env "no token for $URL" "scontrol token"
     SLURM_JWT=nonsense run submit
-    fails env "SLURM_JWT holds no token" "scontrol token"
+    fails env "SLURM_JWT does not contain a token" "scontrol token"
     SLURM_JWT=$(claims '{"exp":1000000000,"iat":1,"sun":"root"}') run submit
     fails env "the token of SLURM_JWT has expired (2001-09-0" "scontrol token"
     SLURM_JWT=$(claims '{"exp":4000000000,"iat":1,"sun":"root"}') run submit
-    fails env "$(old_words && echo "cannot ask slurmctld" || echo "does not let you in")" "token"
+    fails env "$(old_words && echo "cannot reach slurmctld" || echo "does not let you in")" "token"
     unset SLURM_JWT
     (umask 077 && echo "SLURM_JWT=$good" >token)
     CONFIG='{token_file: "'"$PWD"'/token"}' submit '.extra = ["--hold"]' | jq -e .ok
     chmod 644 token
     CONFIG='{token_file: "'"$PWD"'/token"}' run submit
-    fails env "others may read the token of $PWD/token" "chmod 600"
+    fails env "the token of $PWD/token is readable by others" "chmod 600"
     rm token
     CONFIG='{token_file: "'"$PWD"'/token"}' run submit
     fails env "cannot read the token of $PWD/token" "scontrol token"
@@ -295,14 +295,14 @@ fresh_token() {
     run submit
     fails env "cannot connect to $URL" "ca_file"
     CONFIG='{ca_file: "'"$PWD"'/cert.pem"}' run submit
-    fails env "answers no JSON (HTTP 200)"
+    fails env "does not answer with JSON (HTTP 200)"
     URL=https://127.0.0.1:$port CONFIG='{ca_file: "'"$PWD"'/cert.pem"}' run submit
     fails env "cannot connect to" # not the name that it certifies
 }
 
 @test "versions: the newest that both know, or it says which there are" {
     CONFIG='{api: "v0.0.44"}' run rest '{"id":1,"op":"limits"}'
-    fails env "hpcgrid-rest wants v0.0.44"
+    fails env "hpcgrid-rest needs v0.0.44"
     [[ "$(jq -r .error.message <<<"$output")" == *" speaks v0.0."* ]]
     [ "$(jq .error.unfit <<<"$output")" = true ]
     for api in $(old_words && echo v0.0.38 || echo v0.0.40 v0.0.41); do

@@ -9,7 +9,6 @@
 
 #include "base/vec.h"
 #include "slurm/common/codes.h"
-#include "slurm/common/texts.h"
 #include "slurm/libslurm/extra.h"
 
 /* Generated from slurm_errno.h of the Slurm that is installed. */
@@ -230,8 +229,8 @@ static void test_other_options_are_refused_by_name(void **state)
         { "-Z", "sbatch option -Z is not available here" },
         { "words", "\"words\" is not an sbatch option" },
         { "--exclude", "sbatch option --exclude needs a value" },
-        { "--hold=1", "sbatch option --hold takes no value" },
-        { "--nice=x", "--nice: \"x\" is not a number that Slurm takes here" },
+        { "--hold=1", "sbatch option --hold does not take a value" },
+        { "--nice=x", "--nice: \"x\" is not a number that Slurm accepts here" },
         { "--mem-per-cpu=-3", "--mem-per-cpu: \"-3\" is not a size" },
         { "--begin=soon",
           "--begin: \"soon\" is not a time such as now+2hours, 18:00 or 2026-11-20T18:00" },

@@ -123,7 +123,6 @@ static void test_agent_is_started_again_after_its_death(void **state)
     static const char script[] = "#!/bin/sh\nread line; n=${line##*'\"id\":'}; n=${n%%,*}\n"
                                  "echo '{\"id\":'$n',\"ok\":{\"jobs\":[]},\"rpcs\":1}'\n";
     const struct hg_executor *slurm = &hg_executor_slurm;
-    unsigned submits, polls, cancels;
     struct hg_exec_jobs jobs;
     struct agent_fixture f;
     struct hg_exec *x = open_agent(&f, script, 60);
@@ -133,8 +132,7 @@ static void test_agent_is_started_again_after_its_death(void **state)
     for (int i = 0; i < 6; i++) /* each answers once and ends: the question after it may be lost */
         good += slurm->poll(x, &jobs, NULL) == 0;
     assert_true(good >= 3);
-    slurm->receipt(x, &submits, &polls, &cancels);
-    assert_int_equal(polls, good);
+    assert_int_equal(slurm->facts(x)->counts.polls, good);
     close_agent(&f, x);
 }
 
@@ -172,7 +170,7 @@ static void test_answers_of_the_agent_are_decoded(void **state)
     assert_int_equal(jobs.n, 1);
     assert_string_equal(jobs.items[0].tasks, "3-9");
     assert_int_equal(jobs.items[0].restarts, 1);
-    assert_true(slurm->cpu_s(x) == 0.25);
+    assert_true(slurm->facts(x)->cpu_s == 0.25);
     hg_exec_jobs_done(&jobs);
     assert_int_equal(slurm->submit(x, job, &id, NULL), 0);
     assert_int_equal(id, 17);
@@ -286,9 +284,9 @@ static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
         setenv("HPCGRID_CLI_AGENT", second, 1);
         x = slurm->open(NULL, 60, NULL);
         assert_non_null(x);
-        assert_string_equal(slurm->transport(x), cases[i].opened);
+        assert_string_equal(slurm->facts(x)->transport, cases[i].opened);
         assert_int_equal(slurm->poll(x, &jobs, NULL), cases[i].ok ? 0 : -1);
-        assert_string_equal(slurm->transport(x), cases[i].polled);
+        assert_string_equal(slurm->facts(x)->transport, cases[i].polled);
         slurm->close(x);
         free(first);
         free(second);
@@ -327,7 +325,7 @@ static void test_a_submission_is_sent_once_whatever_is_said_of_it(void **state)
         assert_non_null(x);
         assert_int_equal(slurm->submit(x, job, &id, &err), -1);
         assert_int_equal(err.code, HG_E_AMBIGUOUS);
-        assert_string_equal(slurm->transport(x), "slurm");
+        assert_string_equal(slurm->facts(x)->transport, "slurm");
         slurm->close(x);
         free(first);
         free(second);

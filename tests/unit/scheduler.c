@@ -53,7 +53,8 @@ struct hg_exec {
     double now_s;
     uint32_t next_id;
     size_t n_submits, n_polls; /* calls, for the scripts */
-    unsigned submits, polls, cancels, doubles, most_running;
+    struct hg_exec_facts facts;
+    unsigned doubles, most_running;
     struct {
         struct job *items;
         size_t n, cap;
@@ -412,7 +413,7 @@ static int answer(const struct hg_exec *x, const char *word, struct hg_err *err)
 
 static int mock_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
 {
-    x->polls++;
+    x->facts.counts.polls++;
     if (answer(x, "ok", err) < 0)
         return -1;
     *limits = x->limits;
@@ -525,7 +526,7 @@ static int mock_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, s
     double seconds = strchr(word, ':') ? strtod(strchr(word, ':') + 1, NULL) : 0;
     uint32_t id = 0;
 
-    x->submits++;
+    x->facts.counts.submits++;
     if (answer(x, word, err) < 0)
         return -1;
     if (strcmp(word, "refused") == 0)
@@ -543,7 +544,7 @@ static int mock_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, s
 
 static int mock_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
 {
-    x->polls++;
+    x->facts.counts.polls++;
     if (answer(x, "ok", err) < 0)
         return -1;
     if (json_object_get(job, "partition"))
@@ -581,7 +582,7 @@ static void add_record(const struct job *job, const struct task *t, struct hg_ex
 static int mock_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     *jobs = (struct hg_exec_jobs){ 0 };
-    x->polls++;
+    x->facts.counts.polls++;
     if (answer(x, word_of(x, "polls", x->n_polls++), err) < 0)
         return -1;
     for (size_t i = 0; i < x->jobs.n; i++) {
@@ -604,7 +605,7 @@ static int mock_history(struct hg_exec *x, const char *const *keys, size_t n_key
 {
     (void)since_s;
     *jobs = (struct hg_exec_jobs){ 0 };
-    x->polls++;
+    x->facts.counts.polls++;
     if (!x->limits.accounting)
         return hg_err_set(err, HG_E_ENV, "no accounting here");
     for (size_t i = 0; i < x->jobs.n; i++)
@@ -641,7 +642,7 @@ static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
     struct hg_range all = { 0, UINT32_MAX - 1 };
     int rc = 0;
 
-    x->cancels++;
+    x->facts.counts.cancels++;
     if (answer(x, "ok", err) < 0 ||
         (tasks && hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err) < 0))
         return -1;
@@ -691,12 +692,9 @@ static int mock_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool
     return -1;
 }
 
-static void mock_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
-                         unsigned *cancels)
+static const struct hg_exec_facts *mock_facts(const struct hg_exec *x)
 {
-    *submits = x->submits;
-    *polls = x->polls;
-    *cancels = x->cancels;
+    return &x->facts;
 }
 
 const struct hg_executor mock_executor = {
@@ -709,6 +707,6 @@ const struct hg_executor mock_executor = {
     .history = mock_history,
     .cancel = mock_cancel,
     .hold = mock_hold,
-    .receipt = mock_receipt,
+    .facts = mock_facts,
     .close = mock_close,
 };

@@ -27,7 +27,7 @@ struct rows {
     size_t n; /* values of a row */
 };
 
-/* A delimiter that no output can contain but by its command's own doing; fresh for each call. */
+/* A random delimiter, new for each call: no value can contain it. */
 static void make_delimiter(char out[static 20])
 {
     unsigned long long number = 0;
@@ -37,7 +37,7 @@ static void make_delimiter(char out[static 20])
     snprintf(out, 20, "@%016llx@", number);
 }
 
-/* 1: values filled (they point into the text), 0: the end, -1: no row stands here. */
+/* 1: values filled (they point into the text), 0: the end, -1: not a row. */
 static int next_row(struct rows *r, char *values[FIELDS_MAX])
 {
     if (!*r->next)
@@ -54,6 +54,24 @@ static int next_row(struct rows *r, char *values[FIELDS_MAX])
     if (*r->next == '\n')
         r->next++;
     return 1;
+}
+
+/* Call each for every row of what a command printed. */
+static int read_rows(struct hg_agent_call *call, const char *program, struct hg_buf *text,
+                     const char *delimiter, size_t n,
+                     int (*each)(struct hg_agent_call *call, void *context, char *v[FIELDS_MAX]),
+                     void *context)
+{
+    struct rows rows = { .next = text->data, .delimiter = delimiter, .n = n };
+    char *values[FIELDS_MAX];
+    int got = 0, rc = 0;
+
+    while (rc == 0 && text->len && (got = next_row(&rows, values)) == 1)
+        rc = each(call, context, values);
+    if (rc == 0 && got < 0) /* an incomplete table says nothing about missing jobs */
+        rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what %s prints: \"%.80s\"", program,
+                        rows.next);
+    return rc;
 }
 
 static uint32_t number(const char *text)
@@ -75,8 +93,8 @@ static int wait_status(const char *text)
     return sscanf(text, "%d:%d", &code, &signal_number) == 2 ? code << 8 | signal_number : code;
 }
 
-/* Slurm's commands print one word for a state with its flags. What is not one of the base states is one on the
- * way to another; *passing is true then. */
+/* Slurm's commands print one word for a state with its flags. A word that is not a base state is a transition
+ * between two; *passing is true then. */
 static const char *base_state(const char *text, bool *passing)
 {
     size_t n = strcspn(text, " "); /* "CANCELLED by 1000" */
@@ -113,7 +131,7 @@ static const char *const queue_fields[Q_N] = {
     "StartTime", "EndTime",    "Reason",      "NodeList", "Comment",   "Name",       "StdOut",
 };
 
-/* "Resources", and for a job on its way to an end "TimeLimit,COMPLETING". */
+/* "Resources", and for a job that is completing "TimeLimit,COMPLETING". */
 static const char *reason_of(const char *reason, const char *state, bool passing,
                              struct hg_buf *both)
 {
@@ -125,7 +143,7 @@ static const char *reason_of(const char *reason, const char *state, bool passing
     return hg_buf_str(both);
 }
 
-/* Tasks that have not started and of which the same is known: one record. */
+/* Tasks that have not started and are alike: one record. */
 struct group {
     json_t *record;
     struct {
@@ -243,7 +261,7 @@ static int add_record(struct hg_agent_call *call, struct queue *q, char *v[FIELD
     return 0;
 }
 
-static int add_job(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_MAX])
+static int add_job(struct hg_agent_call *call, void *context, char *v[FIELDS_MAX])
 {
     struct hg_buf tasks = HG_BUF_INIT, reason = HG_BUF_INIT;
     char key[HG_AGENT_KEY_DIGITS + 1];
@@ -272,24 +290,9 @@ static int add_job(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_M
         rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read the index set \"%.200s\"",
                         v[Q_JOB], v[Q_TASKS]);
     else
-        rc = add_record(call, q, v, &r, hg_buf_str(&tasks));
+        rc = add_record(call, context, v, &r, hg_buf_str(&tasks));
     hg_buf_done(&tasks);
     hg_buf_done(&reason);
-    return rc;
-}
-
-static int read_queue(struct hg_agent_call *call, char *text, const char *delimiter,
-                      struct queue *q)
-{
-    struct rows rows = { .next = text, .delimiter = delimiter, .n = Q_N };
-    char *values[FIELDS_MAX];
-    int got = 1, rc = 0;
-
-    while (rc == 0 && (got = next_row(&rows, values)) == 1)
-        rc = add_job(call, q, values);
-    if (rc == 0 && got < 0) /* a table without its end tells nothing about what is missing */
-        rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what squeue prints: \"%.80s\"",
-                        rows.next);
     return rc;
 }
 
@@ -307,16 +310,16 @@ static int ask_queue(struct hg_agent_call *call, const char *mode, const char *c
     rc = hg_agent_run_well(call,
                            (const char *const[]){ "squeue", "-h", "-a", mode, "--local", "-u", uid,
                                                   "-t", "all", "-O", hg_buf_str(&format), NULL },
-                           said, "cannot ask for jobs");
+                           said, "cannot list jobs");
     hg_buf_done(&format);
     return rc;
 }
 
 /* ---- what squeue -r leaves out ---- */
 
-/* Without -r squeue throws the waiting tasks of an array together, whatever they wait for. With -r it loses the
- * last one where a set has a step, "0-98:2" (22.05 to 24.11 at least). So sets that may be what is left of
- * such a one are looked up without -r, too. */
+/* Without -r squeue merges the waiting tasks of an array, whatever they wait for. With -r it loses the
+ * last one if a set has a step, "0-98:2" (22.05 to 24.11 at least). So sets that may have lost one
+ * are looked up without -r, too. */
 
 static bool may_lack_one(struct group *g)
 {
@@ -368,14 +371,16 @@ static struct group *group_of_lost(struct queue *q, const struct seen *lost, con
 
 enum { L_ARRAY, L_TASKS, L_STATE, L_N };
 
-static void add_lost(struct queue *q, char *v[FIELDS_MAX])
+static int add_lost(struct hg_agent_call *call, void *context, char *v[FIELDS_MAX])
 {
+    struct queue *q = context;
     struct hg_buf text = HG_BUF_INIT;
     struct hg_ranges set = HG_RANGES_INIT;
     bool passing;
     const char *state = base_state(v[L_STATE], &passing);
 
-    if (hg_agent_plain_set(v[L_TASKS], &text))
+    (void)call;
+    if (strcmp(v[L_TASKS], "N/A") != 0 && hg_agent_plain_set(v[L_TASKS], &text))
         hg_ranges_parse(hg_buf_str(&text), TASK_MAX, &set, NULL);
     for (size_t i = 0; i < set.n; i++)
         for (uint32_t task = set.items[i].first; task <= set.items[i].last; task++) {
@@ -390,26 +395,18 @@ static void add_lost(struct queue *q, char *v[FIELDS_MAX])
         }
     hg_buf_done(&text);
     hg_ranges_done(&set);
+    return 0;
 }
 
 static int find_lost(struct hg_agent_call *call, struct queue *q, const char *delimiter)
 {
     static const char *const fields[L_N] = { "ArrayJobID", "ArrayTaskID", "State" };
-    struct rows rows = { .delimiter = delimiter, .n = L_N };
     struct hg_agent_said said;
-    char *values[FIELDS_MAX];
-    int rc = ask_queue(call, "-a", fields, L_N, delimiter, &said), got = 0;
+    int rc = ask_queue(call, "-a", fields, L_N, delimiter, &said);
 
     qsort(q->seen.items, q->seen.n, sizeof *q->seen.items, compare_seen);
-    if (rc == 0 && said.out.len) {
-        rows.next = said.out.data;
-        while ((got = next_row(&rows, values)) == 1)
-            if (strcmp(values[L_TASKS], "N/A") != 0)
-                add_lost(q, values);
-    }
-    if (rc == 0 && got < 0)
-        rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what squeue prints: \"%.80s\"",
-                        rows.next);
+    if (rc == 0)
+        rc = read_rows(call, "squeue", &said.out, delimiter, L_N, add_lost, q);
     hg_agent_said_done(&said);
     return rc;
 }
@@ -423,8 +420,8 @@ int hg_agent_poll(struct hg_agent_call *call, json_t *jobs)
 
     make_delimiter(delimiter);
     rc = ask_queue(call, "-r", queue_fields, Q_N, delimiter, &said);
-    if (rc == 0 && said.out.len)
-        rc = read_queue(call, said.out.data, delimiter, &q);
+    if (rc == 0)
+        rc = read_rows(call, "squeue", &said.out, delimiter, Q_N, add_job, &q);
     hg_agent_said_done(&said);
     for (size_t i = 0; rc == 0 && i < q.groups.n; i++)
         if (may_lack_one(&q.groups.items[i])) {
@@ -442,9 +439,14 @@ int hg_agent_poll(struct hg_agent_call *call, json_t *jobs)
 enum { H_RAW, H_JOB, H_NAME, H_STATE, H_EXIT, H_SUBMIT, H_START, H_END, H_NODES, H_N };
 #define HISTORY_FIELDS "JobIDRaw,JobID,JobName,State,ExitCode,Submit,Start,End,NodeList"
 
-static int add_past(struct hg_agent_call *call, json_t *latest, const json_t *wanted,
-                    char *v[FIELDS_MAX])
+struct past {
+    const json_t *keys;
+    json_t *latest;
+};
+
+static int add_past(struct hg_agent_call *call, void *context, char *v[FIELDS_MAX])
 {
+    const struct past *past = context;
     struct hg_buf tasks = HG_BUF_INIT;
     const char *set = strchr(v[H_JOB], '_');
     char key[HG_AGENT_KEY_DIGITS + 1];
@@ -452,13 +454,13 @@ static int add_past(struct hg_agent_call *call, json_t *latest, const json_t *wa
     bool passing;
     int rc = 0;
 
-    if (!hg_agent_find_key(v[H_NAME], key) || !json_object_get(wanted, key))
+    if (!hg_agent_find_key(v[H_NAME], key) || !json_object_get(past->keys, key))
         return 0;
     state = base_state(v[H_STATE], &passing);
     if (set && !hg_agent_plain_set(set + 1, &tasks))
         rc = hg_err_set(&call->err, HG_E_BUG, "job %s: cannot read its index set", v[H_JOB]);
     else
-        hg_agent_keep_latest(latest, v[H_RAW],
+        hg_agent_keep_latest(past->latest, v[H_RAW],
                              hg_agent_record_encode(&(struct hg_agent_record){
                                  .key = key,
                                  .tasks = hg_buf_str(&tasks),
@@ -472,21 +474,6 @@ static int add_past(struct hg_agent_call *call, json_t *latest, const json_t *wa
                                  .end = moment(v[H_END]),
                              }));
     hg_buf_done(&tasks);
-    return rc;
-}
-
-static int read_history(struct hg_agent_call *call, char *text, const char *delimiter,
-                        const json_t *wanted, json_t *latest)
-{
-    struct rows rows = { .next = text, .delimiter = delimiter, .n = H_N };
-    char *values[FIELDS_MAX];
-    int got = 1, rc = 0;
-
-    while (rc == 0 && (got = next_row(&rows, values)) == 1)
-        rc = add_past(call, latest, wanted, values);
-    if (rc == 0 && got < 0)
-        rc = hg_err_set(&call->err, HG_E_AGAIN, "cannot read what sacct prints: \"%.80s\"",
-                        rows.next);
     return rc;
 }
 
@@ -506,9 +493,10 @@ int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double sinc
                            (const char *const[]){ "sacct", "-X", "-D", "-n", "-p", option, "-u",
                                                   uid, "-S", start, "-E", "now", "-o",
                                                   HISTORY_FIELDS, NULL },
-                           &said, "cannot ask the accounting database for jobs");
-    if (rc == 0 && said.out.len)
-        rc = read_history(call, said.out.data, delimiter, keys, latest);
+                           &said, "cannot list jobs of the accounting database");
+    if (rc == 0)
+        rc = read_rows(call, "sacct", &said.out, delimiter, H_N, add_past,
+                       &(struct past){ keys, latest });
     hg_agent_said_done(&said);
     return rc;
 }

@@ -10,9 +10,8 @@
 #include "base/alloc.h"
 #include "base/proc.h"
 #include "slurm/common/codes.h"
-#include "slurm/common/texts.h"
 
-#define COMMAND_S 45.0 /* below the patience of whoever asked us; Slurm's own is 10 s, usually */
+#define COMMAND_S 45.0 /* below the deadline of the client; Slurm's own is usually 10 s */
 #define OUTPUT_MAX ((size_t)1 << 30) /* squeue has a line for each task */
 #define ENV_MAX 4096
 
@@ -124,7 +123,7 @@ int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, c
     return -1;
 }
 
-/* A program of the site's around it may have swallowed that it failed: no jobs are not the same as no answer. */
+/* A wrapper of the site may have lost its exit code: no output is not the same as no jobs. */
 static bool lost_its_status(const struct hg_agent_said *said)
 {
     int number = hg_agent_number_of(hg_buf_str(&said->err));

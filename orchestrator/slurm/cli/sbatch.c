@@ -18,7 +18,7 @@
 #include "slurm/cli/submit.h"
 #include "slurm/common/conf.h"
 #include "slurm/common/serve.h"
-#include "slurm/common/texts.h"
+#include "slurm/common/codes.h"
 
 #define VERSION_S 5.0 /* for a program that only says its version */
 
@@ -125,7 +125,7 @@ static json_t *config_number(const char *text, const char *key)
 static int ask_config(struct hg_agent_call *call, struct hg_agent_said *said)
 {
     return hg_agent_run_well(call, (const char *const[]){ "scontrol", "show", "config", NULL },
-                             said, "cannot ask for the configuration");
+                             said, "cannot read the configuration");
 }
 
 static bool keeps_accounting(const char *config)
@@ -173,7 +173,7 @@ static int op_keeps_accounting(struct hg_agent_call *call)
 
 enum { NOT_KNOWN = 2017 };
 
-/* Nothing is left to be done to what has ended, or cannot be held any more. */
+/* The task has ended, or cannot be held any more: nothing to do. */
 static bool is_past(int number)
 {
     static const int past[] = { 2020, 2021, 2073, 2083, 2084 };
@@ -184,7 +184,7 @@ static bool is_past(int number)
     return false;
 }
 
-/* What a command said: the number of the worst, 0 if all is well. Lines that name no error, or "No error", do
+/* The worst error number of what a command printed, 0 if there is none. Lines without an error, or with "No error", do
  * not count; neither does "17_4: Invalid job id specified", of one task among others. */
 static int worst_of(const char *text)
 {
@@ -205,7 +205,7 @@ static int worst_of(const char *text)
     return worst;
 }
 
-/* Did it complain, or end, in a way that is not known here? Then nothing says that it was done. */
+/* Did it print an unknown error, or end abnormally? Then it is not known whether it was done. */
 static bool is_strange(const struct hg_agent_said *said)
 {
     const char *text = hg_buf_str(&said->err);

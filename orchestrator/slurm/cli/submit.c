@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch as a child. It may be killed, or be a program of the site's around the real one: only where it is
- * certain that nothing was submitted may anything but "ambiguous" be said. */
+/* sbatch as a child. It may be killed, or be a wrapper of the site: unless it is certain that nothing was submitted,
+ * the answer is "ambiguous". */
 #include "slurm/cli/submit.h"
 
 #include <ctype.h>
@@ -24,10 +24,9 @@
 #include "slurm/cli/run.h"
 #include "slurm/common/codes.h"
 #include "slurm/common/conf.h"
-#include "slurm/common/texts.h"
 
-#define SBATCH_S 45.0   /* below the patience of whoever asked us */
-#define WORD_MAX 131000 /* what Linux takes as one word of a command */
+#define SBATCH_S 45.0   /* below the deadline of the client */
+#define WORD_MAX 131000 /* Linux's limit for one argument */
 #define FAILED "Batch job submission failed: "
 #define NAP_S 0.9 /* sbatch sleeps a second before it tries again */
 
@@ -142,8 +141,8 @@ static int make_words(struct words *w, const struct hg_agent_job *job, const cha
 
 /* ---- the script ---- */
 
-/* The job is what the request says: options in the script's header are for those who submit it by hand, and
- * must not be seen. Written small they are comments. */
+/* The job is what the request says: options in the script's header are for submitting it by hand, and
+ * must have no effect here. In lower case they are comments. */
 static void hide_headers(struct hg_buf *script)
 {
     static const char *const words[] = { "#SBATCH", "#PBS", "#BSUB" };
@@ -175,8 +174,8 @@ static int hand_script(struct hg_agent_job *job, struct hg_err *err)
 
 /* ---- one sbatch ---- */
 
-/* sbatch that meets a full job table says so, sleeps a second and tries again, fifteen times. We end it
- * in its sleep, when nothing is under way. */
+/* sbatch that meets a full job table says so, sleeps a second and tries again, fifteen times. We kill it
+ * while it sleeps, when no request is in flight. */
 struct nap {
     double looked_s; /* when we looked last but one: it had not said so by then */
     double now_s;
@@ -213,7 +212,7 @@ static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job, cons
     if (fd < 0)
         return -1;
     spec.argv = (const char *const *)w->items;
-    spec.env = (const char *const *)job->env; /* what it has, the job gets */
+    spec.env = (const char *const *)job->env; /* the job inherits it */
     spec.cwd = job->f.work_dir;
     spec.in = fd;
     spec.new_session = true; /* a site's own sbatch is ended with what it started */
@@ -251,7 +250,7 @@ static unsigned long find_id(const char *out)
     return id;
 }
 
-/* The id that sbatch printed. 0: none, or it stands beside the words that there is no job. */
+/* The id that sbatch printed. 0: none, or sbatch also printed that the submission failed. */
 static unsigned long take_id(const struct attempt *a)
 {
     bool failed = a->said.status && strstr(hg_buf_str(&a->said.err), FAILED);
@@ -277,7 +276,7 @@ static const char *last_line(const char *text, size_t *n)
     return last;
 }
 
-/* sbatch says what it could not send: its own last words, and its own exit code. */
+/* sbatch failed before it sent anything: its last line and exit code show it. */
 static bool ended_before_sending(const struct hg_agent_said *said)
 {
     static const char *const starts[] = { "sbatch: error: ", "sbatch: fatal: ",
@@ -304,8 +303,8 @@ static char *said_behind(const char *text, const char *words)
     return at ? hg_strndup(at, strcspn(at, "\n")) : NULL;
 }
 
-/* What sbatch says of its failure. A program of the site's may have called it more than once: the words that
- * leave it open whether there is a job, else the last. Yours; NULL: it says nothing. */
+/* sbatch's reason for its failure. A wrapper of the site may have called it more than once: the first reason that
+ * is ambiguous, else the last. Yours; NULL: none. */
 static char *find_failure(const char *text)
 {
     char *found = NULL;
@@ -328,19 +327,19 @@ static int fail_by_words(struct hg_agent_call *call, const char *words, const ch
     if (number)
         return hg_agent_fail_number(call, number, words, "%s", what);
     return hg_err_set(&call->err, call->submitting ? HG_E_AMBIGUOUS : HG_E_REFUSED,
-                      "%s: %s (not an error that is known here)", what, words);
+                      "%s: %s (unknown error)", what, words);
 }
 
-/* sbatch itself said no; perhaps as the controller would have said it. Where its words are of a message that
- * got lost, there was one. */
+/* sbatch itself refused, perhaps in the controller's words. If they are about a lost message, one was
+ * sent. */
 static int fail_before_sending(struct hg_agent_call *call, const char *what)
 {
     int number = hg_agent_number_of(hg_buf_str(&call->site));
     enum hg_err_code code = hg_agent_classify(number, "");
 
     if (code == HG_E_REFUSED || (code == HG_E_AMBIGUOUS && hg_agent_knows(number)))
-        return hg_agent_fail_number(call, number, "sbatch does not take this", "%s", what);
-    return hg_err_set(&call->err, HG_E_REFUSED, "%s: sbatch does not take this", what);
+        return hg_agent_fail_number(call, number, "sbatch rejected it", "%s", what);
+    return hg_err_set(&call->err, HG_E_REFUSED, "%s: sbatch rejected it", what);
 }
 
 static int fail_submit(struct hg_agent_call *call, const struct attempt *a, const char *what)
@@ -361,8 +360,8 @@ static int fail_submit(struct hg_agent_call *call, const struct attempt *a, cons
     else if (WIFSIGNALED(a->said.status))
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch was ended by %s", ended);
     else if (words && find_id(hg_buf_str(&a->said.out)))
-        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "submit: sbatch names a job, and says: %s",
-                        words);
+        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS,
+                        "submit: sbatch printed a job id and an error: %s", words);
     else if (words)
         rc = fail_by_words(call, words, what);
     else if (strstr(said, "Could not establish a configuration source"))

@@ -11,9 +11,10 @@
 /* clang-format off */
 /* A way to run jobs. One file holds one `const struct hg_executor`.
  *
- * A job is a JSON object, the single description that the request to Slurm, the printed #SBATCH header and plan.json share:
+ * A job is a JSON object, the description that the request to Slurm, the printed #SBATCH header and plan.json share:
  *
- *   name, script, work_dir, output        strings (output: a path pattern, opened for appending; all tasks of an array may share one file)
+ *   name, script, work_dir                strings
+ *   output                                path pattern, opened for appending; all tasks of an array may share one file
  *   args                                  list of the script's arguments
  *   array                                 index set: "0-9,12"
  *   running_max                           integer, the array's %N; absent: no limit
@@ -46,7 +47,7 @@ struct hg_exec_limits {
     uint32_t ambiguous_s;    /* how long a lost submission may still appear: munge's ttl */
     uint32_t min_job_age_s;  /* how long finished jobs stay visible */
     uint32_t call_s;         /* how long one call may be under way; 0: the deadline */
-    bool accounting;         /* finished jobs can be asked for after that */
+    bool accounting;         /* accounting knows them after that */
     char version[32];        /* of the scheduler; "" if none */
     char cluster[64];
 };
@@ -70,6 +71,21 @@ struct hg_exec_jobs {
     size_t n, cap;
 };
 
+struct hg_exec_counts {
+    unsigned submits, polls, cancels; /* a hold or release counts as a cancel */
+};
+
+/* What a session knows about itself. */
+struct hg_exec_facts {
+    struct hg_exec_counts counts; /* requests so far */
+    const char *transport; /* how requests travel, as "transport" of a site; NULL: only one way */
+    double cpu_s;          /* CPU time of its process since that began; it may be started again */
+    bool away;             /* the last error: the scheduler does not answer, waiting may help */
+    uint32_t
+        doubt_s;    /* how long the last AMBIGUOUS submission may still appear; 0: as limits say */
+    char about[96]; /* members of the job that the last refusal was about, "a,b"; "": unknown */
+};
+
 struct hg_executor {
     const char *name;
 
@@ -81,21 +97,14 @@ struct hg_executor {
     /* All or nothing. *job_id is the array's id. */
     int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
 
-    /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
-    uint32_t (*doubt_s)(const struct hg_exec *x);
-
     /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
-
-    /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
-    const char *(*about)(const struct hg_exec *x);
 
     /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
      * RPC however many there are. Absence says nothing about how a job ended. */
     int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
 
-    /* Look keys up in accounting, for jobs that have left the table. since_s: not
-     * before. */
+    /* Look keys up in accounting, for jobs that have left the table. since_s: not before. */
     int (*history)(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
                    struct hg_exec_jobs *jobs, struct hg_err *err);
 
@@ -104,22 +113,11 @@ struct hg_executor {
 
     /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
      * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
-     * are fine. Counts as a cancel in the receipt. */
+     * are fine. */
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
 
-    /* The last error was an outage: all is here that it takes to ask the scheduler, and it does not answer. Waiting may
-     * help. May be NULL: there are none. */
-    bool (*away)(const struct hg_exec *x);
-
-    /* The way that requests take, as "transport" of a site has it. May be NULL: there is only one. */
-    const char *(*transport)(const struct hg_exec *x);
-
-    /* RPCs so far. */
-    void (*receipt)(const struct hg_exec *x, unsigned *submits, unsigned *polls, unsigned *cancels);
-
-    /* CPU time that its process has taken since it began; it may begin again. May be NULL: it has none. */
-    double (*cpu_s)(const struct hg_exec *x);
+    const struct hg_exec_facts *(*facts)(const struct hg_exec *x); /* lent, always up to date */
     void (*close)(struct hg_exec *x);
 };
 

@@ -167,7 +167,7 @@ int hg_pipe_no_answer(struct hg_pipe *p, const char *op, bool silent, struct hg_
     else
         hg_err_set(err, code, "%s ended without an answer to \"%s\"", p->program, op);
     if (p->n_last_words)
-        hg_err_hint(err, "its last words: %.400s", p->last_words);
+        hg_err_hint(err, "last output on stderr: %.400s", p->last_words);
     return -1;
 }
 

@@ -22,14 +22,9 @@ struct hg_exec {
     bool automatic; /* this transport was not requested: another one may be used */
     json_t *site;   /* NULL: none */
     struct hg_pipe pipe;
-    unsigned submits, polls, cancels;
-    double cpu_s;          /* of the agent, when it answered last */
+    struct hg_exec_facts facts;
     json_int_t last_errno; /* Slurm's number of the last error */
-    char about[96];        /* members of the job that the last refusal was about */
     bool unfit;            /* the last error: this agent does not fit this Slurm */
-    bool away;             /* the last error: it fits, but Slurm does not answer */
-    uint32_t
-        doubt_s; /* the last error, of a submission: how long it may still appear; 0: unknown */
 };
 
 /* ---- Answers ---- */
@@ -47,7 +42,7 @@ static enum hg_err_code error_code(const char *word, const char *op)
     for (size_t i = 0; word && i < sizeof codes / sizeof *codes; i++)
         if (strcmp(word, codes[i].word) == 0)
             return codes[i].code;
-    return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* not a word we know */
+    return strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN; /* an unknown word */
 }
 
 /* "probe (partition x): Invalid partition (2000)" reads better as "Invalid partition (partition x)". */
@@ -78,7 +73,7 @@ static int take_error(const json_t *error, const char *op, struct hg_err *err)
     struct hg_buf text = HG_BUF_INIT;
 
     if (json_integer_value(json_object_get(error, "errno")) == NO_PARTITION)
-        site = NULL; /* libslurm only says the name again */
+        site = NULL; /* libslurm only repeats the name */
     plain_message(message ? message : "unknown error", op, &text);
     hg_err_set(err, error_code(json_string_value(json_object_get(error, "code")), op), "%s%s%s",
                hg_buf_str(&text), site && *site ? ": " : "", site ? site : "");
@@ -112,10 +107,10 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
 
         x->last_errno = json_integer_value(json_object_get(error, "errno"));
         x->unfit = json_is_true(json_object_get(error, "unfit"));
-        x->doubt_s = get_u32(error, "ambiguous_s");
-        get_text(error, "about", x->about, sizeof x->about);
-        /* what is missing here has no number of Slurm's, nor of a connection that failed */
-        x->away = !x->unfit && (code == HG_E_AGAIN || (code == HG_E_ENV && x->last_errno));
+        x->facts.doubt_s = get_u32(error, "ambiguous_s");
+        get_text(error, "about", x->facts.about, sizeof x->facts.about);
+        /* something that is missing here has no error number */
+        x->facts.away = !x->unfit && (code == HG_E_AGAIN || (code == HG_E_ENV && x->last_errno));
         return take_error(error, op, err);
     }
     if (!json_is_object(value))
@@ -132,11 +127,11 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
     int rc;
 
     x->unfit = false;
-    x->doubt_s = 0;
-    answer = hg_pipe_ask(&x->pipe, op, request, &x->away, err);
+    x->facts.doubt_s = 0;
+    answer = hg_pipe_ask(&x->pipe, op, request, &x->facts.away, err);
     if (!answer)
         return -1;
-    x->cpu_s = json_number_value(json_object_get(answer, "cpu_s"));
+    x->facts.cpu_s = json_number_value(json_object_get(answer, "cpu_s"));
     if (rpcs)
         *rpcs += (unsigned)json_integer_value(json_object_get(answer, "rpcs"));
     rc = take_answer(x, op, answer, ok, err);
@@ -158,13 +153,14 @@ static int take_transport(struct hg_exec *x, const struct hg_transport *t, struc
 {
     leave_agent(x);
     x->transport = t;
+    x->facts.transport = t->name;
     x->pipe.program = t->program;
     x->pipe.path = hg_transport_find(t, x->site, err);
     x->pipe.argument = hg_transport_argument(t, x->site);
     return x->pipe.path ? 0 : -1;
 }
 
-/* Does its agent start, and know a Slurm? Nobody else is asked. */
+/* Does its agent start, and find a Slurm? Slurm itself is not contacted. */
 static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg_err *why)
 {
     json_t *ok = NULL;
@@ -174,7 +170,7 @@ static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg
         return false;
     usable = !json_is_null(json_object_get(ok, "conf"));
     if (!usable)
-        hg_err_set(why, HG_E_ENV, "%s finds no Slurm that it belongs to", t->program);
+        hg_err_set(why, HG_E_ENV, "%s does not find a Slurm that it fits", t->program);
     json_decref(ok);
     return usable;
 }
@@ -194,12 +190,12 @@ static int choose(struct hg_exec *x, const struct hg_transport *t, struct hg_err
         hg_buf_printf(&why, "%s%s: %s", why.len ? "; " : "", t->name, reason.text);
     }
     leave_agent(x);
-    hg_err_set(err, HG_E_ENV, "no way to a Slurm from here (%s)", hg_buf_str(&why));
+    hg_err_set(err, HG_E_ENV, "no transport works here (%s)", hg_buf_str(&why));
     hg_buf_done(&why);
-    return hg_err_hint(err, "`hpcgrid doctor` says what each of them needs");
+    return hg_err_hint(err, "`hpcgrid doctor` shows what each of them needs");
 }
 
-/* Where none works, the first agent that is there says best what is missing. */
+/* If none works, the errors of the first agent that is installed help most. */
 static int choose_any(struct hg_exec *x, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
@@ -215,7 +211,7 @@ static int choose_any(struct hg_exec *x, struct hg_err *err)
     return -1;
 }
 
-/* Another instead of the one that is unfit; where there is none it stays. */
+/* Replace the unfit one; if there is no other, it stays. */
 static int choose_next(struct hg_exec *x)
 {
     const struct hg_transport *unfit = x->transport;
@@ -237,13 +233,13 @@ static int open_transport(struct hg_exec *x, struct hg_err *err)
         return choose_any(x, err);
     if (take_transport(x, wanted, err) == 0)
         return 0;
-    return hg_err_wrap(err, "transport %s, asked for by %s", wanted->name, by);
+    return hg_err_wrap(err, "transport %s, requested by %s", wanted->name, by);
 }
 
 /* ---- Methods ---- */
 
-/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not go with
- * this Slurm has done nothing, so another may be asked the same. */
+/* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not fit
+ * this Slurm has done nothing, so another one may be asked. */
 static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
                struct hg_err *err)
 {
@@ -259,11 +255,6 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
         *err = why;
     json_decref(request);
     return rc;
-}
-
-static double slurm_cpu_s(const struct hg_exec *x)
-{
-    return x->cpu_s;
 }
 
 static void slurm_close(struct hg_exec *x)
@@ -289,31 +280,11 @@ static struct hg_exec *slurm_open(const json_t *config, double deadline_s, struc
     return x;
 }
 
-static bool slurm_away(const struct hg_exec *x)
-{
-    return x->away;
-}
-
-static const char *slurm_transport(const struct hg_exec *x)
-{
-    return x->transport->name;
-}
-
-static const char *slurm_about(const struct hg_exec *x)
-{
-    return x->about;
-}
-
-static uint32_t slurm_doubt_s(const struct hg_exec *x)
-{
-    return x->doubt_s;
-}
-
 static int slurm_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
 {
     json_t *ok;
 
-    if (ask(x, "limits", json_object(), &x->polls, &ok, err) < 0)
+    if (ask(x, "limits", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
     *limits = (struct hg_exec_limits){
         .max_array_size = get_u32(ok, "max_array_size"),
@@ -334,12 +305,13 @@ static int slurm_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, 
     json_t *ok;
     const char *site;
 
-    if (ask(x, "submit", json_pack("{s:O}", "job", (json_t *)job), &x->submits, &ok, err) < 0)
+    if (ask(x, "submit", json_pack("{s:O}", "job", (json_t *)job), &x->facts.counts.submits, &ok,
+            err) < 0)
         return -1;
     *job_id = get_u32(ok, "job_id");
     if (!*job_id) {
         json_decref(ok);
-        return hg_err_set(err, HG_E_AMBIGUOUS, "%s submitted the job but named no id",
+        return hg_err_set(err, HG_E_AMBIGUOUS, "%s submitted the job but returned no job id",
                           x->transport->program);
     }
     site = json_string_value(json_object_get(ok, "site"));
@@ -357,7 +329,7 @@ static void suggest_partition(struct hg_exec *x, const char *wanted, struct hg_e
     size_t n = 0, i;
     json_t *ok;
 
-    if (!wanted || ask(x, "partitions", json_object(), &x->polls, &ok, NULL) < 0)
+    if (!wanted || ask(x, "partitions", json_object(), &x->facts.counts.polls, &ok, NULL) < 0)
         return;
     list = json_object_get(ok, "partitions");
     json_array_foreach(list, i, item)
@@ -372,8 +344,9 @@ static int slurm_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     json_t *ok;
 
     x->last_errno = 0;
-    x->about[0] = '\0';
-    if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->polls, &ok, err) < 0) {
+    x->facts.about[0] = '\0';
+    if (ask(x, "probe", json_pack("{s:O}", "job", (json_t *)job), &x->facts.counts.polls, &ok,
+            err) < 0) {
         if (x->last_errno == NO_PARTITION)
             suggest_partition(x, json_string_value(json_object_get(job, "partition")), err);
         return -1;
@@ -420,7 +393,7 @@ static int slurm_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_er
     json_t *ok;
 
     *jobs = (struct hg_exec_jobs){ 0 };
-    if (ask(x, "poll", json_object(), &x->polls, &ok, err) < 0)
+    if (ask(x, "poll", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
     decode_jobs(ok, jobs);
     return 0;
@@ -435,7 +408,7 @@ static int slurm_history(struct hg_exec *x, const char *const *keys, size_t n_ke
     for (size_t i = 0; i < n_keys; i++)
         json_array_append_new(list, json_string(keys[i]));
     if (ask(x, "history", json_pack("{s:o,s:I}", "keys", list, "since_s", (json_int_t)since_s),
-            &x->polls, &ok, err) < 0)
+            &x->facts.counts.polls, &ok, err) < 0)
         return -1;
     decode_jobs(ok, jobs);
     return 0;
@@ -445,7 +418,7 @@ static int slurm_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, s
 {
     json_t *request = json_pack("{s:I,s:s*}", "job_id", (json_int_t)job_id, "tasks", tasks), *ok;
 
-    if (ask(x, "cancel", request, &x->cancels, &ok, err) < 0)
+    if (ask(x, "cancel", request, &x->facts.counts.cancels, &ok, err) < 0)
         return -1;
     json_decref(ok);
     return 0;
@@ -458,18 +431,15 @@ static int slurm_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, boo
         json_pack("{s:I,s:s*,s:b}", "job_id", (json_int_t)job_id, "tasks", tasks, "held", held);
     json_t *ok;
 
-    if (ask(x, "hold", request, &x->cancels, &ok, err) < 0)
+    if (ask(x, "hold", request, &x->facts.counts.cancels, &ok, err) < 0)
         return -1;
     json_decref(ok);
     return 0;
 }
 
-static void slurm_receipt(const struct hg_exec *x, unsigned *submits, unsigned *polls,
-                          unsigned *cancels)
+static const struct hg_exec_facts *slurm_facts(const struct hg_exec *x)
 {
-    *submits = x->submits;
-    *polls = x->polls;
-    *cancels = x->cancels;
+    return &x->facts;
 }
 
 const struct hg_executor hg_executor_slurm = {
@@ -477,16 +447,11 @@ const struct hg_executor hg_executor_slurm = {
     .open = slurm_open,
     .limits = slurm_limits,
     .submit = slurm_submit,
-    .doubt_s = slurm_doubt_s,
-    .about = slurm_about,
     .probe = slurm_probe,
     .poll = slurm_poll,
     .history = slurm_history,
     .cancel = slurm_cancel,
     .hold = slurm_hold,
-    .away = slurm_away,
-    .transport = slurm_transport,
-    .receipt = slurm_receipt,
-    .cpu_s = slurm_cpu_s,
+    .facts = slurm_facts,
     .close = slurm_close,
 };

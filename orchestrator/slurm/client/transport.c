@@ -13,14 +13,14 @@
 #include "base/text.h"
 #include "matrix/site.h"
 
-/* Is there an URL? */
+/* Is a URL set? */
 static int look_for_url(const json_t *site, struct hg_err *err)
 {
     const char *named = getenv("SLURMRESTD_URL");
 
     if (json_object_get(site, "rest") || (named && *named))
         return 0;
-    hg_err_set(err, HG_E_ENV, "no slurmrestd is named");
+    hg_err_set(err, HG_E_ENV, "no slurmrestd URL is set");
     return hg_err_hint(err, "write \"rest\": {\"url\": \"http://HOST:6820\"} in the site, or set "
                             "SLURMRESTD_URL");
 }
@@ -33,7 +33,7 @@ static int look_for_sbatch(const json_t *site, struct hg_err *err)
     free(path);
     if (path)
         return 0;
-    hg_err_set(err, HG_E_ENV, "there is no sbatch in PATH");
+    hg_err_set(err, HG_E_ENV, "sbatch is not in PATH");
     return hg_err_hint(err, "log in where the site's Slurm commands are, or load its module");
 }
 

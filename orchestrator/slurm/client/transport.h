@@ -12,12 +12,12 @@ struct hg_transport {
     const char *name;     /* as "transport" of a site and HPCGRID_TRANSPORT have it */
     const char *program;  /* name of the agent's file */
     const char *variable; /* of the environment: the path of another agent to take instead */
-    const char *means;    /* what it goes through, for people */
-    const char *next;     /* what to do where the program is missing */
+    const char *means;    /* what it uses, for people */
+    const char *next;     /* what to do if the program is missing */
     const char
         *member; /* member of the site that is the program's one argument, as JSON; NULL: none */
 
-    /* Is what it needs here? 0, or -1 with ENV and the reason. Asks nobody, takes no time. NULL: the
+    /* Is everything here that it needs? 0, or -1 with ENV and the reason. A local check. NULL: the
      * program itself knows (its "hello" has a "conf"). site may be NULL. */
     int (*look)(const json_t *site, struct hg_err *err);
 };
@@ -31,8 +31,8 @@ char *hg_transport_find(const struct hg_transport *t, const json_t *site, struct
 /* The argument that the agent is started with, yours; NULL: none. */
 char *hg_transport_argument(const struct hg_transport *t, const json_t *site);
 
-/* The one that was asked for: by HPCGRID_TRANSPORT, else by "transport" of the site, else by naming an agent
- * for libslurm. *t is NULL where none was ("auto"); *by says who asked. INPUT for a word that is none. */
+/* The one that is requested: by HPCGRID_TRANSPORT, else by "transport" of the site, else by naming an agent
+ * for libslurm. *t is NULL if none is ("auto"); *by is the requester. INPUT for an unknown word. */
 int hg_transport_wanted(const json_t *site, const struct hg_transport **t, const char **by,
                         struct hg_err *err);
 

@@ -17,9 +17,9 @@ struct hg_agent_call {
     int number;         /* Slurm's error number or the system's; 0: none */
     struct hg_buf site; /* what Slurm, or the site behind it, said during this call */
     unsigned rpcs;      /* messages sent to controller or accounting daemon */
-    bool unfit;         /* the error: this agent does not go with this Slurm */
-    bool submitting;    /* the job may be on its way: dying now is ambiguous */
-    long doubt_s;       /* if it is: so long it may still appear; 0: as limits say */
+    bool unfit;         /* the error: this agent does not fit this Slurm */
+    bool submitting;    /* the job may have been sent: dying now is ambiguous */
+    long doubt_s;       /* if it is: how long it may still appear; 0: as limits say */
 };
 
 /* Put a member into the answer; the reference is taken. */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SYSTEM_MAX 134 /* one more than the last error number of Linux */
+
 /* Slurm's names for them: codes.def. */
 enum {
     UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
@@ -16,62 +18,61 @@ enum {
     ZERO_BYTES = 5000,
     INCOMPLETE = 5003,
     NO_ANSWER = 5004,
-    ZERO_BYTES_SENT = 5005 /* said of receiving, too */
+    ZERO_BYTES_SENT = 5005 /* also used for receiving */
 };
 
-static const struct {
+struct entry {
     int number;
     enum hg_err_code code;
-} table[] = {
-#define E(n, class, name) { n, HG_E_##class },
+    const char *words, *members; /* NULL: none */
+};
+
+static const struct entry table[] = {
+#define E(number, class, name) { number, HG_E_##class, NULL, NULL },
+#define W(number, class, name, words, members) { number, HG_E_##class, words, members },
 #include "slurm/common/codes.def"
 #undef E
+#undef W
 };
 
 #define MAX_JOB_COUNT 2007 /* older headers have another name for it */
 
-static const enum hg_err_code *find(int number)
+static const struct entry *find(int number)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].number == number)
-            return &table[i].code;
+            return &table[i];
     return NULL;
 }
 
 const char *hg_agent_about(int number)
 {
-    static const struct {
-        int number;
-        const char *members;
-    } abouts[] = {
-        { 2000, "partition" },
-        { 2001, "partition" },
-        { 2003, "partition" },
-        { 2005, "cpus_per_task,tasks_per_node,nodes" },
-        { 2006, "nodes" },
-        { HG_AGENT_NO_NODES, "nodes,cpus_per_task,mem_mib,gres,constraint,partition" },
-        { 2015, "partition,time_s,nodes,qos" },
-        { 2029, "constraint" },
-        { 2044, "mem_mib" },
-        { 2045, "account,partition" },
-        { 2048, "licenses" },
-        { 2051, "time_s" },
-        { 2052, "reservation" },
-        { 2053, "reservation" },
-        { 2056, "reservation" },
-        { 2066, "qos" },
-        { 2069, "cpus_per_task" },
-        { 2072, "gres" },
-        { 2119, "gres" },
-        { 2130, "account,partition" },
-        { 2134, "gres" },
-        { 2167, "account" },
-    };
+    const struct entry *entry = find(number);
 
-    for (size_t i = 0; i < sizeof abouts / sizeof *abouts; i++)
-        if (abouts[i].number == number)
-            return abouts[i].members;
-    return NULL;
+    return entry ? entry->members : NULL;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+int hg_agent_number_of(const char *text)
+{
+    if (strstr(text, "Unspecified error"))
+        return HG_AGENT_SLURM_ERROR;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].words && strstr(text, table[i].words))
+            return table[i].number;
+    for (int number = 1; number < SYSTEM_MAX; number++) {
+        const char *words = strerror(number);
+
+        if (ends_with(text, words) && strncmp(words, "Unknown", 7) != 0)
+            return number;
+    }
+    return 0;
 }
 
 bool hg_agent_knows(int number)
@@ -112,26 +113,25 @@ static bool is_authentication(int number)
 
 enum hg_err_code hg_agent_classify(int number, const char *site)
 {
-    const enum hg_err_code *code = find(number);
+    const struct entry *entry = find(number);
 
     if (number == HG_AGENT_SLURM_ERROR)
         return HG_E_REFUSED;
     if (is_authentication(number) && never_signed(site))
         return HG_E_ENV;
-    if (code)
-        return *code;
+    if (entry)
+        return entry->code;
     if (number > 0 && number < 1000)
         return classify_errno(number);
     return number >= 2000 && number < 3000 ? HG_E_REFUSED : HG_E_AMBIGUOUS;
 }
 
-/* ---- Versions that do not fit ---- */
+/* ---- Other versions ---- */
 
-#define STRANGE_MAX \
-    5 /* a controller that is killed and started again gives one of them, now and then */
+#define STRANGE_MAX 5 /* a controller that is killed and restarted may give one of them */
 
-static bool understood;  /* an answer, once */
-static unsigned strange; /* answers that were none, one after another */
+static bool understood;  /* an answer could be read, once */
+static unsigned strange; /* consecutive answers that could not be read */
 
 void hg_agent_understood(void)
 {
@@ -139,8 +139,8 @@ void hg_agent_understood(void)
     strange = 0;
 }
 
-/* A controller closes the connection of whoever speaks a protocol that it does not know, and what is no message
- * of this library's has a length that makes no sense. */
+/* A controller closes the connection of a client whose protocol it does not know, and a message of another protocol
+ * has a length that makes no sense. */
 static bool is_strange(int number)
 {
     return number == INSANE_LENGTH || number == ZERO_BYTES || number == INCOMPLETE ||
@@ -167,39 +167,39 @@ static void add_hint(struct hg_err *err, int number)
         hg_err_hint(err, "is slurmctld running? (`scontrol ping`)");
     else if (number == POLICY)
         hg_err_hint(err,
-                    "if no job of yours is in the queue, these will never be let in: `sacctmgr "
+                    "if no job of yours is in the queue, these will never be accepted: `sacctmgr "
                     "show assoc` and `sacctmgr show qos` list the limits");
     else if (number == HG_AGENT_PROTOCOL_VERSION)
         hg_err_hint(err, "build hpcgrid-slurm against this site's libslurm");
     else if (is_strange(number))
         hg_err_hint(err, "is slurmctld of another release? `hpcgrid doctor` names both; "
-                         "HPCGRID_TRANSPORT=cli goes through the site's own commands");
+                         "HPCGRID_TRANSPORT=cli uses the site's own commands");
 }
 
-/* What people call it, where Slurm's own text leaves them in the dark. */
+/* A plain text, where Slurm's own is unclear. */
 static const char *explain(int number, const char *text)
 {
     if (number == HG_AGENT_SLURM_ERROR)
-        return "the site's submit plugin said no";
+        return "the site's submit plugin refused it";
     if (number == EAGAIN || number == MAX_JOB_COUNT)
         return "the job table is full (MaxJobCount)";
     if (number == POLICY)
-        return "a limit of the account or QOS is in the way: jobs at a time, their size or their time";
+        return "a limit of the account or QOS was reached: number of jobs, their size or their time";
     if (number == NO_ANSWER)
         return "slurmctld did not answer in time";
     if (number == ZERO_BYTES || number == ZERO_BYTES_SENT)
         return "slurmctld closed the connection without an answer";
     if (number == INSANE_LENGTH || number == INCOMPLETE)
-        return "what answers for slurmctld cannot be read";
+        return "the answer of slurmctld cannot be read";
     if (number == UNEXPECTED)
-        return "slurmctld did not answer, or not so that it could be read";
+        return "slurmctld did not answer, or its answer cannot be read";
     if (is_authentication(number))
         return "authentication failed: munge cannot be used";
     return text;
 }
 
-/* libslurm gives no number to an answer of a release that it does not know. A controller answers in the words
- * of the one who asks if it understands him: it did not, so nothing was done. */
+/* libslurm gives no number to an answer of a release that it does not know. A controller that understands a client
+ * answers in its protocol: this one did not, so nothing was done. */
 static bool other_release(const struct hg_agent_call *call, int number)
 {
     return number == HG_AGENT_SLURM_ERROR &&

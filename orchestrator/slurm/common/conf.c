@@ -16,7 +16,7 @@
 
 #define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
 
-/* Without any, libslurm's first call would hang for a minute looking for a server of configurations. */
+/* Without one, libslurm's first call would hang for a minute looking for a configuration server. */
 char *hg_agent_find_conf(const char *prefix)
 {
     static const char *const places[] = { "/etc/slurm/slurm.conf", "/run/slurm/conf/slurm.conf",

@@ -68,7 +68,7 @@ static int check_key(const struct hg_agent_fields *f, struct hg_err *err)
         return hg_err_set(err, HG_E_BUG, "job: key \"%s\" is not 32 lower-case hex digits", f->key);
     snprintf(carried, sizeof carried, "hg-%s", f->key);
     if (!strstr(f->output, carried))
-        return hg_err_set(err, HG_E_BUG, "job: output \"%s\" does not carry %s", f->output,
+        return hg_err_set(err, HG_E_BUG, "job: output \"%s\" does not contain %s", f->output,
                           carried);
     return 0;
 }
@@ -100,7 +100,7 @@ static int check_places(const struct hg_agent_fields *f, struct hg_err *err)
 
     if (strchr(folder, '%'))
         rc = refuse(err, "folder of the output", folder,
-                    "Slurm makes no folders, so it cannot be a pattern");
+                    "Slurm does not create folders, so it cannot be a pattern");
     else
         rc = check_folder("folder of the output", folder, W_OK | X_OK, err);
     free(folder);
@@ -124,7 +124,7 @@ static int load_script(struct hg_agent_job *job, struct hg_err *err)
     if (memchr(text->data, 0, text->len))
         return refuse(err, "script", job->f.script, "contains a NUL byte");
     if (memchr(text->data, '\r', text->len))
-        return refuse(err, "script", job->f.script, "has DOS line ends");
+        return refuse(err, "script", job->f.script, "has DOS line endings");
     return 0;
 }
 
@@ -145,7 +145,7 @@ static int check_all(struct hg_agent_job *job, struct hg_err *err)
 
 /* ---- environment ---- */
 
-/* What a job may see of the caller's environment. Tokens and passwords live in the rest, and job
+/* What a job may see of the caller's environment. The rest may hold tokens and passwords, and job
  * records are kept for years. */
 static bool is_allowed(const char *assignment)
 {
@@ -267,7 +267,7 @@ static int read_options(struct hg_agent_job *job, struct hg_err *err)
     for (size_t i = 0; i < job->options.n; i++)
         if (strcmp(job->options.items[i].name, "mem-per-cpu") == 0 && job->f.mem_mib >= 0)
             return hg_err_set(err, HG_E_REFUSED,
-                              "--mem-per-cpu: the job asks for memory per node, too");
+                              "--mem-per-cpu: the job also requests memory per node");
     return 0;
 }
 

@@ -15,7 +15,7 @@ struct hg_agent_fields {
     char **args, **extra;  /* NULL, or NULL-terminated */
     long long running_max; /* 0: no limit */
     long long nodes, tasks_per_node, cpus_per_task;
-    long long mem_mib;       /* per node; -1: not asked for */
+    long long mem_mib;       /* per node; -1: not requested */
     long long signal_lead_s; /* 0: none */
     double time_s;           /* 0: the partition's */
     bool requeue, requeue_is_said;
@@ -26,8 +26,7 @@ struct hg_agent_job {
     struct hg_buf script;            /* text of the batch script */
     struct hg_agent_options options; /* extra, understood */
     char *comment, *name;            /* "hg-KEY"; the name, which carries it, too */
-    char *
-        env[HG_AGENT_ENV_MAX + 1]; /* "NAME=value", NULL-terminated: what of ours the job may see */
+    char *env[HG_AGENT_ENV_MAX + 1]; /* "NAME=value", NULL-terminated: what the job may see */
     size_t n_env;
 };
 
@@ -40,14 +39,13 @@ void hg_agent_job_done(struct hg_agent_job *job);
 /* Add "NAME=value", which becomes the job's, to its environment. REFUSED where there are too many. */
 int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err);
 
-/* Add the SLURM_* that sbatch sets itself to the environment, for those who go without sbatch. */
+/* Add the SLURM_* that sbatch sets itself to the environment, for agents that do not use sbatch. */
 int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err);
 
 /* Minutes of time_s, rounded up. */
 unsigned hg_agent_job_minutes(const struct hg_agent_fields *f);
 
-/* What a controller's refusal is most likely about, " (partition x, gres gpu:2)": its own words do not
- * say. */
+/* What a controller's refusal is most likely about, " (partition x, gres gpu:2)": its own words do not say. */
 void hg_agent_job_name_request(const struct hg_agent_fields *f, char out[static 256]);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Does munged work? libslurm tries for up to a minute before it says so, and then does not name it. */
+/* Does munged work? libslurm tries for up to a minute before it fails, and then does not name munge. */
 #include "slurm/common/munge.h"
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@ static bool load(struct munge *m)
     return m->create && m->set && m->encode && m->destroy;
 }
 
-/* One question. It may hang with munged for ever, so the thread that asks owns it together with the one
+/* One question. It may hang with munged for ever, so it is shared by the thread that asks and the one
  * that waits. */
 struct question {
     pthread_mutex_t lock;
@@ -58,7 +58,7 @@ static void free_question(struct question *q)
     free(q);
 }
 
-/* Any answer will do: what is wrong with a munged that answers, libslurm says itself. */
+/* Any answer is enough: errors of a munged that answers are reported by libslurm. */
 static void *ask(void *argument)
 {
     struct question *q = argument;
@@ -147,7 +147,7 @@ int hg_agent_check_munge(struct hg_agent_call *call, const char *path)
         return 0;
     if (!answers(path)) {
         hg_err_set(&call->err, HG_E_ENV, "munge does not answer at %s within %g s", path, LIMIT_S);
-        return hg_err_hint(&call->err, "munged is there but does not work: has it been stopped?");
+        return hg_err_hint(&call->err, "munged is running but does not respond: was it stopped?");
     }
     answered_s = hg_clock_mono_s();
     return 0;

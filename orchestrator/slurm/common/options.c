@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sbatch options as typed, for jobs that go to slurmctld without sbatch, or with it. */
+/* sbatch options as typed, for all agents. */
 #include "slurm/common/options.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int read_count(const struct reader *r, const char *text)
     errno = 0;
     r->o->number = strtoll(text, &end, 10);
     if (end == text || *end || errno || r->o->number < r->min || r->o->number > r->max)
-        return bad(r, "a number that Slurm takes here");
+        return bad(r, "a number that Slurm accepts here");
     return 0;
 }
 
@@ -273,7 +273,7 @@ static const struct option options[] = {
     { "time-min", 0, HAS_VALUE, read_limit, NULL, 0, 0 },
     { "tmp", 0, HAS_VALUE, read_mebibytes, NULL, 0, 0 },
     { "wckey", 0, HAS_VALUE, read_text, NULL, 0, 0 },
-    /* Refused by name: they have a place of their own, or would break the sweep. */
+    /* Refused: they have a member of their own, or would break the sweep. */
     { "account", 'A', HAS_VALUE, NULL, "use \"account\" of the site", 0, 0 },
     { "array", 'a', HAS_VALUE, NULL, "the matrix makes the array", 0, 0 },
     { "chdir", 'D', HAS_VALUE, NULL, "use \"cwd\" of the workload", 0, 0 },
@@ -365,7 +365,7 @@ static int read_option(const struct option *o, char *value, struct hg_agent_opti
     if (!o->read)
         return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s: %s", o->name, o->instead);
     if (o->value == NO_VALUE && value)
-        return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s takes no value", o->name);
+        return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s does not take a value", o->name);
     if (o->value == HAS_VALUE && !value)
         return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s needs a value", o->name);
     *out = (struct hg_agent_option){ .name = o->name, .text = value, .wait_min = -1 };

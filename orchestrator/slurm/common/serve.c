@@ -97,7 +97,7 @@ static void collect(struct hg_buf *site)
         agent->collect(site);
 }
 
-/* libslurm ends the program where slurm.conf is broken: say so before it is over. */
+/* libslurm ends the program if slurm.conf is broken: answer before that. */
 static struct hg_agent_call *current;
 
 static void last_words(void)
@@ -112,7 +112,7 @@ static void last_words(void)
         hg_err_set(&call->err, HG_E_AMBIGUOUS, "%s ended the program during a submission",
                    agent->library);
     else
-        hg_err_set(&call->err, HG_E_ENV, "%s cannot work: %.300s", agent->library,
+        hg_err_set(&call->err, HG_E_ENV, "%s does not work: %.300s", agent->library,
                    hg_buf_str(&call->site));
     call->unfit = !call->submitting;
     answer(call);
@@ -206,7 +206,7 @@ static int do_history(struct hg_agent_call *call)
         return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
     kept = agent->keeps_accounting(call);
     if (kept == 0)
-        return hg_err_set(&call->err, HG_E_ENV, "this cluster keeps no accounting");
+        return hg_err_set(&call->err, HG_E_ENV, "this cluster has no accounting");
     return kept < 0 ? -1 : read_history(call, json_number_value(since));
 }
 

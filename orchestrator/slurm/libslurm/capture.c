@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libslurm prints what it thinks of a call, and what a site's submit plugin says, on stderr. */
+/* libslurm prints its errors, and the messages of a site's submit plugin, on stderr. */
 #include "slurm/libslurm/capture.h"
 
 #include <errno.h>

@@ -51,7 +51,7 @@ static bool has_ended(uint32_t state)
     return (state & JOB_STATE_BASE) > JOB_SUSPENDED;
 }
 
-/* The index set of a record. "" for a job that is no array, and for what stays of an array whose waiting
+/* The index set of a record. "" for a job that is not an array, and for what stays of an array whose waiting
  * part was cancelled as a whole. */
 static int task_set(uint32_t array_job_id, uint32_t task_id, const char *task_str,
                     struct hg_buf *out, struct hg_err *err)
@@ -71,7 +71,7 @@ static int task_set(uint32_t array_job_id, uint32_t task_id, const char *task_st
 
 /* ---- poll ---- */
 
-/* A job that is completing says so beside its reason: its nodes have not had their last word. */
+/* COMPLETING is added to the reason: the job is not done on all its nodes. */
 static const char *reason_of(const slurm_job_info_t *j, struct hg_buf *both)
 {
     const char *reason =
@@ -122,7 +122,7 @@ int hg_agent_poll(struct hg_agent_call *call, json_t *jobs)
      * for the federation before each question. */
     rc = slurm_load_job_user(&msg, getuid(), SHOW_ALL | SHOW_DETAIL | SHOW_LOCAL);
     if (rc != SLURM_SUCCESS)
-        return hg_agent_fail(call, rc, "cannot ask for jobs");
+        return hg_agent_fail(call, rc, "cannot list jobs");
     for (uint32_t i = 0; rc == 0 && i < msg->record_count; i++)
         rc = add_job(jobs, &msg->job_array[i], &call->err);
     slurm_free_job_info_msg(msg);
@@ -190,7 +190,7 @@ static job_list ask(struct hg_agent_call *call, time_t since)
     call->rpcs++;
     found = slurmdb_jobs_get(connection, &cond);
     if (!found)
-        hg_agent_fail(call, SLURM_ERROR, "cannot ask the accounting database for jobs");
+        hg_agent_fail(call, SLURM_ERROR, "cannot list jobs of the accounting database");
     slurm_list_destroy(users);
     slurmdb_connection_close(&connection);
     return found;

@@ -63,7 +63,7 @@ static int need_slurm(struct hg_agent_call *call)
 #define slurm_free_ctl_conf slurm_free_conf
 #endif
 
-/* The Slurm that this program was built with: its library goes with no other. */
+/* The Slurm that this program was built with: its library fits no other. */
 static const char *built_with(void)
 {
     static char text[32];
@@ -89,7 +89,7 @@ static int load_conf(struct hg_agent_call *call, slurm_conf_t **conf)
 
     call->rpcs++;
     rc = slurm_load_ctl_conf(0, conf);
-    return rc == SLURM_SUCCESS ? 0 : hg_agent_fail(call, rc, "cannot ask for the configuration");
+    return rc == SLURM_SUCCESS ? 0 : hg_agent_fail(call, rc, "cannot read the configuration");
 }
 
 static bool keeps_accounting(const slurm_conf_t *c)
@@ -166,7 +166,8 @@ static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "%s", what);
     } else if (!answer || !answered_id(answer)) {
-        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmctld took the job but named no id");
+        rc = hg_err_set(&call->err, HG_E_AMBIGUOUS,
+                        "slurmctld accepted the job but returned no job id");
     } else {
         hg_agent_collect(&call->site);
         if (answer->job_submit_user_msg)
@@ -301,7 +302,7 @@ static int op_partitions(struct hg_agent_call *call, json_t *list)
     call->rpcs++;
     rc = slurm_load_partitions(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
-        return hg_agent_fail(call, rc, "cannot ask for partitions");
+        return hg_agent_fail(call, rc, "cannot list partitions");
     for (uint32_t i = 0; i < msg->record_count; i++)
         json_array_append_new(list, encode_partition(&msg->partition_array[i]));
     slurm_free_partition_info_msg(msg);
@@ -360,7 +361,7 @@ static int op_nodes(struct hg_agent_call *call, json_t *list)
     call->rpcs++;
     rc = slurm_load_node(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
-        return hg_agent_fail(call, rc, "cannot ask for nodes");
+        return hg_agent_fail(call, rc, "cannot list nodes");
     for (uint32_t i = 0; i < msg->record_count; i++)
         if (msg->node_array[i].name)
             json_array_append_new(list, encode_node(&msg->node_array[i]));

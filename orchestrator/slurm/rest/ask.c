@@ -66,17 +66,18 @@ static bool is_authentication(int number)
            number == REST_AUTHENTICATION;
 }
 
-/* Without a number it is for the caller to look, or to ask again. */
+/* Without a number the caller must check, or ask again. */
 static int fail_unnumbered(struct hg_agent_call *call, const char *text, const char *what)
 {
     hg_err_set(&call->err, call->submitting ? HG_E_REFUSED : HG_E_AGAIN, "%s: %s", what, text);
     if (hg_rest.plain)
-        hg_err_hint(&call->err, "slurmrestd says no more: is slurmctld running, and the token its "
-                                "own and still valid?");
+        hg_err_hint(&call->err,
+                    "slurmrestd gives no reason: is slurmctld running, and is the token "
+                    "of this cluster and still valid?");
     return -1;
 }
 
-/* Refusals of a submission are told without a hint. */
+/* The hint of a refused submission is not shown, so the text has it. */
 static int too_long_an_array(struct hg_agent_call *call)
 {
     char text[sizeof call->err.text];
@@ -86,7 +87,7 @@ static int too_long_an_array(struct hg_agent_call *call)
     return hg_err_set(
         &call->err, HG_E_REFUSED,
         "%.400s: slurmrestd does not tell MaxArraySize (`scontrol show config`), and %lld "
-        "is assumed; say it as rest.max_array_size of the site",
+        "is assumed; set rest.max_array_size of the site",
         text, hg_rest_max_array_size());
 }
 
@@ -104,7 +105,7 @@ int hg_rest_fail(struct hg_agent_call *call, int number, const char *text, const
     if (is_authentication(number))
         hg_err_hint(&call->err, HINT_TOKEN);
     else if (number == NO_CONTROLLER)
-        hg_err_hint(&call->err, "slurmrestd is there, the slurmctld behind it is not");
+        hg_err_hint(&call->err, "slurmrestd answers, the slurmctld behind it does not");
     else if (number == INVALID_ARRAY)
         return too_long_an_array(call);
     return -1;
@@ -122,7 +123,7 @@ static enum hg_err_code classify_status(const struct hg_agent_call *call, long s
     return status >= 200 && status < 300 ? HG_E_ENV : HG_E_AGAIN;
 }
 
-/* The answer's first words, unless it hands the token back. */
+/* The answer's first words, unless they contain the token. */
 static void excerpt(const struct hg_http_answer *answer, const char *token, char out[static 80])
 {
     const char *text = hg_buf_str(&answer->body);
@@ -134,8 +135,8 @@ static void excerpt(const struct hg_http_answer *answer, const char *token, char
         snprintf(out, 80, ": %.*s", (int)(n < 76 ? n : 76), text);
 }
 
-/* By slurmrestd itself, before it asked anybody: whatever it says beside that. (511 is what it makes of slurmctld's
- * no to a token; some answers have no other word of it.) */
+/* Refused by slurmrestd itself, before it contacted slurmctld, whatever else the answer has. (511: slurmctld refused the
+ * token; some answers have no other sign of it.) */
 static bool is_turned_away(long status)
 {
     return status == 401 || status == 403;
@@ -149,14 +150,14 @@ static int refuse_answer(struct hg_agent_call *call, const struct hg_http_answer
 
     excerpt(answer, token, words);
     if (is_turned_away(answer->status) || (answer->status == 511 && !call->submitting)) {
-        hg_err_set(&call->err, HG_E_ENV, "%s: slurmrestd does not let you in (HTTP %ld)%s",
-                   hg_rest.base, answer->status, words);
+        hg_err_set(&call->err, HG_E_ENV, "%s: slurmrestd refuses access (HTTP %ld)%s", hg_rest.base,
+                   answer->status, words);
         return hg_err_hint(
             &call->err, "%s",
             token ? HINT_TOKEN
                   : "no token: set SLURM_JWT, or \"token_file\" of the site's \"rest\"");
     }
-    hg_err_set(&call->err, code, "%s answers %s (HTTP %ld)%s",
+    hg_err_set(&call->err, code, "%s %s (HTTP %ld)%s",
                hg_rest.socket ? hg_rest.socket : hg_rest.base, what, answer->status, words);
     if (code == HG_E_ENV)
         hg_err_hint(&call->err, "is the URL that of a slurmrestd, without a path? redirects are "
@@ -178,7 +179,7 @@ static int need_token(const struct hg_token *token, struct hg_err *err)
 {
     if (token->text || hg_rest.socket)
         return 0; /* a socket's other end knows who we are */
-    hg_err_set(err, HG_E_ENV, "there is no token for %s", hg_rest.base);
+    hg_err_set(err, HG_E_ENV, "no token for %s", hg_rest.base);
     return hg_err_hint(err, "export $(scontrol token lifespan=86400), or name a file in "
                             "\"token_file\" of the site's \"rest\"");
 }
@@ -211,14 +212,11 @@ static int exchange(const char *method, const char *path, const char *body,
         .token = token->text,
         .timeout_s = time_left(),
     };
-    struct hg_http *http = hg_http_create(&target);
-    int rc = hg_http_exchange(http, method, path, body, answer, err);
 
-    hg_http_free(http);
-    return rc;
+    return hg_http_exchange(&target, method, path, body, answer, err);
 }
 
-/* Gateways write "errors", too, and theirs say nothing of the request behind them: slurmrestd signs its own by
+/* Gateways write "errors" too, which say nothing about the request: slurmrestd signs its own by
  * "meta", or has one of Slurm's numbers. */
 static bool is_slurms(const json_t *answer, long status)
 {
@@ -243,11 +241,12 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
         return 0;
     }
     json_decref(o);
-    return refuse_answer(call, got, object ? "unlike slurmrestd" : "not JSON", token);
+    return refuse_answer(
+        call, got, object ? "does not answer like slurmrestd" : "does not answer with JSON", token);
 }
 
-/* A request that was not answered may wait in slurmrestd, or behind it, for as long as one of them stands still. But it goes
- * to slurmctld with our token, and that looks at the time when it comes. On a socket slurmrestd may sign it itself. */
+/* A request without an answer may wait in slurmrestd, or behind it, while one of them hangs. But it reaches slurmctld with
+ * our token, whose expiry is checked then. On a socket slurmrestd may sign it itself. */
 static long doubt_s(const struct hg_token *token)
 {
     double left = fmax(ceil(token->expires - hg_clock_wall_s()) + CLOCKS_S, 1);
@@ -271,8 +270,7 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
     if (body)
         hg_json_dump(body, HG_JSON_COMPACT, &text);
     if (call->submitting && time_left() < SUBMIT_S) {
-        hg_err_set(&call->err, HG_E_AGAIN, "%s took too long to say which versions it has",
-                   hg_rest.base);
+        hg_err_set(&call->err, HG_E_AGAIN, "%s took too long to list its versions", hg_rest.base);
     } else if (hg_token_load(hg_rest.config.token_file, &token, &call->err) == 0 &&
                need_token(&token, &call->err) == 0) {
         if (area != HG_REST_OTHER)
@@ -295,7 +293,7 @@ int hg_rest_ask(struct hg_agent_call *call, const char *method, enum hg_rest_are
     return rc;
 }
 
-/* No list is not an empty one: "jobs" of "/jobs?...". */
+/* A missing list is not an empty one: "jobs" of "/jobs?...". */
 static bool has_list(const json_t *answer, const char *path)
 {
     char name[32];
@@ -318,7 +316,8 @@ int hg_rest_get(struct hg_agent_call *call, enum hg_rest_area area, const char *
     if (number)
         hg_rest_fail(call, number, text, what);
     else
-        hg_err_set(&call->err, HG_E_ENV, "%s: %s answers unlike slurmrestd", what, hg_rest.base);
+        hg_err_set(&call->err, HG_E_ENV, "%s: %s does not answer like slurmrestd", what,
+                   hg_rest.base);
     json_decref(*answer);
     *answer = NULL;
     return -1;

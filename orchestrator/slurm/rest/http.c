@@ -12,7 +12,7 @@
 #define ANSWER_MAX ((size_t)256 << 20)
 #define CONNECT_S 10.0
 
-struct hg_http {
+struct http {
     const struct hg_http_target *target;
     CURL *curl;
     struct curl_slist *headers;
@@ -20,7 +20,7 @@ struct hg_http {
     bool too_long;
 };
 
-static void add_line(struct hg_http *http, const char *line)
+static void add_line(struct http *http, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(http->headers, line);
 
@@ -29,7 +29,7 @@ static void add_line(struct hg_http *http, const char *line)
     http->headers = longer;
 }
 
-static void add_header(struct hg_http *http, const char *name, const char *value)
+static void add_header(struct http *http, const char *name, const char *value)
 {
     char *line = hg_str_printf("%s: %s", name, value);
 
@@ -38,7 +38,7 @@ static void add_header(struct hg_http *http, const char *name, const char *value
     free(line);
 }
 
-static void add_headers(struct hg_http *http)
+static void add_headers(struct http *http)
 {
     const struct hg_http_target *t = http->target;
 
@@ -53,7 +53,7 @@ static void add_headers(struct hg_http *http)
 }
 
 struct sink {
-    struct hg_http *http;
+    struct http *http;
     struct hg_buf *body;
 };
 
@@ -69,7 +69,7 @@ static size_t take(char *data, size_t size, size_t n, void *context)
     return size * n;
 }
 
-/* Only these two, whatever else this libcurl could speak. */
+/* Only these two protocols. */
 static void allow_protocols(CURL *curl)
 {
 #if LIBCURL_VERSION_NUM >= 0x075500
@@ -79,7 +79,7 @@ static void allow_protocols(CURL *curl)
 #endif
 }
 
-static void set_fixed(struct hg_http *http)
+static void set_fixed(struct http *http)
 {
     const struct hg_http_target *t = http->target;
     CURL *curl = http->curl;
@@ -106,33 +106,11 @@ static void set_fixed(struct hg_http *http)
         curl_easy_setopt(curl, CURLOPT_CAINFO, t->ca_file);
 }
 
-struct hg_http *hg_http_create(const struct hg_http_target *target)
-{
-    struct hg_http *http = hg_alloc_zeroed(1, sizeof *http);
-
-    http->target = target;
-    http->curl = curl_easy_init();
-    if (!http->curl)
-        hg_alloc_failed();
-    add_headers(http);
-    set_fixed(http);
-    return http;
-}
-
-void hg_http_free(struct hg_http *http)
-{
-    curl_easy_cleanup(http->curl);
-    for (struct curl_slist *h = http->headers; h; h = h->next)
-        explicit_bzero(h->data, strlen(h->data));
-    curl_slist_free_all(http->headers);
-    free(http);
-}
-
 /* ---- what went wrong ---- */
 
 /* Is it certain that no byte of the request was sent? TLS is part of the connection: a handshake that was not
  * finished carried no request. */
-static bool never_connected(struct hg_http *http, CURLcode code)
+static bool never_connected(struct http *http, CURLcode code)
 {
     bool tls = strncmp(http->target->base, "https:", 6) == 0;
     double ready_s = 0;
@@ -161,7 +139,7 @@ static void add_hint(CURLcode code, const struct hg_http_target *t, struct hg_er
         hg_err_hint(err, "name the certificate of the site's authority as \"ca_file\" of the "
                          "site's \"rest\"");
     else if (code == CURLE_SSL_CONNECT_ERROR)
-        hg_err_hint(err, "does it speak TLS there? a plain slurmrestd has http://");
+        hg_err_hint(err, "does this server use TLS? a slurmrestd without TLS has http://");
     else if (code == CURLE_COULDNT_CONNECT && t->socket)
         hg_err_hint(err, "is slurmrestd running, and may you open its socket?");
     else if (code == CURLE_COULDNT_CONNECT || code == CURLE_COULDNT_RESOLVE_HOST)
@@ -170,7 +148,7 @@ static void add_hint(CURLcode code, const struct hg_http_target *t, struct hg_er
 }
 
 /* What the system said of a connection; a timeout is ours. */
-static int read_errno(struct hg_http *http, CURLcode code)
+static int read_errno(struct http *http, CURLcode code)
 {
     long number = 0;
 
@@ -182,7 +160,7 @@ static int read_errno(struct hg_http *http, CURLcode code)
                                             : 0;
 }
 
-static int fail(struct hg_http *http, CURLcode code, struct hg_err *err)
+static int fail(struct http *http, CURLcode code, struct hg_err *err)
 {
     const struct hg_http_target *t = http->target;
     bool certain = never_connected(http, code);
@@ -198,7 +176,7 @@ static int fail(struct hg_http *http, CURLcode code, struct hg_err *err)
     return -1;
 }
 
-static void set_request(struct hg_http *http, const char *method, const char *url, const char *body)
+static void set_request(struct http *http, const char *method, const char *url, const char *body)
 {
     curl_easy_setopt(http->curl, CURLOPT_URL, url);
     curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, NULL);
@@ -212,27 +190,46 @@ static void set_request(struct hg_http *http, const char *method, const char *ur
     curl_easy_setopt(http->curl, CURLOPT_CUSTOMREQUEST, method);
 }
 
-int hg_http_exchange(struct hg_http *http, const char *method, const char *path, const char *body,
-                     struct hg_http_answer *answer, struct hg_err *err)
+static void start(struct http *http, const struct hg_http_target *target)
 {
-    struct sink sink = { http, &answer->body };
-    char *url = hg_str_printf("%s%s", http->target->base, path);
+    *http = (struct http){ .target = target, .curl = curl_easy_init() };
+    if (!http->curl)
+        hg_alloc_failed();
+    add_headers(http);
+    set_fixed(http);
+}
+
+static void finish(struct http *http)
+{
+    curl_easy_cleanup(http->curl);
+    for (struct curl_slist *h = http->headers; h; h = h->next)
+        explicit_bzero(h->data, strlen(h->data));
+    curl_slist_free_all(http->headers);
+}
+
+int hg_http_exchange(const struct hg_http_target *target, const char *method, const char *path,
+                     const char *body, struct hg_http_answer *answer, struct hg_err *err)
+{
+    char *url = hg_str_printf("%s%s", target->base, path);
+    struct http http;
+    struct sink sink = { &http, &answer->body };
+    int rc = 0;
     CURLcode code;
 
     *answer = (struct hg_http_answer){ 0 };
-    http->too_long = false;
-    http->reason[0] = 0;
-    set_request(http, method, url, body);
-    curl_easy_setopt(http->curl, CURLOPT_WRITEDATA, &sink);
-    code = curl_easy_perform(http->curl);
-    free(url);
+    start(&http, target);
+    set_request(&http, method, url, body);
+    curl_easy_setopt(http.curl, CURLOPT_WRITEDATA, &sink);
+    code = curl_easy_perform(http.curl);
+    curl_easy_getinfo(http.curl, CURLINFO_RESPONSE_CODE, &answer->status);
     if (code != CURLE_OK) {
         hg_http_answer_done(answer);
-        answer->os_errno = read_errno(http, code);
-        return fail(http, code, err);
+        *answer = (struct hg_http_answer){ .os_errno = read_errno(&http, code) };
+        rc = fail(&http, code, err);
     }
-    curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, &answer->status);
-    return 0;
+    finish(&http);
+    free(url);
+    return rc;
 }
 
 void hg_http_answer_done(struct hg_http_answer *answer)

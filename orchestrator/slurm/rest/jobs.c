@@ -54,7 +54,7 @@ static const char *read_state(const json_t *value)
     return base ? base : state_under(hg_rest_text(value));
 }
 
-/* As hpcgrid-slurm does: a job that is completing says so beside its reason. */
+/* As in hpcgrid-slurm: COMPLETING is added to the reason. */
 static const char *read_reason(const json_t *job, const char *state, struct hg_buf *both)
 {
     const char *said = hg_rest_text(get(job, "state_description"));
@@ -126,7 +126,7 @@ static void add_rest(const struct array *a, const struct hg_ranges *known,
 
 static int cut_short(const struct array *a, struct hg_err *err)
 {
-    hg_err_set(err, HG_E_ENV, "slurmrestd tells only a part of the tasks of job %lld",
+    hg_err_set(err, HG_E_ENV, "slurmrestd returns only some of the tasks of job %lld",
                (long long)a->id);
     return hg_err_hint(err, "it needs SLURM_BITSTR_LEN=0 in its own environment");
 }
@@ -175,7 +175,7 @@ static int read_tasks(const struct array *a, json_int_t task, const char *text, 
 
 /* ---- poll ---- */
 
-/* Whose jobs count. "" where only slurmrestd knows. */
+/* Whose jobs count. "" if only slurmrestd knows. */
 static void our_name(char out[static 128])
 {
     const struct passwd *pw = getpwuid(getuid());
@@ -236,7 +236,7 @@ int hg_rest_poll(struct hg_agent_call *call, json_t *jobs)
     size_t i;
     int rc = 0;
 
-    if (hg_rest_get(call, HG_REST_SLURM, "/jobs", "cannot ask for jobs", &answer) < 0)
+    if (hg_rest_get(call, HG_REST_SLURM, "/jobs", "cannot list jobs", &answer) < 0)
         return -1;
     our_name(user);
     all = get(answer, "jobs");
@@ -316,7 +316,7 @@ int hg_rest_history(struct hg_agent_call *call, const json_t *keys, double since
     int rc = 0;
 
     make_query(since_s, query);
-    if (hg_rest_get(call, HG_REST_DATABASE, query, "cannot ask the accounting database for jobs",
+    if (hg_rest_get(call, HG_REST_DATABASE, query, "cannot list jobs of the accounting database",
                     &answer) < 0)
         return -1;
     json_array_foreach(get(answer, "jobs"), i, job)

@@ -49,7 +49,7 @@ static json_t *count(const json_t *value)
     return n < 0 ? json_null() : json_integer(n);
 }
 
-/* "default" is null where slurmrestd does not tell (since v0.0.40). */
+/* "default" is null where slurmrestd does not show it (since v0.0.40). */
 static json_t *encode_partition(const json_t *p)
 {
     const json_t *flags = find(p, "flags");
@@ -143,12 +143,12 @@ static int list(struct hg_agent_call *call, const char *path, const char *what, 
 
 int hg_rest_partitions(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/partitions", "cannot ask for partitions", all, encode_partition);
+    return list(call, "/partitions", "cannot list partitions", all, encode_partition);
 }
 
 int hg_rest_nodes(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/nodes", "cannot ask for nodes", all, encode_node);
+    return list(call, "/nodes", "cannot list nodes", all, encode_node);
 }
 
 int hg_rest_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
@@ -157,7 +157,7 @@ int hg_rest_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t
     json_t *answer;
     size_t i;
 
-    if (hg_rest_get(call, HG_REST_SLURM, "/nodes", "cannot ask for nodes", &answer) < 0)
+    if (hg_rest_get(call, HG_REST_SLURM, "/nodes", "cannot list nodes", &answer) < 0)
         return -1;
     json_array_foreach(json_object_get(answer, "nodes"), i, node)
         *unregistered += hg_rest_has(json_object_get(node, "state"), "UNKNOWN");

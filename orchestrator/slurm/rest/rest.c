@@ -27,7 +27,7 @@
 #define NO_PARTITION 2000
 #define NO_NODES 2014
 
-/* What Slurm has where slurm.conf says nothing: slurmrestd does not tell its configuration. */
+/* What Slurm has where slurm.conf says nothing: slurmrestd does not show its configuration. */
 #define MAX_JOBS 10000
 #define MIN_JOB_AGE_S 300
 
@@ -88,7 +88,7 @@ static int op_keeps_accounting(struct hg_agent_call *call)
 
 /* ---- submit, probe ---- */
 
-/* The words of a site's plugin, where the job was taken with some. */
+/* The message of a site's plugin for an accepted job, if any. */
 static void add_site(struct hg_agent_call *call, const json_t *answer)
 {
     const char *said = hg_rest_text(json_object_get(answer, "job_submit_user_msg"));
@@ -115,7 +115,8 @@ static int take_submission(struct hg_agent_call *call, const json_t *answer, con
     }
     if (number)
         return hg_rest_fail(call, number, text, what);
-    return hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmrestd took the job but named no id");
+    return hg_err_set(&call->err, HG_E_AMBIGUOUS,
+                      "slurmrestd accepted the job but returned no job id");
 }
 
 static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
@@ -141,8 +142,8 @@ static const json_t *find_partition(const json_t *all, const char *name)
     return NULL;
 }
 
-/* slurmrestd has no test of Slurm's own. What can be known without one: the request is sound, there is such a
- * partition, and it has so many nodes. */
+/* slurmrestd has no --test-only. What can be checked without it: the request is valid, the partition exists and
+ * has enough nodes. */
 static int check_partition(struct hg_agent_call *call, const struct hg_agent_fields *f,
                            const char *what)
 {
@@ -192,7 +193,7 @@ static int add_gone(struct hg_agent_call *call, bool gone)
     return 0;
 }
 
-/* Every "status" has an error of its own: the first that counts. Where no job was known, all of them say so. */
+/* Every "status" has an error of its own: the first that counts. If no job was known, all of them have that error. */
 static int judge_list(struct hg_agent_call *call, const json_t *answer)
 {
     const json_t *all = json_object_get(answer, "status"), *item;
@@ -246,7 +247,7 @@ static int look_whether_held(struct hg_agent_call *call, long long job_id, const
     json_t *answer;
     size_t i, wrong = 0, seen = 0;
 
-    if (hg_rest_get(call, HG_REST_SLURM, "/jobs", "cannot ask for jobs", &answer) < 0)
+    if (hg_rest_get(call, HG_REST_SLURM, "/jobs", "cannot list jobs", &answer) < 0)
         return -1;
     if (tasks)
         hg_ranges_parse(tasks, UINT32_MAX - 1, &asked, NULL);
@@ -279,7 +280,7 @@ static int op_hold(struct hg_agent_call *call, long long job_id, const char *tas
     int rc;
 
     if (tasks && !hg_rest.plain) {
-        hg_err_set(&call->err, HG_E_REFUSED, "%s: slurmrestd (%s) knows whole arrays only", what,
+        hg_err_set(&call->err, HG_E_REFUSED, "%s: slurmrestd (%s) supports whole arrays only", what,
                    hg_rest.api);
         return hg_err_hint(&call->err, "scontrol %s \"%lld_[%s]\"", held ? "uhold" : what, job_id,
                            tasks);

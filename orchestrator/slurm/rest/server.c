@@ -7,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 
-#define MAX_ARRAY_SIZE 1001 /* Slurm's own, as the others that slurmrestd does not tell */
+#define MAX_ARRAY_SIZE 1001 /* Slurm's default: slurmrestd does not show it */
 #define AMBIGUOUS_S 300     /* AuthInfo's ttl where slurm.conf says nothing */
 
 struct hg_rest hg_rest;
@@ -60,7 +60,7 @@ static int read_config(const char *text, struct hg_err *err)
     return rc;
 }
 
-/* $SLURMRESTD_URL stands where the site names none; a socket is spoken to as http://localhost. */
+/* $SLURMRESTD_URL stands where the site names none; a socket has the base http://localhost. */
 static int read_url(struct hg_err *err)
 {
     static const char unix_prefix[] = "unix:";

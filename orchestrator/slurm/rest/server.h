@@ -12,13 +12,13 @@
 struct hg_rest {
     struct hg_rest_config config;
     char *url, *base, *socket; /* as given; what is asked; NULL: there is none */
-    bool known;                /* the rest holds */
+    bool known;                /* the members below are valid */
     char api[16];              /* "v0.0.40" */
-    bool plain;        /* v0.0.38: numbers, states and lists are written in their own ways */
-    bool kills_lists;  /* many tasks can be cancelled by one request */
-    bool has_accounts; /* it speaks to an accounting daemon, as far as it says */
-    json_t *members;   /* of a job that is submitted, from its own description */
-    char release[32];  /* of Slurm; "" until an answer said it */
+    bool plain;                /* v0.0.38: numbers, states and lists have other formats */
+    bool kills_lists;          /* many tasks can be cancelled by one request */
+    bool has_accounts;         /* it speaks to an accounting daemon, as far as known */
+    json_t *members;           /* of a job that is submitted, from its own description */
+    char release[32];          /* of Slurm; "" until an answer said it */
     char cluster[64];
 };
 
@@ -27,7 +27,7 @@ extern struct hg_rest hg_rest;
 /* Seconds that the requests of one call may take together. */
 double hg_rest_timeout_s(void);
 
-/* What slurmrestd does not tell: the site's word, or Slurm's default. */
+/* Not known from slurmrestd: the site's value, or Slurm's default. */
 long long hg_rest_max_array_size(void);
 long hg_rest_ambiguous_s(void); /* at most; a token that ends sooner makes it less */
 

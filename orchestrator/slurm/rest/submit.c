@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the job object of a request to the JSON that slurmrestd takes. v0.0.38 ("plain") has its own words for many
- * things; later versions write what libslurm's descriptor has. */
+/* From the job object of a request to slurmrestd's JSON. v0.0.38 ("plain") has its own names for many
+ * things; later versions use those of libslurm's descriptor. */
 #include "slurm/rest/submit.h"
 
 #include <stdio.h>
@@ -15,21 +15,21 @@
 /* A submission in the making. */
 struct body {
     json_t *job;
-    const char *option; /* NULL, or the sbatch option that is being said */
+    const char *option; /* NULL, or the sbatch option that is being added */
     struct hg_err *err;
 };
 
-/* Nothing is left out in silence: newer slurmrestds only warn of a member that they do not know, when the job is
- * already submitted. The value's reference is taken; name NULL: there is no such member. */
+/* Nothing is left out silently: newer slurmrestds only warn about an unknown member after the job was
+ * submitted. The value's reference is taken; name NULL: there is no such member. */
 static int put(struct body *b, const char *name, json_t *value)
 {
     if (!name || !json_object_get(hg_rest.members, name)) {
         json_decref(value);
         if (b->option)
             return hg_err_set(b->err, HG_E_REFUSED,
-                              "sbatch option --%s: slurmrestd (%s) has no way to say it", b->option,
+                              "sbatch option --%s: slurmrestd (%s) does not support it", b->option,
                               hg_rest.api);
-        return hg_err_set(b->err, HG_E_REFUSED, "slurmrestd (%s) knows no \"%s\" of a job",
+        return hg_err_set(b->err, HG_E_REFUSED, "slurmrestd (%s) does not support \"%s\" of a job",
                           hg_rest.api, name ? name : "");
     }
     json_object_set_new(b->job, name, value);
@@ -198,7 +198,7 @@ static int put_switches(struct body *b, const char *name, const struct hg_agent_
 }
 
 static const struct {
-    const char *name, *plain, *newer; /* NULL: it cannot be said */
+    const char *name, *plain, *newer; /* NULL: not supported */
     int (*put)(struct body *b, const char *name, const struct hg_agent_option *o);
 } options[] = {
     { "begin", "begin_time", "begin_time", put_moment },
@@ -255,8 +255,8 @@ static int put_options(struct body *b, const struct hg_agent_job *job)
 
 /* ---- the rest of the job ---- */
 
-/* slurmrestd 22.05 dies of a job with arguments after it has sent it. So they stand in the script, which its shell
- * reads after the first line. */
+/* slurmrestd 22.05 crashes on a job with arguments after it has sent it. So they are written into the script, behind its
+ * first line. */
 static int put_arguments_into_script(const struct hg_agent_job *job, struct hg_buf *script,
                                      struct hg_err *err)
 {
@@ -273,7 +273,7 @@ static int put_arguments_into_script(const struct hg_agent_job *job, struct hg_b
     if (!is_shell)
         return hg_err_set(
             err, HG_E_REFUSED,
-            "script \"%s\": its arguments go through slurmrestd (%s) for a shell only",
+            "script \"%s\": with slurmrestd (%s) only a shell script can have arguments",
             job->f.script, hg_rest.api);
     hg_buf_append(script, text, (size_t)(line_end - text));
     hg_buf_puts(script, "\nset --");

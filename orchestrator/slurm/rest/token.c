@@ -69,7 +69,7 @@ static int check(struct hg_token *token, const char *from, struct hg_err *err)
     time_t expires;
 
     if (token->text[strspn(token->text, letters)] || !read_claims(token)) {
-        hg_err_set(err, HG_E_ENV, "%s holds no token", from);
+        hg_err_set(err, HG_E_ENV, "%s does not contain a token", from);
         return hg_err_hint(err, HINT_FRESH);
     }
     if (token->expires <= 0 || token->expires > hg_clock_wall_s())
@@ -116,7 +116,7 @@ static int read_file(const char *path, struct hg_token *token, struct hg_err *er
         return 0;
     }
     if (S_ISREG(st.st_mode) && (st.st_mode & 077)) {
-        hg_err_set(err, HG_E_ENV, "others may read the token of %s", path);
+        hg_err_set(err, HG_E_ENV, "the token of %s is readable by others", path);
         return hg_err_hint(err, "chmod 600 %s", path);
     }
     return hg_err_set(err, HG_E_ENV, "cannot read the token of %s", path);
@@ -133,7 +133,7 @@ int hg_token_load(const char *path, struct hg_token *token, struct hg_err *err)
     } else if (!text || !*text) {
         return 0;
     } else if (strlen(text) >= HG_TOKEN_MAX) {
-        return hg_err_set(err, HG_E_ENV, "SLURM_JWT holds no token");
+        return hg_err_set(err, HG_E_ENV, "SLURM_JWT does not contain a token");
     } else {
         token->text = hg_strdup(text);
     }

@@ -6,7 +6,7 @@
 
 #define HG_TOKEN_MAX 16384
 
-/* What a token (JWT) says about itself; nobody vouches for it here. */
+/* What a token (JWT) says about itself; not verified here. */
 struct hg_token {
     char *text;     /* yours; NULL: there is none */
     char user[128]; /* "": it names none */
@@ -14,7 +14,7 @@ struct hg_token {
 };
 
 /* From a file (NULL: from $SLURM_JWT; neither there: text is NULL). ENV, with the next step: it cannot be read,
- * others may read it, it is no token, or its time is over. The text is in no message. */
+ * others may read it, it is not a token, or it has expired. No message contains the text. */
 int hg_token_load(const char *path, struct hg_token *token, struct hg_err *err);
 
 /* Overwrites what it frees. */

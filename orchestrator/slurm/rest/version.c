@@ -11,7 +11,7 @@
 
 #define SCHEMAS "#/components/schemas/"
 
-/* Where a schema only names another one, that. */
+/* If a schema only names another one, that. */
 static json_t *resolve(const json_t *root, json_t *schema)
 {
     const char *name = json_string_value(json_object_get(schema, "$ref"));
@@ -101,13 +101,13 @@ static void learn(const json_t *answer)
         hg_rest.has_accounts = false;
 }
 
-/* Does it let us in, and does it reach its slurmctld? Known before the first submission, a wrong token is no
- * riddle there. */
+/* Does it accept the token, and reach its slurmctld? Checked before the first submission, so that a wrong token is not
+ * ambiguous there. */
 static int try_it(struct hg_agent_call *call)
 {
     json_t *answer;
 
-    if (hg_rest_get(call, HG_REST_SLURM, "/partitions", "cannot ask slurmctld", &answer) < 0) {
+    if (hg_rest_get(call, HG_REST_SLURM, "/partitions", "cannot reach slurmctld", &answer) < 0) {
         call->err.code = HG_E_ENV;
         return -1;
     }
@@ -124,7 +124,7 @@ int hg_rest_ready(struct hg_agent_call *call)
     if (hg_rest.known)
         return 0;
     if (!hg_rest.base) {
-        hg_err_set(&call->err, HG_E_ENV, "no URL of a slurmrestd");
+        hg_err_set(&call->err, HG_E_ENV, "no slurmrestd URL is set");
         return hg_err_hint(&call->err, "write \"rest\": {\"url\": \"http://HOST:6820\"} in the "
                                        "site, or set SLURMRESTD_URL");
     }

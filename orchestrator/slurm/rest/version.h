@@ -4,8 +4,8 @@
 
 #include "slurm/common/call.h"
 
-/* Begin a call. Learn, once, which versions the slurmrestd has, choose one, and see that it lets this user in and reaches
- * its slurmctld: what goes wrong here was never submitted. 0, or -1 with call->err set (ENV). */
+/* Begin a call. Learn, once, which versions the slurmrestd has, choose one, and check that it accepts this user and reaches
+ * its slurmctld: an error here means that nothing was submitted. 0, or -1 with call->err set (ENV). */
 int hg_rest_ready(struct hg_agent_call *call);
 
 #endif
