@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "../unit/test.h"
+#include "comm/transports.h"
 #include "data/batch.h"
 #include "strategies/strategy.h"
 
