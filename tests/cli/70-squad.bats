@@ -113,7 +113,7 @@ END
     [ "$stderr" = 'hpcgrid-worker: bad.json:2:79: error: /data/0/paragraphs/0/qas/0/answers/0/answer_start: the text has " ca" at 3, not "cat"' ]
     run --separate-stderr -0 "$worker" features --data bad.json --vocab "$vocab" --skip-bad-answers --json
     [[ "$output" == *'"features": 1,'* ]]
-    [ "$stderr" = "hpcgrid-worker: warning: bad.json: 1 answers are not where they are said to be: left out, with 1 questions" ]
+    [ "$stderr" = "hpcgrid-worker: warning: bad.json: 1 answers are not at their offset: left out, with 1 questions" ]
     head -c 100 bad.json >cut.json
     run --separate-stderr -3 "$worker" features --data cut.json --vocab "$vocab"
     [[ "$stderr" == "hpcgrid-worker: cut.json:"*"error: the file ends in the middle of a value"* ]]
@@ -136,7 +136,7 @@ rules 1.1    questions        EM        F1
 all                  2    0.0000   25.0000
 END
     diff expected <(echo "$output")
-    [[ "$stderr" == *"1 of 2 questions have no prediction: they count 0"*"1 predictions have ids that the data does not have"* ]]
+    [[ "$stderr" == *"1 of 2 questions have no prediction: they count 0"*"1 predictions have ids that are not in the data"* ]]
 }
 
 @test "eval-squad finds the best threshold of no answer" {
@@ -164,7 +164,7 @@ END
     echo '{"c": 0, "a": 0, "b": 0, "d": 0, "x": 1}' >na.json
     eval_squad --na-prob na.json --json
     [ "$(jq -c '[.best_em, .best_em_threshold]' <<<"$output")" = '[50,0]' ]
-    [[ "$stderr" == *"1 numbers of --na-prob have ids that the data does not have: ignored"* ]]
+    [[ "$stderr" == *"1 numbers of --na-prob have ids that are not in the data: ignored"* ]]
     echo '{"a": 0.1, "b": 0.4, "c": "x"}' >na.json
     eval_squad --na-prob na.json
     [ "$status" -eq 3 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The ops of a backend against those of the cpu backend: gpu/ops.c. test_gpu_ops knows the worker's backends (a GPU is tested with
-# it); test_emulated runs the cuda backend's own ops and kernels on a GPU that gpu/emulator plays.
+# it); test_emulated runs the cuda backend's own ops and kernels on an emulated GPU (gpu/emulator).
 set(ops_sources gpu/ops.c gpu/ops_attention.c gpu/ops_rows.c gpu/ops_tokens.c)
 
 function(hg_add_ops_program name)
@@ -69,36 +69,36 @@ target_include_directories(test_emulator PRIVATE gpu/emulator)
 target_link_libraries(test_emulator PRIVATE hpcgrid_worker)
 hg_add_emulated_test(faults test_emulator)
 
-# hpcgrid-worker as it is, its cuda backend with it, on a played CUDA runtime, cuBLASLt and NCCL: where there are their headers.
+# hpcgrid-worker as it is, its cuda backend with it, on a mock CUDA runtime, cuBLASLt and NCCL: where there are their headers.
 if(TARGET hpcgrid_cuda_kernels)
-    set(played_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/worker)
+    set(mock_includes ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/worker)
     set(toolkit_includes $<TARGET_PROPERTY:CUDA::cudart_static,INTERFACE_INCLUDE_DIRECTORIES> ${NCCL_INCLUDE_DIR})
     file(GLOB worker_commands ${PROJECT_SOURCE_DIR}/worker/cmd/*.c)
     add_executable(hpcgrid-worker-emulated ${PROJECT_SOURCE_DIR}/worker/main.c ${worker_commands} gpu/emulator/runtime.c)
-    target_include_directories(hpcgrid-worker-emulated PRIVATE ${played_includes})
+    target_include_directories(hpcgrid-worker-emulated PRIVATE ${mock_includes})
     target_include_directories(hpcgrid-worker-emulated SYSTEM PRIVATE ${toolkit_includes})
     target_link_libraries(hpcgrid-worker-emulated PRIVATE test_emulated_kernels hpcgrid_worker hpcgrid_worker_data m)
     set_target_properties(hpcgrid-worker-emulated PROPERTIES ENABLE_EXPORTS ON) # the libraries call the runtime
     # the program that tries ops on a GPU, likewise
-    hg_add_ops_program(test_gpu_ops_played gpu/real.c gpu/emulator/runtime.c)
-    target_include_directories(test_gpu_ops_played SYSTEM PRIVATE ${toolkit_includes} ${PROJECT_SOURCE_DIR}/worker)
-    target_link_libraries(test_gpu_ops_played PRIVATE test_emulated_kernels)
-    set_target_properties(test_gpu_ops_played PROPERTIES ENABLE_EXPORTS ON)
+    hg_add_ops_program(test_gpu_ops_mock gpu/real.c gpu/emulator/runtime.c)
+    target_include_directories(test_gpu_ops_mock SYSTEM PRIVATE ${toolkit_includes} ${PROJECT_SOURCE_DIR}/worker)
+    target_link_libraries(test_gpu_ops_mock PRIVATE test_emulated_kernels)
+    set_target_properties(test_gpu_ops_mock PROPERTIES ENABLE_EXPORTS ON)
 
-    function(hg_add_played name soname source)
+    function(hg_add_mock name soname source)
         add_library(${name} SHARED ${source})
-        target_include_directories(${name} PRIVATE ${played_includes})
+        target_include_directories(${name} PRIVATE ${mock_includes})
         target_include_directories(${name} SYSTEM PRIVATE ${toolkit_includes})
         target_compile_options(${name} PRIVATE -O3 -fopenmp-simd)
         target_link_libraries(${name} PRIVATE hpcgrid_options m ${ARGN})
         set_target_properties(${name} PROPERTIES PREFIX "" OUTPUT_NAME ${soname} SUFFIX ""
-            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/played)
+            LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/mock)
         add_dependencies(hpcgrid-worker-emulated ${name})
-        add_dependencies(test_gpu_ops_played ${name})
+        add_dependencies(test_gpu_ops_mock ${name})
     endfunction()
     file(STRINGS ${CUBLASLT_INCLUDE_DIR}/cublas_api.h cublas_major REGEX "define CUBLAS_VER_MAJOR")
     string(REGEX MATCH "[0-9]+$" cublas_major "${cublas_major}")
-    hg_add_played(played_cublaslt libcublasLt.so.${cublas_major} gpu/emulator/cublaslt.c)
-    hg_add_played(played_nccl libnccl.so.2 gpu/emulator/nccl.c)
-    hg_add_bats(gpu/played.bats worker 300)
+    hg_add_mock(mock_cublaslt libcublasLt.so.${cublas_major} gpu/emulator/cublaslt.c)
+    hg_add_mock(mock_nccl libnccl.so.2 gpu/emulator/nccl.c)
+    hg_add_bats(gpu/mock.bats worker 300)
 endif()

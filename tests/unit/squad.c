@@ -73,7 +73,7 @@ static void test_bad_data_is_refused_with_its_place(void **state)
         { "[]", "f:1:1: error: expected an object, found a list\n" },
         { "{}", "f:1:1: error: \"data\" is missing\n" },
         { "{\"data\":{}}", "f:1:9: error: /data: expected a list, found an object\n" },
-        { "{\"data\":[]}", "f:1:9: error: /data: there is no question in it\n" },
+        { "{\"data\":[]}", "f:1:9: error: /data: it has no questions\n" },
         { "{\"version\":2,\"data\":[]}",
           "f:1:12: error: /version: expected a string such as \"1.1\" or \"v2.0\"\n" },
         { "{\"data\":[1]}", "f:1:10: error: /data/0: expected an object, found an integer\n" },

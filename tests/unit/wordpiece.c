@@ -189,12 +189,12 @@ static void test_bad_vocabularies_are_refused_with_their_place(void **state)
         CASE("\xef\xbb\xbf" SPECIAL,
              "v.txt: error: the special token [PAD] is missing among 5 lines\n"
              "  is this the vocabulary of a BERT model (vocab.txt)?\n"),
-        CASE(SPECIAL "a\nb\na\n", "v.txt:8:1: error: this token stands on line 6 already\n"),
-        CASE(SPECIAL "##a\n##a", "v.txt:7:1: error: this token stands on line 6 already\n"),
+        CASE(SPECIAL "a\nb\na\n", "v.txt:8:1: error: this token is already on line 6\n"),
+        CASE(SPECIAL "##a\n##a", "v.txt:7:1: error: this token is already on line 6\n"),
         CASE(SPECIAL "a\n\nb\n", "v.txt:7:1: error: an empty line: every line is a token\n"),
         CASE(SPECIAL "a\n \r\nb\n", "v.txt:7:1: error: an empty line: every line is a token\n"),
         CASE(SPECIAL "caf\xe9\n", "v.txt:6:1: error: bytes that are not valid UTF-8\n"),
-        CASE(SPECIAL "a\0b\n", "v.txt:6:1: error: a NUL byte: this is no text file\n"),
+        CASE(SPECIAL "a\0b\n", "v.txt:6:1: error: a NUL byte: this is not a text file\n"),
 #undef CASE
     };
 

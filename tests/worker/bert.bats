@@ -292,7 +292,7 @@ stopped_at() {
     printf 'X' | dd of="$(echo cache/*)" bs=1 seek=200 conv=notrunc status=none
     train "$config"
     [ "$status" -eq 0 ]
-    [[ "$output" == *"the features are made anew"* ]]
+    [[ "$output" == *"the features are built again"* ]]
     [ "$sum" = "$(md5sum cache/*)" ]
 }
 
@@ -468,7 +468,7 @@ stopped_at() {
     jq -e '.status == "failed" and .error.kind == "input" and .error.line >= 1' r.json
     train "{$config, \"skip_bad_answers\": true}"
     [ "$status" -eq 0 ]
-    [[ "$output" == *"1 answers are not where they are said to be"* ]]
+    [[ "$output" == *"1 answers are not at their offset"* ]]
 }
 
 @test "a batch that memory does not hold is refused, and what fits is said" {

@@ -89,11 +89,11 @@ static void test_idx_damage_is_named(void **state)
         { "images as labels", -1, 0, sizeof good, 1,
           "magic number 2051 (0x00000803) where 2049 is expected: not an IDX file of bytes with 1 dimension" },
         { "short by one", -1, 0, sizeof good - 1, 3,
-          "cut short: the header promises 12 values, 11 are there" },
-        { "no values", -1, 0, 16, 3, "cut short: the header promises 12 values, 0 are there" },
+          "cut short: the header announces 12 values, the file has 11" },
+        { "no values", -1, 0, 16, 3, "cut short: the header announces 12 values, the file has 0" },
         { "too many promised", 7, 3, sizeof good, 3,
-          "cut short: the header promises 18 values, 12 are there" },
-        { "too few promised", 7, 1, sizeof good, 3, "data behind the last of 6 values" },
+          "cut short: the header announces 18 values, the file has 12" },
+        { "too few promised", 7, 1, sizeof good, 3, "data after the last of 6 values" },
         { "a size of 0", 11, 0, sizeof good, 3, "dimension 1 is 0" },
         { "absurd sizes", 8, 255, sizeof good, 3,
           "dimension 1 is 4278190082: more than 4294967296 bytes in all, the header is damaged" },
@@ -223,7 +223,7 @@ static void test_mnist_files_must_belong_together(void **state)
     expect_mnist(&options, "no file", "MNIST is four files");
     put_mnist();
     options.samples = 5;
-    expect_mnist(&options, "5 samples asked, the file holds 4", "");
+    expect_mnist(&options, "5 samples requested, the file has 4", "");
     options.samples = 3;
     expect_mnist(&options, NULL, NULL);
 }
@@ -242,7 +242,7 @@ static void test_data_is_looked_for_in_order(void **state)
     assert_int_equal(set->test.n, 1000);
     wk_dataset_free(set);
     setenv("HPCGRID_DATA", dir, 1);
-    expect_mnist(&options, "/mnist, where HPCGRID_DATA says the data set is",
+    expect_mnist(&options, "/mnist, where HPCGRID_DATA expects the data set",
                  "put the four MNIST files there");
     snprintf(other, sizeof other, "%s/mnist", dir);
     snprintf(old, sizeof old, "%s", dir);
@@ -259,7 +259,7 @@ static void test_data_is_looked_for_in_order(void **state)
     wk_dataset_free(set);
     unsetenv("HPCGRID_DATA");
     options.data = "/nowhere/at/all";
-    expect_mnist(&options, "no folder /nowhere/at/all, where \"data\" says the data set is",
+    expect_mnist(&options, "no folder /nowhere/at/all, where \"data\" expects the data set",
                  "leave \"data\" out");
     options = (struct wk_dataset_options){ .name = "mnits" };
     expect_mnist(&options, "unknown dataset \"mnits\"", "did you mean \"mnist\"?");

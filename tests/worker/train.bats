@@ -124,7 +124,7 @@ train() {
     check '{"dataset": "minst"}' '/dataset: unknown dataset "minst"' 'did you mean "mnist"?'
     check '{"checkpoint": "", "data": ""}' 'c.json:1:16: error: /checkpoint: an empty text is not a path' '/data: an empty text is not a path' 'leave checkpoint out, or set it to null'
     check '{"model": "bert-tiny", "beta2": 1}' '/beta2: 1 is out of range; 0 to 0.999999'
-    check '{"model": "bert-tiny", "dataset": "synthetic", "samples": 1000000000}' '/samples: 1000000000 synthetic samples requested, allowed are 1 to 50000000'
+    check '{"model": "bert-tiny", "dataset": "synthetic", "samples": 1000000000}' '/samples: 1000000000 synthetic samples requested; allowed: 1 to 50000000'
     check '{"precision": "fp8"}' '/precision: unknown precision "fp8"' 'known: fp32, tf32, bf16, fp16'
     check '{"precision": "fp23"}' '/precision: unknown precision "fp23"'
     check '{"optimizer": "adam", "backend": "gpu"}' '/optimizer: unknown optimizer "adam"' '/backend: unknown backend "gpu"'
@@ -135,9 +135,9 @@ train() {
     check '{"epochs": 1' 'c.json:2:1: error: the file ends in the middle of a value'
     check '[]' 'expected an object'
     check '{"batch_size": 2.5}' '/batch_size: expected an integer'
-    check '{"samples": 5000}' '5000 samples asked, the file holds 4000'
+    check '{"samples": 5000}' '5000 samples requested, the file has 4000'
     check '{"samples": 65}' 'the last batch of an epoch would hold 1 sample a rank (65 samples, 1 rank, batch 64); model rnn needs 2'
-    check '{"data": "/nowhere"}' 'no folder /nowhere, where "data" says the data set is' 'leave "data" out'
+    check '{"data": "/nowhere"}' 'no folder /nowhere, where "data" expects the data set' 'leave "data" out'
 }
 
 @test "what this machine or build lacks is exit code 4, a wrong command line 2" {
@@ -301,7 +301,7 @@ train() {
     [ "$status" -eq 4 ]
     train '{"strategy": "ddp", "nodes": 2, "tasks_per_node": 2}'
     [ "$status" -eq 4 ]
-    [[ "$output" == *"the cell is 2 nodes with 2 ranks each, but a world of 1 was started"* ]]
+    [[ "$output" == *"the cell is 2 nodes with 2 ranks each, but the world size is 1"* ]]
 }
 
 @test "ranks that are not where the cell requests them are rejected, with what was requested and what was found" {
@@ -339,7 +339,7 @@ END
     run ranks 2 ./rank.sh "$worker" train --config c.json --result r.json
     echo "$output"
     [ "$status" -ne 0 ]
-    [[ "$output" == *"rank 1: error: no folder /nowhere/mnist, where HPCGRID_DATA says the data set is"* ]]
+    [[ "$output" == *"rank 1: error: no folder /nowhere/mnist, where HPCGRID_DATA expects the data set"* ]]
     jq -e '.status == "failed" and .error.rank == 1 and (.error.message | contains("/nowhere/mnist"))' r.json
 }
 

@@ -35,7 +35,7 @@ const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err)
     for (size_t i = 0; i < sizeof possible / sizeof *possible; i++)
         if (strcmp(possible[i], name) == 0) {
             hg_err_set(err, HG_E_ENV, "this build of hpcgrid-worker has no %s backend", name);
-            hg_err_hint(err, "use backend \"cpu\", or hardware that computes with it");
+            hg_err_hint(err, "use backend \"cpu\", or hardware whose backend this build has");
             return NULL;
         }
     hg_err_set(err, HG_E_INPUT, "unknown backend \"%s\"", name);

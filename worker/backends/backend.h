@@ -21,17 +21,16 @@ size_t wk_type_size(enum wk_type type);
 /* "fp32", "fp64", "int32", "uint8", "bf16", "fp16". */
 const char *wk_type_name(enum wk_type type);
 
-/* How a training computes. FULL: all of it in WK_REAL. TF32: the same, but products may cut their factors to 10 bits. MIXED: passes
+/* How a training computes. FULL: all of it in WK_REAL. TF32: the same, but GEMMs may round their factors to 10 bits. MIXED: passes
  * read copies of the values and write activations in a 16-bit type, sums are made in WK_REAL; trained values, their gradients and
  * the optimizer's state stay WK_REAL. fp16 scales the loss, so that small gradients do not vanish. */
 enum wk_precision { WK_FULL, WK_TF32, WK_MIXED_BF16, WK_MIXED_FP16, WK_PRECISIONS };
 /* "fp32" (or "fp64"), "tf32", "bf16", "fp16". */
 const char *wk_precision_name(enum wk_precision precision);
-/* Fails with INPUT where there is none of that name. */
+/* Fails with INPUT if there is none of that name. */
 int wk_precision_find(const char *name, enum wk_precision *precision, struct hg_err *err);
 
-/* n elements in device memory; passed by value, owns nothing. A span whose data is NULL is absent.
- */
+/* n elements in device memory; passed by value, owns nothing. A span whose data is NULL is absent. */
 struct wk_span {
     void *data;
     size_t n;
@@ -64,7 +63,8 @@ struct wk_dev_options {
     int threads; /* CPU threads that compute, at least 1 */
     enum wk_precision precision;
     int local_rank; /* which of the machine's devices, where it has several */
-    /* How an op sums depends on its sizes alone, not on where its operands lie or on what is fastest here: slower. Always so on the cpu. */
+    /* The order of an op's sums depends on its sizes alone, not on addresses of its operands or on what is fastest here: slower. Always so on
+     * the cpu. */
     bool by_shape;
 };
 
@@ -78,16 +78,16 @@ struct wk_dev {
     int threads;            /* CPU threads that compute */
     enum wk_precision precision;
     enum wk_type working; /* of activations, and of the values that passes read */
-    bool rounds_rows;     /* wants few different numbers of rows; see wk_dev_rows */
+    bool rounds_rows;     /* works best with few different numbers of rows; see wk_dev_rows */
     bool keeps_tokens;    /* token sequences of a data set lie on it, batches are gathered there */
-    bool counts_only;     /* nothing is where its spans point to; see count.h */
+    bool counts_only;     /* its spans point to no memory; see count.h */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
+    /* Blocks whose data begins after the start of their memory; NULL: free. */
     struct {
         void *data, *memory;
-    } placed
-        [WK_PLACED]; /* blocks whose data begins behind the memory's own beginning; NULL: free */
+    } placed[WK_PLACED];
     struct hg_err error;          /* first failure; see sync */
-    struct wk_profiler *profiler; /* who watches it; NULL: nobody */
+    struct wk_profiler *profiler; /* that records it; NULL: none */
 };
 
 /* What the time before a mark went to. */
@@ -115,16 +115,16 @@ struct wk_lstm_weights {
     struct wk_span b_hh; /* (4 hidden) */
 };
 
-/* Token sequences, one behind the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)
- * tensor. The first tokens[s] of them are real, what follows is padding: nobody attends to it. */
+/* Token sequences, one after the other: sequence s is rows first[s] to first[s + 1] - 1 of a (rows, width)
+ * tensor. The first tokens[s] of them are real, the rest is padding, which gets no attention. */
 struct wk_packing {
     int sequences;
-    int rows; /* of all sequences, and what fills up to wk_dev_rows: rows of no sequence, whose entry in `sequence` is -1 */
+    int rows; /* of all sequences, and rows of no sequence that fill up to wk_dev_rows, whose entry in `sequence` is -1 */
     int longest;             /* rows of the longest sequence, or a few more */
     struct wk_span first;    /* (sequences + 1) int32 */
     struct wk_span tokens;   /* (sequences) int32 */
     struct wk_span sample;   /* (sequences) int32: key of a sequence's randomness */
-    struct wk_span sequence; /* (rows) int32: whose a row is */
+    struct wk_span sequence; /* (rows) int32: which sequence a row belongs to */
 };
 
 /* Token sequences of a data set, on the device: number i is the tokens at[i] to at[i + 1] - 1, of type 0 before second[i] of them and
@@ -149,7 +149,7 @@ struct wk_qkv {
 /* x Phi(x), or its approximation with a hyperbolic tangent. */
 enum wk_gelu { WK_GELU_ERF, WK_GELU_TANH };
 
-/* The largest calls that a device will get, as far as the workspace of its ops depends on them; 0: there are none of that sort. */
+/* The largest calls that a device will get, as far as the workspace of its ops depends on them; 0: none of that kind. */
 struct wk_calls {
     struct wk_lstm lstm;
     int rows;       /* of a batch: samples, or tokens */
@@ -180,56 +180,55 @@ struct wk_adadelta {
 /* Both write the new values to `copy` too, rounded to its type; it may be absent. With a `control` the gradient's scale is its
  * SCALE, nothing changes when its SKIP is 1, and steps that were skipped do not count as steps. */
 
-/* A training step, as a device sees it that can record steps and launch them as a whole. */
+/* A training step, for devices that can record steps and launch them as a whole. */
 struct wk_step {
     uint32_t number; /* of struct wk_rng */
     double lr;       /* of the update */
     long update;     /* the update's number, from 1 */
     bool
-        repeats; /* a step with the same key calls the same ops with the same arguments, but for these numbers */
+        repeats; /* a step with the same key calls the same ops with the same arguments, except these */
     uint64_t key[4]; /* everything that launches depend on */
 };
 
 /* How a control is set before an update: see backends/control.h. */
 struct wk_control {
     double clip_norm; /* largest norm of the whole gradient; 0: any */
-    bool scaled;      /* the loss was scaled: skip updates whose gradient is no number */
-    int grow_after;   /* steps after which the scale is tried twice as large */
+    bool scaled;      /* the loss was scaled: skip updates whose gradient is not finite */
+    int grow_after;   /* steps after which the scale doubles */
 };
 
 struct wk_backend {
     const char *name, *summary;
 
-    /* Fails with ENV where there is no such device or it cannot compute with that precision. */
+    /* Fails with ENV if there is no such device or it cannot compute with that precision. */
     struct wk_dev *(*open)(const struct wk_dev_options *options, struct hg_err *err);
     void (*close)(struct wk_dev *dev);
     /* Lines about the device and its libraries, "key value\n", for doctor. */
     void (*describe)(struct wk_dev *dev, struct hg_buf *out);
 
-    /* ---- Memory. Call wk_dev_alloc and wk_dev_free, which keep the books. ---- */
+    /* ---- Memory. Call wk_dev_alloc and wk_dev_free, which count it. ---- */
     void *(*alloc)(struct wk_dev *dev, size_t bytes); /* zeroed; NULL when there is not enough */
     void (*free)(struct wk_dev *dev, void *data);
     void (*upload)(struct wk_dev *dev, struct wk_span to, const void *host);
     void (*download)(struct wk_dev *dev, void *host, struct wk_span from);
-    /* Wait for everything queued. Returns -1 with err set if anything failed since the last time.
-     */
+    /* Wait for everything queued. Returns -1 with err set if anything failed since the last time. */
     int (*sync)(struct wk_dev *dev, struct hg_err *err);
-    /* Bytes that can still be had; 0: not known. */
+    /* Bytes that are still available; 0: not known. */
     size_t (*available)(struct wk_dev *dev);
-    /* Bytes of workspace with which ops do these calls, and any smaller ones. Asks only for threads, precision and working type of
-     * the device, which may be one that counts. */
+    /* Bytes of workspace that ops need for these calls, and any smaller ones. Reads only threads, precision and working type of
+     * the device, which may be one that only counts. */
     size_t (*workspace)(struct wk_dev *dev, const struct wk_calls *calls);
-    /* Take them now, so that no op has to. Once, before the first op. */
+    /* Allocate them now, so that no op has to. Once, before the first op. */
     int (*reserve)(struct wk_dev *dev, const struct wk_calls *calls, struct hg_err *err);
 
-    /* ---- Steps; NULL where ops run as they are called ---- */
+    /* ---- Steps; NULL if ops run when they are called ---- */
     /* Before a step's ops. false: they have been launched already, do not call them. */
     bool (*step_begin)(struct wk_dev *dev, const struct wk_step *step);
-    /* After them. true: they were only looked at, call them all once more (without begin and end). */
+    /* After them. true: they were only recorded, call them all once more (without begin and end). */
     bool (*step_end)(struct wk_dev *dev);
     /* A place in the order of the device's work. */
     void (*mark)(struct wk_dev *dev, enum wk_mark what);
-    /* From mark to mark, what has ended since the last call, oldest first; how many. Waits when the host is far ahead. */
+    /* Laps from mark to mark that have ended since the last call, oldest first; returns how many. Waits if the host is far ahead. */
     int (*times)(struct wk_dev *dev, struct wk_lap *laps, int most);
 
     /* Elements of the state that lstm_forward leaves for lstm_backward. */
@@ -247,23 +246,23 @@ extern const struct wk_backend *const wk_backends[];
  * lacks it. */
 const struct wk_backend *wk_backend_get(const char *name, struct hg_err *err);
 
-/* Rows that a batch of token sequences with so many is given: on a device that works best with few different numbers of them, up to
- * the next multiple of a power of two, the largest that adds at most about a thirtieth (and 64 for small ones); else as many. */
+/* Rows of a batch of token sequences that needs at least `rows`: on a device that works best with few different numbers of them, rounded up to
+ * a multiple of a power of two, the largest that adds at most about a thirtieth (and 64 for small ones); else the same number. */
 int wk_dev_rows(const struct wk_dev *dev, int rows);
 
 /* n zeroed elements in *span. Returns 0, or -1 with err set (ENV) and the span absent. */
 int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                  struct wk_span *span, struct hg_err *err);
-/* The same with element `whole` at an address that all kernels and products like, where it matters to the device: behind a bias of two
- * values every matrix would lie badly. The books do not see it. */
+/* The same with element `whole` at an address that is aligned for all kernels and GEMMs, if that matters to the device: after a bias of two
+ * values every matrix would be misaligned. The padding is not counted. */
 int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                         size_t whole, struct wk_span *span, struct hg_err *err);
-/* The same for buffers in which several things are to lie well: room for `more` elements behind the n, which the books do not see. */
+/* The same for buffers that hold several aligned tensors: room for `more` elements after the n, which are not counted. */
 int wk_dev_alloc_roomy(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                        size_t more, struct wk_span *span, struct hg_err *err);
-/* Elements from one such address to the next; 1 where it does not matter. */
+/* Elements from one aligned address to the next; 1 if it does not matter. */
 size_t wk_dev_grain(const struct wk_dev *dev, enum wk_type type);
-/* Into the books: so many bytes more, or fewer, that the backend holds by itself. */
+/* Count so many bytes more (or fewer) that the backend holds by itself. */
 void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes);
 /* Free what wk_dev_alloc gave, of the same class; makes the span absent. */
 void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span);

@@ -4,7 +4,7 @@
  *
  *   norm = sqrt(sum) / LOSS_SCALE
  *   SCALE = min(1, clip / (norm + 1e-6)) / LOSS_SCALE, which is PyTorch's clip_grad_norm_; no number when norm is none
- *   a scaled loss whose gradient is no finite number: SKIP = 1, SKIPPED += 1, GOOD = 0, LOSS_SCALE halves (not below 1)
+ *   a scaled loss whose gradient is not finite: SKIP = 1, SKIPPED += 1, GOOD = 0, LOSS_SCALE halves (not below 1)
  *   else SKIP = 0, and with a scaled loss GOOD += 1; when GOOD is grow_after, GOOD = 0 and LOSS_SCALE doubles (not above 2^24) */
 #ifndef WK_BACKENDS_CONTROL_H
 #define WK_BACKENDS_CONTROL_H

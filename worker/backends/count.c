@@ -8,7 +8,7 @@
 
 #define PLACE ((void *)4096) /* where nothing lies */
 
-/* The table of the backend that is asked, with another memory. */
+/* The requested backend's table, with another memory. */
 struct counting {
     struct wk_backend table; /* first */
     const struct wk_backend *real;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device that only counts: whoever opens a model on it learns what a real one would hold, class by class, and nothing is
+/* A device that only counts: a model that is opened on it shows what a real device would hold, class by class, and nothing is
  * allocated or computed. */
 #ifndef WK_BACKENDS_COUNT_H
 #define WK_BACKENDS_COUNT_H

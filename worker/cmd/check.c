@@ -18,9 +18,10 @@ static const struct hg_opt opts[] = {
 static void help(struct hg_buf *out)
 {
     hg_buf_puts(
-        out, "usage: hpcgrid-worker check --cell FILE\n\n"
-             "Read a cell and the data set it names, and say what is wrong with them. Nothing is\n"
-             "trained, no other rank is needed. Exit code 0, or what train would end with.\n\n");
+        out,
+        "usage: hpcgrid-worker check --cell FILE\n\n"
+        "Read a cell and its data set, and report what is wrong with them. Nothing is\n"
+        "trained, no other rank is needed. Exit code 0, or the one that train would end with.\n\n");
     hg_opt_help(opts, out);
 }
 
@@ -51,7 +52,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 const struct wk_cmd wk_cmd_check = {
     .name = "check",
-    .summary = "read a cell and its data, and say what is wrong",
+    .summary = "read a cell and its data, and report what is wrong",
     .run = run,
     .help = help,
 };

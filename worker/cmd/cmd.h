@@ -7,14 +7,14 @@
 
 /* A subcommand of hpcgrid-worker: one file in cmd/, one line in main.c's table.
  *
- * run() gets the words behind the command's name. It returns the exit code, or -1 with at least one
+ * run() gets the words after the command's name. It returns the exit code, or -1 with at least one
  * error in errs; main prints the errors and exits with the first one's code. stdout is the answer,
  * stderr is talk. */
 struct wk_cmd {
     const char *name, *summary;
     int (*run)(int argc, char **argv, struct hg_errs *errs);
     void (*help)(struct hg_buf *out); /* append the help screen; NULL: the summary says it all */
-    /* the same for `--help=TOPIC`; -1 with err set: there is no such topic. NULL: there are none */
+    /* the same for `--help=TOPIC`; -1 with err set: unknown topic. NULL: no topics */
     int (*help_on)(const char *topic, struct hg_buf *out, struct hg_err *err);
 };
 

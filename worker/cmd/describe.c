@@ -10,7 +10,7 @@
 #include "strategies/strategies.h"
 #include "train/revision.h"
 
-/* A limit that there is not is null. */
+/* No limit is null. */
 static json_t *limit(int n)
 {
     return n ? json_integer(n) : json_null();
@@ -60,7 +60,7 @@ static json_t *describe_all(void)
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    bool json = true; /* there is no other form */
+    bool json = true; /* the only format */
     const struct hg_opt opts[] = {
         { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
         { 0 },

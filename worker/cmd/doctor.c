@@ -7,7 +7,7 @@
 #include "comm/transports.h"
 #include "train/revision.h"
 
-/* What a backend finds here. A device that is not there is an answer, not a failure. */
+/* What a backend finds here. A missing device is an answer, not a failure. */
 static void describe(const struct wk_backend *b, struct hg_buf *out)
 {
     const struct wk_dev_options options = { .threads = wk_cmd_threads(NULL, 1),

@@ -18,9 +18,9 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "predictions", &predictions, "FILE",
       "JSON object: question id to text; plain or .gz", 0, 0 },
     { HG_OPT_STRING, 0, "na-prob", &na_prob, "FILE",
-      "v2.0: JSON object: question id to a number, how surely it has no answer", 0, 0 },
+      "v2.0: JSON object: question id to a number, high if no answer is likely", 0, 0 },
     { HG_OPT_REAL, 0, "na-prob-threshold", &na_threshold, "X",
-      "what is greater counts as no answer (1)", -1e300, 1e300 },
+      "numbers above X count as no answer (1)", -1e300, 1e300 },
     { HG_OPT_FLAG, 0, "json", &json, NULL, "print the scores as JSON", 0, 0 },
     { 0 },
 };
@@ -120,9 +120,9 @@ static void warn_of_gaps(const struct scored *scored)
         hg_warn("%zu of %zu questions have no prediction: they %s", missing, squad->n_questions,
                 squad->v2 ? "do not count" : "count 0");
     if (foreign)
-        hg_warn("%zu predictions have ids that the data does not have: ignored", foreign);
+        hg_warn("%zu predictions have ids that are not in the data: ignored", foreign);
     if (scored->na && scored->na->foreign)
-        hg_warn("%zu numbers of --na-prob have ids that the data does not have: ignored",
+        hg_warn("%zu numbers of --na-prob have ids that are not in the data: ignored",
                 scored->na->foreign);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hpcgrid-worker inspect: what a safetensors file holds, and which BERT could start from it. */
+/* hpcgrid-worker inspect: what a safetensors file contains, and which BERT could start from it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static void print_text(const struct wk_st *st, const struct found *f, struct hg_
     else if (wk_st_metadata(st, "hpcgrid"))
         hg_buf_puts(out, "a checkpoint of hpcgrid-worker\n");
     if (!f->kind) {
-        hg_buf_puts(out, "model       none that hpcgrid-worker knows\n");
+        hg_buf_puts(out, "model       not one that hpcgrid-worker knows\n");
         return;
     }
     hg_buf_printf(out, "model       %s\n", f->size);
@@ -248,7 +248,7 @@ static void help(struct hg_buf *out)
     hg_buf_puts(
         out,
         "usage: hpcgrid-worker inspect FILE [--json]\n\n"
-        "What a safetensors file holds: every tensor with its type and shape, the BERT that they\n"
+        "Print what a safetensors file contains: every tensor with its type and shape, the BERT that they\n"
         "are of, and what that model would miss, ignore or start anew if the file were its \"init\".\n"
         "A checkpoint of hpcgrid-worker is such a file too; its bytes are held against its\n"
         "checksums.\n");
@@ -256,7 +256,7 @@ static void help(struct hg_buf *out)
 
 const struct wk_cmd wk_cmd_inspect = {
     .name = "inspect",
-    .summary = "what a safetensors file holds",
+    .summary = "what a safetensors file contains",
     .run = run,
     .help = help,
 };

@@ -23,7 +23,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "cells", &cells, "FILE",
       "many: an array of cells; prints a line of JSON each", 0, 0 },
     { HG_OPT_FLAG, 0, "data", &data, NULL,
-      "read the data set (--no-data: sequences as long as may be)", 0, 0 },
+      "read the data set (--no-data: sequences of the largest length)", 0, 0 },
     { HG_OPT_FLAG, 0, "json", &as_json, NULL, "print JSON", 0, 0 },
     { 0 },
 };
@@ -33,8 +33,8 @@ static void help(struct hg_buf *out)
     hg_buf_puts(
         out,
         "usage: hpcgrid-worker predict --config FILE [--json]\n\n"
-        "Say how much memory the rank that needs most would hold, by what it is for, and what\n"
-        "the cell would need under other strategies. No device is opened, nothing is computed.\n\n");
+        "Print how much memory the rank with the largest need would use, by purpose, and what\n"
+        "the cell would need with other strategies. No device is opened, nothing is computed.\n\n");
     hg_opt_help(opts, out);
 }
 
@@ -140,7 +140,7 @@ static int predict_many(const char *path, struct hg_errs *errs)
     json_t *o;
 
     if (rc == 0 && !json_is_array(doc.root))
-        rc = hg_err_set(&err, HG_E_INPUT, "%s is no array of cells", path);
+        rc = hg_err_set(&err, HG_E_INPUT, "%s is not an array of cells", path);
     if (rc == 0)
         json_array_foreach(doc.root, i, o)
             predict_line(o);
@@ -169,7 +169,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 const struct wk_cmd wk_cmd_predict = {
     .name = "predict",
-    .summary = "say how much memory a training would hold",
+    .summary = "print how much memory a training would need",
     .run = run,
     .help = help,
 };

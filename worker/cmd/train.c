@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hpcgrid-worker train: ranks found and held against what was asked, signals, the result file whatever happens. */
+/* hpcgrid-worker train: the ranks are found and compared with the cell, signals are handled, and the result file is written in any case. */
 #include "train/train.h"
 
 #include <signal.h>
@@ -28,7 +28,7 @@ enum { UNKNOWN, NO, YES };
 
 #define STOP_LIMIT_S 10 /* a step that waits for a rank which is gone never ends */
 
-/* TERM may come more than once: to the whole job, and again from a launcher that passes it on. */
+/* TERM may come more than once: to the whole job, and again from a launcher that forwards it. */
 static void on_stop(int number)
 {
     bool first = !wk_train_stopped();
@@ -51,7 +51,7 @@ static void on_usr1(int number)
         return;
 }
 
-/* What came before this was known counts, too. */
+/* A signal that came before this was known counts, too. */
 static void learn_checkpoint(bool kept)
 {
     keeps_checkpoint = kept ? YES : NO;
@@ -78,9 +78,8 @@ static void catch_signals(void)
     sigaction(SIGUSR1, &warn, NULL);
     sigemptyset(&held);
     sigaddset(&held, SIGUSR1);
-    sigprocmask(SIG_UNBLOCK, &held,
-                NULL);             /* `hpcgrid exec` keeps it from us until we can take it */
-    stop.sa_flags |= SA_RESETHAND; /* a person who asks twice means now */
+    sigprocmask(SIG_UNBLOCK, &held, NULL); /* blocked by `hpcgrid exec` until it can be handled */
+    stop.sa_flags |= SA_RESETHAND;         /* a second SIGINT ends the process at once */
     sigaction(SIGINT, &stop, NULL);
 }
 
@@ -100,9 +99,9 @@ static int check_world(const struct wk_config *c, int world, struct hg_err *err)
     if (asked == world)
         return 0;
     hg_err_set(err, HG_E_ENV,
-               "the cell is %lld node%s with %lld rank%s each, but a world of %d was started",
-               c->nodes, c->nodes == 1 ? "" : "s", c->tasks_per_node,
-               c->tasks_per_node == 1 ? "" : "s", world);
+               "the cell is %lld node%s with %lld rank%s each, but the world size is %d", c->nodes,
+               c->nodes == 1 ? "" : "s", c->tasks_per_node, c->tasks_per_node == 1 ? "" : "s",
+               world);
     return hg_err_hint(err,
                        "start %lld ranks with mpirun or `srun --mpi=pmix`, or leave nodes and "
                        "tasks_per_node out",
@@ -135,7 +134,7 @@ static void print_failure(const struct job *j, struct hg_errs *errs)
 
 /* ---- When another rank is missing ---- */
 
-/* In the watching thread: what is known of the ranks' places, and why they end. */
+/* In the heartbeat's thread: what is known of the ranks' places, and why they end. */
 static void write_verdict(void *context, const struct wk_verdict *v)
 {
     struct job *j = context;
@@ -166,8 +165,8 @@ static void end_process(void *context)
     _exit(hg_err_exit_code(HG_E_ENV));
 }
 
-/* What went wrong here may be another rank's doing, which the watch then knows better: it ends this process. Else it is
- * ours, and the others learn that. */
+/* The cause of an error here may be another rank, which the heartbeat detects: then it ends this process. Else the error is ours, and the
+ * others are told. */
 static void settle_blame(const struct job *j, const struct hg_errs *errs)
 {
     struct wk_heartbeat *heartbeat = j->comm ? j->comm->heartbeat : NULL;
@@ -178,7 +177,7 @@ static void settle_blame(const struct job *j, const struct hg_errs *errs)
             hg_clock_sleep_s(1);
 }
 
-/* A place that takes no result is found before the training. */
+/* A path that cannot be written is found before the training. */
 static int check_result(struct job *j, struct hg_errs *errs)
 {
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
@@ -263,7 +262,7 @@ static int print_result(const struct job *j)
     return fflush(stdout);
 }
 
-/* Says what came of the training, to whom it may concern. Returns the exit code. */
+/* Report how the training ended. Returns the exit code. */
 static int settle(struct job *j, int rc, struct hg_errs *errs)
 {
     bool goes_on = j->result.stopped_with_checkpoint;
@@ -350,17 +349,18 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 static void help(struct hg_buf *out)
 {
-    hg_buf_puts(out,
-                "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
-                "Train as the JSON object in FILE says. Under mpirun or srun --mpi=pmix all ranks\n"
-                "train together; a result is written also when training fails. Its members:\n\n");
+    hg_buf_puts(
+        out,
+        "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
+        "Train the cell that the JSON object in FILE describes. Under mpirun or srun --mpi=pmix all ranks\n"
+        "train together; a result is written also when training fails. Its members:\n\n");
     wk_config_overview(out);
-    hg_buf_puts(out, "\n--help=SECTION says what they mean, --help=all all of them.\n");
+    hg_buf_puts(out, "\n--help=SECTION explains those of a section, --help=all all of them.\n");
 }
 
 const struct wk_cmd wk_cmd_train = {
     .name = "train",
-    .summary = "train as a cell says and write its result",
+    .summary = "train a cell and write its result",
     .run = run,
     .help = help,
     .help_on = wk_config_help,

@@ -14,7 +14,7 @@
 struct candidate {
     float start, end;  /* logits */
     uint32_t from, to; /* code points of the text */
-    uint32_t feature;  /* among equal scores the first feature's stands first */
+    uint32_t feature;  /* among equal scores the first feature's comes first */
 };
 
 struct question {
@@ -70,7 +70,7 @@ void wk_answers_free(struct wk_answers *a)
     free(a);
 }
 
-/* Positions of the k largest values, largest first; of equal ones the later stands first. Returns
+/* Positions of the k largest values, largest first; of equal ones the later comes first. Returns
  * how many. */
 static unsigned largest(const float *v, size_t n, unsigned k, uint32_t *at)
 {
@@ -96,7 +96,7 @@ static float score(const struct candidate *c)
 }
 
 /* Keep the n_best best. Those of a feature come in the reference's order, so a later one of equal
- * score goes behind. */
+ * score comes later. */
 static void consider(struct question *q, unsigned n_best, const struct candidate *c)
 {
     unsigned place = q->n;
@@ -130,7 +130,8 @@ void wk_answers_add(struct wk_answers *a, size_t i, const float *starts, const f
     const struct wk_feature *item = &f->items[i];
     struct question *q = &a->questions[item->question];
     uint32_t best_starts[WK_ANSWER_N_BEST_MAX], best_ends[WK_ANSWER_N_BEST_MAX];
-    uint32_t first = wk_feature_context(f, i), last = first + item->n; /* last is behind the text */
+    uint32_t first = wk_feature_context(f, i),
+             last = first + item->n; /* last is the one after the text */
     unsigned n_starts = largest(starts, n, a->options.n_best, best_starts);
     unsigned n_ends = largest(ends, n, a->options.n_best, best_ends);
 

@@ -29,7 +29,7 @@ struct wk_answers *wk_answers_create(const struct wk_squad *squad,
 void wk_answers_free(struct wk_answers *a);
 
 /* Take the logits of feature i: n values each, for the positions 0 to n - 1. n is at least the
- * feature's length; what lies behind it is padding that competes for the best places, as in the
+ * feature's length; what follows is padding that competes for the best places, as in the
  * reference, but is never an answer. Features may come in any order, each once. NaN is never
  * best. */
 void wk_answers_add(struct wk_answers *a, size_t i, const float *starts, const float *ends,

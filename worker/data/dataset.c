@@ -58,7 +58,7 @@ static char *choose_folder(const struct wk_dataset_options *o, struct hg_err *er
         return shipped_folder();
     folder = o->data ? hg_strdup(o->data) : hg_fs_join(root, "mnist");
     if (!hg_fs_is_dir(folder)) {
-        hg_err_set(err, HG_E_INPUT, "no folder %s, where %s says the data set is", folder,
+        hg_err_set(err, HG_E_INPUT, "no folder %s, where %s expects the data set", folder,
                    o->data ? "\"data\"" : "HPCGRID_DATA");
         hg_err_hint(
             err,
@@ -122,7 +122,7 @@ static int fill_part(struct wk_part *part, struct wk_idx *images, const struct w
                      long long limit, const char *path, struct hg_err *err)
 {
     if (limit > (long long)images->dims[0]) {
-        hg_err_set(err, HG_E_INPUT, "%lld samples asked, the file holds %u", limit,
+        hg_err_set(err, HG_E_INPUT, "%lld samples requested, the file has %u", limit,
                    images->dims[0]);
         return hg_err_at(err, path, "");
     }
@@ -178,8 +178,7 @@ static void hash_set(struct wk_dataset *set)
     hg_hash128_hex(text, sizeof text, set->hash);
 }
 
-/* The name says what the files hold, whatever the folder is called and however much of it is used.
- */
+/* The name says what the files hold, whatever the folder is called and however much of it is used. */
 static const char *name_of(const struct wk_dataset *set)
 {
     if (set->train.n_all == FULL_TRAIN && set->test.n_all == FULL_TEST)

@@ -36,7 +36,7 @@ struct wk_dataset_options {
 bool wk_dataset_known(const char *name, struct hg_err *err);
 
 /* Find and read a data set. Fails with INPUT: unknown name, missing or damaged file (named, with
- * the next step), images and labels that do not belong together, fewer samples than asked for. NULL
+ * the next step), images and labels that do not belong together, fewer samples than requested. NULL
  * on failure. */
 struct wk_dataset *wk_dataset_open(const struct wk_dataset_options *options, struct hg_err *err);
 void wk_dataset_free(struct wk_dataset *set);

@@ -80,7 +80,7 @@ static void label_by_chars(const struct builder *b, const struct wk_squad_answer
 
 /* ---- Labels as Google makes them: by words, then tightened to the answer's own tokens ---- */
 
-/* Google's words: what stands between these five blanks. */
+/* Google's words: what is between these five blanks. */
 static bool is_blank(int32_t c)
 {
     return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == 0x202f;
@@ -128,8 +128,7 @@ static size_t token_of_char(const struct builder *b, const struct wk_squad_parag
     return token;
 }
 
-/* The first run of tokens inside the span that is the answer's own tokens; else the span as it is.
- */
+/* The first run of tokens inside the span that is the answer's own tokens; else the span as it is. */
 static void tighten(const struct builder *b, struct span *s)
 {
     const uint32_t *ids = b->context.ids + b->text.at;
@@ -210,7 +209,7 @@ static int no_room(const struct builder *b, const struct wk_squad_question *q, u
                        stride_key(b->options));
 }
 
-/* How far the next window begins behind this one; -1 if it cannot. */
+/* Tokens from this window's start to the next one's; -1 if there is no room. */
 static int window_step(const struct builder *b, const struct wk_squad_question *q,
                        uint32_t n_question, uint32_t room, uint32_t *step, struct hg_err *err)
 {

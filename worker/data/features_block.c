@@ -147,7 +147,7 @@ int wk_block_adopt(void *memory, size_t size, const char *key, struct wk_feature
     if (block_size(h) != size)
         return hg_err_set(err, HG_E_INPUT, "%zu bytes long, %zu expected", size, block_size(h));
     if (!checksum_fits(memory, size))
-        return hg_err_set(err, HG_E_INPUT, "the checksum does not fit");
+        return hg_err_set(err, HG_E_INPUT, "the checksum does not match");
     point_into(memory, size, out);
     if (!indices_fit(out)) {
         *out = (struct wk_features){ 0 };

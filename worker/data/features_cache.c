@@ -59,7 +59,7 @@ static int load(const char *path, const char *key, struct wk_features *out)
         out->cached = rc == 0;
     }
     if (err.code)
-        hg_warn("%s: %s; the features are made anew", path, err.text);
+        hg_warn("%s: %s; the features are built again", path, err.text);
     hg_buf_done(&file);
     return rc;
 }
@@ -91,7 +91,7 @@ static void save(const char *dir, const char *path, const char *key, struct wk_f
 
     wk_block_seal(f, key);
     if (hg_fs_mkdirs(dir, 0755, &err) < 0 || save_as(path, f, &err) < 0)
-        hg_warn("the features are not kept for the next run: %s", err.text);
+        hg_warn("cannot save the features for the next run: %s", err.text);
 }
 
 static int make(const struct inputs *in, const struct wk_feature_options *options,
@@ -113,7 +113,7 @@ static int make(const struct inputs *in, const struct wk_feature_options *option
     if (wk_squad_parse(in->data_path, hg_buf_str(&text), text.len, &how, &squad, errs) < 0)
         goto out;
     if (squad.dropped_answers)
-        hg_warn("%s: %zu answers are not where they are said to be: left out, with %zu questions",
+        hg_warn("%s: %zu answers are not at their offset: left out, with %zu questions",
                 in->data_path, squad.dropped_answers, squad.dropped_questions);
     rc = wk_features_build(&squad, wp, options, progress, out, &err);
     if (rc < 0)

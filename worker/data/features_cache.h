@@ -6,8 +6,8 @@
 
 /* wk_features_build from files, through a cache: a folder that holds ready features under a hash of the data
  * file, the vocabulary, the options and the rules. What is in it is checked before it is used, and
- * made anew where it is damaged; any number of processes on any number of nodes may share it, also
- * when all start at once (each makes what it does not find, the last one to finish stands). A cache
+ * built again if it is damaged; any number of processes on any number of nodes may share it, also
+ * when all start at once (each builds what it does not find, the last one to finish wins). A cache
  * that cannot be written is a warning. cache_dir NULL: no cache. Problems of the data are added to
  * errs with their places. */
 int wk_features_open(const char *data_path, const char *vocab_path, const char *cache_dir,

@@ -47,7 +47,9 @@ static long long read_bytes(struct reader *r, void *to, size_t n)
 
             if (got < 0 && code == Z_ERRNO)
                 return hg_err_sys(r->err, "cannot read %s", r->path);
-            if (got < 0 || code == Z_BUF_ERROR) /* a stream without its end is no error of read */
+            if (got < 0 ||
+                code ==
+                    Z_BUF_ERROR) /* gzread does not report a stream without its end as an error */
                 return wrong(r, "damaged gzip data (%s)",
                              got < 0 ? what : "unexpected end of file");
             break;
@@ -92,8 +94,7 @@ static int read_header(struct reader *r, int n_dims, struct wk_idx *idx)
     return 0;
 }
 
-/* The header may promise gigabytes that the file does not have: the memory grows with what really
- * comes. */
+/* The header may announce gigabytes that the file does not have: the memory grows with what is read. */
 static int read_values(struct reader *r, struct wk_idx *idx)
 {
     size_t have = 0, cap = 0;
@@ -110,14 +111,14 @@ static int read_values(struct reader *r, struct wk_idx *idx)
             return -1;
         have += (size_t)got;
         if ((size_t)got < step)
-            return wrong(r, "cut short: the header promises %zu values, %zu are there", idx->n,
+            return wrong(r, "cut short: the header announces %zu values, the file has %zu", idx->n,
                          have);
     }
     switch (read_bytes(r, &extra, 1)) {
     case 0:
         return 0;
     case 1:
-        return wrong(r, "data behind the last of %zu values", idx->n);
+        return wrong(r, "data after the last of %zu values", idx->n);
     default:
         return -1;
     }

@@ -18,7 +18,7 @@ struct wk_idx {
 
 /* Read a file that must have so many dimensions (1 to 4). Everything that can be wrong with it is
  * an INPUT error that names the file, what was found and what was expected: magic number, cut
- * short, more behind the last value, damaged gzip. */
+ * short, more after the last value, damaged gzip. */
 int wk_idx_load(const char *path, int n_dims, struct wk_idx *idx, struct hg_err *err);
 void wk_idx_done(struct wk_idx *idx);
 

@@ -27,7 +27,7 @@ void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch);
  * lent until the next epoch. */
 const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows);
 
-/* Deal the samples of each step out anew so that every rank gets about the same sum of lengths (one per sample of the data set): the
+/* Distribute the samples of each step again so that every rank gets about the same sum of lengths (one per sample of the data set): the
  * longest first, each to the rank that has least. Every rank keeps its number of samples, every step its samples. After
  * wk_sampler_epoch; the batch that repeats samples stays as it is. */
 void wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths);

@@ -409,7 +409,7 @@ static void read_root(struct reader *r, const json_t *root)
         leave(r, item);
     }
     if (!give_up(r) && r->questions.n == 0 && r->errs->n == 0)
-        REPORT(r, "there is no question in it");
+        REPORT(r, "it has no questions");
     leave(r, here);
 }
 

@@ -40,7 +40,7 @@ static bool is_article(const char *word, size_t len)
            (len == 3 && memcmp(word, "the", 3) == 0);
 }
 
-/* Bytes of the word at p, 0 if none begins there; *code is what stands at p then. len > 0. */
+/* Bytes of the word at p, 0 if none begins there; *code is the character at p then. len > 0. */
 static size_t word_at(const char *p, size_t len, int32_t *code, size_t *step)
 {
     size_t n = 0;
@@ -50,8 +50,7 @@ static size_t word_at(const char *p, size_t len, int32_t *code, size_t *step)
     return n;
 }
 
-/* Articles become blanks where they stand between characters that are no part of words; then what
- * is left is joined by single blanks. */
+/* Articles become blanks if the characters around them are not part of words; then the rest is joined by single blanks. */
 void wk_squad_normalize(const char *text, size_t len, struct hg_buf *out)
 {
     struct hg_buf flat = HG_BUF_INIT;
@@ -269,7 +268,7 @@ void wk_squad_score(const struct wk_squad *squad, const char *const *predictions
 
 /* ---- Predictions in a file ---- */
 
-/* What stands behind the ids of a file. */
+/* The type of a file's values. */
 struct kind {
     const char *many, *one;
     bool (*fits)(const json_t *value);
@@ -363,7 +362,7 @@ void wk_squad_predictions_done(struct wk_squad_predictions *p)
     *p = (struct wk_squad_predictions){ 0 };
 }
 
-/* ---- How sure somebody is that there is no answer ---- */
+/* ---- How likely a question has no answer ---- */
 
 /* Places of the ids in the file. A new reference. */
 static json_t *number_ids(const json_t *root)
@@ -416,7 +415,7 @@ void wk_squad_na_done(struct wk_squad_na *na)
     *na = (struct wk_squad_na){ 0 };
 }
 
-/* A prediction whose question nobody judged cannot be held against a threshold. */
+/* A prediction without a number cannot be compared with a threshold. */
 static int check_na(const struct wk_squad *squad, const char *const *predictions,
                     const struct wk_squad_na *na, struct hg_err *err)
 {

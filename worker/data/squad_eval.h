@@ -37,7 +37,7 @@ void wk_squad_normalize(const char *text, size_t len, struct hg_buf *out);
 
 /* Predictions in a file: one JSON object, question id to text. */
 struct wk_squad_predictions {
-    const char **texts; /* per question of the data set, NULL where there is none */
+    const char **texts; /* per question of the data set, NULL if there is none */
     size_t foreign;     /* ids that the data set does not have */
     void *json;
 };
@@ -49,9 +49,9 @@ int wk_squad_predictions_load(const char *path, const struct wk_squad *squad,
 
 void wk_squad_predictions_done(struct wk_squad_predictions *p);
 
-/* How sure somebody is that a question has no answer: any numbers, the greater the surer. v2.0 only. */
+/* How likely a question has no answer: any numbers, a larger one is more likely. v2.0 only. */
 struct wk_squad_na {
-    double *values; /* per question of the data set; NaN where there is none */
+    double *values; /* per question of the data set; NaN if there is none */
     size_t *places; /* in the file: of equal numbers the earlier one comes first */
     size_t foreign; /* ids that the data set does not have */
 };

@@ -124,8 +124,8 @@ static void make_feature(const struct wk_synthetic_options *o, size_t i, struct 
 static int check_options(const struct wk_synthetic_options *o, struct hg_err *err)
 {
     if (o->n < 1 || o->n > WK_SYNTHETIC_MAX)
-        return hg_err_set(err, HG_E_INPUT, "%zu synthetic samples asked; 1 to %d", o->n,
-                          WK_SYNTHETIC_MAX);
+        return hg_err_set(err, HG_E_INPUT, "%zu synthetic samples requested; allowed: 1 to %d",
+                          o->n, WK_SYNTHETIC_MAX);
     if (o->min_length < LENGTH_MIN || o->max_length < o->min_length ||
         o->max_length > WK_FEATURE_LENGTH_MAX)
         return hg_err_set(err, HG_E_INPUT, "lengths from %u to %u: they must lie within %d to %d",

@@ -25,10 +25,10 @@ struct wk_synthetic_options {
     uint64_t seed;
     enum wk_lengths lengths;
     uint32_t min_length,
-        max_length;  /* tokens of a sequence; what is drawn outside is moved to the nearest */
+        max_length;  /* tokens of a sequence; other draws are moved to the nearest */
     double mean, sd; /* tokens */
     uint32_t vocab_size;
-    struct wk_wordpiece_special special; /* ids that stand around the texts and never in them */
+    struct wk_wordpiece_special special; /* ids that are around the texts and never in them */
     enum wk_labels labels;               /* TRUE: random spans of up to 30 tokens in the text */
 };
 #define WK_SYNTHETIC_OPTIONS_INIT                                                                \

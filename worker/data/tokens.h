@@ -17,8 +17,8 @@ struct wk_token_batch {
     int32_t *sequence, *ids, *types;                  /* per row */
 };
 
-/* The sequences of features on the device, one behind the other; wk_token_source_close ends it, half-open ones too. Of features that
- * nobody has read (no items), room for n_questions sequences of n_context tokens in all. */
+/* The sequences of features on the device, one after the other; wk_token_source_close ends it, half-open ones too. Of features that
+ * have not been read (no items), room for n_questions sequences of n_context tokens in all. */
 int wk_token_source_open(struct wk_token_source *s, const struct wk_features *f, struct wk_dev *dev,
                          struct hg_err *err);
 void wk_token_source_close(struct wk_token_source *s, struct wk_dev *dev);
@@ -28,7 +28,7 @@ int wk_token_batch_open(struct wk_token_batch *b, int rows, int tokens, struct w
                         struct hg_err *err);
 void wk_token_batch_close(struct wk_token_batch *b, struct wk_dev *dev);
 
-/* Begin a batch anew. */
+/* Begin a new batch. */
 void wk_token_batch_begin(struct wk_token_batch *b, int pad_to);
 /* Add a sequence of n tokens; the caller writes n values to *ids and *types. start and end are its labels, sample the key of its
  * randomness. */

@@ -74,7 +74,7 @@ static bool is_cased(int32_t code)
            (code >= 0x1f150 && code <= 0x1f169) || (code >= 0x1f170 && code <= 0x1f189);
 }
 
-/* Case_Ignorable: marks, format characters, modifiers, and punctuation that stands inside words. */
+/* Case_Ignorable: marks, format characters, modifiers, and punctuation inside words. */
 static bool is_case_ignorable(int32_t code)
 {
     static const int32_t inside_words[] = { '\'',   '.',    ':',    0xb7,   0x387,  0x55f,

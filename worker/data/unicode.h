@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Unicode as the reference programs (written in Python) see it, over UTF-8. Bytes that are no UTF-8
+/* Unicode as the reference programs (written in Python) see it, over UTF-8. Bytes that are not UTF-8
  * count as one character each and belong to no class. */
 #ifndef WK_DATA_UNICODE_H
 #define WK_DATA_UNICODE_H
@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 
-/* The code point at p and its length in bytes (1 to 4); -1 with length 1 for bytes that are no
+/* The code point at p and its length in bytes (1 to 4); -1 with length 1 for bytes that are not
  * UTF-8. len > 0. */
 int32_t wk_utf8_next(const char *p, size_t len, size_t *step);
 
@@ -24,7 +24,7 @@ bool wk_unicode_is_space(int32_t code);
 bool wk_unicode_is_word(int32_t code);
 
 /* Is a capital sigma at byte `at` the last letter of a word, so that it becomes the final form?
- * (Unicode's Final_Sigma: a cased letter before it and none behind it, marks and the like passed
+ * (Unicode's Final_Sigma: a cased letter before it and none after it, marks and the like passed
  * over.) cleaned: as if the text's control characters and U+FFFD were gone already. */
 bool wk_unicode_final_sigma(const char *text, size_t len, size_t at, bool cleaned);
 

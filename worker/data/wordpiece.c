@@ -23,8 +23,7 @@ enum { CLASS_WORD, CLASS_DROP, CLASS_PRIVATE, CLASS_SPACE, CLASS_PUNCT, CLASS_MA
 
 /* ---- The trie: every vocabulary entry is a path of bytes from one of two roots ----
  *
- * Edges live in one open hash table, so a step is one probe and building is one insertion a byte.
- */
+ * Edges live in one open hash table, so a step is one probe and building is one insertion a byte. */
 
 enum { ROOT_FIRST, ROOT_INNER, ROOTS }; /* pieces that begin a word; those written with "##" */
 
@@ -34,7 +33,7 @@ struct edge {
 };
 
 struct trie {
-    struct edge *edges; /* child 0 (a root is no child): free */
+    struct edge *edges; /* child 0 (a root is not a child): free */
     unsigned bits;      /* the table has 1 << bits slots */
     uint32_t n_nodes, n_edges;
     uint32_t *ids; /* per node: the id that ends there, or NONE */
@@ -167,7 +166,7 @@ static int add_token(struct wk_wordpiece *wp, const char *name, char *token, str
     if (wp->trie.ids[node] != NONE) {
         char what[96];
 
-        snprintf(what, sizeof what, "this token stands on line %zu already",
+        snprintf(what, sizeof what, "this token is already on line %zu",
                  (size_t)wp->trie.ids[node] + 1);
         return wrong_line(err, name, wp->n, what);
     }
@@ -196,7 +195,7 @@ static int check_line(const char *p, size_t len, size_t id, const char *name, st
     size_t step;
 
     if (memchr(p, '\0', len))
-        return wrong_line(err, name, id, "a NUL byte: this is no text file");
+        return wrong_line(err, name, id, "a NUL byte: this is not a text file");
     for (size_t i = 0; i < len; i += step)
         if (wk_utf8_next(p + i, len - i, &step) < 0)
             return wrong_line(err, name, id, "bytes that are not valid UTF-8");
@@ -330,8 +329,7 @@ const char *wk_wordpiece_token(const struct wk_wordpiece *wp, uint32_t id)
 
 /* ---- Encoding ---- */
 
-/* A code point that waits for its place: combining characters in a row are put in canonical order.
- */
+/* A code point that waits for its place: combining characters in a row are put in canonical order. */
 struct pending {
     uint64_t order; /* combining class << 32 | arrival */
     int32_t code;

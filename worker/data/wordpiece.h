@@ -45,8 +45,7 @@ struct wk_wordpiece;
 
 /* Read a vocabulary: one token a line, the line number counted from 0 is the id. Plain or gzip. The
  * result never changes, so threads share it; free it with wk_wordpiece_free. NULL with err set,
- * INPUT: not UTF-8, an empty line, a token given twice, a special token missing, more than 16 MiB.
- */
+ * INPUT: not UTF-8, an empty line, a token given twice, a special token missing, more than 16 MiB. */
 struct wk_wordpiece *wk_wordpiece_load(const char *path, struct hg_err *err);
 
 /* The same from memory; name is for messages. */

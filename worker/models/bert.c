@@ -211,7 +211,7 @@ struct wanted {
     enum wk_type type;
 };
 
-/* In the order in which a strategy's buffers have the weights: three products of one input can be one. */
+/* In the order in which a strategy's buffers have the weights: three GEMMs of one input can be one. */
 static struct wk_qkv cut_qkv(struct wk_span all)
 {
     size_t n = all.n / 3;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches some steps of a training: how long every op, every unit's passes and every collective took. While a
- * step is watched the device's backend is replaced by one that takes the time around each op; other steps run
+/* Records some steps of a training: how long every op, every unit's passes and every collective took. While a
+ * step is recorded the device's backend is replaced by one that times each op; other steps run
  * as if there were no profiler.
  *
  * On the CPU an op's span is its work. On a device that queues its work it is only the call. */
@@ -40,7 +40,7 @@ struct wk_profiler *wk_profiler_create(struct wk_dev *dev, struct wk_comm *comm,
                                        const struct wk_schedule *schedule);
 void wk_profiler_free(struct wk_profiler *p);
 
-/* Before step `step` (from 0), and behind the last one with its number: ends the step before. */
+/* Before step `step` (from 0), and after the last one with its number: ends the step before. */
 void wk_profiler_step(struct wk_profiler *p, long step);
 
 /* Spans nest; they must end in the step in which they began. Nothing happens without a profiler (NULL) or in a
@@ -50,7 +50,7 @@ void wk_profiler_end(struct wk_profiler *p);
 
 /* What was kept so far, in the order in which it ended. */
 const struct wk_timed *wk_profiler_spans(const struct wk_profiler *p, size_t *n);
-/* Spans that found no room: at most WK_SPANS_MAX are kept. */
+/* Spans that were dropped: at most WK_SPANS_MAX are kept. */
 #define WK_SPANS_MAX ((size_t)2000000)
 size_t wk_profiler_dropped(const struct wk_profiler *p);
 long wk_profiler_steps(const struct wk_profiler *p); /* recorded ones */

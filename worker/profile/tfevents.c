@@ -161,7 +161,7 @@ static void write_hparams(struct wk_tfevents *t, const char *tag, const Tf__HPar
     free(plugin.content.data);
 }
 
-/* One setting, in the two forms that the page wants: what kind it is, and its value. */
+/* One setting, in the two forms that the page needs: its type, and its value. */
 struct setting {
     Tf__HParamInfo info;
     Tf__Value value;

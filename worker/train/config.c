@@ -344,7 +344,7 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
 static void check_synthetic(const struct wk_config *c, const struct hg_json_doc *doc,
                             struct hg_errs *errs)
 {
-    static const char wrong[] = "%lld synthetic samples requested, allowed are 1 to %d";
+    static const char wrong[] = "%lld synthetic samples requested; allowed: 1 to %d";
 
     if (strcmp(c->dataset, "synthetic") != 0)
         return;

@@ -504,12 +504,10 @@ int wk_train_plan(struct wk_train *t, const struct wk_config *c, struct wk_comm 
                   bool read_data, struct hg_err *err)
 {
     *t = (struct wk_train){ .config = c, .comm = comm };
-    if (choose(t, err) < 0)
+    if (choose(t, err) < 0 || (read_data && open_data(t, err) < 0))
         return -1;
     if (!read_data)
         imagine_data(t);
-    else if (open_data(t, err) < 0)
-        return -1;
     return read_data || knows_samples(t) ? check_last_batch(t, err) : 0;
 }
 

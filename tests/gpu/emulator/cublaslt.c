@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libcublasLt on the CPU for the played runtime: descriptors, a few algorithms, which add up in orders of their own and are not the same
+/* libcublasLt on the CPU for the mock runtime: descriptors, a few algorithms, which add up in orders of their own and are not the same
  * for operands that lie badly, and products with the epilogues that gemm.c may ask for. What the library refuses is refused here too: types and epilogues that its tables do not have, an epilogue whose
  * pointer it was not shown, more workspace than it was given. Where it would read or write beyond what an address allows, as with
  * operands that are not aligned as its algorithm was told, the product fails. */

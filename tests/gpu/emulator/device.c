@@ -205,7 +205,7 @@ static void set(enum wk_cuda_type t, void *data, size_t i, double x)
         ((uint16_t *)data)[i] = (t == WK_CUDA_BF16 ? wk_bf16_encode : wk_f16_encode)((float)x);
 }
 
-static void forward(const struct wk_product *p)
+static void forward(const struct wk_gemm_call *p)
 {
     for (int row = 0; row < p->rows; row++)
         for (int col = 0; col < p->out; col++) {
@@ -221,7 +221,7 @@ static void forward(const struct wk_product *p)
         }
 }
 
-static void input(const struct wk_product *p)
+static void input(const struct wk_gemm_call *p)
 {
     for (int row = 0; row < p->rows; row++)
         for (int col = 0; col < p->in; col++) {
@@ -235,7 +235,7 @@ static void input(const struct wk_product *p)
         }
 }
 
-static void weight(const struct wk_product *p)
+static void weight(const struct wk_gemm_call *p)
 {
     float *d_weight = p->weight, *d_bias = p->bias;
 
@@ -262,21 +262,19 @@ static void *moved(void *data, enum wk_cuda_type t, ptrdiff_t elements)
     return data ? (char *)data + elements * (t == WK_CUDA_F32 ? 4 : 2) : NULL;
 }
 
-void wk_gemm_run(struct wk_cuda *c, const struct wk_product *p)
+void wk_gemm_run(struct wk_cuda *c, const struct wk_gemm_call *p)
 {
-    enum wk_cuda_type w = p->kind == WK_PRODUCT_WEIGHT ? WK_CUDA_F32 : p->t;
-    enum wk_cuda_type y = p->kind == WK_PRODUCT_FORWARD ? p->y_t : p->t;
+    enum wk_cuda_type w = p->kind == WK_GEMM_WEIGHT ? WK_CUDA_F32 : p->t;
+    enum wk_cuda_type y = p->kind == WK_GEMM_FORWARD ? p->y_t : p->t;
 
     (void)c;
     for (int k = 0; k < (p->batch ? p->batch : 1); k++) {
-        struct wk_product one = *p;
+        struct wk_gemm_call one = *p;
 
         one.x = moved(p->x, p->t, k * p->x_step);
         one.y = moved(p->y, y, k * p->y_step);
         one.weight = moved(p->weight, w, k * p->weight_step);
         one.bias = moved(p->bias, w, k * p->bias_step);
-        (p->kind == WK_PRODUCT_FORWARD ? forward
-         : p->kind == WK_PRODUCT_INPUT ? input
-                                       : weight)(&one);
+        (p->kind == WK_GEMM_FORWARD ? forward : p->kind == WK_GEMM_INPUT ? input : weight)(&one);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libnccl on the CPU for the played runtime: ranks are threads or processes of this machine, which share a file in memory that the
+/* libnccl on the CPU for the mock runtime: ranks are threads or processes of this machine, which share a file in memory that the
  * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks. */
 #include <fcntl.h>
 #include <nccl.h>
@@ -133,7 +133,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     static _Atomic int number;
 
     memset(id, 0, sizeof *id);
-    snprintf(id->internal, sizeof id->internal, "/hpcgrid-played-%d-%d", (int)getpid(), ++number);
+    snprintf(id->internal, sizeof id->internal, "/hpcgrid-mock-%d-%d", (int)getpid(), ++number);
     return ncclSuccess;
 }
 
@@ -199,7 +199,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *code)
 
 const char *ncclGetErrorString(ncclResult_t code)
 {
-    return code == ncclSuccess ? "no error" : "played error";
+    return code == ncclSuccess ? "no error" : "mock error";
 }
 
 const char *ncclGetLastError(ncclComm_t c)

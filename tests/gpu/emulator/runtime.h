@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the played libraries and kernels ask of the played runtime (runtime.c). */
+/* What the mock libraries and kernels ask of the mock runtime (runtime.c). */
 #ifndef HG_TESTS_GPU_RUNTIME_H
 #define HG_TESTS_GPU_RUNTIME_H
 

@@ -171,7 +171,7 @@ static void cpu_attention_backward(struct wk_dev *dev, const struct wk_attention
     size_t each = wk_cpu_attention_scratch(p->longest);
     wk_real *scratch = wk_cpu_scratch(c, each * dev->threads);
 
-    (void)out; /* its products with d_out are made anew with the probabilities */
+    (void)out; /* its dot products with d_out are computed again with the probabilities */
 #pragma omp parallel for num_threads(dev->threads) schedule(dynamic)
     for (int task = 0; task < p->sequences * a->heads; task++) {
         struct head h = head_of(c, a, p, task, scratch + each * omp_get_thread_num());

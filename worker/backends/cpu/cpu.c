@@ -82,8 +82,8 @@ static struct wk_dev *cpu_open(const struct wk_dev_options *options, struct hg_e
     struct cpu *c;
 
     if (options->precision == WK_TF32) {
-        hg_err_set(err, HG_E_ENV, "the cpu backend has no tf32");
-        hg_err_hint(err, "it computes in %s, and slowly in bf16 and fp16", WK_PRECISION);
+        hg_err_set(err, HG_E_ENV, "the cpu backend does not support tf32");
+        hg_err_hint(err, "it supports %s, and slowly bf16 and fp16", WK_PRECISION);
         return NULL;
     }
     k = choose_kernels(err);

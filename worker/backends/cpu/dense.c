@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dense layers, with OpenBLAS on one thread per call, and what stands between them: dropout, ReLU. */
+/* Dense layers, with OpenBLAS on one thread per call; dropout, ReLU. */
 #include "backends/cpu/dense.h"
 
 #include <cblas.h>
@@ -31,7 +31,7 @@ static void cpu_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
 #define gemm cblas_sgemm
 #endif
 
-/* Below so many multiplications a product is not worth a second thread. */
+/* Below so many multiplications a GEMM is not worth a second thread. */
 #define GEMM_SHARE_MIN (1 << 20)
 
 static int gemm_threads(const struct wk_dev *dev, int m, int n, int k)
@@ -59,7 +59,7 @@ static void cpu_linear_forward(struct wk_dev *dev, struct wk_span y_, struct wk_
     }
 }
 
-/* keep: what of d_x stays, 0 or 1. */
+/* keep: the factor of the old d_x, 0 or 1. */
 static void linear_backward(struct wk_dev *dev, wk_real keep, struct wk_span d_x_,
                             struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y_,
                             struct wk_span x_, struct wk_span weight, int rows, int in, int out)

@@ -41,7 +41,7 @@ void wk_cpu_download(struct wk_dev *dev, void *host, struct wk_span from)
         memcpy(host, from.data, from.n * wk_type_size(from.type));
 }
 
-/* The number behind a name in a file of such lines; the file's only number for "". 0 if there is none, as for "max". */
+/* The number after a name at the start of a line of the file; the file's only number for "". 0 if there is none, as for "max". */
 static unsigned long long read_number(const char *path, const char *name)
 {
     FILE *f = fopen(path, "re");
@@ -56,8 +56,7 @@ static unsigned long long read_number(const char *path, const char *name)
     return v;
 }
 
-/* What the process's control group leaves it, as Slurm bounds a job's memory; what it holds of files can be given back.
- * 0: no bound. The groups above this one count too. */
+/* Bytes that the process's control group and those above it leave, as Slurm limits a job's memory; its page cache counts as free. 0: no limit. */
 static unsigned long long group_available(void)
 {
     char path[512] = "", file[600], line[512], *end;

@@ -14,10 +14,9 @@ struct cpu {
     const struct wk_kernels *k;
     const struct wk_token_kernels *tokens;
     const struct wk_backend *plain; /* ops over reals */
-    const struct wk_backend
-        *ops; /* ops in the device's precision: what an op calls that is made of other ops */
-    struct wk_span scratch;  /* grows to what the largest op needs */
-    struct wk_span operands; /* room for 16-bit operands as reals; half.c */
+    const struct wk_backend *ops;   /* ops in the device's precision, for ops made of others */
+    struct wk_span scratch;         /* grows to what the largest op needs */
+    struct wk_span operands;        /* room for 16-bit operands as reals; half.c */
     size_t operands_taken;
 };
 

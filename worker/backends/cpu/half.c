@@ -19,7 +19,7 @@ struct call {
 
 #define LINE 16 /* operands begin at multiples of so many reals */
 
-/* n reals of the room that was reserved, or of their own: one op at a time takes from it, and gives all back at its end. */
+/* n reals of the reserved memory, or of their own if it is full: one op at a time takes from it, and returns all at its end. */
 static struct wk_span take(struct call *k, size_t n, bool *own)
 {
     struct cpu *c = cpu_of(k->dev);
@@ -37,7 +37,7 @@ static struct wk_span take(struct call *k, size_t n, bool *own)
     return real;
 }
 
-/* The operand as reals. What an op leaves alone of an output keeps its bits: what is behind the last row, or all of it. */
+/* The operand as reals. Elements of an output that an op does not write keep their bits: those after the last row, or all. */
 static struct wk_span use(struct call *k, struct wk_span s, bool written)
 {
     struct wk_span real;
@@ -70,7 +70,7 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Each line is an op, or more than those that could be meant take. */
+/* Each line is an op, or an upper bound of several. */
 size_t wk_cpu_operands(const struct wk_calls *m)
 {
     size_t rows = (size_t)m->rows, narrow = rows * (size_t)m->cols, wide = rows * (size_t)m->wide;

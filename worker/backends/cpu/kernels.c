@@ -217,7 +217,7 @@ static void step_forward(const struct wk_lstm_job *j, int rows, struct step_at *
     }
 }
 
-/* Where h (array 0) or c (array 1) of these rows stands at a step: in the kept state, else in two
+/* Where h (array 0) or c (array 1) of these rows is at a step: in the kept state, else in two
  * scratch places in turn. */
 static wk_real *place(const struct wk_lstm_job *j, int array, int step, int row, int rows,
                       wk_real *scratch)

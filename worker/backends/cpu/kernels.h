@@ -36,8 +36,7 @@ struct wk_lstm_job {
 struct wk_kernels {
     const char *isa;
     int lanes;    /* reals in a vector */
-    int row_tile; /* batch rows that are computed at a time: shares of threads should be multiples
-                   */
+    int row_tile; /* batch rows that are computed at a time: threads should get multiples */
 
     void (*lstm_pack)(const struct wk_lstm_job *j, int group);
     /* scratch: (2, 2, rows, padded) when the job keeps no gates, else unused */

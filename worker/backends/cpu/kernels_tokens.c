@@ -86,7 +86,7 @@ INLINE void store_at(wk_real *p, size_t n, size_t at, vec v)
 
 /* ---- Dropout ---- */
 
-#define SETS 2 /* of counters at a time, so that one's multiplications hide behind the other's */
+#define SETS 2 /* of counters at a time, so that their multiplications overlap */
 #define DRAWN (SETS * 4 * UVEC_LANES)
 
 /* Numbers of DRAWN / 4 counters from the first one on, in order; the same as wk_philox's. */

@@ -14,8 +14,8 @@
  *   value = (value before - rate m / (sqrt(v) root + eps)) after */
 struct wk_adamw_job {
     wk_real beta1, beta2, eps, rate, root, before, after;
-    wk_real rest1,
-        rest2; /* 1 - beta1 and 1 - beta2 before they are rounded: 1 - 0.999f is 1e-5 beside it */
+    /* 1 - beta1 and 1 - beta2 before they are rounded: 1 - 0.999f would be off by 1e-5. */
+    wk_real rest1, rest2;
     wk_real scale; /* of the gradient, from clipping */
 };
 

@@ -23,8 +23,8 @@ struct wk_attention_job {
     struct wk_drop drop; /* limit 0: none */
     struct wk_draw draw;
     bool wide; /* rows can be read 16 bytes at a time */
-    uint8_t *
-        mask; /* (heads, rows, fours): four keys' keep bits a byte, from d_q's kernel to that of d_k; NULL without dropout */
+    /* (heads, rows, fours): four keys' keep bits a byte, from d_q's kernel to that of d_k; NULL without dropout. */
+    uint8_t *mask;
     int fours;    /* bytes of a row: a multiple of 16 */
     float *delta; /* (rows, heads): likewise */
 };

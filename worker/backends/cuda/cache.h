@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of device memory that are used again: asking the driver for memory waits for the device, and strategies take and give
  * back the same sizes in every step. All work on a device is in one order, so a block can be given away as soon as it is given
- * back. Knows nothing of CUDA: the two functions that get and release memory are the owner's. */
+ * back. Independent of CUDA: the owner provides the two functions that get and release memory. */
 #ifndef WK_BACKENDS_CUDA_CACHE_H
 #define WK_BACKENDS_CUDA_CACHE_H
 
@@ -10,7 +10,7 @@
 
 struct wk_cache_block {
     void *data;
-    size_t bytes; /* as asked of the driver */
+    size_t bytes; /* as requested from the driver */
     bool used;
 };
 

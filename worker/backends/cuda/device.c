@@ -54,8 +54,8 @@ bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
 
 /* ---- Memory ---- */
 
-/* Asking for memory would end the recording of a graph, and take what comes behind it in the step with it, unless the thread says that
- * it knows. */
+/* Allocating memory would end the recording of a graph, and invalidate the rest of the step, unless the thread relaxes the capture mode
+ * first. */
 static enum cudaStreamCaptureMode relax(enum cudaStreamCaptureMode mode)
 {
     cudaThreadExchangeStreamCaptureMode(&mode);
@@ -150,9 +150,9 @@ void *wk_cuda_scratch(struct wk_cuda *c, size_t bytes)
     return more;
 }
 
-/* ---- There and back ---- */
+/* ---- Transfers ---- */
 
-/* The next part of pinned memory; what was sent from it before has arrived. */
+/* The next part of pinned memory, after its last transfer has ended. */
 static struct wk_pinned *next_pinned(struct wk_cuda *c)
 {
     struct wk_cuda_own *own = c->own;
@@ -203,7 +203,7 @@ void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from)
                                             (cudaStream_t)c->stream),
                        "download") ||
         !wk_cuda_check(c, (int)cudaStreamSynchronize((cudaStream_t)c->stream), "download"))
-        memset(host, 0xff, bytes); /* no numbers: nobody may take what was there for a result */
+        memset(host, 0xff, bytes); /* NaN: old content must not be taken for a result */
 }
 
 void wk_cuda_copy(struct wk_cuda *c, void *to, const void *from, size_t bytes)

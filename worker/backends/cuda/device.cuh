@@ -23,7 +23,7 @@
 typedef __nv_bfloat16 wk_bf16;
 typedef __half wk_f16;
 
-/* A float that products cut to tf32: 8 bits of exponent, 10 of fraction. */
+/* A float rounded to tf32, as GEMMs read it: 8 bits of exponent, 10 of fraction. */
 struct wk_tf32 {
     float x;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the cuda backend share, free of CUDA's own headers: device.c makes it real, a test may put malloc behind it. */
+/* What the files of the cuda backend share, without CUDA's own headers: device.c implements it, and tests/gpu/emulator in host memory. */
 #ifndef WK_BACKENDS_CUDA_DEVICE_H
 #define WK_BACKENDS_CUDA_DEVICE_H
 

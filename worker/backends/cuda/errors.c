@@ -60,9 +60,10 @@ static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
 {
     if (t->driver == 0)
         return no_driver(t, err);
-    hg_err_set(err, HG_E_ENV,
-               "the NVIDIA driver is too old: it can do CUDA %d.%d, this program needs CUDA %d.%d",
-               t->driver / 1000, t->driver % 1000 / 10, t->runtime / 1000, t->runtime % 1000 / 10);
+    hg_err_set(
+        err, HG_E_ENV,
+        "the NVIDIA driver is too old: it supports CUDA %d.%d, this program needs CUDA %d.%d",
+        t->driver / 1000, t->driver % 1000 / 10, t->runtime / 1000, t->runtime % 1000 / 10);
     return hg_err_hint(err,
                        "driver %s or newer is needed; or build hpcgrid-worker with a CUDA "
                        "toolkit of this driver's version",
@@ -71,24 +72,24 @@ static int old_driver(const struct wk_cuda_trouble *t, struct hg_err *err)
 
 static int no_device(struct hg_err *err)
 {
-    hg_err_set(err, HG_E_ENV, "the NVIDIA driver shows this process no GPU");
-    return hg_err_hint(err, "does the job ask for one (\"gpus_per_node\", the site's gres)? "
-                            "CUDA_VISIBLE_DEVICES and `nvidia-smi -L` say what is there");
+    hg_err_set(err, HG_E_ENV, "the NVIDIA driver shows no GPU to this process");
+    return hg_err_hint(err, "does the job request one (\"gpus_per_node\", the site's gres)? "
+                            "CUDA_VISIBLE_DEVICES and `nvidia-smi -L` show what is available");
 }
 
 /* An error that says only that the driver no longer reaches the device: "fallen off the bus", a reset by somebody else. */
 static int lost(const struct wk_cuda_trouble *t, struct hg_err *err)
 {
-    hg_err_set(err, HG_E_ENV, "%s (%s) does not answer any more, noticed by %s", t->device,
+    hg_err_set(err, HG_E_ENV, "%s (%s) no longer responds, noticed by %s", t->device,
                t->pci ? t->pci : "?", what_of(t));
     return hg_err_hint(err, "the node's kernel log (`dmesg`) has the Xid (79: fallen off the bus); "
-                            "have the node drained, and run the cell again elsewhere");
+                            "drain the node and run the cell again on another one");
 }
 
 static int no_memory(const struct wk_cuda_trouble *t, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV, "no memory on %s for %s", t->device, what_of(t));
-    return hg_err_hint(err, "another process may hold it: `nvidia-smi` shows who; two ranks must "
+    return hg_err_hint(err, "another process may use it: `nvidia-smi` shows which; two ranks must "
                             "not share a GPU");
 }
 
@@ -96,8 +97,9 @@ static int busy(struct hg_err *err, const char *device)
 {
     hg_err_set(err, HG_E_ENV, "%s is busy, or in exclusive mode with another process on it",
                device);
-    return hg_err_hint(err, "`nvidia-smi` shows who uses it; two ranks must not share a GPU in "
-                            "exclusive mode");
+    return hg_err_hint(
+        err, "`nvidia-smi` shows which process uses it; two ranks must not share a GPU in "
+             "exclusive mode");
 }
 
 static int broken(const struct wk_cuda_trouble *t, struct hg_err *err, const char *why)
@@ -141,9 +143,9 @@ static int explain_known(const struct wk_cuda_trouble *t, struct hg_err *err)
     case NO_KERNELS:
         return no_kernels(t, err);
     case ECC:
-        return broken(t, err, "an ECC error that cannot be corrected");
+        return broken(t, err, "an uncorrectable ECC error");
     case NVLINK:
-        return broken(t, err, "an NVLink error that cannot be corrected");
+        return broken(t, err, "an uncorrectable NVLink error");
     case CONTAINED:
     case HARDWARE_STACK:
         return broken(t, err, t->name);
@@ -160,7 +162,7 @@ static int explain_known(const struct wk_cuda_trouble *t, struct hg_err *err)
     case NO_COMPATIBILITY:
         return old_driver(t, err);
     case NO_MPS:
-        hg_err_set(err, HG_E_ENV, "the node's MPS server does not answer");
+        hg_err_set(err, HG_E_ENV, "the node's MPS server does not respond");
         return hg_err_hint(err,
                            "restart nvidia-cuda-mps-control, or unset CUDA_MPS_PIPE_DIRECTORY");
     case ILLEGAL_ADDRESS:
@@ -195,10 +197,10 @@ bool wk_cuda_can(int precision, int capability, const char *device, struct hg_er
                "%s (compute capability %d.%d) cannot compute in %s, which needs %d.%d", device,
                capability / 10, capability % 10, name, needed / 10, needed % 10);
     if (precision == WK_MIXED_BF16 && capability >= 75)
-        hg_err_hint(err, "it can in fp16, with a scaled loss");
+        hg_err_hint(err, "fp16 with a scaled loss works on it");
     else if (capability >= 75)
-        hg_err_hint(err, "it can in fp32 and fp16");
+        hg_err_hint(err, "fp32 and fp16 work on it");
     else
-        hg_err_hint(err, "hpcgrid-worker's kernels begin with 7.5 (Turing)");
+        hg_err_hint(err, "hpcgrid-worker needs compute capability 7.5 (Turing) or newer");
     return false;
 }

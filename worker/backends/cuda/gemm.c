@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products through cuBLASLt, which counts by columns: a row-major (rows, cols) tensor is its (cols, rows) matrix. So with ' for a
+/* GEMMs through cuBLASLt, whose matrices are column-major: a row-major (rows, cols) tensor is a (cols, rows) matrix to it. So with ' for a
  * transposed operand
  *   FORWARD   y (out, rows) = weight' (out, in) x (in, rows)
  *   INPUT     x (in, rows) = weight (in, out) y (out, rows)
  *   WEIGHT    weight (in, out) = x (in, rows) y' (rows, out)
  *
- * Each shape has a plan: descriptors, the algorithm, and what is done by a kernel of ours behind the product instead of by the
- * library inside it (the variant). The first use of a shape tries the likely ones and remembers the fastest, here and in a file
- * (search.h). Sums that are split over blocks are added in a fixed order, so results are the same bits each time. */
+ * Each shape has a plan: descriptors, the algorithm, and the variant, which is what a kernel of ours does after the GEMM instead of the
+ * library's epilogue. The first use of a shape times the likely ones and keeps the fastest, in memory and in a file (search.h). Sums that are
+ * split over blocks are added in a fixed order, so results are the same bits each time. */
 #include "backends/cuda/gemm.h"
 
 #include <cuda_runtime_api.h>
@@ -34,10 +34,10 @@ struct shape {
 };
 
 enum variant {
-    VARIANT_INSIDE, /* bias (or the sums for one) and GELU are the library's */
+    VARIANT_INSIDE, /* bias (or the sums for one) and GELU are in the library's epilogue */
     VARIANT_BEHIND, /* they are kernels of their own */
     N_VARIANTS,
-    VARIANT_SINGLY = N_VARIANTS /* a batch that the library cannot do: one by one */
+    VARIANT_SINGLY = N_VARIANTS /* a batch that the library does not support: one by one */
 };
 
 struct plan {
@@ -96,38 +96,38 @@ static bool set(const struct wk_gemm *g, cublasLtMatmulDesc_t d, cublasLtMatmulD
     return g->lib->cublasLtMatmulDescSetAttribute(d, a, value, size) == 0;
 }
 
-/* What the library does behind the product, in it. */
+/* The library's epilogue. */
 static cublasLtEpilogue_t epilogue_of(const struct shape *s, enum variant v)
 {
     if (v == VARIANT_BEHIND)
         return CUBLASLT_EPILOGUE_DEFAULT;
-    if (s->kind == WK_PRODUCT_WEIGHT)
+    if (s->kind == WK_GEMM_WEIGHT)
         return s->bias ? CUBLASLT_EPILOGUE_BGRADB : CUBLASLT_EPILOGUE_DEFAULT;
-    if (s->kind == WK_PRODUCT_INPUT)
+    if (s->kind == WK_GEMM_INPUT)
         return s->gelu ? CUBLASLT_EPILOGUE_DGELU : CUBLASLT_EPILOGUE_DEFAULT;
     if (s->gelu)
         return CUBLASLT_EPILOGUE_GELU_AUX_BIAS;
     return s->bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
-/* The library reads and writes biases and `pre` 16 bytes at a time, and wants the rows of `pre` a multiple of 8 elements apart. Its GELU is
- * good enough for 16 bits. */
+/* The library reads and writes biases and `pre` 16 bytes at a time, and requires the rows of `pre` a multiple of 8 elements apart. Its GELU is
+ * accurate enough for 16 bits only. */
 static bool has_variants(const struct wk_gemm *g, const struct shape *s)
 {
-    int pre_cols = s->kind == WK_PRODUCT_FORWARD ? s->out : s->in;
+    int pre_cols = s->kind == WK_GEMM_FORWARD ? s->out : s->in;
 
     if (g->by_shape || getenv("HPCGRID_PLAIN_PRODUCTS") || s->alignment < 16 ||
         (s->gelu && (s->t == WK_CUDA_F32 || pre_cols % 8 != 0)))
         return false;
-    if (s->kind == WK_PRODUCT_FORWARD)
+    if (s->kind == WK_GEMM_FORWARD)
         return s->t == s->y_t && (s->bias || s->gelu);
-    return s->kind == WK_PRODUCT_INPUT ? s->gelu : s->bias && s->batch == 1;
+    return s->kind == WK_GEMM_INPUT ? s->gelu : s->bias && s->batch == 1;
 }
 
 static bool set_epilogue(const struct wk_gemm *g, struct plan *p)
 {
     cublasLtEpilogue_t epilogue = epilogue_of(&p->shape, p->variant);
-    int64_t ld = p->shape.kind == WK_PRODUCT_FORWARD ? p->shape.out : p->shape.in;
+    int64_t ld = p->shape.kind == WK_GEMM_FORWARD ? p->shape.out : p->shape.in;
     int64_t step = p->shape.bias_step;
     cudaDataType_t real = CUDA_R_32F;
 
@@ -148,16 +148,16 @@ static bool make_layouts(const struct wk_gemm *g, struct plan *p)
     cudaDataType_t t = data_type((enum wk_cuda_type)s->t),
                    y_t = data_type((enum wk_cuda_type)s->y_t);
 
-    switch ((enum wk_product_kind)s->kind) {
-    case WK_PRODUCT_FORWARD:
+    switch ((enum wk_gemm_kind)s->kind) {
+    case WK_GEMM_FORWARD:
         return make_layout(g, &p->a, t, s->in, s->out, s->batch, s->weight_step) &&
                make_layout(g, &p->b, t, s->in, s->rows, s->batch, s->x_step) &&
                make_layout(g, &p->d, y_t, s->out, s->rows, s->batch, s->y_step);
-    case WK_PRODUCT_INPUT:
+    case WK_GEMM_INPUT:
         return make_layout(g, &p->a, t, s->in, s->out, s->batch, s->weight_step) &&
                make_layout(g, &p->b, y_t, s->out, s->rows, s->batch, s->y_step) &&
                make_layout(g, &p->d, t, s->in, s->rows, s->batch, s->x_step);
-    case WK_PRODUCT_WEIGHT:
+    case WK_GEMM_WEIGHT:
         return make_layout(g, &p->a, t, s->in, s->rows, s->batch, s->x_step) &&
                make_layout(g, &p->b, y_t, s->out, s->rows, s->batch, s->y_step) &&
                make_layout(g, &p->d, CUDA_R_32F, s->in, s->out, s->batch, s->weight_step);
@@ -188,9 +188,9 @@ static bool plan_make(const struct wk_gemm *g, const struct shape *s, enum varia
     *p = (struct plan){ .shape = *s, .variant = v };
     if (g->lib->cublasLtMatmulDescCreate(&p->product, compute, CUDA_R_32F) != 0 ||
         !make_layouts(g, p) || !set_epilogue(g, p) ||
-        (s->kind == WK_PRODUCT_FORWARD &&
+        (s->kind == WK_GEMM_FORWARD &&
          !set(g, p->product, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned)) ||
-        (s->kind == WK_PRODUCT_WEIGHT &&
+        (s->kind == WK_GEMM_WEIGHT &&
          !set(g, p->product, CUBLASLT_MATMUL_DESC_TRANSB, &turned, sizeof turned))) {
         plan_done(g, p);
         return false;
@@ -200,9 +200,9 @@ static bool plan_make(const struct wk_gemm *g, const struct shape *s, enum varia
 
 /* ---- Running ---- */
 
-/* Pointers that the library's part behind the product reads or writes. It overwrites the sums for a bias, which are to be added to
- * others: they take a way around. */
-static bool set_pointers(struct wk_cuda *c, const struct plan *p, const struct wk_product *q)
+/* Pointers that the library's epilogue reads or writes. It overwrites the sums for a bias, which must be added to others: they go to scratch
+ * first. */
+static bool set_pointers(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q)
 {
     const struct wk_gemm *g = c->gemm;
     cublasLtEpilogue_t epilogue = epilogue_of(&p->shape, p->variant);
@@ -221,22 +221,22 @@ static bool set_pointers(struct wk_cuda *c, const struct plan *p, const struct w
     return true;
 }
 
-/* Where the product itself goes: with a GELU behind it, FORWARD's to `pre`. */
-static void *target_of(const struct plan *p, const struct wk_product *q)
+/* Where the GEMM writes: with a GELU kernel after it, FORWARD writes to `pre`. */
+static void *target_of(const struct plan *p, const struct wk_gemm_call *q)
 {
-    if (q->kind == WK_PRODUCT_WEIGHT)
+    if (q->kind == WK_GEMM_WEIGHT)
         return q->weight;
-    if (q->kind == WK_PRODUCT_INPUT)
+    if (q->kind == WK_GEMM_INPUT)
         return q->x;
     return q->gelu && p->variant == VARIANT_BEHIND ? q->pre : q->y;
 }
 
-static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_product *q, void *d)
+static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q, void *d)
 {
     const struct wk_gemm *g = c->gemm;
-    const float one = 1, keep = q->kind == WK_PRODUCT_WEIGHT || q->add ? 1 : 0;
-    const void *a = q->kind == WK_PRODUCT_WEIGHT ? q->x : q->weight;
-    const void *b = q->kind == WK_PRODUCT_FORWARD ? q->x : q->y;
+    const float one = 1, keep = q->kind == WK_GEMM_WEIGHT || q->add ? 1 : 0;
+    const void *a = q->kind == WK_GEMM_WEIGHT ? q->x : q->weight;
+    const void *b = q->kind == WK_GEMM_FORWARD ? q->x : q->y;
 
     if (!set_pointers(c, p, q))
         return -1;
@@ -245,8 +245,8 @@ static int multiply(struct wk_cuda *c, const struct plan *p, const struct wk_pro
                                        WK_GEMM_WORKSPACE, (cudaStream_t)c->stream);
 }
 
-/* The kernels behind a product, for number k of a batch. */
-static int finish(struct wk_cuda *c, const struct plan *p, const struct wk_product *q, void *d,
+/* The kernels after a GEMM, for number k of a batch. */
+static int finish(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q, void *d,
                   int k)
 {
     size_t size = q->y_t == WK_CUDA_F32 ? 4 : 2, bias_size = q->t == WK_CUDA_F32 ? 4 : 2;
@@ -254,17 +254,17 @@ static int finish(struct wk_cuda *c, const struct plan *p, const struct wk_produ
     const char *bias = (const char *)q->bias + (ptrdiff_t)bias_size * k * q->bias_step;
     int code = 0;
 
-    if (q->kind == WK_PRODUCT_FORWARD && q->bias && p->variant == VARIANT_BEHIND)
+    if (q->kind == WK_GEMM_FORWARD && q->bias && p->variant == VARIANT_BEHIND)
         code = wk_cuda_add_bias(c->stream, q->y_t, y, q->t, bias, q->rows, q->out);
     if (code || !q->gelu || p->variant == VARIANT_INSIDE)
         return code;
-    if (q->kind == WK_PRODUCT_FORWARD)
+    if (q->kind == WK_GEMM_FORWARD)
         return wk_cuda_gelu_forward(c->stream, q->t, q->y, d, (size_t)q->rows * (size_t)q->out, 1);
     return wk_cuda_gelu_backward(c->stream, q->t, d, d, q->pre, (size_t)q->rows * (size_t)q->in, 1);
 }
 
 /* Gradients of biases, added: from the sums that the library made, or from the whole. */
-static int finish_bias(struct wk_cuda *c, const struct plan *p, const struct wk_product *q)
+static int finish_bias(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q)
 {
     size_t size = q->y_t == WK_CUDA_F32 ? 4 : 2;
     int code = 0;
@@ -284,13 +284,13 @@ static int finish_bias(struct wk_cuda *c, const struct plan *p, const struct wk_
     return code;
 }
 
-static int run_plan(struct wk_cuda *c, const struct plan *p, const struct wk_product *q, void *d)
+static int run_plan(struct wk_cuda *c, const struct plan *p, const struct wk_gemm_call *q, void *d)
 {
     int code = multiply(c, p, q, d);
 
     if (code == 0)
         wk_cuda_check(c, 0, kinds[q->kind]);
-    if (code == 0 && q->kind == WK_PRODUCT_WEIGHT)
+    if (code == 0 && q->kind == WK_GEMM_WEIGHT)
         return finish_bias(c, p, q);
     for (int k = 0; code == 0 && k < p->shape.batch; k++)
         code = finish(c, p, q, d, k);
@@ -301,22 +301,22 @@ static int run_plan(struct wk_cuda *c, const struct plan *p, const struct wk_pro
 
 struct trial {
     struct wk_cuda *c;
-    struct wk_product q; /* whose bias, where that is a target too, is another */
-    void *d;             /* instead of the product's own target: tries must leave no trace */
+    struct wk_gemm_call q; /* with another bias if that is a target too */
+    void *d;               /* instead of the call's own target: tries must leave no trace */
     struct plan plans[N_VARIANTS];
     cublasLtMatmulHeuristicResult_t likely[N_VARIANTS][LIKELY];
     int n_likely[N_VARIANTS];
 };
 
-/* Bytes up to the end of the product's target. */
-static size_t target_bytes(const struct wk_product *q)
+/* Bytes up to the end of the GEMM's target. */
+static size_t target_bytes(const struct wk_gemm_call *q)
 {
     size_t rows = (size_t)q->rows, in = (size_t)q->in, out = (size_t)q->out;
     size_t more = q->batch > 1 ? (size_t)q->batch - 1 : 0;
 
-    if (q->kind == WK_PRODUCT_WEIGHT)
+    if (q->kind == WK_GEMM_WEIGHT)
         return (in * out + more * (size_t)q->weight_step) * 4;
-    if (q->kind == WK_PRODUCT_INPUT)
+    if (q->kind == WK_GEMM_INPUT)
         return rows * in * (q->t == WK_CUDA_F32 ? 4 : 2);
     return (rows * out + more * (size_t)q->y_step) * (q->y_t == WK_CUDA_F32 ? 4 : 2);
 }
@@ -388,8 +388,8 @@ static void write_key(const struct shape *s, char key[160])
         snprintf(key + strlen(key), 160 - strlen(key), " align%d", s->alignment);
 }
 
-/* What a former run found, if the library still can: which depends on the pointers behind the product, too. */
-static bool remembered(struct wk_cuda *c, const struct wk_product *q, const char *key,
+/* What an earlier run found, if the library still supports it: which depends on the epilogue's pointers, too. */
+static bool remembered(struct wk_cuda *c, const struct wk_gemm_call *q, const char *key,
                        const struct shape *s, struct plan *p)
 {
     const struct wk_gemm *g = c->gemm;
@@ -411,9 +411,9 @@ static bool remembered(struct wk_cuda *c, const struct wk_product *q, const char
 }
 
 /* The best of all candidates into the plan. While a graph is recorded nothing can be timed, and without memory for a copy of the
- * target nothing can be tried: then the library's first word counts, and is not remembered. So it does where a choice may depend
- * on the shape only. */
-static bool search(struct wk_cuda *c, const struct wk_product *q, const struct shape *s,
+ * target nothing can be tried: then cuBLASLt's top heuristic is used, and not remembered. The same holds if a choice may depend on
+ * the shape only. */
+static bool search(struct wk_cuda *c, const struct wk_gemm_call *q, const struct shape *s,
                    const char *key, struct plan *p)
 {
     size_t bytes = (target_bytes(q) + 255) / 256 * 256, more = q->batch > 1 ? (size_t)q->batch : 1;
@@ -426,7 +426,7 @@ static bool search(struct wk_cuda *c, const struct wk_product *q, const struct s
         look_up(&t, VARIANT_INSIDE, s);
     more = ((more - 1) * (size_t)q->bias_step + (size_t)q->out) * sizeof(float);
     t.d = c->recording || c->gemm->by_shape ? NULL : wk_cuda_alloc(&c->dev, bytes + more);
-    if (t.d && q->kind == WK_PRODUCT_WEIGHT && q->bias)
+    if (t.d && q->kind == WK_GEMM_WEIGHT && q->bias)
         t.q.bias = (char *)t.d + bytes;
     if (t.d)
         best = wk_search_best(N_VARIANTS * LIKELY, try_one, &t, &choice.seconds);
@@ -481,20 +481,20 @@ static void make_room(struct wk_gemm *g)
         *slot_of(g, &g->plans.items[i].shape) = i + 1;
 }
 
-static short alignment_of(const struct wk_product *q)
+static short alignment_of(const struct wk_gemm_call *q)
 {
     uintptr_t all = (uintptr_t)q->x | (uintptr_t)q->y | (uintptr_t)q->weight |
                     (uintptr_t)(q->gelu ? q->pre : NULL) | 256;
 
-    if (q->kind == WK_PRODUCT_FORWARD)
+    if (q->kind == WK_GEMM_FORWARD)
         all |= (uintptr_t)q->bias;
     if (q->batch > 1)
         all |= 2 * (uintptr_t)(q->x_step | q->y_step | q->weight_step |
-                               (q->kind == WK_PRODUCT_FORWARD ? q->bias_step : 0));
+                               (q->kind == WK_GEMM_FORWARD ? q->bias_step : 0));
     return (short)(all & (~all + 1));
 }
 
-static struct shape shape_of(const struct wk_cuda *c, const struct wk_product *q)
+static struct shape shape_of(const struct wk_cuda *c, const struct wk_gemm_call *q)
 {
     struct shape s;
 
@@ -512,13 +512,13 @@ static struct shape shape_of(const struct wk_cuda *c, const struct wk_product *q
     s.y_t = (short)q->y_t;
     s.add = q->add;
     s.gelu = q->gelu;
-    s.bias = q->kind != WK_PRODUCT_INPUT && q->bias;
+    s.bias = q->kind != WK_GEMM_INPUT && q->bias;
     s.alignment = !c->by_shape ? alignment_of(q) : q->t == WK_CUDA_F32 ? 4 : 2;
     s.tf32 = c->dev.precision == WK_TF32;
     return s;
 }
 
-static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
+static const struct plan *plan_of(struct wk_cuda *c, const struct wk_gemm_call *q)
 {
     struct wk_gemm *g = c->gemm;
     struct shape s = shape_of(c, q);
@@ -547,13 +547,13 @@ static const struct plan *plan_of(struct wk_cuda *c, const struct wk_product *q)
     return p;
 }
 
-static void run_singly(struct wk_cuda *c, const struct wk_product *q)
+static void run_singly(struct wk_cuda *c, const struct wk_gemm_call *q)
 {
     ptrdiff_t size = q->t == WK_CUDA_F32 ? 4 : 2, y_size = q->y_t == WK_CUDA_F32 ? 4 : 2;
-    ptrdiff_t weight_size = q->kind == WK_PRODUCT_WEIGHT ? 4 : size;
+    ptrdiff_t weight_size = q->kind == WK_GEMM_WEIGHT ? 4 : size;
 
     for (int k = 0; k < q->batch; k++) {
-        struct wk_product one = *q;
+        struct wk_gemm_call one = *q;
 
         one.batch = 1;
         one.x = (char *)q->x + k * q->x_step * size;
@@ -565,7 +565,7 @@ static void run_singly(struct wk_cuda *c, const struct wk_product *q)
     }
 }
 
-void wk_gemm_run(struct wk_cuda *c, const struct wk_product *q)
+void wk_gemm_run(struct wk_cuda *c, const struct wk_gemm_call *q)
 {
     const struct plan *p;
     int code;
@@ -637,7 +637,7 @@ struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err)
         goto fail;
     if (g->lib->cublasLtCreate(&g->handle) != 0 || !open_preference(g) ||
         cudaEventCreate(&g->start) != 0 || cudaEventCreate(&g->end) != 0) {
-        hg_err_set(err, HG_E_ENV, "cuBLASLt does not start on %s", c->dev.name);
+        hg_err_set(err, HG_E_ENV, "cuBLASLt cannot start on %s", c->dev.name);
         goto fail;
     }
     return g;
@@ -658,7 +658,7 @@ void wk_gemm_close(struct wk_gemm *g)
     HG_VEC_DONE(&g->plans);
     free(g->table);
     if (g->choices && wk_choices_save(g->choices, &err) < 0)
-        hg_warn("what was found out about products is not kept: %s", err.text);
+        hg_warn("the chosen GEMM algorithms are not saved: %s", err.text);
     wk_choices_free(g->choices);
     if (g->start)
         cudaEventDestroy(g->start);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Products of dense layers, y (rows, out) = x (rows, in) weight (out, in)' + bias (out), and what can be joined to them. gemm.c does
- * them with cuBLASLt. */
+/* GEMMs of dense layers, y (rows, out) = x (rows, in) weight (out, in)' + bias (out), and what can be fused with them; by cuBLASLt. */
 #ifndef WK_BACKENDS_CUDA_GEMM_H
 #define WK_BACKENDS_CUDA_GEMM_H
 
 #include "backends/cuda/device.h"
 
-enum wk_product_kind {
-    WK_PRODUCT_FORWARD, /* y = x weight' + bias; with gelu: pre = that, y = gelu(pre) */
-    WK_PRODUCT_INPUT,   /* x = y weight, or x += it; with gelu: x = that times gelu'(pre) */
-    WK_PRODUCT_WEIGHT   /* weight += y' x, bias += column sums of y */
+enum wk_gemm_kind {
+    WK_GEMM_FORWARD, /* y = x weight' + bias; with gelu: pre = that, y = gelu(pre) */
+    WK_GEMM_INPUT,   /* x = y weight, or x += it; with gelu: x = that times gelu'(pre) */
+    WK_GEMM_WEIGHT   /* weight += y' x, bias += column sums of y */
 };
 
-/* One product; y and x are the gradients where the kind says so. Weights and bias are float in WEIGHT; in the other kinds they have
+/* One GEMM; y and x are gradients in INPUT and WEIGHT. Weights and bias are float in WEIGHT; in the other kinds they have
  * the type of x, except that y of FORWARD may be float. */
-struct wk_product {
-    enum wk_product_kind kind;
+struct wk_gemm_call {
+    enum wk_gemm_kind kind;
     int rows, in, out;
     enum wk_cuda_type t;   /* of x, and of y but for... */
     enum wk_cuda_type y_t; /* ... FORWARD's */
@@ -23,7 +22,7 @@ struct wk_product {
     bool add;  /* INPUT: to x */
     bool gelu; /* in its tanh form; `pre` (rows, out) of FORWARD, (rows, in) of INPUT */
     void *pre;
-    /* So many at once (0 is 1): number k's operands stand so many elements behind those of k - 1; x's step may be 0. Neither add nor
+    /* A batch of so many (0 is 1): the operands of number k are so many elements after those of k - 1; x's step may be 0. Neither add nor
      * gelu. */
     int batch;
     ptrdiff_t x_step, y_step, weight_step, bias_step;
@@ -34,10 +33,10 @@ struct wk_product {
 
 /* Opens the library. NULL with err set (ENV). */
 struct wk_gemm *wk_gemm_open(struct wk_cuda *c, struct hg_err *err);
-/* Keeps what was found out. NULL is nothing. */
+/* Saves the chosen algorithms. g may be NULL. */
 void wk_gemm_close(struct wk_gemm *g);
 /* Failures stay in the device. */
-void wk_gemm_run(struct wk_cuda *c, const struct wk_product *p);
+void wk_gemm_run(struct wk_cuda *c, const struct wk_gemm_call *p);
 /* "13.1.0" */
 void wk_gemm_version(char out[32]);
 

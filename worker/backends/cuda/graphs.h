@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which steps are known as graphs: a step is run once as it is, recorded the second time, and launched as a whole from then on. Steps
  * are told apart by a key, which holds all sizes that a launch depends on; the graphs that were not used for the longest time make
- * room for others. Knows nothing of CUDA. */
+ * room for others. Independent of CUDA. */
 #ifndef WK_BACKENDS_CUDA_GRAPHS_H
 #define WK_BACKENDS_CUDA_GRAPHS_H
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels of the cuda backend as C sees them: functions that launch, and nothing else. What an op means stands in
+/* The kernels of the cuda backend as C sees them: functions that launch, and nothing else. An op's contract is in
  * backends/backend.h; a function here does it for buffers on one stream.
  *
  * Rules for all functions
  *   - They return 0 or the cudaError_t of the launch (also for a shape that they do not support). They never wait, never allocate
  *     and never copy to or from the host, so that a step can be recorded as a graph.
- *   - Whatever changes from step to step and is no shape stands in device memory: the number of the step, the learning rate, the
+ *   - Whatever changes from step to step and is not a shape is in device memory: the number of the step, the learning rate, the
  *     scale of gradients, where sequences begin. Grids depend on host shapes only.
  *   - No atomics on floating point: two runs give the same bits.
  *   - `t` is the type of activations and their gradients, all alike in a call; `w` that of the weights which are read beside them.
@@ -62,7 +62,7 @@ size_t wk_cuda_square_sum_scratch(size_t n);
 /* y (rows, cols) += bias (cols); y may be float beside a bias of 16 bits */
 int wk_cuda_add_bias(wk_stream s, enum wk_cuda_type t, void *y, enum wk_cuda_type w,
                      const void *bias, int rows, int cols);
-/* d_bias (cols) += column sums of d_y (rows, cols), for each of a batch: number k of both stands k steps of elements further. */
+/* d_bias (cols) += column sums of d_y (rows, cols), for each of a batch: number k of both is k steps of elements further. */
 #define WK_CUDA_BIASES 4 /* most of a batch */
 int wk_cuda_bias_backward(wk_stream s, float *d_bias, ptrdiff_t bias_step, enum wk_cuda_type t,
                           const void *d_y, ptrdiff_t y_step, int batch, int rows, int cols,
@@ -73,9 +73,9 @@ size_t wk_cuda_bias_backward_scratch(int batch, int rows, int cols);
 int wk_cuda_gather_u8(wk_stream s, enum wk_cuda_type t, void *y, const uint8_t *rows,
                       const int32_t *index, int n, int width, float mean, float std);
 int wk_cuda_gather_i32(wk_stream s, int32_t *y, const int32_t *values, const int32_t *index, int n);
-/* Token sequences, one behind the other. Feature i of the data set is the tokens at[i] to at[i + 1] - 1, of type 0 before
+/* Token sequences, one after the other. Feature i of the data set is the tokens at[i] to at[i + 1] - 1, of type 0 before
  * second[i] tokens and 1 from there on. Sequence k of the batch is feature sample[k], in the rows first[k] to first[k + 1] - 1: what
- * is behind its tokens is padding (id and type 0). Writes ids, types and sequence of all p->rows rows; p->sequence is not read. */
+ * follows its tokens is padding (id and type 0). Writes ids, types and sequence of all p->rows rows; p->sequence is not read. */
 int wk_cuda_gather_tokens(wk_stream s, int32_t *ids, int32_t *types, int32_t *sequence,
                           const struct wk_cuda_packing *p, const int32_t *tokens, const int32_t *at,
                           const int32_t *second);
@@ -153,11 +153,11 @@ int wk_cuda_gelu_forward(wk_stream s, enum wk_cuda_type t, void *y, const void *
 int wk_cuda_gelu_backward(wk_stream s, enum wk_cuda_type t, void *d_x, const void *d_y,
                           const void *x, size_t n, int tanh_form);
 
-/* Attention; sizes are multiples of 8 up to 128. Rows of q, k, v stand `stride` elements apart, those of their gradients d_stride;
+/* Attention; sizes are multiples of 8 up to 128. Rows of q, k, v are `stride` elements apart, those of their gradients d_stride;
  * out and d_out are dense, (rows, heads size). */
 struct wk_cuda_attention {
     int heads, size, stride, d_stride;
-    int tf32; /* products of floats may cut their factors to tf32 */
+    int tf32; /* GEMMs of floats may round their factors to tf32 */
     double drop;
     struct wk_cuda_rng rng;
 };
@@ -190,7 +190,7 @@ struct wk_cuda_step {
     float unused;
 };
 
-/* The op `control` of backend.h: control and its rules stand in backends/control.h. square_sum is the sum of squares of the whole
+/* The op `control`: its rules are in backends/control.h. square_sum is the sum of squares of the whole
  * gradient. clip 0: none. */
 int wk_cuda_control(wk_stream s, float *control, const float *square_sum, float clip, int scaled,
                     int grow_after);

@@ -18,7 +18,8 @@ void *wk_library_open(const char *const *names, const char *what, struct hg_err 
         if (library)
             return library;
     }
-    hg_err_set(err, HG_E_ENV, "%s is not on this machine: cannot open %s", what, names[0]);
+    hg_err_set(err, HG_E_ENV, "%s is not available on this machine: cannot open %s", what,
+               names[0]);
     hg_err_hint(err,
                 "add the folder that holds it to LD_LIBRARY_PATH (a CUDA toolkit's lib64, or the "
                 "nvidia/*/lib folders of a Python environment)");
@@ -30,7 +31,7 @@ void *wk_library_find(void *library, const char *function, struct hg_err *err)
     void *address = dlsym(library, function);
 
     if (!address)
-        hg_err_set(err, HG_E_ENV, "a library of NVIDIA's is too old: it has no %s", function);
+        hg_err_set(err, HG_E_ENV, "an NVIDIA library is too old: it has no function %s", function);
     return address;
 }
 
@@ -128,7 +129,7 @@ static const struct nvml *nvml_get_locked(struct hg_err *err)
     if (!library)
         return NULL;
     if (n.init() != 0) {
-        hg_err_set(err, HG_E_ENV, "NVML does not start: no NVIDIA driver is loaded");
+        hg_err_set(err, HG_E_ENV, "NVML cannot start: no NVIDIA driver is loaded");
         return NULL;
     }
     ready = true;
@@ -173,7 +174,7 @@ int wk_nvml_read(const char *pci, struct wk_nvml_info *info, struct hg_err *err)
     n->driver(info->driver, sizeof info->driver);
     code = n->by_pci(pci, &device);
     if (code != 0)
-        return hg_err_set(err, HG_E_ENV, "NVML knows no device %s (error %d)", pci, code);
+        return hg_err_set(err, HG_E_ENV, "NVML does not know device %s (error %d)", pci, code);
     if (n->ecc(device, NVML_UNCORRECTED, NVML_SINCE_LOADED, &errors) == 0)
         info->ecc_errors = (int)errors;
     if (n->mig(device, &mode, &pending) == 0)

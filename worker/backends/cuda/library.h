@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NVIDIA's libraries are opened when a GPU is used, not linked: the program starts on machines that have none of them, and says
- * what is missing where it matters. Only the CUDA runtime is part of the program (static); it finds the driver by itself. */
+/* NVIDIA's libraries are opened when a GPU is used, not linked: the program starts on machines without them, and reports
+ * what is missing when it is needed. Only the CUDA runtime is part of the program (static); it finds the driver by itself. */
 #ifndef WK_BACKENDS_CUDA_LIBRARY_H
 #define WK_BACKENDS_CUDA_LIBRARY_H
 
@@ -43,7 +43,7 @@ void *wk_library_find(void *library, const char *function, struct hg_err *err);
 
 /* ---- The driver's monitor ---- */
 
-/* What NVML tells about a device; -1 or "" where it does not. */
+/* What NVML reports of a device; -1 or "" if it does not. */
 struct wk_nvml_info {
     char driver[80]; /* "580.65.06" */
     int processes;   /* that compute on it now */
@@ -53,7 +53,7 @@ struct wk_nvml_info {
     int clock_mhz, clock_most_mhz; /* of the SMs */
 };
 
-/* By the bus address that CUDA gives ("0000:65:00.0"). Returns -1 with err set (ENV) where there is no NVML. */
+/* By the bus address that CUDA gives ("0000:65:00.0"). Returns -1 with err set (ENV) if there is no NVML. */
 int wk_nvml_read(const char *pci, struct wk_nvml_info *info, struct hg_err *err);
 
 #endif

@@ -186,7 +186,7 @@ void wk_cuda_describe(struct wk_dev *dev, struct hg_buf *out)
                   c->capability / 10, c->capability % 10, c->own->processors);
     hg_buf_printf(out, "memory %s, %s free\n", all, left);
     hg_buf_printf(out, "address %s %s\n", dev->pci, dev->uuid);
-    hg_buf_printf(out, "cuda %d.%d, the driver can do %d.%d\n", CUDART_VERSION / 1000,
+    hg_buf_printf(out, "cuda %d.%d, the driver supports %d.%d\n", CUDART_VERSION / 1000,
                   CUDART_VERSION % 1000 / 10, driver / 1000, driver % 1000 / 10);
     hg_buf_printf(out, "cublaslt %s\n", version);
     hg_buf_printf(out, "kernels %s\n", WK_CUDA_ARCHITECTURES);

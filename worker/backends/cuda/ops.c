@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of the cuda backend: each names its buffers' types and hands them to a kernel's launcher or to a product. */
+/* The cuda backend and its ops: each op passes its buffers and their types to a kernel's launcher or to a GEMM. */
 #include "backends/cuda/ops.h"
 
 #include <string.h>
@@ -267,16 +267,16 @@ static void cuda_linear_forward(struct wk_dev *dev, struct wk_span y, struct wk_
                                 struct wk_span weight, struct wk_span bias, int rows, int in,
                                 int out)
 {
-    const struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
-                                  .rows = rows,
-                                  .in = in,
-                                  .out = out,
-                                  .t = type_of(x),
-                                  .y_t = type_of(y),
-                                  .x = x.data,
-                                  .y = y.data,
-                                  .weight = weight.data,
-                                  .bias = bias.data };
+    const struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
+                                    .rows = rows,
+                                    .in = in,
+                                    .out = out,
+                                    .t = type_of(x),
+                                    .y_t = type_of(y),
+                                    .x = x.data,
+                                    .y = y.data,
+                                    .weight = weight.data,
+                                    .bias = bias.data };
 
     wk_gemm_run(wk_cuda_of(dev), &p);
 }
@@ -285,21 +285,21 @@ static void linear_backward(struct wk_dev *dev, bool add, struct wk_span d_x,
                             struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y,
                             struct wk_span x, struct wk_span weight, int rows, int in, int out)
 {
-    struct wk_product p = { .kind = WK_PRODUCT_WEIGHT,
-                            .rows = rows,
-                            .in = in,
-                            .out = out,
-                            .t = type_of(x),
-                            .y_t = type_of(d_y),
-                            .x = x.data,
-                            .y = d_y.data,
-                            .weight = d_weight.data,
-                            .bias = d_bias.data };
+    struct wk_gemm_call p = { .kind = WK_GEMM_WEIGHT,
+                              .rows = rows,
+                              .in = in,
+                              .out = out,
+                              .t = type_of(x),
+                              .y_t = type_of(d_y),
+                              .x = x.data,
+                              .y = d_y.data,
+                              .weight = d_weight.data,
+                              .bias = d_bias.data };
 
     wk_gemm_run(wk_cuda_of(dev), &p);
     if (!d_x.data)
         return;
-    p.kind = WK_PRODUCT_INPUT;
+    p.kind = WK_GEMM_INPUT;
     p.x = d_x.data;
     p.weight = weight.data;
     p.bias = NULL;
@@ -322,23 +322,23 @@ static void cuda_linear_backward_add(struct wk_dev *dev, struct wk_span d_x,
     linear_backward(dev, true, d_x, d_weight, d_bias, d_y, x, weight, rows, in, out);
 }
 
-/* The library's GELU is the one with tanh. */
+/* cuBLASLt's GELU is the one with tanh. */
 static void cuda_linear_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span pre,
                                      struct wk_span x, struct wk_span weight, struct wk_span bias,
                                      int rows, int in, int out, enum wk_gelu form)
 {
-    struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
-                            .rows = rows,
-                            .in = in,
-                            .out = out,
-                            .t = type_of(x),
-                            .y_t = type_of(y),
-                            .x = x.data,
-                            .y = y.data,
-                            .weight = weight.data,
-                            .bias = bias.data,
-                            .gelu = form == WK_GELU_TANH,
-                            .pre = pre.data };
+    struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
+                              .rows = rows,
+                              .in = in,
+                              .out = out,
+                              .t = type_of(x),
+                              .y_t = type_of(y),
+                              .x = x.data,
+                              .y = y.data,
+                              .weight = weight.data,
+                              .bias = bias.data,
+                              .gelu = form == WK_GELU_TANH,
+                              .pre = pre.data };
     size_t n = (size_t)rows * (size_t)out;
 
     if (!p.gelu)
@@ -354,17 +354,17 @@ static void cuda_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
                                       struct wk_span weight, int rows, int in, int out,
                                       enum wk_gelu form)
 {
-    struct wk_product p = { .kind = WK_PRODUCT_INPUT,
-                            .rows = rows,
-                            .in = in,
-                            .out = out,
-                            .t = type_of(x),
-                            .y_t = type_of(d_y),
-                            .x = d_pre.data,
-                            .y = d_y.data,
-                            .weight = weight.data,
-                            .gelu = form == WK_GELU_TANH,
-                            .pre = pre.data };
+    struct wk_gemm_call p = { .kind = WK_GEMM_INPUT,
+                              .rows = rows,
+                              .in = in,
+                              .out = out,
+                              .t = type_of(x),
+                              .y_t = type_of(d_y),
+                              .x = d_pre.data,
+                              .y = d_y.data,
+                              .weight = weight.data,
+                              .gelu = form == WK_GELU_TANH,
+                              .pre = pre.data };
     size_t n = (size_t)rows * (size_t)in;
 
     linear_backward(dev, false, WK_NONE, d_weight, d_bias, d_y, x, weight, rows, in, out);
@@ -374,7 +374,7 @@ static void cuda_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
         cuda_gelu_backward(dev, d_pre, d_pre, wk_span_part(pre, 0, n), form);
 }
 
-/* Elements from the first to the second, and from there to the third; -1: they do not lie in steps, or lie far apart. */
+/* Elements from the first to the second, and from there to the third; -1: they are not equally spaced, or far apart. */
 static ptrdiff_t step_of(const struct wk_span s[3])
 {
     ptrdiff_t size = (ptrdiff_t)wk_type_size(s[0].type), far = (ptrdiff_t)1 << 32;
@@ -384,8 +384,8 @@ static ptrdiff_t step_of(const struct wk_span s[3])
     return one == two && one > 0 && one < far && one % size == 0 ? one / size : -1;
 }
 
-/* Three products as one, where their operands lie in steps, forwards or backwards, and where that may decide. */
-static bool run_batch(struct wk_cuda *c, struct wk_product *p, const struct wk_qkv *y,
+/* Three GEMMs as one batch, if their operands are equally spaced, forwards or backwards, and if addresses may decide. Returns whether it ran. */
+static bool run_batch(struct wk_cuda *c, struct wk_gemm_call *p, const struct wk_qkv *y,
                       const struct wk_qkv *weight, const struct wk_qkv *bias)
 {
     bool forwards = (char *)weight->q.data < (char *)weight->k.data;
@@ -414,13 +414,13 @@ static void cuda_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, str
                                  const struct wk_qkv *w, const struct wk_qkv *b, int rows, int in,
                                  int out)
 {
-    struct wk_product p = { .kind = WK_PRODUCT_FORWARD,
-                            .rows = rows,
-                            .in = in,
-                            .out = out,
-                            .t = type_of(x),
-                            .y_t = type_of(y->q),
-                            .x = x.data };
+    struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
+                              .rows = rows,
+                              .in = in,
+                              .out = out,
+                              .t = type_of(x),
+                              .y_t = type_of(y->q),
+                              .x = x.data };
 
     if (run_batch(wk_cuda_of(dev), &p, y, w, b))
         return;
@@ -429,34 +429,34 @@ static void cuda_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, str
     cuda_linear_forward(dev, y->v, x, w->v, b->v, rows, in, out);
 }
 
-/* The gradients of x are three products one after the other: they end in one sum. */
+/* The gradients of x are three GEMMs one after the other, which add to one sum. */
 static void cuda_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const struct wk_qkv *d_w,
                                   const struct wk_qkv *d_b, const struct wk_qkv *d_y,
                                   struct wk_span x, const struct wk_qkv *w, int rows, int in,
                                   int out)
 {
     const struct wk_span d_ys[] = { d_y->q, d_y->k, d_y->v }, ws[] = { w->q, w->k, w->v };
-    struct wk_product p = { .kind = WK_PRODUCT_WEIGHT,
-                            .rows = rows,
-                            .in = in,
-                            .out = out,
-                            .t = type_of(x),
-                            .y_t = type_of(d_y->q),
-                            .x = x.data };
+    struct wk_gemm_call p = { .kind = WK_GEMM_WEIGHT,
+                              .rows = rows,
+                              .in = in,
+                              .out = out,
+                              .t = type_of(x),
+                              .y_t = type_of(d_y->q),
+                              .x = x.data };
 
     if (!run_batch(wk_cuda_of(dev), &p, d_y, d_w, d_b)) {
         linear_backward(dev, true, WK_NONE, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->v, d_b->v, d_y->v, x, w->v, rows, in, out);
     }
-    p = (struct wk_product){ .kind = WK_PRODUCT_INPUT,
-                             .rows = rows,
-                             .in = in,
-                             .out = out,
-                             .t = type_of(d_x),
-                             .y_t = type_of(d_y->q),
-                             .x = d_x.data,
-                             .add = true };
+    p = (struct wk_gemm_call){ .kind = WK_GEMM_INPUT,
+                               .rows = rows,
+                               .in = in,
+                               .out = out,
+                               .t = type_of(d_x),
+                               .y_t = type_of(d_y->q),
+                               .x = d_x.data,
+                               .add = true };
     for (int i = 0; i < 3; i++) {
         p.y = d_ys[i].data;
         p.weight = ws[i].data;

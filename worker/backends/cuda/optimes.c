@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What each op takes on the device: with HPCGRID_OP_TIMES=FILE an event stands behind every launch, and the seconds between two
- * belong to the op of the second, waiting for the host included. Steps are not launched as graphs then. */
+/* How long each op takes on the device: with HPCGRID_OP_TIMES=FILE an event follows every launch, and the seconds between two belong to the op of
+ * the second, waiting for the host included. Steps are not launched as graphs then. */
 #include "backends/cuda/optimes.h"
 
 #include <jansson.h>

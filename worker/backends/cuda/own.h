@@ -25,7 +25,7 @@ struct wk_cuda_own {
     struct wk_cache cache;
     void *scratch;
     size_t scratch_bytes,
-        scratch_asked; /* as the cache gave, as an op wanted: the books have this */
+        scratch_asked; /* of the cache's block; as an op requested, which is what is counted */
     void *pinned_memory;
     struct wk_pinned pinned[WK_PINNED_PARTS];
     int next_pinned;
@@ -37,7 +37,7 @@ struct wk_cuda_own {
     cudaEvent_t marks[WK_MARKS];
     enum wk_mark mark_kinds[WK_MARKS];
     int first_mark, n_marks;
-    struct wk_op_times *op_times; /* NULL: nobody asks */
+    struct wk_op_times *op_times; /* NULL unless requested */
 };
 
 #endif

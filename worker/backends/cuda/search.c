@@ -122,7 +122,7 @@ static json_t *load(const struct wk_choices *c)
     if (!c->path || !hg_fs_exists(c->path))
         return NULL;
     if (hg_json_load(c->path, &doc, &err) < 0) {
-        hg_warn("%s is damaged and will be made anew: %s", c->path, err.text);
+        hg_warn("%s is damaged and will be rebuilt: %s", c->path, err.text);
         return NULL;
     }
     if (is(doc.root, "schema", SCHEMA) && is(doc.root, "device", c->device) &&
@@ -134,7 +134,7 @@ static json_t *load(const struct wk_choices *c)
     }
     json_object_foreach(choices, key, entry)
         if (!decode(entry, &choice)) {
-            hg_warn("%s is damaged and will be made anew: %s", c->path, key);
+            hg_warn("%s is damaged and will be rebuilt: %s", c->path, key);
             json_decref(choices);
             choices = NULL;
             break;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fastest of several ways to do the same, found by trying them, and a file that remembers what was found: products on a GPU
- * have dozens of algorithms, and which one is fast depends on the device, the library and the shape. Knows nothing of CUDA. */
+/* The fastest of several candidates, found by timing them, and a file that keeps the choices: GEMMs on a GPU have dozens of algorithms, and
+ * which one is fast depends on the device, the library and the shape. Independent of CUDA. */
 #ifndef WK_BACKENDS_CUDA_SEARCH_H
 #define WK_BACKENDS_CUDA_SEARCH_H
 
@@ -10,7 +10,7 @@
 
 #include "base/err.h"
 
-/* Seconds that one try of a candidate took; negative: it cannot do it. */
+/* Seconds that one run of a candidate took; negative: it is not possible. */
 typedef double wk_search_timer(void *context, int candidate);
 
 /* The candidate (0 to n - 1) with the least median of five tries, after one that does not count; one that takes half as long again
@@ -19,11 +19,11 @@ typedef double wk_search_timer(void *context, int candidate);
 int wk_search_best(int n, wk_search_timer *time, void *context, double *seconds);
 
 #define WK_CHOICE_BYTES 64
-/* What was chosen for a product. */
+/* What was chosen for a GEMM. */
 struct wk_choice {
-    int variant; /* of the ways to put it together */
+    int variant; /* see gemm.c */
     uint8_t
-        algorithm[WK_CHOICE_BYTES]; /* the library's own words, good for the same library only */
+        algorithm[WK_CHOICE_BYTES]; /* as cuBLASLt encodes it; valid for the same library only */
     double seconds;
 };
 
@@ -42,8 +42,8 @@ void wk_choices_put(struct wk_choices *c, const char *key, const struct wk_choic
  * alike. */
 int wk_choices_save(struct wk_choices *c, struct hg_err *err);
 
-/* Where the file of a device and library stands: below $HPCGRID_CACHE, else $XDG_CACHE_HOME/hpcgrid, else ~/.cache/hpcgrid; NULL
- * where there is no such place. Yours. */
+/* Path of the file of a device and library: in $HPCGRID_CACHE, else $XDG_CACHE_HOME/hpcgrid, else ~/.cache/hpcgrid; NULL if none of these
+ * is set. Yours. */
 char *wk_choices_path(const char *device, const char *library);
 
 #endif

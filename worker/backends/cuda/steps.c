@@ -155,7 +155,7 @@ void wk_cuda_mark(struct wk_dev *dev, enum wk_mark what)
 
     if (what == WK_MARK_BEGIN)
         own->n_marks = 0;
-    if (own->n_marks == WK_MARKS) /* nobody asks: the oldest is lost */
+    if (own->n_marks == WK_MARKS) /* not read: the oldest is lost */
         take_time(c);
     wk_cuda_check(c, (int)cudaEventRecord(mark_at(own, own->n_marks), (cudaStream_t)c->stream),
                   "a step's time");
@@ -177,6 +177,6 @@ int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
             break;
         laps[n++] = take_time(c);
     }
-    cudaGetLastError(); /* "not ready" is no error */
+    cudaGetLastError(); /* "not ready" is not an error */
     return n;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bats
-# hpcgrid-worker with the whole cuda backend, on a played GPU: runtime, cuBLASLt and NCCL are those of gpu/emulator. Work of a stream is done
+# hpcgrid-worker with the whole cuda backend, on a mock GPU: runtime, cuBLASLt and NCCL are those of gpu/emulator. Work of a stream is done
 # as late as can be, so that whoever forgets to wait shows.
 
 setup() {
     worker="$HPCGRID_BUILD/tests/hpcgrid-worker-emulated"
     cd "$BATS_TEST_TMPDIR"
-    export LD_LIBRARY_PATH="$HPCGRID_BUILD/tests/played" HPCGRID_CACHE="$BATS_FILE_TMPDIR"
+    export LD_LIBRARY_PATH="$HPCGRID_BUILD/tests/mock" HPCGRID_CACHE="$BATS_FILE_TMPDIR"
     export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
     export ASAN_OPTIONS=detect_leaks=0
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS CUDA_VISIBLE_DEVICES
@@ -52,10 +52,10 @@ same() {
     jq -e '.memory.data > 64 * 8 * 4' graphs.json # the sequences lie on the device
 }
 
-@test "products through the library are those of the CPU" {
+@test "GEMMs through the library are those of the CPU" {
     for precision in fp32 bf16 fp16; do
-        "$HPCGRID_BUILD/tests/test_gpu_ops_played" cuda "$precision" linear
-        HPCGRID_PLAIN_PRODUCTS=1 "$HPCGRID_BUILD/tests/test_gpu_ops_played" cuda "$precision" linear
+        "$HPCGRID_BUILD/tests/test_gpu_ops_mock" cuda "$precision" linear
+        HPCGRID_PLAIN_PRODUCTS=1 "$HPCGRID_BUILD/tests/test_gpu_ops_mock" cuda "$precision" linear
     done
 }
 
@@ -69,7 +69,7 @@ same() {
     done
 }
 
-@test "a step waits for nothing, and what is known about products is not tried again" {
+@test "a step waits for nothing, and known GEMMs are not timed again" {
     export HPCGRID_CACHE="$BATS_TEST_TMPDIR/cache"
     for model in "$gpu, $bert, \"batch_size\": 2" "$gpu, $rnn"; do
         EMU_TELL=first train first "{$model, \"steps\": 5}" # looks for algorithms, and waits for their times
@@ -126,13 +126,13 @@ refused() {
 
 @test "what is wrong with a machine is said, with what helps" {
     refused 4 "no NVIDIA driver is loaded" "580 or newer" EMU_DRIVER=0
-    refused 4 "can do CUDA 12.2, this program needs CUDA" "driver 580 or newer is needed" EMU_DRIVER=12020
-    refused 4 "shows this process no GPU" "gpus_per_node" CUDA_VISIBLE_DEVICES=
+    refused 4 "supports CUDA 12.2, this program needs CUDA" "driver 580 or newer is needed" EMU_DRIVER=12020
+    refused 4 "shows no GPU to this process" "gpus_per_node" CUDA_VISIBLE_DEVICES=
     refused 4 "is busy, or in exclusive mode" "nvidia-smi" EMU_OPEN=46
     refused 4 "is in prohibited mode" "nvidia-smi -c DEFAULT" EMU_MODE=2
     refused 4 "batch_size 2 takes about" "sample fits" EMU_MEMORY=36000000
-    refused 4 "an ECC error that cannot be corrected" "Xid" EMU_FAIL=214@60
-    refused 4 "does not answer any more" "Xid" EMU_FAIL=46@60
+    refused 4 "an uncorrectable ECC error" "Xid" EMU_FAIL=214@60
+    refused 4 "no longer responds" "Xid" EMU_FAIL=46@60
     refused 5 "a kernel failed on emulated GPU" "CUDA_LAUNCH_BLOCKING=1" EMU_FAIL=700@60
     refused 4 "which needs 7.5" "Turing" EMU_CAPABILITY=70
 }
@@ -143,7 +143,7 @@ refused() {
 }
 
 @test "a pack for a bare machine has every library that what is in it loads, but glibc's" {
-    HPCGRID_WORKER=$worker HPCGRID_OPS="$HPCGRID_BUILD/tests/test_gpu_ops_played" "$BATS_TEST_DIRNAME/run" --pack pack.tar
+    HPCGRID_WORKER=$worker HPCGRID_OPS="$HPCGRID_BUILD/tests/test_gpu_ops_mock" "$BATS_TEST_DIRNAME/run" --pack pack.tar
     tar -xf pack.tar
     cd hpcgrid-gpu
     readelf -d bin/[!m]* lib/* ompi/lib/openmpi/* pmix/lib/pmix/* | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | sort -u >needed
@@ -154,7 +154,7 @@ refused() {
 }
 
 @test "ops behind one that breaks the device are tried by themselves" {
-    printf '#!/bin/sh\necho "backend cuda: played"\n' >worker.sh
+    printf '#!/bin/sh\necho "backend cuda: mock"\n' >worker.sh
     cat >ops.sh <<'END'
 #!/bin/sh
 case $1,$3 in
