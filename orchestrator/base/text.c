@@ -452,3 +452,25 @@ int hg_text_each_host(const char *nodes, int (*each)(void *context, const char *
     }
     return rc;
 }
+
+void hg_text_quote(const char *word, struct hg_buf *out)
+{
+    hg_buf_puts(out, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            hg_buf_puts(out, "'\\''");
+        else
+            hg_buf_append(out, word, 1);
+    hg_buf_puts(out, "'");
+}
+
+void hg_text_quote_if_needed(const char *word, struct hg_buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-._/,=:+@%";
+
+    if (*word && word[strspn(word, plain)] == '\0')
+        hg_buf_puts(out, word);
+    else
+        hg_text_quote(word, out);
+}

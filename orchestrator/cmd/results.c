@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "drive/drive.h"
 #include "rundir/events.h"

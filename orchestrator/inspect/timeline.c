@@ -10,12 +10,12 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/vec.h"
+#include "drive/overlay.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/collect.h"
 #include "rundir/resultfile.h"
-#include "drive/drive.h"
 
 #define CLAIM_MOST_S 10.0
 #define CLAIM_MAX ((size_t)1 << 20)

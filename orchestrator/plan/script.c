@@ -8,18 +8,6 @@
 #include "base/fs.h"
 #include "base/text.h"
 
-void hg_plan_quote(const char *word, struct hg_buf *out)
-{
-    hg_buf_puts(out, "'");
-    for (; *word; word++) {
-        if (*word == '\'')
-            hg_buf_puts(out, "'\\''");
-        else
-            hg_buf_append(out, word, 1);
-    }
-    hg_buf_puts(out, "'");
-}
-
 static bool is_plain(const char *value)
 {
     return value[strspn(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
@@ -142,9 +130,9 @@ static void load_modules(char *const *modules, struct hg_buf *out)
                      "fi\n");
     for (; *modules; modules++) {
         hg_buf_puts(out, "module load ");
-        hg_plan_quote(*modules, out);
+        hg_text_quote(*modules, out);
         hg_buf_puts(out, " || {\n    export HPCGRID_ERROR='module load failed: '");
-        hg_plan_quote(*modules, out);
+        hg_text_quote(*modules, out);
         hg_buf_puts(out, "\n    echo \"task ${SLURM_ARRAY_TASK_ID-0}: $HPCGRID_ERROR\" >&2\n}\n");
     }
 }
@@ -168,9 +156,9 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
                   b->n, hg_text_s(b->n));
     load_modules(b->modules, out);
     hg_buf_puts(out, "exec ");
-    hg_plan_quote(self, out);
+    hg_text_quote(self, out);
     hg_buf_puts(out, " exec --run ");
-    hg_plan_quote(dir, out);
+    hg_text_quote(dir, out);
     hg_buf_printf(out, " --batch %d \"$@\"\n", b->number);
     rc = 0;
 out:

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #define MATRIX_MAX ((size_t)64 << 10)
@@ -94,24 +95,6 @@ void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, cons
     free(matrix);
     free(from);
     free(dir);
-}
-
-void hg_shell_append(const char *word, struct hg_buf *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-._/,=:+@%";
-
-    if (*word && word[strspn(word, plain)] == '\0') {
-        hg_buf_puts(out, word);
-        return;
-    }
-    hg_buf_puts(out, "'");
-    for (; *word; word++)
-        if (*word == '\'')
-            hg_buf_puts(out, "'\\''");
-        else
-            hg_buf_append(out, word, 1);
-    hg_buf_puts(out, "'");
 }
 
 /* ---- Provenance ---- */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "render/many.h"
 
 static int save_one(const struct hg_report *r, const struct hg_renderer *renderer, const char *dir,
@@ -32,7 +33,7 @@ static int make_page(const struct hg_report *r, const char *dir, struct hg_page 
     int rc = hg_page_init(page, r->n_sets);
 
     hg_buf_puts(&command, "hpcgrid report --format html ");
-    hg_shell_append(r->labels[0], &command);
+    hg_text_quote_if_needed(r->labels[0], &command);
     page->command = hg_buf_detach(&command);
     if (rc == 0 && run && out && page->command)
         hg_page_set_run(page, 0, run, out);

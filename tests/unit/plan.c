@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -8,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "matrix/load.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
@@ -472,7 +474,7 @@ static void test_words_are_quoted_so_that_a_shell_reads_them_back(void **state)
             hg_buf_puts(&word, parts[(seed >> 33) % N_OF(parts)]);
         }
         hg_buf_puts(&script, "printf '%s\\0' ");
-        hg_plan_quote(hg_buf_str(&word), &script);
+        hg_text_quote(hg_buf_str(&word), &script);
         hg_buf_puts(&script, "\n");
         hg_buf_append(&want, hg_buf_str(&word), word.len + 1);
         hg_buf_done(&word);
