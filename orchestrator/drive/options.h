@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "plan/batch.h"
-#include "rundir/collect.h"
+#include "rundir/attempt_find.h"
 #include "slurm/client/executor.h"
 #include "rundir/attempt_find.h"
 

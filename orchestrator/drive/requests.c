@@ -18,7 +18,6 @@
 #include "base/text.h"
 #include "drive/news.h"
 #include "plan/template.h"
-#include "rundir/collect.h"
 #include "rundir/fold.h"
 
 /* A request is "cancel.<time>.<nonce>.json" (or hold, release) in the run's folder: {"lines": {"<batch>": "0-9,12"}},

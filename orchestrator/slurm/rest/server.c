@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fields.h"
 #include "base/fs.h"
 
 #define MAX_ARRAY_SIZE 1001 /* Slurm's default: slurmrestd does not show it */
