@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/history.h"
+#include "render/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +108,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         else
             hg_history_text(h, 0, &text);
         fputs(hg_buf_str(&text), stdout);
-        rc = text.failed ? hg_err_oom(hg_errs_next(errs)) : !hg_history_is_good(h);
+        rc = !hg_history_is_good(h);
     }
     hg_buf_done(&text);
     hg_history_free(h);

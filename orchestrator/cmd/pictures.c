@@ -8,7 +8,8 @@
 
 #include "base/fs.h"
 #include "base/text.h"
-#include "plot/plot.h"
+#include "plot/gnuplot.h"
+#include "plot/plots.h"
 
 static const char *const known[] = { "svg", "png", "pdf", "gp" };
 enum { FORMATS = sizeof known / sizeof *known, GP = FORMATS - 1 };
@@ -172,8 +173,7 @@ int hg_cmd_pictures(const struct hg_report *r, const char *kinds, const char *fo
     if (rc == 0)
         rc = read_wish(formats, out, &w, &err);
     for (size_t t = 0; t < r->tables.n && rc == 0; t++)
-        if ((rc = hg_plots_build(r, t, wanted, &plots)) < 0)
-            hg_err_oom(&err);
+        hg_plots_build(r, t, wanted, &plots);
     if (rc == 0 && check_kinds(&plots, wanted, errs) < 0)
         rc = -1;
     else if (rc == 0)

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One page that carries everything with it: no network, no frameworks. It can be read without the script;
  * the script only sorts tables. */
-#include "render/renderer.h"
+#include "render/renderers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "plot/plots.h"
+#include "plot/svg.h"
 #include "render/html_style.h"
-#include "plot/plot.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 /* More cells than these are not listed one by one. */
 #define CELLS_MAX 2000
@@ -44,10 +48,9 @@ static void append_header_word(const char *text, struct hg_buf *out)
 
     while (*text) {
         size_t n = long_one ? strcspn(text, "_/") : strlen(text);
-        char *part = strndup(text, n + (text[n] != '\0'));
+        char *part = hg_strndup(text, n + (text[n] != '\0'));
 
-        hg_html_append(part ? part : "", out);
-        out->failed = out->failed || !part;
+        hg_html_append(part, out);
         hg_buf_puts(out, text[n] ? "<wbr>" : "");
         text += n + (text[n] != '\0');
         free(part);
@@ -283,7 +286,7 @@ static void append_listing_cell(const struct hg_report *r, const struct hg_listi
 static void append_listing(const struct hg_report *r, const struct hg_listing *l,
                            struct hg_buf *out)
 {
-    open_table(l->title ? l->title : "", 0, out);
+    open_table(l->title, 0, out);
     hg_buf_puts(out, "<thead><tr>");
     for (size_t column = 0; column < l->columns.n; column++) {
         hg_buf_printf(out, "<th scope=\"col\"%s>",
@@ -304,7 +307,6 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
         hg_html_append(l->notes.items[i], out);
         hg_buf_puts(out, "</p>\n");
     }
-    out->failed = out->failed || l->failed;
 }
 
 /* ---- Pictures ---- */
@@ -313,8 +315,7 @@ static void append_plots(const struct hg_report *r, size_t table, struct hg_buf 
 {
     struct hg_plots plots = { 0 };
 
-    if (hg_plots_build(r, table, ~0u, &plots) < 0)
-        out->failed = true;
+    hg_plots_build(r, table, ~0u, &plots);
     if (plots.n)
         hg_buf_puts(out, "<div class=\"side\">\n");
     for (size_t i = 0; i < plots.n; i++) {
@@ -382,14 +383,12 @@ struct cell_keys {
     size_t *items, n;
 };
 
-static int list_keys(const struct hg_report *r, struct cell_keys *keys)
+static void list_keys(const struct hg_report *r, struct cell_keys *keys)
 {
     size_t repeat = hg_frame_find_key(&r->frame, "repeat");
 
     keys->items =
-        malloc((r->n_split_keys + r->n_column_keys + r->n_row_keys + 1) * sizeof *keys->items);
-    if (!keys->items)
-        return -1;
+        hg_alloc((r->n_split_keys + r->n_column_keys + r->n_row_keys + 1) * sizeof *keys->items);
     for (size_t i = 0; i < r->n_split_keys; i++)
         keys->items[keys->n++] = r->split_keys[i];
     for (size_t i = 0; i < r->n_row_keys; i++)
@@ -398,7 +397,6 @@ static int list_keys(const struct hg_report *r, struct cell_keys *keys)
         keys->items[keys->n++] = r->column_keys[i];
     if (repeat != HG_MAP_NONE)
         keys->items[keys->n++] = repeat;
-    return 0;
 }
 
 static void append_link(const char *root, const struct hg_result *result, const char *file,
@@ -544,10 +542,7 @@ static void append_cells(const struct hg_report *r, const struct hg_page *page, 
     int decimals = r->tables.n ? hg_section_decimals(&r->tables.items[0], HG_SECTION_VALUE) : 3;
 
     page = has_links(page) ? page : NULL;
-    if (list_keys(r, &keys) < 0) {
-        out->failed = true;
-        return;
-    }
+    list_keys(r, &keys);
     wanted = wanted > CELLS_MAX ? CELLS_MAX : wanted;
     hg_buf_puts(out, "<section>\n<h2>Cells</h2>\n");
     if (!all)
@@ -583,11 +578,10 @@ static void append_matrices(const struct hg_report *r, const struct hg_page *pag
         hg_buf_puts(out, "</summary>\n<pre><code>");
         for (const char *line = page->matrices[i]; *line;) {
             size_t n = strcspn(line, "\n");
-            char *copy = strndup(line, n);
+            char *copy = hg_strndup(line, n);
 
-            hg_html_append(copy ? copy : "", out);
+            hg_html_append(copy, out);
             hg_buf_puts(out, "\n");
-            out->failed = out->failed || !copy;
             free(copy);
             line += n + (line[n] == '\n');
         }
@@ -621,7 +615,6 @@ static void append_provenance(const struct hg_report *r, const struct hg_page *p
         hg_buf_puts(out, "</code></p>\n");
     }
     hg_buf_puts(out, "</section>\n");
-    out->failed = out->failed || facts.failed;
     hg_listing_done(&facts);
 }
 
@@ -647,5 +640,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 const struct hg_renderer hg_renderer_html = {
     .name = "html",
     .summary = "one page with everything in it",
+    .endings = "html htm svg",
+    .file = "report.html",
     .render = render,
+    .escape = hg_html_append,
 };

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LaTeX: one table environment for each table, rules of the booktabs package, and numbers in
  * columns of siunitx, which set their points below each other. */
-#include "render/renderer.h"
+#include "render/renderers.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 /* ---- Columns of numbers ---- */
 
@@ -292,7 +294,7 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
     hg_buf_puts(out, "\\caption{");
     hg_latex_append(r->title, out);
     hg_buf_puts(out, ": ");
-    hg_latex_append(l->title ? l->title : "", out);
+    hg_latex_append(l->title, out);
     hg_buf_puts(out, ".}\n\\begin{tabular}{");
     append_listing_columns(r, l, out);
     hg_buf_puts(out, "}\n\\toprule\n");
@@ -307,7 +309,6 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
         hg_buf_puts(out, "\n\\end{minipage}\n");
     }
     hg_buf_puts(out, "\\end{table}\n");
-    out->failed = out->failed || l->failed;
 }
 
 static void append_table(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
@@ -346,5 +347,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 const struct hg_renderer hg_renderer_latex = {
     .name = "latex",
     .summary = "tables for a paper, with booktabs and siunitx",
+    .endings = "tex",
     .render = render,
+    .escape = hg_latex_append,
 };

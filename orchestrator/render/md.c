@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown, as GitHub reads it: one table for each section. */
-#include "render/renderer.h"
+#include "render/renderers.h"
 
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "render/listings.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 static void append_buf(struct hg_buf *text, struct hg_buf *out)
 {
@@ -158,5 +161,9 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 const struct hg_renderer hg_renderer_md = {
     .name = "md",
     .summary = "Markdown tables",
+    .endings = "md",
+    .file = "report.md",
     .render = render,
+    .escape = hg_md_append,
+    .sheet = hg_sheet_md,
 };

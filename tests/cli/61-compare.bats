@@ -118,7 +118,7 @@ verdict() { # NODES TASKS STRATEGY
     jq '.results |= map(.score = 1)' "$before" >score.json
     run "$hpcgrid" compare score.json score.json --metric score
     [ "$status" -eq 3 ]
-    [[ "$output" == *'nobody knows which way "score" is good'*"--better"* ]]
+    [[ "$output" == *'unknown whether higher or lower is better for "score"'*"--better"* ]]
     "$hpcgrid" compare score.json score.json --metric score --better lower >out
     run "$hpcgrid" compare "$before" after.json --tolerance -1
     [ "$status" -eq 2 ]

@@ -134,7 +134,7 @@ near() {
     of '("a100", "t4") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: 4, env: {driver: (if $n == 4 then "570" else $h end)}}' '{baseline: null, report: {rows: ["nodes"], columns: ["hardware"]}}'
     report | jq -e '[.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
     of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
-    report | jq -e '.tables[0].points[0].notes == ["runs differ among themselves in driver"]'
+    report | jq -e '.tables[0].points[0].notes == ["its runs differ in driver"]'
 }
 
 @test "groups give a table each, where one would do; repeat can be a row" {

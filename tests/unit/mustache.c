@@ -6,9 +6,10 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "analysis/escape.h"
+#include "analysis/build.h"
 #include "render/mustache.h"
 #include "render/view.h"
+#include "typeset/escape.h"
 
 static const char data_text[] =
     "{\"name\": \"<b>\", \"empty\": \"\", \"yes\": true, \"no\": false, \"zero\": 0, \"none\": [],"
