@@ -129,25 +129,33 @@ static void format_number(const struct hg_report *r, enum hg_section section, do
         hg_number_append(&r->style, v, decimals, out);
 }
 
+double hg_section_value(const struct hg_point *p, enum hg_section section)
+{
+    return p->n == 0                          ? NAN
+           : section == HG_SECTION_SPEEDUP    ? p->speedup.value
+           : section == HG_SECTION_EFFICIENCY ? p->efficiency
+                                              : p->value.value;
+}
+
 void hg_figure_format(const struct hg_report *r, const struct hg_point *p, enum hg_section section,
                       int decimals, struct hg_figure *figure)
 {
     struct hg_buf text = HG_BUF_INIT;
     const struct hg_estimate *e = section == HG_SECTION_VALUE ? &p->value : &p->speedup;
-    double v = section == HG_SECTION_EFFICIENCY ? p->efficiency : e->value;
+    double v = hg_section_value(p, section);
 
     *figure = (struct hg_figure){ .number = "" };
     if (p->of == 0)
         return;
     if (p->n == 0 && section == HG_SECTION_VALUE && strlen(p->state) <= STATE_MAX)
         hg_clean_append(p->state, 0, &text);
-    else if (p->n == 0 || isnan(v))
+    else if (isnan(v))
         hg_buf_puts(&text, "–");
     else
         format_number(r, section, v, decimals, &text);
     snprintf(figure->number, sizeof figure->number, "%s", hg_buf_str(&text));
     hg_buf_done(&text);
-    if (p->n && !isnan(v) && section != HG_SECTION_EFFICIENCY)
+    if (!isnan(v) && section != HG_SECTION_EFFICIENCY)
         format_spread(&r->style, e, figure->spread);
 }
 

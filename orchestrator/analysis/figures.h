@@ -22,6 +22,9 @@ void hg_figures_settle(struct hg_table *t);
 /* Decimals of all figures of a section: their points stand below each other. */
 int hg_section_decimals(const struct hg_table *t, enum hg_section section);
 
+/* The figure of a place with all its digits; NaN: none. */
+double hg_section_value(const struct hg_point *p, enum hg_section section);
+
 /* A place of a table: "12.34" and "±4 %", each "" if there is none. A place whose cells do not count has the state as its
  * number; a place without cells has nothing. */
 struct hg_figure {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "analysis/tuples.h"
 
 /* ---- Which keys are rows and columns ---- */
 
@@ -111,18 +112,17 @@ static bool has_shape(const struct hg_report *r, const struct keys *keys)
 static size_t count_combinations(const struct hg_report *r, const struct keys *keys)
 {
     uint32_t *values = hg_alloc((keys->n + 1) * sizeof *values);
-    struct hg_map seen = HG_MAP_INIT;
+    struct hg_tuples seen = { .frame = &r->frame, .width = keys->n };
     size_t n;
 
     for (size_t i = 0; i < r->n_entries; i++) {
         if (!r->entries[i].shown)
             continue;
-        for (size_t k = 0; k < keys->n; k++)
-            values[k] = hg_frame_row(&r->frame, i)[keys->items[k]];
-        hg_map_put(&seen, values, keys->n * sizeof *values, 1);
+        hg_keys_take(r, i, keys->items, keys->n, values);
+        hg_tuples_put(&seen, values);
     }
     n = seen.n;
-    hg_map_done(&seen);
+    hg_tuples_done(&seen);
     free(values);
     return n;
 }

@@ -59,6 +59,20 @@ void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t 
     hg_buf_done(&sizes);
 }
 
+void hg_column_label(const struct hg_report *r, const struct hg_table *t, size_t column,
+                     struct hg_buf *out)
+{
+    const uint32_t *values = t->columns + column * r->n_column_keys;
+
+    for (size_t k = 0; k < r->n_column_keys; k++) {
+        bool word = values[k] && !r->frame.values.items[values[k]].is_number;
+
+        hg_buf_printf(out, "%s%s%s%s", k ? " " : "",
+                      word ? "" : r->frame.keys.items[r->column_keys[k]].name, word ? "" : "=",
+                      values[k] ? hg_report_text(r, values[k]) : "–");
+    }
+}
+
 void hg_member_append(const char *name, const char *value, struct hg_buf *out)
 {
     if (*value)

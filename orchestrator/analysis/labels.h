@@ -19,6 +19,10 @@ enum hg_label {
 void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t point,
                     enum hg_label what, struct hg_buf *out);
 
+/* Append the label of a column, "ddp lr=0.1": words as they are, numbers with their key, "–" for absence. */
+void hg_column_label(const struct hg_report *r, const struct hg_table *t, size_t column,
+                     struct hg_buf *out);
+
 /* Append "epochs=15", or "no epochs" for a value "". */
 void hg_member_append(const char *name, const char *value, struct hg_buf *out);
 

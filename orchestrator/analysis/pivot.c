@@ -5,76 +5,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
 #include "base/vec.h"
 #include "analysis/groups.h"
 #include "analysis/keys.h"
-
-/* Distinct keys of tables, rows or columns: tuples of values, sorted for people. */
-struct tuples {
-    const struct hg_frame *frame;
-    size_t width;
-    uint32_t *values;
-    size_t n, cap; /* in tuples */
-    struct hg_map index;
-};
-
-static void put_tuple(struct tuples *t, const uint32_t *values)
-{
-    size_t at = hg_map_put(&t->index, values, t->width * sizeof *values, t->n);
-
-    if (at != t->n)
-        return;
-    hg_vec_grow((void **)&t->values, t->n, &t->cap, (t->width + 1) * sizeof *values);
-    if (t->width)
-        memcpy(t->values + t->n * t->width, values, t->width * sizeof *values);
-    t->n++;
-}
-
-static int compare_tuples(const void *pa, const void *pb, void *context)
-{
-    const struct tuples *t = context;
-    const uint32_t *a = pa, *b = pb;
-
-    for (size_t i = 0; i < t->width; i++) {
-        int order = hg_frame_compare(t->frame, a[i], b[i]);
-
-        if (order)
-            return order;
-    }
-    return 0;
-}
-
-static void sort_tuples(struct tuples *t)
-{
-    size_t n = t->n;
-
-    if (n == 0 || t->width == 0)
-        return;
-    qsort_r(t->values, n, t->width * sizeof *t->values, compare_tuples, t);
-    hg_map_done(&t->index);
-    for (size_t i = 0; i < n; i++)
-        hg_map_put(&t->index, t->values + i * t->width, t->width * sizeof *t->values, i);
-}
-
-static void tuples_done(struct tuples *t)
-{
-    free(t->values);
-    hg_map_done(&t->index);
-}
+#include "analysis/tuples.h"
 
 /* Rows and columns of a table from its entries; values: room for a tuple. */
 static void arrange(struct hg_report *r, struct hg_table *t, const size_t *entries, size_t n,
-                    struct tuples *rows, struct tuples *columns, uint32_t *values)
+                    struct hg_tuples *rows, struct hg_tuples *columns, uint32_t *values)
 {
     for (size_t i = 0; i < n; i++) {
         hg_keys_take(r, entries[i], r->row_keys, r->n_row_keys, values);
-        put_tuple(rows, values);
+        hg_tuples_put(rows, values);
         hg_keys_take(r, entries[i], r->column_keys, r->n_column_keys, values);
-        put_tuple(columns, values);
+        hg_tuples_put(columns, values);
     }
-    sort_tuples(rows);
-    sort_tuples(columns);
+    hg_tuples_sort(rows);
+    hg_tuples_sort(columns);
     t->n_rows = rows->n;
     t->n_columns = columns->n;
     t->rows = rows->values;
@@ -99,8 +46,8 @@ static const struct hg_point nothing = { .value = HG_ESTIMATE_NONE,
 
 static void place_entries(struct hg_report *r, struct hg_table *t, const size_t *entries, size_t n)
 {
-    struct tuples rows = { .frame = &r->frame, .width = r->n_row_keys };
-    struct tuples columns = { .frame = &r->frame, .width = r->n_column_keys };
+    struct hg_tuples rows = { .frame = &r->frame, .width = r->n_row_keys };
+    struct hg_tuples columns = { .frame = &r->frame, .width = r->n_column_keys };
     uint32_t *values = hg_alloc((r->frame.keys.n + 1) * sizeof *values);
     size_t n_points;
 
@@ -113,18 +60,18 @@ static void place_entries(struct hg_report *r, struct hg_table *t, const size_t 
         size_t row, column;
 
         hg_keys_take(r, entries[i], r->row_keys, r->n_row_keys, values);
-        row = hg_map_find(&rows.index, values, r->n_row_keys * sizeof *values);
+        row = hg_tuples_find(&rows, values);
         hg_keys_take(r, entries[i], r->column_keys, r->n_column_keys, values);
-        column = hg_map_find(&columns.index, values, r->n_column_keys * sizeof *values);
+        column = hg_tuples_find(&columns, values);
         hg_table_point(t, row, column)->config = r->entries[entries[i]].config;
     }
     free(values);
-    tuples_done(&rows);
-    tuples_done(&columns);
+    hg_tuples_done(&rows);
+    hg_tuples_done(&columns);
 }
 
 /* The table of each entry that is shown: real ones first, rehearsals after them, then by the values of the split keys. */
-static void split_entries(struct hg_report *r, struct tuples *tables, size_t *of_entry)
+static void split_entries(struct hg_report *r, struct hg_tuples *tables, size_t *of_entry)
 {
     uint32_t *values = hg_alloc((r->n_split_keys + 1) * sizeof *values);
 
@@ -136,12 +83,12 @@ static void split_entries(struct hg_report *r, struct tuples *tables, size_t *of
             values[0] = r->entries[i].rehearsal; /* as a value: 0 sorts first */
             hg_keys_take(r, i, r->split_keys, r->n_split_keys, values + 1);
             if (pass == 0)
-                put_tuple(tables, values);
+                hg_tuples_put(tables, values);
             else
-                of_entry[i] = hg_map_find(&tables->index, values, tables->width * sizeof *values);
+                of_entry[i] = hg_tuples_find(tables, values);
         }
         if (pass == 0)
-            sort_tuples(tables);
+            hg_tuples_sort(tables);
     }
     free(values);
 }
@@ -165,7 +112,7 @@ static void name_device(const struct hg_report *r, struct hg_table *t, const siz
 
 static void make_tables(struct hg_report *r)
 {
-    struct tuples tables = { .frame = &r->frame, .width = r->n_split_keys + 1 };
+    struct hg_tuples tables = { .frame = &r->frame, .width = r->n_split_keys + 1 };
     size_t *of_entry = hg_alloc((r->n_entries + 1) * sizeof *of_entry);
     size_t *sorted = hg_alloc((r->n_entries + 1) * sizeof *sorted), *begin;
 
@@ -178,7 +125,7 @@ static void make_tables(struct hg_report *r)
         name_device(r, t, sorted + begin[i], begin[i + 1] - begin[i]);
         place_entries(r, t, sorted + begin[i], begin[i + 1] - begin[i]);
     }
-    tuples_done(&tables);
+    hg_tuples_done(&tables);
     free(begin);
     free(sorted);
     free(of_entry);

@@ -162,10 +162,7 @@ static void set_ranges(struct hg_plot *p)
 
 static double fraction(const struct hg_plot_axis *axis, double v)
 {
-    double f = axis->log2 ? log2(v / axis->low) / log2(axis->high / axis->low)
-                          : (v - axis->low) / (axis->high - axis->low);
-
-    return f < 0 ? 0 : f > 1 ? 1 : f;
+    return fmin(fmax(hg_plot_share(axis, v), 0), 1);
 }
 
 static int compare_heights(const void *pa, const void *pb)

@@ -68,31 +68,16 @@ struct paper {
     double left, right, top, height, total; /* pixels of a picture WIDTH wide */
 };
 
-static size_t widest(const struct hg_plot *p)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < (p->bars ? p->bar_labels.n : p->series.n); i++) {
-        size_t width = p->bars ? hg_text_width(p->bar_labels.items[i])
-                       : isnan(p->series.items[i].label_at)
-                           ? 0
-                           : hg_text_width(p->series.items[i].label);
-
-        most = width > most ? width : most;
-    }
-    return most > LABEL_COLUMNS ? LABEL_COLUMNS : most;
-}
-
 static struct paper lay_out(const struct hg_plot *p)
 {
     struct paper a = { .left = 76, .right = WIDTH - 24, .top = TOP, .height = CURVE_HEIGHT };
 
     if (p->bars) {
-        a.left = 18 + GLYPH * (double)widest(p);
+        a.left = 18 + GLYPH * (double)hg_plot_label_width(p, LABEL_COLUMNS);
         a.top = TOP + 18 * (double)((p->series.n + 1) / 2);
         a.height = BAR_HEIGHT * (double)p->bar_labels.n;
     } else {
-        a.right = WIDTH - 40 - GLYPH * (double)widest(p);
+        a.right = WIDTH - 40 - GLYPH * (double)hg_plot_label_width(p, LABEL_COLUMNS);
     }
     a.total = a.top + a.height + BOTTOM + (p->note ? 22 : 0);
     return a;
@@ -157,25 +142,28 @@ static void append_axis(const char *name, const struct hg_plot_axis *axis, bool 
     }
 }
 
+/* "1.5,2": a place in the picture. */
+static void append_place(double x, double y, struct hg_buf *out)
+{
+    append_number(x, out);
+    hg_buf_puts(out, ",");
+    append_number(y, out);
+}
+
 static void append_ideal(const struct hg_plot *p, struct hg_buf *out)
 {
     double low = fmax(p->x.low, p->y.low), high = fmin(p->x.high, p->y.high);
     bool diagonal = p->ideal == HG_IDEAL_DIAGONAL;
+    double to_x = diagonal ? high : p->x.high, to_y = diagonal ? high : 1;
 
     if (p->ideal == HG_IDEAL_NONE)
         return;
     hg_buf_puts(out, "set arrow 1 from ");
-    append_number(diagonal ? low : p->x.low, out);
-    hg_buf_puts(out, ",");
-    append_number(diagonal ? low : 1, out);
+    append_place(diagonal ? low : p->x.low, diagonal ? low : 1, out);
     hg_buf_puts(out, " to ");
-    append_number(diagonal ? high : p->x.high, out);
-    hg_buf_puts(out, ",");
-    append_number(diagonal ? high : 1, out);
+    append_place(to_x, to_y, out);
     hg_buf_puts(out, " nohead back linecolor rgb \"#606060\" dashtype 2\nset label \"ideal\" at ");
-    append_number(diagonal ? high : p->x.high, out);
-    hg_buf_puts(out, ",");
-    append_number(diagonal ? high : 1, out);
+    append_place(to_x, to_y, out);
     hg_buf_printf(out, " right offset character %s\n", diagonal ? "-3,-0.6" : "-0.5,0.6");
 }
 
@@ -227,9 +215,7 @@ static void append_point_labels(const struct hg_plot_series *s, struct hg_buf *o
         hg_buf_puts(out, "set label ");
         append_string(q->label, LABEL_COLUMNS, out);
         hg_buf_puts(out, " at ");
-        append_number(q->x, out);
-        hg_buf_puts(out, ",");
-        append_number(q->y, out);
+        append_place(q->x, q->y, out);
         hg_buf_printf(out, " left offset character 0.8,%s\n", q->label_below ? "-0.7" : "0.5");
     }
 }

@@ -106,6 +106,26 @@ void hg_plot_drop_empty(struct hg_plot *p)
     p->series.n = kept;
 }
 
+size_t hg_plot_label_width(const struct hg_plot *p, size_t most)
+{
+    size_t widest = 0;
+
+    for (size_t i = 0; i < (p->bars ? p->bar_labels.n : p->series.n); i++) {
+        size_t width = p->bars ? hg_text_width(p->bar_labels.items[i])
+                       : isnan(p->series.items[i].label_at)
+                           ? 0
+                           : hg_text_width(p->series.items[i].label);
+
+        widest = width > widest ? width : widest;
+    }
+    return widest < most ? widest : most;
+}
+
+double hg_plot_share(const struct hg_plot_axis *a, double v)
+{
+    return a->log2 ? log2(v / a->low) / log2(a->high / a->low) : (v - a->low) / (a->high - a->low);
+}
+
 static void free_plot(struct hg_plot *p)
 {
     for (size_t i = 0; i < p->series.n; i++)

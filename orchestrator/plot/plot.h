@@ -109,6 +109,12 @@ void hg_plot_limit(struct hg_plot *p, size_t most);
 /* Remove the series without points. */
 void hg_plot_drop_empty(struct hg_plot *p);
 
+/* Columns of text that the labels left of bars or right of curves need, at most `most`. */
+size_t hg_plot_label_width(const struct hg_plot *p, size_t most);
+
+/* Where a value stands on an axis: 0 at its lower end, 1 at its upper. */
+double hg_plot_share(const struct hg_plot_axis *a, double v);
+
 void hg_plots_drop_last(struct hg_plots *plots);
 void hg_plots_done(struct hg_plots *plots);
 

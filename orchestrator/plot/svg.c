@@ -22,47 +22,17 @@ struct canvas {
     struct hg_buf *out;
 };
 
-static double share(const struct hg_plot_axis *a, double v)
-{
-    return a->log2 ? log2(v / a->low) / log2(a->high / a->low) : (v - a->low) / (a->high - a->low);
-}
-
 static double at_x(const struct canvas *c, double v)
 {
-    return c->left + share(&c->p->x, v) * (c->right - c->left);
+    return c->left + hg_plot_share(&c->p->x, v) * (c->right - c->left);
 }
 
 /* Curves grow upwards, bars are counted from the top. */
 static double at_y(const struct canvas *c, double v)
 {
-    double f = share(&c->p->y, v);
+    double f = hg_plot_share(&c->p->y, v);
 
     return c->top + (c->p->bars ? f : 1 - f) * c->height;
-}
-
-static size_t widest(char *const *labels, size_t n)
-{
-    size_t most = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t width = hg_text_width(labels[i]);
-
-        most = width > most ? width : most;
-    }
-    return most > LABEL_COLUMNS ? LABEL_COLUMNS : most;
-}
-
-static size_t widest_series(const struct hg_plot *p)
-{
-    size_t most = 0;
-
-    for (size_t s = 0; s < p->series.n; s++) {
-        size_t width =
-            isnan(p->series.items[s].label_at) ? 0 : hg_text_width(p->series.items[s].label);
-
-        most = width > most ? width : most;
-    }
-    return most > LABEL_COLUMNS ? LABEL_COLUMNS : most;
 }
 
 static void lay_out(struct canvas *c)
@@ -70,13 +40,13 @@ static void lay_out(struct canvas *c)
     const struct hg_plot *p = c->p;
 
     if (p->bars) {
-        c->left = 10 + GLYPH * (double)widest(p->bar_labels.items, p->bar_labels.n);
+        c->left = 10 + GLYPH * (double)hg_plot_label_width(p, LABEL_COLUMNS);
         c->right = WIDTH - 16;
         c->top = TOP + 20 * (double)((p->series.n + 1) / 2);
         c->height = BAR_HEIGHT * (double)p->bar_labels.n;
     } else {
         c->left = 62;
-        c->right = WIDTH - 24 - GLYPH * (double)widest_series(p);
+        c->right = WIDTH - 24 - GLYPH * (double)hg_plot_label_width(p, LABEL_COLUMNS);
         c->top = TOP;
         c->height = CURVE_HEIGHT;
     }

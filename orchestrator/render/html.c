@@ -202,11 +202,7 @@ static void append_place(const struct hg_report *r, const struct hg_point *p, si
 
     hg_figure_format(r, p, section, decimals, &figure);
     hg_buf_puts(out, p->of && p->n == 0 ? "<td class=\"off\"" : "<td");
-    append_raw(p->n == 0                       ? NAN
-               : section == HG_SECTION_VALUE   ? p->value.value
-               : section == HG_SECTION_SPEEDUP ? p->speedup.value
-                                               : p->efficiency,
-               out);
+    append_raw(hg_section_value(p, section), out);
     hg_buf_puts(out, ">");
     hg_html_append(figure.number, out);
     if (*figure.number && tail) {

@@ -127,6 +127,7 @@ static void append_columns(const struct hg_report *r, const struct hg_table *t, 
 
 static void append_header(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
 {
+    struct hg_buf label = HG_BUF_INIT;
     const char *gap = "";
 
     for (size_t k = 0; k < r->n_row_keys; k++, gap = " & ") {
@@ -135,19 +136,13 @@ static void append_header(const struct hg_report *r, const struct hg_table *t, s
     }
     for (size_t column = 0; column < t->n_columns; column++, gap = " & ") {
         hg_buf_printf(out, "%s{", gap);
-        for (size_t k = 0; k < r->n_column_keys; k++) {
-            uint32_t value = t->columns[column * r->n_column_keys + k];
-
-            hg_buf_puts(out, k ? " " : "");
-            if (is_number(r, value)) {
-                hg_latex_append(r->frame.keys.items[r->column_keys[k]].name, out);
-                hg_buf_puts(out, "=");
-            }
-            hg_latex_append(value ? hg_report_text(r, value) : "–", out);
-        }
+        hg_column_label(r, t, column, &label);
+        hg_latex_append(hg_buf_str(&label), out);
+        hg_buf_clear(&label);
         hg_buf_puts(out, "}");
     }
     hg_buf_puts(out, " \\\\\n");
+    hg_buf_done(&label);
 }
 
 static void append_section(const struct hg_report *r, const struct hg_table *t,

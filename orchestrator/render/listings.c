@@ -3,94 +3,53 @@
 
 #include <stdlib.h>
 
-#include "base/alloc.h"
 #include "base/json.h"
-#include "base/text.h"
 #include "typeset/clean.h"
 #include "typeset/escape.h"
+#include "typeset/sheet.h"
 #include "typeset/wrap.h"
 
-#define GAP 2
-#define WORD_MAX 40 /* columns, in text */
+/* The header and the rows as words. */
+static struct hg_sheet make_sheet(const struct hg_listing *l, const struct hg_style *style)
+{
+    struct hg_sheet s = { .n_columns = l->columns.n };
+
+    for (size_t i = 0; i < l->columns.n; i++) {
+        hg_sheet_put(&s, l->columns.items[i].title);
+        s.left |= i < 8 * sizeof s.left && l->columns.items[i].left ? 1ul << i : 0;
+    }
+    for (size_t i = 0; i < l->data.n; i++) {
+        struct hg_buf word = HG_BUF_INIT;
+
+        hg_datum_format(&l->data.items[i], style, &word);
+        hg_sheet_take(&s, &word);
+    }
+    return s;
+}
 
 /* ---- Text ---- */
 
-/* A word of the grid: the header in row 0, data below it. */
-static void append_word(const struct hg_listing *l, const struct hg_style *style, size_t row,
-                        size_t column, struct hg_buf *out)
-{
-    struct hg_buf word = HG_BUF_INIT;
-
-    if (row == 0)
-        hg_buf_puts(&word, l->columns.items[column].title);
-    else
-        hg_datum_format(hg_listing_datum(l, row - 1, column), style, &word);
-    hg_clean_append(hg_buf_str(&word), WORD_MAX, out);
-    hg_buf_done(&word);
-}
-
-static size_t column_room(const struct hg_listing *l, const struct hg_style *style, size_t column)
-{
-    size_t room = 0;
-
-    for (size_t row = 0; row <= hg_listing_rows(l); row++) {
-        struct hg_buf word = HG_BUF_INIT;
-        size_t width;
-
-        append_word(l, style, row, column, &word);
-        width = hg_text_width(hg_buf_str(&word));
-        room = width > room ? width : room;
-        hg_buf_done(&word);
-    }
-    return room;
-}
-
-static void append_cell(const struct hg_listing *l, const struct hg_style *style, size_t row,
-                        size_t column, size_t room, struct hg_buf *out)
-{
-    struct hg_buf word = HG_BUF_INIT;
-    bool left = l->columns.items[column].left;
-    size_t width;
-
-    append_word(l, style, row, column, &word);
-    width = hg_text_width(hg_buf_str(&word));
-    width = room > width ? room - width : 0;
-    hg_buf_printf(out, "%*s%s%*s", left ? 0 : (int)width, "", hg_buf_str(&word),
-                  left ? (int)width : 0, "");
-    hg_buf_done(&word);
-}
-
-/* The first columns, which name the rows wherever the table is continued, then those from..to. */
-static void append_block(const struct hg_listing *l, const struct hg_style *style,
-                         const size_t *rooms, size_t keys, size_t from, size_t to,
-                         struct hg_buf *out)
-{
-    size_t n = keys + to - from;
-
-    for (size_t row = 0; row <= hg_listing_rows(l); row++) {
-        size_t width = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            size_t column = i < keys ? i : from + i - keys, gap = i ? GAP : 0;
-
-            hg_buf_printf(out, "%*s", (int)gap, "");
-            append_cell(l, style, row, column, rooms[column], out);
-            width += gap + rooms[column];
-        }
-        hg_line_end(out);
-        for (size_t i = 0; row == 0 && i < width; i++)
-            hg_buf_puts(out, i + 1 < width ? "─" : "─\n");
-    }
-}
-
-/* The width of the first columns with what is between them. */
-static size_t keys_width(const size_t *rooms, size_t keys)
+/* The width of the columns from..to with what is between them. */
+static size_t span(const size_t *widths, size_t from, size_t to)
 {
     size_t width = 0;
 
-    for (size_t i = 0; i < keys; i++)
-        width += (i ? GAP : 0) + rooms[i];
+    for (size_t i = from; i < to; i++)
+        width += (i > from ? HG_SHEET_GAP : 0) + widths[i];
     return width;
+}
+
+/* The first columns, which name the rows wherever the table is continued, then those from..to. */
+static void append_block(const struct hg_sheet *s, const size_t *widths, size_t keys, size_t from,
+                         size_t to, struct hg_buf *out)
+{
+    size_t width = span(widths, 0, keys) + (from < to ? HG_SHEET_GAP : 0) + span(widths, from, to);
+
+    for (size_t line = 0; line * s->n_columns < s->n; line++) {
+        hg_sheet_line(s, widths, line, keys, from, to, out);
+        for (size_t i = 0; line == 0 && i < width; i++)
+            hg_buf_puts(out, i + 1 < width ? "─" : "─\n");
+    }
 }
 
 static void append_wrapped(const char *text, size_t width, struct hg_buf *out)
@@ -106,6 +65,7 @@ static void append_continued(const char *title, size_t width, struct hg_buf *out
 {
     char *text = hg_str_printf("%s, continued", title);
 
+    hg_buf_puts(out, "\n");
     append_wrapped(text, width, out);
     free(text);
 }
@@ -113,30 +73,28 @@ static void append_continued(const char *title, size_t width, struct hg_buf *out
 void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *style, size_t width,
                            struct hg_buf *out)
 {
-    size_t *rooms = hg_alloc_zeroed(l->columns.n + 1, sizeof *rooms);
-    size_t keys = l->n_keys && l->n_keys < l->columns.n ? l->n_keys : 1, from;
+    struct hg_sheet s = make_sheet(l, style);
+    size_t *widths = hg_sheet_widths(&s), from;
+    size_t keys = l->n_keys && l->n_keys < l->columns.n ? l->n_keys : 1;
 
-    for (size_t column = 0; column < l->columns.n; column++)
-        rooms[column] = column_room(l, style, column);
-    if (keys_width(rooms, keys) * 2 > width) /* no room for anything beside them */
+    if (span(widths, 0, keys) * 2 > width) /* no room for anything beside them */
         keys = 1;
     from = keys;
     append_wrapped(l->title, width, out);
     do {
-        size_t to = from, used = keys_width(rooms, keys);
+        size_t to = from, used = span(widths, 0, keys);
 
-        while (to < l->columns.n && (to == from || used + GAP + rooms[to] <= width))
-            used += GAP + rooms[to++];
-        if (from > keys) {
-            hg_buf_puts(out, "\n");
+        while (to < l->columns.n && (to == from || used + HG_SHEET_GAP + widths[to] <= width))
+            used += HG_SHEET_GAP + widths[to++];
+        if (from > keys)
             append_continued(l->title, width, out);
-        }
-        append_block(l, style, rooms, keys, from, to, out);
+        append_block(&s, widths, keys, from, to, out);
         from = to;
     } while (from < l->columns.n);
     for (size_t i = 0; i < l->notes.n; i++)
         append_wrapped(l->notes.items[i], width, out);
-    free(rooms);
+    free(widths);
+    hg_sheet_done(&s);
 }
 
 /* ---- Markdown ---- */
@@ -144,36 +102,18 @@ void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *st
 void hg_listing_write_md(const struct hg_listing *l, const struct hg_style *style,
                          struct hg_buf *out)
 {
-    struct hg_buf word = HG_BUF_INIT;
+    struct hg_sheet s = make_sheet(l, style);
 
     hg_buf_puts(out, "**");
     hg_md_append(l->title, out);
     hg_buf_puts(out, "**\n\n");
-    for (size_t column = 0; column < l->columns.n; column++) {
-        hg_buf_puts(out, "| ");
-        hg_md_append(l->columns.items[column].title, out);
-        hg_buf_puts(out, *l->columns.items[column].title ? " " : "");
-    }
-    hg_buf_puts(out, "|\n");
-    for (size_t column = 0; column < l->columns.n; column++)
-        hg_buf_puts(out, l->columns.items[column].left ? "| --- " : "| ---: ");
-    hg_buf_puts(out, "|\n");
-    for (size_t row = 0; row < hg_listing_rows(l); row++) {
-        for (size_t column = 0; column < l->columns.n; column++) {
-            hg_buf_clear(&word);
-            hg_datum_format(hg_listing_datum(l, row, column), style, &word);
-            hg_buf_puts(out, "| ");
-            hg_md_append(hg_buf_str(&word), out);
-            hg_buf_puts(out, word.len ? " " : "");
-        }
-        hg_buf_puts(out, "|\n");
-    }
+    hg_sheet_md(&s, out);
     for (size_t i = 0; i < l->notes.n; i++) {
         hg_buf_puts(out, "\n");
         hg_md_append(l->notes.items[i], out);
         hg_buf_puts(out, "\n");
     }
-    hg_buf_done(&word);
+    hg_sheet_done(&s);
 }
 
 /* ---- JSON ---- */

@@ -114,10 +114,7 @@ static json_t *view_place(const struct hg_report *r, const struct hg_point *p,
     hg_figure_format(r, p, section, decimals, &figure);
     set(object, "number", figure.number);
     set(object, "spread", figure.spread);
-    set_exact(object, p->n == 0                       ? NAN
-                      : section == HG_SECTION_VALUE   ? p->value.value
-                      : section == HG_SECTION_SPEEDUP ? p->speedup.value
-                                                      : p->efficiency);
+    set_exact(object, hg_section_value(p, section));
     set(object, "state", p->state);
     set_count(object, "n", p->n);
     set_count(object, "of", p->of);
@@ -153,20 +150,13 @@ static json_t *view_section(const struct hg_report *r, const struct hg_table *t,
     return object;
 }
 
-/* "ddp lr=0.1": words as they are, numbers with their key. */
 static json_t *view_column(const struct hg_report *r, const struct hg_table *t, size_t column)
 {
     const uint32_t *values = t->columns + column * r->n_column_keys;
     json_t *object = json_object();
     struct hg_buf label = HG_BUF_INIT;
 
-    for (size_t k = 0; k < r->n_column_keys; k++) {
-        bool word = values[k] && !r->frame.values.items[values[k]].is_number;
-
-        hg_buf_printf(&label, "%s%s%s%s", k ? " " : "",
-                      word ? "" : r->frame.keys.items[r->column_keys[k]].name, word ? "" : "=",
-                      values[k] ? hg_report_text(r, values[k]) : "–");
-    }
+    hg_column_label(r, t, column, &label);
     if (r->n_column_keys == 0)
         hg_buf_puts(&label, r->metric);
     set_buf(object, "label", &label);

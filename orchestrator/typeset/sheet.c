@@ -39,25 +39,42 @@ static void append_word(const char *word, size_t room, bool left, struct hg_buf 
     hg_buf_done(&clean);
 }
 
+size_t *hg_sheet_widths(const struct hg_sheet *s)
+{
+    size_t *widths = hg_alloc_zeroed(s->n_columns + 1, sizeof *widths);
+
+    for (size_t i = 0; i < s->n; i++) {
+        size_t width, *widest = &widths[i % s->n_columns];
+        struct hg_buf clean = HG_BUF_INIT;
+
+        hg_clean_append(s->items[i], WORD_MAX, &clean);
+        width = hg_text_width(hg_buf_str(&clean));
+        *widest = width > *widest ? width : *widest;
+        hg_buf_done(&clean);
+    }
+    return widths;
+}
+
+void hg_sheet_line(const struct hg_sheet *s, const size_t *widths, size_t line, size_t keys,
+                   size_t from, size_t to, struct hg_buf *out)
+{
+    for (size_t i = 0; i < keys + to - from; i++) {
+        size_t column = i < keys ? i : from + i - keys;
+
+        hg_buf_printf(out, "%*s", i ? HG_SHEET_GAP : 0, "");
+        append_word(s->items[line * s->n_columns + column], widths[column], is_left(s, column),
+                    out);
+    }
+    hg_line_end(out);
+}
+
 void hg_sheet_text(const struct hg_sheet *s, struct hg_buf *out)
 {
-    size_t *rooms = hg_alloc_zeroed(s->n_columns, sizeof *rooms);
+    size_t *widths = hg_sheet_widths(s);
 
-    for (size_t i = 0; i < s->n; i++) {
-        size_t width = hg_text_width(s->items[i]), *room = &rooms[i % s->n_columns];
-
-        width = width > WORD_MAX ? WORD_MAX : width;
-        *room = width > *room ? width : *room;
-    }
-    for (size_t i = 0; i < s->n; i++) {
-        size_t column = i % s->n_columns;
-
-        hg_buf_puts(out, column ? "  " : "");
-        append_word(s->items[i], rooms[column], is_left(s, column), out);
-        if (column + 1 == s->n_columns)
-            hg_line_end(out);
-    }
-    free(rooms);
+    for (size_t line = 0; line * s->n_columns < s->n; line++)
+        hg_sheet_line(s, widths, line, 0, 0, s->n_columns, out);
+    free(widths);
 }
 
 void hg_sheet_md(const struct hg_sheet *s, struct hg_buf *out)
@@ -65,7 +82,8 @@ void hg_sheet_md(const struct hg_sheet *s, struct hg_buf *out)
     for (size_t i = 0; i < s->n; i++) {
         hg_buf_puts(out, "| ");
         hg_md_append(s->items[i], out);
-        hg_buf_puts(out, (i + 1) % s->n_columns ? " " : " |\n");
+        hg_buf_puts(out, *s->items[i] ? " " : "");
+        hg_buf_puts(out, (i + 1) % s->n_columns ? "" : "|\n");
         if (i + 1 != s->n_columns)
             continue;
         for (size_t k = 0; k < s->n_columns; k++)

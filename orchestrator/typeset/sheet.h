@@ -21,6 +21,15 @@ struct hg_sheet {
 void hg_sheet_put(struct hg_sheet *s, const char *word);
 void hg_sheet_take(struct hg_sheet *s, struct hg_buf *word);
 
+#define HG_SHEET_GAP 2 /* columns between two words of a line */
+
+/* The width of each column in text; free() it. */
+size_t *hg_sheet_widths(const struct hg_sheet *s);
+
+/* Append a line of text: the first `keys` columns, then those from..to. */
+void hg_sheet_line(const struct hg_sheet *s, const size_t *widths, size_t line, size_t keys,
+                   size_t from, size_t to, struct hg_buf *out);
+
 /* Append the sheet in one of these forms. */
 void hg_sheet_text(const struct hg_sheet *s, struct hg_buf *out);
 void hg_sheet_md(const struct hg_sheet *s, struct hg_buf *out);
