@@ -13,7 +13,7 @@
 #include "analysis/groups.h"
 #include "analysis/places.h"
 
-/* Where that is all that can be said of every case, it is said once. */
+/* A verdict; if every case has it, it becomes one note. */
 #define UNSURE "unsure"
 
 /* The keys of rows and columns, as those that make the case and those that make its variants. */
@@ -37,7 +37,7 @@ static uint32_t value_of(const struct sides *s, size_t point, size_t i)
                     : s->t->columns[point % s->t->n_columns * columns + i - rows];
 }
 
-/* The strategy is what one chooses; without it the columns are, unless they say how many devices. */
+/* The variants of a case are its strategies; without strategies the columns, unless these are a number of devices. */
 static bool find_variants(struct sides *s)
 {
     const struct hg_frame *f = &s->r->frame;
@@ -129,7 +129,7 @@ static bool is_comparable(const struct ranked *c, size_t i)
     return hg_comparable_is_like(result_of(c, 0), result_of(c, i), is_variant_key, c->sides);
 }
 
-/* Can it be told from the others? */
+/* Does its interval tell the best variant from the others? */
 static void judge(const struct ranked *c, struct hg_buf *out)
 {
     const struct hg_estimate *best = &c->sides->t->points[c->points[0]].value;
@@ -231,7 +231,7 @@ static void head(const struct sides *s, struct hg_listing *l)
 static size_t number_cases(const struct sides *s, size_t *of_point)
 {
     struct {
-        double devices; /* more of them are no merit */
+        double devices; /* more devices make another case, not a better variant */
         uint32_t values[];
     } *key = hg_alloc_zeroed(1, sizeof *key + s->n_keys * sizeof *key->values);
     size_t size = sizeof *key + s->n_keys * sizeof *key->values;

@@ -8,7 +8,7 @@
 
 /* ---- What they computed ---- */
 
-/* Members of a cell that stand in for a result's `comparable`, where it has none. */
+/* Members of a cell that replace those that a result's `comparable` does not have. */
 static const char *const comparable_keys[] = { "precision", "tf32",    "global_batch",
                                                "seq_len",   "padding", "gelu",
                                                "epochs",    "dataset", "revision" };
@@ -83,11 +83,11 @@ bool hg_comparable_is_like(const struct hg_result *a, const struct hg_result *b,
 
 /* ---- What they ran on ---- */
 
-/* Members of a result's `env` that say on what it ran. */
+/* Members of a result's `env` that describe what it ran on. */
 static const char *const env_keys[] = { "gpu",   "cpu",    "driver", "cuda",   "nccl",
                                         "cudnn", "cublas", "mpi",    "kernel", "modules" };
 
-/* Numbers of `env` that drift by themselves: said when they differ by more than this part. */
+/* Numbers of `env` that drift by themselves: reported if they differ by more than this fraction. */
 #define CLOCK_TOLERANCE 0.02
 
 static bool is_clock(const char *key)
@@ -108,7 +108,7 @@ static const json_t *env_value(const struct hg_result *result, const char *key)
     return json_object_get(result->env, key);
 }
 
-/* Only what both say can differ. */
+/* Only members that both have can differ. */
 static bool env_differs(const struct hg_result *own, const struct hg_result *other, const char *key)
 {
     const json_t *a = env_value(own, key), *b = env_value(other, key);

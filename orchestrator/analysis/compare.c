@@ -31,7 +31,6 @@ const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verd
 
 /* ---- Verdicts ---- */
 
-/* Single runs have a value and no interval: the value alone decides, and the verdict is unsure. */
 enum hg_verdict_kind hg_verdict_judge(const struct hg_estimate *speed, double tolerance)
 {
     double low = speed->has_interval ? speed->low : speed->value;

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 
-/* ---- Which members make a case ---- */
+/* ---- Which members make a configuration ---- */
 
 /* A whole number that `repeat` alone decides (a seed made from it) goes with repeat. */
 static bool goes_with_repeat(const struct hg_report *r, size_t key, size_t repeat)
@@ -38,8 +38,8 @@ static bool is_listed(char **names, const char *name)
     return false;
 }
 
-/* A key that places are told apart by is part of a case, even `repeat`. */
-static bool is_asked_for(const struct hg_draft *d, const char *name)
+/* A key of rows, columns or groups is part of a configuration, even `repeat`. */
+static bool is_requested(const struct hg_draft *d, const char *name)
 {
     const struct hg_report_options *o = d->options;
     bool asked =
@@ -66,13 +66,13 @@ static void mask_keys(struct hg_draft *d)
         bool goes = flags ? flags & (HG_KEY_NOTE | HG_KEY_LOOSE | HG_KEY_REPEAT)
                           : repeat != HG_MAP_NONE && goes_with_repeat(d->r, k, repeat);
 
-        d->masked[k] = goes && !is_asked_for(d, f->keys.items[k].name);
+        d->masked[k] = goes && !is_requested(d, f->keys.items[k].name);
     }
 }
 
 /* ---- Configurations ---- */
 
-/* A case as numbers: the cell's members that count, and whether it is a rehearsal. */
+/* A configuration as numbers: the cell's members that count, and whether it is a rehearsal. */
 static void make_key(const struct hg_draft *d, size_t entry, uint32_t *key)
 {
     const struct hg_frame *f = &d->r->frame;
@@ -123,7 +123,7 @@ static void list_members(struct hg_draft *d)
     d->room_base = hg_alloc(largest * sizeof *d->room_base);
 }
 
-/* ---- Baselines by lookup: members put over a cell ---- */
+/* ---- Baselines by lookup: overrides of a cell ---- */
 
 static uint32_t number_of(const struct hg_frame *f, const uint32_t *key, const char *name,
                           double absent)
@@ -142,8 +142,8 @@ static void strip(const struct hg_frame *f, uint32_t *key, const char *name)
         key[k] = 0;
 }
 
-/* Take out what only repeats a default: one node; one GPU or none, which is the same wish on
- * hardware without; one task for each GPU. */
+/* Remove what only repeats a default: one node; one GPU or none, which is the same request on hardware without GPUs; one task for
+ * each GPU. */
 static void strip_defaults(const struct hg_frame *f, uint32_t *key)
 {
     uint32_t gpus = number_of(f, key, "gpus_per_node", 1);
@@ -240,7 +240,7 @@ static void find_base(struct hg_draft *d, struct lookup *l, struct hg_configurat
         if (*e->result->baseline_id)
             c->base = find_id(d, l, e);
     }
-    if (!members) { /* a run says itself that a cell has none */
+    if (!members) { /* a run names its baselines by id, so a cell without id has none */
         const struct hg_report_entry *e = &d->r->entries[c->entry];
 
         members = *d->r->sets[e->set].run ? NULL : d->r->sets[e->set].baseline;
@@ -251,8 +251,7 @@ static void find_base(struct hg_draft *d, struct lookup *l, struct hg_configurat
 
 /* ---- All of it ---- */
 
-/* Every member of a baseline must be a key of some cell, unless it takes one away. set: whose
- * baseline it is; NULL: an option's. */
+/* Every member of a baseline must be a key of some cell, unless it removes one. set: whose baseline it is; NULL: an option's. */
 static int check_members(struct hg_draft *d, const struct hg_results *set, const json_t *members)
 {
     struct hg_buf pointer = HG_BUF_INIT;
@@ -273,7 +272,7 @@ static int check_members(struct hg_draft *d, const struct hg_results *set, const
     return rc;
 }
 
-/* { "source": the first set }: put over a cell, this is the same cell there. */
+/* { "source": the first set }: as overrides of a cell, this gives the same cell there. */
 static json_t *first_set(const struct hg_report *r)
 {
     size_t key = hg_frame_find_key(&r->frame, r->source_key);

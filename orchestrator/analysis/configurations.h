@@ -5,7 +5,7 @@
 #include "analysis/draft.h"
 
 /* Group the entries into configurations, and find each one's baseline: by the id that the result names, else by lookup, with the
- * baseline's members put over the cell. Returns 0, or -1 with errs filled: a baseline has a key that no cell has. */
+ * baseline's members as overrides of the cell. Returns 0, or -1 with errs filled: a baseline has a key that no cell has. */
 int hg_configurations_find(struct hg_draft *d);
 
 #endif

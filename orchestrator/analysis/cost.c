@@ -162,7 +162,7 @@ static void spend(const struct hg_draft *d, const struct hg_report_entry *e,
 {
     double hours = device_hours(attempt), joules = energy_j(attempt), price = price_of(d, e);
 
-    if (isnan(hours)) /* never began, or nobody knows for how long */
+    if (isnan(hours)) /* it never began, or its duration is unknown */
         return;
     s->attempts++;
     s->hours += hours;
@@ -227,7 +227,7 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
     hg_listing_column(l, "hardware", "hardware", true);
     hg_listing_column(l, "attempts", "attempts", false);
     hg_listing_column(l, "device_hours", "device-hours", false);
-    hg_listing_column(l, "lost_attempts", "in vain", false);
+    hg_listing_column(l, "lost_attempts", "lost", false);
     hg_listing_column(l, "lost_device_hours", "device-hours", false);
     if (energy)
         hg_listing_column(l, "energy_wh", "energy, Wh", false);
@@ -246,7 +246,7 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
         if (money)
             hg_listing_number(l, spent[v].money, 2);
     }
-    hg_listing_note(l, "all attempts at the cells shown, also those that do not count");
+    hg_listing_note(l, "all attempts of the cells shown; lost: failed or superseded attempts");
 }
 
 void hg_cost_list_spent(struct hg_draft *d)

@@ -68,8 +68,7 @@ static void label_by_number(const struct hg_report *r, size_t set, struct hg_buf
     hg_buf_printf(out, "%s #%zu", r->labels[set], set + 1);
 }
 
-/* Sets that are called the same are told apart by their files, and these by numbers: two sets are
- * never one. */
+/* Sets with the same name are labelled by their files, and equal files by numbers: no two sets share a label. */
 static void label_sets(struct hg_report *r)
 {
     r->labels = hg_alloc_zeroed(r->n_sets, sizeof *r->labels);
@@ -144,7 +143,7 @@ static void build_frame(struct hg_report *r)
     free(cells);
 }
 
-/* A run that failed does not say on what it computed: it belongs to the others on its hardware. */
+/* A failed run does not name its device: it belongs to the others on its hardware. */
 static void settle_rehearsals(struct hg_report *r)
 {
     size_t hardware = hg_frame_find_key(&r->frame, "hardware");
@@ -197,8 +196,8 @@ static int mark_fitting(struct hg_draft *d, const struct hg_selector *selector, 
     return hg_errs_add(d->errs, &err);
 }
 
-/* The keys of a set's own `where` were looked at when its matrix was read: a run may have no cell
- * with one of them yet. They are blamed only where nothing fits. */
+/* The keys of a set's own `where` were checked when its matrix was read: a run may have no cell with one of them yet. They are
+ * only reported if no cell matches. */
 static int mark_shown(struct hg_draft *d)
 {
     const char *where = d->options->where;
@@ -245,7 +244,7 @@ static size_t count_metric(const void *context, const char *metric, size_t *ok)
     return have;
 }
 
-/* chosen: nobody asked for it, it is only what is usual. */
+/* chosen: it was not requested, it is the usual metric. */
 static int unknown_metric(struct hg_draft *d, const char *metric, bool chosen)
 {
     const char *names[64];
@@ -266,8 +265,7 @@ static int unknown_metric(struct hg_draft *d, const char *metric, bool chosen)
     }
     if (chosen)
         hg_err_set(err, HG_E_INPUT,
-                   "no result has \"train_s\" or \"wall_s\": say with --metric "
-                   "what to tabulate");
+                   "no result has \"train_s\" or \"wall_s\": name a metric with --metric");
     else
         hg_err_set(err, HG_E_INPUT, "metric: no result has \"%s\"", metric);
     if (n)

@@ -8,7 +8,7 @@
 
 #include "typeset/clean.h"
 
-#define STATE_MAX 9 /* longer words stand in a note */
+#define STATE_MAX 9 /* longer words go into a note */
 
 bool hg_section_exists(const struct hg_table *t, enum hg_section section)
 {

@@ -154,7 +154,7 @@ static void find_changes(const struct work *w, struct line *l, size_t from, size
     for (size_t at = from + 1; at < to; at++) {
         struct hg_estimate e;
 
-        if (l->runs[at].n == 0) /* a change is seen where there is something */
+        if (l->runs[at].n == 0) /* a change needs a value after it */
             continue;
         e = speed_of(w, l, from, at, to, level);
         if (is_change(w, &e) && (!best.speed.has_interval || weight(&e) > weight(&best.speed)))
@@ -167,7 +167,7 @@ static void find_changes(const struct work *w, struct line *l, size_t from, size
     find_changes(w, l, best.at, to);
 }
 
-/* Between its neighbours a change is measured anew: each found one ended the stretch before it. */
+/* Measure each change again between its neighbours, which end its stretch. */
 static void measure_changes(const struct work *w, struct line *l)
 {
     for (size_t i = 0; i < l->changes.n; i++) {
@@ -198,7 +198,7 @@ static bool has_any(const struct line *l)
     return false;
 }
 
-/* A column a set: its median between the lowest and the highest; "·" no such cell, "!" no result. */
+/* One character for each set: its median between the lowest and the highest; "·": no such cell, "!": no good result. */
 static void append_trend(const struct work *w, const struct line *l, struct hg_buf *out)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };

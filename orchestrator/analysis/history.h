@@ -4,7 +4,7 @@
 
 #include "analysis/report.h"
 
-/* The same cells over many result sets, oldest first: what changed, and when? */
+/* The same cells over many result sets, oldest first: what changed, and when? render/history.h writes it. */
 
 struct hg_history {
     struct hg_report *report;

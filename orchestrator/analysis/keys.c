@@ -41,7 +41,7 @@ static bool has_key(const struct keys *keys, size_t key)
     return false;
 }
 
-/* set: whose report asks for them; NULL: an option does. */
+/* set: the one whose report requests them; NULL: an option does. */
 static int read_keys(struct hg_draft *d, const char *what, char **names,
                      const struct hg_results *set, struct keys *keys)
 {
@@ -65,7 +65,7 @@ static int read_keys(struct hg_draft *d, const char *what, char **names,
     return rc;
 }
 
-/* Shape keys that vary. tasks_per_node that only follows gpus_per_node says nothing new. */
+/* Shape keys that vary. A tasks_per_node that follows gpus_per_node adds nothing. */
 static void choose_shape(const struct hg_report *r, const struct keys *taken, struct keys *keys)
 {
     static const char *const names[] = { "nodes", "gpus_per_node", "tasks_per_node",
@@ -149,7 +149,7 @@ static void choose_telling(struct hg_draft *d, const struct keys *taken, struct 
     }
 }
 
-/* Keys of `group`, which give a table each: as asked for, else as the first set says that has some. */
+/* Keys of `group`, whose values give a table each: as requested, else those of the first set that has some. */
 static int read_groups(struct hg_draft *d, struct keys *groups)
 {
     const struct hg_report *r = d->r;
@@ -164,7 +164,7 @@ static int read_groups(struct hg_draft *d, struct keys *groups)
     return read_keys(d, "group", names, set, groups);
 }
 
-/* A key stands in one place only. */
+/* A key has one place only. */
 static int check_twice(struct hg_draft *d, const struct keys *a, const struct keys *others,
                        const char *what)
 {
@@ -187,7 +187,7 @@ static int settle_keys(struct hg_draft *d, struct keys *rows, struct keys *colum
         choose_telling(d, columns, rows);
         return 0;
     }
-    /* What was asked for on the command line pushes a set's own choice of both aside. */
+    /* An option for rows or columns overrides a set's own choice of both. */
     for (size_t s = 0; s < r->n_sets && !d->options->rows && !d->options->columns; s++) {
         const struct hg_results *set = &r->sets[s];
 
@@ -222,7 +222,7 @@ void hg_keys_take(const struct hg_report *r, size_t entry, const size_t *keys, s
         out[i] = hg_frame_row(&r->frame, entry)[keys[i]];
 }
 
-/* Rows, columns and groups show their keys; those masked are nobody's. */
+/* Keys that are shown already (rows, columns, groups), and those that are masked. */
 static void mark_taken(const struct hg_draft *d, bool *taken)
 {
     const struct hg_report *r = d->r;

@@ -16,7 +16,7 @@ static bool is_called_by(const struct hg_report *r, const struct hg_table *t,
     return what == HG_LABEL_CASE;
 }
 
-/* Append the values of a place's keys; numbers that are no shape have their key. */
+/* Append the values of a place's keys; numbers have their key, except those of the shape. */
 static void append_values(const struct hg_report *r, const struct hg_table *t, size_t point,
                           enum hg_label what, struct hg_buf *out)
 {

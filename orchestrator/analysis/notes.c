@@ -17,8 +17,7 @@
 #define QUOTED_MAX 24
 #define MESSAGE_MAX 160 /* columns */
 
-/* A note being made. Places that say the same about different values share one: their values are
- * listed between head and tail. */
+/* A note being made. Places with the same note about different values share one: the values are listed between head and tail. */
 struct note {
     char *head, *tail;
     struct hg_buf values;
@@ -102,7 +101,7 @@ static void append_states(const struct hg_draft *d, const struct hg_configuratio
     }
 }
 
-/* A message about a file of the run, from the run's folder on. */
+/* A message about a file of the run, without the path of the run's folder. */
 static const char *inside(const char *message, const char *dir)
 {
     size_t n = dir ? strlen(dir) : 0;
@@ -149,7 +148,7 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
     hg_buf_done(&text);
 }
 
-/* ---- What the results say of themselves ---- */
+/* ---- Flags of the results ---- */
 
 static bool any_oversubscribed(const struct hg_draft *d, const struct hg_configuration *c)
 {
@@ -173,12 +172,13 @@ static void note_flags(struct notes *notes, const struct hg_configuration *c, st
     if (added)
         add_note(notes, p, "not in the matrix: added as a baseline", "", "");
     if (any_oversubscribed(notes->d, c))
-        add_note(notes, p, "oversubscribed: more ranks than cores, so the time says little", "",
+        add_note(notes, p,
+                 "oversubscribed: more ranks than cores, so the times are not representative", "",
                  "");
     if (suspended)
-        add_note(notes, p, "was suspended by the scheduler: its times contain the pause", "", "");
+        add_note(notes, p, "suspended by the scheduler: its times include the pause", "", "");
     if (diverged)
-        add_note(notes, p, "diverged: the loss was no number", "", "");
+        add_note(notes, p, "diverged: the loss became NaN or infinite", "", "");
 }
 
 /* ---- Comparability ---- */
@@ -187,7 +187,7 @@ static const char *value_text(const json_t *value, struct hg_buf *out)
 {
     hg_buf_clear(out);
     if (!value)
-        hg_buf_puts(out, "not said");
+        hg_buf_puts(out, "unknown");
     else if (json_is_string(value))
         hg_buf_puts(out, json_string_value(value));
     else
@@ -214,7 +214,7 @@ static void compare_member(void *context, const char *key)
 
     if (on_purpose || hg_comparable_is_same(pair->own, pair->other, key))
         return;
-    hg_buf_printf(&head, "%snot like %s: %s ", o->strict ? "refused (strict): " : "",
+    hg_buf_printf(&head, "%sdiffers from %s: %s ", o->strict ? "refused (strict): " : "",
                   o->against_first ? "A" : "its baseline", key);
     hg_buf_printf(&tail, " (%s %s)", o->against_first ? "A" : "baseline",
                   value_text(hg_comparable_get(pair->other, key), &text));
@@ -255,7 +255,7 @@ static uint32_t hardware_of(const struct hg_draft *d, const struct hg_configurat
     return key == HG_MAP_NONE ? 0 : hg_frame_row(&d->r->frame, c->entry)[key];
 }
 
-/* Without a baseline: is it what the first place on the same hardware ran on? */
+/* Without baselines: compare with the first place on the same hardware. */
 static void note_others(struct notes *notes, const struct hg_table *t,
                         const struct hg_configuration *c, struct hg_point *p)
 {
@@ -320,7 +320,7 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  own->on_cores ? " here, GPUs in its baseline" : " here, cores in its baseline");
     else if (isnan(p->p))
         add_note(notes, p,
-                 "no efficiency: the cell or its baseline does not say on how many devices", "",
+                 "no efficiency: the device count of the cell or of its baseline is unknown", "",
                  "");
     else if (key != HG_MAP_NONE &&
              hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key])
@@ -328,7 +328,7 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  hg_report_text(notes->d->r, hg_frame_row(f, base->entry)[key]), "");
 }
 
-/* What the results say of their work, where no member of them has been blamed for it. */
+/* A difference in work that no other note explains yet. */
 static void note_work(struct notes *notes, struct hg_point *p)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -342,7 +342,7 @@ static void note_work(struct notes *notes, struct hg_point *p)
             "", "");
     } else if (!p->unlike && hg_scaling_kind_of(p->work, p->p) == HG_SCALING_NEITHER) {
         hg_number_append(&notes->d->r->style, p->work, 2, &text);
-        add_note(notes, p, "not as much work as its baseline did: ", hg_buf_str(&text), " times");
+        add_note(notes, p, "work differs from that of its baseline: ", hg_buf_str(&text), " times");
         p->differs = p->unlike = true;
     }
     hg_buf_done(&text);
@@ -355,9 +355,8 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
     if (s->has_interval && s->low <= p->p)
-        add_note(notes, p,
-                 "efficiency above 1, but the interval reaches 1: no more than chance explains", "",
-                 "");
+        add_note(notes, p, "efficiency above 1, but its interval includes 1: this may be chance",
+                 "", "");
     else
         add_note(
             notes, p,
@@ -365,7 +364,7 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
             "");
 }
 
-/* The value stays: it was measured. What it would be compared with is another thing. */
+/* The value stays, because it was measured; only the comparison is withheld. */
 static void refuse(struct hg_point *p)
 {
     p->refused = true;
@@ -385,7 +384,7 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
 
     if (!d->wants_speedup || d->r->kind == HG_METRIC_OTHER || p->n == 0)
         return;
-    if (!base || !other) { /* said once where it concerns the whole table */
+    if (!base || !other) { /* once for the whole table if it concerns all of it */
         if (t->has_speedup)
             add_note(notes, p,
                      base ? "no speedup: its baseline has no complete result"
@@ -398,7 +397,7 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     note_hardware(notes, c, base, p);
     hg_comparable_each(own, other, compare_member, &pair);
     note_work(notes, p);
-    if (hardware_of(d, c) == hardware_of(d, base)) /* else nobody expects the same */
+    if (hardware_of(d, c) == hardware_of(d, base)) /* otherwise a difference is expected */
         hg_comparable_each_env(own, other, note_env, &pair);
     if (any_oversubscribed(d, base) && !any_oversubscribed(d, c))
         add_note(notes, p, "its baseline is oversubscribed", "", "");
@@ -444,7 +443,7 @@ static const char *why_no_speedup(const struct hg_draft *d, const struct hg_tabl
                  : "no speedup: the baseline is not among the results";
 }
 
-/* Sections that hold nothing any more are not shown. */
+/* Sections that became empty are not shown. */
 static void count_refused(struct hg_report *r, struct hg_table *t)
 {
     bool speedup = false, efficiency = false;

@@ -4,8 +4,8 @@
 
 #include "analysis/draft.h"
 
-/* Write the footnotes of a table, once its points are filled: incomplete, oversubscribed, not like the baseline, run on other
- * nodes, too good to be true. With `strict`, withhold the speedup of a place that is not like its baseline. */
+/* Write the footnotes of a table, once its points are filled: incomplete, oversubscribed, not comparable with the baseline, run on other
+ * nodes, too good to be true. With `strict`, withhold the speedup of a place that is not comparable with its baseline. */
 void hg_notes_write(struct hg_draft *d, struct hg_table *t);
 
 #endif

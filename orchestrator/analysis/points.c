@@ -12,8 +12,7 @@ static void scale(struct hg_estimate *e, double factor)
     e->high *= factor;
 }
 
-/* With more work in proportion to the devices a time says by itself how well that went; as a speedup
- * it is scaled (Gustafson). A rate is right as it is. */
+/* Under weak scaling the speedup of a time is scaled by the work (Gustafson). A rate needs no scaling. */
 static void see_scaling(const struct hg_report *r, struct hg_point *p)
 {
     p->weak = hg_scaling_kind_of(p->work, p->p) == HG_SCALING_WEAK;

@@ -15,9 +15,9 @@
 #include "analysis/listing.h"
 #include "typeset/style.h"
 
-/* Results arranged as tables: rows and columns are keys of the cells, keys that vary besides give a
- * table each, and every place holds the median of its runs, speedup and efficiency. All figures are
- * computed here, once; renderers only write them down. */
+/* A report as data: results arranged as tables. Rows and columns are keys of the cells, other keys that vary split the report into
+ * tables, and every place has the median of its runs, speedup and efficiency. build.h computes all figures, once; renderers
+ * only write them. */
 
 enum hg_metric_kind {
     HG_METRIC_TIME,  /* less is faster: speedup = T_base / T */
@@ -29,11 +29,11 @@ enum hg_metric_kind {
 struct hg_report_entry {
     const struct hg_result *result;
     size_t set;        /* index of its set */
-    bool shown;        /* picked by `where` */
+    bool shown;        /* selected by `where` */
     bool rehearsal;    /* of the result, or of its hardware's other results if it has none */
     double value;      /* of the metric; only if state is NULL */
     const char *state; /* why it does not count: "failed", "pending", ...; NULL: it counts */
-    size_t config;     /* cells that differ in `repeat` only share one */
+    size_t config;     /* cells that differ only in `repeat` share one */
 };
 
 #define HG_POINT_NOTES_MAX 12
@@ -44,31 +44,31 @@ struct hg_point {
     const char *state; /* why n is 0; NULL */
     struct hg_estimate value, speedup;
     double efficiency;   /* NaN: none */
-    double devices;      /* NaN: not known */
+    double devices;      /* NaN: unknown */
     double p;            /* devices / devices of the baseline; NaN: none */
     double karp_flatt;   /* NaN: none, as under weak scaling */
-    double work;         /* in units of the baseline's; NaN: the results do not say */
+    double work;         /* in units of the baseline's; NaN: unknown */
     size_t base_n;       /* runs behind the baseline's median */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
-    bool oversubscribed; /* more ranks than cores: no point of a scaling curve */
-    bool unlike;         /* differs from its baseline in more than the global batch: neither */
-    bool differs;        /* differs from its baseline, be it in the global batch only */
-    bool refused;        /* for that (strict): speedup and efficiency are withheld */
-    bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
+    bool oversubscribed; /* more ranks than cores: left out of scaling curves */
+    bool unlike;  /* differs from its baseline in more than the global batch: left out, too */
+    bool differs; /* differs from its baseline, perhaps only in the global batch */
+    bool refused; /* for that (strict): speedup and efficiency are withheld */
+    bool weak;    /* more work in proportion to the devices: the speedup of a time is scaled,
                             work x T_base / T */
-    double device_hours; /* median of devices x wall_s (or train_s); NaN: not known */
-    double hours_ratio;  /* device_hours in units of the baseline's; NaN */
-    double energy_j;     /* median; NaN: not measured */
-    double cost;         /* device_hours x price of the hardware; NaN: no price */
-    struct hg_estimate per_s;                  /* samples_per_s */
+    double device_hours;      /* median of devices x wall_s (or train_s); NaN: not known */
+    double hours_ratio;       /* device_hours in units of the baseline's; NaN */
+    double energy_j;          /* median; NaN: not measured */
+    double cost;              /* device_hours x price of the hardware; NaN: no price */
+    struct hg_estimate per_s; /* samples_per_s */
     size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
 };
 
 /* Points that differ only in how many devices they use. */
 struct hg_series {
     char *label;
-    enum hg_scaling_kind kind; /* what is held constant, by all points */
+    enum hg_scaling_kind kind; /* strong or weak, if all points agree */
     size_t *points;            /* into the table's, by p: those with a speedup and p > 1 */
     size_t n_points;
     double first_p, first_karp_flatt, last_p, last_karp_flatt;
@@ -99,7 +99,7 @@ struct hg_table {
     } series;                    /* only those with a fit */
     struct hg_listings listings; /* what else is known about its places */
     bool has_speedup, has_efficiency;
-    bool weak; /* some of its places are under weak scaling: work is no part of a series */
+    bool weak; /* some of its places are under weak scaling: the work is not part of a series */
     const char *no_speedup; /* why there is none though a baseline is named; NULL */
 };
 
@@ -115,7 +115,7 @@ struct hg_report {
     char **
         work; /* keys whose product is the work of a cell, lent, NULL-terminated; NULL: see work.c */
     enum hg_metric_kind kind;
-    bool has_direction; /* it is known which values are good */
+    bool has_direction; /* it is known whether higher or lower is better */
     bool higher_is_better;
     json_t *baseline;       /* members, own reference; NULL: none */
     size_t cells, complete; /* shown cells, and those that count */
@@ -142,7 +142,7 @@ struct hg_report {
     const char *currency;   /* of prices and costs; NULL: no set has prices, or they differ */
 };
 
-/* What to show; NULL members: as the first set says that says it, else chosen from the cells. */
+/* What to show. NULL: as the first set that has the member says, else chosen from the cells. */
 struct hg_report_options {
     char **rows, **columns; /* NULL-terminated */
     char **group;           /* keys that give a table each, whether or not they have to */
@@ -151,10 +151,10 @@ struct hg_report_options {
     const char *better; /* "lower" or "higher" */
     const char *where;  /* selector */
     struct hg_style style;
-    const json_t *baseline; /* members put over a cell to find its baseline */
+    const json_t *baseline; /* overrides that select a cell's baseline */
     bool traffic;           /* list bytes sent, exposed communication, peak memory */
-    bool cost;              /* list what places cost even if neither prices nor energy are known */
-    bool strict;            /* no speedup where `comparable` differs from the baseline's */
+    bool cost;          /* list the cost of places even if neither prices nor energy are known */
+    bool strict;        /* no speedup where `comparable` differs from the baseline's */
     bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
                                fewest keys that tell cells apart, the columns are the sets */
 };

@@ -50,7 +50,7 @@ static void see_ends(const struct hg_table *t, struct hg_series *s)
     s->last_karp_flatt = last->karp_flatt;
 }
 
-/* The metric at the predicted speedup, from the last point's: both stand in the same ratio. */
+/* The metric at the predicted speedup, in proportion to the last point's. */
 static double predicted_value(const struct hg_report *r, const struct hg_point *last,
                               const struct hg_series *s)
 {

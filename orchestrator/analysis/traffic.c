@@ -7,7 +7,7 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* Sum of one number over the members of an object of the result; NaN where the object is missing, or a member lacks it. */
+/* Sum of one number over the members of an object of the result; NaN if the object is missing, or a member does not have it. */
 static double sum_in(const json_t *object, const char *key)
 {
     double sum = 0;

@@ -8,8 +8,8 @@
 #include "base/json.h"
 #include "analysis/comparable.h"
 
-/* Members that multiply to an amount of work, of a cell or of what a result says of itself: those that
- * work is in proportion to (the edge of a grid is not). */
+/* Members of a cell or result whose product is an amount of work. The work is in proportion to each (to the edge of a grid it is
+ * not). */
 static const char *const work_keys[] = { "epochs",       "samples",   "train_samples",
                                          "examples",     "sequences", "train_examples",
                                          "problem_size", "elements",  "particles",
@@ -81,7 +81,7 @@ static double ratio_of(const struct hg_result *own, const struct hg_result *base
     return number_of(own, key) / number_of(base, key);
 }
 
-/* What the members say: the keys that were named, or steps times the batch, or the product of all amounts. */
+/* Work as the members give it: the product of the requested keys, or steps times the batch, or the product of all amounts. */
 static double declared(const struct hg_report *r, const struct hg_result *own,
                        const struct hg_result *base)
 {

@@ -73,7 +73,7 @@ static int read_wish(const char *formats, const char *out, struct wish *w, struc
     if (!formats)
         w->formats[w->is_file ? named : 0] = true;
     if (w->is_file && (count_formats(w) != 1 || !w->formats[named])) {
-        hg_err_set(err, HG_E_USAGE, "--out %s is no %s file", out, formats);
+        hg_err_set(err, HG_E_USAGE, "--out %s is not a %s file", out, formats);
         return hg_err_hint(err, "a name without one of these endings is a folder for all of them");
     }
     return 0;
@@ -153,11 +153,11 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
     if (w->out && !w->is_file)
         return hg_fs_mkdirs(w->out, 0755, err);
     if (n > 1) {
-        hg_err_set(err, HG_E_USAGE, "%zu pictures do not go into one file", n);
+        hg_err_set(err, HG_E_USAGE, "%zu pictures do not fit into one file", n);
         return hg_err_hint(err, "--out FOLDER takes them all; --where can pick one table");
     }
     if (!w->out && isatty(STDOUT_FILENO) && !w->formats[GP] && !w->formats[0])
-        return hg_err_set(err, HG_E_USAGE, "a picture is not written to a terminal: --out FILE");
+        return hg_err_set(err, HG_E_USAGE, "a picture cannot be written to a terminal: add --out FILE");
     return 0;
 }
 

@@ -258,7 +258,7 @@ static void place_point_labels(struct hg_plot *p)
             dropped = true;
         }
     if (dropped)
-        hg_plot_note(p, "not every point has room for its label");
+        hg_plot_note(p, "some labels are left out for lack of space");
 }
 
 void hg_plot_settle(const struct hg_style *style, struct hg_plot *p)

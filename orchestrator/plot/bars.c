@@ -10,7 +10,7 @@
 
 #define BARS_MAX 40
 
-/* Median of what `number` says of each run; NaN if it says nothing of any. */
+/* Median of `number` over the runs that have it; NaN if none does. */
 static double median_of(const struct hg_report *r, const struct hg_plot_runs *runs, size_t config,
                         double (*number)(const struct hg_result *run, const char *name),
                         const char *name)
@@ -57,7 +57,7 @@ static double get(const struct hg_result *run, const char *name)
     return v > 0 ? v : 0;
 }
 
-/* Seconds that the ranks waited for collectives; NaN where nobody measured. */
+/* Exposed communication in seconds; NaN if it was not measured. */
 static double exposed_s(const struct hg_result *run)
 {
     json_t *comm = hg_result_get(run, "comm"), *collective;
@@ -194,8 +194,8 @@ void hg_plot_add_bars(const struct hg_report *r, size_t table, enum hg_plot_kind
 {
     const struct hg_table *t = &r->tables.items[table];
     bool time = kind == HG_PLOT_TIME, data = false;
-    struct hg_plot *p = hg_plot_add(r, table, kind, time ? "what the time went to" : "memory",
-                                    "seconds", "", plots);
+    struct hg_plot *p =
+        hg_plot_add(r, table, kind, time ? "time breakdown" : "memory", "seconds", "", plots);
     size_t bars = 0;
 
     p->bars = true;

@@ -112,7 +112,8 @@ void hg_plot_add_scaling(const struct hg_report *r, size_t table, enum hg_plot_k
     if (kind == HG_PLOT_SPEEDUP && more)
         add_predictions(r, t, p);
     if (left_out && more)
-        hg_plot_note(p, "without places that are oversubscribed or not like their baseline");
+        hg_plot_note(
+            p, "without places that are oversubscribed or not comparable with their baseline");
     hg_buf_done(&label);
 }
 

@@ -275,7 +275,7 @@ static void append_curve(const struct hg_plot *p, size_t number, struct hg_buf *
                       colour, shape);
 }
 
-/* Dotted from the last point, hollow where it ends. */
+/* A dotted line from the last point to a hollow mark. */
 static void append_prediction(size_t number, struct hg_buf *out)
 {
     const char *colour = colours[number % HG_PLOT_COLOURS];

@@ -68,7 +68,7 @@ struct hg_plot {
     char *name;   /* of its file, without an ending: "speedup", "speedup-2" */
     char *what;   /* "speedup": beside its table */
     char *title;  /* "quickstart/001: speedup, epochs=3": alone */
-    char *note;   /* what is left out or has to be known; NULL: nothing */
+    char *note;   /* what is left out, or a remark; NULL: nothing */
     struct hg_plot_axis x, y;
     enum hg_plot_ideal ideal;
     bool bars;  /* series are parts of horizontal bars; y counts the bars from the top, 0, 1, ... */

@@ -242,7 +242,7 @@ static void append_description(const struct hg_plot *p, struct hg_buf *out)
         hg_buf_puts(out, s ? ", " : "");
         hg_html_append(p->series.items[s].label, out);
     }
-    hg_buf_puts(out, ". The figures stand in the tables.");
+    hg_buf_puts(out, ". The figures are in the tables.");
 }
 
 void hg_plot_svg(const struct hg_plot *p, size_t id, struct hg_buf *out)

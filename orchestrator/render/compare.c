@@ -170,7 +170,7 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 0, out);
     hg_buf_puts(out, "differences up to ");
     hg_digits_append(&r->style, c->tolerance * 100, 3, out);
-    hg_buf_puts(out, " % are none\n\n");
+    hg_buf_puts(out, " % count as the same\n\n");
     put_header(c, &s);
     for (size_t i = 0; i < c->cells.n; i++)
         put_cell(c, &s, &c->cells.items[i], &numbers);

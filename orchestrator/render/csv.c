@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV (RFC 4180). Tidy: one line for each cell and attempt, one column for each key, nothing computed
- * that is not in a result. Pivoted: one line for each row of the tables. */
+/* CSV (RFC 4180). Tidy: one line for each cell and attempt, one column for each key, only values of the results. Pivoted: one line
+ * for each row of the tables. */
 #include "render/renderers.h"
 
 #include <ctype.h>
@@ -234,7 +234,6 @@ static void escape(const char *text, struct hg_buf *out)
 
 const struct hg_renderer hg_renderer_csv = {
     .name = "csv",
-    .summary = "one line for each cell and attempt (--pivot: as in the table)",
     .endings = "csv",
     .file = "results.csv",
     .tidy = true,

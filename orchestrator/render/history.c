@@ -50,7 +50,7 @@ void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *ou
     hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     hg_buf_puts(out, "changes up to ");
     hg_digits_append(&h->report->style, h->tolerance * 100, 3, out);
-    hg_buf_puts(out, " % are none\n");
+    hg_buf_puts(out, " % are ignored\n");
     for (size_t i = 0; i < h->listings.n; i++) {
         hg_buf_puts(out, "\n");
         hg_listing_write_text(&h->listings.items[i], &r->style, width, out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One page that carries everything with it: no network, no frameworks. It can be read without the script;
- * the script only sorts tables. */
+/* One page with everything in it: no network, no frameworks. The script only sorts tables: the page can be read without it. */
 #include "render/renderers.h"
 
 #include <math.h>
@@ -33,7 +32,7 @@ static void puts_html(struct hg_buf *text, struct hg_buf *out)
     hg_buf_done(text);
 }
 
-/* A name of somebody else's choosing, inside of a sentence. */
+/* A name from outside, in a sentence: its direction of writing does not affect the rest. */
 static void append_name(const char *text, struct hg_buf *out)
 {
     hg_buf_puts(out, "<bdi>");
@@ -41,7 +40,7 @@ static void append_name(const char *text, struct hg_buf *out)
     hg_buf_puts(out, "</bdi>");
 }
 
-/* The header of a column may be broken behind "_" and "/" where there is little room. */
+/* A long header of a column may be broken after "_" and "/". */
 static void append_header_word(const char *text, struct hg_buf *out)
 {
     bool long_one = hg_text_width(text) > 9;
@@ -113,7 +112,7 @@ static void append_value(const struct hg_report *r, uint32_t value, struct hg_bu
     hg_html_append(value ? hg_report_text(r, value) : "–", out);
 }
 
-/* data-v is what the script sorts by, where it is not what one reads. */
+/* data-v: the number that the script sorts by. */
 static void append_raw(double v, struct hg_buf *out)
 {
     char digits[32];
@@ -365,7 +364,7 @@ static void append_table(const struct hg_report *r, size_t table, struct hg_buf 
     if (table < PICTURES_MAX)
         append_plots(r, table, out);
     else if (table == PICTURES_MAX)
-        hg_buf_puts(out, "<p class=\"soft\">From this table on there are no pictures here; "
+        hg_buf_puts(out, "<p class=\"soft\">The tables from here on have no pictures; "
                          "<code>--plot</code> draws them</p>\n");
     for (size_t i = 0; i < t->listings.n; i++)
         append_listing(r, &t->listings.items[i], out);
@@ -411,7 +410,7 @@ static void append_link(const char *root, const struct hg_result *result, const 
     hg_buf_done(&folder);
 }
 
-/* A trace is a file of the attempt's own folder: no way leads out of it. */
+/* A trace is a file in the attempt's own folder: a path out of it is not linked. */
 static bool is_file_name(const char *name)
 {
     return name && *name && !strchr(name, '/') && strcmp(name, "..") != 0;
@@ -433,7 +432,7 @@ static void append_named(const char *root, const struct hg_result *result, const
     json_decref(value);
 }
 
-/* A log with nothing in it is not kept. */
+/* Empty logs are not kept. */
 static bool has_file(const struct hg_page *page, const struct hg_report_entry *e, const char *name)
 {
     const char *folder = page->folders[e->set];
@@ -529,7 +528,7 @@ static bool has_links(const struct hg_page *page)
     return false;
 }
 
-/* Of more than fit only those without a good result are listed: they are what one looks for. */
+/* If there are too many cells, only those without a good result are listed. */
 static void append_cells(const struct hg_report *r, const struct hg_page *page, struct hg_buf *out)
 {
     bool all = r->cells <= CELLS_MAX;
@@ -606,7 +605,7 @@ static void append_provenance(const struct hg_report *r, const struct hg_page *p
     }
     append_matrices(r, page, out);
     if (page && page->command) {
-        hg_buf_puts(out, "<p>This page is made by <code>");
+        hg_buf_puts(out, "<p>Made by <code>");
         hg_html_append(page->command, out);
         hg_buf_puts(out, "</code></p>\n");
     }
@@ -635,7 +634,6 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_html = {
     .name = "html",
-    .summary = "one page with everything in it",
     .endings = "html htm svg",
     .file = "report.html",
     .render = render,

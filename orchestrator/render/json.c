@@ -213,7 +213,6 @@ static void escape(const char *text, struct hg_buf *out)
 
 const struct hg_renderer hg_renderer_json = {
     .name = "json",
-    .summary = "every figure with all its digits",
     .endings = "json",
     .file = "report.json",
     .fixed_numbers = true,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LaTeX: one table environment for each table, rules of the booktabs package, and numbers in
- * columns of siunitx, which set their points below each other. */
+/* LaTeX: one table environment for each table, with rules of booktabs and columns of siunitx, which align numbers by their points. */
 #include "render/renderers.h"
 
 #include <math.h>
@@ -20,7 +19,7 @@ struct room {
     bool numeric; /* any number at all */
 };
 
-/* What siunitx reads as a number: no duration, no exponent, no word. */
+/* Numbers as siunitx reads them: without durations, exponents and words. */
 static bool is_plain(const char *number)
 {
     return *number && strspn(number, "-0123456789.,") == strlen(number) &&
@@ -341,7 +340,6 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_latex = {
     .name = "latex",
-    .summary = "tables for a paper, with booktabs and siunitx",
     .endings = "tex",
     .render = render,
     .escape = hg_latex_append,

@@ -143,7 +143,6 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_md = {
     .name = "md",
-    .summary = "Markdown tables",
     .endings = "md",
     .file = "report.md",
     .render = render,

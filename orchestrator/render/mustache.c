@@ -177,8 +177,8 @@ static void take_tag(struct parser *p, char sigil, const char *inside, size_t n,
     }
     name = hg_strndup(inside, n);
     if (n == 0 || strpbrk(name, " \t\r\n{}")) {
-        hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT, "\"%.60s\" is no name",
-                   name);
+        hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT,
+                   "\"%.60s\" is not a name", name);
         free(name);
     } else if (sigil == '#' || sigil == '^') {
         open_section(p, sigil == '#' ? SECTION : INVERTED, name, column);
@@ -205,7 +205,7 @@ static bool parse_tag(struct parser *p, const char *from)
     close = memmem(inside, (size_t)(p->end - inside), ending, strlen(ending));
     if (!close) {
         hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT,
-                   "the tag does not end: %s is missing", ending);
+                   "the tag is not closed: %s is missing", ending);
         return false;
     }
     behind = close + strlen(ending);
@@ -324,7 +324,7 @@ static void check_value(const struct hg_mustache *m, const struct node *node, co
     if (is_place(node->text)) {
         if (!s->in_list)
             hg_err_set(place(errs, m->file, node->line, node->column), HG_E_INPUT,
-                       "%s stands in no list", node->text);
+                       "%s is only valid in a list", node->text);
     } else if (!value) {
         struct hg_err *err = place(errs, m->file, node->line, node->column);
 
@@ -378,7 +378,7 @@ struct hg_mustache *hg_mustache_parse(const char *file, const char *text, size_t
     p.at = p.line_start = m->text;
     p.end = m->text + len;
     if (memchr(text, '\0', len))
-        hg_err_set(place(errs, file, 0, 0), HG_E_INPUT, "no text: it has NUL bytes");
+        hg_err_set(place(errs, file, 0, 0), HG_E_INPUT, "not text: it has NUL bytes");
     else
         parse(&p);
     if (errs->n + errs->dropped == before)

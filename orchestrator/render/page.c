@@ -35,7 +35,7 @@ void hg_page_done(struct hg_page *page)
     *page = (struct hg_page){ 0 };
 }
 
-/* The way from one absolute folder to another. */
+/* The relative path from one absolute folder to another. */
 static char *relative_path(const char *from, const char *to)
 {
     struct hg_buf path = HG_BUF_INIT;
@@ -57,7 +57,7 @@ static char *relative_path(const char *from, const char *to)
     return path.len ? hg_buf_detach(&path) : hg_strdup(".");
 }
 
-/* The text of a matrix, or where it is when it is too long for a page; NULL: it cannot be read. */
+/* The text of a matrix, or where it is if it is too long for a page; NULL: it cannot be read. */
 static char *matrix_text(const char *path)
 {
     struct hg_err ignored = HG_ERR_INIT;
@@ -178,7 +178,7 @@ static void put_times(const struct hg_report *r, struct hg_listing *l)
     hg_buf_done(&last);
 }
 
-/* What a published set says of itself at its top level. */
+/* Members of a published set at its top level. */
 static void put_sources(const struct hg_report *r, struct hg_listing *l)
 {
     static const char *const members[] = {
@@ -211,7 +211,7 @@ static const struct {
     { "kernel", "kernel", PART_ENV },
     { "hpcgrid", "hpcgrid", PART_ENV },
     { "hpcgrid-worker", "revision", PART_COMPARABLE },
-    { "revision of the work", "revision", PART_ENV },
+    { "revision of the working directory", "revision", PART_ENV },
     { "Slurm", "version", PART_SLURM },
     { "cluster", "cluster", PART_SLURM },
     { "partition", "partition", PART_SLURM },
@@ -220,7 +220,7 @@ static const struct {
 
 #define FACTS (sizeof facts / sizeof *facts)
 
-/* What one result says of every fact: its ranks each for itself. */
+/* The values of one result for every fact, from each of its ranks. */
 static void gather(const struct hg_result *result, struct values values[static FACTS])
 {
     json_t *ranks = hg_result_get(result, "ranks"), *slurm = hg_result_get(result, "slurm"), *rank;

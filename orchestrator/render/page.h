@@ -6,8 +6,7 @@
 
 #include "analysis/report.h"
 
-/* What a page knows besides the results: how it was made, and where the runs' files are. Only forms
- * that show provenance use it. */
+/* Provenance of a page: how it was made, and where the files of the runs are. Only forms that show it use it. */
 struct hg_page {
     char *command; /* that makes it again, ready for a shell; NULL: unknown */
     size_t n_sets;

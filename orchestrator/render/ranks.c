@@ -11,7 +11,7 @@
 #include "typeset/escape.h"
 #include "typeset/sheet.h"
 
-/* Members of a rank that are shown where any rank has them. */
+/* Members of a rank that are shown if any rank has them. */
 static const char *const members[] = { "rank", "host", "device", "real_s", "user_s", "sys_s" };
 enum { MEMBERS = sizeof members / sizeof *members };
 

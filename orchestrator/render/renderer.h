@@ -18,7 +18,6 @@ struct hg_render_options {
  * that commands and messages know of formats comes from here. */
 struct hg_renderer {
     const char *name;    /* --format NAME */
-    const char *summary; /* one line for the manual */
     const char *endings; /* of its files, with blanks between them: "html htm svg" */
     const char *file;    /* its name in the folder `tables` of a run; NULL: not saved there */
     bool

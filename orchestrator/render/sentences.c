@@ -88,8 +88,8 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
     if (any_weak(r))
         hg_buf_puts(out, "; weak scaling");
     if (r->refused)
-        hg_buf_printf(out, "; %zu place%s refused: not like %s baseline", r->refused,
-                      hg_text_s(r->refused), r->refused == 1 ? "its" : "their");
+        hg_buf_printf(out, "; %zu place%s refused: not comparable", r->refused,
+                      hg_text_s(r->refused));
 }
 
 void hg_common_format(const struct hg_report *r, struct hg_buf *out)

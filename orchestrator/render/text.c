@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for a terminal. Times, speedup and efficiency stand below each other in one grid: the same
- * rows and columns three times, so that an eye finds a place again. What does not fit the width is
- * wrapped (headers) or continued below (columns). */
+/* Tables for a terminal. Times, speedup and efficiency stand below each other in one grid with the same rows and columns. What does
+ * not fit the width is wrapped (headers) or continued below (columns). */
 #include "render/renderers.h"
 
 #include <math.h>
@@ -559,7 +558,6 @@ static void escape(const char *text, struct hg_buf *out)
 
 const struct hg_renderer hg_renderer_text = {
     .name = "text",
-    .summary = "for a terminal",
     .endings = "txt",
     .file = "report.txt",
     .render = render,

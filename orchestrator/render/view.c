@@ -17,7 +17,7 @@
 #include "render/renderers.h"
 #include "render/sentences.h"
 
-/* One element of each list, "" for what is text. A test holds it against the views of real reports. */
+/* One element of each list, "" for texts. A test compares it with the views of real reports. */
 static const char shape_text[] =
     "{ \"title\": \"\", \"metric\": \"\", \"complete\": true, \"completeness\": \"\", \"cells\": 0,"
     "  \"cells_complete\": 0, \"method\": \"\", \"baseline\": \"\", \"common\": \"\", \"command\": \"\","
@@ -58,7 +58,7 @@ static void set_count(json_t *object, const char *name, size_t n)
     json_object_set_new(object, name, json_integer((json_int_t)n));
 }
 
-/* All digits, with a point; "" where there is no number. */
+/* All digits, with a point; "" if there is no number. */
 static void set_exact(json_t *object, double v)
 {
     char digits[32] = "";
@@ -351,7 +351,7 @@ static int read_template(const char *path, struct hg_buf *text, struct hg_err *e
     missing = access(path, F_OK) != 0;
     hg_err_wrap(err, "--template");
     if (missing && path[0] != '/' && getcwd(here, sizeof here))
-        return hg_err_hint(err, "looked for in %s and nowhere else: --template takes a path", here);
+        return hg_err_hint(err, "searched only in %s: --template takes a path", here);
     return missing ? hg_err_hint(err, "--template takes the path of a file") : -1;
 }
 

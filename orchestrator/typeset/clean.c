@@ -6,8 +6,7 @@
 
 #include "base/text.h"
 
-/* Control characters, and those that would turn the text around them: a name must not rearrange
- * what stands beside it. Letters that are written from right to left are no such thing. */
+/* Control characters, and those that change the direction of the text around them. Letters written from right to left are fine. */
 static bool is_control(const char *one)
 {
     static const char *const bidi[] = {

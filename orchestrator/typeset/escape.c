@@ -61,7 +61,7 @@ void hg_href_append(const char *path, struct hg_buf *out)
             hg_buf_printf(out, "%%%02X", (unsigned char)*path);
 }
 
-/* What is no text in LaTeX, and signs that not every font encoding has. */
+/* Special characters of LaTeX, and signs that not every font encoding has. */
 static const struct {
     const char *text, *latex;
 } signs[] = {

@@ -16,7 +16,8 @@ static int ask_locale(struct hg_style *style, struct hg_err *err)
 
     if (!locale) {
         hg_err_set(err, HG_E_ENV, "--numbers: the locale of the environment is not installed");
-        return hg_err_hint(err, "`locale -a` lists those that are; --numbers comma needs none");
+        return hg_err_hint(
+            err, "`locale -a` lists the installed ones; --numbers comma does not need one");
     }
     style->comma = strcmp(nl_langinfo_l(RADIXCHAR, locale), ",") == 0;
     freelocale(locale);

@@ -151,7 +151,7 @@ AWK
 @test "TF32 against FP32 is not sold as scaling, and killed runs enter no mean" {
     "$hpcgrid" report "$labs/paulserin.json" --format json >out.json
     jq -e '.tables[0].points[] | select(.column.epochs == 2 and .row.strategy == "ddp")
-        | .efficiency > 1.9 and .notes[0] == "not like its baseline: precision tf32 (baseline fp32)"' out.json
+        | .efficiency > 1.9 and .notes[0] == "differs from its baseline: precision tf32 (baseline fp32)"' out.json
     jq -e '.tables[0].scaling == []' out.json
     "$hpcgrid" report "$labs/artairmoimenta.json" --format json >out.json || true
     jq -e '.states == {"timeout": 5, "oom": 2} and .cells_complete == 13' out.json
@@ -183,7 +183,7 @@ AWK
 
 @test "a place whose job was suspended says so" {
     set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "train_s": 9, "suspended_s": 4.2}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("was suspended")))]] == [[1, false], [2, true]]'
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("suspended by")))]] == [[1, false], [2, true]]'
 }
 
 @test "rehearsals never stand in a table with real results" {

@@ -68,10 +68,10 @@ setup() {
     done <<'EOT'
 2|--plot spedup|did you mean "speedup"?
 2|--plot ,|no kind given
-2|--plot speedup,loss|2 pictures do not go into one file
-2|--plot speedup,loss --out x.svg|2 pictures do not go into one file
+2|--plot speedup,loss|2 pictures do not fit into one file
+2|--plot speedup,loss --out x.svg|2 pictures do not fit into one file
 2|--plot loss --format svg,gif --out x|known: svg, png, pdf, gp
-2|--plot loss --format png --out x.svg|--out x.svg is no png file
+2|--plot loss --format png --out x.svg|--out x.svg is not a png file
 2|--plot loss --pivot|--plot goes without --ranks and --pivot
 EOT
     run --separate-stderr "$hpcgrid" report "$labs/lab-strategies.json" --plot loss

@@ -72,7 +72,7 @@ EOT
     [ "$status" -eq 3 ]
     diff -u - <(printf '%s\n' "$stderr") <<END
 hpcgrid: error: --template: cannot read none.txt: No such file or directory
-  looked for in $(pwd -P) and nowhere else: --template takes a path
+  searched only in $(pwd -P): --template takes a path
 END
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template none # its ending is no matter yet
     [[ "$stderr" == *"cannot read none: No such file"* ]]
