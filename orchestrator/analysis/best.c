@@ -77,7 +77,7 @@ static void variant_text(const struct sides *s, size_t point, struct hg_buf *out
 /* ---- One case ---- */
 
 struct ranked {
-    struct hg_draft *d;
+    struct hg_builder *b;
     const struct sides *sides;
     size_t *points, n; /* of one case, best first */
     int decimals;      /* of the table's values */
@@ -101,7 +101,8 @@ static bool overlap(const struct hg_estimate *a, const struct hg_estimate *b)
 
 static const struct hg_result *result_of(const struct ranked *c, size_t i)
 {
-    return hg_draft_first(c->d, hg_draft_configuration(c->d, &c->sides->t->points[c->points[i]]));
+    return hg_builder_first(c->b,
+                            hg_builder_configuration(c->b, &c->sides->t->points[c->points[i]]));
 }
 
 static void append_variant(const struct ranked *c, size_t i, const char *before, struct hg_buf *out)
@@ -292,13 +293,13 @@ static void list_all(struct ranked *c, size_t *points, const size_t *begin, size
         fold_verdicts(l);
 }
 
-static void list_cases(struct hg_draft *d, const struct sides *s, struct hg_listings *listings)
+static void list_cases(struct hg_builder *b, const struct sides *s, struct hg_listings *listings)
 {
     size_t n = s->t->n_rows * s->t->n_columns, *of_point = hg_alloc((n + 1) * sizeof *of_point);
     size_t *points = hg_alloc((n + 1) * sizeof *points);
     size_t *begin = hg_alloc_zeroed(n + 2, sizeof *begin);
     size_t count = number_cases(s, of_point);
-    struct ranked c = { .d = d,
+    struct ranked c = { .b = b,
                         .sides = s,
                         .decimals = hg_section_decimals(s->t, HG_SECTION_VALUE) };
 
@@ -309,14 +310,14 @@ static void list_cases(struct hg_draft *d, const struct sides *s, struct hg_list
     free(of_point);
 }
 
-void hg_best_list(struct hg_draft *d, struct hg_table *t)
+void hg_best_list(struct hg_builder *b, struct hg_table *t)
 {
-    struct sides s = { .r = d->r, .t = t, .n_keys = d->r->n_row_keys + d->r->n_column_keys };
+    struct sides s = { .r = b->r, .t = t, .n_keys = b->r->n_row_keys + b->r->n_column_keys };
 
-    if (!d->r->has_direction || d->options->against_first)
+    if (!b->r->has_direction || b->options->against_first)
         return;
     s.variant = hg_alloc_zeroed(s.n_keys + 1, sizeof *s.variant);
     if (find_variants(&s))
-        list_cases(d, &s, &t->listings);
+        list_cases(b, &s, &t->listings);
     free(s.variant);
 }

@@ -39,14 +39,14 @@ static bool is_listed(char **names, const char *name)
 }
 
 /* A key of rows, columns or groups is part of a configuration, even `repeat`. */
-static bool is_requested(const struct hg_draft *d, const char *name)
+static bool is_requested(const struct hg_builder *b, const char *name)
 {
-    const struct hg_report_options *o = d->options;
+    const struct hg_report_options *o = b->options;
     bool asked =
         is_listed(o->rows, name) || is_listed(o->columns, name) || is_listed(o->group, name);
 
-    for (size_t s = 0; s < d->r->n_sets && !o->against_first && !asked; s++) {
-        const struct hg_results *set = &d->r->sets[s];
+    for (size_t s = 0; s < b->r->n_sets && !o->against_first && !asked; s++) {
+        const struct hg_results *set = &b->r->sets[s];
 
         asked = (!o->group && is_listed(set->group, name)) ||
                 (!o->rows && !o->columns &&
@@ -55,72 +55,72 @@ static bool is_requested(const struct hg_draft *d, const char *name)
     return asked;
 }
 
-static void mask_keys(struct hg_draft *d)
+static void mask_keys(struct hg_builder *b)
 {
-    const struct hg_frame *f = &d->r->frame;
+    const struct hg_frame *f = &b->r->frame;
     size_t repeat = hg_frame_find_key(f, "repeat");
 
-    d->masked = hg_alloc_zeroed(f->keys.n + 1, sizeof *d->masked);
+    b->masked = hg_alloc_zeroed(f->keys.n + 1, sizeof *b->masked);
     for (size_t k = 0; k < f->keys.n; k++) {
         unsigned flags = f->keys.items[k].flags;
         bool goes = flags ? flags & (HG_KEY_NOTE | HG_KEY_LOOSE | HG_KEY_REPEAT)
-                          : repeat != HG_MAP_NONE && goes_with_repeat(d->r, k, repeat);
+                          : repeat != HG_MAP_NONE && goes_with_repeat(b->r, k, repeat);
 
-        d->masked[k] = goes && !is_requested(d, f->keys.items[k].name);
+        b->masked[k] = goes && !is_requested(b, f->keys.items[k].name);
     }
 }
 
 /* ---- Configurations ---- */
 
 /* A configuration as numbers: the cell's members that count, and whether it is a rehearsal. */
-static void make_key(const struct hg_draft *d, size_t entry, uint32_t *key)
+static void make_key(const struct hg_builder *b, size_t entry, uint32_t *key)
 {
-    const struct hg_frame *f = &d->r->frame;
+    const struct hg_frame *f = &b->r->frame;
 
     for (size_t k = 0; k < f->keys.n; k++)
-        key[k] = d->masked[k] ? 0 : hg_frame_row(f, entry)[k];
-    key[f->keys.n] = d->r->entries[entry].rehearsal;
+        key[k] = b->masked[k] ? 0 : hg_frame_row(f, entry)[k];
+    key[f->keys.n] = b->r->entries[entry].rehearsal;
 }
 
-static size_t key_size(const struct hg_draft *d)
+static size_t key_size(const struct hg_builder *b)
 {
-    return (d->r->frame.keys.n + 1) * sizeof(uint32_t);
+    return (b->r->frame.keys.n + 1) * sizeof(uint32_t);
 }
 
-static void group_entries(struct hg_draft *d, struct hg_map *exact, uint32_t *key)
+static void group_entries(struct hg_builder *b, struct hg_map *exact, uint32_t *key)
 {
-    for (size_t i = 0; i < d->r->n_entries; i++) {
+    for (size_t i = 0; i < b->r->n_entries; i++) {
         size_t at;
 
-        make_key(d, i, key);
-        at = hg_map_put(exact, key, key_size(d), d->configurations.n);
-        if (at == d->configurations.n)
-            *HG_VEC_PUSH(&d->configurations) =
+        make_key(b, i, key);
+        at = hg_map_put(exact, key, key_size(b), b->configurations.n);
+        if (at == b->configurations.n)
+            *HG_VEC_PUSH(&b->configurations) =
                 (struct hg_configuration){ .entry = i, .base = HG_MAP_NONE };
-        d->configurations.items[at].n_entries++;
-        d->r->entries[i].config = at;
+        b->configurations.items[at].n_entries++;
+        b->r->entries[i].config = at;
     }
 }
 
-static void list_members(struct hg_draft *d)
+static void list_members(struct hg_builder *b)
 {
     size_t begin = 0, largest = 1;
 
-    d->members = hg_alloc_zeroed(d->r->n_entries + 1, sizeof *d->members);
-    for (size_t c = 0; c < d->configurations.n; c++) {
-        d->configurations.items[c].begin = begin;
-        begin += d->configurations.items[c].n_entries;
-        if (d->configurations.items[c].n_entries > largest)
-            largest = d->configurations.items[c].n_entries;
-        d->configurations.items[c].n_entries = 0;
+    b->members = hg_alloc_zeroed(b->r->n_entries + 1, sizeof *b->members);
+    for (size_t c = 0; c < b->configurations.n; c++) {
+        b->configurations.items[c].begin = begin;
+        begin += b->configurations.items[c].n_entries;
+        if (b->configurations.items[c].n_entries > largest)
+            largest = b->configurations.items[c].n_entries;
+        b->configurations.items[c].n_entries = 0;
     }
-    for (size_t i = 0; i < d->r->n_entries; i++) {
-        struct hg_configuration *c = &d->configurations.items[d->r->entries[i].config];
+    for (size_t i = 0; i < b->r->n_entries; i++) {
+        struct hg_configuration *c = &b->configurations.items[b->r->entries[i].config];
 
-        d->members[c->begin + c->n_entries++] = i;
+        b->members[c->begin + c->n_entries++] = i;
     }
-    d->room = hg_alloc(largest * sizeof *d->room);
-    d->room_base = hg_alloc(largest * sizeof *d->room_base);
+    b->room = hg_alloc(largest * sizeof *b->room);
+    b->room_base = hg_alloc(largest * sizeof *b->room_base);
 }
 
 /* ---- Baselines by lookup: overrides of a cell ---- */
@@ -156,16 +156,16 @@ static void strip_defaults(const struct hg_frame *f, uint32_t *key)
         strip(f, key, "nodes");
 }
 
-static void put_over(struct hg_draft *d, const json_t *members, uint32_t *key)
+static void put_over(struct hg_builder *b, const json_t *members, uint32_t *key)
 {
-    struct hg_frame *f = &d->r->frame;
+    struct hg_frame *f = &b->r->frame;
     const char *name;
     json_t *value;
 
     json_object_foreach((json_t *)members, name, value) {
         size_t k = hg_frame_find_key(f, name), v = hg_frame_value(f, value);
 
-        if (k != HG_MAP_NONE && !d->masked[k])
+        if (k != HG_MAP_NONE && !b->masked[k])
             key[k] = (uint32_t)v;
     }
 }
@@ -175,24 +175,24 @@ struct lookup {
     uint32_t *key;
 };
 
-static void look_up(struct hg_draft *d, struct lookup *l, const json_t *members,
+static void look_up(struct hg_builder *b, struct lookup *l, const json_t *members,
                     struct hg_configuration *c)
 {
-    make_key(d, c->entry, l->key);
-    put_over(d, members, l->key);
-    c->base = hg_map_find(&l->exact, l->key, key_size(d));
+    make_key(b, c->entry, l->key);
+    put_over(b, members, l->key);
+    c->base = hg_map_find(&l->exact, l->key, key_size(b));
     if (c->base != HG_MAP_NONE)
         return;
-    make_key(d, c->entry, l->key);
-    strip_defaults(&d->r->frame, l->key);
-    put_over(d, members, l->key);
-    strip_defaults(&d->r->frame, l->key);
-    c->base = hg_map_find(&l->stripped, l->key, key_size(d));
+    make_key(b, c->entry, l->key);
+    strip_defaults(&b->r->frame, l->key);
+    put_over(b, members, l->key);
+    strip_defaults(&b->r->frame, l->key);
+    c->base = hg_map_find(&l->stripped, l->key, key_size(b));
 }
 
 /* ---- Baselines by id, as a run names them ---- */
 
-static size_t find_id(const struct hg_draft *d, struct lookup *l, const struct hg_report_entry *e)
+static size_t find_id(const struct hg_builder *b, struct lookup *l, const struct hg_report_entry *e)
 {
     struct hg_buf name = HG_BUF_INIT;
     size_t entry;
@@ -200,15 +200,15 @@ static size_t find_id(const struct hg_draft *d, struct lookup *l, const struct h
     hg_buf_printf(&name, "%zu %s", e->set, e->result->baseline_id);
     entry = hg_map_find(&l->ids, name.data, name.len);
     hg_buf_done(&name);
-    return entry == HG_MAP_NONE ? HG_MAP_NONE : d->r->entries[entry].config;
+    return entry == HG_MAP_NONE ? HG_MAP_NONE : b->r->entries[entry].config;
 }
 
-static void index_ids(struct hg_draft *d, struct lookup *l)
+static void index_ids(struct hg_builder *b, struct lookup *l)
 {
     struct hg_buf name = HG_BUF_INIT;
 
-    for (size_t i = 0; i < d->r->n_entries; i++) {
-        const struct hg_report_entry *e = &d->r->entries[i];
+    for (size_t i = 0; i < b->r->n_entries; i++) {
+        const struct hg_report_entry *e = &b->r->entries[i];
 
         if (!*e->result->id)
             continue;
@@ -219,40 +219,40 @@ static void index_ids(struct hg_draft *d, struct lookup *l)
     hg_buf_done(&name);
 }
 
-static void index_stripped(struct hg_draft *d, struct lookup *l)
+static void index_stripped(struct hg_builder *b, struct lookup *l)
 {
-    for (size_t c = 0; c < d->configurations.n; c++) {
-        make_key(d, d->configurations.items[c].entry, l->key);
-        strip_defaults(&d->r->frame, l->key);
-        hg_map_put(&l->stripped, l->key, key_size(d), c);
+    for (size_t c = 0; c < b->configurations.n; c++) {
+        make_key(b, b->configurations.items[c].entry, l->key);
+        strip_defaults(&b->r->frame, l->key);
+        hg_map_put(&l->stripped, l->key, key_size(b), c);
     }
 }
 
-static void find_base(struct hg_draft *d, struct lookup *l, struct hg_configuration *c)
+static void find_base(struct hg_builder *b, struct lookup *l, struct hg_configuration *c)
 {
-    const json_t *members = d->r->baseline;
+    const json_t *members = b->r->baseline;
 
-    if (!d->options->baseline && !d->options->against_first)
+    if (!b->options->baseline && !b->options->against_first)
         members = NULL;
     for (size_t i = 0; i < c->n_entries && !members && c->base == HG_MAP_NONE; i++) {
-        const struct hg_report_entry *e = hg_draft_entry(d, c, i);
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
 
         if (*e->result->baseline_id)
-            c->base = find_id(d, l, e);
+            c->base = find_id(b, l, e);
     }
     if (!members) { /* a run names its baselines by id, so a cell without id has none */
-        const struct hg_report_entry *e = &d->r->entries[c->entry];
+        const struct hg_report_entry *e = &b->r->entries[c->entry];
 
-        members = *d->r->sets[e->set].run ? NULL : d->r->sets[e->set].baseline;
+        members = *b->r->sets[e->set].run ? NULL : b->r->sets[e->set].baseline;
     }
     if (c->base == HG_MAP_NONE && members)
-        look_up(d, l, members, c);
+        look_up(b, l, members, c);
 }
 
 /* ---- All of it ---- */
 
 /* Every member of a baseline must be a key of some cell, unless it removes one. set: whose baseline it is; NULL: an option's. */
-static int check_members(struct hg_draft *d, const struct hg_results *set, const json_t *members)
+static int check_members(struct hg_builder *b, const struct hg_results *set, const json_t *members)
 {
     struct hg_buf pointer = HG_BUF_INIT;
     const char *name;
@@ -265,7 +265,7 @@ static int check_members(struct hg_draft *d, const struct hg_results *set, const
         hg_buf_clear(&pointer);
         hg_buf_puts(&pointer, "/baseline");
         hg_json_pointer_push(&pointer, name);
-        if (hg_draft_key(d, "--baseline", name, set, hg_buf_str(&pointer)) == HG_MAP_NONE)
+        if (hg_builder_key(b, "--baseline", name, set, hg_buf_str(&pointer)) == HG_MAP_NONE)
             rc = -1;
     }
     hg_buf_done(&pointer);
@@ -284,47 +284,47 @@ static json_t *first_set(const struct hg_report *r)
     return NULL;
 }
 
-static int check_baselines(struct hg_draft *d)
+static int check_baselines(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
-    const json_t *shown = d->options->baseline;
-    int rc = shown ? check_members(d, NULL, shown) : 0;
+    struct hg_report *r = b->r;
+    const json_t *shown = b->options->baseline;
+    int rc = shown ? check_members(b, NULL, shown) : 0;
 
-    d->wants_speedup = shown != NULL;
-    if (d->options->against_first) {
+    b->wants_speedup = shown != NULL;
+    if (b->options->against_first) {
         r->baseline = first_set(r);
-        d->wants_speedup = true;
+        b->wants_speedup = true;
         return 0;
     }
-    for (size_t s = 0; s < r->n_sets && !d->options->baseline; s++) {
+    for (size_t s = 0; s < r->n_sets && !b->options->baseline; s++) {
         const struct hg_results *set = &r->sets[s];
 
-        if (set->baseline && !*set->run && check_members(d, set, set->baseline) < 0)
+        if (set->baseline && !*set->run && check_members(b, set, set->baseline) < 0)
             rc = -1;
-        d->wants_speedup = d->wants_speedup || set->baseline;
+        b->wants_speedup = b->wants_speedup || set->baseline;
         shown = shown ? shown : set->baseline;
     }
-    for (size_t i = 0; i < r->n_entries && !d->wants_speedup; i++)
-        d->wants_speedup = *r->entries[i].result->baseline_id != '\0';
+    for (size_t i = 0; i < r->n_entries && !b->wants_speedup; i++)
+        b->wants_speedup = *r->entries[i].result->baseline_id != '\0';
     r->baseline = json_incref((json_t *)shown);
     return rc;
 }
 
-int hg_configurations_find(struct hg_draft *d)
+int hg_configurations_find(struct hg_builder *b)
 {
     struct lookup l = { .exact = HG_MAP_INIT };
 
-    if (check_baselines(d) < 0)
+    if (check_baselines(b) < 0)
         return -1;
-    l.key = hg_alloc(key_size(d));
-    mask_keys(d);
-    group_entries(d, &l.exact, l.key);
-    list_members(d);
-    if (d->r->kind != HG_METRIC_OTHER && d->wants_speedup) {
-        index_ids(d, &l);
-        index_stripped(d, &l);
-        for (size_t c = 0; c < d->configurations.n; c++)
-            find_base(d, &l, &d->configurations.items[c]);
+    l.key = hg_alloc(key_size(b));
+    mask_keys(b);
+    group_entries(b, &l.exact, l.key);
+    list_members(b);
+    if (b->r->kind != HG_METRIC_OTHER && b->wants_speedup) {
+        index_ids(b, &l);
+        index_stripped(b, &l);
+        for (size_t c = 0; c < b->configurations.n; c++)
+            find_base(b, &l, &b->configurations.items[c]);
     }
     free(l.key);
     hg_map_done(&l.exact);

@@ -17,9 +17,9 @@ static double held_s(const struct hg_result *r)
     return isnan(wall) ? hg_result_number(r, "train_s") : wall;
 }
 
-static double price_of(const struct hg_draft *d, const struct hg_report_entry *e)
+static double price_of(const struct hg_builder *b, const struct hg_report_entry *e)
 {
-    const json_t *prices = d->r->sets[e->set].prices;
+    const json_t *prices = b->r->sets[e->set].prices;
     const char *hardware = json_string_value(json_object_get(e->result->cell, "hardware"));
     const json_t *price = hardware ? json_object_get(prices, hardware) : NULL;
 
@@ -41,27 +41,27 @@ static double samples_per_s(const struct hg_result *r)
     return hg_result_number(r, "samples_per_s");
 }
 
-static void fill_point(const struct hg_draft *d, const struct hg_configuration *c,
+static void fill_point(const struct hg_builder *b, const struct hg_configuration *c,
                        struct hg_point *p)
 {
     double per_s;
 
-    p->device_hours = hg_draft_median(d, c, true, device_hours);
+    p->device_hours = hg_builder_median(b, c, true, device_hours);
     if (c->base != HG_MAP_NONE)
-        p->hours_ratio = p->device_hours /
-                         hg_draft_median(d, &d->configurations.items[c->base], false, device_hours);
-    p->energy_j = hg_draft_median(d, c, true, energy_j);
-    p->cost = p->device_hours * price_of(d, &d->r->entries[c->entry]);
-    per_s = hg_draft_median(d, c, true, samples_per_s);
-    if (per_s > 0) /* d->room still holds the runs */
-        p->per_s = hg_stats_center(d->room, p->n);
+        p->hours_ratio = p->device_hours / hg_builder_median(b, &b->configurations.items[c->base],
+                                                             false, device_hours);
+    p->energy_j = hg_builder_median(b, c, true, energy_j);
+    p->cost = p->device_hours * price_of(b, &b->r->entries[c->entry]);
+    per_s = hg_builder_median(b, c, true, samples_per_s);
+    if (per_s > 0) /* b->room still holds the runs */
+        p->per_s = hg_stats_center(b->room, p->n);
 }
 
-void hg_cost_fill(struct hg_draft *d, struct hg_table *t)
+void hg_cost_fill(struct hg_builder *b, struct hg_table *t)
 {
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
         if (t->points[i].n)
-            fill_point(d, hg_draft_configuration(d, &t->points[i]), &t->points[i]);
+            fill_point(b, hg_builder_configuration(b, &t->points[i]), &t->points[i]);
 }
 
 /* ---- Listings ---- */
@@ -140,13 +140,13 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
     }
 }
 
-void hg_cost_list(struct hg_draft *d, struct hg_table *t)
+void hg_cost_list(struct hg_builder *b, struct hg_table *t)
 {
     bool energy, money, known = any_known(t, &energy, &money);
-    char *title = money_title(d->r);
+    char *title = money_title(b->r);
 
-    if (known || d->options->cost)
-        list_costs(d->r, t, energy, money ? title : NULL,
+    if (known || b->options->cost)
+        list_costs(b->r, t, energy, money ? title : NULL,
                    hg_listing_add(&t->listings, "cost", "cost of one run"));
     free(title);
 }
@@ -157,10 +157,10 @@ struct spent {
     size_t attempts, lost;
 };
 
-static void spend(const struct hg_draft *d, const struct hg_report_entry *e,
+static void spend(const struct hg_builder *b, const struct hg_report_entry *e,
                   const struct hg_result *attempt, bool counts, struct spent *s)
 {
-    double hours = device_hours(attempt), joules = energy_j(attempt), price = price_of(d, e);
+    double hours = device_hours(attempt), joules = energy_j(attempt), price = price_of(b, e);
 
     if (isnan(hours)) /* it never began, or its duration is unknown */
         return;
@@ -196,9 +196,9 @@ static struct owners find_owners(const struct hg_report *r)
 }
 
 /* Spent by hardware: spent[value of the key], spent[0] where cells do not say. */
-static void spend_all(const struct hg_draft *d, size_t key, struct spent *spent)
+static void spend_all(const struct hg_builder *b, size_t key, struct spent *spent)
 {
-    const struct hg_report *r = d->r;
+    const struct hg_report *r = b->r;
     struct owners o = find_owners(r);
 
     for (size_t s = 0; s < r->n_sets; s++)
@@ -208,7 +208,7 @@ static void spend_all(const struct hg_draft *d, size_t key, struct spent *spent)
             const struct hg_report_entry *e = at == HG_MAP_NONE ? NULL : &r->entries[at];
 
             if (e)
-                spend(d, e, attempt, e->result == attempt && !e->state,
+                spend(b, e, attempt, e->result == attempt && !e->state,
                       &spent[key == HG_MAP_NONE ? 0 : hg_frame_row(&r->frame, at)[key]]);
         }
     free(o.entry);
@@ -249,10 +249,10 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
     hg_listing_note(l, "all attempts of the cells shown; lost: failed or superseded attempts");
 }
 
-void hg_cost_list_spent(struct hg_draft *d)
+void hg_cost_list_spent(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
-    bool wanted = d->options->cost;
+    struct hg_report *r = b->r;
+    bool wanted = b->options->cost;
     struct spent *spent;
     char *title;
 
@@ -265,7 +265,7 @@ void hg_cost_list_spent(struct hg_draft *d)
         return;
     spent = hg_alloc_zeroed(r->frame.values.n + 1, sizeof *spent);
     title = money_title(r);
-    spend_all(d, hg_frame_find_key(&r->frame, "hardware"), spent);
+    spend_all(b, hg_frame_find_key(&r->frame, "hardware"), spent);
     list_spent(r, spent, title, hg_listing_add(&r->listings, "spent", "spent"));
     free(title);
     free(spent);

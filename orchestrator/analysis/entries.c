@@ -168,24 +168,24 @@ static void settle_rehearsals(struct hg_report *r)
 /* ---- Where ---- */
 
 /* Does some cell have each key that the selector names? */
-static int check_keys(struct hg_draft *d, const struct hg_selector *selector)
+static int check_keys(struct hg_builder *b, const struct hg_selector *selector)
 {
     const char *key;
 
     for (size_t i = 0; (key = hg_selector_key(selector, i)); i++)
-        if (strcmp(key, "id") != 0 && hg_draft_key(d, "where", key, NULL, NULL) == HG_MAP_NONE)
+        if (strcmp(key, "id") != 0 && hg_builder_key(b, "where", key, NULL, NULL) == HG_MAP_NONE)
             return -1;
     return 0;
 }
 
 /* Mark the entries that fit; how many in `shown`. */
-static int mark_fitting(struct hg_draft *d, const struct hg_selector *selector, size_t *shown)
+static int mark_fitting(struct hg_builder *b, const struct hg_selector *selector, size_t *shown)
 {
     struct hg_err err = HG_ERR_INIT;
 
     *shown = 0;
-    for (size_t i = 0; i < d->r->n_entries; i++) {
-        struct hg_report_entry *e = &d->r->entries[i];
+    for (size_t i = 0; i < b->r->n_entries; i++) {
+        struct hg_report_entry *e = &b->r->entries[i];
         int match = hg_selector_match(selector, e->result->id, e->result->cell, &err);
 
         if (match < 0)
@@ -193,31 +193,31 @@ static int mark_fitting(struct hg_draft *d, const struct hg_selector *selector, 
         e->shown = match == 1;
         *shown += e->shown;
     }
-    return hg_errs_add(d->errs, &err);
+    return hg_errs_add(b->errs, &err);
 }
 
 /* The keys of a set's own `where` were checked when its matrix was read: a run may have no cell with one of them yet. They are
  * only reported if no cell matches. */
-static int mark_shown(struct hg_draft *d)
+static int mark_shown(struct hg_builder *b)
 {
-    const char *where = d->options->where;
+    const char *where = b->options->where;
     struct hg_selector *selector = NULL;
     struct hg_err err = HG_ERR_INIT;
     size_t shown;
     int rc = -1;
 
-    for (size_t s = 0; s < d->r->n_sets && !where; s++)
-        where = d->r->sets[s].where;
+    for (size_t s = 0; s < b->r->n_sets && !where; s++)
+        where = b->r->sets[s].where;
     if (where && !(selector = hg_selector_parse(where, &err))) {
         hg_err_wrap(&err, "where");
-        return hg_errs_add(d->errs, &err);
+        return hg_errs_add(b->errs, &err);
     }
-    if (d->options->where && check_keys(d, selector) < 0)
+    if (b->options->where && check_keys(b, selector) < 0)
         goto out;
-    if (mark_fitting(d, selector, &shown) < 0 || (shown == 0 && check_keys(d, selector) < 0))
+    if (mark_fitting(b, selector, &shown) < 0 || (shown == 0 && check_keys(b, selector) < 0))
         goto out;
     if (shown == 0)
-        hg_err_set(hg_errs_next(d->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
+        hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
                    where ? where : "");
     rc = shown ? 0 : -1;
 out:
@@ -245,19 +245,19 @@ static size_t count_metric(const void *context, const char *metric, size_t *ok)
 }
 
 /* chosen: it was not requested, it is the usual metric. */
-static int unknown_metric(struct hg_draft *d, const char *metric, bool chosen)
+static int unknown_metric(struct hg_builder *b, const char *metric, bool chosen)
 {
     const char *names[64];
     size_t n = 0;
-    struct hg_err *err = hg_errs_next(d->errs);
+    struct hg_err *err = hg_errs_next(b->errs);
     json_t *entry = NULL, *value;
     const char *name;
 
-    for (size_t i = 0; i < d->r->n_entries && n == 0; i++) {
-        if (!d->r->entries[i].result->ok)
+    for (size_t i = 0; i < b->r->n_entries && n == 0; i++) {
+        if (!b->r->entries[i].result->ok)
             continue;
         json_decref(entry);
-        entry = hg_result_entry(d->r->entries[i].result);
+        entry = hg_result_entry(b->r->entries[i].result);
         json_object_foreach(entry, name, value) {
             if (n < sizeof names / sizeof *names && json_is_number(value))
                 names[n++] = name;
@@ -274,10 +274,10 @@ static int unknown_metric(struct hg_draft *d, const char *metric, bool chosen)
     return -1;
 }
 
-static int settle_metric(struct hg_draft *d)
+static int settle_metric(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
-    const char *metric = d->options->metric, *better = d->options->better;
+    struct hg_report *r = b->r;
+    const char *metric = b->options->metric, *better = b->options->better;
     size_t have, ok;
     bool chosen;
 
@@ -289,8 +289,8 @@ static int settle_metric(struct hg_draft *d)
         metric = hg_metric_usual(count_metric, r);
     have = count_metric(r, metric, &ok);
     if (ok && !have)
-        return unknown_metric(d, metric, chosen);
-    hg_metric_direct(r, metric, better, d->options->against_first);
+        return unknown_metric(b, metric, chosen);
+    hg_metric_direct(r, metric, better, b->options->against_first);
     r->metric = hg_strdup(metric);
     return 0;
 }
@@ -326,9 +326,9 @@ static void settle_currency(struct hg_report *r)
     }
 }
 
-int hg_entries_list(struct hg_draft *d)
+int hg_entries_list(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
+    struct hg_report *r = b->r;
 
     settle_currency(r);
     label_sets(r);
@@ -336,7 +336,7 @@ int hg_entries_list(struct hg_draft *d)
     list_entries(r);
     build_frame(r);
     settle_rehearsals(r);
-    if (mark_shown(d) < 0 || settle_metric(d) < 0)
+    if (mark_shown(b) < 0 || settle_metric(b) < 0)
         return -1;
     measure_entries(r);
     return 0;

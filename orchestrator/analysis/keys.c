@@ -42,7 +42,7 @@ static bool has_key(const struct keys *keys, size_t key)
 }
 
 /* set: the one whose report requests them; NULL: an option does. */
-static int read_keys(struct hg_draft *d, const char *what, char **names,
+static int read_keys(struct hg_builder *b, const char *what, char **names,
                      const struct hg_results *set, struct keys *keys)
 {
     int rc = 0;
@@ -53,11 +53,11 @@ static int read_keys(struct hg_draft *d, const char *what, char **names,
         size_t key;
 
         snprintf(pointer, sizeof pointer, "/report/%s/%zu", what, i);
-        key = hg_draft_key(d, what, names[i], set, pointer);
+        key = hg_builder_key(b, what, names[i], set, pointer);
         if (key == HG_MAP_NONE)
             rc = -1;
         else if (has_key(keys, key))
-            rc = hg_err_set(hg_errs_next(d->errs), HG_E_INPUT, "%s: \"%s\" is given twice", what,
+            rc = hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "%s: \"%s\" is given twice", what,
                             names[i]);
         else
             keys->items[keys->n++] = key;
@@ -84,10 +84,10 @@ static void choose_shape(const struct hg_report *r, const struct keys *taken, st
 }
 
 /* The strategy; else the first other member that varies. */
-static void choose_variant(const struct hg_draft *d, const struct keys *taken,
+static void choose_variant(const struct hg_builder *b, const struct keys *taken,
                            const struct keys *groups, struct keys *keys)
 {
-    const struct hg_frame *f = &d->r->frame;
+    const struct hg_frame *f = &b->r->frame;
     size_t strategy = hg_frame_find_key(f, "strategy");
 
     if (strategy != HG_MAP_NONE && !has_key(taken, strategy) && !has_key(groups, strategy)) {
@@ -95,8 +95,8 @@ static void choose_variant(const struct hg_draft *d, const struct keys *taken,
         return;
     }
     for (size_t k = 0; k < f->keys.n && keys->n == 0; k++)
-        if (!d->masked[k] && !(f->keys.items[k].flags & HG_KEY_SHAPE) && !has_key(taken, k) &&
-            !has_key(groups, k) && varies(d->r, k))
+        if (!b->masked[k] && !(f->keys.items[k].flags & HG_KEY_SHAPE) && !has_key(taken, k) &&
+            !has_key(groups, k) && varies(b->r, k))
             keys->items[keys->n++] = k;
 }
 
@@ -128,13 +128,13 @@ static size_t count_combinations(const struct hg_report *r, const struct keys *k
 }
 
 /* The keys that tell cells apart, less those that only follow from the others. */
-static void choose_telling(struct hg_draft *d, const struct keys *taken, struct keys *keys)
+static void choose_telling(struct hg_builder *b, const struct keys *taken, struct keys *keys)
 {
-    const struct hg_report *r = d->r;
+    const struct hg_report *r = b->r;
     size_t all;
 
     for (size_t k = 0; k < r->frame.keys.n; k++)
-        if (!d->masked[k] && !has_key(taken, k) && varies(r, k))
+        if (!b->masked[k] && !has_key(taken, k) && varies(r, k))
             keys->items[keys->n++] = k;
     all = count_combinations(r, keys);
     for (size_t i = keys->n; i-- > 0;) {
@@ -150,45 +150,45 @@ static void choose_telling(struct hg_draft *d, const struct keys *taken, struct 
 }
 
 /* Keys of `group`, whose values give a table each: as requested, else those of the first set that has some. */
-static int read_groups(struct hg_draft *d, struct keys *groups)
+static int read_groups(struct hg_builder *b, struct keys *groups)
 {
-    const struct hg_report *r = d->r;
-    char **names = d->options->group;
+    const struct hg_report *r = b->r;
+    char **names = b->options->group;
     const struct hg_results *set = NULL;
 
-    for (size_t s = 0; s < r->n_sets && !names && !d->options->against_first; s++)
+    for (size_t s = 0; s < r->n_sets && !names && !b->options->against_first; s++)
         if (r->sets[s].group) {
             set = &r->sets[s];
             names = set->group;
         }
-    return read_keys(d, "group", names, set, groups);
+    return read_keys(b, "group", names, set, groups);
 }
 
 /* A key has one place only. */
-static int check_twice(struct hg_draft *d, const struct keys *a, const struct keys *others,
+static int check_twice(struct hg_builder *b, const struct keys *a, const struct keys *others,
                        const char *what)
 {
     for (size_t i = 0; i < a->n; i++)
         if (has_key(others, a->items[i]))
-            return hg_err_set(hg_errs_next(d->errs), HG_E_INPUT, "\"%s\" is both %s",
-                              d->r->frame.keys.items[a->items[i]].name, what);
+            return hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "\"%s\" is both %s",
+                              b->r->frame.keys.items[a->items[i]].name, what);
     return 0;
 }
 
-static int settle_keys(struct hg_draft *d, struct keys *rows, struct keys *columns,
+static int settle_keys(struct hg_builder *b, struct keys *rows, struct keys *columns,
                        struct keys *groups)
 {
-    struct hg_report *r = d->r;
-    char **row_names = d->options->rows, **column_names = d->options->columns;
+    struct hg_report *r = b->r;
+    char **row_names = b->options->rows, **column_names = b->options->columns;
     const struct hg_results *row_set = NULL, *column_set = NULL;
 
-    if (d->options->against_first) {
+    if (b->options->against_first) {
         columns->items[columns->n++] = hg_frame_find_key(&r->frame, r->source_key);
-        choose_telling(d, columns, rows);
+        choose_telling(b, columns, rows);
         return 0;
     }
     /* An option for rows or columns overrides a set's own choice of both. */
-    for (size_t s = 0; s < r->n_sets && !d->options->rows && !d->options->columns; s++) {
+    for (size_t s = 0; s < r->n_sets && !b->options->rows && !b->options->columns; s++) {
         const struct hg_results *set = &r->sets[s];
 
         row_set = row_names || !set->rows ? row_set : set;
@@ -196,18 +196,18 @@ static int settle_keys(struct hg_draft *d, struct keys *rows, struct keys *colum
         column_set = column_names || !set->columns ? column_set : set;
         column_names = column_names ? column_names : set->columns;
     }
-    if (read_keys(d, "rows", row_names, row_set, rows) < 0 ||
-        read_keys(d, "columns", column_names, column_set, columns) < 0 ||
-        read_groups(d, groups) < 0 || check_twice(d, rows, columns, "row and column") < 0 ||
-        check_twice(d, groups, rows, "group and row") < 0 ||
-        check_twice(d, groups, columns, "group and column") < 0)
+    if (read_keys(b, "rows", row_names, row_set, rows) < 0 ||
+        read_keys(b, "columns", column_names, column_set, columns) < 0 ||
+        read_groups(b, groups) < 0 || check_twice(b, rows, columns, "row and column") < 0 ||
+        check_twice(b, groups, rows, "group and row") < 0 ||
+        check_twice(b, groups, columns, "group and column") < 0)
         return -1;
     if (!rows->given && !(columns->given && has_shape(r, columns)))
         choose_shape(r, groups, rows);
     else if (!rows->given)
-        choose_variant(d, columns, groups, rows);
+        choose_variant(b, columns, groups, rows);
     if (!columns->given && (!rows->given || has_shape(r, rows)))
-        choose_variant(d, rows, groups, columns);
+        choose_variant(b, rows, groups, columns);
     else if (!columns->given)
         choose_shape(r, groups, columns);
     return 0;
@@ -223,12 +223,12 @@ void hg_keys_take(const struct hg_report *r, size_t entry, const size_t *keys, s
 }
 
 /* Keys that are shown already (rows, columns, groups), and those that are masked. */
-static void mark_taken(const struct hg_draft *d, bool *taken)
+static void mark_taken(const struct hg_builder *b, bool *taken)
 {
-    const struct hg_report *r = d->r;
+    const struct hg_report *r = b->r;
 
     for (size_t k = 0; k < r->frame.keys.n; k++)
-        taken[k] = d->masked[k];
+        taken[k] = b->masked[k];
     for (size_t i = 0; i < r->n_row_keys; i++)
         taken[r->row_keys[i]] = true;
     for (size_t i = 0; i < r->n_column_keys; i++)
@@ -261,14 +261,14 @@ static void mark_split(const struct hg_report *r, const bool *taken, bool *split
 }
 
 /* Keys besides rows, columns and groups that differ between cells of one place. */
-static void find_split_keys(struct hg_draft *d)
+static void find_split_keys(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
+    struct hg_report *r = b->r;
     size_t n_keys = r->frame.keys.n;
     bool *taken = hg_alloc_zeroed(n_keys + 1, sizeof *taken),
          *split = hg_alloc_zeroed(n_keys + 1, sizeof *split);
 
-    mark_taken(d, taken);
+    mark_taken(b, taken);
     mark_split(r, taken, split);
     for (size_t k = 0; k < n_keys; k++) {
         if (split[k])
@@ -280,9 +280,9 @@ static void find_split_keys(struct hg_draft *d)
     free(taken);
 }
 
-int hg_keys_choose(struct hg_draft *d)
+int hg_keys_choose(struct hg_builder *b)
 {
-    struct hg_report *r = d->r;
+    struct hg_report *r = b->r;
     size_t n_keys = r->frame.keys.n + 1;
     struct keys rows = { .items = hg_alloc_zeroed(n_keys, sizeof(size_t)) };
     struct keys columns = { .items = hg_alloc_zeroed(n_keys, sizeof(size_t)) };
@@ -292,11 +292,11 @@ int hg_keys_choose(struct hg_draft *d)
     r->column_keys = columns.items;
     r->split_keys = groups.items;
     r->same_keys = hg_alloc_zeroed(n_keys, sizeof *r->same_keys);
-    if (settle_keys(d, &rows, &columns, &groups) < 0)
+    if (settle_keys(b, &rows, &columns, &groups) < 0)
         return -1;
     r->n_row_keys = rows.n;
     r->n_column_keys = columns.n;
     r->n_split_keys = groups.n;
-    find_split_keys(d);
+    find_split_keys(b);
     return 0;
 }

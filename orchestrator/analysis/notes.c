@@ -24,7 +24,7 @@ struct note {
 };
 
 struct notes {
-    struct hg_draft *d;
+    struct hg_builder *b;
     struct hg_map index; /* head + tail: number */
     struct {
         struct note *items;
@@ -76,18 +76,18 @@ static void add_note(struct notes *notes, struct hg_point *p, const char *head, 
 
 /* ---- Completeness ---- */
 
-static void append_states(const struct hg_draft *d, const struct hg_configuration *c,
+static void append_states(const struct hg_builder *b, const struct hg_configuration *c,
                           struct hg_buf *out)
 {
     bool first = true;
 
     for (size_t i = 0; i < c->n_entries; i++) {
-        const char *state = hg_draft_entry(d, c, i)->state;
+        const char *state = hg_builder_entry(b, c, i)->state;
         size_t n = 0;
         bool seen = false;
 
         for (size_t j = 0; j < c->n_entries && state; j++) {
-            const struct hg_report_entry *e = hg_draft_entry(d, c, j);
+            const struct hg_report_entry *e = hg_builder_entry(b, c, j);
 
             if (!e->shown || !e->state || strcmp(e->state, state) != 0)
                 continue;
@@ -109,13 +109,13 @@ static const char *inside(const char *message, const char *dir)
     return n && strncmp(message, dir, n) == 0 && message[n] == '/' ? message + n + 1 : message;
 }
 
-static const char *first_problem(const struct hg_draft *d, const struct hg_configuration *c)
+static const char *first_problem(const struct hg_builder *b, const struct hg_configuration *c)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
-        const struct hg_report_entry *e = hg_draft_entry(d, c, i);
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
 
         if (e->shown && e->state && e->result->problem && *e->result->problem)
-            return inside(e->result->problem, d->r->sets[e->set].doc.file);
+            return inside(e->result->problem, b->r->sets[e->set].doc.file);
     }
     return NULL;
 }
@@ -123,10 +123,10 @@ static const char *first_problem(const struct hg_draft *d, const struct hg_confi
 static void note_completeness(struct notes *notes, const struct hg_configuration *c,
                               struct hg_point *p)
 {
-    const char *problem = notes->list.n < QUOTED_MAX ? first_problem(notes->d, c) : NULL;
+    const char *problem = notes->list.n < QUOTED_MAX ? first_problem(notes->b, c) : NULL;
     struct hg_buf text = HG_BUF_INIT;
 
-    if (p->n == p->of && p->of == notes->d->r->repeats)
+    if (p->n == p->of && p->of == notes->b->r->repeats)
         return;
     if (p->of == 1 && p->n == 0) {
         if (!problem && strlen(p->state) <= 9) /* the word stands in the table */
@@ -136,7 +136,7 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
         hg_buf_printf(&text, "%zu of %zu run%s", p->n, p->of, hg_text_s(p->of));
         if (p->n < p->of) {
             hg_buf_puts(&text, p->n ? " count: " : ": ");
-            append_states(notes->d, c, &text);
+            append_states(notes->b, c, &text);
         }
     }
     if (problem && p->n < p->of) {
@@ -150,10 +150,10 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
 
 /* ---- Flags of the results ---- */
 
-static bool any_oversubscribed(const struct hg_draft *d, const struct hg_configuration *c)
+static bool any_oversubscribed(const struct hg_builder *b, const struct hg_configuration *c)
 {
     for (size_t i = 0; i < c->n_entries; i++)
-        if (!hg_draft_entry(d, c, i)->state && hg_draft_entry(d, c, i)->result->oversubscribed)
+        if (!hg_builder_entry(b, c, i)->state && hg_builder_entry(b, c, i)->result->oversubscribed)
             return true;
     return false;
 }
@@ -163,7 +163,7 @@ static void note_flags(struct notes *notes, const struct hg_configuration *c, st
     bool added = false, diverged = false, suspended = false;
 
     for (size_t i = 0; i < c->n_entries; i++) {
-        const struct hg_report_entry *e = hg_draft_entry(notes->d, c, i);
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
 
         added = added || (e->shown && e->result->added);
         diverged = diverged || (e->shown && !e->state && e->result->diverged);
@@ -171,7 +171,7 @@ static void note_flags(struct notes *notes, const struct hg_configuration *c, st
     }
     if (added)
         add_note(notes, p, "not in the matrix: added as a baseline", "", "");
-    if (any_oversubscribed(notes->d, c))
+    if (any_oversubscribed(notes->b, c))
         add_note(notes, p,
                  "oversubscribed: more ranks than cores, so the times are not representative", "",
                  "");
@@ -205,11 +205,11 @@ struct pair {
 static void compare_member(void *context, const char *key)
 {
     const struct pair *pair = context;
-    const struct hg_report_options *o = pair->notes->d->options;
+    const struct hg_report_options *o = pair->notes->b->options;
     struct hg_point *p = pair->p;
     struct hg_buf text = HG_BUF_INIT, head = HG_BUF_INIT, tail = HG_BUF_INIT;
     bool on_purpose =
-        (p->weak && (hg_work_is_key(pair->notes->d->r, key) || strcmp(key, "global_batch") == 0)) ||
+        (p->weak && (hg_work_is_key(pair->notes->b->r, key) || strcmp(key, "global_batch") == 0)) ||
         (o->against_first && strcmp(key, "revision") == 0);
 
     if (on_purpose || hg_comparable_is_same(pair->own, pair->other, key))
@@ -232,12 +232,12 @@ static void compare_member(void *context, const char *key)
 static void note_env(void *context, const char *key, const json_t *mine, const json_t *theirs)
 {
     const struct pair *pair = context;
-    const struct hg_draft *d = pair->notes->d;
+    const struct hg_builder *b = pair->notes->b;
     struct hg_buf text = HG_BUF_INIT;
     char *head = hg_str_printf("ran on other nodes or software: %s ", key);
     char *tail = hg_str_printf(" (%s %s)",
-                               d->options->against_first ? "A"
-                               : d->wants_speedup        ? "baseline"
+                               b->options->against_first ? "A"
+                               : b->wants_speedup        ? "baseline"
                                                          : "first place",
                                value_text(theirs, &text));
 
@@ -248,28 +248,28 @@ static void note_env(void *context, const char *key, const json_t *mine, const j
 }
 
 /* Number of the value of "hardware"; 0 where the cells do not say. */
-static uint32_t hardware_of(const struct hg_draft *d, const struct hg_configuration *c)
+static uint32_t hardware_of(const struct hg_builder *b, const struct hg_configuration *c)
 {
-    size_t key = hg_frame_find_key(&d->r->frame, "hardware");
+    size_t key = hg_frame_find_key(&b->r->frame, "hardware");
 
-    return key == HG_MAP_NONE ? 0 : hg_frame_row(&d->r->frame, c->entry)[key];
+    return key == HG_MAP_NONE ? 0 : hg_frame_row(&b->r->frame, c->entry)[key];
 }
 
 /* Without baselines: compare with the first place on the same hardware. */
 static void note_others(struct notes *notes, const struct hg_table *t,
                         const struct hg_configuration *c, struct hg_point *p)
 {
-    const struct hg_draft *d = notes->d;
-    const struct hg_result *own = hg_draft_first(d, c);
+    const struct hg_builder *b = notes->b;
+    const struct hg_result *own = hg_builder_first(b, c);
 
-    if (d->wants_speedup || !own)
+    if (b->wants_speedup || !own)
         return;
     for (const struct hg_point *q = t->points; q < p; q++) {
-        const struct hg_configuration *other = q->n ? &d->configurations.items[q->config] : NULL;
+        const struct hg_configuration *other = q->n ? &b->configurations.items[q->config] : NULL;
 
-        if (!other || hardware_of(d, other) != hardware_of(d, c))
+        if (!other || hardware_of(b, other) != hardware_of(b, c))
             continue;
-        hg_comparable_each_env(own, hg_draft_first(d, other), note_env,
+        hg_comparable_each_env(own, hg_builder_first(b, other), note_env,
                                &(struct pair){ notes, p, own, NULL });
         return;
     }
@@ -285,12 +285,12 @@ static void note_mixed_env(void *context, const char *key, const json_t *mine, c
 
 static void note_mixed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
 {
-    const struct hg_result *first = hg_draft_first(notes->d, c);
+    const struct hg_result *first = hg_builder_first(notes->b, c);
     const char *key;
     json_t *value;
 
     for (size_t i = 0; i < c->n_entries && first; i++) {
-        const struct hg_report_entry *e = hg_draft_entry(notes->d, c, i);
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
         struct pair pair = { notes, p, first, e->result };
 
         if (e->state)
@@ -310,10 +310,10 @@ static void note_mixed(struct notes *notes, const struct hg_configuration *c, st
 static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                           const struct hg_configuration *base, struct hg_point *p)
 {
-    const struct hg_frame *f = &notes->d->r->frame;
+    const struct hg_frame *f = &notes->b->r->frame;
     size_t key = hg_frame_find_key(f, "hardware");
-    const struct hg_result *own = notes->d->r->entries[c->entry].result,
-                           *other = notes->d->r->entries[base->entry].result;
+    const struct hg_result *own = notes->b->r->entries[c->entry].result,
+                           *other = notes->b->r->entries[base->entry].result;
 
     if (own->on_cores != other->on_cores)
         add_note(notes, p, "no efficiency: ", own->on_cores ? "cores" : "GPUs",
@@ -325,7 +325,7 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
     else if (key != HG_MAP_NONE &&
              hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key])
         add_note(notes, p, "efficiency against one device of other hardware: ",
-                 hg_report_text(notes->d->r, hg_frame_row(f, base->entry)[key]), "");
+                 hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
 }
 
 /* A difference in work that no other note explains yet. */
@@ -336,12 +336,12 @@ static void note_work(struct notes *notes, struct hg_point *p)
     if (p->weak) {
         add_note(
             notes, p,
-            notes->d->r->kind == HG_METRIC_TIME
+            notes->b->r->kind == HG_METRIC_TIME
                 ? "weak scaling: the work grows with the devices, the speedup is work x T_base/T"
                 : "weak scaling: the work grows with the devices",
             "", "");
     } else if (!p->unlike && hg_scaling_kind_of(p->work, p->p) == HG_SCALING_NEITHER) {
-        hg_number_append(&notes->d->r->style, p->work, 2, &text);
+        hg_number_append(&notes->b->r->style, p->work, 2, &text);
         add_note(notes, p, "work differs from that of its baseline: ", hg_buf_str(&text), " times");
         p->differs = p->unlike = true;
     }
@@ -375,14 +375,14 @@ static void refuse(struct hg_point *p)
 static void note_speedup(struct notes *notes, const struct hg_table *t,
                          const struct hg_configuration *c, struct hg_point *p)
 {
-    struct hg_draft *d = notes->d;
+    struct hg_builder *b = notes->b;
     const struct hg_configuration *base =
-        c->base == HG_MAP_NONE ? NULL : &d->configurations.items[c->base];
-    const struct hg_result *own = hg_draft_first(d, c),
-                           *other = base ? hg_draft_first(d, base) : NULL;
+        c->base == HG_MAP_NONE ? NULL : &b->configurations.items[c->base];
+    const struct hg_result *own = hg_builder_first(b, c),
+                           *other = base ? hg_builder_first(b, base) : NULL;
     struct pair pair = { notes, p, own, other };
 
-    if (!d->wants_speedup || d->r->kind == HG_METRIC_OTHER || p->n == 0)
+    if (!b->wants_speedup || b->r->kind == HG_METRIC_OTHER || p->n == 0)
         return;
     if (!base || !other) { /* once for the whole table if it concerns all of it */
         if (t->has_speedup)
@@ -397,12 +397,12 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     note_hardware(notes, c, base, p);
     hg_comparable_each(own, other, compare_member, &pair);
     note_work(notes, p);
-    if (hardware_of(d, c) == hardware_of(d, base)) /* otherwise a difference is expected */
+    if (hardware_of(b, c) == hardware_of(b, base)) /* otherwise a difference is expected */
         hg_comparable_each_env(own, other, note_env, &pair);
-    if (any_oversubscribed(d, base) && !any_oversubscribed(d, c))
+    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
         add_note(notes, p, "its baseline is oversubscribed", "", "");
     note_efficiency(notes, p);
-    if (d->options->strict && p->differs)
+    if (b->options->strict && p->differs)
         refuse(p);
 }
 
@@ -423,19 +423,19 @@ static void write_notes(struct notes *notes, struct hg_table *t)
     hg_map_done(&notes->index);
 }
 
-static const char *why_no_speedup(const struct hg_draft *d, const struct hg_table *t)
+static const char *why_no_speedup(const struct hg_builder *b, const struct hg_table *t)
 {
     bool found = false, value = false;
 
-    if (!d->wants_speedup || t->has_speedup)
+    if (!b->wants_speedup || t->has_speedup)
         return NULL;
-    if (d->r->kind == HG_METRIC_OTHER)
+    if (b->r->kind == HG_METRIC_OTHER)
         return "no speedup: the metric is neither a time (..._s) nor a rate (..._per_s)";
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         if (t->points[i].config == HG_MAP_NONE)
             continue;
         value = value || t->points[i].n > 0;
-        found = found || d->configurations.items[t->points[i].config].base != HG_MAP_NONE;
+        found = found || b->configurations.items[t->points[i].config].base != HG_MAP_NONE;
     }
     if (!value)
         return NULL;
@@ -459,14 +459,14 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
     t->has_efficiency = efficiency;
 }
 
-void hg_notes_write(struct hg_draft *d, struct hg_table *t)
+void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
-    struct notes notes = { .d = d };
+    struct notes notes = { .b = b };
 
-    t->no_speedup = why_no_speedup(d, t);
+    t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         struct hg_point *p = &t->points[i];
-        const struct hg_configuration *c = hg_draft_configuration(d, p);
+        const struct hg_configuration *c = hg_builder_configuration(b, p);
 
         if (!c)
             continue;
@@ -476,6 +476,6 @@ void hg_notes_write(struct hg_draft *d, struct hg_table *t)
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
     }
-    count_refused(d->r, t);
+    count_refused(b->r, t);
     write_notes(&notes, t);
 }

@@ -139,16 +139,16 @@ static int compare_counts(const void *pa, const void *pb)
 }
 
 /* Runs in most places, so that only the others need saying; the larger of two equally frequent. */
-static void count_repeats(struct hg_draft *d)
+static void count_repeats(struct hg_builder *b)
 {
-    size_t *counts = hg_alloc_zeroed(d->configurations.n + 1, sizeof *counts), n = 0, best = 0,
+    size_t *counts = hg_alloc_zeroed(b->configurations.n + 1, sizeof *counts), n = 0, best = 0,
            times = 0;
 
-    for (size_t c = 0; c < d->configurations.n; c++) {
-        const struct hg_configuration *own = &d->configurations.items[c];
+    for (size_t c = 0; c < b->configurations.n; c++) {
+        const struct hg_configuration *own = &b->configurations.items[c];
 
         for (size_t i = 0; i < own->n_entries; i++)
-            counts[n] += hg_draft_entry(d, own, i)->shown;
+            counts[n] += hg_builder_entry(b, own, i)->shown;
         n += counts[n] > 0;
     }
     qsort(counts, n, sizeof *counts, compare_counts);
@@ -156,14 +156,14 @@ static void count_repeats(struct hg_draft *d)
         times = i && counts[i] == counts[i - 1] ? times + 1 : 1;
         if (times >= best) {
             best = times;
-            d->r->repeats = counts[i];
+            b->r->repeats = counts[i];
         }
     }
     free(counts);
 }
 
-void hg_pivot_arrange(struct hg_draft *d)
+void hg_pivot_arrange(struct hg_builder *b)
 {
-    count_repeats(d);
-    make_tables(d->r);
+    count_repeats(b);
+    make_tables(b->r);
 }

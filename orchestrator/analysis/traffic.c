@@ -67,32 +67,32 @@ static const struct {
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 
-static void list_places(const struct hg_draft *d, const struct hg_table *t, struct hg_listing *l)
+static void list_places(const struct hg_builder *b, const struct hg_table *t, struct hg_listing *l)
 {
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         const struct hg_point *p = &t->points[i];
 
         if (p->n == 0)
             continue;
-        hg_place_values(d->r, t, i, l);
+        hg_place_values(b->r, t, i, l);
         for (size_t k = 0; k < N_COLUMNS; k++)
-            hg_listing_number(l,
-                              hg_draft_median(d, hg_draft_configuration(d, p), true, columns[k].of),
-                              columns[k].decimals);
+            hg_listing_number(
+                l, hg_builder_median(b, hg_builder_configuration(b, p), true, columns[k].of),
+                columns[k].decimals);
     }
 }
 
-void hg_traffic_list(struct hg_draft *d, struct hg_table *t)
+void hg_traffic_list(struct hg_builder *b, struct hg_table *t)
 {
     struct hg_listing *l;
 
-    if (!d->options->traffic)
+    if (!b->options->traffic)
         return;
     l = hg_listing_add(&t->listings, "traffic", "what a rank sent and held");
-    hg_place_columns(d->r, l);
+    hg_place_columns(b->r, l);
     for (size_t k = 0; k < N_COLUMNS; k++)
         hg_listing_column(l, columns[k].name, columns[k].title, false);
-    list_places(d, t, l);
+    list_places(b, t, l);
     hg_listing_note(
         l, "sent: total bytes of ring collectives; exposed: time in which the rank waited for "
            "communication; memory: peaks of all classes on the fullest rank");

@@ -36,24 +36,24 @@ static double number_of(const struct hg_result *r, const char *key)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-int hg_work_settle(struct hg_draft *d)
+int hg_work_settle(struct hg_builder *b)
 {
     const struct hg_results *set = NULL;
-    struct hg_report *r = d->r;
+    struct hg_report *r = b->r;
     int rc = 0;
 
-    r->work = d->options->work;
+    r->work = b->options->work;
     for (size_t s = 0; s < r->n_sets && !r->work; s++) {
         set = &r->sets[s];
         r->work = set->work;
     }
-    if (!d->options->work && !r->work)
+    if (!b->options->work && !r->work)
         set = NULL;
     for (size_t i = 0; r->work && r->work[i]; i++) {
         char pointer[48];
 
         snprintf(pointer, sizeof pointer, "/report/work/%zu", i);
-        if (hg_draft_key(d, "--work", r->work[i], set, pointer) == HG_MAP_NONE)
+        if (hg_builder_key(b, "--work", r->work[i], set, pointer) == HG_MAP_NONE)
             rc = -1;
     }
     return rc;

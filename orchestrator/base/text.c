@@ -207,6 +207,17 @@ bool hg_text_is_name(const char *text)
     return n >= 1 && n <= 64 && text[n] == '\0' && text[0] != '.' && text[0] != '-';
 }
 
+void hg_text_quote(const char *word, struct hg_buf *out)
+{
+    hg_buf_puts(out, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            hg_buf_puts(out, "'\\''");
+        else
+            hg_buf_append(out, word, 1);
+    hg_buf_puts(out, "'");
+}
+
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words)
 {
     for (; *words; words++)

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 
 /* The word of a list that a mistyped one most likely meant: smallest edit distance (insert, delete,
@@ -40,6 +41,9 @@ bool hg_text_is_name(const char *text);
 
 /* Are the first len bytes of text one of the words? Their list ends with NULL. */
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words);
+
+/* Append a word in quotes, so that a shell reads it back byte for byte. */
+void hg_text_quote(const char *word, struct hg_buf *out);
 
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */

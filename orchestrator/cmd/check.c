@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "matrix/load.h"
 #include "cmd/cells.h"
 #include "plan/fit.h"
 #include "plan/preflight.h"

@@ -10,10 +10,12 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "rundir/compact.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 #define PIECE 65536 /* bytes that are written, or copied, at a time */
 

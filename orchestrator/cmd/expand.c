@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cells.h"
+#include "matrix/load.h"
 #include "matrix/select.h"
 
 static bool count_only, as_json;
@@ -303,7 +304,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (m && select_text)
         select = hg_selector_parse(select_text, &err);
     x.select = select;
-    if (m && !err.code && hg_selector_check(select, m, &err) == 0)
+    if (m && !err.code && hg_selector_check(select, m->grid, &err) == 0)
         rc = expand(m, &x);
     hg_errs_add(errs, &err);
     for (size_t i = 0; i < x.keys.n; i++) {

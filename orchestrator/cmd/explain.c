@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cmd/cells.h"
 #include "matrix/grid.h"
+#include "matrix/load.h"
 #include "matrix/select.h"
 
 #define SHOWN_MAX 20
@@ -133,7 +134,7 @@ static int explain_selected(struct explain *x, const char *word)
 
     x->id = NULL;
     x->select = select;
-    if (select && hg_selector_check(select, x->m, &err) == 0)
+    if (select && hg_selector_check(select, x->m->grid, &err) == 0)
         rc = explain(x);
     hg_errs_add(x->errs, &err);
     hg_selector_free(select);

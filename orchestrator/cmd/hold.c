@@ -12,6 +12,8 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
 #include "rundir/reasons.h"
 
 static const char *reports, *select_text;
@@ -155,8 +157,6 @@ static int tell_slurm(struct deed *d, struct hg_err *err)
     struct hg_exec_jobs jobs;
     int rc;
 
-    if (!d->s.executor->hold)
-        return hg_err_set(err, HG_E_ENV, "%s cannot hold jobs", d->s.executor->summary);
     rc = d->s.executor->poll(d->s.exec, &jobs, err);
     if (rc < 0)
         return -1;

@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
 #include "matrix/select.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"

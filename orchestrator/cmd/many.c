@@ -8,8 +8,11 @@
 
 #include "base/fs.h"
 #include "base/jsonlist.h"
+#include "drive/overlay.h"
 #include "plan/batch.h"
+#include "plan/files.h"
 #include "rundir/collect.h"
+#include "rundir/events.h"
 
 #define FILE_MIN ((off_t)8 << 20) /* bytes: of the shortest results some HG_MANY_MIN */
 

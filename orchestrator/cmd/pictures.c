@@ -157,7 +157,8 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
         return hg_err_hint(err, "--out FOLDER takes them all; --where can pick one table");
     }
     if (!w->out && isatty(STDOUT_FILENO) && !w->formats[GP] && !w->formats[0])
-        return hg_err_set(err, HG_E_USAGE, "a picture cannot be written to a terminal: add --out FILE");
+        return hg_err_set(err, HG_E_USAGE,
+                          "a picture cannot be written to a terminal: add --out FILE");
     return 0;
 }
 

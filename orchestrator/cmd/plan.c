@@ -9,9 +9,13 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "matrix/load.h"
 #include "cmd/cells.h"
 #include "cmd/session.h"
 #include "plan/batch.h"
+#include "plan/files.h"
+#include "plan/plan.h"
+#include "plan/script.h"
 
 /* What an array can hold where the site has not changed Slurm's MaxArraySize. */
 #define DEFAULT_ARRAY 1000

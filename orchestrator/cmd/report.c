@@ -45,7 +45,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
       0, 0 },
     { HG_OPT_STRING, 0, "template", &template_path, "FILE",
-      "fill a template of your own: templates/README.md", 0, 0 },
+      "fill a template of your own: templates/reports/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
       "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },

@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "drive/drive.h"
 #include "rundir/events.h"

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
-#include "matrix/matrix.h"
+#include "matrix/schema.h"
 #include "matrix/site.h"
 
 static const char *const kinds[] = { "matrix", "site" };

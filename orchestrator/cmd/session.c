@@ -12,10 +12,16 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "matrix/load.h"
 #include "box/box.h"
 #include "cmd/cells.h"
 #include "cmd/picks.h"
 #include "cmd/runbox.h"
+#include "drive/again.h"
+#include "drive/check.h"
+#include "plan/batch.h"
+#include "plan/files.h"
+#include "plan/plan.h"
 #include "plan/preflight.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
@@ -70,7 +76,7 @@ static char *join_words(int argc, char **argv, const char *name)
 /* site: as written, or NULL. */
 static int open_executor(struct hg_session *s, const json_t *site, struct hg_err *err)
 {
-    s->executor = hg_executor_find("slurm");
+    s->executor = &hg_executor_slurm;
     s->exec = s->executor->open(site, DEADLINE_S, err);
     return s->exec ? 0 : -1;
 }
@@ -381,7 +387,7 @@ int hg_session_begin(struct hg_session *s, const struct hg_session_wish *wish, i
     m = load_matrix(wish, errs);
     if (!m)
         goto out;
-    if (select && hg_selector_check(select, m, &err) < 0) {
+    if (select && hg_selector_check(select, m->grid, &err) < 0) {
         add(errs, &err);
         goto out;
     }

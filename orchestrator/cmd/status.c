@@ -6,9 +6,13 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "plan/files.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
 #include "cmd/session.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
+#include "rundir/fold.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/reasons.h"
@@ -52,7 +56,7 @@ struct view {
 static struct hg_run_state *state_of_plan(const char *run_dir, struct hg_err *err)
 {
     json_t *plan = hg_plan_read(run_dir, err), *sizes = json_array();
-    struct hg_run_state *state = plan ? hg_run_state_create(err) : NULL;
+    struct hg_run_state *state = plan ? hg_run_state_create() : NULL;
     const json_t *list = json_object_get(plan, "batches"), *batch;
     size_t i;
 

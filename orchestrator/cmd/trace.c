@@ -14,9 +14,12 @@
 #include "cmd/cmd.h"
 #include "cmd/session.h"
 #include "matrix/select.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/collect.h"
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
+#include "rundir/events.h"
 
 static const char *reports, *select_text, *cell_text, *wanted, *out_path;
 

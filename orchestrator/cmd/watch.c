@@ -7,6 +7,7 @@
 #include "cmd/session.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
+#include "rundir/events.h"
 
 static const char *reports;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells that ended badly run again: because a person says so, or the matrix's "retry". */
-#include "drive/drive_parts.h"
+/* Cells that failed run again: because a person says so, or the matrix's "retry". */
+#include "drive/again.h"
 
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "drive/news.h"
 
 struct again {
     struct hg_drive *d;
@@ -20,10 +21,10 @@ struct again {
     enum hg_retry_cause number;
 };
 
-/* Journal the cells of one batch that are picked; returns how many, or -1. */
-static long again_batch(const struct again *a, size_t b, struct hg_err *err)
+/* Journal the cells of one batch that are picked; returns how many. */
+static long again_batch(const struct again *a, size_t b)
 {
-    const struct hg_run_batch *batch = &hg_drive_state(a->d)->batches.items[b];
+    const struct hg_run_batch *batch = &a->d->state->batches.items[b];
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_buf lines = HG_BUF_INIT;
     json_t *members;
@@ -36,11 +37,9 @@ static long again_batch(const struct again *a, size_t b, struct hg_err *err)
     hg_ranges_format(&set, &lines);
     n = (long)hg_ranges_count(&set);
     if (n) {
-        members = json_pack("{s:i,s:s}", "batch", (int)b + 1, "lines", hg_buf_str(&lines));
-        if (a->cause)
-            json_object_set_new(members, "cause", json_string(a->cause));
-        if (hg_drive_say(a->d, "again", members, err) < 0)
-            n = -1;
+        members = json_pack("{s:i,s:s,s:s*}", "batch", (int)b + 1, "lines", hg_buf_str(&lines),
+                            "cause", a->cause);
+        hg_drive_say(a->d, "again", members);
     }
     hg_ranges_done(&set);
     hg_buf_done(&lines);
@@ -49,16 +48,10 @@ static long again_batch(const struct again *a, size_t b, struct hg_err *err)
 
 static long again_all(const struct again *a, struct hg_err *err)
 {
-    size_t batches = hg_drive_state(a->d)->batches.n;
     long total = 0;
 
-    for (size_t b = 0; b < batches; b++) {
-        long n = again_batch(a, b, err);
-
-        if (n < 0)
-            return -1;
-        total += n;
-    }
+    for (size_t b = 0; b < a->d->state->batches.n; b++)
+        total += again_batch(a, b);
     return total && hg_drive_commit(a->d, err) < 0 ? -1 : total;
 }
 
@@ -108,7 +101,7 @@ static bool is_to_retry(const struct again *a, int batch, uint32_t line,
 {
     (void)batch;
     (void)line;
-    return !cell->cancel && cause_of(hg_drive_state(a->d), cell) == (int)a->number &&
+    return !cell->cancel && cause_of(a->d->state, cell) == (int)a->number &&
            cell->retries[a->number] < a->d->o.retry.most[a->number];
 }
 

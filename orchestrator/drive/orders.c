@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the scheduler is told about tasks: to end, to wait, to go on. */
-#include "drive/drive_parts.h"
+#include "drive/orders.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,63 +8,57 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/vec.h"
+#include "drive/news.h"
 #include "rundir/reasons.h"
 
 #define AGAIN_S 30.0 /* what was told and has not happened is told again */
 
-static int add_order(struct hg_drive *d, const struct hg_exec_job *job,
-                     const struct hg_submission *sub, uint32_t index, enum hg_order what,
-                     const char *text, struct hg_err *err)
+static void add_order(struct hg_drive *d, const struct hg_exec_job *job,
+                      const struct hg_submission *sub, uint32_t index, enum hg_order what,
+                      const char *text)
 {
-    struct hg_drive_order *order = HG_VEC_PUSH(&d->orders);
-
-    if (!order)
-        return hg_err_oom(err);
-    *order = (struct hg_drive_order){
+    *HG_VEC_PUSH(&d->orders) = (struct hg_drive_order){
         .job_id = job->job_id, .submission = sub->number, .index = index, .what = what, .text = text
     };
-    return 0;
 }
 
-/* A person's wish that it does not start, or the end of it. What is held behind our back stays so. */
-static int judge_hold(struct hg_drive *d, const struct hg_exec_job *job,
-                      const struct hg_submission *sub, uint32_t index,
-                      const struct hg_run_cell *cell, struct hg_drive_task *task,
-                      struct hg_err *err)
+/* A user's request that it does not start, or the end of that. What the user holds in Slurm stays held. */
+static void judge_hold(struct hg_drive *d, const struct hg_exec_job *job,
+                       const struct hg_submission *sub, uint32_t index,
+                       const struct hg_run_cell *cell, struct hg_drive_task *task)
 {
     bool held = hg_reason_is_hold(job->reason);
     bool hold = cell->held && !held;
     bool release = cell->let_go && held && !hg_reason_is_admin_hold(job->reason);
     double mono = hg_drive_mono(d);
 
-    if (!d->o.executor->hold || strcmp(job->state, "PENDING") != 0 || (!hold && !release) ||
+    if (strcmp(job->state, "PENDING") != 0 || (!hold && !release) ||
         (task->told_hold == hold && task->held_s && mono - task->held_s < AGAIN_S))
-        return 0;
+        return;
     task->held_s = mono;
     task->told_hold = hold;
-    return add_order(d, job, sub, index, hold ? HG_ORDER_HOLD : HG_ORDER_RELEASE, NULL, err);
+    add_order(d, job, sub, index, hold ? HG_ORDER_HOLD : HG_ORDER_RELEASE, NULL);
 }
 
-int hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
-                   const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
-                   struct hg_drive_task *task, struct hg_err *err)
+void hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
+                    const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
+                    struct hg_drive_task *task)
 {
     const struct hg_reason *reason = hg_reason_find(job->reason);
+    bool never = reason->class == HG_REASON_NEVER, redo = reason->class == HG_REASON_REDO;
     double mono = hg_drive_mono(d);
 
     if (task->asked_s && mono - task->asked_s < AGAIN_S)
-        return 0;
+        return;
     if (cell->cancel) {
-        task->asked_s = mono;
-        return add_order(d, job, sub, index, HG_ORDER_CANCEL, NULL, err);
+        add_order(d, job, sub, index, HG_ORDER_CANCEL, NULL);
+    } else if (strcmp(job->state, "PENDING") == 0 && (never || redo)) {
+        add_order(d, job, sub, index, never ? HG_ORDER_NEVER : HG_ORDER_REDO, reason->text);
+    } else {
+        judge_hold(d, job, sub, index, cell, task);
+        return;
     }
-    if (strcmp(job->state, "PENDING") != 0 ||
-        (reason->class != HG_REASON_NEVER && reason->class != HG_REASON_REDO))
-        return judge_hold(d, job, sub, index, cell, task, err);
     task->asked_s = mono;
-    return add_order(d, job, sub, index,
-                     reason->class == HG_REASON_NEVER ? HG_ORDER_NEVER : HG_ORDER_REDO,
-                     reason->text, err);
 }
 
 /* ---- Giving them ---- */
@@ -93,48 +87,40 @@ static int compare_orders(const void *pa, const void *pb)
 static int make_request(const struct hg_drive *d, const struct hg_drive_order *order,
                         const char *tasks, struct hg_err *err)
 {
-    int rc;
-
     if (request_of(order) == HG_ORDER_CANCEL)
-        rc = d->o.executor->cancel(d->o.exec, order->job_id, tasks, err);
-    else
-        rc =
-            d->o.executor->hold(d->o.exec, order->job_id, tasks, order->what == HG_ORDER_HOLD, err);
-    return rc;
+        return d->o.executor->cancel(d->o.exec, order->job_id, tasks, err);
+    return d->o.executor->hold(d->o.exec, order->job_id, tasks, order->what == HG_ORDER_HOLD, err);
 }
 
 /* What becomes of the cells once their job will not start any more. */
-static int after_order(struct hg_drive *d, const struct hg_drive_order *order, struct hg_err *err)
+static void after_order(struct hg_drive *d, const struct hg_drive_order *order)
 {
     const struct hg_submission *sub = hg_drive_submission(d, order->submission);
     const struct hg_run_cell *cell =
-        hg_run_cell_find(hg_journal_state(d->journal), sub->batch, sub->offset + order->index);
+        hg_run_cell_find(d->state, sub->batch, sub->offset + order->index);
 
     if (order->what <= HG_ORDER_CANCEL || cell->submission != sub->number || hg_cell_is_over(cell))
-        return 0;
+        return;
     if (order->what == HG_ORDER_REDO && cell->losses < 3)
-        return hg_drive_tell(d, "lost", sub, order->index, "", 0, order->text, err);
-    return hg_drive_tell(d, "verdict", sub, order->index, "failed", 0, order->text, err);
+        hg_drive_tell(d, "lost", sub, order->index, "", 0, order->text);
+    else
+        hg_drive_tell(d, "verdict", sub, order->index, "failed", 0, order->text);
 }
 
 /* For tasks of one job. A scheduler that does not answer is asked again by a later pass. */
-static int give_to_job(struct hg_drive *d, const struct hg_drive_order *orders, size_t n,
-                       struct hg_err *err)
+static void give_to_job(struct hg_drive *d, const struct hg_drive_order *orders, size_t n)
 {
     static const char *const words[] = { "hold", "release", "cancel" };
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_buf text = HG_BUF_INIT;
     struct hg_err why = HG_ERR_INIT;
-    int rc = 0;
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hg_ranges_add(&set, orders[i].index);
+    for (size_t i = 0; i < n; i++)
+        hg_ranges_add(&set, orders[i].index);
     hg_ranges_format(&set, &text);
-    if (rc < 0 || text.failed) {
-        rc = hg_err_oom(err);
-    } else if (make_request(d, orders, hg_buf_str(&text), &why) == 0) {
-        for (size_t i = 0; i < n && rc == 0; i++)
-            rc = after_order(d, &orders[i], err);
+    if (make_request(d, orders, hg_buf_str(&text), &why) == 0) {
+        for (size_t i = 0; i < n; i++)
+            after_order(d, &orders[i]);
     } else if (why.code == HG_E_ENV || why.code == HG_E_AGAIN) {
         hg_drive_away(d, &why);
     } else {
@@ -142,21 +128,19 @@ static int give_to_job(struct hg_drive *d, const struct hg_drive_order *orders, 
     }
     hg_ranges_done(&set);
     hg_buf_done(&text);
-    return rc;
 }
 
 int hg_drive_give_orders(struct hg_drive *d, struct hg_err *err)
 {
     struct hg_drive_order *items = d->orders.items;
-    int rc = 0;
 
     if (d->orders.n)
         qsort(items, d->orders.n, sizeof *items, compare_orders);
-    for (size_t i = 0, n; i < d->orders.n && rc == 0 && !d->away_since_s; i += n) {
+    for (size_t i = 0, n; i < d->orders.n && !d->away_since_s; i += n) {
         for (n = 1; i + n < d->orders.n && compare_requests(&items[i], &items[i + n]) == 0;)
             n++;
-        rc = give_to_job(d, &items[i], n, err);
+        give_to_job(d, &items[i], n);
     }
     d->orders.n = 0;
-    return rc < 0 ? -1 : hg_drive_flush(d, err);
+    return hg_drive_flush(d, err);
 }

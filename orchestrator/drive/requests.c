@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What people ask of a run while somebody else may hold its lock, and what a reader makes of it. */
-#include "drive/drive_parts.h"
+#include "drive/requests.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,7 +16,9 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
+#include "drive/news.h"
 #include "plan/template.h"
+#include "rundir/fold.h"
 
 /* A request is "cancel.<time>.<nonce>.json" (or hold, release) in the run's folder: {"lines": {"<batch>": "0-9,12"}},
  * without lines the whole run and what it will get. They count in the order of their times. */
@@ -78,15 +80,13 @@ int hg_drive_request(const struct hg_rundir *rd, enum hg_request what,
     bool whole = !picks && what != HG_REQUEST_CANCEL;
     json_t *request = json_object();
     char nonce[17], *path;
-    int rc = -1;
+    int rc;
 
     hg_text_random_hex(8, nonce);
     path = hg_rundir_path(rd, "%s.%020.0f.%s.json", kinds[what], hg_clock_wall_s() * 1e6, nonce);
-    if (!path || !request ||
-        (!whole && json_object_set_new(request, "lines", pick_lines(state, picks, context)) < 0))
-        hg_err_oom(err);
-    else
-        rc = hg_json_save(path, request, err);
+    if (!whole)
+        json_object_set_new(request, "lines", pick_lines(state, picks, context));
+    rc = hg_json_save(path, request, err);
     json_decref(request);
     free(path);
     return rc;
@@ -97,19 +97,18 @@ static int list_requests(const char *run_dir, struct hg_words *names, struct hg_
 {
     DIR *dir = opendir(run_dir);
     struct dirent *entry;
-    int rc = 0;
 
     if (!dir && errno == ENOENT)
         return hg_err_set(err, HG_E_ENV, "%s is not there any more: was it moved?", run_dir);
     if (!dir)
         return hg_err_sys(err, "cannot read %s", run_dir);
-    while (rc == 0 && (entry = readdir(dir)))
+    while ((entry = readdir(dir)))
         if (kind_of(entry->d_name))
-            rc = hg_words_push(names, entry->d_name);
+            hg_words_push(names, entry->d_name);
     closedir(dir);
-    if (rc == 0 && names->n)
+    if (names->n)
         qsort(names->items, names->n, sizeof *names->items, by_time);
-    return rc < 0 ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 /* What is done with one record that a request stands for; the reference is taken. */
@@ -139,8 +138,9 @@ static int each_record(const char *kind, const json_t *request, const struct hg_
         const char *text = json_string_value(lines);
 
         if (!text || !is_of_run(state, atoi(batch), text))
-            hg_warn("a request to %s cells %.40s of batch %.20s, which the run has not: left out",
-                    kind, text ? text : "", batch);
+            hg_warn(
+                "a request to %s cells %.40s of batch %.20s, which the run does not have: left out",
+                kind, text ? text : "", batch);
         else if (each(context, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
                       err) < 0)
             return -1;
@@ -160,15 +160,11 @@ static int each_request(const char *run_dir, const struct hg_run_state *state, r
         struct hg_json_doc doc = HG_JSON_DOC_INIT;
         struct hg_err why = HG_ERR_INIT;
 
-        if (!path)
-            rc = hg_err_oom(err);
-        else if ((hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root)) && !why.memory)
-            hg_warn("%s: %s", path, *why.text ? why.text : "no JSON object");
-        else if (why.memory)
-            rc = hg_err_oom(err);
+        if (hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root))
+            hg_warn("%s: %s", path, *why.text ? why.text : "not a JSON object");
         else
             rc = each_record(kind_of(names.items[i]), doc.root, state, each, context, err);
-        if (remove && rc == 0 && path)
+        if (remove && rc == 0)
             unlink(path);
         hg_json_doc_done(&doc);
         free(path);
@@ -177,18 +173,15 @@ static int each_request(const char *run_dir, const struct hg_run_state *state, r
     return rc;
 }
 
+/* Before the request goes away. */
 static int journal_record(void *context, const char *kind, json_t *members, struct hg_err *err)
 {
-    struct hg_drive *d = context;
-
-    if (hg_drive_say(d, kind, members, err) < 0)
-        return -1;
-    return hg_drive_commit(d, err); /* before the request goes away */
+    return hg_drive_record(context, kind, members, err);
 }
 
 int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err)
 {
-    return each_request(d->rd.path, hg_drive_state(d), journal_record, d, true, err);
+    return each_request(d->rd.path, d->state, journal_record, d, true, err);
 }
 
 static int apply_record(void *context, const char *kind, json_t *members, struct hg_err *err)
@@ -199,66 +192,4 @@ static int apply_record(void *context, const char *kind, json_t *members, struct
 int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, struct hg_err *err)
 {
     return each_request(run_dir, state, apply_record, state, false, err);
-}
-
-/* ---- A reader's look at the job table ---- */
-
-static int overlay_job(struct hg_run_state *state, const struct hg_submission *sub,
-                       const struct hg_exec_job *job, struct hg_err *err)
-{
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
-    bool running = hg_drive_state_of(job) == HG_CELL_RUNNING;
-    char ended[128];
-
-    hg_drive_end_text(job, ended);
-    if (sub->state != HG_SUB_SUBMITTED &&
-        hg_run_state_apply(
-            state, "settled",
-            json_pack("{s:I,s:b}", "submission", (json_int_t)sub->number, "found", 1), err) < 0)
-        return -1;
-    if (!*tasks)
-        return 0;
-    return hg_run_state_apply(
-        state, "state",
-        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks", tasks,
-                  "state", running ? "RUNNING" : job->state, "restarts", (json_int_t)job->restarts,
-                  "text", hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
-        err);
-}
-
-int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs,
-                     struct hg_err *err)
-{
-    /* What was queued or running and is not there has ended; what is there is put back below. */
-    for (size_t s = 0; s < state->submissions.n; s++)
-        if (state->submissions.items[s].state == HG_SUB_SUBMITTED &&
-            hg_run_state_apply(
-                state, "state",
-                json_pack("{s:I,s:s}", "submission", (json_int_t)s + 1, "state", "GONE"), err) < 0)
-            return -1;
-    for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_run_submission_find(state, jobs->items[i].key);
-
-        if (sub && sub->state != HG_SUB_REJECTED &&
-            overlay_job(state, sub, &jobs->items[i], err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-void hg_drive_verdict(void *context, int batch, size_t line, struct hg_verdict *verdict)
-{
-    const struct hg_run_state *state = context;
-    const struct hg_run_cell *cell = hg_run_cell_find(state, batch, (uint32_t)line);
-    const char *word = "pending";
-
-    if (cell && hg_cell_is_over(cell) && cell->state != HG_CELL_REFUSED)
-        word = hg_cell_state_names[cell->state];
-    else if (cell && (cell->state == HG_CELL_RUNNING || cell->state == HG_CELL_ENDED))
-        word = "running";
-    snprintf(verdict->status, sizeof verdict->status, "%s", word);
-    snprintf(verdict->reason, sizeof verdict->reason, "%s",
-             cell && hg_cell_is_held(cell) ? "held"
-             : cell                        ? hg_run_text(state, cell)
-                                           : "");
 }

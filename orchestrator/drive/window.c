@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is sent next: job arrays as large as the limits let in, each journalled before it is sent. */
-#include "drive/drive_parts.h"
+#include "drive/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "drive/news.h"
 
 #define BURST 20.0      /* requests at once ... */
 #define RATE_PER_S 2.0  /* ... and then so many a second: sites limit users to about that */
@@ -50,7 +51,7 @@ static size_t count_queued(const struct hg_run_state *state)
 
 static size_t room_left(const struct hg_drive *d)
 {
-    size_t queued = count_queued(hg_journal_state(d->journal));
+    size_t queued = count_queued(d->state);
     size_t table = (size_t)((double)d->limits.max_jobs * TABLE_SHARE);
     size_t held = d->table_tasks > queued ? d->table_tasks : queued;
     size_t room = held < table ? table - held : 0;
@@ -64,15 +65,13 @@ static size_t room_left(const struct hg_drive *d)
     return room;
 }
 
-/* limits.running holds over all arrays together, Slurm's %N over one: what the live arrays may still
- * use is taken. Returns -1 when memory is gone. */
-static int running_left(const struct hg_drive *d, long long *left)
+/* limits.running holds over all arrays together, Slurm's %N over one: what the live arrays may still use is taken. */
+static long long running_left(const struct hg_drive *d)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
-    uint32_t *open = calloc(state->submissions.n + 1, sizeof *open);
+    const struct hg_run_state *state = d->state;
+    uint32_t *open = hg_alloc_zeroed(state->submissions.n + 1, sizeof *open);
+    long long left = d->o.running;
 
-    if (!open)
-        return -1;
     for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n; i++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
@@ -80,23 +79,22 @@ static int running_left(const struct hg_drive *d, long long *left)
             if (cell->state >= HG_CELL_INTENDED && cell->state <= HG_CELL_RUNNING)
                 open[cell->submission]++;
         }
-    *left = d->o.running;
     for (size_t s = 0; s < state->submissions.n; s++) {
         uint32_t most = state->submissions.items[s].running_max;
 
-        *left -= most && most < open[s + 1] ? most : open[s + 1];
+        left -= most && most < open[s + 1] ? most : open[s + 1];
     }
     free(open);
-    return 0;
+    return left;
 }
 
 /* ---- What goes out ---- */
 
 /* The next waiting cells from line *line on that can share one array. n is 0 behind the last. */
-static int next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t max,
-                      struct chunk *c)
+static void next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t max,
+                       struct chunk *c)
 {
-    const struct hg_run_batch *cells = &hg_journal_state(d->journal)->batches.items[batch - 1];
+    const struct hg_run_batch *cells = &d->state->batches.items[batch - 1];
 
     *c = (struct chunk){ .batch = batch };
     for (; *line < cells->n && c->n < max; ++*line) {
@@ -110,40 +108,31 @@ static int next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t 
         } else if (cell->claim != c->claim || *line - c->offset >= d->limits.max_array_size) {
             break;
         }
-        if (hg_ranges_add(&c->tasks, (uint32_t)*line - c->offset) < 0)
-            return -1;
+        hg_ranges_add(&c->tasks, (uint32_t)*line - c->offset);
         c->n++;
     }
-    return 0;
 }
 
-static int list_chunks(const struct hg_drive *d, size_t room, struct chunks *list)
+static void list_chunks(const struct hg_drive *d, size_t room, struct chunks *list)
 {
-    const struct hg_run_state *state = hg_journal_state(d->journal);
+    const struct hg_run_state *state = d->state;
 
     for (size_t b = 0; b < state->batches.n && room; b++) {
         for (size_t line = 0; line < state->batches.items[b].n && room && !d->refusals[b];) {
-            size_t max = room < d->chunk_max ? room : d->chunk_max;
-            struct chunk c, *slot;
+            struct chunk c;
 
-            if (next_chunk(d, (int)b + 1, &line, max, &c) < 0 ||
-                (c.n && !(slot = HG_VEC_PUSH(list)))) {
-                hg_ranges_done(&c.tasks);
-                return -1;
-            }
+            next_chunk(d, (int)b + 1, &line, room < d->chunk_max ? room : d->chunk_max, &c);
             if (!c.n)
                 break;
-            *slot = c;
+            *HG_VEC_PUSH(list) = c;
             room -= c.n;
         }
     }
-    return 0;
 }
 
 /* ---- Sending ---- */
 
-json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub,
-                          struct hg_err *err)
+json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub)
 {
     json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job);
     char *output = hg_rundir_path(&d->rd, "logs/hg-%s.out", sub->key);
@@ -151,17 +140,13 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
 
     snprintf(claim, sizeof claim, "%u", sub->claim);
     snprintf(offset, sizeof offset, "%u", sub->offset);
-    if (!job || !output || json_object_set_new(job, "key", json_string(sub->key)) < 0 ||
-        json_object_set_new(job, "output", json_string(output)) < 0 ||
-        json_object_set_new(job, "array", json_string(sub->tasks)) < 0 ||
-        json_object_set_new(
-            job, "args", json_pack("[s,s,s,s]", "--submission", claim, "--offset", offset)) < 0 ||
-        (sub->running_max &&
-         json_object_set_new(job, "running_max", json_integer(sub->running_max)) < 0)) {
-        json_decref(job);
-        job = NULL;
-        hg_err_oom(err);
-    }
+    json_object_set_new(job, "key", json_string(sub->key));
+    json_object_set_new(job, "output", json_string(output));
+    json_object_set_new(job, "array", json_string(sub->tasks));
+    json_object_set_new(job, "args",
+                        json_pack("[s,s,s,s]", "--submission", claim, "--offset", offset));
+    if (sub->running_max)
+        json_object_set_new(job, "running_max", json_integer(sub->running_max));
     free(output);
     return job;
 }
@@ -170,27 +155,23 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
 static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_max,
                   struct hg_err *err)
 {
-    uint32_t number = (uint32_t)hg_journal_state(d->journal)->submissions.n + 1;
-    double now = hg_drive_now(d);
+    uint32_t number = (uint32_t)d->state->submissions.n + 1;
+    double call_s = d->limits.call_s ? d->limits.call_s : d->o.deadline_s;
     struct hg_buf tasks = HG_BUF_INIT;
     char key[33];
     json_t *members;
 
     hg_text_random_hex(16, key);
     hg_ranges_format(&c->tasks, &tasks);
-    members = json_pack(
-        "{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
-        (json_int_t)(c->claim ? c->claim : number), "key", key, "batch", (json_int_t)c->batch,
-        "offset", (json_int_t)c->offset, "tasks", hg_buf_str(&tasks), "until",
-        now + (d->limits.call_s ? d->limits.call_s : d->o.deadline_s) + d->limits.ambiguous_s);
-    if (members && running_max)
+    members =
+        json_pack("{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
+                  (json_int_t)(c->claim ? c->claim : number), "key", key, "batch",
+                  (json_int_t)c->batch, "offset", (json_int_t)c->offset, "tasks",
+                  hg_buf_str(&tasks), "until", hg_drive_now(d) + call_s + d->limits.ambiguous_s);
+    if (running_max)
         json_object_set_new(members, "running_max", json_integer(running_max));
-    if (tasks.failed) {
-        json_decref(members);
-        members = NULL;
-    }
     hg_buf_done(&tasks);
-    if (hg_drive_say(d, "intent", members, err) < 0 || hg_drive_commit(d, err) < 0)
+    if (hg_drive_record(d, "intent", members, err) < 0)
         return -1;
     for (size_t i = 0; i < c->tasks.n; i++)
         for (uint32_t k = c->tasks.items[i].first; k <= c->tasks.items[i].last; k++)
@@ -201,12 +182,10 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
 static int journal_rejected(struct hg_drive *d, const struct hg_submission *sub, bool again,
                             const char *text, struct hg_err *err)
 {
-    if (hg_drive_say(d, "rejected",
-                     json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number, "again",
-                               again, "text", hg_json_text(text)),
-                     err) < 0)
-        return -1;
-    return hg_drive_commit(d, err);
+    return hg_drive_record(d, "rejected",
+                           json_pack("{s:I,s:b,s:o}", "submission", (json_int_t)sub->number,
+                                     "again", again, "text", hg_json_text(text)),
+                           err);
 }
 
 /* Certainly not submitted, but worth another try: less at a time, and later each time. */
@@ -239,21 +218,17 @@ static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
 
     hg_info("submission %u (%u cell%s): no certain answer (%s); looking for it, for %u s at most",
             sub->number, sub->n_tasks, hg_text_s(sub->n_tasks), why->text, doubt_s);
-    if (hg_drive_say(d, "ambiguous",
-                     json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number, "until",
-                               until_s, "text", hg_json_text(why->text)),
-                     err) < 0)
-        return -1;
-    return hg_drive_commit(d, err);
+    return hg_drive_record(d, "ambiguous",
+                           json_pack("{s:I,s:f,s:o}", "submission", (json_int_t)sub->number,
+                                     "until", until_s, "text", hg_json_text(why->text)),
+                           err);
 }
 
 static int on_refused(struct hg_drive *d, const struct hg_submission *sub, const struct hg_err *why,
                       struct hg_err *err)
 {
     free(d->refusals[sub->batch - 1]);
-    d->refusals[sub->batch - 1] = strdup(why->text);
-    if (!d->refusals[sub->batch - 1])
-        return hg_err_oom(err);
+    d->refusals[sub->batch - 1] = hg_strdup(why->text);
     hg_warn("batch %d was refused: %s", sub->batch, why->text);
     return journal_rejected(d, sub, false, why->text, err);
 }
@@ -269,10 +244,8 @@ static int send_chunk(struct hg_drive *d, const struct chunk *c, uint32_t runnin
 
     if (intend(d, c, running_max, err) < 0)
         return -1;
-    sub = hg_drive_submission(d, (uint32_t)hg_journal_state(d->journal)->submissions.n);
-    job = hg_drive_make_job(d, sub, err);
-    if (!job)
-        return -1;
+    sub = hg_drive_submission(d, (uint32_t)d->state->submissions.n);
+    job = hg_drive_make_job(d, sub);
     rc = d->o.executor->submit(d->o.exec, job, &job_id, &why);
     json_decref(job);
     d->changed_s = hg_drive_mono(d);
@@ -284,12 +257,10 @@ static int send_chunk(struct hg_drive *d, const struct chunk *c, uint32_t runnin
         return on_refused(d, sub, &why, err);
     d->send_failures = 0;
     d->chunk_max = d->chunk_max < UINT32_MAX / 2 ? d->chunk_max * 2 : UINT32_MAX;
-    if (hg_drive_say(d, "submitted",
-                     json_pack("{s:I,s:I}", "submission", (json_int_t)sub->number, "job",
-                               (json_int_t)job_id),
-                     err) < 0)
-        return -1;
-    return hg_drive_commit(d, err);
+    return hg_drive_record(
+        d, "submitted",
+        json_pack("{s:I,s:I}", "submission", (json_int_t)sub->number, "job", (json_int_t)job_id),
+        err);
 }
 
 /* A bucket of requests that fills up again with time. */
@@ -312,10 +283,8 @@ static bool take_token(struct hg_drive *d)
 /* Send them while nothing speaks against it; limits.running is shared out on the way. */
 static int send_chunks(struct hg_drive *d, const struct chunks *list, struct hg_err *err)
 {
-    long long left = 0;
+    long long left = d->o.running > 0 ? running_left(d) : 0;
 
-    if (d->o.running > 0 && running_left(d, &left) < 0)
-        return hg_err_oom(err);
     for (size_t i = 0; i < list->n; i++) {
         const struct chunk *c = &list->items[i];
         long long share = 0;
@@ -359,7 +328,7 @@ static bool is_any_waiting(const struct hg_run_state *state)
 int hg_drive_send(struct hg_drive *d, struct hg_err *err)
 {
     struct chunks list = { 0 };
-    bool waiting = is_any_waiting(hg_journal_state(d->journal));
+    bool waiting = is_any_waiting(d->state);
     size_t room = room_left(d);
     int rc;
 
@@ -367,7 +336,8 @@ int hg_drive_send(struct hg_drive *d, struct hg_err *err)
     d->crowded = waiting && !room;
     if (!waiting || !room || d->away_since_s || d->send_due_s > hg_drive_mono(d))
         return 0;
-    rc = list_chunks(d, room, &list) < 0 ? hg_err_oom(err) : send_chunks(d, &list, err);
+    list_chunks(d, room, &list);
+    rc = send_chunks(d, &list, err);
     free_chunks(&list);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -54,10 +55,10 @@ int hg_fsck_find(struct hg_check *c, struct hg_found found, const char *fmt, ...
     va_end(ap);
     made = (struct hg_finding){ .severity = found.severity,
                                 .code = found.code,
-                                .file = strdup(found.file),
+                                .file = hg_strdup(found.file),
                                 .line = found.line,
                                 .text = hg_buf_detach(&text),
-                                .next = strdup(found.next ? found.next : "") };
+                                .next = hg_strdup(found.next ? found.next : "") };
     slot = made.file && made.text && made.next ? HG_VEC_PUSH(c->f) : NULL;
     if (slot) {
         *slot = made;
@@ -182,7 +183,7 @@ static int visit(struct hg_check *c, const char *dir, const char *name,
                  int (*each)(struct hg_check *c, const char *file, const char *name,
                              const struct stat *st))
 {
-    char *file = *dir ? hg_str_printf("%s/%s", dir, name) : strdup(name);
+    char *file = *dir ? hg_str_printf("%s/%s", dir, name) : hg_strdup(name);
     char *path = file ? hg_rundir_path(c->rd, "%s", file) : NULL;
     struct stat st;
     int rc = path ? 0 : hg_err_oom(c->err);

@@ -6,11 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/ranges.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"
 
@@ -62,9 +64,7 @@ static int check_result(struct look *l, struct hg_attempt_files *f, const char *
     const char *text = why.text, *prefix = l->c->rd->path;
     int rc = 0;
 
-    if (why.memory) {
-        rc = hg_err_oom(l->c->err);
-    } else if (!result) {
+    if (!result) {
         if (strncmp(text, prefix, strlen(prefix)) == 0 && strstr(text, "result.json: "))
             text = strstr(text, "result.json: ") + strlen("result.json: ");
         rc = hg_fsck_find(l->c,
@@ -84,7 +84,7 @@ static int check_result(struct look *l, struct hg_attempt_files *f, const char *
 static char *name_below(struct look *l, const struct hg_attempt_files *f, const char *file)
 {
     char *path = hg_attempt_path(&l->c->group, f, file);
-    char *name = path ? strdup(path + strlen(l->c->rd->path) + 1) : NULL;
+    char *name = hg_strdup(path + strlen(l->c->rd->path) + 1);
 
     free(path);
     return name;
@@ -99,8 +99,6 @@ static int check_attempt(struct look *l, struct hg_attempt_files *f)
         known = is_known(l, f->submission);
     rc = known < 0 ? -1 : 0;
     hg_attempt_look(&l->c->group, f, NULL, NULL);
-    if (!dir || !file)
-        rc = hg_err_oom(l->c->err);
     l->c->f->attempts++;
     l->c->claims |= f->submission > 0;
     if (rc == 0 && f->result)
@@ -275,32 +273,17 @@ static int check_pack(struct hg_check *c, const char *file)
     return rc;
 }
 
-/* The name of a pack: of its group, and ".tar". */
-static bool is_pack(const char *name, int *batch, size_t *number)
-{
-    const char *end = strstr(name, ".tar");
-    char group[HG_GROUP_NAME_MAX];
-
-    if (!end || strcmp(end, ".tar") != 0 || (size_t)(end - name) >= sizeof group)
-        return false;
-    snprintf(group, sizeof group, "%.*s", (int)(end - name), name);
-    return hg_attempt_group_parse(group, batch, number);
-}
-
 static int check_group_name(struct hg_check *c, const char *file, const char *name,
                             const struct stat *st)
 {
     size_t number;
+    bool pack;
 
-    if (strstr(name, ".tar.tmp.")) /* on its way, or a leftover */
+    if (strstr(name, ".tar.tmp.")) /* being written, or a leftover */
         return 0;
-    if (is_pack(name, &c->batch, &number)) {
+    if (hg_attempt_group_parse(name, &c->batch, &number, &pack) && (pack || S_ISDIR(st->st_mode))) {
         c->line = number * HG_GROUP_LINES;
-        return check_pack(c, file);
-    }
-    if (S_ISDIR(st->st_mode) && hg_attempt_group_parse(name, &c->batch, &number)) {
-        c->line = number * HG_GROUP_LINES;
-        return hg_fsck_each(c, file, check_attempt_name);
+        return pack ? check_pack(c, file) : hg_fsck_each(c, file, check_attempt_name);
     }
     return hg_fsck_find(
         c, (struct hg_found){ HG_FSCK_WARNING, "alien", file, 0, "nothing reads it; move it away" },

@@ -39,12 +39,10 @@ static int check_lines(struct hg_check *c, const struct hg_buf *text, size_t *da
 /* All of them together: a fold that stops says where. */
 static int fold(struct hg_check *c, const struct hg_buf *text)
 {
-    struct hg_run_state *state = hg_run_state_create(c->err);
+    struct hg_run_state *state = hg_run_state_create();
     struct hg_err why = HG_ERR_INIT;
     size_t used;
 
-    if (!state)
-        return -1;
     if (hg_run_state_fold(state, FILE_NAME, hg_buf_str(text), text->len, &used, &why) == 0) {
         c->state = state;
         return 0;

@@ -13,6 +13,8 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/identity.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)

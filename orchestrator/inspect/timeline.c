@@ -6,12 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/vec.h"
+#include "drive/overlay.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/collect.h"
-#include "drive/drive.h"
 
 #define CLAIM_MOST_S 10.0
 #define CLAIM_MAX ((size_t)1 << 20)
@@ -37,7 +40,7 @@ static char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
 
-    return strdup(text ? text : "");
+    return hg_strdup(text ? text : "");
 }
 
 /* ---- One attempt ---- */
@@ -127,7 +130,7 @@ static void judge_open(const struct loader *l, size_t line, bool newest,
              v.status[0] && strcmp(v.status, "pending") != 0 ? v.status : "no result");
     if (v.reason[0]) {
         free(a->error);
-        a->error = strdup(v.reason);
+        a->error = hg_strdup(v.reason);
     }
 }
 
@@ -171,8 +174,8 @@ static int add_attempt(struct loader *l, const json_t *record, size_t line,
         return hg_err_oom(l->err);
     hg_json_dump(cell, HG_JSON_COMPACT, &text);
     *a = (struct hg_timeline_attempt){ .id = text_of(record, "id"),
-                                       .nodes = strdup(""),
-                                       .error = strdup(""),
+                                       .nodes = hg_strdup(""),
+                                       .error = hg_strdup(""),
                                        .cell = hg_buf_detach(&text),
                                        .folder = hg_attempt_path(&l->group, f, ""),
                                        .batch = l->batch,

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "matrix/select.h"
 #include "rundir/attempt.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 #include "rundir/rundir.h"
 
 /* When the attempts of a run were queued, began and ended: from claims, results and the journal. All

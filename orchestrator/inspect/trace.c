@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -114,7 +115,7 @@ static size_t take_lane(struct lanes *l, double from_s, double to_s, size_t most
     if (k == most)
         return 0;
     if (k == l->cap) {
-        grown = realloc(l->free_s, (l->cap * 2 + 4) * sizeof *grown);
+        grown = hg_realloc(l->free_s, (l->cap * 2 + 4) * sizeof *grown);
         if (!grown)
             return 0;
         l->free_s = grown;
@@ -218,7 +219,7 @@ static struct lanes *get_node(struct writer *w, const char *name)
         return number == HG_MAP_NONE ? NULL : &w->nodes.items[number];
     l = HG_VEC_PUSH(&w->nodes);
     if (l) {
-        *l = (struct lanes){ .name = strdup(name) };
+        *l = (struct lanes){ .name = hg_strdup(name) };
         l = l->name ? l : NULL;
     }
     return l;
@@ -302,7 +303,7 @@ static int put_waiting(struct writer *w, const struct hg_timeline_attempt *a)
 
 static int put_queues(struct writer *w, const struct hg_timeline *t)
 {
-    const struct hg_timeline_attempt **sorted = calloc(t->n + 1, sizeof(*sorted));
+    const struct hg_timeline_attempt **sorted = hg_alloc_zeroed(t->n + 1, sizeof(*sorted));
     size_t n = 0;
     int rc = 0;
 
@@ -371,7 +372,7 @@ static int put_count(struct writer *w, const struct change *now)
 
 static int put_counters(struct writer *w, const struct hg_timeline *t)
 {
-    struct change *list = calloc(3 * t->n + 1, sizeof *list), now = { 0 };
+    struct change *list = hg_alloc_zeroed(3 * t->n + 1, sizeof *list), now = { 0 };
     struct hg_map done = HG_MAP_INIT;
     size_t n;
     int rc = list ? put_label(w, "process_name", COUNTERS_PID, 0, "counters") : hg_err_oom(w->err);

@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "matrix/finish.h"
 #include "matrix/grid.h"
+#include "matrix/matrix.h"
 #include "matrix/seen.h"
-#include "matrix/tables.h"
+#include "matrix/workload.h"
 
 #define SLUG_PART_MAX 24
 
@@ -94,8 +96,7 @@ static void write_canonical(struct walk *w, const hg_value *values)
     char *p, *first;
 
     hg_buf_clear(out);
-    if (hg_buf_reserve(out, refresh_texts(w, values)) < 0)
-        return;
+    hg_buf_reserve(out, refresh_texts(w, values));
     p = first = put(out->data, "{\"cell\":{", 9);
     for (size_t i = 0; i < g->n_sorted; i++) {
         const struct hg_column *c = &g->columns.items[g->sorted[i]];
@@ -114,13 +115,10 @@ static void write_canonical(struct walk *w, const hg_value *values)
     out->len = (size_t)(p - out->data);
 }
 
-static int fingerprint(struct walk *w, struct made *made)
+static void fingerprint(struct walk *w, struct made *made)
 {
     write_canonical(w, made->values);
-    if (w->canonical.failed)
-        return hg_err_oom(hg_errs_next(w->errs));
     made->fingerprint = hg_hash64(w->canonical.data, w->canonical.len);
-    return 0;
 }
 
 /* Append "-" and a word of letters, digits, "." and "_". */
@@ -177,14 +175,10 @@ static json_t *make_members(const struct walk *w, const hg_value *values)
 {
     json_t *members = json_object();
 
-    for (size_t i = 0; members && i < w->g->columns.n; i++) {
-        json_t *value = hg_pool_json(w->g->pool, values[i]);
-
-        if (value && json_object_set_new(members, w->g->columns.items[i].name, value) < 0) {
-            json_decref(members);
-            return NULL;
-        }
-    }
+    for (size_t i = 0; i < w->g->columns.n; i++)
+        if (!hg_value_is_absent(values[i]))
+            json_object_set_new(members, w->g->columns.items[i].name,
+                                hg_pool_json(w->g->pool, values[i]));
     return members;
 }
 
@@ -232,11 +226,8 @@ static json_t *make_origins(struct walk *w, const struct made *made, bool added)
 
     /* the formulas of the last cell finished may have been its baseline's */
     memcpy(again, made->start, w->g->columns.n * sizeof *again);
-    if (origins && hg_finish(w->finisher, again, &outcome, w->errs) < 0) {
-        json_decref(origins);
-        return NULL;
-    }
-    for (size_t i = 0; origins && i < w->g->columns.n; i++)
+    hg_finish(w->finisher, again, &outcome, w->errs); /* as well as it went before */
+    for (size_t i = 0; i < w->g->columns.n; i++)
         if (!hg_value_is_absent(made->values[i]))
             json_object_set_new(origins, w->g->columns.items[i].name,
                                 json_string(origin_of(w, made, i, added)));
@@ -271,12 +262,10 @@ static int hand_out(struct walk *w, const struct made *made, enum hg_cell_fate f
         return 0;
     write_id(w, made, cell.id);
     snprintf(cell.baseline, sizeof cell.baseline, "%s", baseline);
-    if (w->flags & HG_CELLS_MEMBERS && !(cell.members = make_members(w, made->values)))
-        return hg_err_oom(hg_errs_next(w->errs));
-    if (w->flags & HG_CELLS_ORIGINS && !(cell.origins = make_origins(w, made, added))) {
-        json_decref(cell.members);
-        return hg_err_oom(hg_errs_next(w->errs));
-    }
+    if (w->flags & HG_CELLS_MEMBERS)
+        cell.members = make_members(w, made->values);
+    if (w->flags & HG_CELLS_ORIGINS)
+        cell.origins = make_origins(w, made, added);
     rc = w->visit(&cell, w->context);
     json_decref(cell.members);
     json_decref(cell.origins);
@@ -288,27 +277,23 @@ static int hand_out(struct walk *w, const struct made *made, enum hg_cell_fate f
 static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "file:line:col: warning: /pointer: text"; warnings that memory has no room for are lost. */
+/* "file:line:col: warning: /pointer: text" */
 static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
 {
     struct hg_cells_count *count = w->count;
     struct hg_errs place = HG_ERRS_INIT;
     struct hg_err *at = hg_json_error(&w->m->doc, pointer, &place, "x");
     struct hg_buf text = HG_BUF_INIT;
-    char **grown = realloc(count->warnings, (count->n_warnings + 1) * sizeof *grown);
     va_list ap;
 
-    if (grown) {
-        count->warnings = grown;
-        hg_buf_printf(&text, "%s:%d:%d: warning: %s%s", w->m->doc.file, at->line, at->column,
-                      pointer, *pointer ? ": " : "");
-        va_start(ap, fmt);
-        hg_buf_vprintf(&text, fmt, ap);
-        va_end(ap);
-        grown[count->n_warnings] = hg_buf_detach(&text);
-        if (grown[count->n_warnings])
-            count->n_warnings++;
-    }
+    hg_buf_printf(&text, "%s:%d:%d: warning: %s%s", w->m->doc.file, at->line, at->column, pointer,
+                  *pointer ? ": " : "");
+    va_start(ap, fmt);
+    hg_buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    count->warnings =
+        hg_realloc(count->warnings, (count->n_warnings + 1) * sizeof *count->warnings);
+    count->warnings[count->n_warnings++] = hg_buf_detach(&text);
     hg_errs_done(&place);
 }
 
@@ -388,7 +373,8 @@ static int find_base(struct walk *w, const struct made *cell)
     w->base_known = true;
     if (hg_finish(w->finisher, w->base.values, &w->base.outcome, w->errs) < 0)
         return -1;
-    return fingerprint(w, &w->base);
+    fingerprint(w, &w->base);
+    return 0;
 }
 
 static void keep_reason(struct walk *w)
@@ -423,8 +409,6 @@ static int add_id(struct walk *w, struct hg_seen *set, const struct made *made, 
         return 0;
     case HG_SEEN_AGAIN:
         return 0;
-    case HG_SEEN_NO_MEMORY:
-        return hg_err_oom(hg_errs_next(w->errs));
     default:
         write_id(w, made, id);
         hg_err_hint(hg_json_error(&w->m->doc, "", w->errs,
@@ -541,8 +525,7 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     }
     if (cell->outcome.fate == HG_CELL_EXCLUDED && !(w->flags & HG_CELLS_ALL))
         return 0;
-    if (fingerprint(w, cell) < 0)
-        return -1;
+    fingerprint(w, cell);
     if (cell->outcome.fate == HG_CELL_EXCLUDED || cell->outcome.fate == HG_CELL_SKIPPED)
         return w->emit ? hand_out(w, cell, cell->outcome.fate, false, "") : 0;
     return treat_standing(w, cell);
@@ -612,8 +595,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
         source = find_source(w->g, rank, source);
         rank -= w->g->sources.items[source].first;
-        if (hg_grid_place(w->g, &w->cursor, source, rank, w->placed) < 0)
-            return hg_err_oom(hg_errs_next(w->errs));
+        hg_grid_place(w->g, &w->cursor, source, rank, w->placed);
         rc = treat_cell(w, source, round);
         if (rc != 0)
             return rc;
@@ -634,32 +616,28 @@ static int walk_rounds(struct walk *w)
 
 /* ---- The walk ---- */
 
-static int prepare(struct walk *w)
+static void prepare(struct walk *w)
 {
     size_t n = w->g->columns.n;
     double cells = w->g->size * (double)w->m->repeats;
 
     w->finisher = hg_finisher_create(w->m);
-    w->texts = calloc(w->g->n_sorted + 1, sizeof *w->texts);
-    w->placed = calloc(2 * n, sizeof *w->placed);
-    w->cell.start = calloc(n, sizeof *w->cell.start);
-    w->cell.values = calloc(n, sizeof *w->cell.values);
-    w->base.start = calloc(n, sizeof *w->base.start);
-    w->base.values = calloc(n, sizeof *w->base.values);
-    w->lacks = calloc(n, sizeof *w->lacks);
-    w->kept = calloc(n, sizeof *w->kept);
-    w->busy = calloc(w->g->rules.n + 1, sizeof *w->busy);
-    w->count->by_rule = calloc(w->g->rules.n + 1, sizeof *w->count->by_rule);
+    w->texts = hg_alloc_zeroed(w->g->n_sorted, sizeof *w->texts);
+    w->placed = hg_alloc_zeroed(2 * n, sizeof *w->placed);
+    w->cell.start = hg_alloc_zeroed(n, sizeof *w->cell.start);
+    w->cell.values = hg_alloc_zeroed(n, sizeof *w->cell.values);
+    w->base.start = hg_alloc_zeroed(n, sizeof *w->base.start);
+    w->base.values = hg_alloc_zeroed(n, sizeof *w->base.values);
+    w->lacks = hg_alloc_zeroed(n, sizeof *w->lacks);
+    w->kept = hg_alloc_zeroed(n, sizeof *w->kept);
+    w->busy = hg_alloc_zeroed(w->g->rules.n, sizeof *w->busy);
+    w->count->by_rule = hg_alloc_zeroed(w->g->rules.n, sizeof *w->count->by_rule);
     w->count->n_rules = w->g->rules.n;
-    w->count->by_source = calloc(w->g->sources.n + 1, sizeof *w->count->by_source);
+    w->count->by_source = hg_alloc_zeroed(w->g->sources.n, sizeof *w->count->by_source);
     w->count->n_sources = w->g->sources.n;
-    for (size_t i = 0; w->texts && i < w->g->n_sorted; i++)
+    for (size_t i = 0; i < w->g->n_sorted; i++)
         w->texts[i].value = HG_VALUE_ABSENT;
-    if (!w->finisher || !w->texts || !w->placed || !w->cell.start || !w->cell.values ||
-        !w->base.start || !w->base.values || !w->lacks || !w->kept || !w->count->by_rule ||
-        !w->count->by_source || hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6)) < 0)
-        return hg_err_oom(hg_errs_next(w->errs));
-    return 0;
+    hg_seen_reserve(&w->ids, (size_t)(cells < 1e6 ? cells : 1e6));
 }
 
 static void finish_walk(struct walk *w)
@@ -761,9 +739,8 @@ int hg_cells_walk(const struct hg_matrix *m, unsigned flags,
     int rc;
 
     *w.count = (struct hg_cells_count){ 0 };
-    rc = prepare(&w);
-    if (rc == 0)
-        rc = run(&w);
+    prepare(&w);
+    rc = run(&w);
     finish_walk(&w);
     hg_cells_count_done(&own);
     return rc;

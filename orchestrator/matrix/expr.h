@@ -3,36 +3,19 @@
 #define HG_MATRIX_EXPR_H
 
 #include <jv.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
+#include "matrix/scan.h"
 
 /* jq expressions over a cell. All expressions of a set are compiled as one program, because jq
- * compiles its own library each time (16 ms).
- *
- * An evaluation that burns more than HG_EXPR_LIMIT_S seconds of processor time cannot be interrupted
- * from outside libjq: the process prints the rule's place and ends with exit code 3. Nothing can have
- * been submitted then, because cells are made before anything is. The same happens, with its own
- * message, when an expression exhausts the memory.
- */
-#define HG_EXPR_LIMIT_S 1
-
+ * compiles its own library each time (16 ms). While a set exists the watchdog ticks: an evaluation that does not
+ * end, or exhausts the memory, ends the process. */
 struct hg_exprs;
 
-/* Whom to ask which cell an expression was at when it had to be given up: fn writes a text of at most
- * size bytes, and may neither allocate nor lock. NULL: nobody. */
+/* Who says which cell an expression was at when the watchdog ended it: see struct hg_watched. NULL: nobody. */
 void hg_exprs_describe(struct hg_exprs *x, void (*fn)(const void *context, char *out, size_t size),
                        const void *context);
-
-/* What a scan of the text found; the truth or more. */
-struct hg_expr_uses {
-    char **names;  /* members of the cell it may read */
-    bool *certain; /* per name: is it surely a member of the cell that is meant? */
-    size_t n;
-    bool all; /* it may read any member */
-    bool hw;  /* it uses $hw */
-};
 
 struct hg_exprs *hg_exprs_create(void);
 void hg_exprs_free(struct hg_exprs *x);

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "matrix/matrix.h"
 
 #define MEMO_ENTRIES 1024          /* at first; a power of two */
 #define MEMO_BYTES_MAX (4 << 20)   /* of one expression */
@@ -32,13 +34,13 @@ struct hg_finisher {
     struct hg_judge judge;
     struct memo *memos; /* per expression */
     size_t n_memos, grown_bytes;
-    jv *names;             /* per column, for cells as jq sees them */
-    hg_value *judged;      /* per column: the derived value found right last */
-    bool *derived;         /* per column, of the last cell */
-    uint64_t *uses;        /* per derive rule */
-    bool *option;          /* per column: an option of some strategies only */
-    hg_value site, single; /* defaults */
-    hg_value hardware;     /* name of the hardware looked up last */
+    jv *names;                               /* per column, for cells as jq sees them */
+    hg_value *judged;                        /* per column: the derived value found right last */
+    bool *derived;                           /* per column, of the last cell */
+    uint64_t *uses;                          /* per derive rule */
+    bool *option;                            /* per column: an option of some strategies only */
+    hg_value site, single, default_hardware; /* defaults; the last may be absent */
+    hg_value hardware;                       /* name of the hardware looked up last */
     const struct hg_hardware *hw;
     jv hw_json;
     int devices;            /* column of the parameter dp_devices, -1: none */
@@ -53,23 +55,21 @@ struct hg_finisher {
 
 static hg_value *make_entries(size_t size, size_t n)
 {
-    hg_value *entries = calloc(size * (n + 1), sizeof *entries);
+    hg_value *entries = hg_alloc_zeroed(size * (n + 1), sizeof *entries);
 
-    for (size_t i = 0; entries && i < size; i++)
+    for (size_t i = 0; i < size; i++)
         entries[i * (n + 1) + n] = UNKNOWN;
     return entries;
 }
 
-static int make_memo(struct hg_finisher *f, int expr)
+static void make_memo(struct hg_finisher *f, int expr)
 {
     const struct hg_expr_uses *u = hg_exprs_uses(f->g->exprs, expr);
     struct memo *memo = &f->memos[expr];
     size_t max = f->g->columns.n + 1;
     bool has_hardware = false;
 
-    memo->columns = calloc(max, sizeof *memo->columns);
-    if (!memo->columns)
-        return -1;
+    memo->columns = hg_alloc_zeroed(max, sizeof *memo->columns);
     for (size_t c = 0; c < f->g->columns.n; c++) {
         bool reads = u->all;
 
@@ -84,37 +84,30 @@ static int make_memo(struct hg_finisher *f, int expr)
         memo->columns[memo->n++] = HG_KEY_HARDWARE;
     memo->size = MEMO_ENTRIES;
     memo->last = memo->entries = make_entries(memo->size, memo->n);
-    return memo->entries ? 0 : -1;
 }
 
-static int make_memos(struct hg_finisher *f)
+static void make_memos(struct hg_finisher *f)
 {
     const struct hg_grid *g = f->g;
 
     f->n_memos = g->derives.n + g->rules.n;
-    f->memos = calloc(f->n_memos + 1, sizeof *f->memos);
-    if (!f->memos)
-        return -1;
+    f->memos = hg_alloc_zeroed(f->n_memos, sizeof *f->memos);
     for (size_t i = 0; i < g->derives.n; i++)
-        if (make_memo(f, g->derives.items[i].expr) < 0)
-            return -1;
+        make_memo(f, g->derives.items[i].expr);
     for (size_t i = 0; i < g->rules.n; i++)
-        if (g->rules.items[i].expr >= 0 && make_memo(f, g->rules.items[i].expr) < 0)
-            return -1;
-    return 0;
+        if (g->rules.items[i].expr >= 0)
+            make_memo(f, g->rules.items[i].expr);
 }
 
-static int make_columns(struct hg_finisher *f)
+static void make_columns(struct hg_finisher *f)
 {
     size_t n = f->g->columns.n;
 
-    f->names = calloc(n, sizeof *f->names);
-    f->judged = malloc(n * sizeof *f->judged);
-    f->derived = calloc(n, sizeof *f->derived);
-    f->option = calloc(n, sizeof *f->option);
-    f->uses = calloc(f->g->derives.n + 1, sizeof *f->uses);
-    if (!f->option || !f->names || !f->judged || !f->derived || !f->uses)
-        return -1;
+    f->names = hg_alloc_zeroed(n, sizeof *f->names);
+    f->judged = hg_alloc(n * sizeof *f->judged);
+    f->derived = hg_alloc_zeroed(n, sizeof *f->derived);
+    f->option = hg_alloc_zeroed(n, sizeof *f->option);
+    f->uses = hg_alloc_zeroed(f->g->derives.n, sizeof *f->uses);
     for (size_t i = 0; i < n; i++) {
         const char *name = f->g->columns.items[i].name;
 
@@ -122,30 +115,28 @@ static int make_columns(struct hg_finisher *f)
         f->judged[i] = UNKNOWN;
         f->option[i] = f->judge.worker && hg_param_is_option(name);
     }
-    return 0;
 }
 
 static void describe_now(const void *context, char *out, size_t size);
 
 struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
 {
-    struct hg_finisher *f = calloc(1, sizeof *f);
+    struct hg_finisher *f = hg_alloc_zeroed(1, sizeof *f);
 
-    if (!f)
-        return NULL;
     f->m = m;
     f->g = m->grid;
     f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
     f->hardware = f->strategy_name = UNKNOWN;
+    f->default_hardware = HG_VALUE_ABSENT;
     f->devices = hg_grid_column(f->g, "dp_devices");
     f->hw_json = jv_null();
     hg_exprs_describe(f->g->exprs, describe_now, f);
-    if (make_columns(f) < 0 || make_memos(f) < 0 ||
-        hg_pool_add_string(f->g->pool, m->site->name, &f->site) < 0 ||
-        hg_pool_add_string(f->g->pool, "single", &f->single) < 0) {
-        hg_finisher_free(f);
-        return NULL;
-    }
+    make_columns(f);
+    make_memos(f);
+    f->site = hg_pool_add_string(f->g->pool, m->site->name);
+    f->single = hg_pool_add_string(f->g->pool, "single");
+    if (m->site->default_hardware)
+        f->default_hardware = hg_pool_add_string(f->g->pool, m->site->default_hardware);
     return f;
 }
 
@@ -154,11 +145,11 @@ void hg_finisher_free(struct hg_finisher *f)
     if (!f)
         return;
     hg_exprs_describe(f->g->exprs, NULL, NULL);
-    for (size_t i = 0; f->memos && i < f->n_memos; i++) {
+    for (size_t i = 0; i < f->n_memos; i++) {
         free(f->memos[i].columns);
         free(f->memos[i].entries);
     }
-    for (size_t i = 0; f->names && i < f->g->columns.n; i++)
+    for (size_t i = 0; i < f->g->columns.n; i++)
         jv_free(f->names[i]);
     free(f->memos);
     free(f->names);
@@ -218,14 +209,13 @@ static json_t *json_of_jv(jv v);
 
 static json_t *json_of_jv_inner(jv v)
 {
-    json_t *json, *inner;
+    json_t *json;
 
     if (jv_get_kind(v) == JV_KIND_ARRAY) {
         json = json_array();
         jv_array_foreach(v, i, x)
         {
-            inner = json_of_jv(x);
-            if (!inner || json_array_append_new(json, inner) < 0) {
+            if (json_array_append_new(json, json_of_jv(x)) < 0) {
                 json_decref(json);
                 return NULL;
             }
@@ -235,8 +225,7 @@ static json_t *json_of_jv_inner(jv v)
     json = json_object();
     jv_object_foreach(v, key, x)
     {
-        inner = json_of_jv(x);
-        int rc = inner ? json_object_set_new(json, jv_string_value(key), inner) : -1;
+        int rc = json_object_set_new(json, jv_string_value(key), json_of_jv(x));
 
         jv_free(key);
         if (rc < 0) {
@@ -253,8 +242,7 @@ static bool has_nul(jv v)
     return (size_t)jv_string_length_bytes(jv_copy(v)) != strlen(jv_string_value(v));
 }
 
-/* JSON of a value, numbers rounded; NULL for a number that is none, a string with a NUL (or no memory).
- * Consumes v. */
+/* JSON of a value, numbers rounded; NULL for NaN, an infinite number and a string with a NUL. Consumes v. */
 static json_t *json_of_jv(jv v)
 {
     json_t *json = NULL;
@@ -388,18 +376,17 @@ static hg_value *find_entry(struct memo *memo, const hg_value *values)
     return memo->last;
 }
 
-/* Four times the places, where so many entries were lost that they would have filled it. Without memory it stays as it is. */
+/* Four times the places, where so many entries were lost that they would have filled it. */
 static void grow(struct hg_finisher *f, struct memo *memo)
 {
     size_t width = memo->n + 1, bytes = 4 * memo->size * width * sizeof(hg_value);
     struct memo old = *memo;
     hg_value *entries;
 
-    if (bytes > MEMO_BYTES_MAX || f->grown_bytes + bytes > MEMOS_BYTES_MAX ||
-        !(entries = make_entries(4 * memo->size, memo->n)))
+    if (bytes > MEMO_BYTES_MAX || f->grown_bytes + bytes > MEMOS_BYTES_MAX)
         return;
     f->grown_bytes += bytes;
-    memo->entries = memo->last = entries;
+    memo->entries = memo->last = entries = make_entries(4 * memo->size, memo->n);
     memo->size *= 4;
     memo->lost = 0;
     for (size_t i = 0; i < old.size; i++) {
@@ -463,9 +450,9 @@ static int derive_value(struct hg_finisher *f, const struct hg_derive *d, const 
             err, HG_E_INPUT,
             "the expression gives %s, which has no place in a cell (no finite number, or a NUL)",
             shown);
-    rc = hg_pool_add(f->g->pool, json, result);
+    *result = hg_pool_add(f->g->pool, json);
     json_decref(json);
-    return rc < 0 ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 static int judge_rule(struct hg_finisher *f, int expr, const hg_value *values, hg_value *result,
@@ -551,21 +538,17 @@ static void fill_shape(struct hg_finisher *f, hg_value *values, int done)
         values[HG_KEY_TASKS_PER_NODE] = hg_value_of_number(default_tasks(f, values));
 }
 
-static int fill_defaults(struct hg_finisher *f, hg_value *values, int done)
+static void fill_defaults(struct hg_finisher *f, hg_value *values, int done)
 {
-    const char *hardware = f->m->site->default_hardware;
-
     if (is_due(f, values, HG_KEY_SITE, done))
         values[HG_KEY_SITE] = f->site;
-    if (is_due(f, values, HG_KEY_HARDWARE, done) && hardware &&
-        hg_pool_add_string(f->g->pool, hardware, &values[HG_KEY_HARDWARE]) < 0)
-        return -1;
+    if (is_due(f, values, HG_KEY_HARDWARE, done))
+        values[HG_KEY_HARDWARE] = f->default_hardware;
     if (is_due(f, values, HG_KEY_NODES, done))
         values[HG_KEY_NODES] = hg_value_of_number(1);
     if (f->judge.worker && is_due(f, values, HG_KEY_STRATEGY, done))
         values[HG_KEY_STRATEGY] = f->single;
     fill_shape(f, values, done);
-    return 0;
 }
 
 /* ---- Derive ---- */
@@ -586,8 +569,8 @@ static int derive(struct hg_finisher *f, hg_value *values, struct hg_errs *errs)
                 f->uses[i]++;
             }
         }
-        if (d->column < HG_KEY_COUNT && fill_defaults(f, values, (int)i + 1) < 0)
-            return hg_err_oom(hg_errs_next(errs));
+        if (d->column < HG_KEY_COUNT)
+            fill_defaults(f, values, (int)i + 1);
     }
     return 0;
 }
@@ -790,8 +773,7 @@ static int judge_fate(struct hg_finisher *f, const hg_value *values, struct hg_o
 int hg_finish(struct hg_finisher *f, hg_value *values, struct hg_outcome *out, struct hg_errs *errs)
 {
     *out = (struct hg_outcome){ .fate = HG_CELL_RUNS, .rule = -1 };
-    if (fill_defaults(f, values, 0) < 0)
-        return hg_err_oom(hg_errs_next(errs));
+    fill_defaults(f, values, 0);
     if (derive(f, values, errs) < 0)
         return -1;
     out->rule = find_rule(f, values, errs);

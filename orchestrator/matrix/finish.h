@@ -19,7 +19,7 @@ struct hg_outcome {
     const char *why;        /* SKIPPED: the reason, else NULL */
 };
 
-/* NULL when memory is gone. Borrows m. */
+/* Borrows m. */
 struct hg_finisher *hg_finisher_create(const struct hg_matrix *m);
 void hg_finisher_free(struct hg_finisher *f);
 

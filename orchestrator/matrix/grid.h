@@ -8,12 +8,13 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "matrix/alt.h"
 #include "matrix/expr.h"
 #include "matrix/keys.h"
 #include "matrix/value.h"
 
 /* A matrix made ready for walking: every key has a column, every cell is an array of values by
- * column. Made once by hg_matrix_load; only the model looks inside. */
+ * column. Made by hg_grid_compile; read-only afterwards. */
 
 #define HG_GRID_CELLS_MAX 10000000 /* cells before exclusion */
 
@@ -26,19 +27,6 @@ struct hg_column {
     bool identity; /* part of the id */
     bool given;    /* some cell can have it */
     int derive;    /* index of the derive rule that makes it, -1: none */
-};
-
-enum hg_alt_kind { HG_ALT_VALUE, HG_ALT_RANGE, HG_ALT_GEOMETRIC, HG_ALT_PRODUCT };
-
-struct hg_product;
-
-/* One alternative of an axis: a value, the values of a generator, or the cells of a product. */
-struct hg_alt {
-    enum hg_alt_kind kind;
-    hg_value value;
-    double first, step; /* RANGE: first + i step; GEOMETRIC: first * step^i */
-    double size;        /* values or cells it stands for */
-    struct hg_product *product;
 };
 
 struct hg_axis {
@@ -119,11 +107,6 @@ struct hg_grid {
     size_t identity_len;
 };
 
-struct hg_matrix;
-
-/* Compile a matrix whose members are decoded. Every problem goes to errs; what could be read is given
- * all the same, so that names can be looked up for further messages. NULL only without memory. */
-struct hg_grid *hg_grid_create(const struct hg_matrix *m, struct hg_errs *errs);
 void hg_grid_free(struct hg_grid *g);
 
 /* Column of a name, -1 if there is none. */
@@ -144,10 +127,9 @@ struct hg_cursor {
     size_t cap;
 };
 
-/* Fill values[columns] with cell `rank` of a source (before repeats, defaults and derive). -1 when
- * memory is gone. */
-int hg_grid_place(const struct hg_grid *g, struct hg_cursor *cursor, size_t source, uint64_t rank,
-                  hg_value *values);
+/* Fill values[columns] with cell `rank` of a source (before repeats, defaults and derive). */
+void hg_grid_place(const struct hg_grid *g, struct hg_cursor *cursor, size_t source, uint64_t rank,
+                   hg_value *values);
 void hg_cursor_done(struct hg_cursor *cursor);
 
 #endif

@@ -138,7 +138,7 @@ static const struct param *find_param(const char *name)
 
 /* ---- Keys ---- */
 
-static bool is_reserved(const char *key)
+bool hg_key_is_reserved(const char *key)
 {
     static const char *const taken[] = { "args", "cell", "dir", "head", "id", "result" };
 
@@ -170,13 +170,13 @@ static void suggest_param(const char *key, struct hg_err *err)
         hg_err_hint(err, "did you mean \"%s\"? A key of your own begins with _",
                     hg_text_nearest(key, names, n));
     else
-        hg_err_hint(err, "known ones are listed in matrices/README.md; a key of your own begins "
+        hg_err_hint(err, "known ones are listed in matrices/reference.md; a key of your own begins "
                          "with _");
 }
 
 int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
 {
-    if (is_reserved(key)) {
+    if (hg_key_is_reserved(key)) {
         hg_err_set(err, HG_E_INPUT, "\"%s\" is no key for a cell: {{%s}} means something else", key,
                    key);
         return hg_err_hint(err, "choose another name; those taken are args, cell, dir, head, id, "

@@ -50,6 +50,9 @@ extern const struct hg_key hg_keys[HG_KEY_COUNT];
 /* Index of a key, or -1: a parameter or a note. */
 int hg_key_find(const char *name);
 
+/* Is {{key}} something other than a member of the cell: {{dir}}, {{args}} ...? */
+bool hg_key_is_reserved(const char *key);
+
 /* Who judges a member: the site for hardware, the table of hpcgrid-worker if that is the workload.
  */
 struct hg_judge {
@@ -82,7 +85,7 @@ const char *hg_option_owners(const char *name);
 /* All of them; ends with an entry without a name. */
 extern const struct hg_strategy hg_strategies[];
 
-/* Markdown tables for matrices/README.md: the keys, the strategies, the worker's parameters. */
+/* Markdown tables for matrices/reference.md: the keys, the strategies, the worker's parameters. */
 void hg_keys_reference(struct hg_buf *out);
 void hg_strategies_reference(struct hg_buf *out);
 void hg_params_reference(struct hg_buf *out);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The JSON Schema of the matrix format, made from the same tables that decode it. */
+#include "matrix/schema.h"
+
 #include "matrix/keys.h"
 #include "matrix/matrix.h"
-#include "matrix/tables.h"
+#include "matrix/report.h"
 
 /* A value of an axis: one value, a generator, a product, or a list of these. */
 static json_t *alternatives(json_t *one)
@@ -112,8 +113,6 @@ json_t *hg_matrix_schema(void)
     refine(properties, "exclude", exclude_schema());
     refine(properties, "baseline",
            json_pack("{s:s, s:o}", "type", "object", "properties", members_schema()));
-    refine(properties, "limits", hg_json_schema(hg_limits_fields, true));
-    refine(properties, "retry", hg_json_schema(hg_retry_fields, true));
     refine(properties, "report", hg_json_schema(hg_report_fields, true));
     json_object_set_new(schema, "$schema",
                         json_string("https://json-schema.org/draft/2020-12/schema"));

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 #define MARK UINT64_C(1)
 
 /* Fingerprints are hashes already; their upper bits choose the slot, so that those with the same
@@ -16,27 +18,25 @@ static uint64_t *find(const struct hg_seen *s, uint64_t fingerprint)
             return &s->slots[i];
 }
 
-static int grow(struct hg_seen *s, size_t cap)
+static void grow(struct hg_seen *s, size_t cap)
 {
-    struct hg_seen bigger = { .slots = calloc(cap, sizeof *bigger.slots), .n = s->n, .cap = cap };
+    struct hg_seen bigger = { hg_alloc_zeroed(cap, sizeof *bigger.slots), s->n, cap };
 
-    if (!bigger.slots)
-        return -1;
     for (size_t i = 0; i < s->cap; i++)
         if (s->slots[i])
             *find(&bigger, s->slots[i]) = s->slots[i];
     free(s->slots);
     *s = bigger;
-    return 0;
 }
 
-int hg_seen_reserve(struct hg_seen *s, size_t n)
+void hg_seen_reserve(struct hg_seen *s, size_t n)
 {
     size_t cap = s->cap ? s->cap : 64;
 
     while (cap * 2 < n * 3)
         cap *= 2;
-    return cap > s->cap ? grow(s, cap) : 0;
+    if (cap > s->cap)
+        grow(s, cap);
 }
 
 /* 0 marks a free slot, so the one fingerprint without upper bits gets another. */
@@ -51,8 +51,8 @@ enum hg_seen_result hg_seen_add(struct hg_seen *s, uint64_t fingerprint)
     uint64_t *slot;
 
     fingerprint = clean(fingerprint);
-    if (s->n * 3 >= s->cap * 2 && hg_seen_reserve(s, s->n + s->n / 2 + 16) < 0)
-        return HG_SEEN_NO_MEMORY;
+    if (s->n * 3 >= s->cap * 2)
+        hg_seen_reserve(s, s->n + s->n / 2 + 16);
     slot = find(s, fingerprint);
     if (*slot)
         return (*slot & ~MARK) == fingerprint ? HG_SEEN_AGAIN : HG_SEEN_CLASH;

@@ -14,10 +14,10 @@ struct hg_seen {
     size_t n, cap;   /* cap: a power of two */
 };
 
-enum hg_seen_result { HG_SEEN_NEW, HG_SEEN_AGAIN, HG_SEEN_CLASH, HG_SEEN_NO_MEMORY };
+enum hg_seen_result { HG_SEEN_NEW, HG_SEEN_AGAIN, HG_SEEN_CLASH };
 
-/* Room for n fingerprints without growing. Returns 0 or -1. */
-int hg_seen_reserve(struct hg_seen *s, size_t n);
+/* Make room for n fingerprints without growing. */
+void hg_seen_reserve(struct hg_seen *s, size_t n);
 
 enum hg_seen_result hg_seen_add(struct hg_seen *s, uint64_t fingerprint);
 bool hg_seen_has(const struct hg_seen *s, uint64_t fingerprint);

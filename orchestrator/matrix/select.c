@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/vec.h"
 #include "matrix/expr.h"
@@ -53,52 +54,47 @@ static bool parse_number(const char *text, size_t n, double *number)
     return *end == '\0';
 }
 
-/* Returns 0, 1 when this is no selector, or -1 when memory is gone. */
-static int parse_choice(struct part *part, const char *text, size_t n)
+/* False: this is not a selector. */
+static bool parse_choice(struct part *part, const char *text, size_t n)
 {
     struct choice *c;
     const char *dots = NULL;
 
     if (n == 0 || text[0] == '=')
-        return 1;
+        return false;
     for (size_t i = 0; i + 1 < n && !dots; i++)
         if (text[i] == '.' && text[i + 1] == '.')
             dots = text + i;
     c = HG_VEC_PUSH(part);
-    if (!c)
-        return -1;
-    *c = (struct choice){ .text = strndup(text, n) };
-    if (!c->text)
-        return -1;
+    *c = (struct choice){ .text = hg_strndup(text, n) };
     if (dots)
         c->numeric = parse_number(text, (size_t)(dots - text), &c->low) &&
                      parse_number(dots + 2, (size_t)(text + n - dots - 2), &c->high);
     else
         c->numeric = parse_number(text, n, &c->low) && parse_number(text, n, &c->high);
-    return 0;
+    return true;
 }
 
-static int parse_choices(struct part *part, const char *text, size_t n)
+static bool parse_choices(struct part *part, const char *text, size_t n)
 {
     for (;;) {
         const char *bar = memchr(text, '|', n);
         size_t one = bar ? (size_t)(bar - text) : n;
-        int rc = parse_choice(part, text, one);
 
-        if (rc != 0 || !bar)
-            return rc;
+        if (!parse_choice(part, text, one))
+            return false;
+        if (!bar)
+            return true;
         text += one + 1;
         n -= one + 1;
     }
 }
 
-static int parse_part(struct hg_selector *s, const char *text, size_t n)
+static bool parse_part(struct hg_selector *s, const char *text, size_t n)
 {
     struct part *part = HG_VEC_PUSH(s);
     size_t key;
 
-    if (!part)
-        return -1;
     *part = (struct part){ 0 };
     if (n && text[0] == '!') {
         part->negated = true;
@@ -107,31 +103,30 @@ static int parse_part(struct hg_selector *s, const char *text, size_t n)
     }
     key = key_length(text);
     if (key == 0 || key > n)
-        return 1;
-    part->key = strndup(text, key);
-    if (!part->key)
-        return -1;
+        return false;
+    part->key = hg_strndup(text, key);
     text += key;
     n -= key;
     if (n == 0)
-        return 0;
+        return true;
     if (part->negated)
-        return 1;
+        return false;
     if (n >= 2 && text[0] == '!' && text[1] == '=') {
         part->negated = true;
         return parse_choices(part, text + 2, n - 2);
     }
-    return text[0] == '=' ? parse_choices(part, text + 1, n - 1) : 1;
+    return text[0] == '=' && parse_choices(part, text + 1, n - 1);
 }
 
-static int parse_parts(struct hg_selector *s, const char *text)
+static bool parse_parts(struct hg_selector *s, const char *text)
 {
     for (;;) {
         size_t n = strcspn(text, ",");
-        int rc = parse_part(s, text, n);
 
-        if (rc != 0 || !text[n])
-            return rc;
+        if (!parse_part(s, text, n))
+            return false;
+        if (!text[n])
+            return true;
         text += n + 1;
     }
 }
@@ -155,8 +150,6 @@ static int parse_jq(struct hg_selector *s, const char *text, struct hg_err *err)
     int bad;
 
     s->exprs = hg_exprs_create();
-    if (!s->exprs)
-        return hg_err_oom(err);
     if (hg_exprs_add(s->exprs, text, "error: selector", &why) >= 0 &&
         hg_exprs_compile(s->exprs, &bad, &why) == 0)
         return 0;
@@ -168,16 +161,12 @@ static int parse_jq(struct hg_selector *s, const char *text, struct hg_err *err)
 
 struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err)
 {
-    struct hg_selector *s = calloc(1, sizeof *s);
-    int rc = s ? parse_parts(s, text) : -1;
+    struct hg_selector *s = hg_alloc_zeroed(1, sizeof *s);
 
-    if (rc < 0)
-        hg_err_oom(err);
-    if (rc > 0) {
-        drop_parts(s);
-        rc = parse_jq(s, text, err);
-    }
-    if (rc == 0)
+    if (parse_parts(s, text))
+        return s;
+    drop_parts(s);
+    if (parse_jq(s, text, err) == 0)
         return s;
     hg_selector_free(s);
     return NULL;
@@ -197,12 +186,12 @@ const char *hg_selector_key(const struct hg_selector *s, size_t i)
     return s && i < s->n ? s->items[i].key : NULL;
 }
 
-int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err)
+int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err)
 {
     for (size_t i = 0; s && i < s->n; i++)
-        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(m->grid, s->items[i].key)) {
+        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(g, s->items[i].key)) {
             hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", s->items[i].key);
-            hg_grid_suggest(m->grid, s->items[i].key, err);
+            hg_grid_suggest(g, s->items[i].key, err);
             return -1;
         }
     return 0;

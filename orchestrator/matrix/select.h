@@ -6,12 +6,12 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "matrix/matrix.h"
 
 /* A selector picks cells: "hardware=a100,nodes=2..8,strategy!=dp" (all parts must hold; a value
  * list "a|b" is any of them; "key" alone: the cell has it; "!key": it has not; "id=..." may be a
  * prefix), or else a jq expression. */
 struct hg_selector;
+struct hg_grid;
 
 /* NULL with err set (USAGE) if it is neither. */
 struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err);
@@ -24,7 +24,7 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
 
 /* Does a cell of this matrix have every key that the selector names? 0, or -1 with err set (USAGE,
  * with a suggestion): a slip of the pen would pick nothing, or everything. */
-int hg_selector_check(const struct hg_selector *s, const struct hg_matrix *m, struct hg_err *err);
+int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err);
 
 /* The i-th key that a selector names, as often as it names it; NULL behind the last, and of a jq
  * expression or a NULL selector. Lent by s. "id" is one, though no cell has it as a member. */

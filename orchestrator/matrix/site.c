@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
+#include "matrix/checks.h"
 
 #define SITES_MAX 64
 
@@ -21,20 +23,6 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
 
     if (json_is_string(value) && hg_text_size_parse(json_string_value(value), &bytes, &err) < 0)
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
-}
-
-static void check_strings(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
-                          struct hg_errs *errs)
-{
-    const char *key;
-    json_t *word;
-
-    if (!json_is_object(value))
-        hg_json_error(doc, pointer, errs, "expected an object, found %s", hg_json_type_name(value));
-    json_object_foreach((json_t *)value, key, word) {
-        if (!json_is_string(word))
-            hg_json_error(doc, pointer, errs, "the value of \"%s\" must be a string", key);
-    }
 }
 
 static const char *const backends[] = { "cpu", "cuda", NULL };
@@ -82,8 +70,8 @@ static const struct hg_field site_fields[] = {
       .doc =
           "words before the program of a cell with a `container`, or more options of the launcher "
           "(if the first begins with `-`)" },
-    { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = check_strings,
-      .schema = "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}",
+    { "env", HG_J_JSON, offsetof(struct hg_site, env), .check = hg_check_texts,
+      .schema = HG_TEXTS_SCHEMA,
       .doc = "environment variables of every rank: an object of strings" },
     { "modules", HG_J_STRINGS, offsetof(struct hg_site, modules),
       .doc = "environment modules that the batch script loads" },
@@ -119,24 +107,14 @@ static const struct hg_field site_fields[] = {
 
 /* ---- Decoding ---- */
 
-static int copy_text(char **slot, const char *text, struct hg_errs *errs)
+static void fill_hardware(struct hg_hardware *hw, const char *name, const json_t *entry)
 {
-    *slot = strdup(text);
-    return *slot ? 0 : hg_err_oom(hg_errs_next(errs));
-}
-
-static int fill_hardware(struct hg_hardware *hw, const char *name, const json_t *entry,
-                         struct hg_errs *errs)
-{
-    if (copy_text(&hw->name, name, errs) < 0)
-        return -1;
-    if (!hw->backend && copy_text(&hw->backend, hw->gpus_per_node ? "cuda" : "cpu", errs) < 0)
-        return -1;
+    hw->name = hg_strdup(name);
+    if (!hw->backend)
+        hw->backend = hg_strdup(hw->gpus_per_node ? "cuda" : "cpu");
     hw->json = json_copy((json_t *)entry);
-    if (!hw->json || json_object_set_new(hw->json, "name", json_string(name)) < 0 ||
-        json_object_set_new(hw->json, "gpus_per_node", json_integer(hw->gpus_per_node)) < 0)
-        return hg_err_oom(hg_errs_next(errs));
-    return 0;
+    json_object_set_new(hw->json, "name", json_string(name));
+    json_object_set_new(hw->json, "gpus_per_node", json_integer(hw->gpus_per_node));
 }
 
 static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, const char *pointer,
@@ -147,9 +125,7 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
     json_t *entry;
     int rc = 0;
 
-    site->hardware = calloc(json_object_size(all) + 1, sizeof *site->hardware);
-    if (!site->hardware)
-        return hg_err_oom(hg_errs_next(errs));
+    site->hardware = hg_alloc_zeroed(json_object_size(all), sizeof *site->hardware);
     json_object_foreach((json_t *)all, name, entry) {
         struct hg_hardware *hw = &site->hardware[site->n_hardware++];
 
@@ -161,9 +137,9 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
                               name);
             rc = -1;
         }
-        if (hg_json_decode(doc, entry, hg_buf_str(&path), hardware_fields, true, hw, errs) < 0 ||
-            fill_hardware(hw, name, entry, errs) < 0)
+        if (hg_json_decode(doc, entry, hg_buf_str(&path), hardware_fields, true, hw, errs) < 0)
             rc = -1;
+        fill_hardware(hw, name, entry);
     }
     hg_buf_done(&path);
     return rc;
@@ -195,7 +171,7 @@ static int check_site(const struct hg_json_doc *doc, const char *pointer, struct
                                        site->default_hardware));
         rc = -1;
     } else if (!site->default_hardware && site->n_hardware == 1) {
-        rc = copy_text(&site->default_hardware, site->hardware[0].name, errs);
+        site->default_hardware = hg_strdup(site->hardware[0].name);
     }
     if (!hg_text_is_name(site->name)) {
         hg_json_error(doc, pointer, errs, "\"%.70s\" is no name for a site", site->name);
@@ -218,13 +194,11 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
     site->json = NULL;
     if (json_is_object(value))
         site->json = json_copy((json_t *)value);
-    if (!site->name && copy_text(&site->name, name, errs) < 0)
-        rc = -1;
-    if (!site->launcher && copy_text(&site->launcher, "srun --mpi=pmix", errs) < 0)
-        rc = -1;
-    if (site->json && site->name &&
-        json_object_set_new(site->json, "name", json_string(site->name)) < 0)
-        rc = hg_err_oom(hg_errs_next(errs));
+    if (!site->name)
+        site->name = hg_strdup(name);
+    if (!site->launcher)
+        site->launcher = hg_strdup("srun --mpi=pmix");
+    json_object_set_new(site->json, "name", json_string(site->name));
     if (hardware && decode_hardware(doc, hardware, pointer, site, errs) < 0)
         rc = -1;
     if (rc == 0)
@@ -236,12 +210,8 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
 static struct hg_site *make_site(const struct hg_json_doc *doc, const json_t *value,
                                  const char *pointer, const char *name, struct hg_errs *errs)
 {
-    struct hg_site *site = calloc(1, sizeof *site);
+    struct hg_site *site = hg_alloc_zeroed(1, sizeof *site);
 
-    if (!site) {
-        hg_err_oom(hg_errs_next(errs));
-        return NULL;
-    }
     if (decode_site(doc, value, pointer, name, site, errs) < 0) {
         hg_site_free(site);
         return NULL;
@@ -279,11 +249,9 @@ struct hg_site *hg_site_load(const char *path, struct hg_errs *errs)
     struct hg_err err = HG_ERR_INIT;
     struct hg_site *site = NULL;
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-    char *stem = strndup(base, strcspn(base, "."));
+    char *stem = hg_strndup(base, strcspn(base, "."));
 
-    if (!stem)
-        hg_err_oom(hg_errs_next(errs));
-    else if (hg_json_load(path, &doc, &err) < 0)
+    if (hg_json_load(path, &doc, &err) < 0)
         hg_errs_add(errs, &err);
     else
         site = make_site(&doc, doc.root, "", stem, errs);
@@ -305,7 +273,7 @@ static size_t list_folders(char *folders[3])
         folders[n++] = hg_fs_join(bin, "../share/hpcgrid/templates/sites");
     folders[n++] = hg_fs_join(HPCGRID_TEMPLATES_DIR, "sites");
     if (own && *own)
-        folders[n++] = strdup(own);
+        folders[n++] = hg_strdup(own);
     free(bin);
     free(self);
     return n;
@@ -317,9 +285,9 @@ static char *find_named(const char *name)
     size_t n = list_folders(folders);
 
     for (size_t i = 0; i < n; i++) {
-        char *path = folders[i] && !found ? hg_str_printf("%s/%s.json", folders[i], name) : NULL;
+        char *path = hg_str_printf("%s/%s.json", folders[i], name);
 
-        if (path && hg_fs_exists(path))
+        if (!found && hg_fs_exists(path))
             found = path;
         else
             free(path);
@@ -336,11 +304,8 @@ static void list_names(const char *folder, char *names[SITES_MAX], size_t *n)
     while (dir && (entry = readdir(dir)) && *n < SITES_MAX) {
         size_t len = strlen(entry->d_name);
 
-        if (len > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 5, ".json") == 0) {
-            names[*n] = strndup(entry->d_name, len - 5);
-            if (names[*n])
-                ++*n;
-        }
+        if (len > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 5, ".json") == 0)
+            names[(*n)++] = hg_strndup(entry->d_name, len - 5);
     }
     if (dir)
         closedir(dir);
@@ -357,8 +322,7 @@ static void suggest_sites(const char *word, struct hg_err *err)
     size_t n_folders = list_folders(folders), n = 0;
 
     for (size_t i = 0; i < n_folders; i++) {
-        if (folders[i])
-            list_names(folders[i], names, &n);
+        list_names(folders[i], names, &n);
         free(folders[i]);
     }
     qsort(names, n, sizeof *names, compare_names);
@@ -379,12 +343,8 @@ static char *resolve(const char *word, const char *dir, struct hg_err *err)
 {
     char *path;
 
-    if (is_path(word)) {
-        path = hg_fs_join(dir, word);
-        if (!path)
-            hg_err_oom(err);
-        return path;
-    }
+    if (is_path(word))
+        return hg_fs_join(dir, word);
     path = hg_text_is_name(word) ? find_named(word) : NULL;
     if (!path) {
         hg_err_set(err, HG_E_INPUT, "unknown site \"%.70s\"", word);

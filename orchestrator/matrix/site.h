@@ -28,7 +28,7 @@ struct hg_hardware {
 };
 
 /* What a cluster calls things. Decoded from templates/sites/NAME.json, a file, or an object in the
- * matrix; all members and their meaning: templates/README.md, generated from the field table. */
+ * matrix; all members and their meaning: templates/sites/README.md, generated from the field table. */
 #define HG_SITE_HEARTBEAT_S 30 /* where a site does not say */
 
 struct hg_site {
@@ -73,7 +73,7 @@ void hg_site_free(struct hg_site *site);
 /* JSON Schema of a site object; a new reference. */
 json_t *hg_site_schema(void);
 
-/* Markdown tables for templates/README.md: the members of a site, of its "rest" and of a hardware entry. */
+/* Markdown tables for templates/sites/README.md: the members of a site, of its "rest" and of a hardware entry. */
 void hg_site_reference(struct hg_buf *out);
 void hg_rest_reference(struct hg_buf *out);
 void hg_hardware_reference(struct hg_buf *out);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -56,16 +57,10 @@ double hg_value_round(double number)
 
 struct hg_pool *hg_pool_create(void)
 {
-    struct hg_pool *pool = calloc(1, sizeof *pool);
+    struct hg_pool *pool = hg_alloc_zeroed(1, sizeof *pool);
 
-    if (!pool)
-        return NULL;
     pool->n_slots = 64;
-    pool->slots = calloc(pool->n_slots, sizeof *pool->slots);
-    if (!pool->slots) {
-        free(pool);
-        return NULL;
-    }
+    pool->slots = hg_alloc_zeroed(pool->n_slots, sizeof *pool->slots);
     return pool;
 }
 
@@ -96,83 +91,59 @@ static uint32_t *find_slot(const struct hg_pool *pool, const char *text, size_t 
     }
 }
 
-static int grow_slots(struct hg_pool *pool)
+static void grow_slots(struct hg_pool *pool)
 {
-    size_t old_n = pool->n_slots;
-    uint32_t *old = pool->slots, *fresh = calloc(old_n * 2, sizeof *fresh);
-
-    if (!fresh)
-        return -1;
-    pool->slots = fresh;
-    pool->n_slots = old_n * 2;
+    free(pool->slots);
+    pool->n_slots *= 2;
+    pool->slots = hg_alloc_zeroed(pool->n_slots, sizeof *pool->slots);
     for (size_t i = 0; i < pool->n; i++) {
         const struct entry *e = &pool->items[i];
 
         *find_slot(pool, e->text, e->len, e->hash) = (uint32_t)i + 1;
     }
-    free(old);
-    return 0;
 }
 
-static int add_entry(struct hg_pool *pool, const json_t *json, struct hg_buf *text, uint64_t hash,
-                     uint32_t *slot)
+static void add_entry(struct hg_pool *pool, const json_t *json, struct hg_buf *text, uint64_t hash,
+                      uint32_t *slot)
 {
     struct entry *e = HG_VEC_PUSH(pool);
 
-    if (!e)
-        return -1;
     e->len = text->len;
     e->hash = hash;
     e->json = json_incref((json_t *)json);
     e->text = hg_buf_detach(text);
-    if (!e->text) {
-        json_decref(e->json);
-        pool->n--;
-        return -1;
-    }
     *slot = (uint32_t)pool->n;
-    return pool->n * 2 > pool->n_slots ? grow_slots(pool) : 0;
+    if (pool->n * 2 > pool->n_slots)
+        grow_slots(pool);
 }
 
-int hg_pool_add(struct hg_pool *pool, const json_t *json, hg_value *value)
+hg_value hg_pool_add(struct hg_pool *pool, const json_t *json)
 {
     struct hg_buf text = HG_BUF_INIT;
-    uint32_t *slot;
+    uint32_t *slot, index;
     uint64_t hash;
-    int rc = 0;
 
-    if (!json || json_is_null(json)) {
-        *value = HG_VALUE_ABSENT;
-        return 0;
-    }
-    if (json_is_number(json)) {
-        *value = hg_value_of_number(json_number_value(json));
-        return 0;
-    }
+    if (!json || json_is_null(json))
+        return HG_VALUE_ABSENT;
+    if (json_is_number(json))
+        return hg_value_of_number(json_number_value(json));
     hg_json_dump(json, HG_JSON_SORT, &text);
-    if (text.failed) {
-        hg_buf_done(&text);
-        return -1;
-    }
     hash = hg_hash64(text.data, text.len);
     slot = find_slot(pool, text.data, text.len, hash);
-    if (*slot) {
-        *value = HG_VALUE_POOLED | (*slot - 1);
-    } else {
-        rc = add_entry(pool, json, &text, hash, slot);
-        *value = HG_VALUE_POOLED | (pool->n - 1);
-    }
+    index = *slot ? *slot - 1 : (uint32_t)pool->n;
+    if (!*slot)
+        add_entry(pool, json, &text, hash, slot);
     hg_buf_done(&text);
-    return rc;
+    return HG_VALUE_POOLED | index;
 }
 
-int hg_pool_add_string(struct hg_pool *pool, const char *text, hg_value *value)
+hg_value hg_pool_add_string(struct hg_pool *pool, const char *text)
 {
     json_t *json = json_string(text);
-    int rc = json ? hg_pool_add(pool, json, value) : -1;
+    hg_value value = hg_pool_add(pool, json);
 
     json_decref(json);
-    return rc;
+    return value;
 }
 
 static const struct entry *entry_of(const struct hg_pool *pool, hg_value value)

@@ -36,9 +36,9 @@ struct hg_pool;
 struct hg_pool *hg_pool_create(void);
 void hg_pool_free(struct hg_pool *pool);
 
-/* null gives HG_VALUE_ABSENT. Returns 0, or -1 when memory is gone. */
-int hg_pool_add(struct hg_pool *pool, const json_t *json, hg_value *value);
-int hg_pool_add_string(struct hg_pool *pool, const char *text, hg_value *value);
+/* The value of a JSON value, put into the pool if need be; null gives HG_VALUE_ABSENT. */
+hg_value hg_pool_add(struct hg_pool *pool, const json_t *json);
+hg_value hg_pool_add_string(struct hg_pool *pool, const char *text);
 
 /* JSON of a value, a new reference (whole numbers become integers); NULL for absence. */
 json_t *hg_pool_json(const struct hg_pool *pool, hg_value value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A copy of a job comes to its cell: may it begin? */
+/* May a copy of a job begin its cell? */
 #include "node/enter.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "rundir/claim.h"
 #include "rundir/collect.h"
 
-#define NOT_BEGUN "told to end before it began"
+#define NOT_BEGUN "received SIGTERM before it began"
 #define LOOK_S 1.0 /* between two looks at an owner of another machine */
 
 /* ---- Making one ---- */
 
-/* 0: the claim is ours, 1: somebody else's. A claim is decided by the link count of our own file, so an answer lost on a network file
- * system is no doubt. */
+/* 0: the claim is ours, 1: somebody else's. The link count of our own file decides, so an answer that is lost on a network file system
+ * does not matter. */
 static int link_claim(const char *mine, const char *claim, struct hg_err *err)
 {
     struct stat st;
@@ -37,20 +37,21 @@ static int link_claim(const char *mine, const char *claim, struct hg_err *err)
     return hg_err_sys(err, "cannot claim %s", claim);
 }
 
-static int write_claim(const char *path, const struct hg_comer *c, struct hg_err *err)
+static int write_claim(const char *path, const char *dir, const struct hg_comer *c,
+                       struct hg_err *err)
 {
     struct hg_owner me;
     struct hg_buf text = HG_BUF_INIT;
-    json_t *claim = json_copy(c->who), *start = c->start(c->context);
+    json_t *claim = json_copy(c->who), *ranks = c->ranks(c->context, dir);
     int rc;
 
     hg_owner_self(&me);
     hg_owner_encode(&me, claim);
-    if (start)
-        json_object_set_new(claim, "ranks", start);
+    if (ranks)
+        json_object_set_new(claim, "ranks", ranks);
     hg_json_dump(claim, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
-    while (text.len < c->reserve && !text.failed)
+    while (text.len < c->reserve)
         hg_buf_puts(&text, "                                \n");
     rc = hg_attempt_create(path, &text, true);
     if (rc < 0)
@@ -71,9 +72,11 @@ static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *
     mine = hg_str_printf("%s/.claim.%s", dir, nonce);
     rc = hg_fs_mkdirs(dir, 0700, err);
     if (rc == 0)
-        rc = write_claim(mine, c, err);
+        rc = write_claim(mine, dir, c, err);
     if (rc == 0) {
         rc = link_claim(mine, claim, err);
+        if (rc == 0)
+            c->claimed(c->context, dir);
         unlink(mine);
     }
     if (rc == 0)
@@ -83,25 +86,24 @@ static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *
     return rc;
 }
 
-/* Of two that do it at a time one gets an error, which is as well: it looks again. */
+/* If two do it at the same time, one gets an error, which does not matter: it looks again. */
 static void take_over(const char *dir)
 {
     char *from = hg_fs_join(dir, HG_CLAIM_FILE), *to = hg_fs_join(dir, HG_CLAIM_TAKEN);
 
-    if (from && to)
-        rename(from, to);
+    rename(from, to);
     free(from);
     free(to);
 }
 
 /* ---- Who is there ---- */
 
-/* Another copy that may be at work, or what else keeps this one from it. */
+/* Another copy that may be running the cell, or another reason not to begin. */
 struct look {
     unsigned next; /* the first attempt of this submission that is free */
-    bool leave;    /* there is nothing to do; why says it */
+    bool leave;    /* there is nothing to do; why is the reason */
     char why[256];
-    char *rival; /* folder of an attempt that has no end; NULL: none */
+    char *rival; /* folder of an attempt that has not ended; NULL: none */
     char name[HG_ATTEMPT_NAME_MAX];
     struct hg_claim claim;
 };
@@ -112,7 +114,7 @@ static void look_done(struct look *l)
     l->rival = NULL;
 }
 
-/* A result: has the cell all it needs, or is this copy's own attempt over? Returns whether the attempt has ended. */
+/* A result: is the cell done, or is this copy's own attempt over? Returns whether the attempt has ended. */
 static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
                            struct hg_attempt_files *f, struct look *l)
 {
@@ -134,28 +136,24 @@ static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_gro
     return ended;
 }
 
-static int look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
-                   struct hg_attempt_files *f, struct look *l, struct hg_err *err)
+static void look_at(const struct hg_comer *c, const struct hg_attempt_group *g,
+                    struct hg_attempt_files *f, struct look *l)
 {
     bool ended;
     char *dir;
 
     hg_attempt_look(g, f, NULL, NULL);
     ended = f->result && look_at_result(c, g, f, l);
-
     if (f->submission == c->submission && (f->claim || f->result) && f->restarts >= l->next)
         l->next = f->restarts + 1;
     if (ended || f->parts || l->leave || l->rival)
-        return 0;
+        return;
     dir = hg_attempt_path(g, f, "");
-    if (!dir)
-        return hg_err_oom(err);
     hg_attempt_name(f->submission, f->restarts, l->name);
     if (hg_claim_read(dir, &l->claim) && !l->claim.taken)
         l->rival = dir;
     else
         free(dir);
-    return 0;
 }
 
 /* own: the folder of our own claim; NULL: none yet. */
@@ -168,24 +166,21 @@ static int look_around(const struct hg_comer *c, const char *own, struct look *l
 
     *l = (struct look){ .next = c->restarts };
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        rc = look_at(c, &group, &list.items[i], l, err);
+        look_at(c, &group, &list.items[i], l);
         if (own && l->rival && strcmp(own, l->rival) == 0)
             look_done(l);
     }
     hg_attempt_group_forget(&group);
-    if (rc < 0)
-        look_done(l);
     return rc;
 }
 
-/* ---- Coming in ---- */
+/* ---- Claiming ---- */
 
 static void say_left(const char *rival, const json_t *who)
 {
     char *path = hg_fs_join(rival, HG_CLAIM_LEFT);
 
-    if (path)
-        hg_attempt_write_json(path, who, NULL);
+    hg_attempt_write_json(path, who, NULL);
     free(path);
 }
 
@@ -195,7 +190,7 @@ static void describe_rival(const struct look *l, char why[static 256])
              l->claim.who.host);
 }
 
-/* Wait until it is certain whether the rival lives. 0: it is gone, 1: it lives, or we were told to end. */
+/* Wait until it is certain whether the rival lives. 0: it is gone, 1: it lives, or we received TERM. */
 static int await_rival(const struct hg_comer *c, struct look *l, char why[static 256])
 {
     struct hg_claim_watch watch = { 0 };
@@ -218,7 +213,7 @@ static int await_rival(const struct hg_comer *c, struct look *l, char why[static
     return life == HG_OWNER_ALIVE;
 }
 
-/* 0: nobody else is at work, *next is the number of a free attempt; 1: leave; -1: err set. */
+/* 0: nobody else runs the cell, *next is the number of a free attempt; 1: leave; -1: err set. */
 static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 256],
                       struct hg_err *err)
 {
@@ -240,8 +235,8 @@ static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 
     }
 }
 
-/* Look again, now that others can see us. Two copies of different names may have come at a time, and each have seen nobody: both leave, and
- * the driver sends the cell again. An attempt may have been packed between two looks. */
+/* Look again, now that others can see us. Two copies of different names may have come at the same time, and neither has seen the other:
+ * both leave, and the driver submits the cell again. An attempt may have been packed between two looks. */
 static int check_alone(const struct hg_comer *c, const char *own, char why[static 256],
                        struct hg_err *err)
 {
@@ -273,7 +268,7 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
             return rc;
         hg_attempt_name(c->submission, next, name);
         *dir = hg_attempt_dir(c->rd, c->batch, c->line, c->id, c->submission, next);
-        rc = *dir ? make_claim(*dir, c, err) : hg_err_oom(err);
+        rc = make_claim(*dir, c, err);
         if (rc == 0)
             rc = check_alone(c, *dir, why, err);
         else if (rc == 1) { /* somebody was faster: look who */
@@ -284,6 +279,7 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
             snprintf(why, 256, NOT_BEGUN);
         }
         if (rc) {
+            c->claimed(c->context, NULL);
             free(*dir);
             *dir = NULL;
         } else {

@@ -9,7 +9,7 @@
 #include "rundir/attempt.h"
 #include "rundir/rundir.h"
 
-/* A copy of a job that comes to its cell. All members are lent. */
+/* A copy of a job that is about to run its cell. All members are lent. */
 struct hg_comer {
     const struct hg_rundir *rd;
     int batch;
@@ -18,16 +18,18 @@ struct hg_comer {
     unsigned submission; /* claim number; 0: by hand */
     unsigned restarts;   /* Slurm's count */
     double heartbeat_s;
-    json_t *who;    /* stands in its claim, with the process */
-    size_t reserve; /* bytes that the claim is to have at least, see hg_claim_use */
-    /* "ranks" of the claim; asked once *dir and name are known. A new reference; NULL: none. */
-    json_t *(*start)(void *context);
-    bool (*told)(void *context, double within_s); /* wait so long; true once it is told to end */
+    json_t *who;    /* members of its claim, besides the process */
+    size_t reserve; /* least size of the claim in bytes, see hg_claim_use */
+    /* Make "ranks" of the claim for an attempt's folder. A new reference; NULL: none. */
+    json_t *(*ranks)(void *context, const char *dir);
+    /* The attempt of this folder is ours; NULL: it is not any more. dir is lent as long as it is ours. */
+    void (*claimed)(void *context, const char *dir);
+    bool (*told)(void *context, double within_s); /* wait so long; true once TERM has come */
     void *context;
 };
 
-/* Claim an attempt of the cell as soon as no other copy can be at work on it. Its number is Slurm's restart count, or the next free one.
- * Returns 0: *dir is the attempt's folder (yours), name its name. 1: the copy has to leave, why says what for. -1: err set. */
+/* Claim an attempt of the cell as soon as no other copy can be running it. Its number is Slurm's restart count, or the next free one.
+ * Returns 0: *dir is the attempt's folder (yours), name its name. 1: the copy has to leave, why is the reason. -1: err set. */
 int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], char **dir,
              char why[static 256], struct hg_err *err);
 

@@ -95,8 +95,8 @@ static int set_environment(const struct rank *r, struct hg_err *err)
 
 static volatile sig_atomic_t parent_pid, own_pid, told, warned;
 
-/* TERM comes when the parent dies (we asked for that), or from Slurm, which sends it to the whole
- * process group: then the program has it, too, and what it does is its business. */
+/* TERM comes when the parent dies (PR_SET_PDEATHSIG), or from Slurm, which sends it to the whole process group: then the program
+ * receives it, too, and decides itself. */
 static void on_term(int signal)
 {
     (void)signal;
@@ -243,7 +243,7 @@ static int load_env(const char *dir, struct rank *r, struct hg_err *err)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     char *path = hg_fs_join(dir, HG_CLAIM_FILE);
-    int rc = path ? hg_json_load(path, &doc, err) : hg_err_oom(err);
+    int rc = hg_json_load(path, &doc, err);
     json_t *ranks = json_object_get(doc.root, "ranks");
 
     if (rc == 0 && !json_is_string(json_object_get(ranks, "cwd")))
@@ -258,7 +258,7 @@ static int load_env(const char *dir, struct rank *r, struct hg_err *err)
 static int save(const struct rank *r, const char *dir, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/rank.%d.json", dir, r->rank);
-    int rc = path ? hg_attempt_write_json(path, r->out, err) : hg_err_oom(err);
+    int rc = hg_attempt_write_json(path, r->out, err);
 
     free(path);
     return rc;

@@ -12,6 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -126,7 +127,7 @@ long long hg_where_oom_kills(void)
 static char *first_line(const char *dir, const char *name)
 {
     char *path = hg_fs_join(dir, name);
-    FILE *f = path ? fopen(path, "re") : NULL;
+    FILE *f = fopen(path, "re");
     char *line = NULL;
     size_t cap = 0;
 
@@ -145,17 +146,17 @@ static char *first_line(const char *dir, const char *name)
 /* The .git folder of the work tree around dir. Yours; NULL if there is none. */
 static char *git_folder(const char *dir)
 {
-    char *at = strdup(dir);
+    char *at = hg_strdup(dir);
 
     while (at) {
         char *git = hg_fs_join(at, ".git");
         char *up;
 
-        if (git && hg_fs_is_dir(git)) {
+        if (hg_fs_is_dir(git)) {
             free(at);
             return git;
         }
-        if (git && hg_fs_exists(git)) { /* a linked work tree: "gitdir: PATH" */
+        if (hg_fs_exists(git)) { /* a linked work tree: "gitdir: PATH" */
             char *line = first_line(at, ".git");
             char *folder =
                 line && strncmp(line, "gitdir: ", 8) == 0 ? hg_fs_join(at, line + 8) : NULL;
@@ -176,7 +177,7 @@ static char *git_folder(const char *dir)
 static char *packed_ref(const char *git, const char *ref)
 {
     char *path = hg_fs_join(git, "packed-refs");
-    FILE *f = path ? fopen(path, "re") : NULL;
+    FILE *f = fopen(path, "re");
     char *line = NULL, *found = NULL;
     size_t cap = 0;
 
@@ -185,7 +186,7 @@ static char *packed_ref(const char *git, const char *ref)
 
         line[strcspn(line, "\n")] = '\0';
         if (space && strcmp(space + 1, ref) == 0)
-            found = strndup(line, (size_t)(space - line));
+            found = hg_strndup(line, (size_t)(space - line));
     }
     if (f)
         fclose(f);
@@ -205,9 +206,9 @@ static char *git_revision(const char *dir)
         return head;
     }
     common = first_line(git, "commondir"); /* branches of a linked work tree live there */
-    shared = common ? hg_fs_join(git, common) : strdup(git);
-    revision = shared ? first_line(shared, head + 5) : NULL;
-    if (!revision && shared)
+    shared = common ? hg_fs_join(git, common) : hg_strdup(git);
+    revision = first_line(shared, head + 5);
+    if (!revision)
         revision = packed_ref(shared, head + 5);
     free(shared);
     free(common);

@@ -5,20 +5,6 @@
 
 #include "base/vec.h"
 
-double hg_plan_round_time(double time_s, double most_s)
-{
-    static const double minutes[] = {
-        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
-        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
-        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
-    };
-
-    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
-        if (time_s <= minutes[i] * 60)
-            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
-    return time_s;
-}
-
 double hg_plan_heartbeat_s(const json_t *site)
 {
     double s = json_number_value(json_object_get(site, "heartbeat_s"));
@@ -26,14 +12,10 @@ double hg_plan_heartbeat_s(const json_t *site)
     return s > 0 ? s : HG_SITE_HEARTBEAT_S;
 }
 
-int hg_batch_push(struct hg_batch *b, char *id)
+void hg_batch_push(struct hg_batch *b, char *id)
 {
-    if (!id || hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids) < 0) {
-        free(id);
-        return -1;
-    }
+    hg_vec_grow((void **)&b->ids, b->n, &b->cap, sizeof *b->ids);
     b->ids[b->n++] = id;
-    return 0;
 }
 
 double hg_batch_device_hours(const struct hg_batch *b)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -14,7 +15,7 @@
 #include "base/text.h"
 #include "matrix/cell.h"
 #include "matrix/keys.h"
-#include "plan/preflight.h"
+#include "plan/worker.h"
 
 #define COMBINATIONS_MAX 4096
 #define LIMIT_S 60.0
@@ -89,24 +90,19 @@ static double room_of(const struct hg_fit *f, const json_t *members)
 
 /* ---- Asking ---- */
 
-static int add_combination(struct hg_fit *f, const json_t *members)
+static void add_combination(struct hg_fit *f, const json_t *members)
 {
     json_t *essence = essence_of(members);
     struct hg_buf text = HG_BUF_INIT;
-    int rc = 0;
 
     hg_json_dump(essence, HG_JSON_COMPACT | HG_JSON_SORT, &text);
-    if (text.failed)
-        rc = -1;
-    else if (!json_object_get(f->places, hg_buf_str(&text)))
-        rc = json_object_set_new(f->places, hg_buf_str(&text),
-                                 json_integer((json_int_t)json_array_size(f->cells))) < 0 ||
-                     json_array_append(f->cells, essence) < 0
-                 ? -1
-                 : 0;
+    if (!json_object_get(f->places, hg_buf_str(&text))) {
+        json_object_set_new(f->places, hg_buf_str(&text),
+                            json_integer((json_int_t)json_array_size(f->cells)));
+        json_array_append(f->cells, essence);
+    }
     hg_buf_done(&text);
     json_decref(essence);
-    return rc;
 }
 
 /* Ranks that each need something of what the cell has only so much of. */
@@ -137,8 +133,7 @@ static int visit(const struct hg_cell *cell, void *context)
     match = hg_selector_match(f->select, cell->id, cell->members, &err);
     if (match <= 0)
         return hg_errs_add(f->errs, &err);
-    if (add_combination(f, cell->members) < 0)
-        return hg_err_oom(hg_errs_next(f->errs));
+    add_combination(f, cell->members);
     return json_array_size(f->cells) >= COMBINATIONS_MAX; /* 1 ends the walk */
 }
 
@@ -175,25 +170,17 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
 
 static int ask_worker(struct hg_fit *f, struct hg_err *err)
 {
-    char path[] = "/tmp/hpcgrid-cells-XXXXXX";
-    int fd = mkstemp(path), rc = -1;
-    struct hg_buf text = HG_BUF_INIT;
     char *self = hg_fs_self(err);
+    char *path = self ? hg_worker_input(f->cells, err) : NULL;
     char *worker = self ? hg_worker_find(self) : NULL;
+    int rc = path ? 0 : -1;
 
-    hg_json_dump(f->cells, HG_JSON_COMPACT, &text);
-    if (fd < 0 || text.failed || hg_fs_write_all(fd, text.data, text.len) < 0)
-        hg_err_sys(err, "cannot write %s", path);
-    else if (worker)
-        rc = 0;
-    if (rc == 0)
+    if (path) {
         ask(f, worker, path);
-    if (fd >= 0) {
-        close(fd);
         unlink(path);
     }
-    hg_buf_done(&text);
     free(worker);
+    free(path);
     free(self);
     return rc;
 }
@@ -201,15 +188,11 @@ static int ask_worker(struct hg_fit *f, struct hg_err *err)
 struct hg_fit *hg_fit_make(const struct hg_matrix *m, const struct hg_selector *select,
                            struct hg_errs *errs)
 {
-    struct hg_fit *f = calloc(1, sizeof *f);
+    struct hg_fit *f = hg_alloc_zeroed(1, sizeof *f);
     struct hg_err err = HG_ERR_INIT;
     bool ours = m->workload.program && strcmp(m->workload.program, "hpcgrid-worker") == 0;
     int rc = 0;
 
-    if (!f) {
-        hg_err_oom(hg_errs_next(errs));
-        return NULL;
-    }
     *f = (struct hg_fit){ .m = m, .select = select, .errs = errs, .why = HG_BUF_INIT };
     f->cells = json_array();
     f->places = json_object();

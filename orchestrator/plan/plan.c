@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells into batches. */
-#include "plan/batch.h"
+#include "plan/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
+#include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/shape.h"
 #include "plan/template.h"
-
-/* ---- Making a plan ---- */
 
 /* What the cells of a known batch would ask for today. */
 struct fresh {
@@ -67,16 +66,16 @@ static int survey_cell(const struct hg_cell *cell, void *context)
 
 static char **copy_strings(const struct hg_words *words)
 {
-    char **copy = calloc(words->n + 1, sizeof *copy);
+    char **copy = hg_alloc_zeroed(words->n + 1, sizeof *copy);
 
-    for (size_t i = 0; copy && i < words->n; i++)
-        copy[i] = strdup(words->items[i]);
+    for (size_t i = 0; i < words->n; i++)
+        copy[i] = hg_strdup(words->items[i]);
     return copy;
 }
 
 /* Everything of a batch that follows from its cells' shape. */
-static int fill_batch(const struct make *mk, const struct hg_shape *shape, const char *key,
-                      int number, struct hg_batch *b)
+static void fill_batch(const struct make *mk, const struct hg_shape *shape, const char *key,
+                       int number, struct hg_batch *b)
 {
     char name[128];
 
@@ -88,33 +87,43 @@ static int fill_batch(const struct make *mk, const struct hg_shape *shape, const
     b->gpu = shape->hw->gpus_per_node > 0;
     b->devices = shape->nodes *
                  (b->gpu ? shape->gpus_per_node : shape->tasks_per_node * shape->cpus_per_task);
-    b->hardware = strdup(shape->hw->name);
-    b->backend = shape->hw->backend ? strdup(shape->hw->backend) : NULL;
+    b->hardware = hg_strdup(shape->hw->name);
+    b->backend = shape->hw->backend ? hg_strdup(shape->hw->backend) : NULL;
     b->modules = copy_strings(&shape->modules);
-    b->shape = strdup(key);
-    return b->job && b->hardware && b->modules && b->shape ? 0 : -1;
+    b->shape = hg_strdup(key);
 }
 
 static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
 {
     struct hg_batch *b = HG_VEC_PUSH(mk->plan);
 
-    if (!b || fill_batch(mk, shape, key, (int)mk->plan->n, b) < 0 ||
-        json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1)) < 0)
-        return NULL;
+    fill_batch(mk, shape, key, (int)mk->plan->n, b);
+    json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1));
     return b;
 }
 
-static int add_cell(struct hg_batch *b, const struct hg_cell *cell)
+static void add_cell(struct hg_batch *b, const struct hg_cell *cell)
 {
-    if (hg_batch_push(b, strdup(cell->id)) < 0)
-        return -1;
+    hg_batch_push(b, hg_strdup(cell->id));
     hg_buf_printf(&b->cells, "{\"id\":\"%s\",\"baseline\":", cell->id);
     hg_buf_printf(&b->cells, cell->baseline[0] ? "\"%s\"" : "null", cell->baseline);
     hg_buf_printf(&b->cells, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
     hg_json_dump(cell->members, HG_JSON_COMPACT, &b->cells);
     hg_buf_puts(&b->cells, "}\n");
-    return b->cells.failed ? -1 : 0;
+}
+
+double hg_plan_round_time(double time_s, double most_s)
+{
+    static const double minutes[] = {
+        1,    2,    3,    5,    10,    15,    20,    30,    45,    60,   90,
+        120,  180,  240,  360,  480,   720,   960,   1200,  1440,  2160, 2880,
+        4320, 5760, 7200, 8640, 10080, 14400, 20160, 30240, 40320,
+    };
+
+    for (size_t i = 0; i < sizeof minutes / sizeof *minutes; i++)
+        if (time_s <= minutes[i] * 60)
+            return minutes[i] * 60 < most_s ? minutes[i] * 60 : most_s;
+    return time_s;
 }
 
 static void round_time(struct make *mk, struct hg_shape *shape)
@@ -127,18 +136,17 @@ static void round_time(struct make *mk, struct hg_shape *shape)
 }
 
 /* A cell that the run knows keeps its place; what it would ask for today is noted. */
-static int note_known(struct make *mk, const json_t *at, const char *key,
-                      const struct hg_shape *shape)
+static void note_known(struct make *mk, const json_t *at, const char *key,
+                       const struct hg_shape *shape)
 {
     size_t i = (size_t)json_integer_value(at);
     struct fresh *fresh = &mk->fresh[i];
 
-    if (!fresh->n && fill_batch(mk, shape, key, (int)i + 1, &fresh->batch) < 0)
-        return hg_err_oom(&mk->err);
+    if (!fresh->n)
+        fill_batch(mk, shape, key, (int)i + 1, &fresh->batch);
     fresh->n++;
     if (strcmp(fresh->batch.shape, key) != 0)
         fresh->disagree = true;
-    return 0;
 }
 
 /* The walk is over: a batch that asks for something else as a whole gets it. */
@@ -165,34 +173,24 @@ static void renew_batches(struct make *mk)
     }
 }
 
-static int skip_cell(struct make *mk, const struct hg_cell *cell, const char *why)
-{
-    struct hg_skip *skip = HG_VEC_PUSH(&mk->plan->skips);
-
-    if (!skip)
-        return hg_err_oom(&mk->err);
-    *skip = (struct hg_skip){ strdup(cell->id), strdup(why) };
-    return skip->id && skip->why ? 0 : hg_err_oom(&mk->err);
-}
-
-static int place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
-                      const struct hg_shape *shape)
+static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
+                       const struct hg_shape *shape)
 {
     const json_t *known = json_object_get(mk->known, cell->id);
     const json_t *at = json_object_get(mk->by_shape, key);
     const char *why;
-    struct hg_batch *b;
 
-    if (known)
-        return note_known(mk, known, key, shape);
+    if (known) {
+        note_known(mk, known, key, shape);
+        return;
+    }
     why = hg_fit_why(mk->fit, cell->members);
-    if (why[0])
-        return skip_cell(mk, cell, why);
-    b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
-    if (!b || add_cell(b, cell) < 0)
-        return hg_err_oom(&mk->err);
+    if (why[0]) {
+        *HG_VEC_PUSH(&mk->plan->skips) = (struct hg_skip){ hg_strdup(cell->id), hg_strdup(why) };
+        return;
+    }
+    add_cell(at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key), cell);
     mk->plan->cells++;
-    return 0;
 }
 
 static int plan_cell(const struct hg_cell *cell, void *context)
@@ -211,7 +209,8 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     }
     round_time(mk, &shape);
     hg_shape_key(&shape, &key);
-    rc = place_cell(mk, cell, hg_buf_str(&key), &shape);
+    place_cell(mk, cell, hg_buf_str(&key), &shape);
+    rc = 0;
 out:
     hg_shape_done(&shape);
     hg_buf_done(&key);
@@ -244,7 +243,7 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     const struct hg_workload *w = &m->workload;
     json_t *out = json_object();
     char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
-    char *absolute = cwd ? hg_fs_absolute(cwd, NULL) : NULL;
+    char *absolute = hg_fs_absolute(cwd, NULL);
     json_t *folder = hg_json_path(absolute ? absolute : m->dir, err);
 
     if (w->program)
@@ -277,15 +276,13 @@ static json_t *site_of(const struct hg_site *site)
     return out;
 }
 
-static int copy_known(struct make *mk, const struct hg_plan *known)
+static void copy_known(struct make *mk, const struct hg_plan *known)
 {
     for (size_t i = 0; i < known->n; i++) {
         const struct hg_batch *from = &known->items[i];
         struct hg_batch *b = HG_VEC_PUSH(mk->plan);
         struct hg_words modules = { .items = from->modules };
 
-        if (!b)
-            return -1;
         while (modules.items && modules.items[modules.n])
             modules.n++;
         *b = (struct hg_batch){ .number = from->number,
@@ -294,24 +291,19 @@ static int copy_known(struct make *mk, const struct hg_plan *known)
                                 .time_s = from->time_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };
-        b->hardware = strdup(from->hardware);
-        b->backend = from->backend ? strdup(from->backend) : NULL;
-        b->shape = strdup(from->shape);
+        b->hardware = hg_strdup(from->hardware);
+        b->backend = from->backend ? hg_strdup(from->backend) : NULL;
+        b->shape = hg_strdup(from->shape);
         b->modules = copy_strings(&modules);
-        for (size_t j = 0; j < from->n; j++)
-            if (hg_batch_push(b, strdup(from->ids[j])) < 0 ||
-                json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i)) < 0)
-                return -1;
-        if (!b->hardware || !b->shape || !b->modules)
-            return -1;
+        for (size_t j = 0; j < from->n; j++) {
+            hg_batch_push(b, hg_strdup(from->ids[j]));
+            json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i));
+        }
     }
-    mk->fresh = calloc(known->n ? known->n : 1, sizeof *mk->fresh);
-    if (!mk->fresh)
-        return -1;
+    mk->fresh = hg_alloc_zeroed(known->n, sizeof *mk->fresh);
     mk->n_fresh = known->n;
     mk->plan->cells = known->cells;
     memcpy(mk->plan->run_key, known->run_key, sizeof known->run_key);
-    return 0;
 }
 
 static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
@@ -327,13 +319,14 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
 {
     const struct hg_matrix *m = mk->m;
 
-    mk->plan->name = strdup(m->name);
+    mk->plan->name = hg_strdup(m->name);
     mk->plan->workload = workload_of(m, &mk->err);
     mk->plan->site = site_of(m->site);
     hg_text_random_hex(16, mk->plan->run_key);
-    if (!mk->plan->name || !mk->plan->workload || !mk->plan->site || !mk->longest ||
-        (known && copy_known(mk, known) < 0))
-        return hg_err_oom(&mk->err);
+    if (!mk->plan->workload)
+        return -1;
+    if (known)
+        copy_known(mk, known);
     mk->fit = hg_fit_make(m, mk->select, errs);
     if (!mk->fit)
         return -1;
@@ -374,16 +367,13 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
 {
     struct make mk = { .m = m,
                        .select = select,
-                       .plan = calloc(1, sizeof *mk.plan),
+                       .plan = hg_alloc_zeroed(1, sizeof *mk.plan),
                        .known = json_object(),
                        .by_shape = json_object(),
                        .longest = json_object(),
                        .err = HG_ERR_INIT };
-    bool failed =
-        !mk.plan || fill_plan(&mk, known, errs) < 0 || check_gpu_hours(m, mk.plan, errs) < 0;
+    bool failed = fill_plan(&mk, known, errs) < 0 || check_gpu_hours(m, mk.plan, errs) < 0;
 
-    if (!mk.plan)
-        hg_err_oom(&mk.err);
     hg_errs_add(errs, &mk.err);
     for (size_t i = 0; i < mk.n_fresh; i++)
         hg_batch_done(&mk.fresh[i].batch);

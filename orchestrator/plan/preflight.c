@@ -7,93 +7,45 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
-#include "base/vec.h"
 #include "matrix/cell.h"
+#include "plan/template.h"
+#include "plan/worker.h"
 
 #define COMBINATIONS_MAX 16
 #define LIMIT_S 30.0 /* for one of them */
 
-char *hg_worker_find(const char *self)
-{
-    const char *named = getenv("HPCGRID_WORKER");
-    char *dir = hg_fs_dirname(self);
-    char *beside = dir ? hg_fs_join(dir, "hpcgrid-worker") : NULL;
-    char *above = dir ? hg_fs_dirname(dir) : NULL;
-    char *built = above ? hg_fs_join(above, "worker/hpcgrid-worker") : NULL;
-    char *found = strdup(named && named[0]                ? named
-                         : beside && hg_fs_exists(beside) ? beside
-                         : built && hg_fs_exists(built)   ? built
-                                                          : "hpcgrid-worker");
-
-    free(dir);
-    free(above);
-    free(beside);
-    free(built);
-    return found;
-}
-
 /* ---- The environment that a job would have ---- */
 
-struct words {
-    char **items;
-    size_t n, cap;
-};
-
-static int push_word(struct words *list, char *word)
-{
-    char **slot = word ? HG_VEC_PUSH(list) : NULL;
-
-    if (!slot) {
-        free(word);
-        return -1;
-    }
-    *slot = word;
-    return 0;
-}
-
-static void free_words(struct words *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        free(list->items[i]);
-    HG_VEC_DONE(list);
-}
-
 /* Placeholders need a cell; such a variable is left out. */
-static int push_env(struct words *list, const json_t *env)
+static void push_env(struct hg_words *list, const json_t *env)
 {
     const char *name;
     json_t *value;
 
     json_object_foreach((json_t *)env, name, value) {
-        const char *text = json_string_value(value);
+        char *text = hg_str_printf("%s=%s", name, json_string_value(value));
 
-        if (text && !strstr(text, "{{") && push_word(list, hg_str_printf("%s=%s", name, text)) < 0)
-            return -1;
+        if (!strstr(text, "{{"))
+            hg_words_push(list, text);
+        free(text);
     }
-    return 0;
 }
 
 /* HPCGRID_DATA of this shell does not reach a job. Variables of the site and the workload stand in front: the
  * first of a name counts. */
-static int make_env(const struct hg_matrix *m, struct words *list)
+static void make_env(const struct hg_matrix *m, struct hg_words *list)
 {
-    char **end;
-
-    if (push_env(list, m->workload.env) < 0 || push_env(list, m->site->env) < 0)
-        return -1;
+    push_env(list, m->workload.env);
+    push_env(list, m->site->env);
     for (char **e = environ; *e; e++)
-        if (strncmp(*e, "HPCGRID_DATA=", 13) != 0 && push_word(list, strdup(*e)) < 0)
-            return -1;
-    end = HG_VEC_PUSH(list);
-    if (!end)
-        return -1;
-    *end = NULL;
-    return 0;
+        if (strncmp(*e, "HPCGRID_DATA=", 13) != 0)
+            hg_words_push(list, *e);
 }
 
 /* ---- Asking ---- */
@@ -102,9 +54,9 @@ struct preflight {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     char *worker;
-    struct words env;
-    struct words seen; /* combinations, as text */
-    bool absent;       /* there is no worker to ask */
+    struct hg_words env;
+    struct hg_words seen; /* combinations, as text */
+    bool absent;          /* there is no worker to ask */
     struct hg_errs *errs;
 };
 
@@ -132,9 +84,9 @@ static bool was_seen(const struct preflight *p, const char *combination)
     return false;
 }
 
-static bool has_variable(const struct words *env, const char *variable)
+static bool has_variable(const struct hg_words *env, const char *variable)
 {
-    for (size_t i = 0; i + 1 < env->n; i++) /* the last is NULL */
+    for (size_t i = 0; i < env->n; i++)
         if (strncmp(env->items[i], variable, strlen(variable)) == 0)
             return true;
     return false;
@@ -208,25 +160,15 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     return rc < 0 ? -1 : 0;
 }
 
-/* The worker reads a cell from a file. */
 static int check_cell(struct preflight *p, const struct hg_cell *cell)
 {
-    char path[] = "/tmp/hpcgrid-check-XXXXXX";
-    int fd = mkstemp(path);
     struct hg_err err = HG_ERR_INIT;
-    struct hg_buf text = HG_BUF_INIT;
-    int rc = -1;
+    char *path = hg_worker_input(cell->members, &err);
+    int rc = path ? ask_worker(p, cell, path, &err) : -1;
 
-    hg_json_dump(cell->members, HG_JSON_COMPACT, &text);
-    if (fd < 0 || text.failed || hg_fs_write_all(fd, text.data, text.len) < 0)
-        hg_err_sys(&err, "cannot write %s", path);
-    else
-        rc = ask_worker(p, cell, path, &err);
-    if (fd >= 0) {
-        close(fd);
+    if (path)
         unlink(path);
-    }
-    hg_buf_done(&text);
+    free(path);
     hg_errs_add(p->errs, &err);
     return rc;
 }
@@ -236,20 +178,17 @@ static int visit(const struct hg_cell *cell, void *context)
     struct preflight *p = context;
     struct hg_err err = HG_ERR_INIT;
     char *combination;
-    int match = hg_selector_match(p->select, cell->id, cell->members, &err);
+    int rc = 0, match = hg_selector_match(p->select, cell->id, cell->members, &err);
 
     if (match <= 0)
         return hg_errs_add(p->errs, &err);
     combination = combination_of(cell->members);
-    if (!combination)
-        return -1;
-    if (was_seen(p, combination)) {
-        free(combination);
-        return 0;
+    if (!was_seen(p, combination)) {
+        hg_words_push(&p->seen, combination);
+        rc = check_cell(p, cell) < 0 ? -1 : p->absent || p->seen.n >= COMBINATIONS_MAX;
     }
-    if (push_word(&p->seen, combination) < 0 || check_cell(p, cell) < 0)
-        return -1;
-    return p->absent || p->seen.n >= COMBINATIONS_MAX; /* 1 ends the walk */
+    free(combination);
+    return rc; /* 1 ends the walk */
 }
 
 int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *select,
@@ -257,7 +196,7 @@ int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *selec
 {
     struct preflight p = { .m = m, .select = select, .errs = errs };
     struct hg_err err = HG_ERR_INIT;
-    struct hg_cells_count count = { 0 };
+
     size_t before = errs->n;
     char *self;
     int rc = -1;
@@ -265,15 +204,14 @@ int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *selec
     if (!m->workload.program || strcmp(m->workload.program, "hpcgrid-worker") != 0)
         return 0;
     self = hg_fs_self(&err);
-    p.worker = self ? hg_worker_find(self) : NULL;
-    if (!p.worker || make_env(m, &p.env) < 0)
-        hg_err_oom(&err);
-    else
-        rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, &count, errs);
+    if (self) {
+        p.worker = hg_worker_find(self);
+        make_env(m, &p.env);
+        rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, NULL, errs);
+    }
     hg_errs_add(errs, &err);
-    hg_cells_count_done(&count);
-    free_words(&p.env);
-    free_words(&p.seen);
+    hg_words_done(&p.env);
+    hg_words_done(&p.seen);
     free(p.worker);
     free(self);
     return rc < 0 || errs->n > before ? -1 : 0;

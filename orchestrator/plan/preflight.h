@@ -6,10 +6,6 @@
 #include "matrix/matrix.h"
 #include "matrix/select.h"
 
-/* Path of hpcgrid-worker: $HPCGRID_WORKER, else beside `self` (installed or in the build tree), else its
- * bare name, for the PATH. Yours; NULL when memory is gone. */
-char *hg_worker_find(const char *self);
-
 /* Does hpcgrid-worker find good data for the cells that select picks (NULL: all)? `hpcgrid-worker check`
  * is asked once for each combination of model and data set, 16 at most, as a job would be: in the
  * workload's folder, with the site's environment. What it says is added to errs, INPUT with the id of the

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "plan/batch.h"
+#include "plan/script.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
-
-void hg_plan_quote(const char *word, struct hg_buf *out)
-{
-    hg_buf_puts(out, "'");
-    for (; *word; word++) {
-        if (*word == '\'')
-            hg_buf_puts(out, "'\\''");
-        else
-            hg_buf_append(out, word, 1);
-    }
-    hg_buf_puts(out, "'");
-}
 
 static bool is_plain(const char *value)
 {
@@ -90,11 +79,9 @@ static int header_extra(const json_t *extra, struct hg_buf *out, struct hg_err *
         const char *option = json_string_value(json_array_get(extra, i));
         const char *next = json_string_value(json_array_get(extra, i + 1));
         size_t n = strcspn(option, "=");
-        char *name = strndup(option, n);
+        char *name = hg_strndup(option, n);
         int rc;
 
-        if (!name)
-            return hg_err_oom(err);
         if (option[n]) {
             rc = header(out, name, "=", option + n + 1, err);
         } else if (next && next[0] != '-') {
@@ -143,9 +130,9 @@ static void load_modules(char *const *modules, struct hg_buf *out)
                      "fi\n");
     for (; *modules; modules++) {
         hg_buf_puts(out, "module load ");
-        hg_plan_quote(*modules, out);
+        hg_text_quote(*modules, out);
         hg_buf_puts(out, " || {\n    export HPCGRID_ERROR='module load failed: '");
-        hg_plan_quote(*modules, out);
+        hg_text_quote(*modules, out);
         hg_buf_puts(out, "\n    echo \"task ${SLURM_ARRAY_TASK_ID-0}: $HPCGRID_ERROR\" >&2\n}\n");
     }
 }
@@ -159,10 +146,6 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
 
     if (!self)
         goto out;
-    if (!log) {
-        hg_err_oom(err);
-        goto out;
-    }
     hg_buf_puts(out, "#!/bin/bash\n");
     if (header_options(b->job, out, err) < 0 || header_rest(b->job, out, err) < 0)
         goto out;
@@ -173,11 +156,11 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
                   b->n, hg_text_s(b->n));
     load_modules(b->modules, out);
     hg_buf_puts(out, "exec ");
-    hg_plan_quote(self, out);
+    hg_text_quote(self, out);
     hg_buf_puts(out, " exec --run ");
-    hg_plan_quote(dir, out);
+    hg_text_quote(dir, out);
     hg_buf_printf(out, " --batch %d \"$@\"\n", b->number);
-    rc = out->failed ? hg_err_oom(err) : 0;
+    rc = 0;
 out:
     free(log);
     free(self);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/text.h"
@@ -88,12 +89,15 @@ static int push_option(const char *word, struct hg_shape *s, struct hg_err *err)
     }
     if (check_option(word, err) < 0)
         return -1;
-    return hg_words_push(&s->extra, word) < 0 ? hg_err_oom(err) : 0;
+    hg_words_push(&s->extra, word);
+    return 0;
 }
 
 static int push_module(const char *word, struct hg_shape *s, struct hg_err *err)
 {
-    return hg_words_push(&s->modules, word) < 0 ? hg_err_oom(err) : 0;
+    (void)err;
+    hg_words_push(&s->modules, word);
+    return 0;
 }
 
 /* A text is split at blanks, a list is taken as it is. */
@@ -109,8 +113,8 @@ static int push_words(const json_t *value, const char *key,
         return hg_err_set(err, HG_E_INPUT, "\"%s\" must be a text or a list of texts", key);
     while (p && *(p += strspn(p, WORD_SEPARATORS))) {
         size_t n = strcspn(p, WORD_SEPARATORS);
-        char *word = strndup(p, n);
-        int rc = word ? push(word, s, err) : hg_err_oom(err);
+        char *word = hg_strndup(p, n);
+        int rc = push(word, s, err);
 
         free(word);
         if (rc < 0)
@@ -126,12 +130,10 @@ static int push_words(const json_t *value, const char *key,
     return 0;
 }
 
-static int push_strings(char *const *strings, struct hg_words *out, struct hg_err *err)
+static void push_strings(char *const *strings, struct hg_words *out)
 {
     for (; strings && *strings; strings++)
-        if (hg_words_push(out, *strings) < 0)
-            return hg_err_oom(err);
-    return 0;
+        hg_words_push(out, *strings);
 }
 
 /* ---- Numbers ---- */
@@ -227,9 +229,9 @@ int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shap
         get_cpus(cell, s, err) < 0 || get_memory(cell, s, err) < 0)
         return -1;
     s->time_s = hg_cell_time_s(cell);
-    if (push_strings(site->extra, &s->extra, err) < 0 ||
-        push_words(json_object_get(cell, "sbatch"), "sbatch", push_option, s, err) < 0 ||
-        push_strings(site->modules, &s->modules, err) < 0)
+    push_strings(site->extra, &s->extra);
+    push_strings(site->modules, &s->modules);
+    if (push_words(json_object_get(cell, "sbatch"), "sbatch", push_option, s, err) < 0)
         return -1;
     return push_words(json_object_get(cell, "modules"), "modules", push_module, s, err);
 }
@@ -354,8 +356,6 @@ json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const
     long long lead_s = s->signal_lead_s ? s->signal_lead_s : worker ? site->signal_lead_s : 0;
     json_t *job = json_object();
 
-    if (!job)
-        return NULL;
     set_text(job, "name", name);
     set_text(job, "partition", s->hw->partition);
     set_count(job, "nodes", s->nodes);
@@ -397,7 +397,7 @@ json_t *hg_shape_places(const struct hg_shape *s)
     };
     json_t *all = json_object();
 
-    for (size_t i = 0; all && i < sizeof places / sizeof *places; i++)
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         json_object_set_new(
             all, places[i].member,
             places[i].of_matrix ? json_sprintf("%s of the matrix", places[i].of_matrix)

@@ -34,12 +34,12 @@ void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
 
 /* The job object of the shape (slurm/client/executor.h), named `name`. worker: hpcgrid-worker runs, which
  * expects USR1 before the time limit; it would end any other program, so that gets it only when the
- * cell asks for it. NULL when memory is gone. */
+ * cell asks for it. A new reference. */
 json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,
                      bool worker);
 
-/* Where it stands what the job asks for, or could: member of the job -> "hardware.a100.partition of the site". NULL when
- * memory is gone. */
+/* Where it stands what the job asks for, or could: member of the job -> "hardware.a100.partition of the site". A
+ * new reference. */
 json_t *hg_shape_places(const struct hg_shape *shape);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/vec.h"
 #include "matrix/keys.h"
@@ -15,17 +16,9 @@
 
 int hg_words_push(struct hg_words *words, const char *word)
 {
-    char *copy = strdup(word);
+    *HG_VEC_PUSH(words) = hg_strdup(word);
     /* one place more than n, for the NULL at the end */
-    char **slot = copy ? HG_VEC_PUSH(words) : NULL;
-
-    if (!slot) {
-        free(copy);
-        return -1;
-    }
-    *slot = copy;
-    if (hg_vec_grow((void **)&words->items, words->n, &words->cap, sizeof *words->items) < 0)
-        return -1;
+    hg_vec_grow((void **)&words->items, words->n, &words->cap, sizeof *words->items);
     words->items[words->n] = NULL;
     return 0;
 }
@@ -91,42 +84,39 @@ static bool next_placeholder(const char *text, const char **start, const char **
     return false;
 }
 
-static int push_args(const json_t *cell, struct hg_words *words, struct hg_err *err)
+static void push_args(const json_t *cell, struct hg_words *words)
 {
     const char *key;
     json_t *value;
 
     json_object_foreach((json_t *)cell, key, value) {
         struct hg_buf word = HG_BUF_INIT;
-        int rc;
 
         if (!is_parameter(key) || json_is_null(value))
             continue;
         hg_buf_printf(&word, "--%s=", key);
         hg_template_value(value, &word);
-        rc = word.failed ? -1 : hg_words_push(words, hg_buf_str(&word));
+        hg_words_push(words, hg_buf_str(&word));
         hg_buf_done(&word);
-        if (rc < 0)
-            return hg_err_oom(err);
     }
-    return 0;
 }
 
-static int append_args(const json_t *cell, struct hg_buf *out, struct hg_err *err)
+static void append_args(const json_t *cell, struct hg_buf *out)
 {
     struct hg_words words = HG_WORDS_INIT;
-    int rc = push_args(cell, &words, err);
 
+    push_args(cell, &words);
     for (size_t i = 0; i < words.n; i++)
         hg_buf_printf(out, "%s%s", i ? " " : "", words.items[i]);
     hg_words_done(&words);
-    return rc;
 }
 
 /* What is no member of a cell. False if the key is none of these. */
 static bool append_special(const char *key, const struct hg_template_vars *vars, struct hg_buf *out)
 {
-    if (strcmp(key, "dir") == 0)
+    if (strcmp(key, "args") == 0)
+        append_args(vars->cell, out);
+    else if (strcmp(key, "dir") == 0)
         hg_buf_puts(out, vars->dir);
     else if (strcmp(key, "head") == 0)
         hg_buf_puts(out, vars->head);
@@ -142,45 +132,38 @@ static bool append_special(const char *key, const struct hg_template_vars *vars,
 }
 
 /* One placeholder's text. */
-static int append_value(const char *key, const struct hg_template_vars *vars, struct hg_buf *out,
-                        bool *absent, struct hg_err *err)
+static void append_value(const char *key, const struct hg_template_vars *vars, struct hg_buf *out,
+                         bool *absent)
 {
     const json_t *value;
 
-    if (strcmp(key, "args") == 0)
-        return append_args(vars->cell, out, err);
     if (append_special(key, vars, out))
-        return 0;
+        return;
     value = key[0] == '_' ? NULL : json_object_get(vars->cell, key);
     if (!value || json_is_null(value))
         *absent = true;
     hg_template_value(value, out);
-    return 0;
 }
 
-int hg_template_text(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
-                     bool *absent, struct hg_err *err)
+void hg_template_text(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
+                      bool *absent)
 {
     char key[KEY_MAX + 1];
     const char *start, *end;
 
     while (next_placeholder(text, &start, &end, key)) {
         hg_buf_append(out, text, (size_t)(start - text));
-        if (append_value(key, vars, out, absent, err) < 0)
-            return -1;
+        append_value(key, vars, out, absent);
         text = end;
     }
     hg_buf_puts(out, text);
-    return out->failed ? hg_err_oom(err) : 0;
 }
 
-int hg_template_lines(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
-                      struct hg_err *err)
+void hg_template_lines(const char *text, const struct hg_template_vars *vars, struct hg_buf *out)
 {
     struct hg_buf line = HG_BUF_INIT, shown = HG_BUF_INIT;
-    int rc = 0;
 
-    while (*text && rc == 0) {
+    while (*text) {
         size_t n = strcspn(text, "\n");
         bool absent = false;
 
@@ -188,16 +171,13 @@ int hg_template_lines(const char *text, const struct hg_template_vars *vars, str
         hg_buf_clear(&line);
         hg_buf_clear(&shown);
         hg_buf_append(&line, text, n);
-        rc = hg_template_text(hg_buf_str(&line), vars, &shown, &absent, err);
+        hg_template_text(hg_buf_str(&line), vars, &shown, &absent);
         if (!absent)
             hg_buf_append(out, hg_buf_str(&shown), shown.len);
         text += n;
     }
-    if (line.failed || out->failed)
-        rc = hg_err_oom(err);
     hg_buf_done(&line);
     hg_buf_done(&shown);
-    return rc;
 }
 
 /* 1: the word is {{args}} and nothing else; 0: it has none; -1: it has one among other text. */
@@ -224,14 +204,18 @@ static int push_word(const char *word, const struct hg_template_vars *vars, stru
     bool missing = false;
     int rc = has_args(word, err);
 
-    if (rc)
-        return rc < 0 ? -1 : push_args(vars->cell, words, err);
-    rc = hg_template_text(word, vars, &text, &missing, err);
-    if (rc == 0 && !missing && hg_words_push(words, hg_buf_str(&text)) < 0)
-        rc = hg_err_oom(err);
+    if (rc < 0)
+        return -1;
+    if (rc > 0) {
+        push_args(vars->cell, words);
+        return 0;
+    }
+    hg_template_text(word, vars, &text, &missing);
+    if (!missing)
+        hg_words_push(words, hg_buf_str(&text));
     *absent |= missing;
     hg_buf_done(&text);
-    return rc;
+    return 0;
 }
 
 int hg_template_words(const json_t *list, const struct hg_template_vars *vars,

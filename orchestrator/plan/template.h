@@ -34,7 +34,7 @@ struct hg_words {
     {                 \
         0             \
     }
-/* Append a copy. Returns 0, or -1 when memory is gone. */
+/* Append a copy. Returns 0. */
 int hg_words_push(struct hg_words *words, const char *word);
 void hg_words_done(struct hg_words *words);
 
@@ -47,11 +47,10 @@ int hg_template_words(const json_t *list, const struct hg_template_vars *vars,
 
 /* Render one text, appending to out. *absent is set when it names an absent member; what was
  * appended is then of no use. {{args}} becomes words with blanks between them. */
-int hg_template_text(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
-                     bool *absent, struct hg_err *err);
+void hg_template_text(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
+                      bool *absent);
 
 /* The same for a file: a line that names an absent member is left out. */
-int hg_template_lines(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
-                      struct hg_err *err);
+void hg_template_lines(const char *text, const struct hg_template_vars *vars, struct hg_buf *out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 #define MATRIX_MAX ((size_t)64 << 10)
@@ -100,13 +101,7 @@ void hg_shell_append(const char *word, struct hg_buf *out)
         hg_buf_puts(out, word);
         return;
     }
-    hg_buf_puts(out, "'");
-    for (; *word; word++)
-        if (*word == '\'')
-            hg_buf_puts(out, "'\\''");
-        else
-            hg_buf_append(out, word, 1);
-    hg_buf_puts(out, "'");
+    hg_text_quote(word, out);
 }
 
 /* ---- Provenance ---- */

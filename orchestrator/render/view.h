@@ -7,7 +7,7 @@
 #include "render/page.h"
 
 /* A report as a template sees it: everything that people read, as text in the report's style, and the figures behind it with all
- * their digits. templates/README.md lists it. */
+ * their digits. templates/reports/README.md lists it. */
 
 /* A new reference. page may be NULL. */
 json_t *hg_view(const struct hg_report *r, const struct hg_page *page);

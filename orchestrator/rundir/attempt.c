@@ -39,7 +39,7 @@ bool hg_attempt_is_file_name(const char *name)
 int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 || text->failed ? -1 : 0;
+    int rc = fd < 0 ? -1 : 0;
 
     if (rc == 0 && (hg_fs_write_all(fd, text->data, text->len) < 0 || (durable && fsync(fd) < 0)))
         rc = -1;
@@ -51,20 +51,13 @@ int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable)
 int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err *err)
 {
     char *part = hg_str_printf("%s.part", path);
-    int rc = -1;
+    int rc = 0;
 
-    if (!part || text->failed) {
-        hg_err_oom(err);
-        goto out;
-    }
     unlink(part); /* of a launcher's second try */
     if (hg_attempt_create(part, text, false) < 0 || rename(part, path) < 0) {
-        hg_err_sys(err, "cannot write %s", path);
+        rc = hg_err_sys(err, "cannot write %s", path);
         unlink(part);
-        goto out;
     }
-    rc = 0;
-out:
     free(part);
     return rc;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
 #include "rundir/attempt.h"
@@ -22,14 +23,17 @@ void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME
     snprintf(out, HG_GROUP_NAME_MAX, "cells/%d-%03zu", batch, line / HG_GROUP_LINES);
 }
 
-bool hg_attempt_group_parse(const char *name, int *batch, size_t *number)
+bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack)
 {
     char again[HG_GROUP_NAME_MAX];
+    const char *tail;
 
     if (sscanf(name, "%9d-%9zu", batch, number) != 2 || *batch < 1)
         return false;
     hg_attempt_group_name(*batch, *number * HG_GROUP_LINES, again);
-    return strcmp(name, again + strlen("cells/")) == 0;
+    tail = strncmp(name, again + 6, strlen(again + 6)) == 0 ? name + strlen(again + 6) : "?";
+    *pack = strcmp(tail, ".tar") == 0;
+    return *pack || !*tail;
 }
 
 bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
@@ -93,26 +97,23 @@ static int compare(const void *pa, const void *pb)
     return a->submission < b->submission ? -1 : 1;
 }
 
-/* name: of n bytes. 1: added, 0: no attempt's name, or -1. */
-static int add(struct hg_attempt_group *g, const char *name, size_t n, struct hg_err *err)
+/* Add the attempt that has this name, of n bytes. NULL: it is not an attempt's name. */
+static struct hg_attempt_files *add(struct hg_attempt_group *g, const char *name, size_t n)
 {
     struct hg_attempt_files f = { 0 }, *slot;
     char text[HG_TAR_NAME_MAX];
     size_t id_len;
 
     if (n >= sizeof text)
-        return 0;
+        return NULL;
     memcpy(text, name, n);
     text[n] = '\0';
     if (!hg_attempt_name_parse(text, &id_len, &f.submission, &f.restarts))
-        return 0;
-    f.id = strndup(name, id_len);
-    slot = f.id ? HG_VEC_PUSH(g) : NULL;
-    if (slot)
-        *slot = f;
-    else
-        free(f.id);
-    return slot ? 1 : hg_err_oom(err);
+        return NULL;
+    f.id = hg_strndup(name, id_len);
+    slot = HG_VEC_PUSH(g);
+    *slot = f;
+    return slot;
 }
 
 static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_err *err)
@@ -123,15 +124,16 @@ static int list_folder(struct hg_attempt_group *g, const char *dir, struct hg_er
 
     if (!d)
         return errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
-    while (rc >= 0 && (errno = 0, entry = readdir(d))) {
-        rc = add(g, entry->d_name, strlen(entry->d_name), err);
-        if (rc > 0)
-            g->items[g->n - 1].folder = true;
+    while ((errno = 0, entry = readdir(d))) {
+        struct hg_attempt_files *f = add(g, entry->d_name, strlen(entry->d_name));
+
+        if (f)
+            f->folder = true;
     }
-    if (rc >= 0 && errno) /* what was not listed may be at work */
+    if (errno) /* what was not listed may be at work */
         rc = hg_err_sys(err, "cannot read folder %s", dir);
     closedir(d);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 /* ---- Its pack ---- */
@@ -149,33 +151,28 @@ static int add_part(void *context, const struct hg_tar_file *file)
     struct hg_attempt_group *g = context;
     struct hg_tar_file *slot = HG_VEC_PUSH(&g->parts);
 
-    if (!slot)
-        return -1;
     *slot = *file;
     return 0;
 }
 
 /* Attempts as the names of their files tell. */
-static int add_packed(struct hg_attempt_group *g, struct hg_err *err)
+static void add_packed(struct hg_attempt_group *g)
 {
     const struct hg_tar_file *parts = g->parts.items;
 
     for (size_t i = 0, end; i < g->parts.n; i = end) {
         size_t n = strcspn(parts[i].name, "/") + 1;
-        int rc = parts[i].name[n - 1] ? add(g, parts[i].name, n - 1, err) : 0;
+        struct hg_attempt_files *f = parts[i].name[n - 1] ? add(g, parts[i].name, n - 1) : NULL;
 
         for (end = i + 1; end < g->parts.n && strncmp(parts[end].name, parts[i].name, n) == 0;)
             end++;
-        if (rc < 0)
-            return -1;
-        if (rc == 0) {
+        if (f) {
+            f->part = i;
+            f->parts = end - i;
+        } else {
             g->strange += end - i;
-            continue;
         }
-        g->items[g->n - 1].part = i;
-        g->items[g->n - 1].parts = end - i;
     }
-    return 0;
 }
 
 static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err *err)
@@ -190,10 +187,11 @@ static int read_pack(struct hg_attempt_group *g, const char *path, struct hg_err
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return hg_err_set(err, HG_E_INPUT, "cannot read %s: it is not a regular file", path);
     if (hg_tar_each(fd, path, add_part, g, &g->walk, err) < 0)
-        return hg_err_oom(err); /* unless an error is set already */
+        return -1;
     if (g->parts.n)
         qsort(g->parts.items, g->parts.n, sizeof *g->parts.items, compare_parts);
-    return add_packed(g, err);
+    add_packed(g);
+    return 0;
 }
 
 /* ---- What cells/ has ---- */
@@ -209,45 +207,25 @@ static int compare_places(const void *pa, const void *pb)
     return a->pack - b->pack;
 }
 
-static int add_place(struct hg_attempt_group *g, const char *name, struct hg_err *err)
-{
-    size_t n = strlen(name);
-    bool pack = n > 4 && strcmp(name + n - 4, ".tar") == 0;
-    struct hg_attempt_place place = { .pack = pack }, *slot;
-    char group[HG_GROUP_NAME_MAX];
-
-    snprintf(group, sizeof group, "%.*s", (int)(pack ? n - 4 : n), name);
-    if (!hg_attempt_group_parse(group, &place.batch, &place.number))
-        return 0;
-    slot = HG_VEC_PUSH(&g->places);
-    if (!slot)
-        return hg_err_oom(err);
-    *slot = place;
-    return 0;
-}
-
 static int list_places(struct hg_attempt_group *g, struct hg_err *err)
 {
     char *path = hg_rundir_path(g->rd, "cells");
-    DIR *d = path ? opendir(path) : NULL;
+    DIR *d = opendir(path);
+    struct hg_attempt_place place;
     struct dirent *entry;
-    int rc = 0;
 
-    if (!path)
-        rc = hg_err_oom(err);
-    else if (!d && errno != ENOENT)
-        rc = hg_err_sys(err, "cannot read folder %s", path);
-    while (d && rc == 0 && (entry = readdir(d)))
-        rc = add_place(g, entry->d_name, err);
+    g->listed = d || errno == ENOENT;
+    if (!g->listed)
+        hg_err_sys(err, "cannot read folder %s", path);
+    while (d && (entry = readdir(d)))
+        if (hg_attempt_group_parse(entry->d_name, &place.batch, &place.number, &place.pack))
+            *HG_VEC_PUSH(&g->places) = place;
     if (d)
         closedir(d);
     free(path);
     if (g->places.n)
         qsort(g->places.items, g->places.n, sizeof *g->places.items, compare_places);
-    g->listed = rc == 0;
-    if (rc < 0)
-        HG_VEC_DONE(&g->places);
-    return rc;
+    return g->listed ? 0 : -1;
 }
 
 static bool may_be_there(const struct hg_attempt_group *g, int batch, size_t number, bool pack)
@@ -319,10 +297,8 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
     hg_attempt_group_name(batch, number * HG_GROUP_LINES, name);
     dir = hg_rundir_path(g->rd, "%s", name);
     pack = hg_rundir_path(g->rd, "%s.tar", name);
-    rc = dir && pack ? 0 : hg_err_oom(err);
     /* the folder first: what is packed meanwhile is seen twice, not never */
-    if (rc == 0 && may_be_there(g, batch, number, false))
-        rc = list_folder(g, dir, err);
+    rc = may_be_there(g, batch, number, false) ? list_folder(g, dir, err) : 0;
     if (rc == 0 && may_be_there(g, batch, number, true))
         rc = read_pack(g, pack, err);
     free(dir);
@@ -341,14 +317,13 @@ static int load(struct hg_attempt_group *g, int batch, size_t number, struct hg_
 
 int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err)
 {
-    size_t number, n = strlen(name);
-    char group[HG_GROUP_NAME_MAX];
+    size_t number;
+    bool pack;
     int batch;
 
-    n -= n > 4 && strcmp(name + n - 4, ".tar") == 0 ? 4 : 0;
-    snprintf(group, sizeof group, "%.*s", (int)n, name);
-    if (strncmp(group, "cells/", 6) != 0 || !hg_attempt_group_parse(group + 6, &batch, &number))
-        return hg_err_set(err, HG_E_INPUT, "%s is no folder of attempts", name);
+    if (strncmp(name, "cells/", 6) != 0 ||
+        !hg_attempt_group_parse(name + 6, &batch, &number, &pack))
+        return hg_err_set(err, HG_E_INPUT, "%s is not a folder of attempts", name);
     return load(g, batch, number, err);
 }
 
@@ -395,7 +370,7 @@ int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, con
 
     hg_attempt_group_name(batch, line, name);
     path = hg_rundir_path(rd, "%s.tar", name);
-    rc = path ? read_pack(&g, path, err) : hg_err_oom(err);
+    rc = read_pack(&g, path, err);
     for (size_t i = 0; i < g.n && rc == 0; i++)
         rc = compare(&g.items[i], &wanted) == 0;
     hg_attempt_group_forget(&g);
@@ -462,12 +437,9 @@ int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_fi
     if (f->parts)
         return open_packed(g, f, name, file, err);
     path = hg_attempt_path(g, f, name);
-    *file = (struct hg_attempt_file){ .fd = -1, .end = -1 };
-    if (path)
-        file->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (!path)
-        rc = hg_err_oom(err);
-    else if (file->fd < 0)
+    *file =
+        (struct hg_attempt_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), .end = -1 };
+    if (file->fd < 0)
         rc = errno == ENOENT || errno == ENOTDIR ? HG_ATTEMPT_NONE
                                                  : hg_err_sys(err, "cannot read %s", path);
     else if (fstat(file->fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -483,18 +455,17 @@ int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_fi
 {
     struct hg_attempt_file file;
     int rc = hg_attempt_open(g, f, name, &file, err);
-    char *path = rc == 0 ? hg_attempt_path(g, f, name) : NULL;
+    char *path;
 
     if (rc < 0)
         return rc;
-    if (path && file.end < 0) {
+    path = hg_attempt_path(g, f, name);
+    if (file.end < 0) {
         rc = hg_fs_read_open(file.fd, path, max, out, err);
         free(path);
         return rc;
     }
-    if (!path)
-        rc = hg_err_oom(err);
-    else if ((size_t)(file.end - file.begin) > max)
+    if ((size_t)(file.end - file.begin) > max)
         rc = hg_err_set(err, HG_E_INPUT, "%s is larger than %zu bytes", path, max);
     else
         rc = hg_tar_read_part(file.fd, path, (uint64_t)file.begin,
@@ -507,7 +478,7 @@ int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_fi
 static bool has_folder(const struct hg_attempt_group *g, const struct hg_attempt_files *f)
 {
     char *dir = hg_attempt_path(g, f, "");
-    bool has = !dir || hg_fs_is_dir(dir);
+    bool has = hg_fs_is_dir(dir);
 
     free(dir);
     return has;
@@ -524,7 +495,7 @@ int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_f
         return rc;
     if (g->quick && !f->parts) {
         claim = hg_attempt_path(g, f, "claim.json");
-        f->claim = claim && hg_fs_exists(claim);
+        f->claim = hg_fs_exists(claim);
         free(claim);
         return rc;
     }

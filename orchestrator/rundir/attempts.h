@@ -11,34 +11,34 @@
 #include "base/tar.h"
 #include "rundir/rundir.h"
 
-/* Where attempts lie; nobody else knows it. The cells of a batch stand in groups of HG_GROUP_LINES lines of its cells file, and a
- * group's attempts in one folder:
+/* Where attempts are stored; no other file knows it. The cells of a batch form groups of HG_GROUP_LINES lines of its cells file, and a
+ * group's attempts are in one folder:
  *
  *   cells/<batch>-<group>/<id>.<S>.<R>/    group: line (from 0) / HG_GROUP_LINES, in at least three digits
  *
- * So a folder has as many entries as file systems like, and one listing tells of all the attempts at 250 cells. Names are found by
- * listing: a network file system may go on denying a path that it once found absent.
+ * So no folder has too many entries, and one listing shows all attempts of 250 cells. Names are found by listing: a network file
+ * system may keep reporting a path as missing after it was created.
  *
- * Attempts that have ended may be packed (rundir/compact.h): their files then stand in cells/<batch>-<group>.tar as
+ * Attempts that have ended may be packed (rundir/compact.h): their files are then in cells/<batch>-<group>.tar as
  * <id>.<S>.<R>/<file>, and are read from there as from a folder. An attempt that is in both counts once, and the pack's files are
  * read. */
 #define HG_GROUP_LINES 250
 
-/* The attempt's folder; yours, NULL when memory is gone. */
+/* The attempt's folder; yours. */
 char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const char *id,
                      unsigned submission, unsigned restarts);
 
-/* One attempt, as its group tells. */
+/* One attempt of a group. */
 struct hg_attempt_files {
     char *id; /* lent by the group */
     unsigned submission, restarts;
-    bool claim, result; /* what the last look at its files has found */
+    bool claim, result; /* found by the last look at its files */
     bool folder;        /* it has one */
     size_t part,
         parts; /* its files in the pack: the first one's index, and how many; 0: it is not packed */
 };
 
-/* The attempts at one cell, oldest first; lent by the group. */
+/* The attempts of one cell, oldest first; lent by the group. */
 struct hg_attempt_list {
     struct hg_attempt_files *items;
     size_t n;
@@ -51,15 +51,15 @@ struct hg_attempt_place {
     bool pack;
 };
 
-/* A group that was read. Whoever walks over cells in their order keeps one, and reads each folder once. Start it with its run:
+/* A group that was read. A walk over cells in their order keeps one, and reads each folder once. Start it with its run:
  * struct hg_attempt_group g = { .rd = rd }; */
 struct hg_attempt_group {
     const struct hg_rundir *rd; /* lent */
-    bool
-        quick; /* whoever asks looks again later: a file that is absent is asked for by its path, which is one call, not four, and claims are not read */
-    bool
-        locked; /* the run's lock is held, so that nobody packs: cells/ is listed once, and what is not there then is not asked for */
-    int batch;  /* 0: none was read */
+    /* quick: the caller looks again later, so a missing file is looked up by its path alone (one call, not four), and claims
+     * are not read. locked: the run's lock is held, so nobody packs: cells/ is listed once, and what it does not list is not
+     * looked up. */
+    bool quick, locked;
+    int batch; /* 0: none was read */
     size_t number;
     struct hg_attempt_files *items; /* by id, then oldest first */
     size_t n, cap;
@@ -69,21 +69,21 @@ struct hg_attempt_group {
         struct hg_tar_file *items; /* by name */
         size_t n, cap;
     } parts;                 /* the files of attempts in it */
-    struct hg_tar_walk walk; /* what is wrong with it */
-    size_t strange;          /* files in it that are of no attempt */
+    struct hg_tar_walk walk; /* damage found in it */
+    size_t strange;          /* files in it that belong to no attempt */
     bool listed;
     struct {
         struct hg_attempt_place *items;
         size_t n, cap;
-    } places; /* what cells/ has, if it was listed */
+    } places; /* groups in cells/, if it was listed */
 };
 
-/* What the group knows of a cell; reads the cell's group unless it is the one that was read last. A cell that never began has no
+/* The attempts of a cell; reads the cell's group unless it is the one that was read last. A cell that never began has no
  * attempts. Returns 0, or -1: the folder cannot be read. */
 int hg_attempt_list(struct hg_attempt_group *g, int batch, size_t line, const char *id,
                     struct hg_attempt_list *list, struct hg_err *err);
 
-/* The name of a group below the run, "cells/1-003", and the way back: the group of this folder or pack is read. INPUT if it is none. */
+/* The name of a group below the run, "cells/1-003"; and reading the group of such a folder or pack. INPUT if it is none. */
 #define HG_GROUP_NAME_MAX 48
 void hg_attempt_group_name(int batch, size_t line, char out[static HG_GROUP_NAME_MAX]);
 int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct hg_err *err);
@@ -92,17 +92,18 @@ int hg_attempt_group_read(struct hg_attempt_group *g, const char *name, struct h
 void hg_attempt_group_find(const struct hg_attempt_group *g, const char *id,
                            struct hg_attempt_list *list);
 
-/* Forget what was read: the next list is of what lies there then. The group may be used again. */
+/* Forget what was read: the next list reads the folder again. The group may be used again. */
 void hg_attempt_group_forget(struct hg_attempt_group *g);
 
-/* Is this the name of a group? False if it is not as hpcgrid writes it. number counts groups of a batch from 0. */
-bool hg_attempt_group_parse(const char *name, int *batch, size_t *number);
+/* Is this the name of a group's folder or pack in cells/? False if it is not as hpcgrid writes it. number counts groups of a batch
+ * from 0. */
+bool hg_attempt_group_parse(const char *name, int *batch, size_t *number, bool *pack);
 
 /* Is this the name of an attempt in a group, "<id>.<S>.<R>"? Then *id_len is the length of its id. */
 bool hg_attempt_name_parse(const char *name, size_t *id_len, unsigned *submission,
                            unsigned *restarts);
 
-/* Is the attempt packed? A folder of its name would then be another one. 0, 1, or -1 with err set. */
+/* Is the attempt packed? 0, 1, or -1 with err set. */
 int hg_attempt_is_packed(const struct hg_rundir *rd, int batch, size_t line, const char *id,
                          unsigned submission, unsigned restarts, struct hg_err *err);
 
@@ -112,12 +113,12 @@ void hg_attempt_look(const struct hg_attempt_group *g, struct hg_attempt_files *
                      void (*each)(void *context, const char *name), void *context);
 
 /* Path of a file in it (""; the folder itself, or the pack), for people and programs; of a packed one "PACK:<id>.<S>.<R>/<file>", as
- * hg_tar_read_named takes it. Yours; NULL when memory is gone. */
+ * hg_tar_read_named takes it. Yours. */
 char *hg_attempt_path(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                       const char *name);
 
-/* Open one of its files: a regular one, or what leads to one. Its content is between two places of what is open; end -1: it goes to
- * the end, and may grow. Returns 0, HG_ATTEMPT_NONE: there is none, or -1 with err set. */
+/* Open one of its files: a regular one, or a link to one. Its content is between begin and end of the open file; end -1: to
+ * the end of the file, which may grow. Returns 0, HG_ATTEMPT_NONE: there is none, or -1 with err set. */
 #define HG_ATTEMPT_NONE (-2)
 struct hg_attempt_file {
     int fd; /* close it */
@@ -130,7 +131,7 @@ int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_fi
 int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                     const char *name, size_t max, struct hg_buf *out, struct hg_err *err);
 
-/* The same for result.json. Unless g->quick, "there is none" is said only after the folder was listed. Sets result, and
+/* The same for result.json. Unless g->quick, HG_ATTEMPT_NONE is returned only after the folder was listed. Sets result, and
  * claim where there is none. */
 int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
                            struct hg_buf *out, struct hg_err *err);

@@ -16,7 +16,7 @@
 static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
 {
     char *path = hg_fs_join(dir, name);
-    int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) : -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_buf text = HG_BUF_INIT;
     struct stat st;
@@ -37,7 +37,7 @@ bool hg_claim_read(const char *dir, struct hg_claim *claim)
 {
     char *left = hg_fs_join(dir, HG_CLAIM_LEFT);
 
-    *claim = (struct hg_claim){ .left = left && hg_fs_exists(left) };
+    *claim = (struct hg_claim){ .left = hg_fs_exists(left) };
     free(left);
     if (read_claim(dir, HG_CLAIM_FILE, claim))
         return true;
@@ -99,9 +99,7 @@ int hg_claim_use(const char *dir, const char *text, size_t len, const char *name
     char *claim = hg_fs_join(dir, HG_CLAIM_FILE), *path = hg_fs_join(dir, name);
     int rc = -1;
 
-    if (!claim || !path)
-        hg_err_oom(err);
-    else if (overwrite(claim, text, len) < 0 || link(claim, path) < 0)
+    if (overwrite(claim, text, len) < 0 || link(claim, path) < 0)
         hg_err_sys(err, "cannot write %s", path);
     else
         rc = hg_fs_sync_dir(dir, err);

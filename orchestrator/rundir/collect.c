@@ -11,6 +11,8 @@
 #include "base/jsonpool.h"
 #include "base/vec.h"
 #include "results/result.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/outcome.h"
 

@@ -10,13 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/tar.h"
 #include "base/vec.h"
-#include "matrix/matrix.h"
+#include "matrix/workload.h"
 #include "plan/batch.h"
+#include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/collect.h"
@@ -70,38 +73,24 @@ static void files_done(struct files *files)
     HG_VEC_DONE(files);
 }
 
-static int add_file(struct files *files, const char *name, const struct stat *st,
-                    struct hg_err *err)
-{
-    struct file f = { .name = strdup(name), .st = *st };
-    struct file *slot = f.name ? HG_VEC_PUSH(files) : NULL;
-
-    if (!slot) {
-        free(f.name);
-        return hg_err_oom(err);
-    }
-    *slot = f;
-    return 0;
-}
-
 /* What is there is listed, nothing is followed. */
-static int list_files(const char *dir, struct files *files, struct hg_err *err)
+static void list_files(const char *dir, struct files *files)
 {
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
     struct stat st;
 
-    if (!d) /* a link, or not for us to read */
+    if (!d) /* a link, or not readable */
         files->others = true;
-    while (d && rc == 0 && (entry = readdir(d))) {
+    while (d && (entry = readdir(d))) {
         const char *name = entry->d_name;
 
         if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
             continue;
-        if (hg_matrix_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        if (hg_workload_is_own_file(name) && fstatat(fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(st.st_mode) && st.st_size < (off_t)HG_TAR_SIZE_MAX)
-            rc = add_file(files, name, &st, err);
+            *HG_VEC_PUSH(files) = (struct file){ .name = hg_strdup(name), .st = st };
         else
             files->others = true;
     }
@@ -109,7 +98,6 @@ static int list_files(const char *dir, struct files *files, struct hg_err *err)
         closedir(d);
     else if (fd >= 0)
         close(fd);
-    return rc;
 }
 
 /* ---- Which attempts ---- */
@@ -119,39 +107,33 @@ static bool is_recent(const struct packer *p, const struct hg_attempt_files *f, 
 {
     char *path = hg_attempt_path(&p->group, f, "result.json");
     struct stat st;
-    bool recent =
-        strcmp(status, "ok") != 0 &&
-        (!path || stat(path, &st) < 0 || hg_clock_wall_s() - (double)st.st_mtim.tv_sec < RECENT_S);
+    bool recent = strcmp(status, "ok") != 0 &&
+                  (stat(path, &st) < 0 || hg_clock_wall_s() - (double)st.st_mtim.tv_sec < RECENT_S);
 
     free(path);
     return recent;
 }
 
-/* HG_COMPACT_REASONS: nothing keeps it, -1: err set. */
-static int why_kept(struct packer *p, struct hg_attempt_files *f, const json_t *cell, bool over)
+/* HG_COMPACT_REASONS: nothing keeps it. */
+static enum hg_compact_kept why_kept(struct packer *p, struct hg_attempt_files *f,
+                                     const json_t *cell, bool over)
 {
-    struct hg_err why = HG_ERR_INIT;
     struct files files = { 0 };
-    int kept = HG_COMPACT_REASONS, judged;
     char *dir, status[16];
+    bool others;
 
     if (!over)
         return HG_COMPACT_OPEN;
-    judged = hg_collect_status(&p->group, f, p->run_key, cell, status, &why);
+    if (hg_collect_status(&p->group, f, p->run_key, cell, status, NULL) < 0)
+        return HG_COMPACT_RESULT;
+    if (is_recent(p, f, status))
+        return HG_COMPACT_RECENT;
     dir = hg_attempt_path(&p->group, f, "");
-    if (why.memory || !dir)
-        kept = hg_err_oom(p->err);
-    else if (judged < 0)
-        kept = HG_COMPACT_RESULT;
-    else if (is_recent(p, f, status))
-        kept = HG_COMPACT_RECENT;
-    else if (list_files(dir, &files, p->err) < 0)
-        kept = -1;
-    else if (files.others)
-        kept = HG_COMPACT_FILES;
+    list_files(dir, &files);
+    others = files.others;
     files_done(&files);
     free(dir);
-    return kept;
+    return others ? HG_COMPACT_FILES : HG_COMPACT_REASONS;
 }
 
 static bool has_good(struct packer *p, const struct hg_attempt_list *list, const json_t *cell)
@@ -159,11 +141,9 @@ static bool has_good(struct packer *p, const struct hg_attempt_list *list, const
     bool good = false;
 
     for (size_t i = 0; i < list->n && !good; i++) {
-        struct hg_err ignored = HG_ERR_INIT;
         char status[16];
 
-        good = hg_collect_status(&p->group, &list->items[i], p->run_key, cell, status, &ignored) ==
-                   0 &&
+        good = hg_collect_status(&p->group, &list->items[i], p->run_key, cell, status, NULL) == 0 &&
                strcmp(status, "ok") == 0;
     }
     return good;
@@ -193,8 +173,8 @@ static int enter_group(struct packer *p, size_t line, const char *id, struct hg_
         return 0;
     p->number = line / HG_GROUP_LINES;
     p->all_over = true;
-    p->wanted = calloc(p->group.n + 1, sizeof *p->wanted);
-    return p->wanted ? 0 : hg_err_oom(p->err);
+    p->wanted = hg_alloc_zeroed(p->group.n, sizeof *p->wanted);
+    return 0;
 }
 
 static int look_at_cell(size_t line, const json_t *record, void *context)
@@ -211,14 +191,12 @@ static int look_at_cell(size_t line, const json_t *record, void *context)
     p->all_over &= over;
     for (size_t i = 0; i < list.n; i++) {
         struct hg_attempt_files *f = &list.items[i];
-        int kept;
+        enum hg_compact_kept kept;
 
         p->count->before += f->parts > 0;
         if (f->parts)
             continue;
         kept = why_kept(p, f, cell, over);
-        if (kept < 0)
-            return -1;
         if (kept < HG_COMPACT_REASONS) {
             p->count->kept[kept]++;
             continue;
@@ -291,13 +269,11 @@ static int put_file(const char *dir, const char *attempt, const struct file *f, 
 {
     struct hg_tar_file head = { .size = (uint64_t)f->st.st_size, .mtime_s = f->st.st_mtim.tv_sec };
     char *path = hg_fs_join(dir, f->name);
-    int fd = path ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1, rc;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), rc;
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0) {
-        rc = !path             ? hg_err_oom(err)
-             : errno == ENOENT ? 1
-                               : hg_err_sys(err, "cannot read %s", path);
+        rc = errno == ENOENT ? 1 : hg_err_sys(err, "cannot read %s", path);
         goto out;
     }
     snprintf(head.name, sizeof head.name, "%s/%s", attempt, f->name);
@@ -319,15 +295,15 @@ out:
 static int put_attempt(struct packer *p, size_t i, int to)
 {
     const struct hg_attempt_files *f = &p->group.items[i];
-    char *dir = hg_attempt_path(&p->group, f, ""), *name = dir ? strrchr(dir, '/') + 1 : NULL;
+    char *dir = hg_attempt_path(&p->group, f, "");
     off_t begin = lseek(to, 0, SEEK_CUR);
     struct files files = { 0 };
-    int rc = dir ? list_files(dir, &files, p->err) : hg_err_oom(p->err);
+    int rc;
 
-    if (rc == 0 && (files.others || !files.n))
-        rc = 1;
+    list_files(dir, &files);
+    rc = files.others || !files.n;
     for (size_t k = 0; k < files.n && rc == 0; k++)
-        rc = put_file(dir, name, &files.items[k], to, p->err);
+        rc = put_file(dir, strrchr(dir, '/') + 1, &files.items[k], to, p->err);
     if (rc == 1) {
         p->wanted[i] = false;
         p->n_wanted--;
@@ -369,46 +345,43 @@ static int write_pack(struct packer *p, const char *path)
 
 /* ---- Removing what is packed ---- */
 
-/* Is what lies between two places of one file all that is in another? -1: one cannot be read. */
-static int compare_content(const struct hg_attempt_file *there, int here)
+/* Is the part of one file between two places the same as all of another? False if one cannot be read. */
+static bool has_content(const struct hg_attempt_file *there, int here)
 {
     static char a[PIECE], b[PIECE];
     off_t size = there->end - there->begin, at = 0;
     struct stat st;
 
     if (fstat(here, &st) < 0 || st.st_size != size)
-        return 0;
+        return false;
     while (at < size) {
-        size_t want = size - at < (off_t)PIECE ? (size_t)(size - at) : PIECE;
-        ssize_t n = pread(here, a, want, at);
+        size_t most = size - at < (off_t)PIECE ? (size_t)(size - at) : PIECE;
+        ssize_t n = pread(here, a, most, at);
 
-        if (n <= 0 || pread(there->fd, b, (size_t)n, there->begin + at) != n)
-            return -1;
-        if (memcmp(a, b, (size_t)n) != 0)
-            return 0;
+        if (n <= 0 || pread(there->fd, b, (size_t)n, there->begin + at) != n ||
+            memcmp(a, b, (size_t)n) != 0)
+            return false;
         at += n;
     }
-    return 1;
+    return true;
 }
 
-/* 1: the pack has this file, byte for byte. */
-static int is_packed(struct packer *p, const struct hg_attempt_files *f, const char *dir,
-                     const struct file *file)
+/* Does the pack have this file, byte for byte? */
+static bool is_packed(struct packer *p, const struct hg_attempt_files *f, const char *dir,
+                      const struct file *file)
 {
     struct hg_attempt_file there = { .fd = -1 };
     char *path = hg_fs_join(dir, file->name);
-    int here = path ? open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK) : -1, rc = 0;
+    int here = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    bool same = here >= 0 && hg_attempt_open(&p->group, f, file->name, &there, NULL) == 0 &&
+                has_content(&there, here);
 
-    if (!path)
-        rc = hg_err_oom(p->err);
-    else if (here >= 0 && hg_attempt_open(&p->group, f, file->name, &there, NULL) == 0)
-        rc = compare_content(&there, here) == 1;
     if (here >= 0)
         close(here);
     if (there.fd >= 0)
         close(there.fd);
     free(path);
-    return rc;
+    return same;
 }
 
 /* A folder whose files are all in the pack; some may be gone already, where an earlier call was killed. */
@@ -416,23 +389,23 @@ static int remove_packed(struct packer *p, const struct hg_attempt_files *f)
 {
     struct hg_attempt_files folder = *f;
     struct files files = { 0 };
+    int rc = 0;
+    bool all;
     char *dir;
-    int rc;
 
     folder.parts = 0;
     dir = hg_attempt_path(&p->group, &folder, "");
-    rc = dir ? list_files(dir, &files, p->err) : hg_err_oom(p->err);
-    if (rc == 0)
-        rc = !files.others;
-    for (size_t i = 0; i < files.n && rc == 1; i++)
-        rc = is_packed(p, f, dir, &files.items[i]);
-    if (rc == 0)
-        p->count->kept[HG_COMPACT_CHANGED]++;
-    else if (rc == 1)
+    list_files(dir, &files);
+    all = !files.others;
+    for (size_t i = 0; i < files.n && all; i++)
+        all = is_packed(p, f, dir, &files.items[i]);
+    if (all)
         rc = hg_fs_remove_tree(dir, p->err);
+    else
+        p->count->kept[HG_COMPACT_CHANGED]++;
     files_done(&files);
     free(dir);
-    return rc < 0 ? -1 : 0;
+    return rc;
 }
 
 /* The group as it lies there now: first its pack, then the folders that it makes superfluous. */
@@ -455,12 +428,11 @@ static int remove_folders(struct packer *p, const char *dir)
 static int flush_group(struct packer *p, const char *group)
 {
     char *dir = hg_rundir_path(p->rd, "%s", group), *pack = hg_rundir_path(p->rd, "%s.tar", group);
-    int rc = dir && pack ? 0 : hg_err_oom(p->err);
+    int rc = 0;
     struct stat st;
 
-    if (rc == 0 && lstat(dir, &st) == 0 &&
-        !S_ISDIR(st.st_mode)) /* a link may lead out of the run */
-        rc = hg_err_set(p->err, HG_E_INPUT, "%s is no folder", dir);
+    if (lstat(dir, &st) == 0 && !S_ISDIR(st.st_mode)) /* a link may lead out of the run */
+        rc = hg_err_set(p->err, HG_E_INPUT, "%s is not a folder", dir);
     if (rc == 0 && p->n_wanted && p->group.walk.damaged)
         rc = hg_err_set(p->err, HG_E_INPUT, "%s is damaged at byte %llu: restore it first", pack,
                         (unsigned long long)p->group.walk.where);
@@ -498,12 +470,10 @@ static int flush(struct packer *p)
 static int remove_unfinished(const struct hg_rundir *rd, struct hg_err *err)
 {
     char *dir = hg_rundir_path(rd, "cells");
-    DIR *d = dir ? opendir(dir) : NULL;
+    DIR *d = opendir(dir);
     struct dirent *entry;
-    int rc = dir || hg_err_oom(err) == 0 ? 0 : -1;
+    int rc = d || errno == ENOENT ? 0 : hg_err_sys(err, "cannot read folder %s", dir);
 
-    if (dir && !d && errno != ENOENT)
-        rc = hg_err_sys(err, "cannot read folder %s", dir);
     while (d && (entry = readdir(d)))
         if (strstr(entry->d_name, ".tar.tmp."))
             unlinkat(dirfd(d), entry->d_name, 0);

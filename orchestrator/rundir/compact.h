@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 #include "rundir/rundir.h"
 
 /* Attempts that have ended, put into one plain tar file a group, so that a sweep of 100,000 cells has a few hundred inodes:

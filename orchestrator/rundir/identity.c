@@ -12,7 +12,8 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "plan/batch.h"
+#include "plan/files.h"
+#include "rundir/events.h"
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 #define NEW_RUN "begin a new run: hpcgrid run MATRIX --new"
@@ -101,7 +102,7 @@ static bool look_at_script(struct hg_identity *id, const char *run_dir, const ch
     bool here = true;
 
     snprintf(file, sizeof file, "batches/%d.sh", number);
-    if (path && hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
+    if (hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
         folder = hg_identity_script_folder(hg_buf_str(&text));
     if (folder)
         here = look_at(id, run_dir, folder, key, file);

@@ -3,7 +3,7 @@
 #define HG_RUNDIR_IDENTITY_H
 
 #include "base/err.h"
-#include "rundir/events.h"
+#include "rundir/runstate.h"
 
 /* A run is bound to the folder that it was planned in. Its batch scripts name it, and so does plan.json ("folder"; a plan of
  * an older version does not): what is submitted for a copy, or after a move, works there and not here. Links and bind

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -49,8 +50,7 @@ static json_t *encode_owner(const struct hg_lock_owner *o)
     json_t *json = json_pack("{s:I,s:s,s:f,s:o}", "number", (json_int_t)o->number, "nonce",
                              o->nonce, "since", o->since_s, "command", hg_json_text(o->command));
 
-    if (json)
-        hg_owner_encode(&o->who, json);
+    hg_owner_encode(&o->who, json);
     return json;
 }
 
@@ -66,7 +66,7 @@ static int read_owner(const char *dir, uint32_t number, struct hg_lock_owner *o)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     char *path = hg_str_printf("%s/lock.%u", dir, number);
-    bool there = path && hg_fs_exists(path);
+    bool there = hg_fs_exists(path);
 
     *o = (struct hg_lock_owner){ .number = number };
     if (there && hg_json_load(path, &doc, NULL) == 0) {
@@ -93,10 +93,8 @@ static uint32_t number_of(const char *name)
     return *end || v > UINT32_MAX ? 0 : (uint32_t)v;
 }
 
-/* The highest number among the lock files, 0 if there are none. visit (may be NULL) sees each. */
-static int scan(const char *dir, uint32_t *highest,
-                void (*visit)(const char *dir, uint32_t number, uint32_t than), uint32_t than,
-                struct hg_err *err)
+/* The highest number among the lock files, 0 if there are none. Those with a number less than `old` are removed. */
+static int scan(const char *dir, uint32_t *highest, uint32_t old, struct hg_err *err)
 {
     DIR *d = opendir(dir);
     struct dirent *entry;
@@ -109,47 +107,31 @@ static int scan(const char *dir, uint32_t *highest,
 
         if (number > *highest)
             *highest = number;
-        if (number && visit)
-            visit(dir, number, than);
+        if (number && number < old)
+            unlinkat(dirfd(d), entry->d_name, 0);
     }
     closedir(d);
     return 0;
 }
 
-static void remove_lower(const char *dir, uint32_t number, uint32_t than)
-{
-    char *path = number < than ? hg_str_printf("%s/lock.%u", dir, number) : NULL;
-
-    if (path)
-        unlink(path);
-    free(path);
-}
-
-/* The owner's file under a name that is nobody else's; its descriptor, or -1. */
+/* Write the owner's file under a name that nobody else uses; its descriptor, or -1. */
 static int write_owner(const struct hg_lock *lock, const char *tmp, struct hg_err *err)
 {
     json_t *json = encode_owner(&lock->owner);
     struct hg_buf text = HG_BUF_INIT;
-    int fd = -1;
+    int fd;
 
-    if (json) {
-        hg_json_dump(json, HG_JSON_COMPACT, &text);
-        hg_buf_puts(&text, "\n");
-    }
-    if (!json || text.failed) {
-        hg_err_oom(err);
-        goto out;
-    }
+    hg_json_dump(json, HG_JSON_COMPACT, &text);
+    hg_buf_puts(&text, "\n");
     fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd >= 0 && hg_fs_write_all(fd, text.data, text.len) == 0 && fsync(fd) == 0)
-        goto out;
-    hg_err_sys(err, "cannot write in %s", lock->dir);
-    if (fd >= 0) {
-        close(fd);
-        unlink(tmp);
+    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0 || fsync(fd) < 0) {
+        hg_err_sys(err, "cannot write in %s", lock->dir);
+        if (fd >= 0) {
+            close(fd);
+            unlink(tmp);
+        }
+        fd = -1;
     }
-    fd = -1;
-out:
     json_decref(json);
     hg_buf_done(&text);
     return fd;
@@ -161,7 +143,8 @@ static int link_owner(struct hg_lock *lock, const char *tmp, int fd, struct hg_e
     int rc = link(tmp, lock->path), why = errno;
     struct stat st;
 
-    if (fstat(fd, &st) == 0) { /* a lost answer of a file server is no failure: count the names */
+    if (fstat(fd, &st) ==
+        0) { /* a file server's answer may get lost: the number of names decides */
         lock->dev = st.st_dev;
         lock->ino = st.st_ino;
         if (rc < 0 && st.st_nlink == 2)
@@ -183,9 +166,8 @@ static int link_lock(struct hg_lock *lock, struct hg_err *err)
 
     free(lock->path);
     lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
-    if (!tmp || !lock->path) {
-        hg_err_oom(err);
-    } else if ((fd = write_owner(lock, tmp, err)) >= 0) {
+    fd = write_owner(lock, tmp, err);
+    if (fd >= 0) {
         rc = link_owner(lock, tmp, fd, err);
         close(fd);
         unlink(tmp);
@@ -208,14 +190,14 @@ static int held_error(const char *dir, const struct hg_lock_owner *o, struct hg_
                             "`hpcgrid resume --steal` takes over");
 }
 
-/* 1: ours, 0: lost a race, try again, -1: err set. */
+/* 1: ours, 0: lost a race: try again, -1: err set. */
 static int try_take(struct hg_lock *lock, bool steal, uint32_t above, struct hg_err *err)
 {
     struct hg_lock_owner other;
     uint32_t highest, after;
     int rc;
 
-    if (scan(lock->dir, &highest, NULL, 0, err) < 0)
+    if (scan(lock->dir, &highest, 0, err) < 0)
         return -1;
     if (highest && read_owner(lock->dir, highest, &other) && !steal && !is_dead(&other))
         return held_error(lock->dir, &other, err);
@@ -223,25 +205,27 @@ static int try_take(struct hg_lock *lock, bool steal, uint32_t above, struct hg_
     rc = link_lock(lock, err);
     if (rc <= 0)
         return rc;
-    if (scan(lock->dir, &after, remove_lower, lock->owner.number, err) < 0 ||
-        after > lock->owner.number) {
+    if (scan(lock->dir, &after, lock->owner.number, err) < 0 || after > lock->owner.number) {
         unlink(lock->path);
         return err && err->code ? -1 : 0;
     }
     return 1;
 }
 
+static void lock_free(struct hg_lock *lock)
+{
+    free(lock->path);
+    free(lock->dir);
+    free(lock);
+}
+
 struct hg_lock *hg_lock_take(const char *run_dir, const char *command, bool steal, uint32_t above,
                              struct hg_err *err)
 {
-    struct hg_lock *lock = calloc(1, sizeof *lock);
+    struct hg_lock *lock = hg_alloc_zeroed(1, sizeof *lock);
     int rc = 0;
 
-    if (!lock || !(lock->dir = strdup(run_dir))) {
-        hg_err_oom(err);
-        free(lock);
-        return NULL;
-    }
+    lock->dir = hg_strdup(run_dir);
     for (int i = 0; i < TRIES && rc == 0; i++) {
         describe_self(command, &lock->owner);
         rc = try_take(lock, steal, above, err);
@@ -249,10 +233,8 @@ struct hg_lock *hg_lock_take(const char *run_dir, const char *command, bool stea
     if (rc == 1)
         return lock;
     if (rc == 0)
-        hg_err_set(err, HG_E_ENV, "%s: too many processes want its lock", run_dir);
-    free(lock->path);
-    free(lock->dir);
-    free(lock);
+        hg_err_set(err, HG_E_ENV, "%s: too many processes try to take its lock", run_dir);
+    lock_free(lock);
     return NULL;
 }
 
@@ -271,16 +253,10 @@ static bool is_ours(const struct hg_lock *lock)
 int hg_lock_check(void *context, struct hg_err *err)
 {
     struct hg_lock *lock = context;
-    char next[sizeof "/lock." + 16];
-    char *path;
-    bool stolen;
+    char *next = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number + 1);
+    bool stolen = hg_fs_exists(next) || !is_ours(lock);
 
-    snprintf(next, sizeof next, "lock.%u", lock->owner.number + 1);
-    path = hg_fs_join(lock->dir, next);
-    if (!path)
-        return hg_err_oom(err);
-    stolen = hg_fs_exists(path) || !is_ours(lock);
-    free(path);
+    free(next);
     if (stolen && !hg_fs_exists(lock->dir))
         return hg_err_set(err, HG_E_ENV, "%s is not there any more: was it moved?", lock->dir);
     if (stolen)
@@ -294,16 +270,14 @@ void hg_lock_release(struct hg_lock *lock)
         return;
     if (is_ours(lock))
         unlink(lock->path);
-    free(lock->path);
-    free(lock->dir);
-    free(lock);
+    lock_free(lock);
 }
 
 int hg_lock_find(const char *run_dir, struct hg_lock_owner *owner, struct hg_err *err)
 {
     uint32_t highest;
 
-    if (scan(run_dir, &highest, NULL, 0, err) < 0)
+    if (scan(run_dir, &highest, 0, err) < 0)
         return -1;
     return highest && read_owner(run_dir, highest, owner) && !is_dead(owner);
 }

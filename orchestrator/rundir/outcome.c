@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -25,7 +26,7 @@
 
 /* ---- Foreign JSON ---- */
 
-/* A word that JSON does not know and programs write all the same. Its length, 0 if it is none. */
+/* The length of a word that JSON does not know and programs write all the same; 0 if there is none. */
 static size_t not_finite(const char *p, size_t n)
 {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf" };
@@ -42,7 +43,7 @@ static size_t not_finite(const char *p, size_t n)
 }
 
 /* One pass over the text: count what stands outside of strings, copy it with null in the place of
- * what is no number. */
+ * NaN and infinities. */
 static int guard(const char *name, const char *text, size_t len, struct hg_buf *out, bool *diverged,
                  struct hg_err *err)
 {
@@ -78,7 +79,7 @@ static int guard(const char *name, const char *text, size_t len, struct hg_buf *
         }
         hg_buf_append(out, &text[i], 1);
     }
-    return out->failed ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *diverged,
@@ -93,7 +94,7 @@ json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *d
         if (json_is_object(doc.root))
             root = json_incref(doc.root);
         else
-            hg_err_set(err, HG_E_INPUT, "%s is no object", name);
+            hg_err_set(err, HG_E_INPUT, "%s is not an object", name);
     }
     hg_json_doc_done(&doc);
     hg_buf_done(&clean);
@@ -126,9 +127,7 @@ static int read_workload(const char *dir, json_t **from, bool *diverged, struct 
     struct hg_buf text = HG_BUF_INIT;
     int rc = 0;
 
-    if (!path) {
-        rc = hg_err_oom(err);
-    } else if (hg_fs_exists(path)) {
+    if (hg_fs_exists(path)) {
         rc = hg_fs_read_file(path, HG_RESULT_MAX, &text, err);
         if (rc == 0) {
             *from = hg_outcome_parse("the workload's result", hg_buf_str(&text), text.len, diverged,
@@ -147,7 +146,7 @@ static int read_workload(const char *dir, json_t **from, bool *diverged, struct 
 static void read_tail(const char *dir, const char *name, long max, struct hg_buf *out)
 {
     char *path = hg_fs_join(dir, name);
-    int fd = path ? hg_fs_open_file(path, NULL) : -1;
+    int fd = hg_fs_open_file(path, NULL);
     FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
     char chunk[65536];
     size_t n;
@@ -173,7 +172,7 @@ static int take_number(const char *key, const char *text, size_t n, json_t *resu
     v = strtod(number, &end);
     end += strspn(end, " \t");
     if (end == number || *end || n > 63)
-        return hg_err_set(err, HG_E_INPUT, "results/%s found \"%s\", which is no number", key,
+        return hg_err_set(err, HG_E_INPUT, "results/%s found \"%s\", which is not a number", key,
                           number);
     *diverged |= !isfinite(v);
     json_object_set_new(result, key, hg_json_number(v));
@@ -230,7 +229,7 @@ static json_t *read_rank(const char *dir, const char *name)
     char *path = hg_fs_join(dir, name);
     json_t *root = NULL;
 
-    if (path && hg_json_load(path, &doc, NULL) == 0 && json_is_object(doc.root))
+    if (hg_json_load(path, &doc, NULL) == 0 && json_is_object(doc.root))
         root = json_incref(doc.root);
     hg_json_doc_done(&doc);
     free(path);
@@ -260,12 +259,11 @@ static json_t *read_ranks(const char *dir)
             json_array_append_new(list, rank);
     }
     n = json_array_size(list);
-    items = calloc(n + 1, sizeof(json_t *));
-    for (size_t i = 0; items && i < n; i++)
+    items = hg_alloc(n * sizeof(json_t *));
+    for (size_t i = 0; i < n; i++)
         items[i] = json_array_get(list, i);
-    if (items)
-        qsort(items, n, sizeof(json_t *), by_rank);
-    for (size_t i = 0; items && i < n; i++)
+    qsort(items, n, sizeof(json_t *), by_rank);
+    for (size_t i = 0; i < n; i++)
         json_array_append(sorted, items[i]);
     free(items);
     json_decref(list);
@@ -274,8 +272,8 @@ static json_t *read_ranks(const char *dir)
     return sorted;
 }
 
-/* What the workload says of a rank stands beside what its exec measured; exec's members win, but
- * for the device, which only the workload really knows. */
+/* Add what the workload says of a rank to what exec measured; exec's members win, except the device, which only the
+ * workload really knows. */
 static void merge_ranks(json_t *ranks, const json_t *theirs)
 {
     size_t i, j;
@@ -403,7 +401,7 @@ static void describe_rank(const json_t *rank, char *out, size_t size)
              json_is_true(json_object_get(rank, "oom")) ? ", out of memory" : "");
 }
 
-/* The last lines of stderr, what is no text replaced. */
+/* The last lines of stderr, with control characters replaced. */
 static json_t *log_tail(const char *dir)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -470,11 +468,11 @@ static struct verdict judge_stop(const struct hg_outcome *o, const json_t *their
     const char *why =
         late ? "the time limit was reached"
         : o->stop == HG_STOP_SUPERSEDED
-            ? "another copy of the job took the cell over: this one gave no sign of life"
+            ? "another copy of the job took the cell over: this one's heartbeat had stopped"
         : slurm_said(o, "DUE TO PREEMPTION")   ? "preempted by another job"
         : slurm_said(o, "DUE TO JOB REQUEUE")  ? "requeued"
         : slurm_said(o, "DUE TO NODE FAILURE") ? "a node failed"
-                                               : "the job was told to end";
+                                               : "the job received SIGTERM";
     json_t *error = their_error(theirs);
 
     return (struct verdict){ late ? "timeout" : "cancelled",

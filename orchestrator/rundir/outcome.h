@@ -17,7 +17,7 @@ enum hg_stop {
     HG_STOP_NONE,
     HG_STOP_TIMEOUT,    /* TERM at the time limit */
     HG_STOP_CANCELLED,  /* TERM before it */
-    HG_STOP_SUPERSEDED, /* another copy took the cell over: this one had given no sign of life */
+    HG_STOP_SUPERSEDED, /* another copy took the cell over: this one's heartbeat had stopped */
 };
 
 /* All that is known of an attempt when it ends (or is about to be killed); lent. */
@@ -33,8 +33,8 @@ struct hg_outcome {
     bool ended;                   /* status is the launcher's wait status */
     int status;
     enum hg_stop stop;
-    bool ending; /* it has been told to end and has not ended yet: this result may be replaced */
-    double suspended_s;    /* part of wall_s in which the scheduler had stopped the job */
+    bool ending;           /* it received TERM and has not ended yet: this result may be replaced */
+    double suspended_s;    /* part of wall_s in which the scheduler had suspended the job */
     double wall_s;         /* from before the launcher's start to its end, monotonic */
     double start_s, end_s; /* since 1970 */
     json_t *env, *slurm;   /* node/where.h; NULL: left out */
@@ -42,7 +42,7 @@ struct hg_outcome {
 
 /* The result of an attempt, whatever happened: what exec knows, merged with what the workload and
  * its ranks wrote (untrusted: size, depth, types, duplicate members and NaN are dealt with). A new
- * reference, NULL only when memory is gone. */
+ * reference. */
 json_t *hg_outcome_result(const struct hg_outcome *o);
 
 /* The least that counts as a result of it: failed, for this reason. A new reference. Its text, indented, is at most
@@ -57,7 +57,7 @@ int hg_outcome_checksum(const json_t *result, char out[static 9]);
 /* The same of a result's text as exec wrote it, without reading its numbers. */
 void hg_outcome_checksum_text(const struct hg_json_canonical *text, char out[static 9]);
 
-/* Did the launcher end because its ranks were told to, none of them having failed by itself before? */
+/* Did the launcher end because its ranks received TERM, none of them having failed by itself before? */
 bool hg_outcome_died_of_term(const struct hg_outcome *o);
 
 /* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is

@@ -10,13 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
 
 #define RUNS_MAX 999999 /* longer digit strings are somebody else's folders */
 
-/* "001" -> 1; 0 if this is no run's name. */
+/* "001" -> 1; 0 if this is not a run's name. */
 static int run_number(const char *text)
 {
     size_t n = strspn(text, "0123456789");
@@ -56,15 +57,6 @@ static int check_private(const char *path, struct hg_err *err)
     return 0;
 }
 
-static int fill(struct hg_rundir *rd, char *path, const char *name, int number, struct hg_err *err)
-{
-    *rd = (struct hg_rundir){ .path = path, .name = strdup(name), .number = number };
-    if (path && rd->name)
-        return 0;
-    hg_rundir_done(rd);
-    return hg_err_oom(err);
-}
-
 /* The highest run number in a folder of runs; 0 if there is none, -1 with err set. */
 static int newest_number(const char *dir, struct hg_err *err)
 {
@@ -97,8 +89,6 @@ static char *runs_folder(const char *root, const char *name, struct hg_err *err)
     }
     top = hg_fs_absolute(root, err);
     dir = top ? hg_fs_join(top, name) : NULL;
-    if (top && !dir)
-        hg_err_oom(err);
     free(top);
     return dir;
 }
@@ -108,8 +98,6 @@ static int open_numbered(const char *dir, const char *name, int number, struct h
 {
     char *path = hg_str_printf("%s/%03d", dir, number);
 
-    if (!path)
-        return hg_err_oom(err);
     if (!hg_fs_is_dir(path)) {
         hg_err_set(err, HG_E_NOTFOUND, "there is no run %03d of \"%s\" (%s)", number, name, path);
         free(path);
@@ -119,7 +107,8 @@ static int open_numbered(const char *dir, const char *name, int number, struct h
         free(path);
         return -1;
     }
-    return fill(rd, path, name, number, err);
+    *rd = (struct hg_rundir){ .path = path, .name = hg_strdup(name), .number = number };
+    return 0;
 }
 
 int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
@@ -144,10 +133,6 @@ static char *claim_number(const char *dir, int *number, struct hg_err *err)
     for (*number = newest_number(dir, err) + 1; *number > 0 && *number <= RUNS_MAX; ++*number) {
         char *path = hg_str_printf("%s/%03d", dir, *number);
 
-        if (!path) {
-            hg_err_oom(err);
-            return NULL;
-        }
         if (mkdir(path, 0700) == 0)
             return path;
         if (errno != EEXIST) {
@@ -164,7 +149,7 @@ static char *claim_number(const char *dir, int *number, struct hg_err *err)
 int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err)
 {
     char *dir = runs_folder(root, name, err);
-    char *path = NULL;
+    char *path;
     int number, rc = -1;
 
     if (!dir)
@@ -176,12 +161,12 @@ int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, s
     if (check_private(dir, err) < 0)
         goto out;
     path = claim_number(dir, &number, err);
-    if (!path || hg_fs_sync_dir(dir, err) < 0)
-        goto out;
-    rc = fill(rd, path, name, number, err);
-    path = NULL;
+    rc = path ? hg_fs_sync_dir(dir, err) : -1;
+    if (rc == 0)
+        *rd = (struct hg_rundir){ .path = path, .name = hg_strdup(name), .number = number };
+    else
+        free(path);
 out:
-    free(path);
     free(dir);
     return rc;
 }
@@ -190,37 +175,32 @@ static bool is_run_folder(const char *path)
 {
     char *matrix = hg_fs_join(path, "matrix.json");
     char *plan = hg_fs_join(path, "plan.json");
-    bool is =
-        hg_fs_is_dir(path) && ((matrix && hg_fs_exists(matrix)) || (plan && hg_fs_exists(plan)) ||
-                               run_number(strrchr(path, '/') ? strrchr(path, '/') + 1 : path));
+    const char *slash = strrchr(path, '/');
+    bool is = hg_fs_is_dir(path) &&
+              (hg_fs_exists(matrix) || hg_fs_exists(plan) || run_number(slash ? slash + 1 : path));
 
     free(matrix);
     free(plan);
     return is;
 }
 
-/* A run folder by its path. One that was copied under another name keeps that as its name. */
+/* A run folder by its path. A folder that has another name than a number gives its own name to the run. */
 static int open_folder(const char *word, struct hg_rundir *rd, struct hg_err *err)
 {
-    char *path = hg_fs_absolute(word, err);
-    char *parent = path ? hg_fs_dirname(path) : NULL;
-    int number, rc = -1;
+    char *path = hg_fs_absolute(word, err), *parent;
+    int number;
 
-    if (!path)
+    if (!path || check_private(path, err) < 0) {
+        free(path);
         return -1;
-    if (!parent) {
-        hg_err_oom(err);
-        goto out;
     }
-    if (check_private(path, err) < 0)
-        goto out;
+    parent = hg_fs_dirname(path);
     number = run_number(strrchr(path, '/') + 1);
-    rc = fill(rd, path, strrchr(number ? parent : path, '/') + 1, number, err);
-    path = NULL;
-out:
-    free(path);
+    *rd = (struct hg_rundir){ .path = path,
+                              .name = hg_strdup(strrchr(number ? parent : path, '/') + 1),
+                              .number = number };
     free(parent);
-    return rc;
+    return 0;
 }
 
 /* "NAME/2": that run of that name. 1 if the word has another form. */

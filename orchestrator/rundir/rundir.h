@@ -19,20 +19,19 @@ struct hg_rundir {
     int number; /* 1 for "001" */
 };
 
-/* The newest run of a matrix name under root ("reports" unless HPCGRID_REPORTS or --reports says
- * else). NOTFOUND if there is none. */
+/* The newest run of a matrix name under root ("reports" unless HPCGRID_REPORTS or --reports is given). NOTFOUND if there
+ * is none. */
 int hg_rundir_newest(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
 
-/* A fresh one, numbered behind the newest. */
+/* A new run, with the number after the newest one's. */
 int hg_rundir_create(const char *root, const char *name, struct hg_rundir *rd, struct hg_err *err);
 
-/* What the user wrote: a run folder, a matrix file (its name's newest run), "NAME" or "NAME/002".
- */
+/* The run that the user named: a run folder, a matrix file (the newest run of its name), "NAME" or "NAME/002". */
 int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err);
 
 void hg_rundir_done(struct hg_rundir *rd);
 
-/* Path of a file in the run, printf-like; yours to free, NULL when memory is gone. */
+/* Path of a file in the run, printf-like; yours to free. */
 char *hg_rundir_path(const struct hg_rundir *rd, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -219,14 +219,14 @@ woke() { [ $(($(sed -n 's/^voluntary_ctxt_switches:[^0-9]*//p' /proc/$pid/status
     await grep -qs '^SigBlk:.*\(4a03\|0a01\)$' /proc/$copy/status # TERM is blocked, or waited for: it has begun
     kill $copy
     wait $copy
-    grep -q "told to end before it began" log
+    grep -q "received SIGTERM before it began" log
     [ "$(ls "$run_dir/cells/1-000")" = c-0.7.0 ]
     kill -CONT $pid
     touch "$BATS_TEST_TMPDIR/go"
     wait $pid
 }
 
-@test "an attempt that was told to end is begun again, one that failed is not" {
+@test "an attempt that received SIGTERM is begun again, one that failed is not" {
     at_work
     kill $pid
     wait $pid || true
@@ -410,7 +410,7 @@ bad() {
     plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
     bad '{"train_s": 1' 'line 1, column'
     bad '' 'result'
-    bad '[1]' 'is no object'
+    bad '[1]' 'is not an object'
     bad '{"train_s": 1, "train_s": 2}' 'given twice'
     bad '{"train_s": 1e999}' 'a number too large'
     bad '{"train_s": "12"}' '\"train_s\" must be a number, it is a string'
@@ -434,6 +434,25 @@ bad() {
     run bash -c 'ulimit -v $1; shift; exec "$@"' - $limit "$hpcgrid" exec --run "$run_dir" --batch 1
     [ "$status" -eq 1 ]
     grep -q 'holds more than 1000000 values' "$run_dir/cells/1-000/c-0.0.0/result.json"
+}
+
+@test "an attempt has a result with the reason wherever memory runs out" {
+    plain_build || skip "a sanitizer needs all addresses"
+    plan "$(sh_workload 'cp '"$BATS_TEST_TMPDIR"'/w $HPCGRID_RESULT')"
+    { printf '{"a":['; yes '{},' | head -n 40000 | tr -d '\n'; printf '{}]}'; } >"$BATS_TEST_TMPDIR/w"
+    attempt=$run_dir/cells/1-000/c-0.0.0 short=0
+    for limit in $(seq 4000 250 200000); do # KiB, from too little for the program's libraries to enough for the whole result
+        rm -rf "$run_dir/cells"
+        said=$(ulimit -v $limit && node 2>&1) && break
+        [ -e "$attempt/claim.json" ] || continue
+        jq -e '.status == "failed"' "$attempt/result.json"
+        [[ "$said" == *": error: out of memory"* ]] || continue # a rank has its end in the result
+        jq -e '.error.message == "out of memory" and .id == "c-0" and .cell.size == 3 and .wall_s >= 0' "$attempt/result.json"
+        node 2>&1 | grep "attempt 0.0 has ended: failed"
+        short=$((short + 1))
+    done
+    [ "$(result status)" = '"ok"' ]
+    [ $short -ge 10 ]
 }
 
 @test "NaN becomes null and diverged" {
@@ -461,7 +480,7 @@ bad() {
     grep -q 'nothing in the output matches results/train_s' "$run_dir/cells/1-000/c-0.0.0/result.json"
     plan '{"command": ["sh", "-c", "echo loss=x"], "launch": [], "cwd": "/", "results": {"train_s": "loss=(.)"}}'
     run node --submission 1
-    grep -q 'results/train_s found \\"x\\", which is no number' "$run_dir/cells/1-000/c-0.1.0/result.json"
+    grep -q 'results/train_s found \\"x\\", which is not a number' "$run_dir/cells/1-000/c-0.1.0/result.json"
 }
 
 @test "a job that the scheduler suspended says for how long" {
@@ -491,7 +510,7 @@ bad() {
     grep -q told "$run_dir/cells/1-000/c-0.0.0/out.log"
 }
 
-@test "why a job was told to end is read from what Slurm wrote" {
+@test "why a job received SIGTERM is read from what Slurm wrote" {
     for why in "TIME LIMIT:timeout:the time limit was reached" "PREEMPTION:cancelled:preempted by another job" "JOB REQUEUE:cancelled:requeued"; do
         rm -rf "$run_dir/cells"
         plan '{"command": ["bash", "-c", "trap '"'echo error: STEP 1.0 ON n1 CANCELLED AT 12:00 DUE TO ${why%%:*} >&2; exit 3'"' TERM; echo ready; while :; do sleep 0.05; done"], "launch": [], "cwd": "/"}'
@@ -559,7 +578,7 @@ need_strace() {
         [ "$status" -ne 124 ]
         [ ! -e "$run_dir/cells/1-000/c-0.0.0/child" ] || await gone "$(cat "$run_dir/cells/1-000/c-0.0.0/child")"
         [ "$(result status)" = '"cancelled"' ]
-        grep -q '"message": "the job was told to end"' "$run_dir/cells/1-000/c-0.0.0/result.json"
+        grep -q '"message": "the job received SIGTERM"' "$run_dir/cells/1-000/c-0.0.0/result.json"
         [ "${call::1}" = '?' ] || [ ! -e "$run_dir/cells/1-000/c-0.0.0/out.log" ]
     done
 }

@@ -217,8 +217,8 @@ END
         echo '2081|.array = "0-5000"|'
         echo '2048|.licenses = "gold:1"|'
         echo '0|.extra = ["--export=ALL"]|--export: use'
-        echo '0|.work_dir = "/nonexistent"|work_dir "/nonexistent": is no folder'
-        echo '0|.output = "/nonexistent/hg-" + .key|folder of the output "/nonexistent": is no folder'
+        echo '0|.work_dir = "/nonexistent"|work_dir "/nonexistent": is not a folder'
+        echo '0|.output = "/nonexistent/hg-" + .key|folder of the output "/nonexistent": is not a folder'
         echo '0|.script = "/nonexistent"|script: cannot read /nonexistent'
         echo '0|.name = "a\nb"|control character'
     }

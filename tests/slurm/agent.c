@@ -7,8 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "slurm/libslurm/slurm.h"
 #include "base/vec.h"
+#include "slurm/common/codes.h"
+#include "slurm/common/texts.h"
+#include "slurm/libslurm/extra.h"
 
 /* Generated from slurm_errno.h of the Slurm that is installed. */
 static const struct {
@@ -159,12 +161,6 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_kee
     return rc;
 }
 
-static void drop(struct hg_agent_keeper *keeper)
-{
-    for (size_t i = 0; i < keeper->n; i++)
-        free(keeper->strings[i]);
-}
-
 static void test_options_reach_the_fields_that_sbatch_fills(void **state)
 {
     struct hg_agent_keeper k;
@@ -177,7 +173,7 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.req_nodes, "a3");
     assert_int_equal(d.shared, JOB_SHARED_NONE);
     assert_int_equal(d.priority, 0);
-    drop(&k);
+    hg_agent_keeper_done(&k);
 
     assert_int_equal(
         run_words("--mail-type=END,fail --mail-user x@y --nice=-5 -d afterok:7", &d, &k, &err), 0);
@@ -185,14 +181,14 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.mail_user, "x@y");
     assert_int_equal(d.nice, NICE_OFFSET - 5);
     assert_string_equal(d.dependency, "afterok:7");
-    drop(&k);
+    hg_agent_keeper_done(&k);
 
     assert_int_equal(
         run_words("--mem-per-cpu=3G --threads-per-core=1 --time-min=1-2", &d, &k, &err), 0);
     assert_true(d.pn_min_memory == (3072 | MEM_PER_CPU));
     assert_int_equal(d.threads_per_core, 1);
     assert_int_equal(d.time_min, 26 * 60);
-    drop(&k);
+    hg_agent_keeper_done(&k);
 
     assert_int_equal(
         run_words("--gpu-bind=closest --cpus-per-gpu=8 --switches=2@1:30:00", &d, &k, &err), 0);
@@ -200,7 +196,7 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.cpus_per_tres, HG_AGENT_GRES "gpu:8");
     assert_int_equal(d.req_switch, 2);
     assert_int_equal(d.wait4switch, 5400);
-    drop(&k);
+    hg_agent_keeper_done(&k);
 }
 
 static void test_begin_understands_slurms_times(void **state)
@@ -232,7 +228,7 @@ static void test_other_options_are_refused_by_name(void **state)
         { "--time=5", "sbatch option --time: use \"time\"" },
         { "--exclud=a1", "sbatch option --exclud is not available here" },
         { "-Z", "sbatch option -Z is not available here" },
-        { "words", "\"words\" is no sbatch option" },
+        { "words", "\"words\" is not an sbatch option" },
         { "--exclude", "sbatch option --exclude needs a value" },
         { "--hold=1", "sbatch option --hold takes no value" },
         { "--nice=x", "--nice: \"x\" is not a number that Slurm takes here" },
@@ -249,7 +245,7 @@ static void test_other_options_are_refused_by_name(void **state)
         assert_int_equal(run_words(cases[i].words, &d, &k, &err), -1);
         assert_string_equal(err.text, cases[i].text);
         assert_int_equal(err.code, HG_E_REFUSED);
-        drop(&k);
+        hg_agent_keeper_done(&k);
     }
     run_words("--exclud=a1", &d, &k, &err);
     assert_string_equal(err.hint, "did you mean --exclude?");

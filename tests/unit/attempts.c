@@ -84,10 +84,12 @@ static void test_names_are_read_only_as_they_are_written(void **state)
         { "c..0", NULL, 0, 0 },
         { "c.1.9999999999", NULL, 0, 0 },
     };
-    static const char *const no_groups[] = { "1-00",  "1-0000", "0-000", "1-000x", "-1-000",
-                                             "1--01", "01-000", "1",     "",       "c-000" };
+    static const char *const no_groups[] = { "1-00",   "1-0000", "0-000",          "1-000x",
+                                             "-1-000", "1--01",  "01-000",         "1",
+                                             "",       "c-000",  "1-000.tar.tmp.7" };
     unsigned submission, restarts;
     size_t n, number;
+    bool pack;
     int batch;
 
     (void)state;
@@ -103,11 +105,15 @@ static void test_names_are_read_only_as_they_are_written(void **state)
         assert_int_equal(restarts, cases[i].restarts);
     }
     for (size_t i = 0; i < N_OF(no_groups); i++)
-        if (hg_attempt_group_parse(no_groups[i], &batch, &number))
+        if (hg_attempt_group_parse(no_groups[i], &batch, &number, &pack))
             fail_msg("%s", no_groups[i]);
-    assert_true(hg_attempt_group_parse("12-3999", &batch, &number));
+    assert_true(hg_attempt_group_parse("12-3999", &batch, &number, &pack));
     assert_int_equal(batch, 12);
     assert_int_equal(number, 3999);
+    assert_false(pack);
+    assert_true(hg_attempt_group_parse("2-007.tar", &batch, &number, &pack));
+    assert_int_equal(number, 7);
+    assert_true(pack);
 }
 
 static void test_one_listing_tells_of_all_cells_of_a_group_oldest_attempt_first(void **state)

@@ -7,8 +7,9 @@
 #include "base/json.h"
 #include "matrix/keys.h"
 #include "matrix/matrix.h"
+#include "matrix/report.h"
+#include "matrix/schema.h"
 #include "matrix/site.h"
-#include "matrix/tables.h"
 
 static void matrix_table(struct hg_buf *out)
 {
@@ -103,13 +104,13 @@ static void assert_page_is_current(const char *name)
 static void test_reference_of_the_matrix_format_is_current(void **state)
 {
     (void)state;
-    assert_page_is_current("matrices/README.md");
+    assert_page_is_current("matrices/reference.md");
 }
 
 static void test_reference_of_sites_is_current(void **state)
 {
     (void)state;
-    assert_page_is_current("templates/README.md");
+    assert_page_is_current("templates/sites/README.md");
 }
 
 static void test_schema_file_is_current(void **state)

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop against a scheduler in memory (slurm/client/fake.h): scripted troubles, then random ones with a crash
+/* The loop against a scheduler in memory (unit/scheduler.h): scripted troubles, then random ones with a crash
  * at random moments. */
+#include "drive/again.h"
+#include "drive/check.h"
+#include "drive/overlay.h"
+#include "drive/requests.h"
 #include "test.h"
 
 #include <fcntl.h>
@@ -9,8 +13,9 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "slurm/client/fake.h"
 #include "drive/drive.h"
+#include "scheduler.h"
+#include "rundir/events.h"
 
 #define DAY_S 86400.0
 
@@ -50,21 +55,21 @@ struct world {
     struct hg_drive *drive;
 };
 
-static const struct hg_executor *fake;
+static const struct hg_executor *mock;
 
-static double fake_time(void *context)
+static double world_time(void *context)
 {
-    return hg_fake_now(((struct world *)context)->exec);
+    return mock_now(((struct world *)context)->exec);
 }
 
-static int fake_attempt(void *context, int batch, uint32_t line, uint32_t claim,
-                        struct hg_attempt *a, struct hg_err *err)
+static int world_attempt(void *context, int batch, uint32_t line, uint32_t claim,
+                         struct hg_attempt *a, struct hg_err *err)
 {
     struct world *w = context;
-    struct hg_fake_attempt found;
+    struct mock_attempt found;
 
     (void)err;
-    hg_fake_attempt(w->exec, batch, line, claim, &found);
+    mock_attempt(w->exec, batch, line, claim, &found);
     *a = (struct hg_attempt){ .submission = claim,
                               .restarts = found.restarts,
                               .claimed = found.claimed,
@@ -72,7 +77,7 @@ static int fake_attempt(void *context, int batch, uint32_t line, uint32_t claim,
                               .open = found.claimed && !found.status[0] };
     a->left = found.left;
     if (found.alive) /* a heartbeat each 30 s, of another machine */
-        a->claim.beat_s = floor(hg_fake_now(w->exec) / 30);
+        a->claim.beat_s = floor(mock_now(w->exec) / 30);
     memcpy(a->status, found.status, sizeof a->status);
     return 0;
 }
@@ -97,13 +102,13 @@ static void make_world(struct world *w, const char *config, const size_t *sizes,
                                .n = sizes[i],
                                .job = json_pack("{s:s,s:s}", "name", "x", "script", script) };
     }
-    w->exec = fake->open(json, 1, NULL);
+    w->exec = mock->open(json, 1, NULL);
     w->options = (struct hg_drive_options){
-        .executor = fake,
+        .executor = mock,
         .exec = w->exec,
         .deadline_s = 5,
         .visible_s = 3,
-        .io = { fake_time, fake_time, fake_attempt, w },
+        .io = { world_time, world_time, world_attempt, w },
     };
     json_decref(json);
 }
@@ -111,7 +116,7 @@ static void make_world(struct world *w, const char *config, const size_t *sizes,
 static void end_world(struct world *w)
 {
     hg_drive_close(w->drive);
-    fake->close(w->exec);
+    mock->close(w->exec);
     for (size_t i = 0; i < w->plan.n; i++)
         json_decref(w->batches[i].job);
     hg_fs_remove_tree(w->dir, NULL);
@@ -129,7 +134,7 @@ static void open_drive(struct world *w)
 /* Passes until it is over. Returns virtual seconds, -1 if it is not over after a day. */
 static double drive_to_end(struct world *w, struct hg_err *err)
 {
-    double start = hg_fake_now(w->exec);
+    double start = mock_now(w->exec);
     struct hg_drive_pass pass;
 
     for (;;) {
@@ -138,10 +143,10 @@ static double drive_to_end(struct world *w, struct hg_err *err)
         if (hg_drive_pass(w->drive, &pass, err) < 0)
             return -1;
         if (pass.over)
-            return hg_fake_now(w->exec) - start;
-        if (hg_fake_now(w->exec) - start > DAY_S)
+            return mock_now(w->exec) - start;
+        if (mock_now(w->exec) - start > DAY_S)
             return -1;
-        hg_fake_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
+        mock_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
     }
 }
 
@@ -306,7 +311,7 @@ static void test_every_trouble_has_its_way_out(void **state)
         open_drive(&w);
         took = drive_to_end(&w, &err);
         format_counts(hg_drive_state(w.drive), counts, sizeof counts);
-        fake->receipt(w.exec, &submits, &polls, &cancels);
+        mock->receipt(w.exec, &submits, &polls, &cancels);
         if (err.code)
             fail_msg("%s: %s", s->name, err.text);
         if (strcmp(counts, s->counts) != 0)
@@ -315,10 +320,10 @@ static void test_every_trouble_has_its_way_out(void **state)
             fail_msg("%s: %u submissions, wanted %u", s->name, submits, s->submits);
         if (took < s->least_s || took > s->most_s)
             fail_msg("%s: took %g s, wanted %g to %g", s->name, took, s->least_s, s->most_s);
-        if (hg_fake_doubles(w.exec))
-            fail_msg("%s: %u doubled", s->name, hg_fake_doubles(w.exec));
-        if (s->running && hg_fake_most_running(w.exec) > (unsigned)s->running)
-            fail_msg("%s: %u ran at a time", s->name, hg_fake_most_running(w.exec));
+        if (mock_doubles(w.exec))
+            fail_msg("%s: %u doubled", s->name, mock_doubles(w.exec));
+        if (s->running && mock_most_running(w.exec) > (unsigned)s->running)
+            fail_msg("%s: %u ran at a time", s->name, mock_most_running(w.exec));
         assert_int_equal(hg_drive_finish(w.drive, NULL), 0);
         assert_int_equal(hg_drive_state(w.drive)->submits, submits);
         assert_int_equal(hg_drive_state(w.drive)->polls, polls);
@@ -331,7 +336,7 @@ static void test_every_trouble_has_its_way_out(void **state)
 static int superseded_attempt(void *context, int batch, uint32_t line, uint32_t claim,
                               struct hg_attempt *a, struct hg_err *err)
 {
-    int rc = fake_attempt(context, batch, line, claim, a, err);
+    int rc = world_attempt(context, batch, line, claim, a, err);
 
     if (!a->claimed)
         return rc;
@@ -358,7 +363,7 @@ static void test_a_good_result_that_is_superseded_does_not_end_its_cell(void **s
 static int given_up(void *context, int batch, uint32_t line, uint32_t claim, struct hg_attempt *a,
                     struct hg_err *err)
 {
-    int rc = fake_attempt(context, batch, line, claim, a, err);
+    int rc = world_attempt(context, batch, line, claim, a, err);
 
     a->open = false;
     return rc;
@@ -378,7 +383,7 @@ static void test_what_two_copies_left_to_each_other_is_sent_again(void **state)
     assert_true(drive_to_end(&w, &err) >= 0);
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
     assert_string_equal(counts, "ok 2");
-    assert_int_equal(hg_fake_runs(w.exec, 1, 0), 2);
+    assert_int_equal(mock_runs(w.exec, 1, 0), 2);
     end_world(&w);
 }
 
@@ -448,7 +453,7 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
     assert_string_equal(counts, "ok 5, cancelled 5");
     for (uint32_t i = 0; i < 10; i++)
-        assert_int_equal(hg_fake_runs(w.exec, 1, i), i % 2);
+        assert_int_equal(mock_runs(w.exec, 1, i), i % 2);
     end_world(&w);
 }
 
@@ -459,7 +464,7 @@ static void format_held(const struct world *w, char *out, size_t size)
     size_t used = 0;
 
     out[0] = '\0';
-    assert_int_equal(fake->poll(w->exec, &jobs, NULL), 0);
+    assert_int_equal(mock->poll(w->exec, &jobs, NULL), 0);
     for (size_t i = 0; i < jobs.n; i++)
         if (strcmp(jobs.items[i].reason, "JobHeldUser") == 0)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "",
@@ -469,13 +474,13 @@ static void format_held(const struct world *w, char *out, size_t size)
 
 static void drive_for(struct world *w, double seconds)
 {
-    double end = hg_fake_now(w->exec) + seconds;
+    double end = mock_now(w->exec) + seconds;
     struct hg_drive_pass pass;
 
-    while (hg_fake_now(w->exec) < end) {
+    while (mock_now(w->exec) < end) {
         assert_int_equal(hg_drive_pass(w->drive, &pass, NULL), 0);
         assert_false(pass.over);
-        hg_fake_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
+        mock_advance(w->exec, pass.wait_s > 0.01 ? pass.wait_s : 0.01);
     }
 }
 
@@ -508,10 +513,10 @@ static void test_held_cells_do_not_start_before_they_are_released(void **state)
     drive_for(&w, 1000);
     assert_int_equal(hg_run_count_held(hg_drive_state(w.drive)), 5);
     assert_int_equal(hg_drive_request(&w.rd, HG_REQUEST_RELEASE, NULL, NULL, NULL, NULL), 0);
-    assert_int_equal(fake->hold(w.exec, 1, "0,2,4", false, NULL), 0);
+    assert_int_equal(mock->hold(w.exec, 1, "0,2,4", false, NULL), 0);
     assert_true(drive_to_end(&w, &err) >= 0);
     for (uint32_t i = 0; i < 10; i++)
-        assert_int_equal(hg_fake_runs(w.exec, 1, i), 1);
+        assert_int_equal(mock_runs(w.exec, 1, i), 1);
     assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 10);
     end_world(&w);
 }
@@ -618,8 +623,8 @@ static void test_only_its_user_s_holds_are_let_go(void **state)
                1);
     open_drive(&w);
     assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
-    assert_int_equal(fake->hold(w.exec, 1, "0-1", true, &err), 0);
-    assert_int_equal(fake->hold(w.exec, 1, "0-1", false, &err), -1);
+    assert_int_equal(mock->hold(w.exec, 1, "0-1", true, &err), 0);
+    assert_int_equal(mock->hold(w.exec, 1, "0-1", false, &err), -1);
     assert_int_equal(err.code, HG_E_REFUSED);
     end_world(&w);
 }
@@ -648,7 +653,7 @@ static void test_what_is_cancelled_is_cancelled_whatever_slurm_calls_its_end(voi
         open_drive(&w);
         for (int k = 0; k < 3; k++) {
             assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
-            hg_fake_advance(w.exec, 1);
+            mock_advance(w.exec, 1);
         }
         assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_RUNNING], cells);
         assert_int_equal(
@@ -674,7 +679,7 @@ static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **
     make_world(&w, "{\"default\":{\"start_s\":5,\"run_s\":20}}", &cells, 1);
     open_drive(&w);
     assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
-    assert_int_equal(fake->cancel(w.exec, 1, "2-3", NULL), 0); /* scancel, behind our back */
+    assert_int_equal(mock->cancel(w.exec, 1, "2-3", NULL), 0); /* scancel, behind our back */
     assert_true(drive_to_end(&w, &err) >= 0);
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
     assert_string_equal(counts, "ok 4, cancelled 2");
@@ -687,14 +692,14 @@ static unsigned unheard;
 /* The request arrives, the answer does not. */
 static int cancel_unheard(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
 {
-    if (fake->cancel(x, job_id, tasks, err) < 0)
+    if (mock->cancel(x, job_id, tasks, err) < 0)
         return -1;
     return unheard++ ? 0 : hg_err_set(err, HG_E_AGAIN, "no answer in time");
 }
 
 static void test_a_launch_failure_is_tried_anew_though_the_answer_got_lost(void **state)
 {
-    struct hg_executor deaf = *fake;
+    struct hg_executor deaf = *mock;
     struct hg_err err = HG_ERR_INIT;
     size_t cells = 3;
     char counts[200];
@@ -734,7 +739,7 @@ static void test_only_what_is_picked_runs_again(void **state)
     assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED, is_line_2, NULL, NULL), 1);
     assert_true(drive_to_end(&w, &err) >= 0);
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(hg_fake_runs(w.exec, 1, i), i == 2 ? 2 : 1);
+        assert_int_equal(mock_runs(w.exec, 1, i), i == 2 ? 2 : 1);
     end_world(&w);
 }
 
@@ -761,20 +766,20 @@ static void test_the_matrix_says_what_runs_again(void **state)
     assert_true(drive_to_end(&w, &err) >= 0);
     format_counts(hg_drive_state(w.drive), counts, sizeof counts);
     assert_string_equal(counts, "ok 2, timeout 1, oom 1");
-    assert_int_equal(hg_fake_runs(w.exec, 1, 0), 3);
-    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 3);
-    assert_int_equal(hg_fake_runs(w.exec, 1, 2), 1);
-    assert_int_equal(hg_fake_runs(w.exec, 1, 3), 3);
+    assert_int_equal(mock_runs(w.exec, 1, 0), 3);
+    assert_int_equal(mock_runs(w.exec, 1, 1), 3);
+    assert_int_equal(mock_runs(w.exec, 1, 2), 1);
+    assert_int_equal(mock_runs(w.exec, 1, 3), 3);
     /* the count is in the journal: whoever comes next does not begin anew */
     hg_drive_close(w.drive);
     open_drive(&w);
     assert_true(drive_to_end(&w, &err) >= 0);
-    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 3);
+    assert_int_equal(mock_runs(w.exec, 1, 1), 3);
     /* a person gives the tries back */
     assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_TIMEOUT, NULL, NULL, NULL), 1);
     assert_true(drive_to_end(&w, &err) >= 0);
-    assert_int_equal(hg_fake_runs(w.exec, 1, 1), 6);
-    assert_int_equal(hg_fake_doubles(w.exec), 0);
+    assert_int_equal(mock_runs(w.exec, 1, 1), 6);
+    assert_int_equal(mock_doubles(w.exec), 0);
     end_world(&w);
 }
 
@@ -823,7 +828,7 @@ static void test_a_plan_that_grew_runs_only_what_is_new(void **state)
     assert_true(drive_to_end(&w, &err) >= 0);
     assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 9);
     for (uint32_t i = 0; i < 5; i++)
-        assert_int_equal(hg_fake_runs(w.exec, 1, i), i == 3 ? 2 : 1);
+        assert_int_equal(mock_runs(w.exec, 1, i), i == 3 ? 2 : 1);
     end_world(&w);
 }
 
@@ -841,9 +846,9 @@ static void test_a_reader_sees_what_the_table_says(void **state)
                &cells, 1);
     open_drive(&w);
     assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
-    hg_fake_advance(w.exec, 10);
+    mock_advance(w.exec, 10);
     reader = hg_run_state_load(w.dir, NULL);
-    assert_int_equal(fake->poll(w.exec, &jobs, NULL), 0);
+    assert_int_equal(mock->poll(w.exec, &jobs, NULL), 0);
     assert_int_equal(hg_drive_overlay(reader, &jobs, NULL), 0);
     format_counts(reader, counts, sizeof counts);
     assert_string_equal(counts, "running 3, ended 1");
@@ -873,7 +878,7 @@ static void test_a_full_disk_stops_it_before_the_request(void **state)
     free(path);
     assert_int_equal(hg_drive_pass(w.drive, &pass, &err), -1);
     assert_int_equal(err.code, HG_E_ENV);
-    fake->receipt(w.exec, &submits, &polls, &cancels);
+    mock->receipt(w.exec, &submits, &polls, &cancels);
     assert_int_equal(submits, 0);
     end_world(&w);
 }
@@ -926,7 +931,7 @@ static int crashing_submit(struct hg_exec *x, const json_t *job, uint32_t *id, s
     int rc;
 
     maybe_crash();
-    rc = fake->submit(x, job, id, err);
+    rc = mock->submit(x, job, id, err);
     maybe_crash();
     return rc;
 }
@@ -934,7 +939,7 @@ static int crashing_submit(struct hg_exec *x, const json_t *job, uint32_t *id, s
 static int crashing_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     maybe_crash();
-    return fake->poll(x, jobs, err);
+    return mock->poll(x, jobs, err);
 }
 
 static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks,
@@ -943,7 +948,7 @@ static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks
     int rc;
 
     maybe_crash();
-    rc = fake->cancel(x, job_id, tasks, err);
+    rc = mock->cancel(x, job_id, tasks, err);
     maybe_crash();
     return rc;
 }
@@ -954,7 +959,7 @@ static int crashing_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, 
     int rc;
 
     maybe_crash();
-    rc = fake->hold(x, job_id, tasks, held, err);
+    rc = mock->hold(x, job_id, tasks, held, err);
     maybe_crash();
     return rc;
 }
@@ -978,7 +983,7 @@ static void ask_in_between(struct world *w)
         hg_drive_request(&w->rd, HG_REQUEST_RELEASE, state, NULL, NULL, NULL);
         for (size_t i = 0; i < state->submissions.n; i++) /* else the driver does it */
             if (hold_at % 2 && state->submissions.items[i].job_id)
-                fake->hold(w->exec, state->submissions.items[i].job_id, NULL, false, NULL);
+                mock->hold(w->exec, state->submissions.items[i].job_id, NULL, false, NULL);
     }
     crash_in = left;
 }
@@ -1052,7 +1057,7 @@ static struct world w_random;
 static int run_through_crashes(unsigned *crashes)
 {
     static volatile unsigned left;
-    volatile double end = hg_fake_now(w_random.exec) + 20 * DAY_S;
+    volatile double end = mock_now(w_random.exec) + 20 * DAY_S;
     struct hg_err err = HG_ERR_INIT;
     char counts[200];
 
@@ -1064,7 +1069,7 @@ static int run_through_crashes(unsigned *crashes)
         hg_drive_close(w_random.drive); /* frees, writes nothing */
         w_random.drive = NULL;
         bury(w_random.dir);
-        hg_fake_advance(w_random.exec, rnd(2) ? rnd(30) / 10.0 : rnd(400));
+        mock_advance(w_random.exec, rnd(2) ? rnd(30) / 10.0 : rnd(400));
     }
     crash_in = left ? (int)rnd(60) + 1 : -1;
     while (!w_random.drive) { /* the crash may come while it opens, too */
@@ -1074,7 +1079,7 @@ static int run_through_crashes(unsigned *crashes)
             return -1;
         }
     }
-    while (hg_fake_now(w_random.exec) < end) {
+    while (mock_now(w_random.exec) < end) {
         double took;
 
         err = (struct hg_err)HG_ERR_INIT;
@@ -1085,7 +1090,7 @@ static int run_through_crashes(unsigned *crashes)
         }
         if (err.code != HG_E_ENV) /* the first contact may find it down */
             break;
-        hg_fake_advance(w_random.exec, 30);
+        mock_advance(w_random.exec, 30);
     }
     crash_in = -1;
     format_counts(hg_drive_state(w_random.drive), counts, sizeof counts);
@@ -1108,12 +1113,12 @@ static const json_t *last_action(const json_t *config, size_t batch, uint32_t li
 static int audit(const json_t *config, bool lossy)
 {
     const struct hg_run_state *state = hg_drive_state(w_random.drive);
-    int bad = hg_fake_doubles(w_random.exec) ? 1 : 0;
+    int bad = mock_doubles(w_random.exec) ? 1 : 0;
 
     for (size_t b = 0; b < state->batches.n; b++)
         for (uint32_t i = 0; i < state->batches.items[b].n; i++) {
             const struct hg_run_cell *cell = hg_run_cell_find(state, (int)b + 1, i);
-            unsigned want, runs = hg_fake_runs(w_random.exec, (int)b + 1, i);
+            unsigned want, runs = mock_runs(w_random.exec, (int)b + 1, i);
             const json_t *action = last_action(config, b, i, &want);
             const json_t *result = json_object_get(action, "result");
             bool good = !result; /* scripted to end well */
@@ -1139,7 +1144,7 @@ static int audit(const json_t *config, bool lossy)
 
 static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
 {
-    struct hg_executor crashing = *fake;
+    struct hg_executor crashing = *mock;
     const char *word = getenv("HPCGRID_ROUNDS");
     long rounds = word ? atol(word) : 1000, first = 0;
     unsigned crashes = 0, cells = 0;
@@ -1215,6 +1220,6 @@ int main(void)
     };
 
     setenv("HPCGRID_LOG", "error", 0);
-    fake = hg_executor_find("fake");
+    mock = &mock_executor;
     return cmocka_run_group_tests_name("drive", tests, NULL, NULL);
 }

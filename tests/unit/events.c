@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "rundir/events.h"
+#include "rundir/journal.h"
 
 static char dir[] = "/tmp/hg-events-XXXXXX";
 
@@ -240,7 +241,7 @@ static void test_every_prefix_replays_to_a_state_that_was(void **state)
     write_journal(snaps);
     assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
     for (size_t len = 0; len <= text.len; len++) {
-        struct hg_run_state *s = hg_run_state_create(NULL);
+        struct hg_run_state *s = hg_run_state_create();
         size_t used;
 
         while (done < RECORDS && snaps[done + 1].end <= len)
@@ -267,7 +268,7 @@ static void test_every_flipped_bit_is_found(void **state)
     write_journal(snaps);
     assert_int_equal(hg_fs_read(path, 1 << 20, &text, NULL), 0);
     for (size_t bit = 0; bit < text.len * 8; bit++) {
-        struct hg_run_state *s = hg_run_state_create(NULL);
+        struct hg_run_state *s = hg_run_state_create();
         struct hg_err err = HG_ERR_INIT;
         size_t used, line = 1;
 

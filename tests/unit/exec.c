@@ -9,9 +9,9 @@
 #include "base/fs.h"
 #include "base/ranges.h"
 #include "slurm/client/executor.h"
-#include "slurm/client/fake.h"
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
+#include "scheduler.h"
 
 static void test_index_sets_read_back_as_they_were_written(void **state)
 {
@@ -70,14 +70,14 @@ static struct hg_exec *open_agent(struct agent_fixture *f, const char *script, d
     f->path = hg_fs_join(f->dir, "agent");
     assert_int_equal(hg_fs_replace(f->path, script, strlen(script), 0700, NULL), 0);
     setenv("HPCGRID_SLURM_AGENT", f->path, 1);
-    x = hg_executor_find("slurm")->open(NULL, deadline_s, NULL);
+    x = hg_executor_slurm.open(NULL, deadline_s, NULL);
     assert_non_null(x);
     return x;
 }
 
 static void close_agent(struct agent_fixture *f, struct hg_exec *x)
 {
-    hg_executor_find("slurm")->close(x);
+    hg_executor_slurm.close(x);
     hg_fs_remove_tree(f->dir, NULL);
     free(f->path);
 }
@@ -93,7 +93,7 @@ static void test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt(vo
         "#!/bin/sh\nread line; printf '{\"id\": 1, \"ok\": {\"job'\n",
         "#!/bin/sh\nread line; echo '{\"id\": 1, \"error\": {\"code\": \"new\"}}'; read line\n",
     };
-    const struct hg_executor *slurm = hg_executor_find("slurm");
+    const struct hg_executor *slurm = &hg_executor_slurm;
     json_t *job = json_pack("{s:s}", "name", "x");
 
     (void)state;
@@ -122,7 +122,7 @@ static void test_agent_is_started_again_after_its_death(void **state)
 {
     static const char script[] = "#!/bin/sh\nread line; n=${line##*'\"id\":'}; n=${n%%,*}\n"
                                  "echo '{\"id\":'$n',\"ok\":{\"jobs\":[]},\"rpcs\":1}'\n";
-    const struct hg_executor *slurm = hg_executor_find("slurm");
+    const struct hg_executor *slurm = &hg_executor_slurm;
     unsigned submits, polls, cancels;
     struct hg_exec_jobs jobs;
     struct agent_fixture f;
@@ -152,7 +152,7 @@ static void test_answers_of_the_agent_are_decoded(void **state)
         "\"exit_status\":0,\"submit_s\":5,\"start_s\":0,\"end_s\":0}]},\"rpcs\":1,"
         "\"cpu_s\":0.25}'\n"
         "read line; echo '{\"id\":4,\"ok\":{\"job_id\":17,\"site\":\"\"},\"rpcs\":1}'\nread line\n";
-    const struct hg_executor *slurm = hg_executor_find("slurm");
+    const struct hg_executor *slurm = &hg_executor_slurm;
     struct hg_err err = HG_ERR_INIT;
     struct hg_exec_limits limits;
     struct hg_exec_jobs jobs;
@@ -270,7 +270,7 @@ static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
         { HELLO UNFIT, NOBODY, "slurm", "slurm", false },
         { NOBODY UNFIT, NOBODY, "slurm", "slurm", false },
     };
-    const struct hg_executor *slurm = hg_executor_find("slurm");
+    const struct hg_executor *slurm = &hg_executor_slurm;
     char dir[] = "/tmp/hg-exec-XXXXXX";
 
     (void)state;
@@ -307,7 +307,7 @@ static void test_a_submission_is_sent_once_whatever_is_said_of_it(void **state)
         HELLO ANSWER("submit",
                      "\"error\":{\"code\":\"ambiguous\",\"message\":\"x\",\"unfit\":true}"),
     };
-    const struct hg_executor *slurm = hg_executor_find("slurm");
+    const struct hg_executor *slurm = &hg_executor_slurm;
     char dir[] = "/tmp/hg-exec-XXXXXX";
     json_t *job = json_object();
 
@@ -351,48 +351,48 @@ static void test_every_transport_can_be_written_in_a_site(void **state)
     }
 }
 
-/* ---- The fake ---- */
+/* ---- The scheduler in memory ---- */
 
-static json_t *fake_job(const char *key, const char *array, const char *claim)
+static json_t *mock_job(const char *key, const char *array, const char *claim)
 {
     return json_pack("{s:s,s:s,s:s,s:[s,s,s,s]}", "key", key, "array", array, "script",
                      "/r/batches/1.sh", "args", "--submission", claim, "--offset", "10");
 }
 
-static void test_fake_runs_what_it_is_told(void **state)
+static void test_the_scheduler_in_memory_does_what_it_is_told(void **state)
 {
-    const struct hg_executor *fake = hg_executor_find("fake");
+    const struct hg_executor *mock = &mock_executor;
     json_t *config = json_loads("{\"submits\":[\"again\",\"created\"],\"default\":{\"run_s\":2},"
                                 "\"tasks\":{\"1:11\":[{\"run_s\":1,\"state\":\"FAILED\","
                                 "\"result\":\"failed\"}]}}",
                                 0, NULL);
-    json_t *job = fake_job("k", "0-1", "1"), *twin = fake_job("l", "1", "1");
-    struct hg_exec *x = fake->open(config, 1, NULL);
+    json_t *job = mock_job("k", "0-1", "1"), *twin = mock_job("l", "1", "1");
+    struct hg_exec *x = mock->open(config, 1, NULL);
     struct hg_err err = HG_ERR_INIT;
-    struct hg_fake_attempt a;
+    struct mock_attempt a;
     struct hg_exec_jobs jobs;
     uint32_t id;
 
     (void)state;
-    assert_int_equal(fake->submit(x, job, &id, &err), -1);
+    assert_int_equal(mock->submit(x, job, &id, &err), -1);
     assert_int_equal(err.code, HG_E_AGAIN);
     err = (struct hg_err)HG_ERR_INIT;
-    assert_int_equal(fake->submit(x, job, &id, &err), -1);
+    assert_int_equal(mock->submit(x, job, &id, &err), -1);
     assert_int_equal(err.code, HG_E_AMBIGUOUS);
-    hg_fake_advance(x, 1.5);
-    assert_int_equal(fake->poll(x, &jobs, NULL), 0);
+    mock_advance(x, 1.5);
+    assert_int_equal(mock->poll(x, &jobs, NULL), 0);
     assert_string_equal(jobs.items[1].state, "RUNNING");
     hg_exec_jobs_done(&jobs);
-    hg_fake_advance(x, 5);
-    hg_fake_attempt(x, 1, 11, 1, &a);
+    mock_advance(x, 5);
+    mock_attempt(x, 1, 11, 1, &a);
     assert_string_equal(a.status, "failed");
-    hg_fake_attempt(x, 1, 10, 1, &a);
+    mock_attempt(x, 1, 10, 1, &a);
     assert_string_equal(a.status, "ok");
-    assert_int_equal(fake->submit(x, twin, &id, NULL), 0); /* its attempt is taken: it leaves */
-    hg_fake_advance(x, 9);
-    assert_int_equal(hg_fake_runs(x, 1, 11), 1);
-    assert_int_equal(hg_fake_doubles(x), 0);
-    fake->close(x);
+    assert_int_equal(mock->submit(x, twin, &id, NULL), 0); /* its attempt is taken: it leaves */
+    mock_advance(x, 9);
+    assert_int_equal(mock_runs(x, 1, 11), 1);
+    assert_int_equal(mock_doubles(x), 0);
+    mock->close(x);
     json_decref(config);
     json_decref(job);
     json_decref(twin);
@@ -409,7 +409,7 @@ int main(void)
         cmocka_unit_test(test_by_itself_the_first_agent_is_taken_that_fits),
         cmocka_unit_test(test_a_submission_is_sent_once_whatever_is_said_of_it),
         cmocka_unit_test(test_every_transport_can_be_written_in_a_site),
-        cmocka_unit_test(test_fake_runs_what_it_is_told),
+        cmocka_unit_test(test_the_scheduler_in_memory_does_what_it_is_told),
     };
 
     signal(SIGPIPE, SIG_IGN);

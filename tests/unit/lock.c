@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "rundir/events.h"
+#include "rundir/journal.h"
 #include "rundir/lock.h"
 
 static char dir[] = "/tmp/hg-lock-XXXXXX";

@@ -73,12 +73,10 @@ static void test_words(void **state)
 static void test_a_line_of_a_file_that_names_an_absent_member_is_left_out(void **state)
 {
     struct hg_template_vars vars = { .cell = parse("{\"a\":1}"), .dir = "/d", .head = "h" };
-    struct hg_err err = HG_ERR_INIT;
     struct hg_buf out = HG_BUF_INIT;
 
     (void)state;
-    assert_int_equal(hg_template_lines("x {{a}}\ny {{b}}\n\nall: {{args}}\nend", &vars, &out, &err),
-                     0);
+    hg_template_lines("x {{a}}\ny {{b}}\n\nall: {{args}}\nend", &vars, &out);
     assert_string_equal(hg_buf_str(&out), "x 1\n\nall: --a=1\nend");
     hg_buf_done(&out);
     json_decref((json_t *)vars.cell);

@@ -3,6 +3,7 @@
  * started. */
 #include <stdio.h>
 
+#include "comm/ordered.h"
 #include "comm/tcp.h"
 #include "team.h"
 
@@ -339,7 +340,7 @@ static void test_a_hub_has_a_limit(void **state)
 
 struct caller {
     pthread_t thread;
-    struct wk_meet_place place;
+    struct wk_rendezvous_place place;
     int listener;
     team_work *work;
     struct hg_err err;
@@ -358,10 +359,10 @@ static void *caller_run(void *context)
 
 static void over_tcp(int world, team_work *work)
 {
-    struct wk_meet_place place = { .world = world };
+    struct wk_rendezvous_place place = { .world = world };
     struct caller callers[4] = { 0 };
     struct hg_err err = HG_ERR_INIT;
-    int listener = wk_meet_listen(0, &place, &err);
+    int listener = wk_rendezvous_listen(0, &place, &err);
 
     assert_true(listener >= 0);
     snprintf(place.addresses, sizeof place.addresses, "127.0.0.1");

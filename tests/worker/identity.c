@@ -11,7 +11,7 @@
 #define SQUAD                                                                                  \
     "\"model\": \"bert-tiny\", \"hidden\": 16, \"dataset\": \"squad-slice\", \"samples\": 4, " \
     "\"test_samples\": 2, \"seq_len\": 96, \"doc_stride\": 32"
-#define DATA HPCGRID_SOURCE_DIR "/tests/data/"
+#define DATA HPCGRID_SOURCE_DIR "/worker/samples/"
 
 static char folder[] = "/tmp/hpcgrid-test-XXXXXX";
 

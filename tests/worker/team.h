@@ -6,7 +6,7 @@
 
 #include <pthread.h>
 
-#include "comm/comm.h"
+#include "comm/threads.h"
 #include "worker.h"
 
 typedef int team_work(struct wk_comm *comm, void *context, struct hg_err *err);
@@ -23,9 +23,9 @@ struct teammate {
 static inline void *teammate_run(void *context)
 {
     struct teammate *t = context;
-    struct wk_comm *comm = wk_hub_join(t->hub, t->rank, &t->err);
+    struct wk_comm *comm = wk_hub_join(t->hub, t->rank);
 
-    if (!comm || t->work(comm, t->context, &t->err) < 0)
+    if (t->work(comm, t->context, &t->err) < 0)
         wk_hub_break(t->hub, t->rank);
     wk_comm_close(comm);
     return NULL;

@@ -7,6 +7,7 @@
 
 #include "../unit/test.h"
 #include "data/dataset.h"
+#include "comm/transports.h"
 #include "strategies/strategy.h"
 
 #ifdef WK_REAL_F64

@@ -3,7 +3,8 @@
 #include <stdio.h>
 
 #include "cmd/cmd.h"
-#include "comm/comm.h"
+#include "comm/environment.h"
+#include "comm/transports.h"
 #include "train/revision.h"
 
 /* What a backend finds here. A device that is not there is an answer, not a failure. */

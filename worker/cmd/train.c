@@ -12,6 +12,9 @@
 #include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
+#include "comm/comm_heartbeat.h"
+#include "comm/environment.h"
+#include "comm/transports.h"
 
 #define BLAME_S 0.5 /* a launcher that saw a rank die ends the others after a second or two */
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
@@ -164,10 +167,10 @@ static void end_process(void *context)
  * ours, and the others learn that. */
 static void settle_blame(const struct job *j, const struct hg_errs *errs)
 {
-    struct wk_watch *watch = j->comm ? j->comm->watch : NULL;
+    struct wk_heartbeat *heartbeat = j->comm ? j->comm->heartbeat : NULL;
     bool maybe = errs->n && errs->items[0].code == HG_E_ENV;
 
-    if ((maybe && wk_watch_settle(watch, BLAME_S)) || !wk_watch_failing(watch))
+    if ((maybe && wk_heartbeat_settle(heartbeat, BLAME_S)) || !wk_heartbeat_failing(heartbeat))
         for (int i = 0; i < 60; i++)
             hg_clock_sleep_s(1);
 }
@@ -185,7 +188,7 @@ static int check_result(struct job *j, struct hg_errs *errs)
 
 static int run_job(struct job *j, struct hg_errs *errs)
 {
-    const struct wk_watch_ends ends = { j, write_verdict, end_process };
+    const struct wk_heartbeat_ends ends = { j, write_verdict, end_process };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int threads, devices, rc;
 
@@ -209,7 +212,7 @@ static int run_job(struct job *j, struct hg_errs *errs)
         return hg_errs_add(errs, err);
     j->rank = j->comm->rank;
     j->world = j->comm->world;
-    if (wk_comm_watch(j->comm, j->config.comm_timeout, &ends, err) < 0)
+    if (wk_comm_heartbeat(j->comm, j->config.comm_timeout, &ends, err) < 0)
         return hg_errs_add(errs, err);
     if (j->world > 1 && check_result(j, errs) < 0) /* the others are there to hear of it */
         return -1;

@@ -2,22 +2,8 @@
 /* Communication between ranks. Every collective passes wk_comm_start, which counts it: so what a
  * strategy sent is measured, and can be held against what its definition says.
  *
- * A collective has a whole of N equal parts, N being the number of ranks. Where a rank needs only
- * its part, that is a span of its own or lies in the whole at its place:
- *
- *   all_reduce      whole = sum of all ranks' wholes
- *   broadcast       whole = rank 0's
- *   all_gather      whole = all ranks' parts, in their order
- *   reduce_scatter  part = this rank's part of the sum of all wholes; the whole is used up
- *   reduce          on rank 0 whole = sum of all wholes; the others' stay
- *   scatter         part = this rank's part of rank 0's whole
- *   gather          on rank 0 whole = all ranks' parts
- *
  * In host memory sums are taken in the order of the ranks, whichever collective and transport: the same
- * numbers give the same bits. Transports of devices sum as they like, unless they are told to keep that order.
- *
- * Ring bytes are what one rank sends in a ring algorithm for a whole of X bytes: all-reduce 2 (N-1)/N X,
- * broadcast and reduce X (0 when N is 1), the others (N-1)/N X. */
+ * numbers give the same bits. Transports of devices sum as they like, unless they are told to keep that order. */
 #ifndef WK_COMM_COMM_H
 #define WK_COMM_COMM_H
 
@@ -26,19 +12,8 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
-#include "comm/watch.h"
-
-enum wk_coll {
-    WK_COLL_ALL_REDUCE,
-    WK_COLL_BROADCAST,
-    WK_COLL_ALL_GATHER,
-    WK_COLL_REDUCE_SCATTER,
-    WK_COLL_REDUCE,
-    WK_COLL_SCATTER,
-    WK_COLL_GATHER,
-    WK_COLLS
-};
-extern const char *const wk_coll_names[WK_COLLS];
+#include "comm/heartbeat.h"
+#include "comm/wire.h"
 
 /* What ranks talk about: the training itself, or its bookkeeping (losses, timings, device names).
  * They are counted apart. */
@@ -50,9 +25,6 @@ struct wk_comm_count {
     double seconds;   /* that collectives ran */
     double exposed_s; /* of these, those in which the rank stood and waited */
 };
-
-/* Element types that travel. Bytes cannot be summed. */
-enum wk_wire { WK_WIRE_REAL, WK_WIRE_F64, WK_WIRE_BYTE, WK_WIRE_BF16 };
 
 /* One collective, as a transport sees it. */
 struct wk_comm_op {
@@ -86,7 +58,7 @@ struct wk_comm {
     struct wk_dev *dev; /* whose memory device spans lie in; set by whoever opens both */
     long step;          /* of the training, for records */
     long work; /* passes of layers that the rank has done: what can stand beside a collective */
-    struct wk_watch *watch; /* NULL: nobody watches */
+    struct wk_heartbeat *heartbeat; /* NULL: nobody watches */
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];
     bool recording;
     struct {
@@ -101,7 +73,7 @@ struct wk_comm {
     long started, settled;
 };
 
-/* A way to communicate: one entry in comm.c. Called by comm.c only. */
+/* A way to communicate: one entry in transports.c. Called by comm.c only. */
 struct wk_comm_kind {
     const char *name, *summary;
     struct wk_comm *(*open)(struct hg_err *err);
@@ -127,43 +99,13 @@ struct wk_comm_kind {
     void (*describe)(struct hg_buf *out);
 };
 
-extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi, wk_comm_threads;
-
-/* Join the ranks that this process was started with: alone (self), or through MPI when the
- * environment says that there are several; through TCP where HPCGRID_COMM is "tcp". Fails with ENV when the environment
- * and MPI disagree, as after an srun that started N processes which know nothing of each other:
- * every number would be wrong. NULL on failure; end it with wk_comm_close. */
-struct wk_comm *wk_comm_open(struct hg_err *err);
 void wk_comm_close(struct wk_comm *comm);
 
-/* Let the ranks watch each other from now on (comm/watch.h); every rank calls it. Where they cannot reach each other
- * over TCP they go on without, with a warning. */
-int wk_comm_watch(struct wk_comm *comm, double limit_s, const struct wk_watch_ends *ends,
-                  struct hg_err *err);
 /* Where the training is; step counts from 1. */
 void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
 
-/* Let collectives over dev's memory run on the device itself, where its backend has a way (NCCL) and there is more than one rank;
- * every rank calls it. Before the device is closed comes wk_comm_leave. */
-int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+/* Undo wk_comm_join (comm/transports.h), before the device is closed. */
 void wk_comm_leave(struct wk_comm *comm);
-/* Lines about the transports of this build and their libraries, "key value\n", for doctor. */
-void wk_comm_describe(struct hg_buf *out);
-
-/* Rank and number of ranks as the environment tells them (RANK, WORLD_SIZE, SLURM_*, OMPI_*),
- * before wk_comm_open. */
-void wk_comm_environment(int *rank, int *world);
-/* This rank's number on its machine, as the environment tells it; 0 where it does not. */
-int wk_comm_local_rank(void);
-
-/* Ranks that are threads of this process, for dp and for tests. Each thread joins as its own rank,
- * and closes its wk_comm before the hub goes. INPUT: too many. */
-#define WK_HUB_MAX 64
-struct wk_hub *wk_hub_create(int world, struct hg_err *err);
-void wk_hub_free(struct wk_hub *hub);
-struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank, struct hg_err *err);
-/* A rank ends early: what the others wait for fails, now and from now on. */
-void wk_hub_break(struct wk_hub *hub, int rank);
 
 /* Begin a collective over device memory, behind the work queued there. part absent: it lies in the
  * whole; whole absent (scatter, gather): this is not rank 0. Neither may be touched until
@@ -176,23 +118,10 @@ int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
 int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span whole,
                 struct hg_err *err);
 
-/* For transports of devices that are to sum in the order of the ranks: bring this rank's whole to the host, let `base` do the collective
- * there, and take back what it gives this rank. Stands still until the device's memory is ready; all that was started before must be over. */
-bool wk_comm_sums(enum wk_coll coll);
-int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
-                        const struct wk_comm_op *op, struct hg_err *err);
-
 /* The same over host memory, counted as control. */
 int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *err);
 /* each rank's `bytes` bytes of all (world, bytes) */
 int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err *err);
 void wk_comm_barrier(struct wk_comm *comm);
-
-/* Ring bytes of one collective over so many bytes. */
-double wk_ring_bytes(enum wk_coll coll, double payload_bytes, int world);
-/* Bytes of an element on the wire. */
-size_t wk_wire_size(enum wk_wire type);
-/* out[i] = sum of from[k][i] over k, in order, for i < n; of bf16 numbers in fp32, rounded once. out may be one of from. */
-void wk_wire_sum(enum wk_wire type, void *out, const void *const *from, int world, size_t n);
 
 #endif

@@ -8,7 +8,7 @@
  *
  * MPI is only asked to begin and then asked again and again: while the rank computes, this thread
  * sleeps in between and leaves it the core. */
-#include "comm/comm.h"
+#include "comm/transports.h"
 
 #include <limits.h>
 #include <mpi.h>
@@ -16,6 +16,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+
+#include "base/alloc.h"
 
 struct mpi {
     struct wk_comm comm; /* first */
@@ -41,13 +43,9 @@ static int mpi_failed(int code, const char *what, struct hg_err *err)
 
 static struct wk_comm *mpi_open(struct hg_err *err)
 {
-    struct mpi *m = calloc(1, sizeof *m);
+    struct mpi *m;
     int ready = 0, level = MPI_THREAD_FUNNELED, code = MPI_SUCCESS;
 
-    if (!m) {
-        hg_err_oom(err);
-        return NULL;
-    }
     MPI_Initialized(&ready);
     if (ready)
         MPI_Query_thread(&level);
@@ -55,21 +53,17 @@ static struct wk_comm *mpi_open(struct hg_err *err)
         code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (code != MPI_SUCCESS) {
         mpi_failed(code, "MPI_Init_thread", err);
-        free(m);
         return NULL;
     }
+    m = hg_alloc_zeroed(1, sizeof *m);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &m->comm.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &m->comm.world);
     m->comm.kind = &wk_comm_mpi;
     m->comm.apart = m->comm.world > 1 && level >= MPI_THREAD_SERIALIZED;
-    m->ints = calloc(4 * (size_t)m->comm.world, sizeof *m->ints);
-    m->from = calloc((size_t)m->comm.world, sizeof *m->from);
-    if (m->ints && m->from)
-        return &m->comm;
-    hg_err_oom(err);
-    wk_comm_close(&m->comm);
-    return NULL;
+    m->ints = hg_alloc_zeroed(4 * (size_t)m->comm.world, sizeof *m->ints);
+    m->from = hg_alloc_zeroed((size_t)m->comm.world, sizeof *m->from);
+    return &m->comm;
 }
 
 static void mpi_close(struct wk_comm *comm)
@@ -278,14 +272,13 @@ static int run_op(const struct run *r)
     }
 }
 
-static int make_scratch(struct mpi *m, size_t bytes, struct hg_err *err)
+static void make_scratch(struct mpi *m, size_t bytes)
 {
     if (m->scratch_bytes >= bytes)
-        return 0;
+        return;
     free(m->scratch);
-    m->scratch = malloc(bytes);
-    m->scratch_bytes = m->scratch ? bytes : 0;
-    return m->scratch ? 0 : hg_err_oom(err);
+    m->scratch = hg_alloc(bytes);
+    m->scratch_bytes = bytes;
 }
 
 static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Atomic bool *waited,
@@ -302,8 +295,6 @@ static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Ato
                            .size = wk_wire_size(op->type),
                            .rank = comm->rank,
                            .world = comm->world };
-    bool sums = op->coll == WK_COLL_ALL_REDUCE || op->coll == WK_COLL_REDUCE_SCATTER ||
-                op->coll == WK_COLL_REDUCE;
     size_t all = op->n * (size_t)comm->world;
     size_t most = op->n <= SMALL || all < PIECE ? all : PIECE + (size_t)comm->world;
     int code;
@@ -311,8 +302,8 @@ static int mpi_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Ato
     if (op->n > (size_t)INT_MAX && op->coll != WK_COLL_ALL_REDUCE && op->coll != WK_COLL_BROADCAST)
         return hg_err_set(err, HG_E_BUG, "%zu elements are too many for one collective of MPI",
                           op->n);
-    if (sums && make_scratch(r.m, most * r.size, err) < 0)
-        return -1;
+    if (wk_coll_sums(op->coll))
+        make_scratch(r.m, most * r.size);
     code = run_op(&r);
     return code == MPI_SUCCESS ? 0 : mpi_failed(code, "MPI", err);
 }

@@ -10,7 +10,9 @@
 
 #include "backends/cuda/device.h"
 #include "backends/cuda/library.h"
+#include "base/alloc.h"
 #include "base/clock.h"
+#include "comm/ordered.h"
 
 /* ---- The library ---- */
 
@@ -257,7 +259,7 @@ static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ti
         return -1;
     n->last = ticket;
     e->count = &comm->counts[op->plane][op->coll];
-    if (comm->in_order && op->n && wk_comm_sums(op->coll))
+    if (comm->in_order && op->n && wk_coll_sums(op->coll))
         return start_in_order(n, comm, op, e, err);
     code = cudaEventRecord(e->ready, (cudaStream_t)n->device->stream);
     if (code == cudaSuccess)
@@ -414,12 +416,10 @@ static void set_kind(struct nccl *n)
 
 int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
 {
-    struct nccl *n = calloc(1, sizeof *n);
+    struct nccl *n = hg_alloc_zeroed(1, sizeof *n);
     ncclUniqueId id = { { 0 } };
     ncclResult_t code;
 
-    if (!n)
-        return hg_err_oom(err);
     n->base = comm->kind;
     n->device = wk_cuda_of(dev);
     n->last = n->settled = comm->started;
@@ -429,9 +429,9 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
         nccl_free(n);
         return -1;
     }
-    wk_watch_enter(comm->watch, "ncclCommInitRank");
+    wk_heartbeat_enter(comm->heartbeat, "ncclCommInitRank");
     code = n->lib->ncclCommInitRank(&n->handle, comm->world, id, comm->rank);
-    wk_watch_leave(comm->watch);
+    wk_heartbeat_leave(comm->heartbeat);
     if (code != ncclSuccess) {
         nccl_failed(n, code, "the ranks do not find each other", err);
         nccl_free(n);

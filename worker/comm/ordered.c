@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/ordered.h"
+
 #include <stdlib.h>
 
-#include "comm/comm.h"
-
-bool wk_comm_sums(enum wk_coll coll)
-{
-    return coll == WK_COLL_ALL_REDUCE || coll == WK_COLL_REDUCE_SCATTER || coll == WK_COLL_REDUCE;
-}
+#include "base/alloc.h"
 
 static struct wk_span span_of(void *data, size_t n, enum wk_wire type)
 {
@@ -32,12 +29,10 @@ int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
     static const _Atomic bool waited = true;
     const struct wk_backend *ops = comm->dev->backend;
     size_t size = wk_wire_size(op->type), part = op->n / (size_t)comm->world;
-    char *host = malloc(op->n * size + 1);
+    char *host = hg_alloc(op->n * size + 1);
     struct wk_comm_op there = *op;
     int rc = -1;
 
-    if (!host)
-        return hg_err_oom(err);
     there.device = false;
     there.whole = host;
     there.part = host + (size_t)comm->rank * part * size;

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #define ROOM 64 /* collectives on their way */
@@ -46,12 +47,8 @@ static void *work(void *context)
 
 struct wk_comm_queue *wk_queue_open(struct wk_comm *comm, wk_request_run *run, struct hg_err *err)
 {
-    struct wk_comm_queue *q = calloc(1, sizeof *q);
+    struct wk_comm_queue *q = hg_alloc_zeroed(1, sizeof *q);
 
-    if (!q) {
-        hg_err_oom(err);
-        return NULL;
-    }
     q->comm = comm;
     q->run = run;
     pthread_mutex_init(&q->lock, NULL);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A world of one rank: a collective moves a part to where the whole is, at most. */
-#include "comm/comm.h"
+#include "comm/transports.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+
 static struct wk_comm *self_open(struct hg_err *err)
 {
-    struct wk_comm *comm = calloc(1, sizeof *comm);
+    struct wk_comm *comm = hg_alloc_zeroed(1, sizeof *comm);
 
-    if (!comm) {
-        hg_err_oom(err);
-        return NULL;
-    }
+    (void)err;
     comm->kind = &wk_comm_self;
     comm->world = 1;
     return comm;

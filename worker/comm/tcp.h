@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks without MPI: everything goes over TCP through rank 0 (comm/meet.h). Right and slow, for sites whose srun brings no PMIx: on GPUs
+/* Ranks without MPI: everything goes over TCP through rank 0 (comm/rendezvous.h). Right and slow, for sites whose srun brings no PMIx: on GPUs
  * it carries only the bookkeeping and NCCL's id, on CPUs all. */
 #ifndef WK_COMM_TCP_H
 #define WK_COMM_TCP_H
 
 #include "comm/comm.h"
-#include "comm/meet.h"
+#include "comm/rendezvous.h"
 
 extern const struct wk_comm_kind wk_comm_tcp;
 
-/* Meet the others at a place; `listener` as in wk_meet_open. NULL with err set (ENV): some did not come within limit_s seconds. */
-struct wk_comm *wk_tcp_open(const struct wk_meet_place *place, int listener, double limit_s,
+/* Meet the others at a place; `listener` as in wk_rendezvous_open. NULL with err set (ENV): some did not come within limit_s seconds. */
+struct wk_comm *wk_tcp_open(const struct wk_rendezvous_place *place, int listener, double limit_s,
                             struct hg_err *err);
 
 #endif

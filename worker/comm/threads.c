@@ -2,11 +2,13 @@
 /* Ranks that are threads of one process. They meet at a hub: each shows where its data is, and when
  * all have, each does a part of the work on everybody's memory, sums in the order of the ranks. Where that memory is a GPU's, each has its
  * own GPU do it: slower than NCCL, but several ranks may share one (HPCGRID_SHARE_GPU). */
-#include "comm/comm.h"
+#include "comm/threads.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/alloc.h"
 
 struct wk_hub {
     pthread_mutex_t lock;
@@ -32,14 +34,8 @@ struct wk_hub *wk_hub_create(int world, struct hg_err *err)
                    WK_HUB_MAX);
         return NULL;
     }
-    hub = calloc(1, sizeof *hub);
-    if (hub)
-        hub->shown = calloc((size_t)world, sizeof *hub->shown);
-    if (!hub || !hub->shown) {
-        free(hub);
-        hg_err_oom(err);
-        return NULL;
-    }
+    hub = hg_alloc_zeroed(1, sizeof *hub);
+    hub->shown = hg_alloc_zeroed((size_t)world, sizeof *hub->shown);
     hub->world = world;
     pthread_mutex_init(&hub->lock, NULL);
     pthread_cond_init(&hub->news, NULL);
@@ -66,14 +62,10 @@ void wk_hub_break(struct wk_hub *hub, int rank)
     pthread_mutex_unlock(&hub->lock);
 }
 
-struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank, struct hg_err *err)
+struct wk_comm *wk_hub_join(struct wk_hub *hub, int rank)
 {
-    struct member *m = calloc(1, sizeof *m);
+    struct member *m = hg_alloc_zeroed(1, sizeof *m);
 
-    if (!m) {
-        hg_err_oom(err);
-        return NULL;
-    }
     m->comm = (struct wk_comm){
         .kind = &wk_comm_threads, .rank = rank, .world = hub->world, .apart = hub->world > 1
     };

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "strategies/strategy.h"
 
 struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
@@ -306,21 +307,15 @@ static void bert_calls(const struct wk_model_options *options, struct wk_calls *
 static struct wk_model *bert_open(struct wk_dev *dev, const struct wk_model_options *options,
                                   struct hg_err *err)
 {
-    struct bert *b = calloc(1, sizeof *b);
+    struct bert *b = hg_alloc_zeroed(1, sizeof *b);
     size_t train = (size_t)options->batch_tokens, most = (size_t)options->eval_tokens;
 
-    if (!b) {
-        hg_err_oom(err);
-        return NULL;
-    }
     b->model = (struct wk_model){ .kind = options->kind, .dev = dev };
     b->d = options->kind->own;
     b->dropout = options->dropout;
     b->kept = train ? (int)b->d->size.layers : 1;
-    b->layers = calloc((size_t)b->kept, sizeof *b->layers);
-    if (!b->layers)
-        hg_err_oom(err);
-    if (!b->layers || bert_alloc(b, train, most > train ? most : train, err) < 0) {
+    b->layers = hg_alloc_zeroed((size_t)b->kept, sizeof *b->layers);
+    if (bert_alloc(b, train, most > train ? most : train, err) < 0) {
         bert_close(&b->model);
         return NULL;
     }
@@ -611,10 +606,8 @@ static struct definition *definition_alloc(const struct wk_model_size *size, int
     size_t params = (size_t)n_params * sizeof(struct wk_param);
     size_t units = (size_t)n_units * sizeof(char *);
     size_t names = (size_t)(n_params + n_units) * NAME_MAX_BYTES;
-    struct definition *d = calloc(1, sizeof *d + params + units + names);
+    struct definition *d = hg_alloc_zeroed(1, sizeof *d + params + units + names);
 
-    if (!d)
-        return NULL;
     d->size = *size;
     d->params = (struct wk_param *)(d + 1);
     d->units = (const char **)((char *)d->params + params);
@@ -648,10 +641,6 @@ struct wk_model_kind *wk_bert_make(const struct wk_model_entry *entry,
     if (check_size(entry->name, &s, err) < 0)
         return NULL;
     d = definition_alloc(&s, EMBED_PARAMS + (int)s.layers * LAYER_PARAMS + 2, (int)s.layers + 2);
-    if (!d) {
-        hg_err_oom(err);
-        return NULL;
-    }
     add_all(d);
     d->kind = (struct wk_model_kind){ .name = entry->name,
                                       .summary = entry->summary,

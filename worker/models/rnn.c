@@ -12,6 +12,7 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "strategies/strategy.h"
 
 extern const struct wk_model_kind wk_model_rnn;
@@ -156,11 +157,7 @@ static struct wk_model *rnn_open(struct wk_dev *dev, const struct wk_model_optio
                    dev->backend->name, wk_precision_name(dev->precision));
         return NULL;
     }
-    r = calloc(1, sizeof *r);
-    if (!r) {
-        hg_err_oom(err);
-        return NULL;
-    }
+    r = hg_alloc_zeroed(1, sizeof *r);
     r->model = (struct wk_model){ .kind = &wk_model_rnn, .dev = dev };
     r->dropout = options->dropout;
     if (take_memory(r, options, err) == 0)

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
 #include "base/json.h"
@@ -181,9 +182,7 @@ static int read_entries(struct wk_st *st, size_t data, struct hg_err *err)
     const char *name;
     json_t *entry;
 
-    st->tensors = calloc(json_object_size(st->header) + 1, sizeof *st->tensors);
-    if (!st->tensors)
-        return hg_err_oom(err);
+    st->tensors = hg_alloc_zeroed(json_object_size(st->header) + 1, sizeof *st->tensors);
     json_object_foreach(st->header, name, entry) {
         if (strcmp(name, "__metadata__") == 0)
             continue;
@@ -199,15 +198,10 @@ int wk_st_open(const char *path, struct wk_st *st, struct hg_err *err)
 {
     size_t data = 0;
 
-    *st = (struct wk_st){ .path = strdup(path) };
-    if (!st->path) {
-        hg_err_oom(err);
-        goto fail;
-    }
-    if (map_file(st, err) < 0 || read_header(st, &data, err) < 0 || read_entries(st, data, err) < 0)
-        goto fail;
-    return 0;
-fail:
+    *st = (struct wk_st){ .path = hg_strdup(path) };
+    if (map_file(st, err) == 0 && read_header(st, &data, err) == 0 &&
+        read_entries(st, data, err) == 0)
+        return 0;
     wk_st_close(st);
     return -1;
 }
@@ -450,20 +444,16 @@ static int write_header(struct wk_st_writer *w, const json_t *metadata, struct h
     json_t *header = encode_header(w, metadata);
     struct hg_buf text = HG_BUF_INIT;
     uint64_t length = 0;
-    int rc = -1;
+    int rc;
 
     hg_buf_append(&text, &length, sizeof length);
     hg_json_dump(header, HG_JSON_COMPACT, &text);
-    while (text.len % 8 && !text.failed)
+    while (text.len % 8)
         hg_buf_puts(&text, " ");
-    if (text.failed) {
-        hg_err_oom(err);
-    } else {
-        length = text.len - sizeof length;
-        memcpy(text.data, &length, sizeof length);
-        w->sums[0] = hg_hash64(text.data, text.len);
-        rc = write_bytes(w, text.data, text.len, err);
-    }
+    length = text.len - sizeof length;
+    memcpy(text.data, &length, sizeof length);
+    w->sums[0] = hg_hash64(text.data, text.len);
+    rc = write_bytes(w, text.data, text.len, err);
     json_decref(header);
     hg_buf_done(&text);
     return rc;
@@ -472,31 +462,18 @@ static int write_header(struct wk_st_writer *w, const json_t *metadata, struct h
 struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *items, size_t n,
                                   const json_t *metadata, struct hg_err *err)
 {
-    struct wk_st_writer *w = calloc(1, sizeof *w);
+    struct wk_st_writer *w = hg_alloc(sizeof *w);
 
-    if (!w) {
-        hg_err_oom(err);
-        return NULL;
-    }
-    w->fd = -1;
-    w->items = items;
-    w->n = n;
-    w->path = strdup(path);
-    w->temporary = hg_str_printf("%s.%ld.tmp", path, (long)getpid());
-    w->sums = calloc(1 + n, sizeof *w->sums);
-    if (!w->path || !w->temporary || !w->sums) {
-        hg_err_oom(err);
-        goto fail;
-    }
+    *w = (struct wk_st_writer){ .path = hg_strdup(path),
+                                .temporary = hg_str_printf("%s.%ld.tmp", path, (long)getpid()),
+                                .items = items,
+                                .n = n,
+                                .sums = hg_alloc_zeroed(1 + n, sizeof *w->sums) };
     w->fd = open(w->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (w->fd < 0) {
+    if (w->fd < 0)
         hg_err_sys(err, "cannot write %s", w->temporary);
-        goto fail;
-    }
-    if (write_header(w, metadata, err) < 0)
-        goto fail;
-    return w;
-fail:
+    else if (write_header(w, metadata, err) == 0)
+        return w;
     wk_st_abort(w);
     return NULL;
 }
@@ -516,7 +493,7 @@ void wk_st_tidy(const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     char *folder = hg_fs_dirname(path);
-    DIR *d = folder ? opendir(folder) : NULL;
+    DIR *d = opendir(folder);
     struct dirent *e;
 
     while (d && (e = readdir(d)))
@@ -559,7 +536,7 @@ static int put_in_place(struct wk_st_writer *w, struct hg_err *err)
     } else if (rename(w->temporary, w->path) < 0) {
         hg_err_sys(err, "cannot replace %s", w->path);
     } else {
-        rc = folder ? hg_fs_sync_dir(folder, err) : hg_err_oom(err);
+        rc = hg_fs_sync_dir(folder, err);
     }
     free(folder);
     return rc;
@@ -587,8 +564,7 @@ void wk_st_abort(struct wk_st_writer *w)
         return;
     if (w->fd >= 0)
         close(w->fd);
-    if (w->temporary)
-        unlink(w->temporary);
+    unlink(w->temporary);
     free(w->sums);
     free(w->temporary);
     free(w->path);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "strategies/strategy.h"
 
@@ -86,9 +87,7 @@ static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct w
                    shape, s->model->name, p->rows, p->cols);
         return hg_err_at(err, st->path, "");
     }
-    host = malloc((size_t)t->n * sizeof *host);
-    if (!host)
-        return hg_err_oom(err);
+    host = hg_alloc((size_t)t->n * sizeof *host);
     if (wk_st_read(st, t, host, err) == 0)
         rc = wk_strategy_store(s, WK_STATE_VALUE, index, host, err);
     free(host);
@@ -98,10 +97,8 @@ static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct w
 /* Every tensor is a parameter or may be ignored. */
 static int check_rest(const struct wk_st *st, const struct wk_strategy *s, struct hg_err *err)
 {
-    const struct wk_st_tensor **used = calloc((size_t)s->model->n_params, sizeof *used);
+    const struct wk_st_tensor **used = hg_alloc_zeroed((size_t)s->model->n_params, sizeof *used);
 
-    if (!used)
-        return hg_err_oom(err);
     for (int i = 0; i < s->model->n_params; i++)
         used[i] = wk_weights_find(st, &s->model->params[i]);
     for (size_t k = 0; k < st->n; k++) {

@@ -32,10 +32,12 @@ struct ddp {
 
 /* A bucket is closed by the parameter that takes it to its cap or beyond: parameters are never
  * split. */
-static int cut(struct buckets *out, const struct wk_model_kind *model, double first_cap, double cap)
+static void cut(struct buckets *out, const struct wk_model_kind *model, double first_cap,
+                double cap)
 {
     size_t first = 0, end = 0;
 
+    out->n = 0;
     for (int k = 0; k < model->n_params; k++) {
         int i = wk_model_ready(model, k);
 
@@ -43,25 +45,9 @@ static int cut(struct buckets *out, const struct wk_model_kind *model, double fi
         if (k + 1 < model->n_params &&
             (double)(end - first) * sizeof(wk_real) < (out->n ? cap : first_cap))
             continue;
-        struct bucket *b = HG_VEC_PUSH(out);
-
-        if (!b)
-            return -1;
-        *b = (struct bucket){ first, end - first, model->params[i].unit };
+        *HG_VEC_PUSH(out) = (struct bucket){ first, end - first, model->params[i].unit };
         first = end;
     }
-    return 0;
-}
-
-static int cut_for(struct ddp *d, struct wk_strategy *s, bool rebuilt, struct hg_err *err)
-{
-    const double all = 1e300;
-
-    d->buckets.n = 0;
-    if (cut(&d->buckets, s->model, rebuilt ? s->options.first_bucket_mib * MIB : all,
-            rebuilt ? s->options.bucket_mib * MIB : all) < 0)
-        return hg_err_oom(err);
-    return 0;
 }
 
 static enum wk_type copy_type(const struct wk_strategy_options *o)
@@ -71,14 +57,13 @@ static enum wk_type copy_type(const struct wk_strategy_options *o)
 
 static int ddp_open(struct wk_strategy *s, struct hg_err *err)
 {
-    struct ddp *d = calloc(1, sizeof *d);
+    struct ddp *d = hg_alloc_zeroed(1, sizeof *d);
     bool copies = s->options.bucket_copies || s->options.bf16_gradients;
 
     s->own = d;
-    if (!d)
-        return hg_err_oom(err);
-    if (wk_replica_open(&d->replica, s, err) < 0 || cut_for(d, s, false, err) < 0)
+    if (wk_replica_open(&d->replica, s, err) < 0)
         return -1;
+    cut(&d->buckets, s->model, 1e300, 1e300); /* one bucket */
     return copies ? wk_dev_alloc(s->dev, WK_MEM_COMM, copy_type(&s->options), wk_model_n(s->model),
                                  &d->copies, err)
                   : 0;
@@ -88,11 +73,11 @@ static void ddp_close(struct wk_strategy *s)
 {
     struct ddp *d = s->own;
 
-    if (d) {
-        wk_replica_close(&d->replica, s);
-        wk_dev_free(s->dev, WK_MEM_COMM, &d->copies);
-        HG_VEC_DONE(&d->buckets);
-    }
+    if (!d)
+        return;
+    wk_replica_close(&d->replica, s);
+    wk_dev_free(s->dev, WK_MEM_COMM, &d->copies);
+    HG_VEC_DONE(&d->buckets);
     free(d);
 }
 
@@ -181,7 +166,9 @@ static int ddp_update(struct wk_strategy *s, double lr, struct hg_err *err)
     if (d->copies.data)
         convert(s, d->replica.gradients, d->copies);
     wk_replica_update(&d->replica, s, lr);
-    return s->work.steps == 1 ? cut_for(d, s, true, err) : 0;
+    if (s->work.steps == 1)
+        cut(&d->buckets, s->model, s->options.first_bucket_mib * MIB, s->options.bucket_mib * MIB);
+    return 0;
 }
 
 static void ddp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
@@ -203,10 +190,10 @@ static void ddp_expect(const struct wk_strategy_shape *shape, const struct wk_wo
     double casts = buffers > 0 ? 1 + (double)work->steps + (double)work->evals : 0;
     struct buckets b = { 0 };
 
-    if (cut(&b, shape->model, o->first_bucket_mib * MIB, o->bucket_mib * MIB) == 0)
-        wk_expect_add(out, shape, WK_COLL_ALL_REDUCE,
-                      work->steps ? 1 + (double)(work->steps - 1) * (double)b.n : 0,
-                      (double)work->steps * n * wire);
+    cut(&b, shape->model, o->first_bucket_mib * MIB, o->bucket_mib * MIB);
+    wk_expect_add(out, shape, WK_COLL_ALL_REDUCE,
+                  work->steps ? 1 + (double)(work->steps - 1) * (double)b.n : 0,
+                  (double)work->steps * n * wire);
     wk_expect_add(out, shape, WK_COLL_BROADCAST, 1 + casts, n * sizeof(wk_real) + casts * buffers);
     HG_VEC_DONE(&b);
 }

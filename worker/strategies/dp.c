@@ -7,6 +7,7 @@
  * A batch travels as the numbers of its samples: the data are on every device. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "strategies/replica.h"
 #include "strategies/shards.h"
 
@@ -25,9 +26,9 @@ static bool is_first(const struct wk_strategy *s)
     return s->comm->rank == 0;
 }
 
-static int cut(struct wk_shards *out, const struct wk_model_kind *model)
+static void cut(struct wk_shards *out, const struct wk_model_kind *model)
 {
-    return wk_shards_make(out, model, WK_CUT_BUCKETS, CHUNK_BYTES / sizeof(wk_real), 1);
+    wk_shards_make(out, model, WK_CUT_BUCKETS, CHUNK_BYTES / sizeof(wk_real), 1);
 }
 
 static int open_batch(struct dp *d, struct wk_strategy *s, struct hg_err *err)
@@ -46,12 +47,11 @@ static int open_batch(struct dp *d, struct wk_strategy *s, struct hg_err *err)
 
 static int dp_open(struct wk_strategy *s, struct hg_err *err)
 {
-    struct dp *d = calloc(1, sizeof *d);
+    struct dp *d = hg_alloc_zeroed(1, sizeof *d);
 
     s->own = d;
     s->share = 1.0 / s->comm->world;
-    if (!d || cut(&d->chunks, s->model) < 0)
-        return hg_err_oom(err);
+    cut(&d->chunks, s->model);
     d->replica.passive = !is_first(s);
     return wk_replica_open(&d->replica, s, err) < 0 ? -1 : open_batch(d, s, err);
 }
@@ -223,13 +223,12 @@ static void dp_expect(const struct wk_strategy_shape *shape, const struct wk_wor
     double replications = passes + (double)work->evals;
     struct wk_shards chunks;
 
-    if (cut(&chunks, shape->model) == 0) {
-        wk_expect_add(out, shape, WK_COLL_BROADCAST,
-                      replications * (chunks.n_groups + (buffers > 0 ? 1 : 0)),
-                      replications * (n * wk_shape_value_bytes(shape) + buffers));
-        wk_expect_add(out, shape, WK_COLL_REDUCE, passes * chunks.n_groups,
-                      passes * n * sizeof(wk_real));
-    }
+    cut(&chunks, shape->model);
+    wk_expect_add(out, shape, WK_COLL_BROADCAST,
+                  replications * (chunks.n_groups + (buffers > 0 ? 1 : 0)),
+                  replications * (n * wk_shape_value_bytes(shape) + buffers));
+    wk_expect_add(out, shape, WK_COLL_REDUCE, passes * chunks.n_groups,
+                  passes * n * sizeof(wk_real));
     if (shape->precision == WK_MIXED_FP16)
         wk_expect_add(out, shape, WK_COLL_BROADCAST, replications,
                       replications * WK_CONTROL_N * sizeof(wk_real));

@@ -136,10 +136,9 @@ static int pool_open(struct pool *p, enum wk_mem mem, enum wk_type type, size_t 
         return 0;
     p->size = rounded(size + grain - 1, grain);
     p->n = n;
-    p->taken = calloc((size_t)n, sizeof *p->taken);
-    return p->taken ? wk_dev_alloc_roomy(s->dev, mem, type, size * (size_t)n, room_for(s, type, n),
-                                         &p->all, err)
-                    : hg_err_oom(err);
+    p->taken = hg_alloc_zeroed((size_t)n, sizeof *p->taken);
+    return wk_dev_alloc_roomy(s->dev, mem, type, size * (size_t)n, room_for(s, type, n), &p->all,
+                              err);
 }
 
 static void pool_close(struct pool *p, enum wk_mem mem, struct wk_strategy *s)
@@ -333,19 +332,16 @@ static void bind_fixed(struct sharded *d, struct wk_strategy *s)
 
 int wk_sharded_open(struct wk_strategy *s, const struct wk_sharding *how, struct hg_err *err)
 {
-    struct sharded *d = calloc(1, sizeof *d);
+    struct sharded *d = hg_alloc_zeroed(1, sizeof *d);
     struct wk_strategy_shape shape = wk_strategy_shape(s);
 
     s->own = d;
-    if (!d || wk_sharded_plan(&d->plan, &shape, how) < 0)
-        return hg_err_oom(err);
+    wk_sharded_plan(&d->plan, &shape, how);
     d->fetched_piece = -1;
-    d->groups = calloc((size_t)d->plan.shards.n_groups, sizeof *d->groups);
-    d->value_at = calloc((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
-    d->own_at = calloc(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
-    d->ahead = calloc(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
-    if (!d->groups || !d->value_at || !d->own_at || !d->ahead)
-        return hg_err_oom(err);
+    d->groups = hg_alloc_zeroed((size_t)d->plan.shards.n_groups, sizeof *d->groups);
+    d->value_at = hg_alloc_zeroed((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
+    d->own_at = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
+    d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
     lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
         open_optimizer(d, s, err) < 0 || open_buffers(d, s, err) < 0)
@@ -619,7 +615,6 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     const struct wk_group *g = &d->plan.shards.groups[group];
     struct group_state *state = &d->groups[group];
     struct flight f = { .group = group, .gradient_slot = state->gradient_slot, .stage = -1 };
-    struct flight *slot;
 
     f.buffer =
         d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
@@ -637,10 +632,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
                           wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err) < 0)
             return -1;
     }
-    slot = HG_VEC_PUSH(&d->flights);
-    if (!slot)
-        return hg_err_oom(err);
-    *slot = f;
+    *HG_VEC_PUSH(&d->flights) = f;
     return 0;
 }
 
@@ -900,9 +892,7 @@ static int fetch_piece(struct wk_strategy *s, int state, int piece, struct hg_er
         return 0;
     free(d->fetched);
     d->fetched_piece = -1;
-    d->fetched = malloc(p->padded * sizeof *d->fetched);
-    if (!d->fetched)
-        return hg_err_oom(err);
+    d->fetched = hg_alloc(p->padded * sizeof *d->fetched);
     s->dev->backend->download(s->dev, d->fetched + part * (size_t)s->comm->rank,
                               own_state(s, p, state));
     if (s->dev->backend->sync(s->dev, err) < 0 ||

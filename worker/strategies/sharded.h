@@ -43,9 +43,9 @@ struct wk_sharded_plan {
     size_t alone_n; /* elements of gradients of groups that have buffers of their own */
 };
 
-/* Returns 0, or -1 when memory is gone; end it with wk_sharded_plan_done either way. */
-int wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,
-                    const struct wk_sharding *how);
+/* End it with wk_sharded_plan_done. */
+void wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,
+                     const struct wk_sharding *how);
 void wk_sharded_plan_done(struct wk_sharded_plan *p);
 
 /* Peaks and traffic by the definition, for wk_strategy_kind.state and .expect. */

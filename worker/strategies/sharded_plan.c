@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "strategies/sharded.h"
 
 static size_t most(size_t a, size_t b)
@@ -91,23 +92,19 @@ static void plan_gradients(struct wk_sharded_plan *p)
     p->gradient_slots = most_at_once(p);
 }
 
-int wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,
-                    const struct wk_sharding *how)
+void wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *shape,
+                     const struct wk_sharding *how)
 {
     *p = (struct wk_sharded_plan){ .how = *how };
-    if (wk_shards_make(&p->shards, shape->model, how->cut, how->cap, shape->world) < 0)
-        return -1;
-    p->whole = calloc((size_t)p->shards.n_pieces, sizeof *p->whole);
-    p->kept = calloc((size_t)p->shards.n_groups, sizeof *p->kept);
-    p->alone = calloc((size_t)p->shards.n_groups, sizeof *p->alone);
-    p->coming = calloc((size_t)p->shards.n_groups, sizeof *p->coming);
-    if (!p->whole || !p->kept || !p->alone || !p->coming)
-        return -1;
+    wk_shards_make(&p->shards, shape->model, how->cut, how->cap, shape->world);
+    p->whole = hg_alloc_zeroed((size_t)p->shards.n_pieces, sizeof *p->whole);
+    p->kept = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->kept);
+    p->alone = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->alone);
+    p->coming = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->coming);
     if (how->values)
         plan_values(p);
     if (how->gradients)
         plan_gradients(p);
-    return 0;
 }
 
 void wk_sharded_plan_done(struct wk_sharded_plan *p)
@@ -132,8 +129,7 @@ void wk_sharded_state(const struct wk_strategy_shape *shape, const struct wk_sha
     bool masters = how->masters || wk_shape_mixed(shape);
     struct wk_sharded_plan plan;
 
-    if (wk_sharded_plan(&plan, shape, how) < 0)
-        goto out;
+    wk_sharded_plan(&plan, shape, how);
     p = (double)plan.shards.padded;
     s = (double)plan.shards.shard;
     mem_bytes[WK_MEM_PARAMETERS] =
@@ -150,7 +146,6 @@ void wk_sharded_state(const struct wk_strategy_shape *shape, const struct wk_sha
         mem_bytes[WK_MEM_OPTIMIZER] += (2 + WK_CONTROL_N) * g;
     if (how->staged)
         mem_bytes[WK_MEM_COMM] = 2 * g * (double)(size_t)how->cap;
-out:
     wk_sharded_plan_done(&plan);
 }
 
@@ -195,8 +190,7 @@ void wk_sharded_expect(const struct wk_strategy_shape *shape, const struct wk_sh
     double times = (double)(w->starts + w->steps);
     struct wk_sharded_plan plan;
 
-    if (wk_sharded_plan(&plan, shape, how) < 0)
-        goto out;
+    wk_sharded_plan(&plan, shape, how);
     p = (double)plan.shards.padded;
     pieces = plan.shards.n_pieces;
     if (how->values)
@@ -209,6 +203,5 @@ void wk_sharded_expect(const struct wk_strategy_shape *shape, const struct wk_sh
         wk_expect_add(out, shape, WK_COLL_BROADCAST, casts, casts * buffers);
     if (wk_shape_control(shape))
         wk_expect_add(out, shape, WK_COLL_ALL_REDUCE, (double)w->steps, (double)w->steps * g);
-out:
     wk_sharded_plan_done(&plan);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/alloc.h"
+
 static bool is_layer(const struct wk_model_kind *m, int unit)
 {
     return unit >= m->layers_first && unit < m->layers_end;
@@ -81,23 +83,19 @@ static void fill_group(struct wk_shards *s, const struct wk_model_kind *m, enum 
         g->scattered |= !wk_shards_touch(s, group, u);
 }
 
-int wk_shards_make(struct wk_shards *s, const struct wk_model_kind *m, enum wk_cut cut, double cap,
-                   int world)
+void wk_shards_make(struct wk_shards *s, const struct wk_model_kind *m, enum wk_cut cut, double cap,
+                    int world)
 {
     size_t n = (size_t)m->n_params;
 
-    *s = (struct wk_shards){ .n_units = m->n_units, .places = calloc(n, sizeof *s->places) };
-    if (!s->places)
-        return -1;
+    *s = (struct wk_shards){ .n_units = m->n_units,
+                             .places = hg_alloc_zeroed(n, sizeof *s->places) };
     choose_groups(s, m, cut, cap);
-    s->groups = calloc((size_t)s->n_groups, sizeof *s->groups);
-    s->pieces = calloc(n, sizeof *s->pieces);
-    s->touches = calloc((size_t)s->n_groups * (size_t)m->n_units, sizeof *s->touches);
-    if (!s->groups || !s->pieces || !s->touches)
-        return -1;
+    s->groups = hg_alloc_zeroed((size_t)s->n_groups, sizeof *s->groups);
+    s->pieces = hg_alloc_zeroed(n, sizeof *s->pieces);
+    s->touches = hg_alloc_zeroed((size_t)s->n_groups * (size_t)m->n_units, sizeof *s->touches);
     for (int g = 0; g < s->n_groups; g++)
         fill_group(s, m, cut, g, world);
-    return 0;
 }
 
 void wk_shards_done(struct wk_shards *s)

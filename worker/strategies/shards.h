@@ -45,9 +45,9 @@ struct wk_shards {
     size_t padded, shard; /* elements of all pieces; of a rank's parts */
 };
 
-/* Returns 0, or -1 when memory is gone; end it with wk_shards_done either way. */
-int wk_shards_make(struct wk_shards *s, const struct wk_model_kind *model, enum wk_cut cut,
-                   double cap, int world);
+/* End it with wk_shards_done. */
+void wk_shards_make(struct wk_shards *s, const struct wk_model_kind *model, enum wk_cut cut,
+                    double cap, int world);
 void wk_shards_done(struct wk_shards *s);
 
 bool wk_shards_touch(const struct wk_shards *s, int group, int unit);

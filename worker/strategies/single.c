@@ -2,12 +2,13 @@
 /* One rank has everything and sends nothing. */
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "strategies/replica.h"
 
 static int single_open(struct wk_strategy *s, struct hg_err *err)
 {
-    s->own = calloc(1, sizeof(struct wk_replica));
-    return s->own ? wk_replica_open(s->own, s, err) : hg_err_oom(err);
+    s->own = hg_alloc_zeroed(1, sizeof(struct wk_replica));
+    return wk_replica_open(s->own, s, err);
 }
 
 static void single_close(struct wk_strategy *s)

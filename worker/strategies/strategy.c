@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "models/weights.h"
 #include "profile/profiler.h"
@@ -94,10 +95,8 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
     const struct wk_model_kind *m = s->model;
 
     for (int i = 0; i < m->n_params; i++) {
-        wk_real *host = malloc(wk_param_n(&m->params[i]) * sizeof *host);
+        wk_real *host = hg_alloc(wk_param_n(&m->params[i]) * sizeof *host);
 
-        if (!host)
-            return hg_err_oom(err);
         wk_param_init(&m->params[i], i, seed, host);
         if (wk_strategy_store(s, WK_STATE_VALUE, i, host, err) < 0) {
             free(host);
@@ -143,28 +142,21 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                      const struct wk_strategy_options *options, uint64_t seed,
                                      struct hg_err *err)
 {
-    struct wk_strategy *s = calloc(1, sizeof *s);
+    struct wk_strategy *s = hg_alloc(sizeof *s);
+    size_t n = (size_t)model->n_params;
 
-    if (!s) {
-        hg_err_oom(err);
-        return NULL;
-    }
-    *s =
-        (struct wk_strategy){ .kind = kind,
-                              .dev = dev,
-                              .comm = comm,
-                              .model = model,
-                              .optim = optim,
-                              .options = *options,
-                              .params = calloc((size_t)model->n_params, sizeof *s->params),
-                              .buffers = calloc((size_t)model->n_buffers + 1, sizeof *s->buffers) };
-    s->share = 1;
-    s->slots = calloc((size_t)model->n_params * WK_OPTIM_SLOTS_MAX, sizeof *s->slots);
-    s->masters = calloc((size_t)model->n_params, sizeof *s->masters);
-    if (!s->params || !s->buffers || !s->slots || !s->masters) {
-        hg_err_oom(err);
-        goto fail;
-    }
+    *s = (struct wk_strategy){ .kind = kind,
+                               .dev = dev,
+                               .comm = comm,
+                               .model = model,
+                               .optim = optim,
+                               .options = *options,
+                               .share = 1,
+                               .params = hg_alloc_zeroed(n, sizeof *s->params),
+                               .masters = hg_alloc_zeroed(n, sizeof *s->masters),
+                               .slots = hg_alloc_zeroed(n * WK_OPTIM_SLOTS_MAX, sizeof *s->slots),
+                               .buffers = hg_alloc_zeroed((size_t)model->n_buffers + 1,
+                                                          sizeof *s->buffers) };
     if (open_control(s, err) < 0 || kind->open(s, err) < 0 || set_initial(s, seed, err) < 0)
         goto fail;
     if ((kind->start && kind->start(s, err) < 0) || wk_strategy_round(s, err) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -33,10 +34,8 @@ struct moment {
 /* All ranks go on, or all fail with the error of the first one that failed: rc and err are this rank's. */
 static int agree(struct wk_comm *comm, int rc, struct hg_err *err)
 {
-    struct hg_err *all = calloc((size_t)comm->world, sizeof *all);
+    struct hg_err *all = hg_alloc_zeroed((size_t)comm->world, sizeof *all);
 
-    if (!all)
-        return hg_err_oom(err);
     if (rc < 0)
         all[comm->rank] = *err;
     if (wk_comm_gather(comm, all, sizeof *all, err) < 0)
@@ -58,18 +57,11 @@ struct list {
     size_t n, cap;
 };
 
-static int add(struct list *l, char *name, const char *dtype, uint64_t rows, uint64_t cols)
+static void add(struct list *l, char *name, const char *dtype, uint64_t rows, uint64_t cols)
 {
-    struct wk_st_item *item = name ? HG_VEC_PUSH(l) : NULL;
-
-    if (!item) {
-        free(name);
-        return -1;
-    }
-    *item = (struct wk_st_item){
+    *HG_VEC_PUSH(l) = (struct wk_st_item){
         .name = name, .dtype = dtype, .n_dims = cols > 1 ? 2 : 1, .dims = { rows, cols }
     };
-    return 0;
 }
 
 /* Numbers over time that the result needs whole. */
@@ -91,34 +83,29 @@ static void series_of(struct wk_result *r, struct series out[N_SERIES])
     out[3] = (struct series){ "train.epoch_s", &r->epoch_s.items, &r->epoch_s.n, &r->epoch_s };
 }
 
-static int list_params(const struct wk_train *t, struct list *l)
+static void list_params(const struct wk_train *t, struct list *l)
 {
     const struct wk_model_kind *m = t->kind;
 
     for (int state = 0; state <= t->optim.kind->slots; state++)
         for (int i = 0; i < m->n_params; i++)
-            if (add(l, wk_state_name(m, state, i), WK_ST_REAL, (uint64_t)m->params[i].rows,
-                    (uint64_t)m->params[i].cols) < 0)
-                return -1;
-    return 0;
+            add(l, wk_state_name(m, state, i), WK_ST_REAL, (uint64_t)m->params[i].rows,
+                (uint64_t)m->params[i].cols);
 }
 
-static int list_rest(const struct wk_train *t, struct list *l)
+static void list_rest(const struct wk_train *t, struct list *l)
 {
     const struct wk_model_kind *m = t->kind;
     struct series series[N_SERIES];
 
     for (int i = 0; i < m->n_buffers; i++)
-        if (add(l, hg_str_printf("buffer.%s", m->buffers[i].name), WK_ST_REAL,
-                (uint64_t)m->buffers[i].n, 1) < 0)
-            return -1;
-    if (t->strategy->control.n && add(l, strdup(CONTROL), WK_ST_REAL, WK_CONTROL_N, 1) < 0)
-        return -1;
+        add(l, hg_str_printf("buffer.%s", m->buffers[i].name), WK_ST_REAL,
+            (uint64_t)m->buffers[i].n, 1);
+    if (t->strategy->control.n)
+        add(l, hg_strdup(CONTROL), WK_ST_REAL, WK_CONTROL_N, 1);
     series_of(t->result, series);
     for (int i = 0; i < N_SERIES; i++)
-        if (add(l, strdup(series[i].name), "F64", *series[i].n, 1) < 0)
-            return -1;
-    return 0;
+        add(l, hg_strdup(series[i].name), "F64", *series[i].n, 1);
 }
 
 static void list_done(struct list *l)
@@ -152,11 +139,9 @@ static json_t *encode_state(const struct wk_train *t, const struct moment *now)
 static int write_span(struct wk_st_writer *w, struct wk_dev *dev, struct wk_span s,
                       struct hg_err *err)
 {
-    wk_real *host = malloc((s.n + 1) * sizeof *host);
+    wk_real *host = hg_alloc((s.n + 1) * sizeof *host);
     int rc = -1;
 
-    if (!host)
-        return hg_err_oom(err);
     dev->backend->download(dev, host, s);
     if (dev->backend->sync(dev, err) == 0)
         rc = wk_st_write(w, host, s.n * sizeof *host, err);
@@ -181,10 +166,8 @@ static int write_state(const struct wk_train *t, int state, struct wk_st_writer 
     int rc = 0;
 
     for (int i = 0; i < t->kind->n_params; i++) {
-        wk_real *host = malloc(wk_param_n(&t->kind->params[i]) * sizeof *host);
+        wk_real *host = hg_alloc(wk_param_n(&t->kind->params[i]) * sizeof *host);
 
-        if (!host)
-            return hg_err_oom(err);
         if (wk_strategy_fetch(t->strategy, state, i, host, err) < 0 ||
             (w && rc == 0 && write_param(t, state, i, host, w, err) < 0))
             rc = -1;
@@ -230,10 +213,12 @@ static int write_file(const struct wk_train *t, const struct moment *now, struct
     struct wk_st_writer *w = NULL;
     int rc = -1;
 
-    if (first && (!metadata || (params && list_params(t, &list) < 0) || list_rest(t, &list) < 0))
-        hg_err_oom(err);
-    else if (first)
+    if (first && params)
+        list_params(t, &list);
+    if (first) {
+        list_rest(t, &list);
         w = wk_st_create(t->checkpoint, list.items, list.n, metadata, err);
+    }
     if (params && write_params(t, w, err) < 0)
         goto out;
     if (first && (!w || write_rest(t, w, err) < 0))
@@ -295,10 +280,8 @@ static wk_real *read_tensor(const struct wk_st *st, const char *name, size_t n, 
         hg_err_at(err, st->path, "");
         return NULL;
     }
-    host = malloc((n + 1) * sizeof *host);
-    if (!host)
-        hg_err_oom(err);
-    else if (wk_st_read_any(st, t, host, err) == 0)
+    host = hg_alloc((n + 1) * sizeof *host);
+    if (wk_st_read_any(st, t, host, err) == 0)
         return host;
     free(host);
     return NULL;
@@ -314,13 +297,9 @@ static int read_param(struct wk_train *t, int state, int param, struct hg_err *e
     int rc = -1;
 
     wk_strategy_own(t->strategy, param, &first, &n);
-    if (!name) {
-        hg_err_oom(err);
-    } else if (saved->parts) {
-        host = malloc((n + 1) * sizeof *host);
-        if (!host)
-            hg_err_oom(err);
-        else if (wk_parts_read(saved->parts, state, param, first, n, host, err) == 0)
+    if (saved->parts) {
+        host = hg_alloc((n + 1) * sizeof *host);
+        if (wk_parts_read(saved->parts, state, param, first, n, host, err) == 0)
             rc = wk_strategy_store_own(t->strategy, state, param, host, err);
     } else {
         host = read_tensor(&saved->st, name, whole, err);
@@ -377,13 +356,8 @@ static int read_series(struct wk_train *t, const struct wk_st *st, struct hg_err
             hg_err_set(err, HG_E_INPUT, "the checkpoint is damaged: no tensor %s", series[i].name);
             return hg_err_at(err, st->path, "");
         }
-        for (uint64_t k = 0; k < from->n; k++) {
-            double *slot = HG_VEC_PUSH(v);
-
-            if (!slot)
-                return hg_err_oom(err);
-            memcpy(slot, from->data + 8 * k, sizeof *slot);
-        }
+        for (uint64_t k = 0; k < from->n; k++)
+            memcpy(HG_VEC_PUSH(v), from->data + 8 * k, sizeof *v->items);
     }
     return 0;
 }
@@ -466,14 +440,10 @@ static int judge(struct wk_train *t, struct wk_saved *saved, struct hg_err *err)
 /* Open the file that is there; t->saved stays NULL if it is not to be gone on from. */
 static int look(struct wk_train *t, struct hg_err *err)
 {
-    struct wk_saved *saved = calloc(1, sizeof *saved);
+    struct wk_saved *saved = hg_alloc_zeroed(1, sizeof *saved);
     json_t *ours = wk_identity_training(t), *theirs;
     int rc = -1;
 
-    if (!saved || !ours) {
-        hg_err_oom(err);
-        goto out;
-    }
     if (wk_st_open(t->checkpoint, &saved->st, err) < 0)
         goto out;
     saved->state = read_state(&saved->st, err);
@@ -503,7 +473,7 @@ out:
 static int make_folder(const char *path, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(path);
-    int rc = folder ? hg_fs_mkdirs(folder, 0755, err) : hg_err_oom(err);
+    int rc = hg_fs_mkdirs(folder, 0755, err);
 
     if (rc == 0 && access(folder, W_OK | X_OK) < 0)
         rc = hg_err_sys(err, "no checkpoints can be written to folder %s", folder);
@@ -534,8 +504,6 @@ int wk_checkpoint_find(struct wk_train *t, struct hg_err *err)
     if (!t->config->checkpoint)
         return 0;
     t->checkpoint = wk_identity_file(t);
-    if (!t->checkpoint)
-        return hg_err_oom(err);
     if (make_folder(t->checkpoint, err) < 0)
         return -1;
     if (t->comm->rank == 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
+#include "base/alloc.h"
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/features.h"
@@ -38,15 +39,8 @@ static const struct hg_field fields[] = {
                     ELSEWHERE("time") ELSEWHERE("mem") ELSEWHERE("sbatch") ELSEWHERE("repeat"){ 0 },
 };
 
-/* A text that the config owns. */
-static bool set_text(char **field, const char *text)
-{
-    *field = strdup(text);
-    return *field;
-}
-
 /* What a model is usually trained with: the RNN as PyTorch's example, BERT as the labs. */
-static int set_defaults(struct wk_config *c, bool bert)
+static void set_defaults(struct wk_config *c, bool bert)
 {
     *c = (struct wk_config){ .batch_size = bert ? 8 : 64,
                              .seed = 1,
@@ -71,17 +65,21 @@ static int set_defaults(struct wk_config *c, bool bert)
                              .trace_repeat = 1,
                              .beta1 = 0.9,
                              .beta2 = 0.999,
-                             .weight_decay = 0.01 };
-    return set_text(&c->model, "rnn") && set_text(&c->dataset, bert ? "squad-v1.1" : "mnist") &&
-                   set_text(&c->strategy, "single") && set_text(&c->backend, "cpu") &&
-                   set_text(&c->precision, WK_PRECISION) &&
-                   set_text(&c->optimizer, bert ? "adamw" : "adadelta") &&
-                   set_text(&c->schedule, bert ? "linear" : "step") && set_text(&c->decay, "all") &&
-                   set_text(&c->padding, "packed") && set_text(&c->windows, "overlap") &&
-                   set_text(&c->labels, "true") && set_text(&c->lengths, "squad") &&
-                   set_text(&c->gelu, "erf") && set_text(&c->variant, "textbook")
-               ? 0
-               : -1;
+                             .weight_decay = 0.01,
+                             .model = hg_strdup("rnn"),
+                             .dataset = hg_strdup(bert ? "squad-v1.1" : "mnist"),
+                             .strategy = hg_strdup("single"),
+                             .backend = hg_strdup("cpu"),
+                             .precision = hg_strdup(WK_PRECISION),
+                             .optimizer = hg_strdup(bert ? "adamw" : "adadelta"),
+                             .schedule = hg_strdup(bert ? "linear" : "step"),
+                             .decay = hg_strdup("all"),
+                             .padding = hg_strdup("packed"),
+                             .windows = hg_strdup("overlap"),
+                             .labels = hg_strdup("true"),
+                             .lengths = hg_strdup("squad"),
+                             .gelu = hg_strdup("erf"),
+                             .variant = hg_strdup("textbook") };
 }
 
 /* What depends on other parameters. */
@@ -94,23 +92,22 @@ static void finish_defaults(struct wk_config *c)
 }
 
 /* Those of a strategy's options that are words: what the cell gives, else what its variant says. */
-static int choose_words(struct wk_config *c)
+static void choose_words(struct wk_config *c)
 {
     struct wk_strategy_options *o = &c->options;
 
     if (c->fsdp_wrap)
         o->wrap_model = strcmp(c->fsdp_wrap, "model") == 0;
-    else if (!set_text(&c->fsdp_wrap, o->wrap_model ? "model" : "layer"))
-        return -1;
+    else
+        c->fsdp_wrap = hg_strdup(o->wrap_model ? "model" : "layer");
     if (c->zero_reduce)
         o->all_reduce = strcmp(c->zero_reduce, "allreduce") == 0;
-    else if (!set_text(&c->zero_reduce, o->all_reduce ? "allreduce" : "reduce_scatter"))
-        return -1;
-    return 0;
+    else
+        c->zero_reduce = hg_strdup(o->all_reduce ? "allreduce" : "reduce_scatter");
 }
 
 /* A strategy's own options, in the form that it takes and among the cell's parameters. */
-static int choose_options(struct wk_config *c, const json_t *given)
+static void choose_options(struct wk_config *c, const json_t *given)
 {
     struct wk_strategy_options *o = &c->options;
 
@@ -140,7 +137,7 @@ static int choose_options(struct wk_config *c, const json_t *given)
     OPTION(prefetch_elems, prefetch_elems = (double)c->prefetch_elems,
            (long long)o->prefetch_elems);
 #undef OPTION
-    return choose_words(c);
+    choose_words(c);
 }
 
 /* `null` is absence everywhere. */
@@ -400,15 +397,13 @@ static int decode(const struct hg_json_doc *doc, struct wk_config *c, struct hg_
 {
     bool bert = is_bert(doc->root);
 
-    if (set_defaults(c, bert) < 0)
-        return hg_err_oom(hg_errs_next(errs));
+    set_defaults(c, bert);
     if (json_is_object(doc->root))
         drop_nulls(doc->root);
     c->given = json_incref(doc->root);
     hg_json_decode(doc, doc->root, "", fields, true, c, errs);
     finish_defaults(c);
-    if (choose_options(c, doc->root) < 0)
-        return hg_err_oom(hg_errs_next(errs));
+    choose_options(c, doc->root);
     check_paths(doc, errs);
     check_names(c, doc, errs);
     check_words(c, doc, errs);
@@ -461,7 +456,7 @@ int wk_config_decode(const json_t *cell, struct wk_config *c, struct hg_errs *er
     return rc;
 }
 
-/* NULL where there is no value, and when memory is gone. */
+/* NULL where there is no value. */
 static json_t *encode_field(const struct hg_field *f, const struct wk_config *c)
 {
     const void *at = (const char *)c + f->offset;

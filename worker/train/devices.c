@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "comm/threads.h"
 #include "train/train.h"
 
 struct device {
@@ -18,9 +20,9 @@ struct device {
 static void *drive(void *context)
 {
     struct device *d = context;
-    struct wk_comm *comm = wk_hub_join(d->hub, d->rank, &d->err);
+    struct wk_comm *comm = wk_hub_join(d->hub, d->rank);
 
-    d->rc = comm ? wk_train_all(d->config, comm, d->threads, d->result, &d->err) : -1;
+    d->rc = wk_train_all(d->config, comm, d->threads, d->result, &d->err);
     if (d->rc < 0)
         wk_hub_break(d->hub, d->rank);
     wk_comm_close(comm);
@@ -57,14 +59,13 @@ static int first_failure(const struct device *all, int n, struct hg_err *err)
 int wk_train_devices(const struct wk_config *c, int n, int threads, struct wk_result *result,
                      struct hg_err *err)
 {
-    struct device *all = calloc((size_t)n, sizeof *all);
     struct wk_hub *hub = wk_hub_create(n, err);
-    int rc = -1;
+    struct device *all;
+    int rc;
 
-    if (!all || !hub) {
-        hg_err_oom(err);
-        goto out;
-    }
+    if (!hub)
+        return -1;
+    all = hg_alloc_zeroed((size_t)n, sizeof *all);
     for (int i = 0; i < n; i++) {
         all[i] = (struct device){ .hub = hub, .rank = i, .threads = threads, .config = c };
         all[i].result = i ? &all[i].scratch : result;
@@ -78,8 +79,7 @@ int wk_train_devices(const struct wk_config *c, int n, int threads, struct wk_re
             pthread_join(all[i].thread, NULL);
     if (rc == 0)
         rc = first_failure(all, n, err);
-out:
-    for (int i = 1; all && i < n; i++)
+    for (int i = 1; i < n; i++)
         wk_result_done(&all[i].scratch);
     wk_hub_free(hub);
     free(all);

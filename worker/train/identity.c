@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/hash.h"
 #include "base/text.h"
 
@@ -138,10 +139,8 @@ char *wk_identity_file(const struct wk_train *t)
     char hash[33], *text;
 
     if (n > suffix && strcmp(path + n - suffix, SUFFIX) == 0)
-        return strdup(path);
+        return hg_strdup(path);
     text = identity_text(t);
-    if (!text)
-        return NULL;
     hg_hash128_hex(text, strlen(text), hash);
     free(text);
     return hg_str_printf("%s/%s-%.12s" SUFFIX, path, t->config->model, hash);

@@ -8,8 +8,7 @@
 /* What is learned, canonical: two trainings with the same have the same losses, but for rounding. A new reference. */
 json_t *wk_identity_training(const struct wk_train *t);
 
-/* The checkpoint's file, yours: the one that the cell names, or in a folder one for every training that is told to use it. NULL when
- * memory is gone. */
+/* The checkpoint's file, yours: the one that the cell names, or in a folder one for every training that is told to use it. */
 char *wk_identity_file(const struct wk_train *t);
 
 /* Name one member in which t and the training of its checkpoint differ, and what helps. Returns -1 with err set (INPUT). */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
@@ -24,20 +25,6 @@ void wk_train_signal(int number)
 int wk_train_stopped(void)
 {
     return stop_signal;
-}
-
-static int push(void *vec, double value, struct hg_err *err)
-{
-    struct {
-        double *items;
-        size_t n, cap;
-    } *v = vec;
-    double *slot = HG_VEC_PUSH(v);
-
-    if (!slot)
-        return hg_err_oom(err);
-    *slot = value;
-    return 0;
 }
 
 static struct wk_span loss_scale(const struct wk_train *t)
@@ -93,22 +80,19 @@ static int step_rows(const struct wk_train *t, int step)
 
 /* ---- What the time goes to ---- */
 
-static int take_lap(struct wk_train *t, struct wk_lap lap, struct hg_err *err)
+static void take_lap(struct wk_train *t, struct wk_lap lap)
 {
-    int rc = 0;
-
     t->step_s += lap.seconds;
     if (lap.what == WK_MARK_DATA)
         t->result->data_s += lap.seconds;
     if (lap.what == WK_MARK_STEP) {
-        rc = push(&t->result->step_s, t->step_s, err);
+        *HG_VEC_PUSH(&t->result->step_s) = t->step_s;
         t->step_s = 0;
     }
-    return rc;
 }
 
 /* What has ended on a device that measures by itself. */
-static int take_laps(struct wk_train *t, struct hg_err *err)
+static void take_laps(struct wk_train *t)
 {
     struct wk_lap laps[8];
     int n;
@@ -116,14 +100,12 @@ static int take_laps(struct wk_train *t, struct hg_err *err)
     do {
         n = t->dev->backend->times(t->dev, laps, (int)(sizeof laps / sizeof *laps));
         for (int i = 0; i < n; i++)
-            if (take_lap(t, laps[i], err) < 0)
-                return -1;
+            take_lap(t, laps[i]);
     } while (n > 0);
-    return 0;
 }
 
 /* The time since the last mark went to this. A device that works behind the host's back measures by itself. */
-static int mark(struct wk_train *t, enum wk_mark what, struct hg_err *err)
+static void mark(struct wk_train *t, enum wk_mark what)
 {
     double now = hg_clock_mono_s(), since = now - t->marked_s;
 
@@ -132,9 +114,10 @@ static int mark(struct wk_train *t, enum wk_mark what, struct hg_err *err)
         t->step_s = 0;
     if (t->dev->backend->mark) {
         t->dev->backend->mark(t->dev, what);
-        return take_laps(t, err);
+        take_laps(t);
+    } else if (what != WK_MARK_BEGIN) {
+        take_lap(t, (struct wk_lap){ what, since });
     }
-    return what == WK_MARK_BEGIN ? 0 : take_lap(t, (struct wk_lap){ what, since }, err);
 }
 
 /* ---- A pass ---- */
@@ -162,16 +145,16 @@ static const struct wk_batch *gather(struct wk_train *t, int pass, struct hg_err
     const int32_t *ids = choose(t, pass, &rows, err);
     bool tokens = t->kind->reads_tokens;
 
-    if (!ids || mark(t, WK_MARK_WORK, err) < 0)
+    if (!ids)
         return NULL;
+    mark(t, WK_MARK_WORK);
     wk_profiler_begin(t->dev->profiler, WK_SPAN_PHASE, "data");
     if (tokens)
         wk_qa_gather(&t->qa, ids, rows, t->dev);
     else
         wk_batch_gather(&t->batch, &t->train, ids, rows, t->dev);
     wk_profiler_end(t->dev->profiler);
-    if (mark(t, WK_MARK_DATA, err) < 0)
-        return NULL;
+    mark(t, WK_MARK_DATA);
     return tokens ? &t->qa.batch.batch : &t->batch;
 }
 
@@ -306,21 +289,19 @@ static int sync_steps(struct wk_train *t, struct hg_err *err)
 {
     if (t->dev->backend->sync(t->dev, err) < 0)
         return -1;
-    return t->dev->backend->mark ? take_laps(t, err) : 0;
+    if (t->dev->backend->mark)
+        take_laps(t);
+    return 0;
 }
 
 /* Losses of the epoch's steps up to this one that are not there yet: from the device, averaged over the ranks, into the result. */
 static int collect_losses(struct wk_train *t, int steps, struct hg_err *err)
 {
     int n = steps - t->collected;
-    wk_real *host = malloc((size_t)t->sampler.steps * sizeof *host);
-    double *mean = calloc((size_t)n + 1, sizeof *mean);
+    wk_real *host = hg_alloc((size_t)t->sampler.steps * sizeof *host);
+    double *mean = hg_alloc_zeroed((size_t)n + 1, sizeof *mean);
     int rc = -1;
 
-    if (!host || !mean) {
-        hg_err_oom(err);
-        goto out;
-    }
     t->dev->backend->download(t->dev, host,
                               wk_span_part(t->losses, 0, (size_t)step_end(t, steps - 1)));
     for (int i = 0; i < n; i++) {
@@ -333,8 +314,7 @@ static int collect_losses(struct wk_train *t, int steps, struct hg_err *err)
         goto out;
     for (int i = 0; i < n; i++) {
         t->result->diverged |= !isfinite(mean[i]);
-        if (push(&t->result->step_loss, mean[i], err) < 0)
-            goto out;
+        *HG_VEC_PUSH(&t->result->step_loss) = mean[i];
     }
     wk_observe_losses(t, n, t->steps_done - 1);
     t->collected = steps;
@@ -357,7 +337,8 @@ static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
     for (int i = 0; i < steps; i++)
         sum += last[i];
     t->collected = 0;
-    return push(&t->result->epoch_loss, sum / steps, err);
+    *HG_VEC_PUSH(&t->result->epoch_loss) = sum / steps;
+    return 0;
 }
 
 /* ---- Stopping ---- */
@@ -452,8 +433,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
     double epoch_start = hg_clock_mono_s();
     bool stop;
 
-    if (mark(t, WK_MARK_BEGIN, err) < 0)
-        return -1;
+    mark(t, WK_MARK_BEGIN);
     for (; step < steps; step++) {
         if (must_stop(t, &stop, err) < 0)
             return -1;
@@ -465,8 +445,7 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         wk_observe_step(t, rate_of(t, epoch));
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
-        if (mark(t, WK_MARK_STEP, err) < 0)
-            return -1;
+        mark(t, WK_MARK_STEP);
         if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
             return -1;
         if (wants_checkpoint(t) && step + 1 < steps &&
@@ -475,29 +454,24 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
     }
     if (sync_steps(t, err) < 0)
         return -1;
-    if (push(&t->result->epoch_s, t->epoch_before_s + hg_clock_mono_s() - epoch_start, err) < 0)
-        return -1;
+    *HG_VEC_PUSH(&t->result->epoch_s) = t->epoch_before_s + hg_clock_mono_s() - epoch_start;
     t->epoch_before_s = 0;
     return finish_losses(t, steps, err);
 }
 
 /* Sequences of different lengths: no rank shall wait for one that drew the longest. */
-static int balance(struct wk_train *t, struct hg_err *err)
+static void balance(struct wk_train *t)
 {
     const struct wk_features *f = &t->qa.train;
     int32_t *lengths;
-    int rc;
 
     if (!t->kind->reads_tokens || !t->config->balance || t->qa.pad_to || t->comm->world == 1)
-        return 0;
-    lengths = malloc(f->n * sizeof *lengths);
-    if (!lengths)
-        return hg_err_oom(err);
+        return;
+    lengths = hg_alloc(f->n * sizeof *lengths);
     for (size_t i = 0; i < f->n; i++)
         lengths[i] = (int32_t)wk_feature_length(f, i);
-    rc = wk_sampler_balance(&t->sampler, lengths);
+    wk_sampler_balance(&t->sampler, lengths);
     free(lengths);
-    return rc < 0 ? hg_err_oom(err) : 0;
 }
 
 static int run_epoch(struct wk_train *t, long long epoch, double start, struct hg_err *err)
@@ -506,8 +480,7 @@ static int run_epoch(struct wk_train *t, long long epoch, double start, struct h
     int steps = (int)(left < t->epoch_steps ? left : t->epoch_steps);
 
     wk_sampler_epoch(&t->sampler, (uint32_t)epoch);
-    if (balance(t, err) < 0)
-        return -1;
+    balance(t);
     if (run_steps(t, epoch, (int)(t->steps_done - done), steps, start, err) < 0)
         return -1;
     t->result->trained_samples += real_samples(t, steps);
@@ -602,14 +575,10 @@ static int eval_rows(struct wk_train *t, struct hg_err *err)
     int room = (int)(t->eval_batch.sample.n), rc = -1;
     int most = (t->test.n + t->comm->world - 1) / t->comm->world;
     int passes = (most + room - 1) / room;
-    int32_t *ids = malloc((size_t)room * sizeof *ids);
+    int32_t *ids = hg_alloc((size_t)room * sizeof *ids);
     struct wk_span out = WK_NONE;
     double sums[2] = { 0 }, start = hg_clock_mono_s();
 
-    if (!ids) {
-        hg_err_oom(err);
-        goto out;
-    }
     if (wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, 2, &out, err) < 0 ||
         wk_strategy_begin(t->strategy, false, err) < 0)
         goto out;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -35,7 +36,7 @@ static void name_group(const json_t *given, char out[static 9])
 
     json_object_del(same, "repeat");
     text = json_dumps(same, JSON_SORT_KEYS | JSON_COMPACT);
-    snprintf(out, 9, "%08x", text ? hg_crc32c(0, text, strlen(text)) : 0);
+    snprintf(out, 9, "%08x", hg_crc32c(0, text, strlen(text)));
     free(text);
     json_decref(same);
 }
@@ -72,40 +73,36 @@ static int open_profiler(struct wk_train *t, struct wk_observer *o, struct hg_er
                                     .warmup = (long)c->trace_warmup,
                                     .active = (long)c->trace_active,
                                     .repeat = (long)c->trace_repeat };
-
     char *path;
     int rc;
 
     if (!c->trace)
         return 0;
     path = trace_path(t);
-    rc = path ? hg_fs_check_output(path, err) : hg_err_oom(err);
+    rc = hg_fs_check_output(path, err);
     free(path);
     if (rc < 0)
         return hg_err_wrap(err, "trace");
     o->profiler = wk_profiler_create(t->dev, t->comm, &schedule);
-    return o->profiler ? 0 : hg_err_oom(err);
+    return 0;
 }
 
 int wk_observe_open(struct wk_train *t, struct hg_err *err)
 {
-    struct wk_observer *o = t->observer = calloc(1, sizeof *o);
+    struct wk_observer *o = t->observer = hg_alloc_zeroed(1, sizeof *o);
 
-    if (!o)
-        return hg_err_oom(err);
     return open_events(t, o, err) < 0 || open_profiler(t, o, err) < 0 ? -1 : 0;
 }
 
 void wk_observe_step(struct wk_train *t, double lr)
 {
     struct wk_observer *o = t->observer;
-    double *slot;
 
     if (!o)
         return;
     wk_profiler_step(o->profiler, t->steps_done);
-    if (o->events && (slot = HG_VEC_PUSH(&o->rates)))
-        *slot = lr;
+    if (o->events)
+        *HG_VEC_PUSH(&o->rates) = lr;
 }
 
 void wk_observe_losses(struct wk_train *t, int n, long last)
@@ -171,7 +168,7 @@ static int save_trace(struct wk_train *t, struct hg_err *err)
         return 0;
     snprintf(t->result->trace, sizeof t->result->trace, "trace.%d.json.gz", t->comm->rank);
     path = trace_path(t);
-    rc = path ? wk_profiler_save(p, path, err) : hg_err_oom(err);
+    rc = wk_profiler_save(p, path, err);
     t->result->profile = wk_profiler_table(p);
     free(path);
     return rc;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
 #include "models/safetensors.h"
@@ -34,7 +35,7 @@ char *wk_state_name(const struct wk_model_kind *kind, int state, int param)
 {
     const char *name = kind->params[param].name;
 
-    return state == WK_STATE_VALUE ? strdup(name)
+    return state == WK_STATE_VALUE ? hg_strdup(name)
                                    : hg_str_printf("optimizer.%d.%s", state - WK_STATE_SLOT, name);
 }
 
@@ -60,7 +61,7 @@ static char *part_path(const char *path, long save, int rank)
 /* ---- Writing ---- */
 
 /* Tensors of this rank's part: empty ones, too. */
-static int list_own(const struct wk_train *t, struct wk_st_item *items)
+static void list_own(const struct wk_train *t, struct wk_st_item *items)
 {
     size_t k = 0, first, n;
 
@@ -71,10 +72,7 @@ static int list_own(const struct wk_train *t, struct wk_st_item *items)
                                             .dtype = WK_ST_REAL,
                                             .n_dims = 1,
                                             .dims = { n, 0 } };
-            if (!items[k].name)
-                return -1;
         }
-    return 0;
 }
 
 static int write_own(const struct wk_train *t, int state, int param, struct wk_st_writer *w,
@@ -87,9 +85,7 @@ static int write_own(const struct wk_train *t, int state, int param, struct wk_s
     wk_strategy_own(t->strategy, param, &first, &n);
     if (n == 0)
         return 0;
-    host = malloc(n * sizeof *host);
-    if (!host)
-        return hg_err_oom(err);
+    host = hg_alloc(n * sizeof *host);
     if (wk_strategy_fetch_own(t->strategy, state, param, host, err) == 0 &&
         wk_state_check(t, state, param, host, n, err) == 0)
         rc = wk_st_write(w, host, n * sizeof *host, err);
@@ -125,20 +121,20 @@ static int fill_part(const struct wk_train *t, struct wk_st_writer *w, struct hg
 static int write_part(const struct wk_train *t, long save, uint64_t *sum, struct hg_err *err)
 {
     size_t n = (size_t)t->kind->n_params * (size_t)(1 + t->optim.kind->slots);
-    struct wk_st_item *items = calloc(n, sizeof *items);
+    struct wk_st_item *items = hg_alloc_zeroed(n, sizeof *items);
     char *path = part_path(t->checkpoint, save, t->comm->rank);
     json_t *metadata = describe(t, save);
-    struct wk_st_writer *w = NULL;
+    struct wk_st_writer *w;
     int rc = -1;
 
-    if (!items || !path || !metadata || list_own(t, items) < 0)
-        hg_err_oom(err);
-    else if ((w = wk_st_create(path, items, n, metadata, err)) && fill_part(t, w, err) == 0) {
+    list_own(t, items);
+    w = wk_st_create(path, items, n, metadata, err);
+    if (w && fill_part(t, w, err) == 0) {
         rc = wk_st_commit(w, sum, err);
         w = NULL;
     }
     wk_st_abort(w);
-    for (size_t i = 0; items && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         free(items[i].name);
     free(items);
     free(path);
@@ -157,7 +153,7 @@ static json_t *encode_files(const struct wk_train *t, long save, const struct pa
         char *name = part_path(slash ? slash + 1 : t->checkpoint, save, r);
 
         snprintf(sum, sizeof sum, "%016llx", (unsigned long long)info[r].sum);
-        json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", name ? name : "", "bytes",
+        json_array_append_new(files, json_pack("{s:s, s:I, s:s}", "name", name, "bytes",
                                                (json_int_t)info[r].bytes, "sum", sum));
         free(name);
     }
@@ -184,11 +180,11 @@ static int own_info(const struct wk_train *t, long save, struct part_info *info,
 {
     char *path = part_path(t->checkpoint, save, t->comm->rank);
     struct stat st;
-    int rc = path ? stat(path, &st) : hg_err_oom(err);
+    int rc = stat(path, &st);
 
-    if (path && rc < 0)
+    if (rc < 0)
         hg_err_sys(err, "cannot see %s", path);
-    if (rc == 0)
+    else
         info->bytes = (uint64_t)st.st_size;
     for (int i = 0; i < t->kind->n_params; i++) {
         size_t first, n;
@@ -203,16 +199,12 @@ static int own_info(const struct wk_train *t, long save, struct part_info *info,
 int wk_parts_save(const struct wk_train *t, long save, json_t **parts, struct hg_err *err)
 {
     size_t world = (size_t)t->comm->world, n = (size_t)t->kind->n_params;
-    struct part_info *info = calloc(world, sizeof *info);
-    int64_t *cuts = calloc(world * n, sizeof *cuts);
+    struct part_info *info = hg_alloc_zeroed(world, sizeof *info);
+    int64_t *cuts = hg_alloc_zeroed(world * n, sizeof *cuts);
     size_t rank = (size_t)t->comm->rank;
-    int rc = -1;
+    int rc;
 
     *parts = NULL;
-    if (!info || !cuts) {
-        hg_err_oom(err);
-        goto out;
-    }
     rc = write_part(t, save, &info[rank].sum, err);
     if (rc == 0)
         rc = own_info(t, save, &info[rank], cuts + rank * n, err);
@@ -223,9 +215,6 @@ int wk_parts_save(const struct wk_train *t, long save, json_t **parts, struct hg
     if (rc == 0)
         *parts = json_pack("{s:i, s:o, s:o}", "world", t->comm->world, "files",
                            encode_files(t, save, info), "cuts", encode_cuts(t, cuts));
-    if (rc == 0 && !*parts)
-        rc = hg_err_oom(err);
-out:
     free(info);
     free(cuts);
     return rc;
@@ -256,7 +245,7 @@ void wk_parts_tidy(const char *path, long keep)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
     char *folder = hg_fs_dirname(path);
-    DIR *d = folder ? opendir(folder) : NULL;
+    DIR *d = opendir(folder);
     struct dirent *e;
     long save;
 
@@ -347,8 +336,6 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
     if (p->files[rank].map)
         return 0;
     path = hg_fs_join(p->folder, text_of(entry, "name"));
-    if (!path)
-        return hg_err_oom(err);
     if (stat(path, &info) < 0)
         refuse(p, rank, err, "is not there");
     else if (wk_st_open(path, &st, &why) < 0 && info.st_size < number_of(entry, "bytes"))
@@ -416,10 +403,8 @@ static int read_manifest(struct wk_parts *p, struct hg_err *err)
     }
     n = (size_t)p->world;
     p->folder = hg_fs_dirname(p->t->checkpoint);
-    p->files = calloc(n, sizeof *p->files);
-    p->cuts = calloc(n * (size_t)p->t->kind->n_params, sizeof *p->cuts);
-    if (!p->folder || !p->files || !p->cuts)
-        return hg_err_oom(err);
+    p->files = hg_alloc_zeroed(n, sizeof *p->files);
+    p->cuts = hg_alloc_zeroed(n * (size_t)p->t->kind->n_params, sizeof *p->cuts);
     if (read_cuts(p, json_object_get(parts, "cuts")) == 0)
         return 0;
     hg_err_set(err, HG_E_INPUT, "the checkpoint is damaged: its cuts are not those of model %s",
@@ -429,12 +414,8 @@ static int read_manifest(struct wk_parts *p, struct hg_err *err)
 
 struct wk_parts *wk_parts_open(const struct wk_train *t, const json_t *state, struct hg_err *err)
 {
-    struct wk_parts *p = calloc(1, sizeof *p);
+    struct wk_parts *p = hg_alloc_zeroed(1, sizeof *p);
 
-    if (!p) {
-        hg_err_oom(err);
-        return NULL;
-    }
     p->t = t;
     p->state = state;
     if (read_manifest(p, err) == 0 && judge(p, err) == 0)
@@ -475,7 +456,7 @@ int wk_parts_read(struct wk_parts *p, int state, int param, size_t first, size_t
 {
     char *name = wk_state_name(p->t->kind, state, param);
     size_t at = 0, end = first + n;
-    int rc = name ? 0 : hg_err_oom(err);
+    int rc = 0;
 
     for (int r = 0; r < p->world && rc == 0; r++) {
         size_t own = (size_t)p->cuts[param * p->world + r];

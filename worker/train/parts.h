@@ -33,7 +33,7 @@ void wk_parts_close(struct wk_parts *p);
 int wk_parts_read(struct wk_parts *p, int state, int param, size_t first, size_t n, wk_real *out,
                   struct hg_err *err);
 
-/* The tensor's name in checkpoints, yours: the parameter's own, or optimizer.K.NAME. NULL when memory is gone. */
+/* The tensor's name in checkpoints, yours: the parameter's own, or optimizer.K.NAME. */
 char *wk_state_name(const struct wk_model_kind *kind, int state, int param);
 
 /* Values that are no numbers do not replace a good checkpoint where the training is to end of them: INPUT. The loss shows them a step

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 #define LINES_MAX 64
 
 static void fill_own(struct wk_place *p, const struct wk_comm *comm, const struct wk_dev *dev)
@@ -110,12 +112,8 @@ static int check_places(const struct wk_place *places, int world, const struct w
 struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev,
                                   const struct wk_config *c, struct hg_err *err)
 {
-    struct wk_place *places = calloc((size_t)comm->world, sizeof *places);
+    struct wk_place *places = hg_alloc_zeroed((size_t)comm->world, sizeof *places);
 
-    if (!places) {
-        hg_err_oom(err);
-        return NULL;
-    }
     fill_own(&places[comm->rank], comm, dev);
     if (wk_comm_gather(comm, places, sizeof *places, err) == 0 &&
         check_places(places, comm->world, c, err) == 0)

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
 
 int wk_predictions_prepare(const char *path, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(path);
-    int rc = folder ? hg_fs_mkdirs(folder, 0755, err) : hg_err_oom(err);
+    int rc = hg_fs_mkdirs(folder, 0755, err);
 
     if (rc == 0)
         rc = hg_fs_check_output(path, err);
@@ -19,8 +20,8 @@ int wk_predictions_prepare(const char *path, struct hg_err *err)
 }
 
 /* This rank's answers as a list. */
-static int encode_own(const struct wk_squad *squad, const char *const *texts,
-                      const struct wk_comm *comm, struct hg_buf *out, struct hg_err *err)
+static void encode_own(const struct wk_squad *squad, const char *const *texts,
+                       const struct wk_comm *comm, struct hg_buf *out)
 {
     json_t *list = json_array();
 
@@ -28,21 +29,20 @@ static int encode_own(const struct wk_squad *squad, const char *const *texts,
         json_array_append_new(list, json_string(texts[q] ? texts[q] : ""));
     hg_json_dump(list, HG_JSON_COMPACT, out);
     json_decref(list);
-    return out->failed || !list ? hg_err_oom(err) : 0;
 }
 
 /* The lists of all ranks, `most` bytes each, as one object. */
 static json_t *merge(const struct wk_squad *squad, const char *all, const uint64_t *lens,
                      uint64_t most, int world)
 {
-    json_t **lists = calloc((size_t)world, sizeof *lists), *object = json_object();
+    json_t **lists = hg_alloc_zeroed((size_t)world, sizeof *lists), *object = json_object();
 
-    for (int rank = 0; lists && rank < world; rank++)
+    for (int rank = 0; rank < world; rank++)
         lists[rank] = json_loadb(all + (uint64_t)rank * most, lens[rank], 0, NULL);
-    for (size_t q = 0; lists && q < squad->n_questions; q++)
+    for (size_t q = 0; q < squad->n_questions; q++)
         json_object_set(object, squad->questions[q].id,
                         json_array_get(lists[q % (size_t)world], q / (size_t)world));
-    for (int rank = 0; lists && rank < world; rank++)
+    for (int rank = 0; rank < world; rank++)
         json_decref(lists[rank]);
     free(lists);
     return object;
@@ -52,7 +52,7 @@ static int save(const char *path, const struct wk_squad *squad, const char *all,
                 const uint64_t *lens, uint64_t most, const struct wk_comm *comm, struct hg_err *err)
 {
     json_t *object = merge(squad, all, lens, most, comm->world);
-    int rc = object ? hg_json_save(path, object, err) : hg_err_oom(err);
+    int rc = hg_json_save(path, object, err);
 
     json_decref(object);
     return rc;
@@ -74,24 +74,17 @@ int wk_predictions_save(const char *path, const struct wk_squad *squad, const ch
                         struct wk_comm *comm, struct hg_err *err)
 {
     struct hg_buf own = HG_BUF_INIT;
-    uint64_t *lens = calloc((size_t)comm->world, sizeof *lens), most = 0;
+    uint64_t *lens = hg_alloc_zeroed((size_t)comm->world, sizeof *lens), most = 0;
     char *all = NULL;
     int rc = -1;
 
-    if (!lens || encode_own(squad, texts, comm, &own, err) < 0) {
-        hg_err_oom(err);
-        goto out;
-    }
+    encode_own(squad, texts, comm, &own);
     lens[comm->rank] = own.len;
     if (wk_comm_gather(comm, lens, sizeof *lens, err) < 0)
         goto out;
     for (int rank = 0; rank < comm->world; rank++)
         most = lens[rank] > most ? lens[rank] : most;
-    all = calloc((size_t)comm->world, most);
-    if (!all) {
-        hg_err_oom(err);
-        goto out;
-    }
+    all = hg_alloc_zeroed((size_t)comm->world, most);
     memcpy(all + (uint64_t)comm->rank * most, own.data, own.len);
     if (wk_comm_gather(comm, all, most, err) < 0)
         goto out;

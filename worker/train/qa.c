@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -65,7 +66,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     char *folder;
 
     if (c->data)
-        folder = strdup(c->data);
+        folder = hg_strdup(c->data);
     else if (set->ships)
         folder = shipped("squad");
     else if (root && *root)
@@ -78,8 +79,6 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
                     set->train, set->test);
         return NULL;
     }
-    if (!folder)
-        hg_err_oom(err);
     return folder;
 }
 
@@ -88,34 +87,30 @@ static char *find_file(const char *folder, const char *name, struct hg_err *err)
 {
     char *path = hg_fs_join(folder, name);
 
-    if (path && !hg_fs_exists(path)) {
+    if (!hg_fs_exists(path)) {
         free(path);
         path = hg_str_printf("%s/%s.gz", folder, name);
     }
-    if (path && hg_fs_exists(path)) {
+    if (hg_fs_exists(path)) {
         if (hg_fs_check_file(path, err) == 0)
             return path;
-    } else if (path) {
+    } else {
         hg_err_set(err, HG_E_INPUT, "no file %s/%s (nor with .gz)", folder, name);
         hg_err_hint(err, "download it from the SQuAD web site, or train on \"squad-slice\", which "
                          "ships with hpcgrid");
-    } else {
-        hg_err_oom(err);
     }
     free(path);
     return NULL;
 }
 
-static char *find_vocab(const struct wk_config *c, const char *folder, struct hg_err *err)
+static char *find_vocab(const struct wk_config *c, const char *folder)
 {
-    char *path = c->vocab ? strdup(c->vocab) : hg_fs_join(folder, "vocab.txt");
+    char *path = c->vocab ? hg_strdup(c->vocab) : hg_fs_join(folder, "vocab.txt");
 
-    if (path && !c->vocab && !hg_fs_exists(path)) {
+    if (!c->vocab && !hg_fs_exists(path)) {
         free(path);
         path = shipped("vocab/bert-base-uncased-vocab.txt");
     }
-    if (!path)
-        hg_err_oom(err);
     return path;
 }
 
@@ -207,7 +202,7 @@ static int open_files(struct wk_qa *qa, const struct set *set, const struct wk_c
     int rc = -1;
 
     if (!folder || !(train = find_file(folder, set->train, err)) ||
-        !(vocab = find_vocab(c, folder, err)) || check_vocab(vocab, vocab_size, err) < 0 ||
+        check_vocab(vocab = find_vocab(c, folder), vocab_size, err) < 0 ||
         open_features(c, train, vocab, c->samples, &qa->train, err) < 0)
         goto out;
     if (c->eval && (!(test = find_file(folder, set->test, err)) ||
@@ -361,11 +356,9 @@ static int evaluation_open(struct evaluation *e, struct hg_err *err)
     size_t rows = (size_t)e->qa->test_batch.tokens_max;
 
     options.null_threshold = e->qa->null_threshold;
-    e->logits = malloc(2 * rows * sizeof *e->logits);
-    e->starts = malloc(rows * sizeof *e->starts);
-    e->ends = malloc(rows * sizeof *e->ends);
-    if (!e->logits || !e->starts || !e->ends)
-        return hg_err_oom(err);
+    e->logits = hg_alloc(2 * rows * sizeof *e->logits);
+    e->starts = hg_alloc(rows * sizeof *e->starts);
+    e->ends = hg_alloc(rows * sizeof *e->ends);
     if (wk_dev_alloc(e->model->dev, WK_MEM_ACTIVATIONS, WK_REAL, 2, &e->sums, err) < 0)
         return -1;
     if (!e->qa->scored)
@@ -442,10 +435,8 @@ static int eval_features(struct evaluation *e, struct wk_comm *comm, struct hg_e
     const struct wk_features *f = &e->qa->test;
     int room = e->qa->test_batch.rows_max, rows = 0, rc = 0;
     int left = passes_most(f, comm->world, room);
-    int32_t *ids = malloc((size_t)room * sizeof *ids);
+    int32_t *ids = hg_alloc((size_t)room * sizeof *ids);
 
-    if (!ids)
-        return hg_err_oom(err);
     for (size_t i = 0; i < f->n && rc == 0; i++) {
         if ((int)(f->items[i].question % (uint32_t)comm->world) == comm->rank)
             ids[rows++] = (int32_t)i;
@@ -467,12 +458,10 @@ static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums
                          struct hg_err *err)
 {
     const struct wk_squad *squad = &e->qa->squad;
-    const char **texts = calloc(squad->n_questions + 1, sizeof *texts);
+    const char **texts = hg_alloc_zeroed(squad->n_questions + 1, sizeof *texts);
     struct wk_squad_score score;
     int rc = -1;
 
-    if (!texts)
-        return hg_err_oom(err);
     for (size_t q = (size_t)comm->rank; q < squad->n_questions; q += (size_t)comm->world)
         texts[q] = wk_answers_get(e->answers, q);
     if (wk_squad_score(squad, texts, &score, err) == 0) {

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -114,10 +115,10 @@ static double quantile(const double *sorted, size_t n, double q)
 static json_t *encode_steps(const struct wk_result *r)
 {
     size_t n = r->step_s.n;
-    double *sorted = malloc((n + 1) * sizeof *sorted);
+    double *sorted = hg_alloc((n + 1) * sizeof *sorted);
     json_t *o = json_object();
 
-    if (sorted && n) {
+    if (n) {
         memcpy(sorted, r->step_s.items, n * sizeof *sorted);
         qsort(sorted, n, sizeof *sorted, compare_doubles);
         json_object_set_new(o, "median", hg_json_number(quantile(sorted, n, 0.5)));
@@ -332,8 +333,6 @@ json_t *wk_result_encode(const struct wk_result *r)
 {
     json_t *o = json_object();
 
-    if (!o)
-        return NULL;
     json_object_set_new(o, "schema", json_string("hpcgrid-workload/1"));
     json_object_set_new(o, "program", json_string("hpcgrid-worker"));
     json_object_set_new(o, "status",
@@ -372,7 +371,7 @@ int wk_result_save(const struct wk_result *r, const char *path, int rank, struct
     if ((rank != 0 || r->error.code) && is_taken(r, path, rank != 0))
         return 0;
     o = wk_result_encode(r);
-    rc = o ? hg_json_save(path, o, err) : hg_err_oom(err);
+    rc = hg_json_save(path, o, err);
     json_decref(o);
     return rc;
 }

@@ -72,7 +72,7 @@ struct wk_result {
 
 void wk_result_done(struct wk_result *r);
 
-/* A new reference; NULL when memory is gone. */
+/* A new reference. */
 json_t *wk_result_encode(const struct wk_result *r);
 
 /* Write it to path as a whole. A failure gives way to what another rank of this training wrote before it. */

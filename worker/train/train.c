@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include "backends/count.h"
-#include "base/clock.h"
+#include "base/alloc.h"
 #include "base/text.h"
+#include "comm/environment.h"
+#include "comm/threads.h"
+#include "comm/transports.h"
 #include "train/checkpoint.h"
 #include "train/observe.h"
 #include "train/predictions.h"
@@ -386,9 +389,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (wk_checkpoint_find(t, err) < 0 || check_memory(t, strategy, err) < 0 ||
         open_model(t, err) < 0)
         return -1;
-    t->scattered = calloc((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
-    if (!t->scattered)
-        return hg_err_oom(err);
+    t->scattered =
+        hg_alloc_zeroed((size_t)c->batch_size * ((size_t)comm->world + 1), sizeof *t->scattered);
     t->strategy = wk_strategy_open(strategy, t->dev, comm, t->kind, &t->optim, &c->options,
                                    (uint64_t)c->seed, err);
     if (!t->strategy)
@@ -479,9 +481,7 @@ static int imagine_data(struct wk_train *t, struct hg_err *err)
         t->sampler.steps = (int)(SEQUENCES_MAX / c->batch_size / t->comm->world) + 1;
         return 0;
     }
-    t->set = calloc(1, sizeof *t->set);
-    if (!t->set)
-        return hg_err_oom(err);
+    t->set = hg_alloc_zeroed(1, sizeof *t->set);
     t->set->width = t->kind->sample_width;
     t->set->train.n = (int)(c->samples ? c->samples : n);
     t->set->test.n = (int)(c->test_samples ? c->test_samples : test_n);
@@ -525,9 +525,7 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
 {
     struct wk_result *r = t->result;
 
-    r->ranks = calloc((size_t)t->comm->world, sizeof *r->ranks);
-    if (!r->ranks)
-        return hg_err_oom(err);
+    r->ranks = hg_alloc_zeroed((size_t)t->comm->world, sizeof *r->ranks);
     describe_rank(t, &r->ranks[t->comm->rank]);
     if (wk_comm_gather(t->comm, r->ranks, sizeof *r->ranks, err) < 0)
         return -1;

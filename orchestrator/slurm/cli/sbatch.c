@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-sbatch: Slurm's own commands behind a pipe. slurm/README.md has the protocol. */
-#include "slurm/cli/sbatch.h"
-
 #include <ctype.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,8 +9,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/proc.h"
+#include "slurm/cli/jobs.h"
+#include "slurm/cli/lists.h"
+#include "slurm/cli/run.h"
+#include "slurm/cli/submit.h"
+#include "slurm/common/conf.h"
+#include "slurm/common/serve.h"
+#include "slurm/common/texts.h"
 
 #define VERSION_S 5.0 /* for a program that only says its version */
 
@@ -80,8 +86,6 @@ static int op_hello(struct hg_agent_call *call)
     char *conf = find_conf();
     bool found = ask_version(conf, &version);
 
-    hg_agent_add(call, "protocol", json_integer(HG_AGENT_PROTOCOL));
-    hg_agent_add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));
     hg_agent_add(call, "library", hg_agent_text(hg_buf_str(&version)));
     hg_agent_add(call, "conf",
                  found ? hg_agent_text(conf ? conf : "where sbatch looks for it") : json_null());
@@ -153,40 +157,19 @@ static int op_limits(struct hg_agent_call *call)
     return rc;
 }
 
-static int op_history(struct hg_agent_call *call)
+static int op_keeps_accounting(struct hg_agent_call *call)
 {
     static int known = -1; /* a site does not change this under a running agent */
     struct hg_agent_said said;
-    int rc = hg_agent_check_history(call);
 
-    if (rc == 0 && known < 0) {
-        rc = ask_config(call, &said);
-        known = rc == 0 ? keeps_accounting(hg_buf_str(&said.out)) : -1;
+    if (known < 0) {
+        known = ask_config(call, &said) < 0 ? -1 : keeps_accounting(hg_buf_str(&said.out));
         hg_agent_said_done(&said);
     }
-    if (rc < 0)
-        return -1;
-    if (!known)
-        return hg_err_set(&call->err, HG_E_ENV, "this cluster keeps no accounting");
-    return hg_agent_history(call);
+    return known;
 }
 
 /* ---- cancel and hold ---- */
-
-/* "17" or "17_[0-9,12]" from "job_id" and "tasks"; yours to free. */
-static char *name_tasks(struct hg_agent_call *call, const char *op)
-{
-    long long job_id;
-    const char *set;
-    char *id;
-
-    if (hg_agent_which(call, op, &job_id, &set) < 0)
-        return NULL;
-    id = set ? hg_str_printf("%lld_[%s]", job_id, set) : hg_str_printf("%lld", job_id);
-    if (!id)
-        hg_err_oom(&call->err);
-    return id;
-}
 
 enum { NOT_KNOWN = 2017 };
 
@@ -209,8 +192,8 @@ static int worst_of(const char *text)
 
     while (*text) {
         size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
-        int number = line ? hg_agent_number_of(line) : 0;
+        char *line = hg_strndup(text, n);
+        int number = hg_agent_number_of(line);
 
         if (number == NOT_KNOWN && isdigit((unsigned char)*line))
             number = 0;
@@ -232,10 +215,9 @@ static bool is_strange(const struct hg_agent_said *said)
         return false;
     while (*text && !strange) {
         size_t n = strcspn(text, "\n");
-        char *line = strndup(text, n);
+        char *line = hg_strndup(text, n);
 
-        strange = !line || (strstr(line, "error: ") && !strstr(line, "No error") &&
-                            !hg_agent_number_of(line));
+        strange = strstr(line, "error: ") && !strstr(line, "No error") && !hg_agent_number_of(line);
         free(line);
         text += n + (text[n] == '\n');
     }
@@ -248,209 +230,70 @@ static int answer_gone(struct hg_agent_call *call, const struct hg_agent_said *s
     int worst = worst_of(hg_buf_str(&said->err));
 
     if (said->late || (worst && worst != NOT_KNOWN) || is_strange(said))
-        return hg_agent_say(call, said, "%s", what);
+        return hg_agent_say(call, said, what);
     hg_agent_add(call, "gone", json_boolean(worst == NOT_KNOWN));
     return 0;
 }
 
-static int op_cancel(struct hg_agent_call *call)
+/* Run a command on the tasks. */
+static int change(struct hg_agent_call *call, const char *program, const char *word,
+                  long long job_id, const char *tasks, const char *what)
 {
-    char *id = name_tasks(call, "cancel");
+    char *id = hg_agent_name_tasks(job_id, tasks);
+    const char *const argv[] = { program, word, id, NULL };
     struct hg_agent_said said;
-    int rc = -1;
+    int rc = hg_agent_run(call, argv, &said);
 
-    if (!id)
-        return -1;
-    /* -v: that a job is unknown is not worth a word otherwise */
-    if (hg_agent_run(call, (const char *const[]){ "scancel", "-v", id, NULL }, &said) == 0)
-        rc = answer_gone(call, &said, "cancel");
+    if (rc == 0)
+        rc = answer_gone(call, &said, what);
     hg_agent_said_done(&said);
     free(id);
     return rc;
 }
 
-static int op_hold(struct hg_agent_call *call)
+static int op_cancel(struct hg_agent_call *call, long long job_id, const char *tasks)
 {
-    const json_t *held = json_object_get(call->request->root, "held");
-    const char *word = json_is_true(held) ? "uhold" : "release";
-    struct hg_agent_said said;
-    char *id;
-    int rc = -1;
-
-    if (!json_is_boolean(held))
-        return hg_err_set(&call->err, HG_E_BUG, "hold needs \"held\", true or false");
-    id = name_tasks(call, "hold");
-    if (!id)
-        return -1;
-    if (hg_agent_run(call, (const char *const[]){ "scontrol", word, id, NULL }, &said) == 0)
-        rc = answer_gone(call, &said, json_is_true(held) ? "hold" : "release");
-    hg_agent_said_done(&said);
-    free(id);
-    return rc;
+    /* -v: otherwise it does not mention that a job is unknown */
+    return change(call, "scancel", "-v", job_id, tasks, "cancel");
 }
 
-/* ---- partitions and nodes ---- */
-
-static const char *member(const char *line, const char *key, struct hg_buf *scratch)
+static int op_hold(struct hg_agent_call *call, long long job_id, const char *tasks, bool held)
 {
-    hg_agent_member(line, key, scratch);
-    return hg_buf_str(scratch);
+    return change(call, "scontrol", held ? "uhold" : "release", job_id, tasks,
+                  held ? "hold" : "release");
 }
 
-static json_t *text_of(const char *line, const char *key, struct hg_buf *scratch)
+static int begin(const char *argument, struct hg_err *err)
 {
-    return hg_agent_text(member(line, key, scratch));
-}
+    int answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
 
-static json_t *number_of(const char *line, const char *key, struct hg_buf *scratch)
-{
-    return json_integer(strtoll(member(line, key, scratch), NULL, 10));
-}
-
-/* "1-02:03:04", "02:03:04"; null for UNLIMITED and NONE */
-static json_t *seconds_of(const char *line, const char *key, struct hg_buf *scratch)
-{
-    const char *text = member(line, key, scratch), *clock = strchr(text, '-');
-    long long days = clock ? strtoll(text, NULL, 10) : 0, h = 0, m = 0, s = 0;
-
-    if (sscanf(clock ? clock + 1 : text, "%lld:%lld:%lld", &h, &m, &s) != 3)
-        return json_null();
-    return json_integer(days * 86400 + h * 3600 + m * 60 + s);
-}
-
-static json_t *limit_of(const char *line, const char *key, struct hg_buf *scratch)
-{
-    const char *text = member(line, key, scratch);
-
-    return isdigit((unsigned char)*text) ? json_integer(strtoll(text, NULL, 10)) : json_null();
-}
-
-/* "" for ALL */
-static json_t *list_of(const char *line, const char *key, struct hg_buf *scratch)
-{
-    const char *text = member(line, key, scratch);
-
-    return hg_agent_text(strcmp(text, "ALL") == 0 ? "" : text);
-}
-
-static json_t *encode_partition(const char *line, struct hg_buf *t)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "name", text_of(line, "PartitionName", t));
-    json_object_set_new(o, "default", json_boolean(strcmp(member(line, "Default", t), "YES") == 0));
-    json_object_set_new(o, "up", json_boolean(strcmp(member(line, "State", t), "UP") == 0));
-    json_object_set_new(o, "max_time_s", seconds_of(line, "MaxTime", t));
-    json_object_set_new(o, "default_time_s", seconds_of(line, "DefaultTime", t));
-    json_object_set_new(o, "max_nodes", limit_of(line, "MaxNodes", t));
-    json_object_set_new(o, "nodes", text_of(line, "Nodes", t));
-    json_object_set_new(o, "total_nodes", number_of(line, "TotalNodes", t));
-    json_object_set_new(o, "total_cpus", number_of(line, "TotalCPUs", t));
-    json_object_set_new(o, "allow_accounts", list_of(line, "AllowAccounts", t));
-    json_object_set_new(o, "allow_qos", list_of(line, "AllowQos", t));
-    return o;
-}
-
-/* "Reason=fan is loud [root@2026-11-22T06:00:00]", the last but the comment */
-static json_t *reason_of(const char *line)
-{
-    const char *at = strstr(line, " Reason="), *end = at ? strstr(at, " [") : NULL;
-    char *text;
-    json_t *reason;
-
-    if (!at)
-        return json_string("");
-    at += strlen(" Reason=");
-    text = strndup(at, end ? (size_t)(end - at) : strlen(at));
-    reason = hg_agent_text(text);
-    free(text);
-    return reason;
-}
-
-static json_t *encode_node(const char *line, struct hg_buf *t)
-{
-    json_t *o = json_object();
-
-    json_object_set_new(o, "name", text_of(line, "NodeName", t));
-    json_object_set_new(o, "state", text_of(line, "State", t));
-    json_object_set_new(o, "reason", reason_of(line));
-    json_object_set_new(o, "cpus", number_of(line, "CPUTot", t));
-    json_object_set_new(o, "mem_mib", number_of(line, "RealMemory", t));
-    json_object_set_new(o, "gres", text_of(line, "Gres", t));
-    json_object_set_new(o, "features", text_of(line, "AvailableFeatures", t));
-    json_object_set_new(o, "version", text_of(line, "Version", t));
-    return o;
-}
-
-/* `scontrol show WHAT`: one line for each. */
-static int list(struct hg_agent_call *call, const char *what, const char *name,
-                json_t *(*encode)(const char *line, struct hg_buf *scratch))
-{
-    struct hg_buf scratch = HG_BUF_INIT;
-    json_t *all = json_array();
-    struct hg_agent_said said;
-    char *save = NULL;
-    int rc;
-
-    hg_agent_add(call, name, all);
-    rc = hg_agent_run_well(
-        call, (const char *const[]){ "scontrol", "-a", "-o", "show", what, NULL }, &said, what);
-    for (char *line = rc == 0 && said.out.len ? strtok_r(said.out.data, "\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\n", &save))
-        if (strstr(line, "Name="))
-            json_array_append_new(all, encode(line, &scratch));
-    hg_buf_done(&scratch);
-    hg_agent_said_done(&said);
-    return rc;
-}
-
-static int op_partitions(struct hg_agent_call *call)
-{
-    return list(call, "partition", "partitions", encode_partition);
-}
-
-static int op_nodes(struct hg_agent_call *call)
-{
-    return list(call, "node", "nodes", encode_node);
-}
-
-static const struct hg_agent_op ops[] = {
-    { "hello", op_hello, false },
-    { "limits", op_limits, true },
-    { "submit", hg_agent_submit, true },
-    { "probe", hg_agent_probe, true },
-    { "poll", hg_agent_poll, true },
-    { "history", op_history, true },
-    { "cancel", op_cancel, true },
-    { "hold", op_hold, true },
-    { "nodes", op_nodes, true },
-    { "partitions", op_partitions, true },
-    { 0 },
-};
-
-static int usage(const char *word)
-{
-    if (strcmp(word, "--version") == 0) {
-        puts(HG_AGENT_PROGRAM " " HPCGRID_VERSION);
-        return 0;
-    }
-    fputs("usage: " HG_AGENT_PROGRAM "\n\nAnswers requests of hpcgrid, JSON lines on stdin, with "
-          "sbatch, squeue, sacct, scancel\nand scontrol.\n",
-          strcmp(word, "--help") == 0 ? stdout : stderr);
-    return strcmp(word, "--help") == 0 ? 0 : 2;
+    (void)argument;
+    return answers < 0 ? hg_err_sys(err, "cannot use stdout") : answers;
 }
 
 int main(int argc, char **argv)
 {
-    const struct hg_agent agent = { .library = "Slurm", .ops = ops, .need_slurm = need_slurm };
-    int answers;
+    static const struct hg_agent agent = {
+        .program = "hpcgrid-sbatch",
+        .library = "Slurm",
+        .usage =
+            "\n\nAnswers requests of hpcgrid, JSON lines on stdin, with sbatch, squeue, sacct, "
+            "scancel\nand scontrol.",
+        .begin = begin,
+        .need_slurm = need_slurm,
+        .hello = op_hello,
+        .limits = op_limits,
+        .submit = hg_agent_submit,
+        .probe = hg_agent_probe,
+        .count_nodes = hg_agent_count_nodes,
+        .poll = hg_agent_poll,
+        .keeps_accounting = op_keeps_accounting,
+        .history = hg_agent_history,
+        .cancel = op_cancel,
+        .hold = op_hold,
+        .partitions = hg_agent_partitions,
+        .nodes = hg_agent_nodes,
+    };
 
-    if (argc > 1)
-        return usage(argv[1]);
-    answers = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-    if (answers < 0) {
-        fputs(HG_AGENT_PROGRAM ": it has no stdout\n", stderr);
-        return 4;
-    }
-    return hg_agent_serve(&agent, answers);
+    return hg_agent_main(&agent, argc, argv);
 }

@@ -8,29 +8,36 @@
 
 #include "base/err.h"
 
-/* Ways to run jobs. One file holds one `const struct hg_executor`; executors.c lists them.
+/* clang-format off */
+/* A way to run jobs. One file holds one `const struct hg_executor`.
  *
- * A job is a JSON object, the single description that the RPC, the printed #SBATCH header and
- * plan.json share:
+ * A job is a JSON object, the single description that the request to Slurm, the printed #SBATCH header and plan.json share:
  *
- *   name, script, work_dir, output      strings (output: a path pattern; opened for appending,
- *                                       all tasks of an array may share one file)
- *   args                                list of words behind the script
- *   array                               index set: "0-9,12"; running_max: integer, the array's %N
- * (absent: no limit) nodes, tasks_per_node, cpus_per_task    integers gres "gpu:a100:2" per node;
- * absent: none mem_mib                             per node; absent: the site's default time_s
- * limit; absent: the partition's partition, account, qos, constraint, reservation, licenses
- * strings, absent where not asked for signal_lead_s                       USR1 to the steps so long
- * before the limit; absent: none requeue                             bool extra list of further
- * sbatch options, as typed key                                 32 hex digits, fresh for each
- * submission: it travels in comment, name and output, as "hg-<key>", because sites rewrite some of
- * them
+ *   name, script, work_dir, output        strings (output: a path pattern, opened for appending; all tasks of an array may share one file)
+ *   args                                  list of the script's arguments
+ *   array                                 index set: "0-9,12"
+ *   running_max                           integer, the array's %N; absent: no limit
+ *   nodes, tasks_per_node, cpus_per_task  integers
+ *   gres                                  "gpu:a100:2" per node; absent: none
+ *   mem_mib                               per node; absent: the site's default
+ *   time_s                                limit; absent: the partition's
+ *   partition, account, qos, constraint, reservation, licenses
+ *                                         strings, absent where not requested
+ *   signal_lead_s                         USR1 to the steps so long before the limit; absent: none
+ *   requeue                               bool
+ *   extra                                 list of further sbatch options, as typed
+ *   key                                   32 hex digits, new for each submission: it travels in comment, name and output,
+ *                                         as "hg-<key>", because sites rewrite some of them
  *
- * Errors carry the meaning: AGAIN = certainly not submitted, try later; AMBIGUOUS = nobody knows,
- * look the key up; REFUSED = certainly not submitted, for good, text is the site's own; ENV = not
- * reachable, certainly not submitted. None of the methods prints. A method never blocks longer than
- * the deadline given at open.
+ * Errors:
+ *   AGAIN      certainly not submitted, try later
+ *   AMBIGUOUS  nobody knows: look the key up
+ *   REFUSED    certainly not submitted, for good; the text is the site's own
+ *   ENV        not reachable, certainly not submitted
+ *
+ * None of the methods prints. A method never blocks longer than the deadline given to open.
  */
+/* clang-format on */
 struct hg_exec; /* an open session; each executor has its own */
 
 struct hg_exec_limits {
@@ -64,7 +71,7 @@ struct hg_exec_jobs {
 };
 
 struct hg_executor {
-    const char *name, *summary;
+    const char *name;
 
     /* deadline_s: of each later call. config: executor's own (may be NULL); of "slurm": the site as
      * written, for its "transport". */
@@ -77,8 +84,7 @@ struct hg_executor {
     /* How long the submission that was AMBIGUOUS last may still appear, in seconds; 0: as limits say. May be NULL. */
     uint32_t (*doubt_s)(const struct hg_exec *x);
 
-    /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided.
-     * May be NULL. */
+    /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided. */
     int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
 
     /* The members of the job that the last refusal was about, with commas; "": not known. May be NULL. */
@@ -88,7 +94,7 @@ struct hg_executor {
      * RPC however many there are. Absence says nothing about how a job ended. */
     int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
 
-    /* Look keys up in accounting, for jobs that have left the table. May be NULL. since_s: not
+    /* Look keys up in accounting, for jobs that have left the table. since_s: not
      * before. */
     int (*history)(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
                    struct hg_exec_jobs *jobs, struct hg_err *err);
@@ -98,7 +104,7 @@ struct hg_executor {
 
     /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
      * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
-     * are fine. Counts as a cancel in the receipt. May be NULL. */
+     * are fine. Counts as a cancel in the receipt. */
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
 
@@ -117,8 +123,7 @@ struct hg_executor {
     void (*close)(struct hg_exec *x);
 };
 
-extern const struct hg_executor *const hg_executors[]; /* ends with NULL */
-const struct hg_executor *hg_executor_find(const char *name);
+extern const struct hg_executor hg_executor_slurm; /* Slurm, through an agent */
 
 void hg_exec_jobs_done(struct hg_exec_jobs *jobs);
 

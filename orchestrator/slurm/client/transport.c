@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -63,7 +64,7 @@ static char *find_program(const char *program)
 {
     char *installed = hg_str_printf("../libexec/hpcgrid/%s", program);
     const char *const places[] = { program, installed, NULL };
-    char *path = installed ? hg_fs_find_beside(places) : NULL;
+    char *path = hg_fs_find_beside(places);
 
     free(installed);
     return path;
@@ -74,12 +75,8 @@ char *hg_transport_find(const struct hg_transport *t, const json_t *site, struct
     const char *named = getenv(t->variable);
     char *path;
 
-    if (named && *named) {
-        path = strdup(named);
-        if (!path)
-            hg_err_oom(err);
-        return path;
-    }
+    if (named && *named)
+        return hg_strdup(named);
     if (t->look && t->look(site, err) < 0)
         return NULL;
     path = find_program(t->program);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "slurm/common/codes.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "slurm/common/agent.h"
 
 /* Slurm's names for them: codes.def. */
 enum {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* slurm.conf, as far as it must be known before Slurm's own code reads it. */
+#include "slurm/common/conf.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +10,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "slurm/common/agent.h"
+#include "base/alloc.h"
 #include "base/fs.h"
+#include "slurm/common/munge.h"
 
 #define CREDENTIAL_LIFE_S 300 /* munge's, unless AuthInfo says otherwise */
 
@@ -23,12 +26,14 @@ char *hg_agent_find_conf(const char *prefix)
     char *conf;
 
     if (named)
-        return access(named, R_OK) == 0 ? strdup(named) : NULL;
+        return access(named, R_OK) == 0 ? hg_strdup(named) : NULL;
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         if (access(places[i], R_OK) == 0)
-            return strdup(places[i]);
-    conf = prefix ? hg_fs_join(prefix, "etc/slurm.conf") : NULL;
-    if (conf && access(conf, R_OK) == 0)
+            return hg_strdup(places[i]);
+    if (!prefix)
+        return NULL;
+    conf = hg_fs_join(prefix, "etc/slurm.conf");
+    if (access(conf, R_OK) == 0)
         return conf;
     free(conf);
     return NULL;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/vec.h"
 
@@ -85,7 +86,7 @@ static int check_folder(const char *what, const char *path, int mode, struct hg_
     if (path[0] != '/')
         return refuse(err, what, path, "is not an absolute path");
     if (!hg_fs_is_dir(path))
-        return refuse(err, what, path, "is no folder");
+        return refuse(err, what, path, "is not a folder");
     if (access(path, mode) != 0)
         return refuse(err, what, path, strerror(errno));
     return 0;
@@ -96,8 +97,6 @@ static int check_places(const struct hg_agent_fields *f, struct hg_err *err)
     char *folder = hg_fs_dirname(f->output);
     int rc;
 
-    if (!folder)
-        return hg_err_oom(err);
     if (strchr(folder, '%'))
         rc = refuse(err, "folder of the output", folder,
                     "Slurm makes no folders, so it cannot be a pattern");
@@ -139,7 +138,7 @@ static int check_all(struct hg_agent_job *job, struct hg_err *err)
     if (!f->name[0] || strlen(f->name) + HG_AGENT_KEY_DIGITS + 8 > NAME_MAX_SLURM)
         return refuse(err, "name", f->name, "is empty or too long");
     if (f->array && (!f->array[0] || strspn(f->array, "0123456789,-") != strlen(f->array)))
-        return hg_err_set(err, HG_E_BUG, "job: array \"%s\" is no index set", f->array);
+        return hg_err_set(err, HG_E_BUG, "job: array \"%s\" is not an index set", f->array);
     return 0;
 }
 
@@ -173,10 +172,8 @@ static bool is_allowed(const char *assignment)
     return false;
 }
 
-static int add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err)
+int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err)
 {
-    if (!assignment)
-        return hg_err_oom(err);
     if (job->n_env == HG_AGENT_ENV_MAX) {
         free(assignment);
         return hg_err_set(err, HG_E_REFUSED, "more than %d environment variables",
@@ -196,11 +193,6 @@ static bool has_env(const struct hg_agent_job *job, const char *name)
     return false;
 }
 
-int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err)
-{
-    return add_env(job, assignment, err);
-}
-
 /* From cron there may be no USER. */
 static int add_missing(struct hg_agent_job *job, struct hg_err *err)
 {
@@ -216,7 +208,8 @@ static int add_missing(struct hg_agent_job *job, struct hg_err *err)
 
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
         if (!has_env(job, defaults[i].name) &&
-            add_env(job, hg_str_printf("%s=%s", defaults[i].name, defaults[i].value), err) < 0)
+            hg_agent_job_add_env(job, hg_str_printf("%s=%s", defaults[i].name, defaults[i].value),
+                                 err) < 0)
             return -1;
     return 0;
 }
@@ -230,16 +223,19 @@ int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err)
 
     umask(mask);
     gethostname(host, sizeof host - 1);
-    if (add_env(job, hg_str_printf("SLURM_SUBMIT_DIR=%s", f->work_dir), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_SUBMIT_HOST=%s", host), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_JOB_NAME=%s", job->name), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_UMASK=0%03o", (unsigned)mask), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_PRIO_PROCESS=%d", getpriority(PRIO_PROCESS, 0)), err) < 0)
+    if (hg_agent_job_add_env(job, hg_str_printf("SLURM_SUBMIT_DIR=%s", f->work_dir), err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_SUBMIT_HOST=%s", host), err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_JOB_NAME=%s", job->name), err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_UMASK=0%03o", (unsigned)mask), err) < 0 ||
+        hg_agent_job_add_env(
+            job, hg_str_printf("SLURM_PRIO_PROCESS=%d", getpriority(PRIO_PROCESS, 0)), err) < 0)
         return -1;
-    if (add_env(job, hg_str_printf("SLURM_NTASKS=%lld", tasks), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_NPROCS=%lld", tasks), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_NTASKS_PER_NODE=%lld", f->tasks_per_node), err) < 0 ||
-        add_env(job, hg_str_printf("SLURM_CPUS_PER_TASK=%lld", f->cpus_per_task), err) < 0)
+    if (hg_agent_job_add_env(job, hg_str_printf("SLURM_NTASKS=%lld", tasks), err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_NPROCS=%lld", tasks), err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_NTASKS_PER_NODE=%lld", f->tasks_per_node),
+                             err) < 0 ||
+        hg_agent_job_add_env(job, hg_str_printf("SLURM_CPUS_PER_TASK=%lld", f->cpus_per_task),
+                             err) < 0)
         return -1;
     return 0;
 }
@@ -247,22 +243,20 @@ int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err)
 static int make_env(struct hg_agent_job *job, struct hg_err *err)
 {
     for (char **e = environ; *e; e++)
-        if (is_allowed(*e) && add_env(job, strdup(*e), err) < 0)
+        if (is_allowed(*e) && hg_agent_job_add_env(job, hg_strdup(*e), err) < 0)
             return -1;
     return add_missing(job, err);
 }
 
 /* ---- the whole ---- */
 
-static int make_names(struct hg_agent_job *job, struct hg_err *err)
+static void make_names(struct hg_agent_job *job)
 {
     const struct hg_agent_fields *f = &job->f;
 
     job->comment = hg_str_printf("hg-%s", f->key);
-    if (job->comment)
-        job->name = strstr(f->name, job->comment) ? strdup(f->name)
-                                                  : hg_str_printf("%s.%s", f->name, job->comment);
-    return job->name ? 0 : hg_err_oom(err);
+    job->name = strstr(f->name, job->comment) ? hg_strdup(f->name)
+                                              : hg_str_printf("%s.%s", f->name, job->comment);
 }
 
 static int read_options(struct hg_agent_job *job, struct hg_err *err)
@@ -299,12 +293,14 @@ int hg_agent_job_read(struct hg_agent_job *job, struct hg_agent_call *call)
 
     *job = (struct hg_agent_job){ .script = HG_BUF_INIT };
     if (!json_is_object(object))
-        return hg_err_set(&call->err, HG_E_BUG, "\"job\" is missing or no object");
+        return hg_err_set(&call->err, HG_E_BUG, "\"job\" is missing or not an object");
     if (decode(call, object, &job->f) < 0)
         return -1;
     job->f.requeue_is_said = json_object_get(object, "requeue") != NULL;
-    if (check_all(job, &call->err) < 0 || make_names(job, &call->err) < 0 ||
-        make_env(job, &call->err) < 0)
+    if (check_all(job, &call->err) < 0)
+        return -1;
+    make_names(job);
+    if (make_env(job, &call->err) < 0)
         return -1;
     return read_options(job, &call->err);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Does munged work? libslurm tries for up to a minute before it says so, and then does not name it. */
+#include "slurm/common/munge.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "slurm/common/agent.h"
+#include "base/alloc.h"
 #include "base/clock.h"
 
 #define LIMIT_S 10.0 /* munged answers in a millisecond */
@@ -100,12 +102,10 @@ static bool wait_answer(struct question *q)
 /* False: it does not answer in time. */
 static bool answers(const char *path)
 {
-    struct question *q = calloc(1, sizeof *q);
+    struct question *q = hg_alloc_zeroed(1, sizeof *q);
     pthread_t thread;
     bool done;
 
-    if (!q)
-        return true;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->answered, NULL);
     snprintf(q->socket, sizeof q->socket, "%s", path);

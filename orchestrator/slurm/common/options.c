@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sbatch options as typed, for jobs that go to slurmctld without sbatch, or with it. */
+#include "slurm/common/options.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,6 @@
 #include <strings.h>
 #include <time.h>
 
-#include "slurm/common/job.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -344,7 +345,7 @@ static const struct option *find_option(char *word, char **value, struct hg_err 
         return NULL;
     }
     if (strncmp(word, "--", 2) != 0 || !word[2]) {
-        hg_err_set(err, HG_E_REFUSED, "\"%s\" is no sbatch option", word);
+        hg_err_set(err, HG_E_REFUSED, "\"%s\" is not an sbatch option", word);
         return NULL;
     }
     word += 2;
@@ -376,15 +377,12 @@ int hg_agent_options_read(char *const *words, struct hg_agent_options *all, stru
     for (size_t i = 0; words && words[i]; i++) {
         char *value;
         const struct option *o = find_option(words[i], &value, err);
-        struct hg_agent_option *out = o ? HG_VEC_PUSH(all) : NULL;
 
         if (!o)
             return -1;
-        if (!out)
-            return hg_err_oom(err);
         if (o->value == HAS_VALUE && !value && words[i + 1])
             value = words[++i];
-        if (read_option(o, value, out, err) < 0)
+        if (read_option(o, value, HG_VEC_PUSH(all), err) < 0)
             return -1;
     }
     return 0;

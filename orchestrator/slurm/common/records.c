@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-#include "base/json.h"
+#include "base/text.h"
 
 #define INDEX_MAX 4000001L /* no Slurm takes more */
 
@@ -48,34 +49,49 @@ bool hg_agent_plain_set(const char *text, struct hg_buf *out)
     return true;
 }
 
-static void add(json_t *object, const char *name, json_t *value)
+const char *hg_agent_base_state(const char *word, size_t n)
 {
-    json_object_set_new(object, name, value);
+    static const char *const states[] = { "PENDING",   "RUNNING",   "SUSPENDED", "COMPLETED",
+                                          "CANCELLED", "FAILED",    "TIMEOUT",   "NODE_FAIL",
+                                          "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY" };
+
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (strlen(states[i]) == n && strncasecmp(states[i], word, n) == 0)
+            return states[i];
+    return NULL;
 }
 
-/* States from which a job goes on. */
-static bool has_ended(const char *state)
+bool hg_agent_is_waiting(const char *flag)
 {
-    return strcmp(state, "PENDING") != 0 && strcmp(state, "RUNNING") != 0 &&
-           strcmp(state, "SUSPENDED") != 0;
+    static const char *const waiting[] = { "REQUEUED",     "REQUEUE_FED",   "REQUEUE_HOLD",
+                                           "SPECIAL_EXIT", "RESV_DEL_HOLD", NULL };
+
+    return hg_text_is_one_of(flag, strlen(flag), waiting);
+}
+
+bool hg_agent_has_ended(const char *state)
+{
+    static const char *const going[] = { "PENDING", "RUNNING", "SUSPENDED", "UNKNOWN", NULL };
+
+    return !hg_text_is_one_of(state, strlen(state), going);
 }
 
 json_t *hg_agent_record_encode(const struct hg_agent_record *r)
 {
-    bool ended = has_ended(r->state), started = strcmp(r->state, "PENDING") != 0;
+    bool ended = hg_agent_has_ended(r->state), started = strcmp(r->state, "PENDING") != 0;
     json_t *o = json_object();
 
-    add(o, "key", json_string(r->key));
-    add(o, "job_id", json_integer(r->job_id));
-    add(o, "tasks", json_string(r->tasks));
-    add(o, "state", json_string(r->state));
-    add(o, "reason", hg_agent_text(r->reason));
-    add(o, "nodes", hg_agent_text(r->nodes));
-    add(o, "restarts", json_integer(r->restarts));
-    add(o, "exit_status", json_integer(ended ? r->exit_status : 0));
-    add(o, "submit_s", json_integer(r->submit));
-    add(o, "start_s", json_integer(started ? r->start : 0));
-    add(o, "end_s", json_integer(ended ? r->end : 0));
+    json_object_set_new(o, "key", json_string(r->key));
+    json_object_set_new(o, "job_id", json_integer(r->job_id));
+    json_object_set_new(o, "tasks", json_string(r->tasks));
+    json_object_set_new(o, "state", json_string(r->state));
+    json_object_set_new(o, "reason", hg_agent_text(r->reason));
+    json_object_set_new(o, "nodes", hg_agent_text(r->nodes));
+    json_object_set_new(o, "restarts", json_integer(r->restarts));
+    json_object_set_new(o, "exit_status", json_integer(ended ? r->exit_status : 0));
+    json_object_set_new(o, "submit_s", json_integer(r->submit));
+    json_object_set_new(o, "start_s", json_integer(started ? r->start : 0));
+    json_object_set_new(o, "end_s", json_integer(ended ? r->end : 0));
     return o;
 }
 

@@ -19,6 +19,14 @@ struct hg_agent_record {
         end; /* as Slurm has them; start and end are passed on once they have happened */
 };
 
+/* Slurm's name for a base state, in capitals; NULL: the word is not one. */
+const char *hg_agent_base_state(const char *word, size_t n);
+
+/* Does this flag, which some programs print in place of the state, mean that the job waits (again)? */
+bool hg_agent_is_waiting(const char *flag);
+
+bool hg_agent_has_ended(const char *state);
+
 /* As JSON; a new reference. */
 json_t *hg_agent_record_encode(const struct hg_agent_record *r);
 

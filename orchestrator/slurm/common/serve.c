@@ -1,51 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The agents' side of the pipe: README.md has the protocol. */
+#include "slurm/common/serve.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
-#include "slurm/common/agent.h"
 #include "base/fs.h"
-#include "base/json.h"
+#include "base/text.h"
+#include "slurm/common/codes.h"
+#include "slurm/common/records.h"
 
 static const struct hg_agent *agent;
 static int answers = -1; /* where answers go */
-
-void hg_agent_add(struct hg_agent_call *call, const char *name, json_t *value)
-{
-    json_object_set_new(call->ok, name, value);
-}
-
-json_t *hg_agent_text(const char *s)
-{
-    return hg_json_text(s ? s : "");
-}
-
-int hg_agent_which(struct hg_agent_call *call, const char *op, long long *job_id,
-                   const char **tasks)
-{
-    const json_t *id = json_object_get(call->request->root, "job_id");
-    const json_t *set = json_object_get(call->request->root, "tasks");
-
-    *tasks = json_string_value(set);
-    *job_id = json_integer_value(id);
-    if (!json_is_integer(id) || *job_id <= 0)
-        return hg_err_set(&call->err, HG_E_BUG, "%s needs a positive \"job_id\"", op);
-    if (set && !json_is_null(set) &&
-        (!*tasks || !**tasks || strspn(*tasks, "0123456789,-") != strlen(*tasks)))
-        return hg_err_set(&call->err, HG_E_BUG, "%s: \"tasks\" is no index set", op);
-    return 0;
-}
-
-int hg_agent_check_history(struct hg_agent_call *call)
-{
-    if (json_is_array(json_object_get(call->request->root, "keys")) &&
-        json_is_number(json_object_get(call->request->root, "since_s")))
-        return 0;
-    return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
-}
 
 /* ---- answers ---- */
 
@@ -116,7 +85,7 @@ static int answer(const struct hg_agent_call *call)
     json_object_set_new(o, "cpu_s", json_real(cpu_s()));
     hg_json_dump(o, HG_JSON_COMPACT, &line);
     hg_buf_puts(&line, "\n");
-    rc = line.failed ? -1 : hg_fs_write_all(answers, line.data, line.len);
+    rc = hg_fs_write_all(answers, line.data, line.len);
     hg_buf_done(&line);
     json_decref(o);
     return rc;
@@ -149,27 +118,158 @@ static void last_words(void)
     answer(call);
 }
 
+/* ---- operations ---- */
+
+/* "job_id" and "tasks" of cancel and hold. *tasks NULL: the whole array. */
+static int read_tasks(struct hg_agent_call *call, const char *op, long long *job_id,
+                      const char **tasks)
+{
+    const json_t *id = json_object_get(call->request->root, "job_id");
+    const json_t *set = json_object_get(call->request->root, "tasks");
+
+    *tasks = json_string_value(set);
+    *job_id = json_integer_value(id);
+    if (!json_is_integer(id) || *job_id <= 0)
+        return hg_err_set(&call->err, HG_E_BUG, "%s needs a positive \"job_id\"", op);
+    if (set && !json_is_null(set) &&
+        (!*tasks || !**tasks || strspn(*tasks, "0123456789,-") != strlen(*tasks)))
+        return hg_err_set(&call->err, HG_E_BUG, "%s: \"tasks\" is not an index set", op);
+    return 0;
+}
+
+static int do_hello(struct hg_agent_call *call)
+{
+    hg_agent_add(call, "protocol", json_integer(HG_AGENT_PROTOCOL));
+    hg_agent_add(call, "agent", json_sprintf("%s " HPCGRID_VERSION, agent->program));
+    return agent->hello(call);
+}
+
+/* A controller that has just started knows nothing of a node until that has registered. */
+static void excuse_unregistered(struct hg_agent_call *call)
+{
+    struct hg_agent_call side = { .request = call->request }; /* its errors do not count */
+    size_t unregistered = 0, total = 0;
+
+    if (call->number == HG_AGENT_NO_NODES && agent->count_nodes(&side, &unregistered, &total) == 0)
+        hg_agent_excuse(call, unregistered, total);
+    call->rpcs += side.rpcs;
+    hg_buf_done(&side.site);
+}
+
+static int do_job(struct hg_agent_call *call, const char *op)
+{
+    struct hg_agent_job job;
+    char request[256], what[300];
+    int rc = hg_agent_job_read(&job, call);
+
+    if (rc == 0) {
+        hg_agent_job_name_request(&job.f, request);
+        snprintf(what, sizeof what, "%s%s", op, request);
+        call->submitting = strcmp(op, "submit") == 0;
+        rc = (call->submitting ? agent->submit : agent->probe)(call, &job, what);
+        call->submitting = false;
+        if (rc < 0)
+            excuse_unregistered(call);
+    }
+    hg_agent_job_done(&job);
+    return rc;
+}
+
+static json_t *add_list(struct hg_agent_call *call, const char *name)
+{
+    json_t *list = json_array();
+
+    hg_agent_add(call, name, list);
+    return list;
+}
+
+static int read_history(struct hg_agent_call *call, double since_s)
+{
+    json_t *keys = hg_agent_wanted_keys(call->request->root), *latest = json_object(), *record;
+    json_t *jobs = add_list(call, "jobs");
+    const char *id;
+    int rc = agent->history(call, keys, since_s, latest);
+
+    json_object_foreach(latest, id, record)
+        json_array_append(jobs, record);
+    json_decref(latest);
+    json_decref(keys);
+    return rc;
+}
+
+static int do_history(struct hg_agent_call *call)
+{
+    const json_t *since = json_object_get(call->request->root, "since_s");
+    int kept;
+
+    if (!json_is_array(json_object_get(call->request->root, "keys")) || !json_is_number(since))
+        return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
+    kept = agent->keeps_accounting(call);
+    if (kept == 0)
+        return hg_err_set(&call->err, HG_E_ENV, "this cluster keeps no accounting");
+    return kept < 0 ? -1 : read_history(call, json_number_value(since));
+}
+
+static int do_cancel(struct hg_agent_call *call)
+{
+    long long job_id;
+    const char *tasks;
+
+    return read_tasks(call, "cancel", &job_id, &tasks) < 0 ? -1
+                                                           : agent->cancel(call, job_id, tasks);
+}
+
+static int do_hold(struct hg_agent_call *call)
+{
+    const json_t *held = json_object_get(call->request->root, "held");
+    long long job_id;
+    const char *tasks;
+
+    if (!json_is_boolean(held))
+        return hg_err_set(&call->err, HG_E_BUG, "hold needs \"held\", true or false");
+    if (read_tasks(call, "hold", &job_id, &tasks) < 0)
+        return -1;
+    return agent->hold(call, job_id, tasks, json_is_true(held));
+}
+
+static int do_operation(struct hg_agent_call *call, const char *op)
+{
+    if (strcmp(op, "limits") == 0)
+        return agent->limits(call);
+    if (strcmp(op, "submit") == 0 || strcmp(op, "probe") == 0)
+        return do_job(call, op);
+    if (strcmp(op, "poll") == 0)
+        return agent->poll(call, add_list(call, "jobs"));
+    if (strcmp(op, "history") == 0)
+        return do_history(call);
+    if (strcmp(op, "cancel") == 0)
+        return do_cancel(call);
+    if (strcmp(op, "hold") == 0)
+        return do_hold(call);
+    if (strcmp(op, "partitions") == 0)
+        return agent->partitions(call, add_list(call, op));
+    return agent->nodes(call, add_list(call, "nodes"));
+}
+
 static int dispatch(struct hg_agent_call *call)
 {
-    const char *name = json_string_value(json_object_get(call->request->root, "op"));
+    static const char *const known[] = { "limits", "submit", "probe", "poll",       "history",
+                                         "cancel", "hold",   "nodes", "partitions", NULL };
+    const char *op = json_string_value(json_object_get(call->request->root, "op"));
 
-    if (!name)
+    if (!op)
         return hg_err_set(&call->err, HG_E_BUG, "the request has no \"op\"");
-    if (strcmp(name, "quit") == 0)
+    if (strcmp(op, "quit") == 0)
         return 0;
-    for (const struct hg_agent_op *op = agent->ops; op->name; op++)
-        if (strcmp(op->name, name) == 0) {
-            int rc = 0;
-
-            if (op->needs_slurm && agent->need_slurm)
-                rc = agent->need_slurm(call);
-            if (rc == 0)
-                rc = op->run(call);
-            if (rc == 0 && call->rpcs)
-                hg_agent_understood();
-            return rc;
-        }
-    return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", name);
+    if (strcmp(op, "hello") == 0)
+        return do_hello(call);
+    if (!hg_text_is_one_of(op, strlen(op), known))
+        return hg_err_set(&call->err, HG_E_BUG, "unknown operation \"%.64s\"", op);
+    if (agent->need_slurm(call) < 0 || do_operation(call, op) < 0)
+        return -1;
+    if (call->rpcs)
+        hg_agent_understood();
+    return 0;
 }
 
 static bool is_quit(const struct hg_json_doc *doc)
@@ -189,7 +289,7 @@ static bool serve(const char *line, size_t len)
     if (hg_json_parse("request", line, len, &doc, &call.err) < 0) {
         call.err.code = HG_E_BUG;
     } else if (!json_is_object(doc.root)) {
-        hg_err_set(&call.err, HG_E_BUG, "the request is no JSON object");
+        hg_err_set(&call.err, HG_E_BUG, "the request is not a JSON object");
     } else {
         call.request = &doc;
         current = &call;
@@ -206,14 +306,12 @@ static bool serve(const char *line, size_t len)
     return more;
 }
 
-int hg_agent_serve(const struct hg_agent *served, int out)
+static int serve_all(void)
 {
     char *line = NULL;
     size_t cap = 0;
     ssize_t len;
 
-    agent = served;
-    answers = out;
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* Ctrl-C is for hpcgrid, which closes the pipe */
     atexit(last_words);
@@ -222,4 +320,43 @@ int hg_agent_serve(const struct hg_agent *served, int out)
             break;
     free(line);
     return 0;
+}
+
+/* ---- the command line ---- */
+
+static int say_version(void)
+{
+    printf("%s " HPCGRID_VERSION, agent->program);
+    if (agent->built_with)
+        printf(" (%s)", agent->built_with());
+    puts("");
+    return 0;
+}
+
+static int say_usage(FILE *out)
+{
+    fprintf(out, "usage: %s%s\n", agent->program, agent->usage);
+    return out == stdout ? 0 : 2;
+}
+
+int hg_agent_main(const struct hg_agent *served, int argc, char **argv)
+{
+    const char *argument = argc > 1 ? argv[1] : NULL;
+    struct hg_err err = HG_ERR_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+
+    agent = served;
+    if (argument && strcmp(argument, "--version") == 0)
+        return say_version();
+    if (argument && strcmp(argument, "--help") == 0)
+        return say_usage(stdout);
+    if (argc > (agent->has_argument ? 2 : 1))
+        return say_usage(stderr);
+    answers = agent->begin(argument, &err);
+    if (answers >= 0)
+        return serve_all();
+    hg_err_format(&err, &text);
+    fputs(hg_buf_str(&text), stderr);
+    hg_buf_done(&text);
+    return hg_err_exit_code(err.code);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slurm's commands print what happened, not its number. */
+#include "slurm/common/texts.h"
+
+#include <stdbool.h>
 #include <string.h>
 
-#include "slurm/common/agent.h"
+#include "slurm/common/codes.h"
 
 #define SYSTEM_MAX 134 /* behind the last error number of Linux */
 

@@ -5,15 +5,17 @@
 #include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurm/libslurm/slurm.h"
-#include "slurm/libslurm/slurm_jobs.h"
 #include "base/fs.h"
-#include "base/json.h"
+#include "slurm/common/codes.h"
+#include "slurm/common/conf.h"
+#include "slurm/common/serve.h"
+#include "slurm/libslurm/capture.h"
+#include "slurm/libslurm/desc.h"
+#include "slurm/libslurm/jobs.h"
 
 static char *prefix_of_library(void)
 {
@@ -23,7 +25,7 @@ static char *prefix_of_library(void)
     if (!dladdr((void *)slurm_init_job_desc_msg, &library) || !library.dli_fname)
         return NULL;
     lib = hg_fs_dirname(library.dli_fname); /* PREFIX/lib/libslurm.so reads PREFIX/etc/slurm.conf */
-    prefix = lib ? hg_fs_join(lib, "..") : NULL;
+    prefix = hg_fs_join(lib, "..");
     free(lib);
     return prefix;
 }
@@ -55,20 +57,6 @@ static int need_slurm(struct hg_agent_call *call)
     return 0;
 }
 
-int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
-{
-    /* Up to 24.05 functions return -1 and set errno, later ones may return the number. */
-    int number = rc == SLURM_ERROR || rc == SLURM_SUCCESS ? errno : rc;
-    char what[256];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(what, sizeof what, fmt, ap);
-    va_end(ap);
-    hg_agent_collect(&call->site);
-    return hg_agent_fail_number(call, number, slurm_strerror(number), "%s", what);
-}
-
 /* ---- small operations ---- */
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
@@ -76,21 +64,20 @@ int hg_agent_fail(struct hg_agent_call *call, int rc, const char *fmt, ...)
 #endif
 
 /* The Slurm that this program was built with: its library goes with no other. */
-static void format_version(char out[static 16])
+static const char *built_with(void)
 {
-    snprintf(out, 16, "%d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+    static char text[32];
+
+    snprintf(text, sizeof text, "libslurm %d.%02d.%d", SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
              SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_NUMBER & 0xff);
+    return text;
 }
 
 static int op_hello(struct hg_agent_call *call)
 {
     char *conf = find_conf();
-    char version[16];
 
-    format_version(version);
-    hg_agent_add(call, "protocol", json_integer(HG_AGENT_PROTOCOL));
-    hg_agent_add(call, "agent", json_string(HG_AGENT_PROGRAM " " HPCGRID_VERSION));
-    hg_agent_add(call, "library", json_string(version));
+    hg_agent_add(call, "library", json_string(strchr(built_with(), ' ') + 1));
     hg_agent_add(call, "conf", conf ? hg_agent_text(conf) : json_null());
     free(conf);
     return 0;
@@ -128,41 +115,33 @@ static int op_limits(struct hg_agent_call *call)
     return 0;
 }
 
-static int op_history(struct hg_agent_call *call)
+static int op_keeps_accounting(struct hg_agent_call *call)
 {
     static int known = -1; /* a site does not change this under a running agent */
     slurm_conf_t *c = NULL;
 
-    if (hg_agent_check_history(call) < 0)
-        return -1;
-    if (known < 0) {
-        if (load_conf(call, &c) < 0)
-            return -1;
+    if (known < 0 && load_conf(call, &c) == 0) {
         known = keeps_accounting(c);
         slurm_free_ctl_conf(c);
     }
-    if (!known)
-        return hg_err_set(&call->err, HG_E_ENV, "this cluster keeps no accounting");
-    return hg_agent_history(call);
+    return known;
 }
 
 /* ---- submit, probe, cancel, hold ---- */
 
-static void excuse_unregistered(struct hg_agent_call *call)
+static int op_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
 {
     node_info_msg_t *msg = NULL;
-    uint32_t n = 0;
 
-    if (call->number != HG_AGENT_NO_NODES)
-        return;
     call->rpcs++;
     if (slurm_load_node(0, &msg, SHOW_ALL) != SLURM_SUCCESS)
-        return;
+        return -1;
     for (uint32_t i = 0; i < msg->record_count; i++)
-        n += msg->node_array[i].name &&
-             (msg->node_array[i].node_state & NODE_STATE_BASE) == NODE_STATE_UNKNOWN;
-    hg_agent_excuse(call, n, msg->record_count);
+        *unregistered += msg->node_array[i].name &&
+                         (msg->node_array[i].node_state & NODE_STATE_BASE) == NODE_STATE_UNKNOWN;
+    *total = msg->record_count;
     slurm_free_node_info_msg(msg);
+    return 0;
 }
 
 static uint32_t answered_id(const submit_response_msg_t *answer)
@@ -174,22 +153,18 @@ static uint32_t answered_id(const submit_response_msg_t *answer)
 #endif
 }
 
-static int op_submit(struct hg_agent_call *call)
+static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *job = hg_agent_desc_create(call, true);
+    struct hg_agent_desc *desc = hg_agent_desc_create(job, true, &call->err);
     submit_response_msg_t *answer = NULL;
-    char request[256];
     int rc;
 
-    if (!job)
+    if (!desc)
         return -1;
-    hg_agent_desc_name_request(job, request);
     call->rpcs++;
-    call->submitting = true;
-    rc = slurm_submit_batch_job(hg_agent_desc_msg(job), &answer);
+    rc = slurm_submit_batch_job(hg_agent_desc_msg(desc), &answer);
     if (rc != SLURM_SUCCESS) {
-        hg_agent_fail(call, rc, "submit%s", request);
-        excuse_unregistered(call);
+        hg_agent_fail(call, rc, "%s", what);
     } else if (!answer || !answered_id(answer)) {
         rc = hg_err_set(&call->err, HG_E_AMBIGUOUS, "slurmctld took the job but named no id");
     } else {
@@ -202,68 +177,49 @@ static int op_submit(struct hg_agent_call *call)
     }
     if (answer)
         slurm_free_submit_response_response_msg(answer);
-    call->submitting = false;
-    hg_agent_desc_free(job);
+    hg_agent_desc_free(desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
 /* libslurm exports this but older headers lack it. */
 extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
-static int op_probe(struct hg_agent_call *call)
+static int op_probe(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *job = hg_agent_desc_create(call, false);
+    struct hg_agent_desc *desc = hg_agent_desc_create(job, false, &call->err);
     will_run_response_msg_t *answer = NULL;
-    char request[256];
     int rc;
 
-    if (!job)
+    if (!desc)
         return -1;
-    hg_agent_desc_name_request(job, request);
     call->rpcs++;
-    rc = slurm_job_will_run2(hg_agent_desc_msg(job), &answer);
+    rc = slurm_job_will_run2(hg_agent_desc_msg(desc), &answer);
     if (rc != SLURM_SUCCESS) {
-        hg_agent_fail(call, rc, "probe%s", request);
-        excuse_unregistered(call);
+        hg_agent_fail(call, rc, "%s", what);
     } else {
         hg_agent_add(call, "start_s", json_integer(answer ? answer->start_time : 0));
         hg_agent_add(call, "nodes", hg_agent_text(answer ? answer->node_list : NULL));
     }
     if (answer)
         slurm_free_will_run_response_msg(answer);
-    hg_agent_desc_free(job);
+    hg_agent_desc_free(desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
-/* "17" or "17_[0-9,12]" from "job_id" and "tasks"; yours to free. */
-static int name_tasks(struct hg_agent_call *call, const char *op, char **id)
+static int op_cancel(struct hg_agent_call *call, long long job_id, const char *tasks)
 {
-    long long job_id;
-    const char *set;
-
-    if (hg_agent_which(call, op, &job_id, &set) < 0)
-        return -1;
-    *id = set ? hg_str_printf("%lld_[%s]", job_id, set) : hg_str_printf("%lld", job_id);
-    return *id ? 0 : hg_err_oom(&call->err);
-}
-
-static int op_cancel(struct hg_agent_call *call)
-{
-    char *id = NULL;
+    char *id = hg_agent_name_tasks(job_id, tasks);
     int rc, number;
 
-    if (name_tasks(call, "cancel", &id) < 0)
-        return -1;
     call->rpcs++;
     rc = slurm_kill_job2(id, SIGKILL, 0, NULL);
-    free(id);
     number = rc == SLURM_ERROR ? errno : rc;
-    if (rc == SLURM_SUCCESS || number == ESLURM_ALREADY_DONE || number == ESLURM_INVALID_JOB_ID) {
-        hg_agent_add(call, "gone",
-                     json_boolean(rc != SLURM_SUCCESS && number == ESLURM_INVALID_JOB_ID));
-        return 0;
-    }
-    return hg_agent_fail(call, rc, "cancel");
+    free(id);
+    if (rc != SLURM_SUCCESS && number != ESLURM_ALREADY_DONE && number != ESLURM_INVALID_JOB_ID)
+        return hg_agent_fail(call, number, "cancel");
+    hg_agent_add(call, "gone",
+                 json_boolean(rc != SLURM_SUCCESS && number == ESLURM_INVALID_JOB_ID));
+    return 0;
 }
 
 /* What has ended cannot be held, and need not be. */
@@ -285,21 +241,16 @@ static int worst_of(const job_array_resp_msg_t *resp)
     return SLURM_SUCCESS;
 }
 
-static int op_hold(struct hg_agent_call *call)
+static int op_hold(struct hg_agent_call *call, long long job_id, const char *tasks, bool held)
 {
-    const json_t *held = json_object_get(call->request->root, "held");
-    const char *what = json_is_true(held) ? "hold" : "release";
     job_array_resp_msg_t *resp = NULL;
     job_desc_msg_t desc;
     int rc, number;
 
     slurm_init_job_desc_msg(&desc);
-    if (!json_is_boolean(held))
-        return hg_err_set(&call->err, HG_E_BUG, "hold needs \"held\", true or false");
-    if (name_tasks(call, "hold", &desc.job_id_str) < 0)
-        return -1;
-    desc.priority = json_is_true(held) ? 0 : INFINITE;
-    desc.alloc_sid = json_is_true(held) ? ALLOC_SID_USER_HOLD : 0; /* its user may let it go */
+    desc.job_id_str = hg_agent_name_tasks(job_id, tasks);
+    desc.priority = held ? 0 : INFINITE;
+    desc.alloc_sid = held ? ALLOC_SID_USER_HOLD : 0; /* its user may release it */
     call->rpcs++;
     rc = slurm_update_job2(&desc, &resp);
     free(desc.job_id_str);
@@ -312,7 +263,7 @@ static int op_hold(struct hg_agent_call *call)
         hg_agent_add(call, "gone", json_boolean(number == ESLURM_INVALID_JOB_ID));
         return 0;
     }
-    return hg_agent_fail(call, number, "%s", what);
+    return hg_agent_fail(call, number, "%s", held ? "hold" : "release");
 }
 
 /* ---- partitions and nodes ---- */
@@ -342,13 +293,11 @@ static json_t *encode_partition(const partition_info_t *p)
     return o;
 }
 
-static int op_partitions(struct hg_agent_call *call)
+static int op_partitions(struct hg_agent_call *call, json_t *list)
 {
     partition_info_msg_t *msg = NULL;
-    json_t *list = json_array();
     int rc;
 
-    hg_agent_add(call, "partitions", list);
     call->rpcs++;
     rc = slurm_load_partitions(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
@@ -403,13 +352,11 @@ static json_t *encode_node(const node_info_t *n)
     return o;
 }
 
-static int op_nodes(struct hg_agent_call *call)
+static int op_nodes(struct hg_agent_call *call, json_t *list)
 {
     node_info_msg_t *msg = NULL;
-    json_t *list = json_array();
     int rc;
 
-    hg_agent_add(call, "nodes", list);
     call->rpcs++;
     rc = slurm_load_node(0, &msg, SHOW_ALL);
     if (rc != SLURM_SUCCESS)
@@ -421,49 +368,39 @@ static int op_nodes(struct hg_agent_call *call)
     return 0;
 }
 
-static const struct hg_agent_op ops[] = {
-    { "hello", op_hello, false },
-    { "limits", op_limits, true },
-    { "submit", op_submit, true },
-    { "probe", op_probe, true },
-    { "poll", hg_agent_poll, true },
-    { "history", op_history, true },
-    { "cancel", op_cancel, true },
-    { "hold", op_hold, true },
-    { "nodes", op_nodes, true },
-    { "partitions", op_partitions, true },
-    { 0 },
-};
-
-static int usage(const char *word)
+static int begin(const char *argument, struct hg_err *err)
 {
-    char version[16];
+    int answers = hg_agent_capture();
 
-    if (strcmp(word, "--version") == 0) {
-        format_version(version);
-        printf(HG_AGENT_PROGRAM " " HPCGRID_VERSION " (libslurm %s)\n", version);
-        return 0;
-    }
-    fputs("usage: " HG_AGENT_PROGRAM
-          "\n\nAnswers requests of hpcgrid, JSON lines on stdin, about the Slurm "
-          "that slurm.conf names.\n",
-          strcmp(word, "--help") == 0 ? stdout : stderr);
-    return strcmp(word, "--help") == 0 ? 0 : 2;
+    (void)argument;
+    setenv("SLURM_BITSTR_LEN", "0", 1); /* index sets are never cut short */
+    return answers < 0 ? hg_err_sys(err, "cannot redirect the output") : answers;
 }
 
 int main(int argc, char **argv)
 {
-    const struct hg_agent agent = {
-        .library = "libslurm", .ops = ops, .need_slurm = need_slurm, .collect = hg_agent_collect
+    static const struct hg_agent agent = {
+        .program = "hpcgrid-slurm",
+        .library = "libslurm",
+        .usage = "\n\nAnswers requests of hpcgrid, JSON lines on stdin, about the Slurm that "
+                 "slurm.conf names.",
+        .built_with = built_with,
+        .begin = begin,
+        .need_slurm = need_slurm,
+        .collect = hg_agent_collect,
+        .hello = op_hello,
+        .limits = op_limits,
+        .submit = op_submit,
+        .probe = op_probe,
+        .count_nodes = op_count_nodes,
+        .poll = hg_agent_poll,
+        .keeps_accounting = op_keeps_accounting,
+        .history = hg_agent_history,
+        .cancel = op_cancel,
+        .hold = op_hold,
+        .partitions = op_partitions,
+        .nodes = op_nodes,
     };
-    int answers;
 
-    if (argc > 1)
-        return usage(argv[1]);
-    if ((answers = hg_agent_capture()) < 0) {
-        fputs(HG_AGENT_PROGRAM ": cannot redirect its output\n", stderr);
-        return 4;
-    }
-    setenv("SLURM_BITSTR_LEN", "0", 1); /* index sets are never cut short */
-    return hg_agent_serve(&agent, answers);
+    return hg_agent_main(&agent, argc, argv);
 }

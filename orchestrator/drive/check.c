@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before anything is submitted: what can be found out without submitting. */
+#include "drive/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "drive/window.h"
+
+#define LIMITS_TRIES 3
+#define PROBES_MAX 64 /* batches that are asked about before the first submission */
+
+/* A request that got lost, with its agent perhaps, is made again. */
+static int ask_limits(struct hg_drive *d, struct hg_err *err)
+{
+    double start = hg_drive_mono(d);
+
+    for (int i = 0; i < LIMITS_TRIES; i++) {
+        struct hg_err why = HG_ERR_INIT;
+
+        if (d->o.executor->limits(d->o.exec, &d->limits, &why) == 0)
+            return 0;
+        if (why.code != HG_E_AGAIN || i == LIMITS_TRIES - 1 ||
+            hg_drive_mono(d) - start > d->o.deadline_s / 4) {
+            *err = why;
+            return -1;
+        }
+    }
+    return -1;
+}
+
+int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
+{
+    if (d->has_limits)
+        return 0;
+    if (ask_limits(d, err) < 0)
+        return -1;
+    if (!d->limits.max_array_size || !d->limits.max_jobs)
+        return hg_err_set(err, HG_E_REFUSED,
+                          "%s takes no job arrays (MaxArraySize %u, MaxJobCount "
+                          "%u)",
+                          d->o.executor->name, d->limits.max_array_size, d->limits.max_jobs);
+    if (!d->limits.min_job_age_s) /* MinJobAge=0: nothing is ever purged */
+        d->limits.min_job_age_s = UINT32_MAX;
+    d->has_limits = true;
+    return 0;
+}
+
+static bool was_submitted(const struct hg_run_state *state, int batch)
+{
+    for (size_t i = 0; i < state->submissions.n; i++)
+        if (state->submissions.items[i].batch == batch)
+            return true;
+    return false;
+}
+
+/* The first waiting cell of the batch as a job of its own. */
+static json_t *probe_job(const struct hg_drive *d, int batch)
+{
+    char tasks[] = "0";
+    struct hg_submission sub = { .number = 1, .claim = 1, .batch = batch, .tasks = tasks };
+
+    hg_text_random_hex(16, sub.key);
+    return hg_drive_make_job(d, &sub);
+}
+
+/* "partition cpus (hardware.cpu.partition of the site)" */
+static void name_member(const struct hg_batch *b, const char *name, bool absent_too,
+                        struct hg_buf *out)
+{
+    const char *place = json_string_value(json_object_get(b->places, name));
+    const json_t *value = json_object_get(b->job, name);
+
+    if (!place || (!value && !absent_too))
+        return;
+    hg_buf_puts(out, out->len ? ", " : "it asks for ");
+    if (json_is_string(value))
+        hg_buf_printf(out, "%s %s (%s)", name, json_string_value(value), place);
+    else if (value)
+        hg_buf_printf(out, "%s %lld (%s)", name, (long long)json_integer_value(value), place);
+    else
+        hg_buf_printf(out, "no %s (%s)", name, place);
+}
+
+/* What Slurm says no to, and where that stands; all that could be meant where it does not say. */
+static void name_members(const struct hg_batch *b, const char *about, struct hg_buf *out)
+{
+    const char *name;
+    json_t *place;
+
+    for (const char *p = about; *p;) {
+        size_t n = strcspn(p, ",");
+        char member[32];
+
+        snprintf(member, sizeof member, "%.*s", (int)n, p);
+        name_member(b, member, !about[n], out);
+        p += n + (p[n] == ',');
+    }
+    if (!*about)
+        json_object_foreach(b->places, name, place)
+            name_member(b, name, false, out);
+}
+
+/* Which cells, and where it stands what they ask for. */
+static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *why)
+{
+    const struct hg_batch *b = &d->plan->items[batch - 1];
+    const char *site = json_string_value(json_object_get(d->plan->site, "name"));
+    const char *about = d->o.executor->about ? d->o.executor->about(d->o.exec) : "";
+    char where[256] = "", hint[sizeof why->hint];
+    struct hg_buf asked = HG_BUF_INIT;
+
+    if (b->hardware)
+        snprintf(where, sizeof where, ", hardware %s%s%s", b->hardware, site ? " of site " : "",
+                 site ? site : "");
+    hg_err_wrap(why, "batch %d (%zu cell%s%.200s) would be refused", batch, b->n, hg_text_s(b->n),
+                where);
+    name_members(b, about, &asked);
+    memcpy(hint, why->hint, sizeof hint);
+    if (asked.len)
+        hg_err_hint(why, "%.200s%s%.300s", hint, *hint ? "\n" : "", hg_buf_str(&asked));
+    hg_buf_done(&asked);
+}
+
+int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
+{
+    const struct hg_run_state *state = d->state;
+    struct hg_err err = HG_ERR_INIT;
+    size_t before = errs->n;
+    int asked = 0;
+
+    if (hg_drive_load_limits(d, &err) < 0)
+        return hg_errs_add(errs, &err);
+    for (int batch = 1; (size_t)batch <= state->batches.n && asked < PROBES_MAX; batch++) {
+        struct hg_err why = HG_ERR_INIT;
+        json_t *job;
+        int rc;
+
+        if (was_submitted(state, batch))
+            continue;
+        job = probe_job(d, batch);
+        rc = d->o.executor->probe(d->o.exec, job, &why);
+        json_decref(job);
+        asked++;
+        if (rc == 0 || why.code == HG_E_AGAIN || why.code == HG_E_AMBIGUOUS)
+            continue;
+        if (why.code == HG_E_REFUSED)
+            explain_refusal(d, batch, &why);
+        hg_errs_add(errs, &why);
+        if (why.code == HG_E_ENV)
+            break;
+    }
+    return errs->n > before ? -1 : 0;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a cell ended whose job is gone: by its result, else by what Slurm says. */
+#include "drive/ended.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "drive/attempt.h"
+#include "drive/news.h"
+#include "drive/queue.h"
+
+#define LOSSES_MAX 3
+#define CANCELLED_S \
+    60.0 /* a process that a person cancelled and Slurm forgot runs on for at most so long */
+
+/* A cell whose job is gone. */
+struct gone {
+    struct hg_drive *d;
+    const struct hg_submission *sub;
+    uint32_t index; /* of the task */
+    const struct hg_run_cell *cell;
+    struct hg_drive_task *task;
+    struct hg_attempt a;
+    double gone_s; /* for so long */
+    const char
+        *ended; /* Slurm's word for the end: "WORD" or "WORD: detail"; "": Slurm did not show it */
+};
+
+static bool is_word(const char *ended, const char *word)
+{
+    size_t n = strcspn(ended, ":");
+
+    return strlen(word) == n && memcmp(word, ended, n) == 0;
+}
+
+/* ---- Verdicts ---- */
+
+static const struct {
+    const char *word, *status, *text;
+} verdicts[] = {
+    { "COMPLETED", "failed", "the job ended well but left no result" },
+    { "TIMEOUT", "timeout", "killed at the time limit before it could write a result" },
+    { "DEADLINE", "timeout", "killed at its deadline" },
+    { "OUT_OF_MEMORY", "oom", "killed: out of memory" },
+    { "NODE_FAIL", "node_fail", "its node failed" },
+    { "BOOT_FAIL", "node_fail", "its node did not boot" },
+    { "CANCELLED", "cancelled", "" },
+    { "PREEMPTED", "cancelled", "preempted by another job" },
+    { "REVOKED", "cancelled", "revoked" },
+};
+
+/* What a person has cancelled is cancelled, whatever Slurm calls its end. */
+static void give_verdict(const struct gone *g, const char *ended)
+{
+    char text[256];
+
+    if (g->cell->cancel) {
+        snprintf(text, sizeof text, "it was cancelled; Slurm says %s", ended);
+        hg_drive_tell(g->d, "verdict", g->sub, g->index, "cancelled", 0,
+                      strncmp(ended, "CANCELLED", 9) == 0 ? "" : text);
+        return;
+    }
+    for (size_t i = 0; i < sizeof verdicts / sizeof *verdicts; i++)
+        if (is_word(ended, verdicts[i].word)) {
+            hg_drive_tell(g->d, "verdict", g->sub, g->index, verdicts[i].status, 0,
+                          verdicts[i].text);
+            return;
+        }
+    snprintf(text, sizeof text, "the job ended without a result (%s)", ended);
+    hg_drive_tell(g->d, "verdict", g->sub, g->index, "failed", 0, text);
+}
+
+static bool may_send_again(const struct gone *g)
+{
+    return g->cell->losses < LOSSES_MAX;
+}
+
+/* Under its old claim number: a copy that still runs keeps the new one away. */
+static void send_again(const struct gone *g, const char *why)
+{
+    hg_drive_tell(g->d, "lost", g->sub, g->index, "", 0, why);
+}
+
+/* Could it not start because the run's folder was somewhere else for a while? Nobody drove the run then: what the
+ * driver that finds this out has submitted itself failed for another reason. */
+static bool was_locked_out(const struct gone *g)
+{
+    double began = hg_drive_now(g->d) - (hg_drive_mono(g->d) - g->d->started_s);
+
+    return hg_drive_never_opened(g->ended) && !g->cell->cancel && may_send_again(g) &&
+           g->sub->t < began;
+}
+
+/* Slurm could not start this copy: "Killing non-startable batch job", because its node has just ended the one before
+ * ("Job credential revoked"). exec does not exit with 1 without a result of its own. */
+static bool was_refused(const struct gone *g)
+{
+    return strcmp(g->ended, "FAILED: exit code 1") == 0;
+}
+
+static bool was_completed(const struct gone *g)
+{
+    return strncmp(g->ended, "COMPLETED", 9) == 0;
+}
+
+/* There is no result, and what Slurm calls the end of the job was not the end of the cell's only copy. NULL: it was. */
+static const char *why_again(const struct gone *g)
+{
+    static const char twice[] = "Slurm started it twice, and ended both";
+    const struct hg_attempt *a = &g->a;
+
+    /* The copy that ended had found another one running, which has ended since; or two came at once and both left. */
+    if (a->left || (a->claimed && !a->open && !a->done))
+        return twice;
+    /* The second copy was killed by a signal for the first; Slurm knows of one start less than there were. */
+    if (a->open && a->restarts > g->cell->restarts &&
+        strncmp(g->ended, "FAILED: signal 9 ", 17) == 0)
+        return twice;
+    if (was_refused(g))
+        return "Slurm could not start it";
+    /* exec does not exit with 0 then. A controller that forgot its jobs gives their numbers to new ones, and takes the end
+     * of an old one for the end of a new one. */
+    if (was_completed(g))
+        return "Slurm took the end of another job for its own";
+    return NULL;
+}
+
+/* The job has ended, no process of its cell is alive, and there is no result. */
+static void judge_ended(const struct gone *g)
+{
+    const char *why = why_again(g);
+
+    if (!g->a.claimed && strncmp(g->ended, "CANCELLED", 9) == 0)
+        give_verdict(g, g->ended);
+    else if (!g->a.claimed && was_locked_out(g))
+        send_again(g, g->ended);
+    else if (g->gone_s < g->d->o.visible_s)
+        g->d->awaited++;
+    else if (why && !g->cell->cancel && may_send_again(g))
+        send_again(g, why);
+    else
+        give_verdict(g, *g->ended ? g->ended : "UNKNOWN");
+}
+
+/* Is it gone from the queue earlier than Slurm purges jobs that have ended? */
+static bool was_forgotten(const struct gone *g)
+{
+    double known_s =
+        g->task->seen ? g->task->gone_s - g->task->seen_s : hg_drive_now(g->d) - g->sub->t;
+
+    return known_s < g->d->limits.min_job_age_s;
+}
+
+/* The job is not in the queue any more, was not seen to end, and no process of its cell is alive. */
+static void judge_missing(const struct gone *g)
+{
+    const struct hg_drive *d = g->d;
+    bool shown = g->sub->number <= d->n_shown && d->shown[g->sub->number - 1] == d->polls;
+    bool fresh = d->fresh && !g->a.claimed, missed = g->task->missed >= 2;
+
+    if (fresh && shown && missed && hg_drive_was_redone(d, g->cell))
+        send_again(g, "the node could not start it");
+    /* A waiting part of an array leaves no trace when it is cancelled. A job that Slurm forgot is gone as a whole. */
+    else if (fresh && (g->cell->cancel || (shown && missed)))
+        give_verdict(g, "CANCELLED");
+    else if (!missed || g->gone_s < d->o.visible_s || !d->fresh)
+        g->d->awaited++;
+    else if (!g->a.claimed && may_send_again(g))
+        send_again(g, "accepted, then forgotten by Slurm");
+    else if (g->cell->cancel)
+        give_verdict(g, "nothing of its end");
+    else if (g->a.left && may_send_again(g))
+        send_again(g, "Slurm started it twice, and ended both");
+    else if (g->a.open && was_forgotten(g) && may_send_again(g))
+        send_again(g, "forgotten by Slurm while it was running, and ended");
+    else
+        hg_drive_tell(g->d, "verdict", g->sub, g->index, "lost", 0,
+                      g->a.claimed ? "it began; its job left the queue without a result"
+                                   : "accepted and forgotten by Slurm several times");
+}
+
+/* ---- Results ---- */
+
+/* exec was asked to end, and cannot know why. Slurm does. */
+static const struct {
+    const char *word, *status, *text;
+} causes[] = {
+    { "PREEMPTED", "cancelled", "preempted by another job" },
+    { "NODE_FAIL", "node_fail", "its node failed" },
+    { "BOOT_FAIL", "node_fail", "its node failed" },
+    { "TIMEOUT", "timeout", "the time limit was reached" },
+    { "DEADLINE", "timeout", "its deadline was reached" },
+    { "OUT_OF_MEMORY", "oom", "out of memory" },
+};
+
+static void take_result(const struct gone *g)
+{
+    const struct hg_attempt *a = &g->a;
+    bool cancelled = strcmp(a->status, "cancelled") == 0;
+    bool open = (cancelled || strcmp(a->status, "timeout") == 0) && !g->cell->cancel;
+
+    for (size_t i = 0; open && i < sizeof causes / sizeof *causes; i++)
+        if (is_word(g->ended, causes[i].word)) {
+            hg_drive_tell(g->d, "result", g->sub, g->index, causes[i].status, a->restarts,
+                          cancelled ? causes[i].text : a->error);
+            return;
+        }
+    /* Slurm had forgotten that it was running, started a second copy, which left or did not come, and ended the first. */
+    if (cancelled && !g->cell->cancel && may_send_again(g) &&
+        (was_completed(g) || was_refused(g) || (!*g->ended && a->left)))
+        send_again(g, "Slurm ended it to start it again");
+    else
+        hg_drive_tell(g->d, "result", g->sub, g->index, a->status, a->restarts, a->error);
+}
+
+/* May a process of the cell still be running, whatever Slurm says of its job? If a person has cancelled it, it was asked
+ * to end. */
+static bool may_live(const struct gone *g)
+{
+    bool told = g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
+
+    return g->a.open && !told &&
+           hg_claim_life(&g->a.claim, &g->task->watch, hg_drive_mono(g->d),
+                         hg_plan_heartbeat_s(g->d->plan->site)) != HG_OWNER_DEAD;
+}
+
+int hg_drive_settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
+{
+    struct gone g = { .d = d,
+                      .cell = hg_run_cell_find(d->state, batch, line),
+                      .task = &d->tasks[batch - 1][line] };
+    bool has_ended = g.cell->state == HG_CELL_ENDED, second_left, own;
+
+    g.sub = hg_drive_submission(d, g.cell->submission);
+    g.index = line - g.sub->offset;
+    g.gone_s = hg_drive_mono(d) - g.task->gone_s;
+    g.ended = has_ended ? hg_run_text(d->state, g.cell) : "";
+    if (hg_drive_find_attempt(d, g.sub, line, &g.a, err) < 0)
+        return -1;
+    /* A failed first run says nothing about the second, unless that left because the first one was still running; nor does
+     * one that was ended before its cell was sent again. */
+    second_left = was_completed(&g) && g.gone_s >= d->o.visible_s;
+    own = g.a.restarts >= g.cell->restarts && (has_ended || !g.cell->losses || g.task->missed >= 2);
+    if (!hg_drive_is_good(&g.a) && may_live(&g))
+        d->awaited++;
+    else if (hg_drive_is_good(&g.a) || (g.a.done && (own || second_left)))
+        take_result(&g);
+    else if (has_ended)
+        judge_ended(&g);
+    else
+        judge_missing(&g);
+    return 0;
+}

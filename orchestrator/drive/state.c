@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "drive/state.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+
+#define AWAY_SAY_S 60.0 /* a controller restarts in less: nothing to report */
+
+double hg_drive_now(const struct hg_drive *d)
+{
+    return d->o.io.now ? d->o.io.now(d->o.io.context) : hg_clock_wall_s();
+}
+
+double hg_drive_mono(const struct hg_drive *d)
+{
+    return d->o.io.mono ? d->o.io.mono(d->o.io.context) : hg_clock_mono_s();
+}
+
+bool hg_drive_stopped(const struct hg_drive *d)
+{
+    return d->o.stop && *d->o.stop;
+}
+
+const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number)
+{
+    return &d->state->submissions.items[number - 1];
+}
+
+void hg_drive_away(struct hg_drive *d, const struct hg_err *why)
+{
+    double mono = hg_drive_mono(d), step = 1;
+    unsigned char random[2];
+    char hex[5];
+
+    if (!d->away_since_s) {
+        d->away_since_s = mono;
+        d->said_away = false;
+        hg_debug("no answer: %s", why->text);
+    } else if (!d->said_away && mono - d->away_since_s > AWAY_SAY_S) {
+        hg_warn("no answer from Slurm for %.0f s (%s); jobs go on, and so does the waiting",
+                mono - d->away_since_s, why->text);
+        d->said_away = true;
+    }
+    for (unsigned i = 0; i < d->failures && step < 60; i++)
+        step *= 2;
+    d->failures++;
+    hg_text_random_hex(2, hex);
+    random[0] = (unsigned char)strtoul(hex, NULL, 16);
+    step = (step < 60 ? step : 60) * (0.75 + 0.5 * random[0] / 255.0); /* not all at once */
+    d->retry_due_s = mono + step;
+}

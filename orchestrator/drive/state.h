@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_DRIVE_STATE_H
+#define HG_DRIVE_STATE_H
+
+#include "drive/options.h"
+#include "rundir/journal.h"
+#include "rundir/rundir.h"
+
+/* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those
+ * before it: state, news (the journal), orders, queue (what the scheduler shows), attempt, ended, history, settle, window,
+ * again, requests, check; drive calls them all. */
+
+/* What this process remembers of a cell beyond the journal. */
+struct hg_drive_task {
+    uint32_t seen;   /* the last poll that showed its job; 0: none since we started */
+    double seen_s;   /* monotonic; when that poll was begun */
+    uint32_t missed; /* polls since then that did not */
+    double gone_s;   /* monotonic; since when its job has ended or is missing; 0: it is there */
+    double asked_s;  /* monotonic; when its job was last told to end; 0: never */
+    double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
+    double
+        look_s; /* monotonic; next look for a result that Slurm has not noticed; 0: none is planned */
+    double look_step_s; /* between the last two of them */
+    double held_s;  /* monotonic; when it was last told to wait, or that it may go on; 0: never */
+    bool told_hold; /* ... to wait */
+    struct hg_claim_watch watch; /* of the process that works on it */
+};
+
+/* One cell's news; equal ones become one line of the journal. */
+struct hg_drive_news {
+    const char *kind; /* "state", "result", ... */
+    char word[24];    /* the state or status */
+    char *text;       /* NULL: none; owned */
+    uint32_t submission, restarts, index;
+};
+
+/* What a task has to be told: to wait, to go on, to end. The last two end it, too, and then its cell has
+ * failed or is sent again; text says why. */
+enum hg_order {
+    HG_ORDER_HOLD,
+    HG_ORDER_RELEASE,
+    HG_ORDER_CANCEL,
+    HG_ORDER_NEVER,
+    HG_ORDER_REDO,
+};
+
+struct hg_drive_order {
+    uint32_t job_id, submission, index;
+    enum hg_order what;
+    const char *text;
+};
+
+struct hg_drive {
+    struct hg_rundir rd; /* borrowed members */
+    const struct hg_plan *plan;
+    struct hg_drive_options o;
+    struct hg_lock *lock;
+    struct hg_journal *journal;
+    const struct hg_run_state *state; /* of the journal */
+    struct hg_exec_limits limits;
+    bool has_limits;
+    struct hg_drive_task **tasks;  /* by batch - 1, line */
+    struct hg_attempt_group group; /* of attempts, the last one that this pass has read */
+    char **refusals;               /* by batch - 1; NULL: it is submitted */
+
+    uint32_t polls;     /* successful ones */
+    double poll_wall_s; /* when the last of them was begun */
+    double poll_s;      /* the same, monotonic */
+    double poll_cost_s; /* CPU time of the last of them, the executor's included */
+    bool fresh;         /* it was in this pass */
+    bool adopted;       /* results of cells that wait were looked for */
+    size_t table_tasks; /* ours that it showed */
+    uint32_t *shown;    /* by submission - 1: the last poll that showed any job of it */
+    size_t n_shown;
+    double started_s, changed_s, poll_due_s, look_due_s, look_step_s, history_due_s, back_due_s;
+    size_t awaited; /* cells whose job is gone and whose end is not known yet */
+
+    double away_since_s, retry_due_s; /* the scheduler does not answer; 0: it does */
+    unsigned failures;
+    bool said_away;
+
+    double send_due_s; /* after "try again later" */
+    unsigned send_failures;
+    uint32_t chunk_max;      /* cells a submission, halved while the scheduler has no room */
+    double tokens, tokens_s; /* requests that may be made at once */
+    bool sending;            /* more could go out, but for the tokens */
+    bool crowded;            /* more could go out, but for the room in the table */
+
+    unsigned counted[3]; /* requests that are in the journal already */
+    struct {
+        struct hg_drive_news *items;
+        size_t n, cap;
+    } news;
+    struct {
+        struct hg_drive_order *items;
+        size_t n, cap;
+    } orders;
+};
+
+double hg_drive_now(const struct hg_drive *d);  /* wall */
+double hg_drive_mono(const struct hg_drive *d); /* monotonic */
+bool hg_drive_stopped(const struct hg_drive *d);
+const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number);
+
+/* The scheduler did not answer: ask again later, and later each time. */
+void hg_drive_away(struct hg_drive *d, const struct hg_err *why);
+
+#endif

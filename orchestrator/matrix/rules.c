@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "matrix/rules.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "matrix/alt.h"
+#include "matrix/pointer.h"
+
+#define MATCH_VALUES_MAX 100000
+/* No person writes more; without bounds a file of 16 MB could keep us busy for hours. */
+#define RULES_MAX 5000
+#define EXPRS_MAX 300
+#define EXPR_TEXT_MAX 4096
+
+static int add_expr(struct hg_draft *p, const json_t *json, const char *pointer)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char *place;
+    int i;
+
+    if (json_string_length(json) > EXPR_TEXT_MAX || hg_exprs_count(p->g->exprs) == EXPRS_MAX) {
+        hg_json_error(&p->m->doc, pointer, p->errs,
+                      "a matrix holds at most %d expressions of at most %d characters each",
+                      EXPRS_MAX, EXPR_TEXT_MAX);
+        return -1;
+    }
+    place = hg_pointer_place(&p->m->doc, pointer, "error");
+    i = hg_exprs_add(p->g->exprs, json_string_value(json), place, &err);
+    free(place);
+    return i < 0 ? hg_draft_report(p, pointer, false, &err) : i;
+}
+
+static int match_generator(struct hg_draft *p, const json_t *list, enum hg_alt_kind kind,
+                           const char *pointer, struct hg_match *match)
+{
+    struct hg_alt alt = { .kind = kind };
+    struct hg_err err = HG_ERR_INIT;
+
+    if (hg_generator_fill(list, &alt, &err) < 0)
+        return hg_draft_report(p, pointer, false, &err);
+    if (alt.size > MATCH_VALUES_MAX) {
+        hg_json_error(&p->m->doc, pointer, p->errs, "more than %d values; write a jq expression",
+                      MATCH_VALUES_MAX);
+        return -1;
+    }
+    match->values = hg_alloc_zeroed((size_t)alt.size, sizeof *match->values);
+    for (; (double)match->n < alt.size; match->n++)
+        match->values[match->n] = hg_value_of_number(hg_generated(&alt, (double)match->n));
+    return 0;
+}
+
+static int parse_match(struct hg_draft *p, const char *name, const json_t *json,
+                       const char *pointer, struct hg_match *match)
+{
+    enum hg_alt_kind kind = HG_ALT_VALUE;
+    const json_t *list = hg_generator_of(json, &kind);
+    bool many = json_is_array(json);
+    size_t n = many ? json_array_size(json) : 1;
+
+    if (!hg_grid_has_key(p->g, name))
+        return hg_draft_unknown_key(p, pointer, true, name);
+    match->column = hg_grid_column(p->g, name);
+    if (list)
+        return match_generator(p, list, kind, pointer, match);
+    match->values = hg_alloc_zeroed(n, sizeof *match->values);
+    for (; match->n < n; match->n++)
+        match->values[match->n] =
+            hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json);
+    return 0;
+}
+
+static int parse_object_rule(struct hg_draft *p, const json_t *object, struct hg_rule *rule)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *name;
+    json_t *json;
+    int rc = 0;
+
+    rule->matches = hg_alloc_zeroed(json_object_size(object), sizeof *rule->matches);
+    json_object_foreach((json_t *)object, name, json) {
+        if (parse_match(p, name, json, hg_member_pointer(&path, rule->pointer, name),
+                        &rule->matches[rule->n++]) < 0)
+            rc = -1;
+    }
+    if (!rule->n) {
+        hg_json_error(&p->m->doc, rule->pointer, p->errs, "an empty rule would exclude every cell");
+        rc = -1;
+    }
+    hg_buf_done(&path);
+    return rc;
+}
+
+static int parse_rule(struct hg_draft *p, const json_t *json, struct hg_rule *rule)
+{
+    if (json_is_object(json))
+        return parse_object_rule(p, json, rule);
+    if (!json_is_string(json)) {
+        hg_json_error(&p->m->doc, rule->pointer, p->errs,
+                      "expected an object or a jq expression in quotes, found %s",
+                      hg_json_type_name(json));
+        return -1;
+    }
+    rule->expr = add_expr(p, json, rule->pointer);
+    return rule->expr < 0 ? -1 : 0;
+}
+
+void hg_rules_parse(struct hg_draft *p)
+{
+    const json_t *list = p->m->exclude;
+
+    if (json_array_size(list) > RULES_MAX) {
+        hg_json_error(&p->m->doc, "/exclude", p->errs, "%zu rules; the limit is %d",
+                      json_array_size(list), RULES_MAX);
+        return;
+    }
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        struct hg_rule *rule = HG_VEC_PUSH(&p->g->rules);
+
+        *rule = (struct hg_rule){ .expr = -1 };
+        snprintf(rule->pointer, sizeof rule->pointer, "/exclude/%zu", i);
+        parse_rule(p, json_array_get(list, i), rule);
+    }
+}
+
+static int parse_derive(struct hg_draft *p, const char *name, const json_t *json,
+                        const char *pointer)
+{
+    struct hg_derive *d;
+    int column;
+
+    if (hg_draft_key(p, name, pointer) < 0)
+        return -1;
+    column = hg_draft_column(p, name);
+    if (column < 0)
+        return -1;
+    d = HG_VEC_PUSH(&p->g->derives);
+    *d = (struct hg_derive){ .column = column, .expr = -1, .pointer = hg_strdup(pointer) };
+    p->g->columns.items[column].given = true;
+    p->g->columns.items[column].derive = (int)p->g->derives.n - 1;
+    if (!json_is_string(json)) {
+        hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs,
+                                  "expected a jq expression in quotes, found %s",
+                                  hg_json_type_name(json)),
+                    "a constant belongs into \"workload\"");
+        return -1;
+    }
+    d->expr = add_expr(p, json, pointer);
+    return d->expr < 0 ? -1 : 0;
+}
+
+void hg_rules_parse_derive(struct hg_draft *p)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *name;
+    json_t *json;
+
+    json_object_foreach(p->m->derive, name, json) {
+        parse_derive(p, name, json, hg_member_pointer(&path, "/derive", name));
+    }
+    hg_buf_done(&path);
+}
+
+static int parse_overlay(struct hg_draft *p, const char *name, const json_t *json,
+                         const char *pointer)
+{
+    hg_value value = HG_VALUE_ABSENT;
+    enum hg_alt_kind kind;
+
+    if (!hg_grid_has_key(p->g, name))
+        return hg_draft_unknown_key(p, pointer, true, name);
+    if ((json_is_array(json) && json_array_size(json) != 1) || hg_generator_of(json, &kind)) {
+        hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs, "a baseline has one value here"),
+                    "a list that is one value is written [[...]]");
+        return -1;
+    }
+    if (json_is_array(json))
+        json = json_array_get(json, 0);
+    if (hg_draft_value(p, name, json, pointer, &value) < 0)
+        return -1;
+    *HG_VEC_PUSH(&p->g->baseline) = (struct hg_overlay){ hg_grid_column(p->g, name), value };
+    return 0;
+}
+
+void hg_rules_parse_baseline(struct hg_draft *p)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *name;
+    json_t *json;
+
+    p->g->has_baseline = p->m->baseline != NULL;
+    json_object_foreach(p->m->baseline, name, json) {
+        parse_overlay(p, name, json, hg_member_pointer(&path, "/baseline", name));
+    }
+    hg_buf_done(&path);
+}
+
+/* Members that an expression surely reads must exist somewhere; a slip of the pen would compare
+ * null, and null is less than any number. */
+static void check_names(struct hg_draft *p, int expr, const char *pointer)
+{
+    const struct hg_expr_uses *u = hg_exprs_uses(p->g->exprs, expr);
+
+    for (size_t i = 0; i < u->n; i++)
+        if (u->certain[i] && !hg_grid_has_key(p->g, u->names[i]))
+            hg_draft_unknown_key(p, pointer, false, u->names[i]);
+}
+
+static const char *pointer_of_expr(const struct hg_grid *g, int expr)
+{
+    for (size_t i = 0; i < g->derives.n; i++)
+        if (g->derives.items[i].expr == expr)
+            return g->derives.items[i].pointer;
+    for (size_t i = 0; i < g->rules.n; i++)
+        if (g->rules.items[i].expr == expr)
+            return g->rules.items[i].pointer;
+    return "";
+}
+
+void hg_rules_compile(struct hg_draft *p)
+{
+    for (;;) {
+        struct hg_err err = HG_ERR_INIT;
+        int bad = -1;
+
+        if (hg_exprs_compile(p->g->exprs, &bad, &err) == 0)
+            break;
+        hg_draft_report(p, pointer_of_expr(p->g, bad), false, &err);
+        if (bad < 0)
+            return;
+        hg_exprs_drop(p->g->exprs, bad);
+    }
+    for (size_t i = 0; i < p->g->rules.n; i++)
+        if (p->g->rules.items[i].expr >= 0)
+            check_names(p, p->g->rules.items[i].expr, p->g->rules.items[i].pointer);
+}

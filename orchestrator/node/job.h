@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_NODE_JOB_H
+#define HG_NODE_JOB_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "rundir/rundir.h"
+
+/* The cell that this job (or this task of its array) runs, from the run's plan and Slurm's variables. */
+struct hg_job {
+    struct hg_rundir rd;
+    int batch_number;    /* from 1 */
+    size_t line_number;  /* of the cell, from 0, in the batch's cells file */
+    json_t *plan, *line; /* plan.json; the cell's line */
+    const json_t *batch; /* in plan, as are the next two */
+    const json_t *site, *workload;
+    const json_t *cell; /* in line */
+    const char *id, *run_key;
+    unsigned restarts;  /* Slurm's count */
+    char head[256];     /* address of the first node */
+    bool virtual_nodes; /* of this machine: a box */
+    bool gpu;           /* the cell's hardware has GPUs */
+    long long tasks, tasks_per_node, nodes, cpus_per_task;
+    double time_s; /* limit; 0: unknown */
+    double heartbeat_s;
+};
+
+/* Read it; offset: line of the array's index 0. Returns 0, or -1 with err set; hg_job_done either way. */
+int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, struct hg_err *err);
+void hg_job_done(struct hg_job *job);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_PLAN_PLAN_H
+#define HG_PLAN_PLAN_H
+
+#include "base/err.h"
+#include "matrix/matrix.h"
+#include "matrix/select.h"
+#include "plan/batch.h"
+
+/* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
+ * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
+ * batches. New cells that would hold more than their device has are left out and listed in skips; when no cell is left
+ * that is an error (INPUT). A known batch whose cells all ask for the same other resources now (a longer time, more
+ * memory) asks for those in submissions to come. NULL on failure. */
+struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
+                             const struct hg_plan *known, struct hg_errs *errs);
+
+/* Wall times are rounded up to a coarse ladder, so that a matrix with many of them does not become
+ * many arrays: 1 2 3 5 10 15 20 30 45 minutes; 1 1.5 2 3 4 6 8 12 16 20 24 36 hours; 2 3 4 5 6 7
+ * 10 14 21 28 days; then as asked. Never above `most_s`, the longest time that any cell of the same
+ * hardware asks for: rounding must not pass a partition's limit. */
+double hg_plan_round_time(double time_s, double most_s);
+
+#endif

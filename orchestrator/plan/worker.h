@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_PLAN_WORKER_H
+#define HG_PLAN_WORKER_H
+
+#include <jansson.h>
+
+#include "base/err.h"
+
+/* Path of hpcgrid-worker: $HPCGRID_WORKER, else beside `self` (installed or in the build tree), else its
+ * bare name, for the PATH. Yours. */
+char *hg_worker_find(const char *self);
+
+/* Write a value to a temporary file for the worker to read. Returns the path; unlink the file and free
+ * the path. NULL with err set: ENV. */
+char *hg_worker_input(const json_t *json, struct hg_err *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_SLURM_COMMON_SERVE_H
+#define HG_SLURM_COMMON_SERVE_H
+
+#include "slurm/common/call.h"
+#include "slurm/common/job.h"
+
+#define HG_AGENT_PROTOCOL 1
+
+/* An agent: what it does for each operation of the protocol (slurm/README.md). All else, from the command line to the checks
+ * of a request, is the same for all agents and done by hg_agent_main. An operation returns 0 after it filled the answer
+ * (call->ok, or the list that is handed over), or -1 with call->err set. */
+struct hg_agent {
+    const char *program; /* "hpcgrid-slurm" */
+    const char *library; /* blamed for a call that ends the program: "libslurm" */
+    const char *usage;   /* the text behind "usage: PROGRAM" */
+    bool has_argument;   /* it takes one: the site's member for this transport, as JSON */
+
+    const char *(*built_with)(void); /* "libslurm 22.05.8", for --version; may be NULL */
+
+    /* Start. Returns the descriptor for answers; stdout is only written through it from now on. -1 with err set. */
+    int (*begin)(const char *argument, struct hg_err *err);
+    int (*need_slurm)(struct hg_agent_call *call); /* before every operation but hello */
+    void (*collect)(
+        struct hg_buf *site); /* after every operation: what was printed meanwhile; may be NULL */
+
+    int (*hello)(struct hg_agent_call *call); /* adds "library" and "conf" */
+    int (*limits)(struct hg_agent_call *call);
+
+    /* what: for messages, "submit (partition x, gres gpu:2)". call->submitting is set during submit. */
+    int (*submit)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
+    int (*probe)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
+
+    /* How many nodes there are, and how many have not registered since slurmctld started. */
+    int (*count_nodes)(struct hg_agent_call *call, size_t *unregistered, size_t *total);
+
+    /* Append the records of this user's jobs. */
+    int (*poll)(struct hg_agent_call *call, json_t *jobs);
+
+    int (*keeps_accounting)(struct hg_agent_call *call); /* 1, 0, or -1 */
+
+    /* Put the last record of each job whose key is in the set into latest (hg_agent_keep_latest). */
+    int (*history)(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest);
+
+    /* tasks NULL: the whole array. */
+    int (*cancel)(struct hg_agent_call *call, long long job_id, const char *tasks);
+    int (*hold)(struct hg_agent_call *call, long long job_id, const char *tasks, bool held);
+
+    int (*partitions)(struct hg_agent_call *call, json_t *list);
+    int (*nodes)(struct hg_agent_call *call, json_t *list);
+};
+
+/* Answer requests from stdin until it ends or "quit" comes. Should something inside a call exit(), the request is still
+ * answered. Returns the program's exit code. */
+int hg_agent_main(const struct hg_agent *agent, int argc, char **argv);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_SLURM_REST_JOBS_H
+#define HG_SLURM_REST_JOBS_H
+
+#include "slurm/common/call.h"
+
+/* Append this user's jobs that carry a key. */
+int hg_rest_poll(struct hg_agent_call *call, json_t *jobs);
+
+/* The same for these keys from the accounting database, the last record of each job. */
+int hg_rest_history(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "comm/transports.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "comm/environment.h"
+#include "comm/nccl.h"
+#include "comm/tcp.h"
+#include "comm/threads.h"
+
+static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
+{
+    hg_err_set(err, HG_E_ENV,
+               "%d processes were started, but MPI sees a world of %d: each would train alone",
+               told, comm->world);
+    if (getenv("SLURM_STEP_NUM_TASKS"))
+        return hg_err_hint(
+            err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
+                 "the site has), or set the site's \"launcher\"; without PMIx HPCGRID_COMM=tcp "
+                 "(site's \"env\") does without MPI");
+    return hg_err_hint(err, "start the ranks with mpirun or with `srun --mpi=pmix`");
+}
+
+/* How several ranks talk. */
+static const struct wk_comm_kind *kind_of(struct hg_err *err)
+{
+    static const struct wk_comm_kind *const kinds[] = { &wk_comm_mpi, &wk_comm_tcp };
+    const char *name = getenv("HPCGRID_COMM");
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!name || !*name || strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+    hg_err_set(err, HG_E_ENV, "HPCGRID_COMM is \"%s\": ranks know no such way to talk", name);
+    hg_err_hint(err, "mpi (also where it is not set), or tcp");
+    return NULL;
+}
+
+struct wk_comm *wk_comm_open(struct hg_err *err)
+{
+    int rank, told;
+    const struct wk_comm_kind *kind;
+    struct wk_comm *comm;
+
+    wk_comm_environment(&rank, &told);
+    kind = told > 1 ? kind_of(err) : &wk_comm_self;
+    comm = kind ? kind->open(err) : NULL;
+    if (comm && told > 1 && comm->world != told) {
+        wrong_world(comm, told, err);
+        wk_comm_close(comm);
+        return NULL;
+    }
+    return comm;
+}
+
+static const struct {
+    const char *backend;
+    int (*attach)(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+    void (*describe)(struct hg_buf *out);
+} ways[] = {
+#ifdef WK_CUDA
+    { "cuda", wk_nccl_attach, wk_nccl_describe },
+#endif
+    { NULL, NULL, NULL },
+};
+
+void wk_comm_describe(struct hg_buf *out)
+{
+    wk_comm_mpi.describe(out);
+    for (int i = 0; ways[i].backend; i++)
+        ways[i].describe(out);
+}
+
+int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
+{
+    bool share = comm->kind == &wk_comm_threads && getenv("HPCGRID_SHARE_GPU");
+
+    comm->dev = dev;
+    if (dev->uuid[0] && comm->kind == &wk_comm_threads)
+        comm->apart = false; /* a GPU's work comes from the thread that opened it */
+    for (int i = 0; ways[i].backend && !share; i++)
+        if (strcmp(ways[i].backend, dev->backend->name) == 0 &&
+            (comm->world > 1 || getenv("HPCGRID_JOIN_ALONE")))
+            return ways[i].attach(comm, dev, err);
+    return 0;
+}

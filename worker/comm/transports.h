@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways in which ranks can communicate, and the choice among them. */
+#ifndef WK_COMM_TRANSPORTS_H
+#define WK_COMM_TRANSPORTS_H
+
+#include "comm/comm.h"
+
+extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi;
+
+/* Join the ranks that this process was started with: alone (self), or through MPI when the
+ * environment says that there are several; through TCP where HPCGRID_COMM is "tcp". Fails with ENV when the environment
+ * and MPI disagree, as after an srun that started N processes which know nothing of each other:
+ * every number would be wrong. NULL on failure; end it with wk_comm_close. */
+struct wk_comm *wk_comm_open(struct hg_err *err);
+
+/* Let collectives over dev's memory run on the device itself, where its backend has a way (NCCL) and there is more than one rank;
+ * every rank calls it. Before the device is closed comes wk_comm_leave. */
+int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+/* Lines about the transports of this build and their libraries, "key value\n", for doctor. */
+void wk_comm_describe(struct hg_buf *out);
+
+#endif
