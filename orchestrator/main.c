@@ -9,46 +9,20 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/jsonmem.h"
 #include "base/log.h"
-#include "base/text.h"
-#include "cmd/cmd.h"
-
-#define COMMANDS_MAX 64
-
-static void print_overview(FILE *to)
-{
-    fputs("usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-          "Run a matrix of experiments on Slurm, tabulate speedup and efficiency.\n\n",
-          to);
-    for (const struct hg_cmd *const *c = hg_commands; *c; c++)
-        if (!(*c)->hidden)
-            fprintf(to, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    fputs("\n`hpcgrid COMMAND --help` describes one command.\n", to);
-}
-
-static int unknown_command(const char *name, struct hg_errs *errs)
-{
-    const char *names[COMMANDS_MAX];
-    size_t n = 0;
-    struct hg_err *err = hg_errs_next(errs);
-
-    for (const struct hg_cmd *const *c = hg_commands; *c && n < COMMANDS_MAX; c++)
-        if (!(*c)->hidden)
-            names[n++] = (*c)->name;
-    hg_err_set(err, HG_E_USAGE, "unknown command \"%s\"", name);
-    hg_text_suggest(err, name, names, n);
-    return -1;
-}
+#include "cmd/commands.h"
 
 static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
 {
     struct hg_err *err = hg_errs_next(errs);
+    struct hg_buf usage = HG_BUF_INIT;
 
     hg_err_set(err, HG_E_USAGE, "%s: %s", cmd->name,
                argc < cmd->min_args ? "an argument is missing" : "too many arguments");
-    return hg_err_hint(err, "usage: hpcgrid %s%s%s%s", cmd->name, cmd->opts ? " [OPTIONS]" : "",
-                       cmd->args[0] ? " " : "", cmd->args);
+    hg_commands_usage(cmd, &usage);
+    hg_err_hint(err, "%s", hg_buf_str(&usage));
+    hg_buf_done(&usage);
+    return -1;
 }
 
 static bool asks_help(int argc, char **argv)
@@ -59,9 +33,8 @@ static bool asks_help(int argc, char **argv)
     return false;
 }
 
-/* Slurm's library, a box and programs that are started keep some dozens open at a time. What cannot be
- * opened for want of them would look absent, or leave a daemon that answers nobody. Returns false if there are too few and the limit
- * cannot be raised. */
+/* Slurm's library, a box and programs that are started keep some dozens of files open. With too few, what cannot be opened would
+ * look absent, or a daemon would answer nobody. Returns false if there are too few and the limit cannot be raised. */
 static bool raise_files(struct rlimit *files)
 {
     struct rlimit enough;
@@ -76,38 +49,41 @@ static int too_few_files(const struct rlimit *files, struct hg_errs *errs)
 {
     struct hg_err *err = hg_errs_next(errs);
 
-    hg_err_set(err, HG_E_ENV, "ulimit -n allows %llu open files, hpcgrid wants %d",
+    hg_err_set(err, HG_E_ENV, "ulimit -n allows %llu open files, hpcgrid needs %d",
                (unsigned long long)files->rlim_cur, HG_CMD_FILES);
-    return hg_err_hint(err,
-                       "start it from a shell with `ulimit -n 1024`, or ask who set the hard "
-                       "limit of %llu to raise it",
-                       (unsigned long long)files->rlim_max);
+    return hg_err_hint(
+        err,
+        "start it from a shell with `ulimit -n 1024`, or ask the administrator to raise "
+        "the hard limit of %llu",
+        (unsigned long long)files->rlim_max);
+}
+
+static void print_help(const struct hg_cmd *cmd)
+{
+    struct hg_buf help = HG_BUF_INIT;
+
+    hg_commands_help_one(cmd, &help);
+    fputs(hg_buf_str(&help), stdout);
+    hg_buf_done(&help);
 }
 
 static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct hg_errs *errs)
 {
+    static const struct hg_opt none[] = { { 0 } };
+    struct hg_err err = HG_ERR_INIT;
     struct rlimit files;
 
-    if (!cmd->raw) {
-        if (asks_help(argc, argv)) {
-            struct hg_buf help = HG_BUF_INIT;
-
-            hg_cmd_help(cmd, &help);
-            fputs(hg_buf_str(&help), stdout);
-            hg_buf_done(&help);
-            return 0;
-        }
-        static const struct hg_opt none[] = { { 0 } };
-        struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-
-        if (hg_opt_parse(cmd->opts ? cmd->opts : none, &argc, argv, err) < 0) {
-            hg_err_wrap(err, "%s", cmd->name);
-            return hg_errs_add(errs, err);
-        }
-        if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
-            return wrong_arity(cmd, argc, errs);
+    if (asks_help(argc, argv)) {
+        print_help(cmd);
+        return 0;
     }
-    /* what runs in a job says in its result what it could not open */
+    if (hg_opt_parse(cmd->opts ? cmd->opts : none, &argc, argv, &err) < 0) {
+        hg_err_wrap(&err, "%s", cmd->name);
+        return hg_errs_add(errs, &err);
+    }
+    if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
+        return wrong_arity(cmd, argc, errs);
+    /* a command that runs in a job writes into its result what it could not open */
     if (!cmd->hidden && !raise_files(&files) && !cmd->any_files)
         return too_few_files(&files, errs);
     return cmd->run(argc, argv, errs);
@@ -118,10 +94,6 @@ static int report(struct hg_errs *errs)
     struct hg_buf text = HG_BUF_INIT, out = HG_BUF_INIT;
     int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
 
-    if (!errs->n && errs->dropped) { /* there was not even memory for the first */
-        fputs("hpcgrid: error: out of memory\n", stderr);
-        return 4;
-    }
     hg_errs_sort(errs);
     hg_errs_format(errs, &text);
     fflush(stdout);
@@ -133,38 +105,48 @@ static int report(struct hg_errs *errs)
         hg_buf_append(&out, line, n);
         line += n;
     }
-    (void)!hg_fs_write_all(STDERR_FILENO, out.data,
-                           out.len); /* one write: tasks of an array share a file */
+    /* one write: the tasks of an array share a file */
+    (void)!hg_fs_write_all(STDERR_FILENO, out.data, out.len);
     hg_buf_done(&text);
     hg_buf_done(&out);
     return code;
 }
 
-/* Everything but the reporting of errors; -1 with errs filled, else the exit code. */
+static void print_overview(FILE *to)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_commands_help(&text);
+    fputs(hg_buf_str(&text), to);
+    hg_buf_done(&text);
+}
+
+/* `hpcgrid help COMMAND` is `hpcgrid COMMAND --help`. Returns the exit code, or -1 with errs filled. */
 static int dispatch(int argc, char **argv, struct hg_errs *errs)
 {
-    static char help_word[] = "--help";
+    struct hg_err err = HG_ERR_INIT;
     const struct hg_cmd *cmd;
+    bool help;
 
     if (strcmp(argv[1], "--version") == 0) {
         puts("hpcgrid " HPCGRID_VERSION);
         return 0;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
-        strcmp(argv[1], "help") == 0) {
-        if (argc <= 2) {
-            print_overview(stdout);
-            return 0;
-        }
-        cmd = hg_cmd_find(argv[2]);
-        return cmd ? run_command(cmd, 1, (char *[]){ help_word, NULL }, errs)
-                   : unknown_command(argv[2], errs);
+    help = strcmp(argv[1], "help") == 0 || asks_help(1, argv + 1);
+    if (help && argc <= 2) {
+        print_overview(stdout);
+        return 0;
     }
-    cmd = hg_cmd_find(argv[1]);
-    return cmd ? run_command(cmd, argc - 2, argv + 2, errs) : unknown_command(argv[1], errs);
+    cmd = hg_commands_find(argv[1 + help], &err);
+    if (!cmd)
+        return hg_errs_add(errs, &err);
+    if (!help)
+        return run_command(cmd, argc - 2, argv + 2, errs);
+    print_help(cmd);
+    return 0;
 }
 
-/* `hpcgrid report | head`: whoever read us has what he wanted. */
+/* `hpcgrid report | head`: the reader has read enough. */
 static bool reader_left(void)
 {
     struct pollfd out = { .fd = STDOUT_FILENO };
@@ -172,7 +154,7 @@ static bool reader_left(void)
     return poll(&out, 1, 0) == 1 && out.revents & POLLERR;
 }
 
-/* What failed in between left its mark, but neither its reason nor anything to flush. */
+/* After an earlier failure there is neither its reason nor anything left to flush. */
 static int finish_output(struct hg_errs *errs)
 {
     bool failed = ferror(stdout);
@@ -200,9 +182,6 @@ int main(int argc, char **argv)
     rc = dispatch(argc, argv, &errs);
     if (rc >= 0 && finish_output(&errs) < 0)
         rc = -1;
-    if ((rc == 0 || rc == 1) &&
-        (hg_json_shortages() || hg_err_shortages())) /* what it made may lack something */
-        rc = hg_err_oom(hg_errs_next(&errs));
     if (rc < 0)
         rc = report(&errs);
     hg_errs_done(&errs);

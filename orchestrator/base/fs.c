@@ -435,6 +435,13 @@ char *hg_fs_join(const char *dir, const char *name)
     return hg_str_printf("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
 }
 
+const char *hg_fs_basename(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 char *hg_fs_dirname(const char *path)
 {
     const char *slash = strrchr(path, '/');

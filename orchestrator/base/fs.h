@@ -83,6 +83,9 @@ char *hg_fs_absolute(const char *path, struct hg_err *err);
 /* dir + "/" + name, yours to free; an absolute name stands alone. NULL when memory is gone. */
 char *hg_fs_join(const char *dir, const char *name);
 
+/* What stands behind the last slash of a path, or all of it if nothing does; lent. */
+const char *hg_fs_basename(const char *path);
+
 /* Folder part of a path ("." if none). Yours to free. */
 char *hg_fs_dirname(const char *path);
 

@@ -49,15 +49,26 @@ static int set_number(const struct hg_opt *o, const char *value, struct hg_err *
     double v = o->kind == HG_OPT_INT ? (double)strtol(value, &end, 10) : strtod(value, &end);
 
     if (end == value || *end || !isfinite(v))
-        return hg_err_set(err, HG_E_USAGE, "--%s wants a %s, got \"%s\"", o->name,
+        return hg_err_set(err, HG_E_USAGE, "--%s needs a %s, got \"%s\"", o->name,
                           o->kind == HG_OPT_INT ? "whole number" : "number", value);
     if ((o->min < o->max) && (v < o->min || v > o->max))
-        return hg_err_set(err, HG_E_USAGE, "--%s wants %g to %g, got %s", o->name, o->min, o->max,
-                          value);
+        return hg_err_set(err, HG_E_USAGE, "--%s must be from %g to %g, got %s", o->name, o->min,
+                          o->max, value);
     if (o->kind == HG_OPT_INT)
         *(long *)o->target = (long)v;
     else
         *(double *)o->target = v;
+    return 0;
+}
+
+static int add_to_list(const struct hg_opt *o, const char *value, struct hg_err *err)
+{
+    struct hg_opt_list *list = o->target;
+
+    if (list->n == HG_OPT_LIST_MAX)
+        return hg_err_set(err, HG_E_USAGE, "--%s is given more than %d times", o->name,
+                          HG_OPT_LIST_MAX);
+    list->items[list->n++] = value;
     return 0;
 }
 
@@ -67,6 +78,8 @@ static int set_value(const struct hg_opt *o, const char *value, struct hg_err *e
         *(const char **)o->target = value;
         return 0;
     }
+    if (o->kind == HG_OPT_LIST)
+        return add_to_list(o, value, err);
     return set_number(o, value, err);
 }
 
@@ -94,7 +107,7 @@ static int parse_long(const struct hg_opt *opts, int argc, char **argv, int *i, 
     if (name[n])
         return set_value(o, name + n + 1, err);
     if (*i + 1 >= argc)
-        return hg_err_set(err, HG_E_USAGE, "--%s wants a value: --%s %s", o->name, o->name, o->arg);
+        return hg_err_set(err, HG_E_USAGE, "--%s needs a value: --%s %s", o->name, o->name, o->arg);
     return set_value(o, argv[++*i], err);
 }
 
@@ -113,7 +126,7 @@ static int parse_short(const struct hg_opt *opts, int argc, char **argv, int *i,
         if (p[1])
             return set_value(o, p + 1, err);
         if (*i + 1 >= argc)
-            return hg_err_set(err, HG_E_USAGE, "-%c wants a value: -%c %s", *p, *p, o->arg);
+            return hg_err_set(err, HG_E_USAGE, "-%c needs a value: -%c %s", *p, *p, o->arg);
         return set_value(o, argv[++*i], err);
     }
     return 0;

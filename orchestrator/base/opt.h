@@ -13,6 +13,14 @@ enum hg_opt_kind {
     HG_OPT_STRING, /* const char **: lent, points into argv */
     HG_OPT_INT,    /* long *: within min..max */
     HG_OPT_REAL,   /* double *: within min..max */
+    HG_OPT_LIST,   /* struct hg_opt_list *: may be given several times */
+};
+
+#define HG_OPT_LIST_MAX 64
+
+struct hg_opt_list {
+    const char *items[HG_OPT_LIST_MAX + 1]; /* lent, point into argv; ends with NULL */
+    size_t n;
 };
 
 /* One option. A table of them gives parsing, help and suggestions; end it with { 0 }. */

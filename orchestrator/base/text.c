@@ -207,17 +207,6 @@ bool hg_text_is_name(const char *text)
     return n >= 1 && n <= 64 && text[n] == '\0' && text[0] != '.' && text[0] != '-';
 }
 
-void hg_text_quote(const char *word, struct hg_buf *out)
-{
-    hg_buf_puts(out, "'");
-    for (; *word; word++)
-        if (*word == '\'')
-            hg_buf_puts(out, "'\\''");
-        else
-            hg_buf_append(out, word, 1);
-    hg_buf_puts(out, "'");
-}
-
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words)
 {
     for (; *words; words++)
@@ -462,4 +451,26 @@ int hg_text_each_host(const char *nodes, int (*each)(void *context, const char *
         nodes += n + (nodes[n] == ',');
     }
     return rc;
+}
+
+void hg_text_quote(const char *word, struct hg_buf *out)
+{
+    hg_buf_puts(out, "'");
+    for (; *word; word++)
+        if (*word == '\'')
+            hg_buf_puts(out, "'\\''");
+        else
+            hg_buf_append(out, word, 1);
+    hg_buf_puts(out, "'");
+}
+
+void hg_text_quote_if_needed(const char *word, struct hg_buf *out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "-._/,=:+@%";
+
+    if (*word && word[strspn(word, plain)] == '\0')
+        hg_buf_puts(out, word);
+    else
+        hg_text_quote(word, out);
 }

@@ -42,8 +42,11 @@ bool hg_text_is_name(const char *text);
 /* Are the first len bytes of text one of the words? Their list ends with NULL. */
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words);
 
-/* Append a word in quotes, so that a shell reads it back byte for byte. */
+/* Append a word so that a shell reads it back byte for byte, in single quotes. */
 void hg_text_quote(const char *word, struct hg_buf *out);
+
+/* The same, without quotes where the word needs none. */
+void hg_text_quote_if_needed(const char *word, struct hg_buf *out);
 
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */

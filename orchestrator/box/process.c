@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "box/process.h"
+
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,8 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/fs.h"
 #include "base/vec.h"
-#include "box/internal.h"
 
 struct stat_line {
     pid_t parent;
@@ -48,33 +51,50 @@ static bool read_stat(pid_t pid, struct stat_line *s)
     return p != NULL;
 }
 
-unsigned long long hg_box_process_start(pid_t pid)
+struct hg_box_process hg_box_process_find(pid_t pid)
 {
+    struct hg_box_process p = { .pid = pid };
     struct stat_line s;
 
-    return pid > 0 && read_stat(pid, &s) && s.state != 'Z' && s.state != 'X' ? s.start : 0;
+    if (pid > 0 && read_stat(pid, &s) && s.state != 'Z' && s.state != 'X')
+        p.start = s.start;
+    return p;
 }
 
-bool hg_box_process_alive(pid_t pid, unsigned long long start)
+bool hg_box_process_alive(struct hg_box_process p)
 {
-    return start && hg_box_process_start(pid) == start;
+    return p.start && hg_box_process_find(p.pid).start == p.start;
 }
 
 /* A pidfd stays with its process, so that nothing can happen between the check and the signal. */
-void hg_box_process_signal(pid_t pid, unsigned long long start, int sig)
+void hg_box_process_signal(struct hg_box_process p, int sig)
 {
-    int fd = pid > 1 ? pidfd_open(pid, 0) : -1;
+    int fd = p.pid > 1 ? pidfd_open(p.pid, 0) : -1;
 
     if (fd < 0)
         return;
-    if (hg_box_process_alive(pid, start))
+    if (hg_box_process_alive(p))
         pidfd_send_signal(fd, sig, NULL, 0);
     close(fd);
 }
 
+bool hg_box_process_wait(struct hg_box_process p, double limit_s)
+{
+    double end = hg_clock_mono_s() + limit_s;
+
+    while (hg_box_process_alive(p)) {
+        if (hg_clock_mono_s() > end)
+            return false;
+        hg_clock_sleep_s(0.01);
+    }
+    return true;
+}
+
+/* ---- trees ---- */
+
 struct process {
-    pid_t pid, parent;
-    unsigned long long start;
+    struct hg_box_process id;
+    pid_t parent;
     bool ours;
 };
 
@@ -90,14 +110,11 @@ static void list_processes(struct processes *list)
 
     while (proc && (e = readdir(proc))) {
         struct stat_line s;
-        struct process *p;
         pid_t pid = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
 
         if (!pid || !read_stat(pid, &s) || s.state == 'Z' || s.state == 'X')
             continue;
-        if (!(p = HG_VEC_PUSH(list)))
-            break;
-        *p = (struct process){ .pid = pid, .parent = s.parent, .start = s.start };
+        *HG_VEC_PUSH(list) = (struct process){ .id = { pid, s.start }, .parent = s.parent };
     }
     if (proc)
         closedir(proc);
@@ -115,14 +132,14 @@ static void mark_descendants(struct processes *list, pid_t root)
             bool child = p->parent == root;
 
             for (size_t j = 0; j < list->n && !child; j++)
-                child = list->items[j].ours && list->items[j].pid == p->parent;
-            if (child && !p->ours && p->pid != root)
+                child = list->items[j].ours && list->items[j].id.pid == p->parent;
+            if (child && !p->ours && p->id.pid != root)
                 p->ours = more = true;
         }
     }
 }
 
-size_t hg_box_tree_signal(pid_t root, int sig)
+size_t hg_box_process_signal_tree(pid_t root, int sig)
 {
     struct processes list = { 0 };
     size_t n = 0;
@@ -131,7 +148,7 @@ size_t hg_box_tree_signal(pid_t root, int sig)
     mark_descendants(&list, root);
     for (size_t i = 0; i < list.n; i++)
         if (list.items[i].ours) {
-            hg_box_process_signal(list.items[i].pid, list.items[i].start, sig);
+            hg_box_process_signal(list.items[i].id, sig);
             n++;
         }
     HG_VEC_DONE(&list);
@@ -168,14 +185,13 @@ static bool is_callers(pid_t pid)
     return line && sscanf(line, "\nUid: %ld", &uid) == 1 && uid == (long)geteuid();
 }
 
-/* One of the programs that a keeper starts. Others that name a file of the box, such as an editor, are not ours. */
+/* One of the programs that a keeper starts; another one that names a file of the box, such as an editor, is left alone. */
 static bool is_daemon(const char *command)
 {
     static const char *const names[] = { "munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd" };
-    const char *slash = strrchr(command, '/');
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(slash ? slash + 1 : command, names[i]) == 0)
+        if (strcmp(hg_fs_basename(command), names[i]) == 0)
             return true;
     return false;
 }
@@ -208,22 +224,22 @@ static bool works_in(pid_t pid, const char *dir)
     return names_folder(words, n, dir);
 }
 
-size_t hg_box_daemons_signal(const char *dir, int sig)
+size_t hg_box_process_signal_daemons(const char *dir, int sig)
 {
     struct processes list = { 0 };
     size_t n = 0;
 
     list_processes(&list);
     for (size_t i = 0; i < list.n; i++)
-        if (works_in(list.items[i].pid, dir)) {
-            hg_box_process_signal(list.items[i].pid, list.items[i].start, sig);
+        if (works_in(list.items[i].id.pid, dir)) {
+            hg_box_process_signal(list.items[i].id, sig);
             n++;
         }
     HG_VEC_DONE(&list);
     return n;
 }
 
-pid_t hg_box_socket_owner(const char *path)
+pid_t hg_box_process_listener(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct ucred peer = { 0 };
@@ -243,7 +259,7 @@ pid_t hg_box_socket_owner(const char *path)
     return peer.pid;
 }
 
-void hg_box_boot_id(char out[static 40])
+void hg_box_process_boot_id(char out[static 40])
 {
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "box/tools.h"
+
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +10,6 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "box/internal.h"
 
 #define SPACE_MIB 64 /* logs, and what MPI shares between the ranks of a node */
 
@@ -37,7 +38,7 @@ static char *find_program(const char *name)
     const char *path = getenv("PATH");
     char *all = hg_str_printf("%s:/usr/sbin:/sbin:/usr/local/sbin:/opt/slurm/sbin",
                               path ? path : "/usr/bin");
-    char *found = all ? hg_fs_find_program(name, all) : NULL;
+    char *found = hg_fs_find_program(name, all);
 
     free(all);
     return found;
@@ -55,7 +56,7 @@ static int ask_version(const char *slurmctld, int *version, struct hg_err *err)
         goto out;
     number = strpbrk(hg_buf_str(&out), "0123456789");
     if (!number || sscanf(number, "%d.%d", &major, &minor) != 2) {
-        hg_err_set(err, HG_E_ENV, "%s -V says \"%.80s\", which names no version", slurmctld,
+        hg_err_set(err, HG_E_ENV, "%s -V prints \"%.80s\", which is not a version", slurmctld,
                    hg_buf_str(&out));
         goto out;
     }
@@ -99,7 +100,7 @@ int hg_box_tools_find(struct hg_box_tools *tools, bool accounting, struct hg_err
     return rc;
 }
 
-int hg_box_place_check(struct hg_err *err)
+int hg_box_tools_check_place(struct hg_err *err)
 {
     struct statvfs fs;
     unsigned long long left_mib;
@@ -112,17 +113,17 @@ int hg_box_place_check(struct hg_err *err)
     }
     left_mib = (unsigned long long)fs.f_bavail * fs.f_frsize >> 20;
     if (left_mib < SPACE_MIB) {
-        hg_err_set(err, HG_E_ENV, "/tmp has %llu MiB left: a box wants %d", left_mib, SPACE_MIB);
+        hg_err_set(err, HG_E_ENV, "/tmp has %llu MiB left: a box needs %d", left_mib, SPACE_MIB);
         return hg_err_hint(err, "remove what nobody needs there, or mount a larger one");
     }
     return 0;
 }
 
-int hg_box_check(int *version, struct hg_err *err)
+int hg_box_tools_check(int *version, struct hg_err *err)
 {
     struct hg_box_tools tools;
 
-    if (hg_box_place_check(err) < 0 || hg_box_tools_find(&tools, false, err) < 0)
+    if (hg_box_tools_check_place(err) < 0 || hg_box_tools_find(&tools, false, err) < 0)
         return -1;
     *version = tools.version;
     hg_box_tools_done(&tools);

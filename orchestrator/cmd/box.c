@@ -8,55 +8,30 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
-
-#define SETTINGS_MAX 64
+#include "cmd/print.h"
 
 #define USUAL_NODES "a100:2x2,cpu:2x0"
 
 static const char *nodes_text;
 static const char *name_text = HG_BOX_DEFAULT;
-static const char *one_setting; /* only for the help: --set may be given several times */
 static bool accounting, all, as_json;
-static const char *settings[SETTINGS_MAX + 1];
+static struct hg_opt_list settings;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 'n', "nodes", &nodes_text, "LIST",
       "up: HARDWARE:NODESxGPUS,... (" USUAL_NODES ")", 0, 0 },
-    { HG_OPT_STRING, 0, "name", &name_text, "NAME", "several boxes run side by side (default)", 0,
-      0 },
-    { HG_OPT_STRING, 0, "set", &one_setting, "KEY=VALUE",
-      "up: a line for slurm.conf; may be repeated", 0, 0 },
-    { HG_OPT_FLAG, 0, "accounting", &accounting, NULL, "up: with MariaDB and slurmdbd, for sacct",
+    { HG_OPT_STRING, 0, "name", &name_text, "NAME",
+      "name of the box, if there are several (default)", 0, 0 },
+    { HG_OPT_LIST, 0, "set", &settings, "KEY=VALUE", "up: a line for slurm.conf; may be repeated",
       0, 0 },
-    { HG_OPT_FLAG, 'a', "all", &all, NULL, "down: every box of this user", 0, 0 },
+    { HG_OPT_FLAG, 0, "accounting", &accounting, NULL, "up: also MariaDB and slurmdbd, for sacct",
+      0, 0 },
+    { HG_OPT_FLAG, 'a', "all", &all, NULL, "down: all boxes of this user", 0, 0 },
     { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "status, list: print JSON", 0, 0 },
     { 0 },
 };
-
-/* Take --set KEY=VALUE out of the words; what is left goes to the option parser. */
-static int take_settings(int *argc, char **argv, struct hg_err *err)
-{
-    size_t n = 0;
-    int kept = 0;
-
-    for (int i = 0; i < *argc; i++) {
-        const char *value = NULL;
-
-        if (strncmp(argv[i], "--set=", 6) == 0)
-            value = argv[i] + 6;
-        else if (strcmp(argv[i], "--set") == 0 && i + 1 < *argc)
-            value = argv[++i];
-        if (!value)
-            argv[kept++] = argv[i];
-        else if (n == SETTINGS_MAX)
-            return hg_err_set(err, HG_E_USAGE, "box: more than %d settings", SETTINGS_MAX);
-        else
-            settings[n++] = value;
-    }
-    *argc = kept;
-    return 0;
-}
 
 /* ---- up, down ---- */
 
@@ -75,7 +50,9 @@ static void format_nodes(const json_t *record, struct hg_buf *out)
 static int up(struct hg_err *err)
 {
     double begin = hg_clock_mono_s();
-    struct hg_box_spec spec = { .name = name_text, .settings = settings, .accounting = accounting };
+    struct hg_box_spec spec = { .name = name_text,
+                                .settings = settings.items,
+                                .accounting = accounting };
     struct hg_box_group *groups =
         hg_box_nodes_parse(nodes_text ? nodes_text : USUAL_NODES, &spec.n_groups, err);
     struct hg_buf nodes = HG_BUF_INIT;
@@ -84,7 +61,7 @@ static int up(struct hg_err *err)
     int rc = -1;
 
     spec.groups = groups;
-    spec.any = !nodes_text && !settings[0] && !accounting;
+    spec.any = !nodes_text && !settings.n && !accounting;
     if (groups && hg_box_up(&spec, &box, &started, err) == 0) {
         format_nodes(box.record, &nodes);
         if (started)
@@ -106,7 +83,7 @@ static int down_all(struct hg_err *err)
     struct hg_boxes boxes;
     int rc = 0;
 
-    if (hg_box_list(&boxes, err) < 0)
+    if (hg_boxes_list(&boxes, err) < 0)
         return -1;
     for (size_t i = 0; i < boxes.n && rc == 0; i++)
         rc = hg_box_down(boxes.items[i].name, err);
@@ -126,20 +103,10 @@ static json_t *encode(const struct hg_box *box)
     json_t *o = json_deep_copy(box->record);
 
     json_object_set_new(o, "name", json_string(box->name));
-    json_object_set_new(o, "state", json_string(hg_box_state_name(box->state)));
+    json_object_set_new(o, "state", json_string(hg_box_record_state_name(box->state)));
     json_object_set_new(o, "dir", json_string(box->dir));
     json_object_set_new(o, "slurm_conf", json_string(box->conf));
     return o;
-}
-
-static void print_json(json_t *value)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    hg_json_dump(value, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(value);
 }
 
 /* "a100:2x2,cpu:2x0" */
@@ -148,7 +115,7 @@ static int list(struct hg_err *err)
     struct hg_boxes boxes;
     json_t *array = json_array();
 
-    if (hg_box_list(&boxes, err) < 0) {
+    if (hg_boxes_list(&boxes, err) < 0) {
         json_decref(array);
         return -1;
     }
@@ -158,14 +125,14 @@ static int list(struct hg_err *err)
         format_nodes(boxes.items[i].record, &nodes);
         if (!as_json)
             printf("%-16s %-9s %-24s %s\n", boxes.items[i].name,
-                   hg_box_state_name(boxes.items[i].state), hg_buf_str(&nodes),
+                   hg_box_record_state_name(boxes.items[i].state), hg_buf_str(&nodes),
                    boxes.items[i].conf);
         json_array_append_new(array, encode(&boxes.items[i]));
         hg_buf_done(&nodes);
     }
     hg_boxes_done(&boxes);
     if (as_json)
-        print_json(array);
+        hg_print_json(array);
     else
         json_decref(array);
     return 0;
@@ -179,7 +146,7 @@ static void print_status(const struct hg_box *box)
 
     format_nodes(box->record, &nodes);
     printf("box       %s\nstate     %s\nnodes     %s\nfolder    %s\n", box->name,
-           hg_box_state_name(box->state), hg_buf_str(&nodes), box->dir);
+           hg_box_record_state_name(box->state), hg_buf_str(&nodes), box->dir);
     json_array_foreach(daemons, i, d)
         printf("%-9s %s, pid %lld\n", i ? "" : "daemons",
                json_string_value(json_object_get(d, "name")),
@@ -198,11 +165,11 @@ static int status(struct hg_err *err)
     struct hg_box box;
     int rc;
 
-    if (hg_box_find(name_text, &box, err) < 0)
+    if (hg_boxes_find(name_text, &box, err) < 0)
         return -1;
     rc = box.state == HG_BOX_UP ? 0 : 1;
     if (as_json)
-        print_json(encode(&box));
+        hg_print_json(encode(&box));
     else
         print_status(&box);
     hg_box_done(&box);
@@ -211,63 +178,41 @@ static int status(struct hg_err *err)
 
 /* ---- the command ---- */
 
-extern const struct hg_cmd hg_cmd_box;
-
-static int help(void)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    hg_cmd_help(&hg_cmd_box, &text);
-    fputs(hg_buf_str(&text), stdout);
-    hg_buf_done(&text);
-    return 0;
-}
-
-static int run_verb(int argc, char **argv, struct hg_err *err)
+static int run(int argc, char **argv, struct hg_errs *errs)
 {
     static const struct {
         const char *name;
         int (*run)(struct hg_err *err);
     } verbs[] = { { "up", up }, { "down", down }, { "status", status }, { "list", list } };
+    const char *names[sizeof verbs / sizeof *verbs];
+    struct hg_err err = HG_ERR_INIT;
 
-    if (take_settings(&argc, argv, err) < 0)
-        return -1;
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return hg_err_wrap(err, "box");
     if (argc == 2)
         name_text = argv[1];
-    for (size_t i = 0; argc >= 1 && argc <= 2 && i < sizeof verbs / sizeof *verbs; i++)
-        if (strcmp(verbs[i].name, argv[0]) == 0)
-            return verbs[i].run(err);
-    hg_err_set(err, HG_E_USAGE, "box: %s",
-               argc ? "unknown word" : "say what: up, down, status or list");
-    return hg_err_hint(err, "usage: hpcgrid box up|down|status|list [NAME] [OPTIONS]");
-}
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        names[i] = verbs[i].name;
+        if (strcmp(verbs[i].name, argv[0]) == 0) {
+            int rc = verbs[i].run(&err);
 
-static int run(int argc, char **argv, struct hg_errs *errs)
-{
-    struct hg_err err = HG_ERR_INIT;
-    int rc;
-
-    for (int i = 0; i < argc; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return help();
-    rc = run_verb(argc, argv, &err);
-    hg_errs_add(errs, &err);
-    return rc;
+            return hg_errs_add(errs, &err) < 0 ? -1 : rc;
+        }
+    }
+    hg_err_set(&err, HG_E_USAGE, "box: unknown word \"%s\"", argv[0]);
+    hg_text_suggest(&err, argv[0], names, sizeof verbs / sizeof *verbs);
+    return hg_errs_add(errs, &err);
 }
 
 const struct hg_cmd hg_cmd_box = {
     .name = "box",
     .args = "up|down|status|list [NAME]",
-    .summary = "A private Slurm on this machine: first sweeps, rehearsals, tests.",
+    .summary = "Manage a private Slurm on this machine for tests and rehearsals.",
     .details = "`up` starts it and prints the line that makes it your Slurm:\n"
                "    eval \"$(hpcgrid box up)\"\n"
-               "It is real (arrays, GPUs, node failures), but virtual nodes share this machine's\n"
-               "cores, so its times are rehearsals. `down` ends its jobs and leaves nothing.",
+               "It is a real Slurm (arrays, GPUs, node failures), but its virtual nodes share\n"
+               "this machine's cores: times measured on it are rehearsals. `down` ends its jobs\n"
+               "and removes everything.",
     .opts = opts,
     .min_args = 1,
     .max_args = 2,
-    .raw = true,
     .run = run,
 };

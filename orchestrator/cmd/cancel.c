@@ -7,8 +7,11 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/picks.h"
+#include "cmd/reach.h"
 #include "cmd/session.h"
+#include "cmd/signals.h"
 #include "drive/requests.h"
 
 #define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */
@@ -16,8 +19,8 @@
 static const char *reports, *select_text;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -41,32 +44,24 @@ static size_t count_picked(const struct hg_run_state *state, const struct hg_pic
     return live;
 }
 
-/* Tasks of a job whose cells are picked and not over. */
-static int cancel_job(const struct hg_session *s, const struct hg_run_state *state,
+static int cancel_job(const struct hg_scheduler *s, const struct hg_run_state *state,
                       const struct hg_picks *picks, const struct hg_exec_job *job,
                       const struct hg_submission *sub, struct hg_err *err)
 {
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
-    struct hg_ranges set = HG_RANGES_INIT, hit = HG_RANGES_INIT;
+    struct hg_ranges hit = HG_RANGES_INIT;
     struct hg_buf text = HG_BUF_INIT;
-    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+    int rc = hg_picks_tasks(picks, state, sub, job, &hit, err);
 
-    for (size_t i = 0; i < set.n; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
-            if (hg_run_cell_find(state, sub->batch, sub->offset + k) &&
-                hg_picks_has(picks, sub->batch, sub->offset + k))
-                hg_ranges_add(&hit, k);
     hg_ranges_format(&hit, &text);
     if (rc == 0 && text.len)
         rc = s->executor->cancel(s->exec, job->job_id, hg_buf_str(&text), err);
-    hg_ranges_done(&set);
     hg_ranges_done(&hit);
     hg_buf_done(&text);
     return rc;
 }
 
-/* Straight to Slurm, by key: whoever drives the run, and if nobody does. */
-static int cancel_jobs(const struct hg_session *s, const struct hg_run_state *state,
+/* Sent to Slurm at once, whether or not another process drives the run. */
+static int cancel_jobs(const struct hg_scheduler *s, const struct hg_run_state *state,
                        const struct hg_picks *picks, struct hg_err *err)
 {
     struct hg_exec_jobs jobs;
@@ -97,10 +92,10 @@ static bool is_settled(const struct hg_run_state *state)
     return true;
 }
 
-/* If nobody drives the run, write down how it ended. Whoever does, does it himself. */
+/* If no process drives the run, journal how it ended; a driver does so itself. */
 static void settle(const char *run)
 {
-    struct hg_session_back back = {
+    struct hg_resume_options o = {
         .reports = reports, .run = run, .command = "cancel", .send_nothing = true
     };
     double end = hg_clock_mono_s() + SETTLE_S;
@@ -109,8 +104,8 @@ static void settle(const char *run)
     struct hg_drive_pass pass;
     struct hg_session s;
 
-    if (hg_session_resume(&s, &back, &errs) == 0) {
-        while (!hg_cmd_stop && hg_clock_mono_s() < end &&
+    if (hg_session_resume(&s, &o, &errs) == 0) {
+        while (!hg_signals_stop && hg_clock_mono_s() < end &&
                hg_drive_pass(s.drive, &pass, &err) == 0 && !is_settled(hg_drive_state(s.drive)))
             hg_clock_sleep_s(pass.wait_s < 1 ? pass.wait_s : 1);
         hg_drive_finish(s.drive, &err);
@@ -119,8 +114,8 @@ static void settle(const char *run)
     hg_errs_done(&errs);
 }
 
-static int cancel(struct hg_session *s, const struct hg_run_state *state,
-                  const struct hg_picks *picks, struct hg_err *err)
+static int cancel(const struct hg_rundir *rd, const struct hg_scheduler *s,
+                  const struct hg_run_state *state, struct hg_picks *picks, struct hg_err *err)
 {
     size_t waiting, live = count_picked(state, picks, &waiting);
 
@@ -128,35 +123,27 @@ static int cancel(struct hg_session *s, const struct hg_run_state *state,
         hg_info("nothing to cancel");
         return 0;
     }
-    if (hg_drive_request(&s->rd, HG_REQUEST_CANCEL, state, hg_picks_fits, (void *)(uintptr_t)picks,
-                         err) < 0)
+    if (hg_drive_request(rd, HG_REQUEST_CANCEL, state, hg_picks_fits, picks, err) < 0)
         return -1;
     if (live && cancel_jobs(s, state, picks, err) < 0)
-        return hg_err_hint(err, "the request is noted in the run; the next `hpcgrid resume` or the "
-                                "one at work carries it out");
-    hg_info("not to be submitted any more: %zu; told to end: %zu", waiting, live);
+        return hg_err_hint(err, HG_REACH_NOTED);
+    hg_info("not to be submitted any more: %zu; cancel requested: %zu", waiting, live);
     return 0;
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_run_state *state = NULL;
     struct hg_err err = HG_ERR_INIT;
     struct hg_picks picks = { 0 };
-    struct hg_session s;
+    struct hg_reach r;
     int rc = -1;
 
     (void)argc;
-    if (hg_session_reach(&s, reports, argv[0], true, &err) < 0)
-        return hg_errs_add(errs, &err);
-    state = hg_run_state_load(s.rd.path, &err);
-    if (state && hg_session_check_cluster(&s, state, &err) == 0 &&
-        hg_picks_make(&picks, s.rd.path, state, select_text, &err) == 0 &&
-        cancel(&s, state, &picks, &err) == 0)
-        rc = 0;
+    if (hg_reach_open(&r, reports, argv[0], &err) == 0 &&
+        hg_picks_make(&picks, r.rd.path, r.state, select_text, &err) == 0)
+        rc = cancel(&r.rd, &r.scheduler, r.state, &picks, &err);
     hg_picks_done(&picks);
-    hg_run_state_free(state);
-    hg_session_done(&s);
+    hg_reach_done(&r);
     if (rc < 0)
         return hg_errs_add(errs, &err);
     settle(argv[0]);
@@ -166,10 +153,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_cancel = {
     .name = "cancel",
     .args = "RUN",
-    .summary = "End jobs of a run and submit no more of it.",
-    .details = "Works whoever drives the run. Cells that wait are not submitted any more;\n"
-               "`retry` takes them up again. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
-               "file.",
+    .summary = "Cancel a run's jobs and submit no more of its cells.",
+    .details = "Works whichever process drives the run. Cells that wait are no longer submitted;\n"
+               "`retry` runs them.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -8,13 +8,13 @@
 #include "matrix/grid.h"
 #include "plan/batch.h"
 
-void hg_cmd_warn(const struct hg_cells_count *count)
+void hg_cells_print_warnings(const struct hg_cells_count *count)
 {
     for (size_t i = 0; i < count->n_warnings; i++)
         fprintf(stderr, "%s\n", count->warnings[i]);
 }
 
-void hg_cmd_show_skips(const struct hg_plan *plan)
+void hg_cells_print_skips(const struct hg_plan *plan)
 {
     size_t shown = plan->skips.n < SKIPS_SHOWN ? plan->skips.n : SKIPS_SHOWN;
 
@@ -26,7 +26,7 @@ void hg_cmd_show_skips(const struct hg_plan *plan)
                 plan->skips.n - shown == 1 ? " is" : "s are");
 }
 
-const char *hg_cmd_fate_word(enum hg_cell_fate fate)
+const char *hg_cells_fate_name(enum hg_cell_fate fate)
 {
     static const char *const words[] = {
         [HG_CELL_RUNS] = "runs",
@@ -38,7 +38,7 @@ const char *hg_cmd_fate_word(enum hg_cell_fate fate)
     return words[fate];
 }
 
-void hg_cmd_show_value(const json_t *value, struct hg_buf *out)
+void hg_cells_show_value(const json_t *value, struct hg_buf *out)
 {
     size_t start = out->len;
 
@@ -48,7 +48,7 @@ void hg_cmd_show_value(const json_t *value, struct hg_buf *out)
         hg_json_dump(value, HG_JSON_COMPACT, out);
     else
         hg_buf_puts(out, "-");
-    for (size_t i = start; i < out->len && !out->failed; i++)
+    for (size_t i = start; i < out->len; i++)
         if (iscntrl((unsigned char)out->data[i]))
             out->data[i] = '?'; /* no escape sequence reaches a terminal */
 }
@@ -96,7 +96,7 @@ static void print_added(const struct hg_cells_count *count)
     putchar('\n');
 }
 
-void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *count)
+void hg_cells_print_count(const struct hg_matrix *m, const struct hg_cells_count *count)
 {
     print_made(m, count);
     print_excluded(m, count);
@@ -110,7 +110,7 @@ void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *
            hg_text_s(count->added));
 }
 
-json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count)
+json_t *hg_cells_count_json(const struct hg_matrix *m, const struct hg_cells_count *count)
 {
     json_t *o = json_pack(
         "{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:I}", "made", (json_int_t)count->made,

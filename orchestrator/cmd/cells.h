@@ -7,24 +7,24 @@
 /* What the commands that read a matrix have in common. */
 
 /* Print the warnings of a walk, one a line, to stderr. */
-void hg_cmd_warn(const struct hg_cells_count *count);
+void hg_cells_print_warnings(const struct hg_cells_count *count);
 
 #define SKIPS_SHOWN 20 /* cells listed one by one */
 
 /* Say which cells a plan leaves out, on stderr. */
 struct hg_plan;
-void hg_cmd_show_skips(const struct hg_plan *plan);
+void hg_cells_print_skips(const struct hg_plan *plan);
 
 /* What happened to the cells, as lines "made 36  /axes 33, /include/0 3" on stdout. */
-void hg_cmd_print_count(const struct hg_matrix *m, const struct hg_cells_count *count);
+void hg_cells_print_count(const struct hg_matrix *m, const struct hg_cells_count *count);
 
 /* The same as a JSON object; a new reference. */
-json_t *hg_cmd_count_json(const struct hg_matrix *m, const struct hg_cells_count *count);
+json_t *hg_cells_count_json(const struct hg_matrix *m, const struct hg_cells_count *count);
 
 /* "runs", "skipped", "excluded", "merged" */
-const char *hg_cmd_fate_word(enum hg_cell_fate fate);
+const char *hg_cells_fate_name(enum hg_cell_fate fate);
 
 /* A value as a table shows it: strings bare, the rest as JSON. Appends. */
-void hg_cmd_show_value(const json_t *value, struct hg_buf *out);
+void hg_cells_show_value(const json_t *value, struct hg_buf *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "matrix/load.h"
 #include "cmd/cells.h"
+#include "cmd/options.h"
 #include "plan/fit.h"
 #include "plan/preflight.h"
 
@@ -13,10 +14,8 @@ static const char *site;
 static bool data_check = true;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
-      0 },
-    { HG_OPT_FLAG, 0, "data-check", &data_check, NULL,
-      "look at the data, too (--no-data-check: do not)", 0, 0 },
+    HG_OPTION_SITE(&site),
+    HG_OPTION_DATA_CHECK(&data_check),
     { 0 },
 };
 
@@ -83,7 +82,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (!m)
         return -1;
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
-        hg_cmd_warn(&count);
+        hg_cells_print_warnings(&count);
         print_verdict(m, &count);
         rc = look_at_memory(m, errs);
         if (rc == 0 && data_check)
@@ -97,9 +96,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_check = {
     .name = "check",
     .args = "MATRIX",
-    .summary = "Read a matrix, report every mistake in it, count its cells.",
-    .details = "Nothing is submitted and Slurm is not asked. MATRIX is a file, or - for standard\n"
-               "input. The format: matrices/README.md; for editors: hpcgrid schema.",
+    .summary = "Check a matrix for mistakes and count its cells.",
+    .details = "Nothing is submitted and Slurm is not contacted. MATRIX is a file, or - for\n"
+               "standard input. Format: matrices/README.md; schema for editors: hpcgrid schema.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -9,7 +9,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/options.h"
 #include "cmd/session.h"
+#include "cmd/state.h"
+#include "drive/drive.h"
 #include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "rundir/compact.h"
@@ -23,10 +26,10 @@ static bool as_json, compact;
 static const char *reports;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print the results as JSON", 0, 0 },
-    { HG_OPT_FLAG, 0, "compact", &compact, NULL, "pack attempts that have ended into few files", 0,
+    HG_OPTION_JSON(&as_json),
+    { HG_OPT_FLAG, 0, "compact", &compact, NULL, "pack the files of attempts that have ended", 0,
       0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -39,8 +42,6 @@ struct saving {
 
 static int write_text(struct saving *s, struct hg_err *err)
 {
-    if (s->text.failed)
-        return hg_err_oom(err);
     if (hg_fs_write_all(s->part.fd, s->text.data, s->text.len) < 0)
         return hg_err_sys(err, "cannot write %s", s->part.path);
     hg_buf_clear(&s->text);
@@ -80,8 +81,6 @@ static int save_head(const struct hg_rundir *rd, struct saving *s, struct hg_err
         return -1;
     hg_json_dump(head, HG_JSON_INDENT, &s->text);
     json_decref(head);
-    if (s->text.failed)
-        return hg_err_oom(err);
     s->text.len -= strlen("\n}");
     hg_buf_puts(&s->text, ",\n  \"results\": [");
     return 0;
@@ -108,7 +107,7 @@ static int save(const struct hg_rundir *rd, const char *path, struct hg_collect_
 {
     struct saving s = { .part = HG_FS_PART_INIT, .text = HG_BUF_INIT };
     char *tables = hg_rundir_path(rd, "tables");
-    int rc = tables ? hg_fs_mkdirs(tables, 0700, err) : hg_err_oom(err);
+    int rc = hg_fs_mkdirs(tables, 0700, err);
 
     if (rc == 0)
         rc = hg_fs_part_begin(path, 0644, &s.part, err);
@@ -141,15 +140,10 @@ static void tell_packed(const struct hg_compact_count *n)
 static int pack(const struct hg_rundir *rd, struct hg_err *err)
 {
     struct hg_lock *lock = hg_lock_take(rd->path, "hpcgrid collect --compact", false, 0, err);
-    struct hg_err why = HG_ERR_INIT;
-    struct hg_run_state *state = lock ? hg_run_state_load(rd->path, &why) : NULL;
+    struct hg_run_state *state = NULL;
     struct hg_compact_count count;
-    int rc = lock ? 0 : -1;
+    int rc = lock ? hg_state_load(rd->path, &state, err) : -1;
 
-    if (lock && !state && why.code != HG_E_NOTFOUND) {
-        *err = why;
-        rc = -1;
-    }
     if (rc == 0)
         rc = hg_compact_run(rd, state, &count, err);
     if (rc == 0)
@@ -202,13 +196,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0 ||
+    if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) < 0 ||
         hg_identity_check(rd.path, &err) < 0)
         goto out;
     path = hg_rundir_path(&rd, "tables/results.json");
-    if (!path)
-        hg_err_oom(&err);
-    if (!path || save(&rd, path, &count, &err) < 0 || (as_json && print_file(path, &err) < 0))
+    if (save(&rd, path, &count, &err) < 0 || (as_json && print_file(path, &err) < 0))
         goto out;
     if (!as_json)
         print_counts(&rd, &count);
@@ -225,12 +217,12 @@ out:
 const struct hg_cmd hg_cmd_collect = {
     .name = "collect",
     .args = "RUN",
-    .summary = "Read a run's results back and save them as one file.",
-    .details = "RUN is a run's folder, NAME, NAME/002 or a matrix file. Results that are cut\n"
-               "short, changed or of another run are reported and never counted; a folder that\n"
-               "was copied or moved is not written to (`report` reads it). --compact puts the\n"
-               "files of attempts that have ended into tar files, one for 250 cells; every\n"
-               "command reads them as before. Exit code 1: some cells have no good result.",
+    .summary = "Read the results of a run and save them in one file.",
+    .details = "Results that are truncated, changed or of another run are reported and never\n"
+               "counted. A folder that was copied or moved is not written to (`report` reads\n"
+               "it). --compact packs the files of attempts that have ended into tar files, one\n"
+               "for 250 cells; all commands read them as before. Exit code 1: some cells have no\n"
+               "good result.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

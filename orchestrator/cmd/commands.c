@@ -1,79 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/cmd.h"
+#include "cmd/commands.h"
 
 #include <string.h>
 
-extern const struct hg_cmd hg_cmd_box;
-extern const struct hg_cmd hg_cmd_cancel;
-extern const struct hg_cmd hg_cmd_check;
-extern const struct hg_cmd hg_cmd_collect;
-extern const struct hg_cmd hg_cmd_compare;
-extern const struct hg_cmd hg_cmd_doctor;
-extern const struct hg_cmd hg_cmd_exec;
-extern const struct hg_cmd hg_cmd_expand;
-extern const struct hg_cmd hg_cmd_explain;
-extern const struct hg_cmd hg_cmd_fsck;
-extern const struct hg_cmd hg_cmd_history;
-extern const struct hg_cmd hg_cmd_hold;
-extern const struct hg_cmd hg_cmd_init;
-extern const struct hg_cmd hg_cmd_logs;
-extern const struct hg_cmd hg_cmd_plan;
-extern const struct hg_cmd hg_cmd_release;
-extern const struct hg_cmd hg_cmd_report;
-extern const struct hg_cmd hg_cmd_resume;
-extern const struct hg_cmd hg_cmd_retry;
-extern const struct hg_cmd hg_cmd_run;
-extern const struct hg_cmd hg_cmd_schema;
-extern const struct hg_cmd hg_cmd_status;
-extern const struct hg_cmd hg_cmd_submit;
-extern const struct hg_cmd hg_cmd_trace;
-extern const struct hg_cmd hg_cmd_watch;
+#include "base/text.h"
 
 /* clang-format off */
-const struct hg_cmd *const hg_commands[] = {
-    &hg_cmd_init,
-    &hg_cmd_check,
-    &hg_cmd_expand,
-    &hg_cmd_explain,
-    &hg_cmd_plan,
-    &hg_cmd_submit,
-    &hg_cmd_run,
-    &hg_cmd_status,
-    &hg_cmd_watch,
-    &hg_cmd_logs,
-    &hg_cmd_hold,
-    &hg_cmd_release,
-    &hg_cmd_cancel,
-    &hg_cmd_resume,
-    &hg_cmd_retry,
-    &hg_cmd_collect,
-    &hg_cmd_report,
-    &hg_cmd_compare,
-    &hg_cmd_history,
-    &hg_cmd_trace,
-    &hg_cmd_fsck,
-    &hg_cmd_box,
-    &hg_cmd_exec,
-    &hg_cmd_doctor,
-    &hg_cmd_schema,
-    NULL,
-};
+/* In the order of `hpcgrid help`. To add one: its line here, and a file in this folder with the const struct hg_cmd hg_cmd_NAME. */
+#define COMMANDS(X) \
+    X(init) \
+    X(check) \
+    X(expand) \
+    X(explain) \
+    X(plan) \
+    X(submit) \
+    X(run) \
+    X(status) \
+    X(watch) \
+    X(logs) \
+    X(hold) \
+    X(release) \
+    X(cancel) \
+    X(resume) \
+    X(retry) \
+    X(collect) \
+    X(report) \
+    X(compare) \
+    X(history) \
+    X(trace) \
+    X(fsck) \
+    X(box) \
+    X(exec) \
+    X(doctor) \
+    X(schema)
+
+#define DECLARE(name) extern const struct hg_cmd hg_cmd_##name;
+#define POINT(name) &hg_cmd_##name,
+COMMANDS(DECLARE)
+const struct hg_cmd *const hg_commands[] = { COMMANDS(POINT) NULL };
 /* clang-format on */
 
-const struct hg_cmd *hg_cmd_find(const char *name)
+#define COMMANDS_MAX (sizeof hg_commands / sizeof *hg_commands)
+
+const struct hg_cmd *hg_commands_find(const char *name, struct hg_err *err)
 {
-    for (const struct hg_cmd *const *c = hg_commands; *c; c++)
+    const char *names[COMMANDS_MAX];
+    size_t n = 0;
+
+    for (const struct hg_cmd *const *c = hg_commands; *c; c++) {
         if (strcmp((*c)->name, name) == 0)
             return *c;
+        if (!(*c)->hidden)
+            names[n++] = (*c)->name;
+    }
+    hg_err_set(err, HG_E_USAGE, "unknown command \"%s\"", name);
+    hg_text_suggest(err, name, names, n);
     return NULL;
 }
 
-void hg_cmd_help(const struct hg_cmd *cmd, struct hg_buf *out)
+void hg_commands_help(struct hg_buf *out)
 {
-    hg_buf_printf(out, "usage: hpcgrid %s%s%s%s\n\n%s\n", cmd->name, cmd->opts ? " [OPTIONS]" : "",
-                  cmd->args[0] ? " " : "", cmd->args, cmd->summary);
+    hg_buf_puts(out, "usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+                     "Run a matrix of experiments on Slurm, tabulate speedup and efficiency.\n\n");
+    for (const struct hg_cmd *const *c = hg_commands; *c; c++)
+        if (!(*c)->hidden)
+            hg_buf_printf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
+    hg_buf_puts(out, "\n`hpcgrid COMMAND --help` describes one command.\n");
+}
+
+void hg_commands_usage(const struct hg_cmd *cmd, struct hg_buf *out)
+{
+    hg_buf_printf(out, "usage: hpcgrid %s%s%s%s", cmd->name, cmd->opts ? " [OPTIONS]" : "",
+                  cmd->args[0] ? " " : "", cmd->args);
+}
+
+void hg_commands_help_one(const struct hg_cmd *cmd, struct hg_buf *out)
+{
+    hg_commands_usage(cmd, out);
+    hg_buf_printf(out, "\n\n%s\n", cmd->summary);
     if (cmd->details)
         hg_buf_printf(out, "\n%s\n", cmd->details);
+    if (strstr(cmd->args, "RUN"))
+        hg_buf_puts(
+            out, "\nRUN: a run's folder, NAME/002, or NAME or a matrix file (its newest run).\n");
     if (cmd->opts) {
         hg_buf_puts(out, "\n");
         hg_opt_help(cmd->opts, out);

@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/results.h"
 
 static const char *metric, *better, *where, *reports, *numbers;
@@ -12,20 +13,17 @@ static double tolerance = 5;
 static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    HG_OPTION_JSON(&as_json),
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to compare: train_s, samples_per_s", 0,
       0 },
     { HG_OPT_STRING, 0, "better", &better, "WAY", "higher: the metric is a rate; lower: a time", 0,
       0 },
-    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
-      0, 0 },
-    { HG_OPT_REAL, 't', "tolerance", &tolerance, "PERCENT", "what counts as the same (5)", 0.001,
-      1000 },
-    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict where the results are not comparable", 0,
+    HG_OPTION_WHERE(&where),
+    HG_OPTION_TOLERANCE(&tolerance),
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
       0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
-      0 },
-    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
+    HG_OPTION_REPORTS(&reports),
+    HG_OPTION_NUMBERS(&numbers),
     { 0 },
 };
 
@@ -64,11 +62,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_compare = {
     .name = "compare",
     .args = "A B",
-    .summary = "Compare two runs cell by cell: faster, slower, or the same?",
-    .details = "A and B are named as for `hpcgrid report`. The verdict on a cell rests on the\n"
-               "95 % interval of the ratio (three runs on both sides); with fewer runs on the\n"
-               "values alone, and has a question mark. Exit code 1: something is slower, or\n"
-               "broken or missing in B, or refused.",
+    .summary = "Compare two runs cell by cell: faster, slower or unchanged.",
+    .details = "A and B are named as for `hpcgrid report`. The verdict on a cell uses the 95 %\n"
+               "interval of the ratio if both sides have three results; with fewer it uses the\n"
+               "values alone and carries a question mark. Exit code 1: something is slower, or\n"
+               "failed or missing in B, or rejected.",
     .opts = opts,
     .min_args = 2,
     .max_args = 2,

@@ -18,8 +18,11 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vec.h"
-#include "box/box.h"
+#include "box/boxes.h"
+#include "box/tools.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
 
@@ -46,19 +49,16 @@ static bool as_json;
 static const char *site_word;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "site", &site_word, "SITE", "a name or file: reach its Slurm as it says", 0,
-      0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &site_word, "SITE",
+      "check the way to Slurm of this site (name or file)", 0, 0 },
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
 static struct finding *add(struct findings *f, const char *what, const char *state)
 {
-    static struct finding scratch;
     struct finding *item = HG_VEC_PUSH(f);
 
-    if (!item)
-        item = &scratch;
     *item = (struct finding){ .what = what, .state = state };
     return item;
 }
@@ -109,7 +109,7 @@ static void look_at_files(struct findings *f)
         SAY(item->found, "cannot ask how many may be open: %s", strerror(errno));
     } else if (files.rlim_cur < HG_CMD_FILES) {
         item->state = "missing";
-        SAY(item->found, "ulimit -n allows %llu open ones, hpcgrid wants %d",
+        SAY(item->found, "ulimit -n allows %llu open files, hpcgrid needs %d",
             (unsigned long long)files.rlim_cur, HG_CMD_FILES);
         SAY(item->effect,
             "no other command starts; what is found below may be wrong for want of them");
@@ -517,14 +517,14 @@ static bool look_at_box(struct findings *f)
     struct hg_boxes boxes = { 0 };
     int version;
 
-    if (hg_box_check(&version, &err) < 0) {
+    if (hg_box_tools_check(&version, &err) < 0) {
         item->state = "missing";
         SAY(item->found, "%.390s", err.text);
         SAY(item->effect, "hpcgrid box and run --box");
         SAY(item->next, "%s", err.hint);
         return false;
     }
-    hg_box_list(&boxes, &err);
+    hg_boxes_list(&boxes, &err);
     SAY(item->found, "can start Slurm %d.%02d here; %zu running", version / 100, version % 100,
         boxes.n);
     hg_boxes_done(&boxes);
@@ -537,7 +537,7 @@ static void look_at_worker(struct findings *f)
 {
     static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
     const char *named = getenv("HPCGRID_WORKER");
-    char *path = named && *named ? strdup(named) : hg_fs_find_beside(places);
+    char *path = named && *named ? hg_strdup(named) : hg_fs_find_beside(places);
     const char *const argv[] = { path ? path : "hpcgrid-worker", "--version", NULL };
     struct finding *item = add(f, "worker", "ok");
 
@@ -596,10 +596,9 @@ static void print_text(const struct findings *f)
     }
 }
 
-static int print_json(const struct findings *f)
+static void print_json(const struct findings *f)
 {
     json_t *o = json_object(), *list = json_array();
-    struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(list, json_pack("{s:s, s:s, s:o, s:o, s:o}", "what", f->items[i].what,
@@ -609,11 +608,7 @@ static int print_json(const struct findings *f)
                                               hg_json_text(f->items[i].next)));
     json_object_set_new(o, "schema", json_string("hpcgrid-doctor/1"));
     json_object_set_new(o, "findings", list);
-    hg_json_dump(o, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(o);
-    return 0;
+    hg_print_json(o);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -649,9 +644,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_doctor = {
     .name = "doctor",
     .args = "",
-    .summary = "Say what is found here, and what will not work without the rest.",
-    .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1\n"
-               "where jobs can run neither on a cluster nor in a box.",
+    .summary = "Check this machine: what works, what is missing, what to do.",
+    .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1: jobs\n"
+               "can run neither on a cluster nor in a box.",
     .opts = opts,
     .any_files = true,
     .run = run,

@@ -72,9 +72,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_exec = {
     .name = "exec",
     .args = "[-- COMMAND]",
-    .summary = "Run one cell on the node: what batch scripts call.",
-    .details = "Claims the attempt, starts the workload under the site's launcher, and writes "
-               "result.json\nwhatever happens. Exits with the workload's code.",
+    .summary = "Run one cell on a node; batch scripts call this.",
+    .details = "Claims the attempt, starts the workload under the site's launcher, and writes\n"
+               "result.json in every case. Exits with the workload's code.",
     .opts = opts,
     .max_args = -1,
     .hidden = true,

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cells.h"
+#include "cmd/options.h"
 #include "matrix/load.h"
 #include "matrix/select.h"
 
@@ -15,12 +16,10 @@ static bool count_only, as_json;
 static const char *select_text, *site;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
-      "only these cells: nodes=2..8,strategy!=dp or jq", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "count", &count_only, NULL, "only the counts", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
-    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
-      0 },
+    HG_OPTION_JSON(&as_json),
+    HG_OPTION_SITE(&site),
     { 0 },
 };
 
@@ -66,11 +65,10 @@ static struct key *add_key(struct expand *x, const char *name)
 {
     struct key *key = HG_VEC_PUSH(&x->keys);
 
-    if (!key)
-        return NULL;
-    *key =
-        (struct key){ .name = strdup(name), .width = hg_text_width(name), .varies = x->shown > 0 };
-    return key->name ? key : NULL;
+    *key = (struct key){ .name = hg_strdup(name),
+                         .width = hg_text_width(name),
+                         .varies = x->shown > 0 };
+    return key;
 }
 
 static void measure(struct key *key, const json_t *value)
@@ -78,7 +76,7 @@ static void measure(struct key *key, const json_t *value)
     struct hg_buf text = HG_BUF_INIT;
     size_t width;
 
-    hg_cmd_show_value(value, &text);
+    hg_cells_show_value(value, &text);
     width = hg_text_width(hg_buf_str(&text));
     if (width > key->width)
         key->width = width;
@@ -101,8 +99,6 @@ static int study(const struct hg_cell *cell, void *context)
 
         if (!key) {
             key = add_key(x, name);
-            if (!key)
-                return hg_err_oom(hg_errs_next(x->errs));
             if (!key->varies)
                 key->first = json_incref(value);
         }
@@ -163,7 +159,7 @@ static int print_row(const struct hg_cell *cell, void *context)
         if (!key->varies)
             continue;
         hg_buf_clear(&value);
-        hg_cmd_show_value(json_object_get(cell->members, key->name), &value);
+        hg_cells_show_value(json_object_get(cell->members, key->name), &value);
         add_field(&line, &end, hg_buf_str(&value), key->width);
     }
     if (cell->added)
@@ -189,7 +185,7 @@ static int print_json_cell(const struct hg_cell *cell, void *context)
     if (rc <= 0)
         return rc;
     o = json_pack("{s:s, s:O, s:s, s:b}", "id", cell->id, "cell", cell->members, "fate",
-                  hg_cmd_fate_word(cell->fate), "added", cell->added);
+                  hg_cells_fate_name(cell->fate), "added", cell->added);
     if (cell->baseline[0])
         json_object_set_new(o, "baseline", json_string(cell->baseline));
     if (cell->skip)
@@ -206,7 +202,7 @@ static int print_json_cell(const struct hg_cell *cell, void *context)
 static void print_json_count(const struct hg_matrix *m, const struct hg_cells_count *count)
 {
     struct hg_buf text = HG_BUF_INIT;
-    json_t *o = hg_cmd_count_json(m, count);
+    json_t *o = hg_cells_count_json(m, count);
 
     hg_json_dump(o, HG_JSON_COMPACT, &text);
     fputs(hg_buf_str(&text), stdout);
@@ -239,7 +235,7 @@ static int list_table(const struct hg_matrix *m, struct expand *x, struct hg_cel
     rc = hg_cells_walk(m, flags, print_row, x, count, x->errs);
     if (x->shown)
         putchar('\n');
-    hg_cmd_print_count(m, count);
+    hg_cells_print_count(m, count);
     if (x->select)
         printf("selected    %8zu   by -s, shown above\n", x->shown);
     return rc;
@@ -253,7 +249,7 @@ static int count_cells(const struct hg_matrix *m, struct expand *x, struct hg_ce
         print_json_count(m, count);
         putchar('\n');
     } else if (rc == 0) {
-        hg_cmd_print_count(m, count);
+        hg_cells_print_count(m, count);
     }
     return rc;
 }
@@ -287,7 +283,7 @@ static int expand(const struct hg_matrix *m, struct expand *x)
     else
         rc = as_json ? list_json(m, x, &count) : list_table(m, x, &count);
     if (rc == 0)
-        hg_cmd_warn(&count);
+        hg_cells_print_warnings(&count);
     hg_cells_count_done(&count);
     return rc == 0 ? 0 : -1;
 }
@@ -320,8 +316,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_expand = {
     .name = "expand",
     .args = "MATRIX",
-    .summary = "List a matrix's cells and what each of its rules added and removed.",
-    .details = "A cell is shown with its id and the members that differ between cells. Those\n"
+    .summary = "List the cells of a matrix and what its rules add and exclude.",
+    .details = "A cell is shown with its id and the members that differ between cells. Cells\n"
                "that cannot run are listed with the reason; they are never submitted.",
     .opts = opts,
     .min_args = 1,

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cmd/cells.h"
+#include "cmd/options.h"
 #include "matrix/grid.h"
 #include "matrix/load.h"
 #include "matrix/select.h"
@@ -15,8 +16,7 @@
 static const char *site;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
-      0 },
+    HG_OPTION_SITE(&site),
     { 0 },
 };
 
@@ -92,7 +92,7 @@ static void print_members(const struct hg_cell *cell)
         const char *origin = json_string_value(json_object_get(cell->origins, name));
 
         hg_buf_clear(&text);
-        hg_cmd_show_value(value, &text);
+        hg_cells_show_value(value, &text);
         printf("  %-14s %-20s %s\n", name, hg_buf_str(&text), origin ? origin : "");
     }
     hg_buf_done(&text);
@@ -167,9 +167,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_explain = {
     .name = "explain",
     .args = "MATRIX CELL",
-    .summary = "Say which rule made, changed or excluded a cell.",
-    .details = "CELL is an id, the beginning of one, or a selector; excluded and skipped cells\n"
-               "are found, too. Each member is shown with its value and what set it.",
+    .summary = "Show which rule made, changed or excluded a cell.",
+    .details = "CELL is an id, the beginning of one, or a selector; it also finds excluded and\n"
+               "skipped cells. Each member is shown with its value and the rule that set it.",
     .opts = opts,
     .min_args = 2,
     .max_args = 2,

@@ -8,15 +8,16 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "cmd/session.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 
 static const char *reports;
 static bool as_json, repair;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "repair", &repair, NULL, "remove what killed processes left behind", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_JSON(&as_json),
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -35,7 +36,6 @@ static json_t *finding_json(const struct hg_finding *x)
 static void print_json(const struct hg_rundir *rd, const struct hg_fsck *f)
 {
     json_t *list = json_array(), *answer;
-    struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < f->n; i++)
         json_array_append_new(list, finding_json(&f->items[i]));
@@ -46,10 +46,7 @@ static void print_json(const struct hg_rundir *rd, const struct hg_fsck *f)
                        (json_int_t)f->by_severity[HG_FSCK_WARNING], "notes",
                        (json_int_t)f->by_severity[HG_FSCK_NOTE], "not_listed", (json_int_t)f->more,
                        "findings", list);
-    hg_json_dump(answer, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(answer);
+    hg_print_json(answer);
 }
 
 /* Names of files may hold anything: control bytes are shown, not sent. */
@@ -102,7 +99,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) == 0 &&
+    if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0 &&
         hg_fsck_run(&rd, repair, &f, &err) == 0) {
         (as_json ? print_json(&rd, &f) : print_text(&rd, &f));
         rc = f.by_severity[HG_FSCK_ERROR] || f.by_severity[HG_FSCK_WARNING];
@@ -115,11 +112,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_fsck = {
     .name = "fsck",
     .args = "RUN",
-    .summary = "Check a run's folder: journal, plan, results, what was left behind.",
-    .details = "Every checksum, size, cell id and place is counted again; nothing is changed.\n"
-               "RUN is a run's folder, NAME, NAME/002 or a matrix file. --repair needs the\n"
-               "run's lock and touches neither results nor state. Exit code: 0 nothing, or\n"
-               "only notes; 1 warnings or errors.",
+    .summary = "Check a run's folder: journal, plan, results and leftovers.",
+    .details = "Verifies every checksum, size, cell id and place, and changes nothing. --repair\n"
+               "needs the run's lock and changes neither results nor state. Exit code: 0 for\n"
+               "nothing or only notes, 1 for warnings or errors.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

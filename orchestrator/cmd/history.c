@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/results.h"
 #include "rundir/rundir.h"
 
@@ -18,17 +19,14 @@ static long last;
 static bool as_json;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+    HG_OPTION_JSON(&as_json),
     { HG_OPT_INT, 'n', "last", &last, "N", "only the newest N sets", 2, 1000000 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to follow: train_s, eval.f1", 0, 0 },
-    { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is good: higher or lower", 0, 0 },
-    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
-      0, 0 },
-    { HG_OPT_REAL, 't', "tolerance", &tolerance, "PERCENT", "what counts as no change (5)", 0.001,
-      1000 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are (HPCGRID_REPORTS, reports)", 0,
-      0 },
-    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is better: higher or lower", 0, 0 },
+    HG_OPTION_WHERE(&where),
+    HG_OPTION_TOLERANCE(&tolerance),
+    HG_OPTION_REPORTS(&reports),
+    HG_OPTION_NUMBERS(&numbers),
     { 0 },
 };
 
@@ -41,8 +39,6 @@ static int read_one(const char *word, struct sets *sets, struct hg_errs *errs)
 {
     struct hg_results *set = HG_VEC_PUSH(sets);
 
-    if (!set)
-        return hg_err_oom(hg_errs_next(errs));
     *set = (struct hg_results)HG_RESULTS_INIT;
     return hg_cmd_results(word, reports, set, NULL, errs);
 }
@@ -50,12 +46,11 @@ static int read_one(const char *word, struct sets *sets, struct hg_errs *errs)
 /* All runs of a name, oldest first; numbers without a folder were deleted. */
 static int read_runs(const char *name, struct sets *sets, struct hg_errs *errs)
 {
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
     struct hg_rundir newest = { 0 };
     struct hg_err err = HG_ERR_INIT;
     int rc = 0, first = 1;
 
-    if (hg_rundir_find(root && *root ? root : "reports", name, &newest, &err) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), name, &newest, &err) < 0)
         return hg_errs_add(errs, &err);
     if (last && newest.number > last)
         first = newest.number - (int)last + 1;
@@ -64,9 +59,7 @@ static int read_runs(const char *name, struct sets *sets, struct hg_errs *errs)
         char *path = hg_str_printf("%.*s/%03d", (int)(strrchr(newest.path, '/') - newest.path),
                                    newest.path, i);
 
-        if (!word || !path)
-            rc = hg_err_oom(hg_errs_next(errs));
-        else if (i == newest.number || hg_fs_is_dir(path))
+        if (i == newest.number || hg_fs_is_dir(path))
             rc = read_one(word, sets, errs);
         free(word);
         free(path);
@@ -121,12 +114,12 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
-    .summary = "Follow the cells of a matrix over many runs: what changed, when?",
+    .summary = "Follow a matrix's cells over several runs: what changed, and when.",
     .details = "NAME means all its runs, oldest first; several operands are named as for\n"
-               "`hpcgrid report`, oldest first. A change is where the 95 % interval of the\n"
-               "ratio of after to before (three results on one side at least) lies outside\n"
-               "the tolerance. Exit code 1: the last change of a cell was for the worse, or\n"
-               "the newest set has it broken or not at all.",
+               "`hpcgrid report`, oldest first. A change is where the 95 % interval of the ratio\n"
+               "of after to before (at least three results on one side) lies outside the\n"
+               "tolerance. Exit code 1: the last change of a cell was for the worse, or it\n"
+               "failed or is missing in the newest set.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hold and release: a sweep, or a part of it, starts nothing more for a while. */
+/* hold and release: cells of a run start only when they are released. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,12 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/picks.h"
+#include "cmd/print.h"
+#include "cmd/reach.h"
 #include "cmd/session.h"
+#include "cmd/state.h"
 #include "drive/overlay.h"
 #include "drive/requests.h"
 #include "rundir/reasons.h"
@@ -20,30 +24,29 @@ static const char *reports, *select_text;
 static bool as_json;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
+    HG_OPTION_JSON(&as_json),
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
-/* What is done, and what came of it. */
-struct deed {
+/* One call of hold or release, and its effect. */
+struct change {
     bool hold; /* else release */
-    struct hg_session s;
-    struct hg_run_state *state;
+    struct hg_reach r;
     struct hg_picks picks;
-    size_t unsent; /* picked cells that wait for hpcgrid */
+    size_t unsent; /* picked cells that are not submitted */
     size_t queued; /* ... that are, or may be, in Slurm's queue */
-    size_t active; /* ... that are at work */
-    size_t told;   /* tasks that Slurm was told about */
-    size_t denied; /* tasks that only an administrator may let go */
+    size_t active; /* ... that run */
+    size_t told;   /* tasks that Slurm was requested to hold or release */
+    size_t denied; /* tasks that only an administrator may release */
 };
 
-static void count_picked(struct deed *d)
+static void count_picked(struct change *d)
 {
-    for (size_t b = 0; b < d->state->batches.n; b++)
-        for (size_t i = 0; i < d->state->batches.items[b].n; i++) {
-            const struct hg_run_cell *cell = &d->state->batches.items[b].cells[i];
+    for (size_t b = 0; b < d->r.state->batches.n; b++)
+        for (size_t i = 0; i < d->r.state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &d->r.state->batches.items[b].cells[i];
 
             if (!hg_picks_has(&d->picks, (int)b + 1, (uint32_t)i))
                 continue;
@@ -53,8 +56,8 @@ static void count_picked(struct deed *d)
         }
 }
 
-/* Has this pending job to be told? Not what only an administrator may let go. */
-static bool is_to_tell(const struct deed *d, const struct hg_exec_job *job)
+/* Is a request needed for this pending job? Not for one that only an administrator may release. */
+static bool needs_request(const struct change *d, const struct hg_exec_job *job)
 {
     bool held = hg_reason_is_hold(job->reason);
 
@@ -63,7 +66,7 @@ static bool is_to_tell(const struct deed *d, const struct hg_exec_job *job)
     return !hg_reason_is_admin_hold(job->reason);
 }
 
-/* A task that is to be told. Slurm shows tasks that were held apart one by one; they are told together. */
+/* A task to hold or release. Slurm lists tasks that were held singly one by one; the tasks of one job go into one request. */
 struct task {
     uint32_t job_id, index;
 };
@@ -74,29 +77,20 @@ struct tasks {
 };
 
 /* Add the tasks of a job whose cells are picked. */
-static int pick_tasks(struct deed *d, const struct hg_exec_job *job,
+static int pick_tasks(struct change *d, const struct hg_exec_job *job,
                       const struct hg_submission *sub, struct tasks *list, struct hg_err *err)
 {
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
-    struct hg_ranges set = HG_RANGES_INIT;
-    bool tell = is_to_tell(d, job), denied = !d->hold && hg_reason_is_admin_hold(job->reason);
-    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+    bool add = needs_request(d, job), denied = !d->hold && hg_reason_is_admin_hold(job->reason);
+    struct hg_ranges hit = HG_RANGES_INIT;
+    int rc = hg_picks_tasks(&d->picks, d->r.state, sub, job, &hit, err);
 
-    for (size_t i = 0; i < set.n && rc == 0; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0; k++) {
-            struct task *slot;
-
-            if (!hg_run_cell_find(d->state, sub->batch, sub->offset + k) ||
-                !hg_picks_has(&d->picks, sub->batch, sub->offset + k))
-                continue;
+    for (size_t i = 0; rc == 0 && i < hit.n; i++)
+        for (uint32_t k = hit.items[i].first; k <= hit.items[i].last; k++) {
             d->denied += denied;
-            slot = tell ? HG_VEC_PUSH(list) : NULL;
-            if (slot)
-                *slot = (struct task){ job->job_id, k };
-            else if (tell)
-                rc = hg_err_oom(err);
+            if (add)
+                *HG_VEC_PUSH(list) = (struct task){ job->job_id, k };
         }
-    hg_ranges_done(&set);
+    hg_ranges_done(&hit);
     return rc;
 }
 
@@ -110,32 +104,30 @@ static int compare_tasks(const void *pa, const void *pb)
 }
 
 /* One request for the tasks of one job. */
-static int tell_job(struct deed *d, const struct task *tasks, size_t n, struct hg_err *err)
+static int request_job(struct change *d, const struct task *tasks, size_t n, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_buf text = HG_BUF_INIT;
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = hg_ranges_add(&set, tasks[i].index);
+    for (size_t i = 0; i < n; i++)
+        hg_ranges_add(&set, tasks[i].index);
     hg_ranges_format(&set, &text);
-    if (rc < 0 || text.failed)
-        rc = hg_err_oom(err);
-    else
-        rc = d->s.executor->hold(d->s.exec, tasks->job_id, hg_buf_str(&text), d->hold, err);
+    rc = d->r.scheduler.executor->hold(d->r.scheduler.exec, tasks->job_id, hg_buf_str(&text),
+                                       d->hold, err);
     d->told += rc == 0 ? n : 0;
     hg_ranges_done(&set);
     hg_buf_done(&text);
     return rc;
 }
 
-static int tell_jobs(struct deed *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+static int request_jobs(struct change *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     struct tasks list = { 0 };
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < jobs->n; i++) {
-        const struct hg_submission *sub = hg_run_submission_find(d->state, jobs->items[i].key);
+        const struct hg_submission *sub = hg_run_submission_find(d->r.state, jobs->items[i].key);
 
         if (sub && strcmp(jobs->items[i].state, "PENDING") == 0)
             rc = pick_tasks(d, &jobs->items[i], sub, &list, err);
@@ -145,41 +137,41 @@ static int tell_jobs(struct deed *d, const struct hg_exec_jobs *jobs, struct hg_
     for (size_t i = 0, n; i < list.n && rc == 0; i += n) {
         for (n = 1; i + n < list.n && list.items[i + n].job_id == list.items[i].job_id;)
             n++;
-        rc = tell_job(d, &list.items[i], n, err);
+        rc = request_job(d, &list.items[i], n, err);
     }
     HG_VEC_DONE(&list);
     return rc;
 }
 
-/* Straight to Slurm, by key: whoever drives the run, and if nobody does. */
-static int tell_slurm(struct deed *d, struct hg_err *err)
+/* Sent to Slurm at once, whether or not another process drives the run. */
+static int request_slurm(struct change *d, struct hg_err *err)
 {
     struct hg_exec_jobs jobs;
     int rc;
 
-    rc = d->s.executor->poll(d->s.exec, &jobs, err);
+    rc = d->r.scheduler.executor->poll(d->r.scheduler.exec, &jobs, err);
     if (rc < 0)
         return -1;
-    rc = hg_drive_overlay(d->state, &jobs, err);
+    rc = hg_drive_overlay(d->r.state, &jobs, err);
     if (rc == 0)
-        rc = tell_jobs(d, &jobs, err);
+        rc = request_jobs(d, &jobs, err);
     hg_exec_jobs_done(&jobs);
     return rc;
 }
 
-/* If nobody drives the run, write down what was asked for. Whoever does, does it himself. */
-static void settle(const struct deed *d)
+/* If no process drives the run, journal the request; a driver does so itself. */
+static void settle(const struct change *d)
 {
-    struct hg_session_back back = { .reports = reports,
-                                    .run = d->s.rd.path,
-                                    .command = d->hold ? "hold" : "release",
-                                    .send_nothing = true };
+    struct hg_resume_options o = { .reports = reports,
+                                   .run = d->r.rd.path,
+                                   .command = d->hold ? "hold" : "release",
+                                   .send_nothing = true };
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_err err = HG_ERR_INIT;
     struct hg_drive_pass pass;
     struct hg_session s;
 
-    if (hg_session_resume(&s, &back, &errs) == 0) {
+    if (hg_session_resume(&s, &o, &errs) == 0) {
         if (hg_drive_pass(s.drive, &pass, &err) == 0)
             hg_drive_finish(s.drive, &err);
         hg_session_done(&s);
@@ -187,28 +179,24 @@ static void settle(const struct deed *d)
     hg_errs_done(&errs);
 }
 
-static void print_json(const struct deed *d)
+static void print_json(const struct change *d)
 {
     json_t *answer =
-        json_pack("{s:o,s:b,s:I,s:I,s:I,s:I}", "run", hg_json_text(d->s.rd.path), "held", d->hold,
+        json_pack("{s:o,s:b,s:I,s:I,s:I,s:I}", "run", hg_json_text(d->r.rd.path), "held", d->hold,
                   "waiting", (json_int_t)d->unsent, "told", (json_int_t)d->told, "denied",
                   (json_int_t)d->denied, "running", (json_int_t)d->active);
-    struct hg_buf text = HG_BUF_INIT;
 
-    hg_json_dump(answer, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(answer);
+    hg_print_json(answer);
 }
 
-static void print_text(const struct deed *d)
+static void print_text(const struct change *d)
 {
-    const char *path = d->s.rd.path;
+    const char *path = d->r.rd.path;
 
     if (d->hold && !d->unsent && !d->queued && !d->active)
-        hg_info("nothing is left that could be held; %s",
-                select_text ? "these cells are, should they run again"
-                            : "what is added, or runs again, is");
+        hg_info("no cell is left to hold; %s are held", select_text
+                                                            ? "these cells, if they run again,"
+                                                            : "cells that are added or run again");
     else if (!d->hold && !d->unsent && !d->told && !d->denied)
         hg_info("nothing is held");
     else if (d->hold)
@@ -216,41 +204,33 @@ static void print_text(const struct deed *d)
             "not to be submitted: %zu; held in Slurm: %zu; `hpcgrid release %s` lets them start",
             d->unsent, d->told, path);
     else
-        hg_info("let go in Slurm: %zu; to be submitted: %zu", d->told, d->unsent);
+        hg_info("released in Slurm: %zu; to be submitted: %zu", d->told, d->unsent);
     if (!d->hold && d->unsent)
-        hg_info("whoever drives the run sends them within a minute, else `hpcgrid resume %s`",
+        hg_info("the process that drives the run submits them within a minute; if there is none: "
+                "`hpcgrid resume %s`",
                 path);
     if (d->hold && d->active)
-        hg_info("at work: %zu; they go on (`hpcgrid cancel` ends them)", d->active);
+        hg_info("running: %zu; they continue (`hpcgrid cancel` ends them)", d->active);
     if (d->denied)
-        hg_warn("held by an administrator, who alone may let them go: %zu (squeue shows "
+        hg_warn("held by an administrator, who alone may release them: %zu (squeue shows "
                 "JobHeldAdmin)",
                 d->denied);
 }
 
-static bool is_live(const struct hg_run_state *state)
-{
-    for (int s = HG_CELL_INTENDED; s <= HG_CELL_ENDED; s++)
-        if (state->counts[s])
-            return true;
-    return false;
-}
-
-static int do_it(struct deed *d, struct hg_err *err)
+static int do_it(struct change *d, struct hg_err *err)
 {
     enum hg_request what = d->hold ? HG_REQUEST_HOLD : HG_REQUEST_RELEASE;
 
-    if (hg_drive_fold_requests(d->s.rd.path, d->state, err) < 0 ||
-        hg_picks_make(&d->picks, d->s.rd.path, d->state, select_text, err) < 0)
+    if (hg_drive_fold_requests(d->r.rd.path, d->r.state, err) < 0 ||
+        hg_picks_make(&d->picks, d->r.rd.path, d->r.state, select_text, err) < 0)
         return -1;
     if (!hg_picks_any(&d->picks))
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", d->s.rd.path);
-    if (hg_drive_request(&d->s.rd, what, d->state, select_text ? hg_picks_fits : NULL, &d->picks,
+        return hg_err_set(err, HG_E_INPUT, "no cell of %s fits", d->r.rd.path);
+    if (hg_drive_request(&d->r.rd, what, d->r.state, select_text ? hg_picks_fits : NULL, &d->picks,
                          err) < 0)
         return -1;
-    if (is_live(d->state) && tell_slurm(d, err) < 0)
-        return hg_err_hint(err, "the request is noted in the run; the next `hpcgrid resume` or the "
-                                "one at work carries it out");
+    if (hg_state_live(d->r.state) && request_slurm(d, err) < 0)
+        return hg_err_hint(err, HG_REACH_NOTED);
     count_picked(d);
     return 0;
 }
@@ -258,20 +238,16 @@ static int do_it(struct deed *d, struct hg_err *err)
 static int run(bool hold, const char *word, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
-    struct deed d = { .hold = hold };
+    struct change d = { .hold = hold };
     int rc = -1;
 
-    if (hg_session_reach(&d.s, reports, word, true, &err) < 0)
-        return hg_errs_add(errs, &err);
-    d.state = hg_run_state_load(d.s.rd.path, &err);
-    if (d.state && hg_session_check_cluster(&d.s, d.state, &err) == 0 && do_it(&d, &err) == 0) {
+    if (hg_reach_open(&d.r, reports, word, &err) == 0 && do_it(&d, &err) == 0) {
         rc = d.denied > 0;
         settle(&d);
         (as_json ? print_json : print_text)(&d);
     }
     hg_picks_done(&d.picks);
-    hg_run_state_free(d.state);
-    hg_session_done(&d.s);
+    hg_reach_done(&d.r);
     return rc < 0 ? hg_errs_add(errs, &err) : rc;
 }
 
@@ -290,11 +266,11 @@ static int run_release(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_hold = {
     .name = "hold",
     .args = "RUN",
-    .summary = "Let cells of a run start no more until `release`.",
-    .details = "Jobs in the queue are held in Slurm, cells that wait are not submitted, jobs at\n"
-               "work go on; without a selector this is true of cells added later, too. Works\n"
-               "whoever drives the run: `run`, `watch` and `resume` say what is held and wait\n"
-               "for it, `submit` ends. RUN is a run's folder, NAME, NAME/002 or a matrix file.",
+    .summary = "Keep cells of a run from starting until `release`.",
+    .details = "Jobs in the queue are held in Slurm, cells that wait are not submitted, running\n"
+               "jobs continue; without a selector this also holds cells added later. Works\n"
+               "whichever process drives the run: `run`, `watch` and `resume` show what is held\n"
+               "and wait for it, `submit` ends.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,
@@ -305,10 +281,9 @@ const struct hg_cmd hg_cmd_release = {
     .name = "release",
     .args = "RUN",
     .summary = "Let held cells of a run start again.",
-    .details = "Whatever its user holds in Slurm is let go; what an administrator holds stays\n"
-               "so, is said, and the exit code is 1. Cells that were not submitted yet are sent\n"
-               "by whoever drives the run, else by the next `resume`. RUN is a run's folder,\n"
-               "NAME, NAME/002 or a matrix file.",
+    .details = "Releases whatever its user holds in Slurm; what an administrator holds stays\n"
+               "held, with a warning and exit code 1. Cells not submitted yet are submitted by\n"
+               "the process that drives the run, or by the next `resume`.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -12,7 +12,7 @@ static const char *name = "sweep", *site_word, *hardware_word;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "name", &name, "NAME", "name of the experiment (sweep)", 0, 0 },
-    { HG_OPT_STRING, 0, "site", &site_word, "SITE", "a name or file: where it runs (box)", 0, 0 },
+    { HG_OPT_STRING, 0, "site", &site_word, "SITE", "where it runs: a name or file (box)", 0, 0 },
     { HG_OPT_STRING, 0, "hardware", &hardware_word, "NAME", "kind of node (the site's default)", 0,
       0 },
     { 0 },
@@ -101,10 +101,6 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     put_workload(&text, argc, argv);
     put_axes(&text, hw, argc == 0);
     hg_buf_puts(&text, "}\n");
-    if (text.failed) {
-        hg_err_oom(&err);
-        goto out;
-    }
     fputs(hg_buf_str(&text), stdout);
     rc = 0;
 out:
@@ -116,11 +112,12 @@ out:
 const struct hg_cmd hg_cmd_init = {
     .name = "init",
     .args = "[--] [COMMAND...]",
-    .summary = "Print a matrix to start from, for your command and your site.",
-    .details = "hpcgrid init -- python train.py --amp >my.json, then change the axes to what you\n"
-               "want to know; {{args}} becomes --key=value for each of them. Without a COMMAND\n"
-               "it trains a small model with hpcgrid-worker. A file for --site is kept as typed:\n"
-               "in the matrix it is relative to the matrix's folder.",
+    .summary = "Print a matrix to start from, for a command and a site.",
+    .details = "Example: hpcgrid init -- python train.py --amp >my.json\n"
+               "Then set the axes to what you want to measure; {{args}} becomes --key=value for\n"
+               "each member. Without a COMMAND the matrix trains a small model with\n"
+               "hpcgrid-worker. A file for --site is written as given: in the matrix it is\n"
+               "relative to the matrix's folder.",
     .opts = opts,
     .max_args = -1,
     .run = run,

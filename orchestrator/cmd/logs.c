@@ -8,7 +8,10 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/picks.h"
+#include "cmd/options.h"
 #include "cmd/session.h"
+#include "cmd/signals.h"
+#include "drive/drive.h"
 #include "drive/overlay.h"
 #include "matrix/select.h"
 #include "rundir/attempt.h"
@@ -24,11 +27,12 @@ static long lines = 20;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_INT, 'n', "lines", &lines, "N", "the last N lines of each (20); 0: all", 0, 1e9 },
-    { HG_OPT_FLAG, 'f', "follow", &follow, NULL, "go on until the cell's attempt has ended", 0, 0 },
-    { HG_OPT_FLAG, 0, "out", &only_out, NULL, "only what it printed on stdout", 0, 0 },
-    { HG_OPT_FLAG, 0, "err", &only_err, NULL, "only what it printed on stderr", 0, 0 },
+    { HG_OPT_FLAG, 'f', "follow", &follow, NULL, "continue until the cell's attempt has ended", 0,
+      0 },
+    { HG_OPT_FLAG, 0, "out", &only_out, NULL, "only stdout", 0, 0 },
+    { HG_OPT_FLAG, 0, "err", &only_err, NULL, "only stderr", 0, 0 },
     { HG_OPT_STRING, 0, "attempt", &wanted, "S.R", "this attempt instead of the newest", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -127,7 +131,7 @@ static void tell_file(const struct attempt *a, const char *name)
 {
     char *path = hg_attempt_path(a->group, a->files, name);
 
-    hg_info("%s", path ? path : name);
+    hg_info("%s", path);
     free(path);
 }
 
@@ -215,7 +219,7 @@ static int follow_attempt(const struct attempt *a, off_t at[static 2], struct hg
     bool over = false;
     int rc = 0;
 
-    for (unsigned i = 0; rc == 0 && !over && !hg_cmd_stop; i++) {
+    for (unsigned i = 0; rc == 0 && !over && !hg_signals_stop; i++) {
         hg_attempt_look(a->group, a->files, NULL, NULL);
         over = a->files->result || (i % JOURNAL_EVERY == 0 && is_over_in_journal(rd, place));
         if (!over)
@@ -273,7 +277,7 @@ static int show(struct walk *w, const json_t *entry, struct hg_err *err)
 static int end_cell(struct walk *w, struct hg_err *err)
 {
     json_t *entry = w->newest;
-    int is = entry && !hg_cmd_stop ? is_asked(w->asked, entry, err) : 0;
+    int is = entry && !hg_signals_stop ? is_asked(w->asked, entry, err) : 0;
 
     w->newest = NULL;
     if (is > 0 && ++w->picked > 1 && follow) {
@@ -344,9 +348,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct asked asked = { 0 };
     int rc = -1;
 
-    hg_cmd_catch_signals();
+    hg_signals_catch();
     if (read_asked(argc > 1 ? argv[1] : NULL, &asked, &err) == 0 &&
-        hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) == 0)
+        hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0)
         rc = print_all(&rd, &asked, &err);
     hg_rundir_done(&rd);
     hg_selector_free(asked.select);
@@ -356,10 +360,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_logs = {
     .name = "logs",
     .args = "RUN [CELL]",
-    .summary = "Show what cells printed: those that failed, or those you name.",
-    .details = "CELL is an id, the beginning of one, or a selector. The text goes to stdout, the\n"
-               "names of the files to stderr. RUN is a run's folder, NAME, NAME/002 or a matrix\n"
-               "file.",
+    .summary = "Print the output of failed cells, or of the cells you name.",
+    .details = "CELL is an id, the beginning of one, or a selector. The output goes to stdout,\n"
+               "the names of the files to stderr.",
     .opts = opts,
     .min_args = 1,
     .max_args = 2,

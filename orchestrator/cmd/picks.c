@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/fs.h"
-#include "base/jsonmem.h"
+#include "base/json.h"
 #include "matrix/select.h"
 
 #define CELLS_FILE_MAX ((size_t)1 << 30)
@@ -14,22 +15,17 @@
 static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const char *text,
                      size_t len, const struct hg_selector *select, struct hg_err *err)
 {
-    bool short_of_memory;
-    json_t *record = hg_json_read(text, len, 0, NULL, &short_of_memory);
+    json_t *record = json_loadb(text, len, 0, NULL);
     const char *id = json_string_value(json_object_get(record, "id"));
     int match = -1;
 
-    if (short_of_memory) {
-        hg_err_oom(err);
-    } else if (!id) {
+    if (!id) {
         hg_err_set(err, HG_E_INPUT, "batches/%zu.cells.jsonl: line %zu is damaged", batch + 1,
                    line + 1);
     } else {
         match = hg_selector_match(select, id, json_object_get(record, "cell"), err);
         picks->batches[batch].picked[line] = match == 1;
-        picks->batches[batch].ids[line] = strdup(id);
-        if (!picks->batches[batch].ids[line])
-            match = hg_err_oom(err);
+        picks->batches[batch].ids[line] = hg_strdup(id);
     }
     json_decref(record);
     return match < 0 ? -1 : 0;
@@ -41,7 +37,7 @@ static int read_batch(struct hg_picks *picks, const char *run_dir, size_t batch,
     char *path = hg_str_printf("%s/batches/%zu.cells.jsonl", run_dir, batch + 1);
     struct hg_buf text = HG_BUF_INIT;
     size_t line = 0;
-    int rc = path ? hg_fs_read(path, CELLS_FILE_MAX, &text, err) : hg_err_oom(err);
+    int rc = hg_fs_read(path, CELLS_FILE_MAX, &text, err);
 
     for (const char *p = hg_buf_str(&text); rc == 0 && *p && line < picks->batches[batch].n;
          line++) {
@@ -64,22 +60,19 @@ int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_r
     *picks = (struct hg_picks){ .n = state->batches.n };
     if (text && !select)
         return -1;
-    picks->batches = calloc(picks->n + 1, sizeof *picks->batches);
-    if (!picks->batches)
-        goto out;
+    picks->batches = hg_alloc_zeroed(picks->n + 1, sizeof *picks->batches);
     for (size_t b = 0; b < picks->n; b++) {
         size_t n = picks->batches[b].n = state->batches.items[b].n;
 
-        picks->batches[b].picked = calloc(n + 1, sizeof(bool));
-        picks->batches[b].ids = calloc(n + 1, sizeof(char *));
-        if (!picks->batches[b].picked || !picks->batches[b].ids ||
-            read_batch(picks, run_dir, b, select, err) < 0)
+        picks->batches[b].picked = hg_alloc_zeroed(n + 1, sizeof(bool));
+        picks->batches[b].ids = hg_alloc_zeroed(n + 1, sizeof(char *));
+        if (read_batch(picks, run_dir, b, select, err) < 0)
             goto out;
     }
     rc = 0;
 out:
     hg_selector_free(select);
-    return rc < 0 ? hg_err_oom(err) : 0;
+    return rc;
 }
 
 int hg_picks_make(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
@@ -110,6 +103,23 @@ bool hg_picks_fits(void *picks, int batch, uint32_t line)
     return hg_picks_has(picks, batch, line);
 }
 
+int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
+                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   struct hg_ranges *hit, struct hg_err *err)
+{
+    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
+    struct hg_ranges set = HG_RANGES_INIT;
+    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+
+    for (size_t i = 0; rc == 0 && i < set.n; i++)
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
+            if (hg_run_cell_find(state, sub->batch, sub->offset + k) &&
+                hg_picks_has(picks, sub->batch, sub->offset + k))
+                hg_ranges_add(hit, k);
+    hg_ranges_done(&set);
+    return rc;
+}
+
 const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line)
 {
     if (picks->all || batch < 1 || (size_t)batch > picks->n ||
@@ -120,8 +130,8 @@ const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line)
 
 void hg_picks_done(struct hg_picks *picks)
 {
-    for (size_t b = 0; b < picks->n && picks->batches; b++) {
-        for (size_t i = 0; i < picks->batches[b].n && picks->batches[b].ids; i++)
+    for (size_t b = 0; b < picks->n; b++) {
+        for (size_t i = 0; i < picks->batches[b].n; i++)
             free(picks->batches[b].ids[i]);
         free(picks->batches[b].ids);
         free(picks->batches[b].picked);

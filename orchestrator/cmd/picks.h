@@ -2,7 +2,9 @@
 #ifndef HG_CMD_PICKS_H
 #define HG_CMD_PICKS_H
 
+#include "base/ranges.h"
 #include "rundir/events.h"
+#include "slurm/client/executor.h"
 
 /* The planned cells of a run that a selector picks. */
 struct hg_picks {
@@ -25,6 +27,10 @@ bool hg_picks_fits(void *picks, int batch, uint32_t line); /* the same, as a cal
 /* Also keep the cells' ids (text may be NULL here, too). */
 int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
                   const char *text, struct hg_err *err);
+/* Tasks of a job whose cells are picked. Add each to hit. INPUT: the scheduler's list of tasks cannot be read. */
+int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
+                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   struct hg_ranges *hit, struct hg_err *err);
 const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line); /* "" if unknown */
 
 void hg_picks_done(struct hg_picks *picks);

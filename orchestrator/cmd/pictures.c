@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
 #include "plot/gnuplot.h"
@@ -33,10 +34,10 @@ static size_t ending(const char *path)
 
 static int read_formats(const char *words, struct wish *w, struct hg_err *err)
 {
-    char *copy = strdup(words), *rest = NULL;
-    int rc = copy ? 0 : hg_err_oom(err);
+    char *copy = hg_strdup(words), *rest = NULL;
+    int rc = 0;
 
-    for (char *word = rc < 0 ? NULL : strtok_r(copy, ",", &rest); word && rc == 0;
+    for (char *word = strtok_r(copy, ",", &rest); word && rc == 0;
          word = strtok_r(NULL, ",", &rest)) {
         size_t i = 0;
 
@@ -97,10 +98,9 @@ static int render(const struct hg_plot *p, const struct wish *w, size_t format, 
     if (format != GP)
         return hg_plot_draw(p, terminal, out, err);
     name = hg_str_printf("%s.%s", p->name, terminal);
-    if (name)
-        hg_plot_gnuplot(p, terminal, name, out);
+    hg_plot_gnuplot(p, terminal, name, out);
     free(name);
-    return name && !out->failed ? 0 : hg_err_oom(err);
+    return 0;
 }
 
 static int write_one(const struct hg_plot *p, const struct wish *w, size_t format,
@@ -116,9 +116,9 @@ static int write_one(const struct hg_plot *p, const struct wish *w, size_t forma
         struct hg_buf name = HG_BUF_INIT;
 
         hg_buf_printf(&name, "%s.%s", p->name, known[format]);
-        path = w->is_file ? strdup(w->out) : hg_fs_join(w->out, hg_buf_str(&name));
+        path = w->is_file ? hg_strdup(w->out) : hg_fs_join(w->out, hg_buf_str(&name));
         hg_buf_done(&name);
-        rc = path ? hg_fs_replace(path, text.data, text.len, 0644, err) : hg_err_oom(err);
+        rc = hg_fs_replace(path, text.data, text.len, 0644, err);
     }
     free(path);
     hg_buf_done(&text);
@@ -162,8 +162,8 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
     return 0;
 }
 
-int hg_cmd_pictures(const struct hg_report *r, const char *kinds, const char *formats,
-                    const char *out, struct hg_errs *errs)
+int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *formats,
+                     const char *out, struct hg_errs *errs)
 {
     struct wish w = { 0 };
     struct hg_plots plots = { 0 };

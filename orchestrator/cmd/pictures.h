@@ -8,7 +8,7 @@
  * (gnuplot draws) and gp (its script, which holds the data); NULL: what out's ending says, else svg.
  * out: a file with one of these endings, any other name is a folder (made if it is missing); NULL:
  * standard output. Returns 0 or -1 with errs filled. */
-int hg_cmd_pictures(const struct hg_report *r, const char *kinds, const char *formats,
-                    const char *out, struct hg_errs *errs);
+int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *formats,
+                     const char *out, struct hg_errs *errs);
 
 #endif

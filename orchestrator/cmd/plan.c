@@ -11,7 +11,8 @@
 #include "base/text.h"
 #include "matrix/load.h"
 #include "cmd/cells.h"
-#include "cmd/session.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 #include "plan/batch.h"
 #include "plan/files.h"
 #include "plan/plan.h"
@@ -24,14 +25,12 @@ static const char *select_text, *site, *out_dir;
 static bool scripts, as_json;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR",
-      "only these cells: nodes=2..8,strategy!=dp or jq", 0, 0 },
-    { HG_OPT_STRING, 0, "site", &site, "SITE", "a name or file instead of the matrix's site", 0,
-      0 },
-    { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "print the batch scripts, too", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
+    HG_OPTION_SITE(&site),
+    { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "also print the batch scripts", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_dir, "DIR",
-      "write plan and scripts there, for sbatch by hand", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
+      "write plan and scripts to DIR, for sbatch by hand", 0, 0 },
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -114,10 +113,8 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
 /* Where a run of this name would lie: what the scripts would say. Yours. */
 static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
 {
-    char *relative = hg_str_printf("%s/%s/NEW", hg_cmd_reports(NULL), plan->name);
-    char *dir = out_dir    ? hg_fs_absolute(out_dir, err)
-                : relative ? hg_fs_absolute(relative, err)
-                           : NULL;
+    char *relative = hg_str_printf("%s/%s/NEW", hg_options_reports(NULL), plan->name);
+    char *dir = hg_fs_absolute(out_dir ? out_dir : relative, err);
 
     free(relative);
     return dir;
@@ -166,7 +163,6 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
                           "cells", (json_int_t)plan->cells, "submissions",
                           (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
                           "cells_without_limit", (json_int_t)unpriced);
-    struct hg_buf out = HG_BUF_INIT;
 
     for (size_t i = 0; i < plan->n; i++)
         json_array_append_new(batches, batch_json(&plan->items[i]));
@@ -175,10 +171,7 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
         json_array_append_new(skipped, json_pack("{s:s, s:o}", "id", plan->skips.items[i].id,
                                                  "reason", hg_json_text(plan->skips.items[i].why)));
     json_object_set_new(o, "skipped", skipped);
-    hg_json_dump(o, HG_JSON_INDENT, &out);
-    puts(hg_buf_str(&out));
-    hg_buf_done(&out);
-    json_decref(o);
+    hg_print_json(o);
 }
 
 /* ---- The command ---- */
@@ -188,9 +181,7 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     char *existing = hg_fs_join(out_dir, "plan.json");
     int rc = -1;
 
-    if (!existing) {
-        hg_err_oom(err);
-    } else if (hg_fs_exists(existing)) {
+    if (hg_fs_exists(existing)) {
         hg_err_set(err, HG_E_USAGE, "%s already holds a plan", out_dir);
         hg_err_hint(err, "name a new folder");
     } else if (hg_fs_mkdirs(out_dir, 0700, err) == 0) {
@@ -202,8 +193,8 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
 
 static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
 {
-    hg_cmd_warn(&plan->count);
-    hg_cmd_show_skips(plan);
+    hg_cells_print_warnings(&plan->count);
+    hg_cells_print_skips(plan);
     if (out_dir && save(plan, m, err) < 0)
         return -1;
     if (as_json) {
@@ -234,9 +225,9 @@ const struct hg_cmd hg_cmd_plan = {
     .name = "plan",
     .args = "MATRIX",
     .summary = "Show what would be submitted: batches, resources, cost.",
-    .details = "Cells that ask for the same resources share a batch, which is one job array.\n"
-               "Wall times are rounded up to a few steps for that, never above the longest one\n"
-               "asked for. Slurm is not contacted.",
+    .details = "Cells with the same resources share a batch, which is one job array. For that,\n"
+               "wall times are rounded up to a few steps, but never above the longest one\n"
+               "requested. Slurm is not contacted.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

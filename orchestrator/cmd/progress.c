@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driving a run to its end, and telling a person about it: one moving line on a terminal, a line for each
- * change elsewhere. */
+#include "cmd/progress.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cmd/many.h"
-#include "cmd/results.h"
-#include "cmd/session.h"
-#include "render/save.h"
+#include "cmd/signals.h"
+#include "cmd/state.h"
 #include "rundir/collect.h"
 
 #define LINE_EVERY_S 2.0 /* where lines stay on the screen */
@@ -24,36 +22,10 @@ struct progress {
     bool terminal;
     double started_s, said_s;
     char last[256];
-    size_t failures;
-    bool held; /* it was said that cells are */
+    bool *told;      /* failed cells that were listed, by position in the plan */
+    size_t failures; /* their number */
+    bool held;       /* it was said that cells are held */
 };
-
-void hg_cmd_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
-{
-    static const enum hg_cell_state order[] = {
-        HG_CELL_OK,        HG_CELL_RUNNING,   HG_CELL_ENDED,  HG_CELL_PENDING, HG_CELL_INTENDED,
-        HG_CELL_AMBIGUOUS, HG_CELL_WAITING,   HG_CELL_FAILED, HG_CELL_TIMEOUT, HG_CELL_OOM,
-        HG_CELL_NODE_FAIL, HG_CELL_CANCELLED, HG_CELL_LOST,   HG_CELL_REFUSED,
-    };
-    bool first = true;
-
-    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        if (!counts[order[i]])
-            continue;
-        hg_buf_printf(out, "%s%s %zu", first ? "" : " · ", hg_cell_state_names[order[i]],
-                      counts[order[i]]);
-        first = false;
-    }
-}
-
-void hg_cmd_state(const struct hg_run_state *state, struct hg_buf *out)
-{
-    size_t held = hg_run_count_held(state);
-
-    hg_cmd_counts(state->counts, out);
-    if (held)
-        hg_buf_printf(out, " (%zu held)", held);
-}
 
 static void clear_line(const struct progress *p)
 {
@@ -67,9 +39,8 @@ static void tell_logs(const struct hg_session *s, int batch, size_t line,
 {
     char *dir = hg_attempt_dir(&s->rd, batch, line, s->plan->items[batch - 1].ids[line],
                                cell->claim, cell->restarts);
-    char *out = dir ? hg_fs_join(dir, "out.log") : NULL,
-         *err = dir ? hg_fs_join(dir, "err.log") : NULL;
-    bool has_out = out && hg_fs_exists(out), has_err = err && hg_fs_exists(err);
+    char *out = hg_fs_join(dir, "out.log"), *err = hg_fs_join(dir, "err.log");
+    bool has_out = hg_fs_exists(out), has_err = hg_fs_exists(err);
 
     if (has_out || has_err)
         hg_info("what it printed: %s%s", has_err ? err : out,
@@ -79,25 +50,20 @@ static void tell_logs(const struct hg_session *s, int batch, size_t line,
     free(dir);
 }
 
-/* Cells that came to a bad end since the last look, with their reason. */
+/* Cells that failed since the last look, with their reason. */
 static void tell_failures(struct hg_session *s, struct progress *p)
 {
     const struct hg_run_state *state = hg_drive_state(s->drive);
     size_t at = 0;
 
-    if (!s->told) {
-        s->told_n = state->cells;
-        s->told = calloc(state->cells + 1, sizeof *s->told);
-    }
-    for (size_t b = 0; b < state->batches.n && s->told; b++)
+    for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n; i++, at++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
             const char *text = hg_run_text(state, cell);
 
-            if (at >= s->told_n || s->told[at] || cell->state <= HG_CELL_OK ||
-                cell->state == HG_CELL_REFUSED)
+            if (p->told[at] || cell->state <= HG_CELL_OK || cell->state == HG_CELL_REFUSED)
                 continue;
-            s->told[at] = true;
+            p->told[at] = true;
             if (++p->failures > FAILURES_SHOWN)
                 continue;
             clear_line(p);
@@ -106,11 +72,11 @@ static void tell_failures(struct hg_session *s, struct progress *p)
             if (p->failures == 1)
                 tell_logs(s, (int)b + 1, i, cell);
             if (p->failures == FAILURES_SHOWN)
-                hg_info("further ones are not listed here: hpcgrid status --cells");
+                hg_info("more failures are not listed here: hpcgrid status --cells");
         }
 }
 
-/* Nothing goes on before a person says so. */
+/* Held cells start only when a person releases them. */
 static void tell_held(const struct hg_session *s, struct progress *p)
 {
     size_t held = hg_run_count_held(hg_drive_state(s->drive));
@@ -130,9 +96,9 @@ static void tell_progress(struct hg_session *s, struct progress *p,
     struct hg_buf line = HG_BUF_INIT;
     char elapsed[32];
 
-    hg_cmd_state(hg_drive_state(s->drive), &line);
+    hg_state_format(hg_drive_state(s->drive), &line);
     if (pass->away_s > 5)
-        hg_buf_printf(&line, " · no answer from Slurm for %.0f s", pass->away_s);
+        hg_buf_printf(&line, " · Slurm has not answered for %.0f s", pass->away_s);
     hg_text_duration_format(mono - p->started_s, elapsed);
     if (p->terminal) {
         fprintf(stderr, "\r\033[K%s  %s", elapsed, hg_buf_str(&line));
@@ -149,159 +115,63 @@ static void tell_progress(struct hg_session *s, struct progress *p,
 
 static void tell_way_back(const struct hg_session *s)
 {
-    const struct hg_run_state *state = hg_drive_state(s->drive);
-    size_t open = 0;
+    size_t open = hg_state_open(hg_drive_state(s->drive));
 
-    for (int c = HG_CELL_WAITING; c < HG_CELL_OK; c++)
-        open += state->counts[c];
-    hg_info("stopped; not over: %zu cell%s; jobs in the queue go on", open, hg_text_s(open));
-    hg_info("come back with: hpcgrid resume %s", s->rd.path);
-    if (s->box)
-        hg_info("their box stays up: hpcgrid box down %s ends it, and them", s->box);
+    hg_info("stopped; %zu cell%s not over; jobs in the queue continue", open,
+            open == 1 ? " is" : "s are");
+    hg_info("to continue: hpcgrid resume %s", s->rd.path);
+    if (*s->scheduler.box)
+        hg_info("their box stays up; to end it with its jobs: hpcgrid box down %s",
+                s->scheduler.box);
 }
 
-int hg_session_drive(struct hg_session *s, struct hg_errs *errs)
+/* Passes until the run is over (0) or a signal comes (1); -1 with err set. */
+static int drive(struct hg_session *s, struct progress *p, struct hg_err *err)
 {
-    struct progress p = { .terminal = isatty(STDERR_FILENO) && getenv("TERM") &&
-                                      strcmp(getenv("TERM"), "dumb") != 0,
-                          .started_s = hg_clock_mono_s() };
-    struct hg_err err = HG_ERR_INIT;
     struct hg_drive_pass pass = { 0 };
     int rc = 1;
 
-    while (!hg_cmd_stop) {
-        rc = hg_drive_pass(s->drive, &pass, &err);
+    while (!hg_signals_stop) {
+        rc = hg_drive_pass(s->drive, &pass, err);
         if (hg_drive_state(s->drive)->submits)
             s->box_is_new = false; /* jobs are in it: it stays until they are over */
         if (rc < 0 || pass.over)
             break;
         rc = 1;
-        tell_failures(s, &p);
-        tell_held(s, &p);
-        tell_progress(s, &p, &pass, false);
-        if (!hg_cmd_stop)
+        tell_failures(s, p);
+        tell_held(s, p);
+        tell_progress(s, p, &pass, false);
+        if (!hg_signals_stop)
             hg_clock_sleep_s(pass.wait_s > 0.02 ? pass.wait_s : 0.02);
     }
-    tell_failures(s, &p);
-    tell_progress(s, &p, &pass, true);
-    if (p.terminal && p.last[0])
+    tell_failures(s, p);
+    tell_progress(s, p, &pass, true);
+    if (p->terminal && p->last[0])
         fputc('\n', stderr);
-    if (rc < 0) {
-        hg_err_hint(&err, "jobs in the queue go on; `hpcgrid resume %s` comes back to them",
+    return rc;
+}
+
+int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
+{
+    const char *term = getenv("TERM");
+    struct progress p = { .terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0,
+                          .started_s = hg_clock_mono_s(),
+                          .told =
+                              hg_alloc_zeroed(hg_drive_state(s->drive)->cells + 1, sizeof(bool)) };
+    struct hg_err err = HG_ERR_INIT;
+    int rc = drive(s, &p, &err);
+
+    free(p.told);
+    if (rc < 0)
+        hg_err_hint(&err, "jobs in the queue continue; `hpcgrid resume %s` takes them up again",
                     s->rd.path);
-        hg_errs_add(errs, &err);
-        return -1;
-    }
-    if (hg_drive_finish(s->drive, &err) < 0)
+    else if (hg_drive_finish(s->drive, &err) < 0)
+        rc = -1;
+    if (rc < 0)
         return hg_errs_add(errs, &err);
     if (rc == 1)
         tell_way_back(s);
     else
         s->box_is_over = true;
-    return rc;
-}
-
-static size_t terminal_width(void)
-{
-    struct winsize size;
-
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40)
-        return size.ws_col;
-    return 0;
-}
-
-/* Of very many results their lines are saved, and a few words printed. 0: every cell has a good result, 1: not, 2: it cannot be done that
- * way, or -1. */
-static int report_many(const struct hg_session *s, struct hg_buf *text, struct hg_err *err)
-{
-    char *tables = hg_rundir_path(&s->rd, "tables"),
-         *path = hg_rundir_path(&s->rd, "tables/results.csv");
-    struct hg_many *m =
-        tables && path ? hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, err) : NULL;
-    int rc = !tables || !path ? hg_err_oom(err) : m ? 0 : err->code ? -1 : 2;
-
-    if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0755, err) < 0 ||
-                    hg_cmd_many_write(m, path, err) < 0))
-        rc = -1;
-    if (rc == 0) {
-        hg_many_summarize(m, s->rd.path, text);
-        rc = !hg_many_is_complete(m);
-    }
-    hg_many_free(m);
-    free(tables);
-    free(path);
-    return rc;
-}
-
-static int report_all(const struct hg_session *s, struct hg_buf *text, struct hg_errs *errs)
-{
-    struct hg_results set = HG_RESULTS_INIT;
-    bool complete = false;
-    int rc = -1;
-
-    if (hg_cmd_run_results(&s->rd, hg_drive_state(s->drive), &set, errs) == 0)
-        rc = hg_report_run(&set, s->rd.path, terminal_width(), text, &complete, errs);
-    hg_results_done(&set);
-    return rc < 0 ? -1 : !complete;
-}
-
-/* The tables of what there is, on stdout and in the run's folder. 0: every cell has a good result, 1: not,
- * or -1. */
-static int print_report(struct hg_session *s, struct hg_errs *errs)
-{
-    struct hg_buf text = HG_BUF_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    int rc = s->plan->cells > HG_MANY_MIN ? report_many(s, &text, &err) : 2;
-
-    if (rc == 2)
-        rc = report_all(s, &text, errs);
-    if (rc >= 0)
-        fwrite(hg_buf_str(&text), 1, text.len, stdout);
-    hg_errs_add(errs, &err);
-    hg_buf_done(&text);
-    return rc;
-}
-
-static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
-{
-    size_t before = errs->n;
-
-    for (size_t b = 0; b < s->plan->n; b++) {
-        struct hg_err err = HG_ERR_INIT;
-
-        if (!*hg_drive_refusal(s->drive, (int)b + 1))
-            continue;
-        hg_err_set(&err, HG_E_REFUSED, "batch %zu (%zu cell%s) was refused: %s", b + 1,
-                   s->plan->items[b].n, hg_text_s(s->plan->items[b].n),
-                   hg_drive_refusal(s->drive, (int)b + 1));
-        hg_errs_add(errs, &err);
-    }
-    return errs->n > before ? -1 : 0;
-}
-
-static void tell_retry(const struct hg_session *s)
-{
-    const struct hg_run_state *state = hg_drive_state(s->drive);
-    size_t bad = 0;
-
-    for (int c = 0; c < HG_CELL_STATES; c++)
-        bad += HG_SESSION_BAD & 1u << c ? state->counts[c] : 0;
-    if (bad && !s->box)
-        hg_info("run %s again with: hpcgrid retry %s", bad == 1 ? "it" : "them", s->rd.path);
-}
-
-int hg_session_finish(struct hg_session *s, struct hg_errs *errs)
-{
-    int rc = hg_session_drive(s, errs);
-
-    if (rc < 0)
-        return -1;
-    if (rc == 1)
-        return hg_session_left();
-    rc = print_report(s, errs);
-    if (rc == 1)
-        tell_retry(s);
-    if (rc >= 0 && add_refusals(s, errs) < 0)
-        return -1;
     return rc;
 }

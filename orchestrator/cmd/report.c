@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -13,6 +12,8 @@
 #include "base/vec.h"
 #include "cmd/many.h"
 #include "cmd/pictures.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
 #include "cmd/results.h"
 #include "analysis/build.h"
 #include "render/ranks.h"
@@ -33,26 +34,25 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to tabulate: train_s, eval.accuracy", 0,
       0 },
-    { HG_OPT_STRING, 'w', "where", &where, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4",
-      0, 0 },
+    HG_OPTION_WHERE(&where),
     { HG_OPT_STRING, 'b', "baseline", &baseline, "MEMBERS",
-      "put over a cell they name its baseline", 0, 0 },
-    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup where cell and baseline are not alike",
+      "overrides that select a cell's baseline", 0, 0 },
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup if cell and baseline are not comparable",
       0, 0 },
-    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the table", 0, 0 },
-    { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line a rank: real, user, sys, host, device", 0,
+    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the text table", 0, 0 },
+    { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line per rank: real, user, sys, host, device", 0,
       0 },
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
       0, 0 },
     { HG_OPT_STRING, 0, "template", &template_path, "FILE",
-      "fill a template of your own: templates/reports/README.md", 0, 0 },
+      "fill in a template: templates/reports/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
-      "write there; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
+      "write to it; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
-    { HG_OPT_STRING, 0, "numbers", &numbers, "WORDS", NULL, 0, 0 },
+    HG_OPTION_NUMBERS(&numbers),
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
     { HG_OPT_STRING, 0, "reports", &reports, "DIR", NULL, 0, 0 },
@@ -67,18 +67,14 @@ struct words {
     char **items;
 };
 
-static int split_words(const char *text, struct words *words)
+static void split_words(const char *text, struct words *words)
 {
     size_t n = 0;
-    char *p;
 
-    words->text = strdup(text);
-    words->items = calloc(strlen(text) + 2, sizeof *words->items);
-    if (!words->text || !words->items)
-        return -1;
-    for (p = strtok(words->text, ","); p; p = strtok(NULL, ","))
+    words->text = hg_strdup(text);
+    words->items = hg_alloc_zeroed(strlen(text) + 2, sizeof *words->items);
+    for (char *p = strtok(words->text, ","); p; p = strtok(NULL, ","))
         words->items[n++] = p;
-    return 0;
 }
 
 static void words_done(struct words *words)
@@ -93,10 +89,7 @@ static json_t *parse_pairs(const char *text, struct hg_err *err)
     json_t *object = json_object();
     struct words words = { 0 };
 
-    if (!object || split_words(text, &words) < 0) {
-        hg_err_oom(err);
-        goto fail;
-    }
+    split_words(text, &words);
     for (char **word = words.items; *word; word++) {
         char *value = strchr(*word, '=');
         json_t *parsed;
@@ -208,10 +201,9 @@ struct input {
 static bool place_run(struct input *in, size_t set, const char *tables)
 {
     char *run = hg_fs_dirname(tables);
-    bool home = run && hg_identity_warn(run);
+    bool home = hg_identity_warn(run);
 
-    if (run)
-        hg_page_set_run(&in->page, set, run, out_path);
+    hg_page_set_run(&in->page, set, run, out_path);
     free(run);
     return home;
 }
@@ -235,12 +227,12 @@ static char *format_command(int argc, char **argv)
         hg_buf_printf(&line, " --%s", o->name);
         if (value) {
             hg_buf_puts(&line, " ");
-            hg_shell_append(value, &line);
+            hg_text_quote_if_needed(value, &line);
         }
     }
     for (int i = 0; i < argc; i++) {
         hg_buf_puts(&line, " ");
-        hg_shell_append(argv[i], &line);
+        hg_text_quote_if_needed(argv[i], &line);
     }
     return hg_buf_detach(&line);
 }
@@ -255,8 +247,6 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
     for (int i = 0; i < argc; i++) {
         struct hg_results *set = HG_VEC_PUSH(in);
 
-        if (!set)
-            return hg_err_oom(hg_errs_next(errs));
         *set = (struct hg_results)HG_RESULTS_INIT;
         free(in->tables);
         in->tables = NULL;
@@ -275,22 +265,18 @@ static int read_all(int argc, char **argv, struct input *in, struct hg_errs *err
 
 /* ---- Writing ---- */
 
-static size_t terminal_width(void)
+static size_t table_width(void)
 {
-    struct winsize size;
-
     if (width)
         return (size_t)width;
-    if (!out_path && isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-        return size.ws_col;
-    return 0;
+    return out_path ? 0 : hg_print_width(STDOUT_FILENO);
 }
 
 /* The report in the form that the options ask for. */
 static int render(const struct hg_report *r, const struct input *in, struct hg_buf *out,
                   struct hg_errs *errs)
 {
-    const struct hg_render_options o = { .width = terminal_width(),
+    const struct hg_render_options o = { .width = table_width(),
                                          .pivot = pivot,
                                          .page = &in->page };
     struct hg_err err = HG_ERR_INIT;
@@ -324,7 +310,7 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
 static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
 {
     if (plot)
-        return hg_cmd_pictures(r, plot, format, out_path, errs);
+        return hg_pictures_draw(r, plot, format, out_path, errs);
     return write_form(r, in, errs);
 }
 
@@ -338,12 +324,11 @@ struct request {
     struct input in;
 };
 
-static int split_option(const char *text, struct words *words, char ***list)
+static void split_option(const char *text, struct words *words, char ***list)
 {
-    int rc = text ? split_words(text, words) : 0;
-
+    if (text)
+        split_words(text, words);
     *list = words->items;
-    return rc;
 }
 
 static int read_options(struct request *q, struct hg_err *err)
@@ -356,10 +341,10 @@ static int read_options(struct request *q, struct hg_err *err)
                                      .strict = strict,
                                      .cost = cost,
                                      .traffic = traffic };
-    if (split_option(rows, &q->rows, &o->rows) < 0 ||
-        split_option(columns, &q->columns, &o->columns) < 0 ||
-        split_option(group, &q->group, &o->group) < 0 || split_option(work, &q->work, &o->work) < 0)
-        return hg_err_oom(err);
+    split_option(rows, &q->rows, &o->rows);
+    split_option(columns, &q->columns, &o->columns);
+    split_option(group, &q->group, &o->group);
+    split_option(work, &q->work, &o->work);
     if (numbers && hg_style_parse(numbers, &o->style, err) < 0)
         return -1;
     if (baseline && !(q->baseline = parse_baseline(baseline, err)))
@@ -434,9 +419,8 @@ const struct hg_cmd hg_cmd_report = {
     .args = "RUN|FILE...",
     .summary = "Tabulate times, speedup and efficiency of runs and result sets.",
     .details =
-        "RUN is a run's folder, NAME, NAME/002 or a matrix (its newest run); FILE a set\n"
-        "of results (\"schema\": \"hpcgrid-results/1\"; - is standard input). Exit code 1: a\n"
-        "cell has no good result. Options, columns, formulas, notes: reports/README.md.",
+        "FILE is a set of results (\"schema\": \"hpcgrid-results/1\"); - is standard input.\n"
+        "Exit code 1: a cell has no good result. Reference: reports/README.md.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -5,18 +5,19 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "cmd/session.h"
+#include "cmd/conclude.h"
+#include "cmd/options.h"
+#include "cmd/signals.h"
 
-static struct hg_session_back back = { .command = "retry", .wait = true };
+static struct hg_resume_options again = { .command = "retry", .wait = true };
 static const char *select_text, *status_text;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
-    { HG_OPT_STRING, 0, "status", &status_text, "WORDS", "only those that ended so: timeout,oom", 0,
+    HG_OPTION_SELECT(&select_text),
+    { HG_OPT_STRING, 0, "status", &status_text, "WORDS", "only cells that ended so: timeout,oom", 0,
       0 },
-    { HG_OPT_STRING, 0, "reports", &back.reports, "DIR", "where runs are kept (reports)", 0, 0 },
-    { HG_OPT_FLAG, 0, "steal", &back.steal, NULL, "take the run from a process on another machine",
-      0, 0 },
+    HG_OPTION_REPORTS(&again.reports),
+    HG_OPTION_STEAL(&again.steal),
     { 0 },
 };
 
@@ -33,7 +34,7 @@ static unsigned status_bit(const char *word, struct hg_err *err)
             return 1u << s;
         known[n++] = hg_cell_state_names[s];
     }
-    hg_err_set(err, HG_E_USAGE, "--status: no cell ends badly as \"%.40s\"", word);
+    hg_err_set(err, HG_E_USAGE, "--status: unknown word \"%.40s\"", word);
     hg_text_suggest(err, word, known, n);
     return 0;
 }
@@ -71,13 +72,13 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     (void)argc;
     if (!statuses)
         return hg_errs_add(errs, &err);
-    back.run = argv[0];
-    rc = hg_session_resume(&s, &back, errs);
+    again.run = argv[0];
+    rc = hg_session_resume(&s, &again, errs);
     if (rc != 0)
-        return rc < 0 ? -1 : hg_session_left();
+        return rc < 0 ? -1 : hg_signals_code();
     rc = hg_session_again(&s, statuses, select_text, errs);
     if (rc == 0)
-        rc = hg_session_finish(&s, errs);
+        rc = hg_conclude_run(&s, errs);
     hg_session_done(&s);
     return rc;
 }
@@ -85,11 +86,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_retry = {
     .name = "retry",
     .args = "RUN",
-    .summary = "Run again the cells of a run that ended badly, to the end.",
-    .details = "The words of --status are failed, timeout, oom, node_fail, cancelled and lost;\n"
-               "without it: all. Every retry is a new attempt, the last good one counts; cells\n"
-               "with a good result do not run again. RUN is a run's folder, NAME, NAME/002 or a\n"
-               "matrix file; cells that the file got since are added by `run`.",
+    .summary = "Run the failed cells of a run again, to its end.",
+    .details = "The words for --status are failed, timeout, oom, node_fail, cancelled and lost;\n"
+               "without it: all of them. Every retry is a new attempt, and the last good one\n"
+               "counts; cells with a good result do not run again. Cells that the matrix gained\n"
+               "since then are added by `run`.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -26,7 +26,7 @@ static long job_number(const json_t *job, const char *name)
 }
 
 /* Widen the group of a batch's hardware to what the batch asks for. */
-static int add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
+static void add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
 {
     const struct hg_hardware *hw = hg_site_find_hardware(site, batch->hardware);
     long cpus = job_number(batch->job, "tasks_per_node") * job_number(batch->job, "cpus_per_task");
@@ -37,8 +37,6 @@ static int add_batch(struct groups *list, const struct hg_batch *batch, const st
             g = &list->items[i];
     if (!g) {
         g = HG_VEC_PUSH(list);
-        if (!g)
-            return -1;
         *g = (struct hg_box_group){ .gpus = hw ? (long)hw->gpus_per_node : 0 };
         snprintf(g->hardware, sizeof g->hardware, "%s", batch->hardware);
         if (hw && hw->partition)
@@ -50,105 +48,101 @@ static int add_batch(struct groups *list, const struct hg_batch *batch, const st
         g->nodes = job_number(batch->job, "nodes");
     if (cpus > 64 && cpus > g->cpus)
         g->cpus = cpus;
-    return 0;
 }
 
 /* The same for the same run, whoever asks. */
-static char *name_box(const struct hg_rundir *rd)
+static void name_box(const struct hg_rundir *rd, char name[static HG_RUNBOX_NAME_MAX])
 {
     char hex[33];
 
     hg_hash128_hex(rd->path, strlen(rd->path), hex);
-    return hg_str_printf("%.14s-%03d-%.8s", rd->name ? rd->name : "run", rd->number, hex);
+    snprintf(name, HG_RUNBOX_NAME_MAX, "%.14s-%03d-%.8s", rd->name ? rd->name : "run", rd->number,
+             hex);
 }
 
-static int record_box(const struct hg_session *s, struct hg_err *err)
+static int record_box(const struct hg_rundir *rd, const char *name, struct hg_err *err)
 {
-    char *path = hg_rundir_path(&s->rd, "box.json");
-    json_t *record = json_pack("{s:s}", "box", s->box);
-    int rc = path && record ? hg_json_save(path, record, err) : hg_err_oom(err);
+    char *path = hg_rundir_path(rd, "box.json");
+    json_t *record = json_pack("{s:s}", "box", name);
+    int rc = hg_json_save(path, record, err);
 
     json_decref(record);
     free(path);
     return rc;
 }
 
-int hg_cmd_start_box(struct hg_session *s, const struct hg_site *site, struct hg_err *err)
+int hg_runbox_start(const struct hg_rundir *rd, const struct hg_plan *plan,
+                    const struct hg_site *site, char name[static HG_RUNBOX_NAME_MAX], bool *is_new,
+                    struct hg_err *err)
 {
     struct groups list = { 0 };
     struct hg_box_spec spec = { 0 };
     struct hg_box box = { 0 };
     int rc = -1;
 
-    for (size_t i = 0; i < s->plan->n; i++)
-        if (add_batch(&list, &s->plan->items[i], site) < 0)
-            goto out;
-    s->box = name_box(&s->rd);
-    if (!s->box)
-        goto out;
-    spec.name = s->box;
+    for (size_t i = 0; i < plan->n; i++)
+        add_batch(&list, &plan->items[i], site);
+    name_box(rd, name);
+    spec.name = name;
     spec.groups = list.items;
     spec.n_groups = list.n;
-    if (hg_box_up(&spec, &box, &s->box_is_new, err) < 0 || record_box(s, err) < 0)
+    if (hg_box_up(&spec, &box, is_new, err) < 0 || record_box(rd, name, err) < 0)
         goto out;
     setenv("SLURM_CONF", box.conf, 1);
-    if (s->box_is_new)
-        hg_info("box %s is up", s->box);
+    if (*is_new)
+        hg_info("box %s is up", name);
     rc = 0;
 out:
     hg_box_done(&box);
     HG_VEC_DONE(&list);
-    return rc < 0 ? hg_err_oom(err) : 0; /* unless an error is set already */
+    return rc;
 }
 
-int hg_cmd_use_box(const struct hg_rundir *rd, char **name, struct hg_err *err)
+/* Its conf, if it is up. */
+static int point_at(const char *name, struct hg_err *err)
+{
+    struct hg_box box = { 0 };
+    int rc = 0;
+
+    if (hg_boxes_find(name, &box, NULL) < 0 || box.state != HG_BOX_UP) {
+        hg_err_set(err, HG_E_ENV, "the box of this run (%s) is not up", name);
+        rc = hg_err_hint(err, "`hpcgrid run --box` with its matrix starts it again and continues");
+    } else {
+        setenv("SLURM_CONF", box.conf, 1);
+    }
+    hg_box_done(&box);
+    return rc;
+}
+
+int hg_runbox_use(const struct hg_rundir *rd, char name[static HG_RUNBOX_NAME_MAX],
+                  struct hg_err *err)
 {
     char *path = hg_rundir_path(rd, "box.json");
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_box box = { 0 };
-    const char *word;
+    const char *word = NULL;
     int rc = 0;
 
-    *name = NULL;
-    if (!path)
-        return hg_err_oom(err);
-    if (!hg_fs_exists(path))
-        goto out;
-    rc = hg_json_load(path, &doc, err);
-    word = json_string_value(json_object_get(doc.root, "box"));
-    if (rc < 0 || !word)
-        goto out;
-    if (hg_box_find(word, &box, NULL) < 0 || box.state != HG_BOX_UP) {
-        rc = hg_err_set(err, HG_E_ENV, "the box of this run (%s) is not up", word);
-        hg_err_hint(err, "`hpcgrid run --box` with its matrix starts it again and goes on");
-        goto out;
+    *name = '\0';
+    if (hg_fs_exists(path)) {
+        rc = hg_json_load(path, &doc, err);
+        word = json_string_value(json_object_get(doc.root, "box"));
     }
-    setenv("SLURM_CONF", box.conf, 1);
-    *name = strdup(word);
-    rc = *name ? 0 : hg_err_oom(err);
-out:
-    hg_box_done(&box);
+    if (rc == 0 && word)
+        rc = point_at(word, err);
+    if (rc == 0 && word)
+        snprintf(name, HG_RUNBOX_NAME_MAX, "%s", word);
     hg_json_doc_done(&doc);
     free(path);
     return rc;
 }
 
-static void remove_record(const struct hg_session *s)
-{
-    char *path = hg_rundir_path(&s->rd, "box.json");
-
-    if (path)
-        unlink(path);
-    free(path);
-}
-
-void hg_cmd_end_box(struct hg_session *s)
+void hg_runbox_end(const struct hg_rundir *rd, const char *name)
 {
     struct hg_err err = HG_ERR_INIT;
+    char *path = hg_rundir_path(rd, "box.json");
 
-    if (!s->box || (!s->box_is_over && !s->box_is_new))
-        return;
-    if (hg_box_down(s->box, &err) < 0)
+    if (hg_box_down(name, &err) < 0)
         hg_warn("%s", err.text);
-    remove_record(s);
+    unlink(path);
+    free(path);
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/text.h"
+#include "cmd/print.h"
 #include "matrix/schema.h"
 #include "matrix/site.h"
 
@@ -14,7 +14,6 @@ static const char *const kinds[] = { "matrix", "site" };
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     const char *kind = argc ? argv[0] : "matrix";
-    struct hg_buf text = HG_BUF_INIT;
     json_t *schema;
 
     if (strcmp(kind, "matrix") == 0) {
@@ -28,24 +27,16 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_text_suggest(err, kind, kinds, 2);
         return -1;
     }
-    if (schema)
-        hg_json_dump(schema, HG_JSON_INDENT, &text);
-    json_decref(schema);
-    if (!schema || text.failed) {
-        hg_buf_done(&text);
-        return hg_err_oom(hg_errs_next(errs));
-    }
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
+    hg_print_json(schema);
     return 0;
 }
 
 const struct hg_cmd hg_cmd_schema = {
     .name = "schema",
     .args = "[matrix|site]",
-    .summary = "Print the JSON Schema of the files that people write.",
-    .details = "Editors use it to complete and check while you type: put\n"
-               "\"$schema\": \"./matrix.schema.json\" into a matrix that lies beside that file.",
+    .summary = "Print the JSON Schema of matrix or site files.",
+    .details = "Editors use it to complete and check what you type: write\n"
+               "\"$schema\": \"./matrix.schema.json\" in a matrix in the same folder as that file.",
     .max_args = 1,
     .run = run,
 };

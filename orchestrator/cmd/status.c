@@ -8,8 +8,13 @@
 #include "base/text.h"
 #include "plan/files.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/picks.h"
+#include "cmd/print.h"
+#include "cmd/scheduler.h"
 #include "cmd/session.h"
+#include "cmd/state.h"
+#include "drive/drive.h"
 #include "drive/overlay.h"
 #include "drive/requests.h"
 #include "rundir/fold.h"
@@ -23,11 +28,11 @@ static const char *reports, *select_text;
 static bool as_json, list_cells, poll = true;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
-    { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "list the cells, too", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
-    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "ask Slurm, one request (--no-poll: do not)", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
+    { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
+    HG_OPTION_JSON(&as_json),
+    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "request Slurm's news (--no-poll: journal only)", 0, 0 },
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -73,48 +78,32 @@ static struct hg_run_state *state_of_plan(const char *run_dir, struct hg_err *er
 
 static int load_state(struct view *v, struct hg_err *err)
 {
-    struct hg_err why = HG_ERR_INIT;
-
-    v->state = hg_run_state_load(v->rd.path, &why);
-    if (!v->state && why.code == HG_E_NOTFOUND)
+    if (hg_state_load(v->rd.path, &v->state, err) == 0 && !v->state)
         v->state = state_of_plan(v->rd.path, err);
-    else if (!v->state)
-        *err = why;
     if (!v->state || hg_drive_fold_requests(v->rd.path, v->state, err) < 0)
         return -1;
     v->held = hg_lock_find(v->rd.path, &v->owner, NULL) == 1;
     return 0;
 }
 
-static bool is_live(const struct hg_run_state *state)
-{
-    for (int s = HG_CELL_INTENDED; s <= HG_CELL_ENDED; s++)
-        if (state->counts[s])
-            return true;
-    return false;
-}
-
-/* One request; a scheduler that is away only costs the news. */
-static int ask_slurm(struct view *v, const char *word, struct hg_err *err)
+/* One request. If the scheduler is away, only its news is missing. */
+static int ask_slurm(struct view *v, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
     struct hg_exec_jobs jobs = { 0 };
-    struct hg_session s;
+    struct hg_scheduler s;
     int rc = 0;
 
-    if (!poll || !is_live(v->state))
+    if (!poll || !hg_state_live(v->state))
         return 0;
-    if (hg_session_reach(&s, reports, word, false, &why) < 0) {
-        snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
-        return 0;
-    }
-    v->polled = s.executor->poll(s.exec, &jobs, &why) == 0;
+    v->polled =
+        hg_scheduler_open(&s, &v->rd, &why) == 0 && s.executor->poll(s.exec, &jobs, &why) == 0;
     if (v->polled)
         rc = hg_drive_overlay(v->state, &jobs, err);
     else
         snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
     hg_exec_jobs_done(&jobs);
-    hg_session_done(&s);
+    hg_scheduler_close(&s);
     return rc;
 }
 
@@ -160,7 +149,7 @@ static void print_batches(const struct view *v)
                 counts[v->state->batches.items[b].cells[i].state]++;
                 n++;
             }
-        hg_cmd_counts(counts, &text);
+        hg_state_format_counts(counts, &text);
         if (n)
             printf("  batch %-3zu %6zu  %s\n", b + 1, n, hg_buf_str(&text));
         hg_buf_done(&text);
@@ -177,14 +166,14 @@ static void print_why(const struct view *v)
     }
 }
 
-/* What a person has to say before it starts. */
+/* Cells that start only when a person releases them. */
 static void print_held(const struct view *v)
 {
     if (v->kept)
         printf("  %zu held: hpcgrid release %s lets %s start\n", v->kept, v->rd.path,
                v->kept == 1 ? "it" : "them");
     else if (v->state->held)
-        printf("  held: what is added starts after hpcgrid release %s\n", v->rd.path);
+        printf("  held: cells that are added start after hpcgrid release %s\n", v->rd.path);
 }
 
 static void print_doubts(const struct view *v)
@@ -193,8 +182,8 @@ static void print_doubts(const struct view *v)
         const struct hg_submission *sub = &v->state->submissions.items[i];
 
         if (sub->state == HG_SUB_AMBIGUOUS || (sub->state == HG_SUB_INTENDED && !v->held))
-            printf("  submission %u (%u): no certain answer, it is being looked up\n", sub->number,
-                   sub->n_tasks);
+            printf("  submission %u (%u): not known whether Slurm has it; it is being looked up\n",
+                   sub->number, sub->n_tasks);
     }
 }
 
@@ -216,7 +205,7 @@ static void print_text(const struct view *v)
 {
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_cmd_counts(v->counts, &counts);
+    hg_state_format_counts(v->counts, &counts);
     printf("%s\n  %zu cell%s: %s\n", v->rd.path, v->cells, hg_text_s(v->cells),
            hg_buf_str(&counts));
     hg_buf_done(&counts);
@@ -227,8 +216,8 @@ static void print_text(const struct view *v)
     if (v->held)
         printf("  driven by process %ld on %s (%s)\n", v->owner.who.pid, v->owner.who.host,
                v->owner.command);
-    else if (v->home && (is_live(v->state) || v->state->counts[HG_CELL_WAITING]))
-        printf("  nobody drives it: hpcgrid resume %s\n", v->rd.path);
+    else if (v->home && hg_state_open(v->state))
+        printf("  no process drives it: hpcgrid resume %s\n", v->rd.path);
     if (*v->unreachable)
         printf("  Slurm was not asked: %s\n", v->unreachable);
     printf("  receipt: submit %u · poll %u · cancel %u%s%s\n", v->state->submits, v->state->polls,
@@ -287,7 +276,6 @@ static void print_json(const struct view *v)
                   (json_int_t)v->kept, "reasons", reasons_json(v), "polled", v->polled, "receipt",
                   "submit", (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
                   "cancel", (json_int_t)v->state->cancels);
-    struct hg_buf text = HG_BUF_INIT;
 
     if (*v->state->transport)
         json_object_set_new(answer, "transport", json_string(v->state->transport));
@@ -300,10 +288,7 @@ static void print_json(const struct view *v)
         json_object_set_new(answer, "unreachable", hg_json_text(v->unreachable));
     if (list_cells)
         json_object_set_new(answer, "list", cells_json(v));
-    hg_json_dump(answer, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(answer);
+    hg_print_json(answer);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -313,10 +298,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &v.rd, &err) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), argv[0], &v.rd, &err) < 0)
         goto out;
     v.home = hg_identity_warn(v.rd.path);
-    if (load_state(&v, &err) < 0 || ask_slurm(&v, argv[0], &err) < 0)
+    if (load_state(&v, &err) < 0 || ask_slurm(&v, &err) < 0)
         goto out;
     if ((list_cells ? hg_picks_name : hg_picks_make)(&v.picks, v.rd.path, v.state, select_text,
                                                      &err) < 0)
@@ -334,10 +319,9 @@ out:
 const struct hg_cmd hg_cmd_status = {
     .name = "status",
     .args = "RUN",
-    .summary = "Say how far a run is, from its journal and one question to Slurm.",
-    .details = "Needs no lock and changes nothing. RUN is a run's folder, NAME, NAME/002 or a\n"
-               "matrix file. \"ended\" cells have left the queue; `hpcgrid resume` reads their\n"
-               "results.",
+    .summary = "Show a run's progress, from its journal and one request to Slurm.",
+    .details = "Needs no lock and changes nothing. Cells that have \"ended\" left the queue;\n"
+               "`hpcgrid resume` reads their results.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -5,24 +5,24 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/session.h"
+#include "cmd/conclude.h"
+#include "cmd/options.h"
+#include "cmd/print.h"
+#include "cmd/signals.h"
+#include "cmd/state.h"
+#include "drive/check.h"
 
-static struct hg_session_wish wish;
-static bool data_check = true;
+static struct hg_begin_options begin = { .data_check = true };
 static bool as_json;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'n', "new", &wish.fresh, NULL, "begin a new run instead of continuing the last",
-      0, 0 },
-    { HG_OPT_STRING, 's', "select", &wish.select, "SELECTOR", "add only these cells", 0, 0 },
-    { HG_OPT_FLAG, 'j', "json", &as_json, NULL, "print JSON", 0, 0 },
-    { HG_OPT_STRING, 0, "site", &wish.site, "SITE", "a name or file instead of the matrix's site",
-      0, 0 },
-    { HG_OPT_FLAG, 0, "data-check", &data_check, NULL,
-      "look at the data first (--no-data-check: do not)", 0, 0 },
-    { HG_OPT_STRING, 0, "reports", &wish.reports, "DIR", "where runs are kept (reports)", 0, 0 },
-    { HG_OPT_FLAG, 0, "steal", &wish.steal, NULL, "take the run from a process on another machine",
-      0, 0 },
+    HG_OPTION_NEW(&begin.fresh),
+    HG_OPTION_SELECT(&begin.select),
+    HG_OPTION_JSON(&as_json),
+    HG_OPTION_SITE(&begin.site),
+    HG_OPTION_DATA_CHECK(&begin.data_check),
+    HG_OPTION_REPORTS(&begin.reports),
+    HG_OPTION_STEAL(&begin.steal),
     { 0 },
 };
 
@@ -37,7 +37,7 @@ static int send_all(struct hg_session *s, struct hg_errs *errs)
             return hg_errs_add(errs, &err);
         if (pass.sending)
             hg_clock_sleep_s(pass.wait_s);
-    } while (pass.sending && !hg_cmd_stop);
+    } while (pass.sending && !hg_signals_stop);
     if (hg_drive_finish(s->drive, &err) < 0)
         return hg_errs_add(errs, &err);
     return 0;
@@ -59,7 +59,6 @@ static void print_json(const struct hg_session *s, size_t from)
 {
     const struct hg_run_state *state = hg_drive_state(s->drive);
     json_t *list = json_array();
-    struct hg_buf text = HG_BUF_INIT;
     json_t *answer;
 
     for (size_t i = from; i < state->submissions.n; i++) {
@@ -74,10 +73,7 @@ static void print_json(const struct hg_session *s, size_t from)
         json_pack("{s:o,s:I,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
                   (json_int_t)state->cells, "waiting", (json_int_t)state->counts[HG_CELL_WAITING],
                   "held", (json_int_t)count_held(state), "submissions", list);
-    hg_json_dump(answer, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(answer);
+    hg_print_json(answer);
 }
 
 static void print_text(const struct hg_session *s)
@@ -86,27 +82,19 @@ static void print_text(const struct hg_session *s)
     size_t waiting = state->counts[HG_CELL_WAITING], held = count_held(state);
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_cmd_state(state, &counts);
+    hg_state_format(state, &counts);
     hg_info("%s", hg_buf_str(&counts));
     hg_buf_done(&counts);
     if (waiting > held)
-        hg_info("waiting for room: %zu; `hpcgrid resume`, `run` or `watch` sends them",
-                waiting - held);
+        hg_info(
+            "waiting for room in the queue: %zu; `hpcgrid resume`, `run` or `watch` submits them",
+            waiting - held);
     if (held)
-        hg_info("held, not submitted: %zu; `hpcgrid release %s` lets them go", held, s->rd.path);
+        hg_info("held, not submitted: %zu; `hpcgrid release %s` lets them start", held, s->rd.path);
     if (state->counts[HG_CELL_AMBIGUOUS])
-        hg_info("no certain answer: %zu; `hpcgrid resume` looks them up",
+        hg_info("not known whether submitted: %zu; `hpcgrid resume` looks them up",
                 state->counts[HG_CELL_AMBIGUOUS]);
     puts(s->rd.path);
-}
-
-static int add_refusals(const struct hg_session *s, struct hg_errs *errs)
-{
-    for (size_t b = 0; b < s->plan->n; b++)
-        if (*hg_drive_refusal(s->drive, (int)b + 1))
-            hg_err_set(hg_errs_next(errs), HG_E_REFUSED, "batch %zu was refused: %s", b + 1,
-                       hg_drive_refusal(s->drive, (int)b + 1));
-    return errs->n ? -1 : 0;
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -114,11 +102,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_session s;
     int rc = -1;
 
-    wish.matrix = argv[0];
-    wish.skip_data = !data_check;
-    if (hg_session_begin(&s, &wish, argc, argv, errs) < 0)
+    begin.matrix = argv[0];
+    if (hg_session_begin(&s, &begin, argc, argv, errs) < 0)
         return -1;
-    if (hg_session_check(&s, errs) == 0) {
+    if (hg_drive_check(s.drive, errs) == 0) {
         size_t before = hg_drive_state(s.drive)->submissions.n;
 
         rc = send_all(&s, errs);
@@ -127,7 +114,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         else if (rc == 0)
             print_text(&s);
         if (rc == 0)
-            rc = add_refusals(&s, errs);
+            rc = hg_conclude_add_refusals(&s, errs);
     }
     hg_session_done(&s);
     return rc;
@@ -136,10 +123,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_submit = {
     .name = "submit",
     .args = "MATRIX",
-    .summary = "Submit what Slurm's limits let in, and print the run's folder.",
+    .summary = "Submit what fits into Slurm's limits and print the run's folder.",
     .details = "Continues the newest run of the matrix: cells with a good result do not run\n"
-               "twice. What does not fit waits for `run`, `watch` or `resume`. Nothing is\n"
-               "submitted when Slurm would refuse any batch.",
+               "again. What does not fit waits for `run`, `watch` or `resume`. Nothing is\n"
+               "submitted if Slurm would refuse any batch.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -12,7 +12,8 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
-#include "cmd/session.h"
+#include "cmd/options.h"
+#include "cmd/state.h"
 #include "matrix/select.h"
 #include "plan/cells.h"
 #include "plan/files.h"
@@ -24,12 +25,13 @@
 static const char *reports, *select_text, *cell_text, *wanted, *out_path;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write it there (standard output)", 0, 0 },
-    { HG_OPT_STRING, 's', "select", &select_text, "SELECTOR", "only these cells", 0, 0 },
-    { HG_OPT_STRING, 0, "cell", &cell_text, "ID", "the worker's trace of this cell", 0, 0 },
-    { HG_OPT_STRING, 0, "attempt", &wanted, "S.R", "this attempt of it, not the one that counts", 0,
+    { HG_OPT_STRING, 'o', "out", &out_path, "FILE", "write to FILE instead of standard output", 0,
       0 },
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_SELECT(&select_text),
+    { HG_OPT_STRING, 0, "cell", &cell_text, "ID", "the worker's trace of this cell", 0, 0 },
+    { HG_OPT_STRING, 0, "attempt", &wanted, "S.R", "this attempt instead of the one that counts", 0,
+      0 },
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
@@ -105,17 +107,14 @@ static int write_run(const struct hg_rundir *rd, const struct hg_timeline *t, st
 static int trace_run(const struct hg_rundir *rd, struct hg_err *err)
 {
     struct hg_selector *select = select_text ? hg_selector_parse(select_text, err) : NULL;
-    struct hg_err why = HG_ERR_INIT;
-    struct hg_run_state *state;
+    struct hg_run_state *state = NULL;
     struct hg_timeline t = { 0 };
     int rc = -1;
 
     if (select_text && !select)
         return -1;
-    state = hg_run_state_load(rd->path, &why); /* a plan that was submitted by hand has none */
-    if (!state && why.code != HG_E_NOTFOUND)
-        *err = why;
-    else if (hg_timeline_load(rd, state, select, &t, err) == 0)
+    if (hg_state_load(rd->path, &state, err) == 0 &&
+        hg_timeline_load(rd, state, select, &t, err) == 0)
         rc = write_run(rd, &t, err);
     hg_timeline_done(&t);
     hg_run_state_free(state);
@@ -145,10 +144,10 @@ static int look_at(size_t line, const json_t *cell, void *context)
     s->exact = strcmp(id, cell_text) == 0;
     s->n = s->exact ? 1 : s->n + 1;
     free(s->id);
-    s->id = strdup(id);
+    s->id = hg_strdup(id);
     s->batch = s->looked;
     s->line = line;
-    return s->id ? 0 : -1;
+    return 0;
 }
 
 static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err *err)
@@ -162,8 +161,8 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
         int number = (int)json_integer_value(json_object_get(batch, "number"));
 
         s->looked = number;
-        if (rc == 0 && hg_plan_each_cell(rd->path, number, look_at, s, err) != 0)
-            rc = hg_err_oom(err);
+        if (rc == 0)
+            rc = hg_plan_each_cell(rd->path, number, look_at, s, err);
     }
     json_decref(plan);
     if (rc == 0 && s->n != 1) {
@@ -207,8 +206,6 @@ static char *find_attempt(const struct hg_rundir *rd, const struct search *found
         rc = refuse_packed(rd, found, &a, err);
     if (rc == 0)
         dir = hg_attempt_dir(rd, found->batch, found->line, found->id, a.submission, a.restarts);
-    if (rc == 0 && !dir)
-        hg_err_oom(err);
     hg_attempt_group_forget(&g);
     return dir;
 }
@@ -240,7 +237,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_err_set(&err, HG_E_USAGE, "--attempt is of one cell: name it with --cell");
     else if (cell_text && select_text)
         hg_err_set(&err, HG_E_USAGE, "--cell and --select exclude each other");
-    else if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) == 0)
+    else if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0)
         rc = cell_text ? trace_cell(&rd, &err) : trace_run(&rd, &err);
     hg_rundir_done(&rd);
     return rc < 0 ? hg_errs_add(errs, &err) : 0;
@@ -249,10 +246,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct hg_cmd hg_cmd_trace = {
     .name = "trace",
     .args = "RUN",
-    .summary = "Draw a run over time, for Perfetto: nodes, queues, phases.",
+    .summary = "Export a run's timeline for Perfetto: nodes, queues, phases.",
     .details = "Prints Chrome's trace format (JSON). With --cell: what the worker's profiler\n"
-               "wrote of one attempt (\"trace\": true), ranks side by side by their hosts'\n"
-               "clocks. RUN is a run's folder, NAME, NAME/002 or a matrix file.",
+               "recorded of one attempt (\"trace\": true), all ranks on the clocks of their hosts.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

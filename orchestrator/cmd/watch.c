@@ -4,7 +4,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/session.h"
+#include "cmd/options.h"
+#include "cmd/progress.h"
+#include "cmd/signals.h"
+#include "cmd/state.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/events.h"
@@ -12,27 +15,18 @@
 static const char *reports;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "reports", &reports, "DIR", "where runs are kept (reports)", 0, 0 },
+    HG_OPTION_REPORTS(&reports),
     { 0 },
 };
 
-/* Is anything left that the driver has to do or to wait for? */
-static bool is_over(const struct hg_run_state *state)
-{
-    for (int s = HG_CELL_WAITING; s < HG_CELL_OK; s++)
-        if (state->counts[s])
-            return false;
-    return true;
-}
-
-/* Somebody else drives: read his journal as it grows. 0: over, 1: he is gone, -1: err set. */
+/* Another process drives: read its journal as it grows. 0: the run is over, 1: that process is gone, -1: err set. */
 static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
 {
     struct hg_buf last = HG_BUF_INIT;
     struct hg_lock_owner owner;
     int rc = 1;
 
-    while (!hg_cmd_stop) {
+    while (!hg_signals_stop) {
         struct hg_run_state *state = hg_run_state_load(rd->path, err);
         struct hg_buf line = HG_BUF_INIT;
         bool over;
@@ -41,12 +35,12 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
             rc = -1;
             break;
         }
-        hg_cmd_state(state, &line);
+        hg_state_format(state, &line);
         if (strcmp(hg_buf_str(&line), hg_buf_str(&last)) != 0)
             hg_info("%s", hg_buf_str(&line));
         hg_buf_done(&last);
         last = line;
-        over = is_over(state);
+        over = hg_state_open(state) == 0;
         *bad = state->cells - state->counts[HG_CELL_OK];
         hg_run_state_free(state);
         if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
@@ -61,20 +55,20 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
 
 static int drive(const char *run, struct hg_errs *errs)
 {
-    struct hg_session_back back = {
+    struct hg_resume_options o = {
         .reports = reports, .run = run, .command = "watch", .wait = true
     };
     struct hg_session s;
     size_t bad;
-    int rc = hg_session_resume(&s, &back, errs);
+    int rc = hg_session_resume(&s, &o, errs);
 
     if (rc != 0)
-        return rc < 0 ? -1 : hg_session_left();
-    rc = hg_session_drive(&s, errs);
+        return rc < 0 ? -1 : hg_signals_code();
+    rc = hg_progress_drive(&s, errs);
     bad = hg_drive_state(s.drive)->cells - hg_drive_state(s.drive)->counts[HG_CELL_OK];
     hg_session_done(&s);
     if (rc == 1)
-        return hg_session_left();
+        return hg_signals_code();
     return rc < 0 ? -1 : bad > 0;
 }
 
@@ -87,30 +81,29 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = 1;
 
     (void)argc;
-    if (hg_rundir_find(hg_cmd_reports(reports), argv[0], &rd, &err) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) < 0)
         return hg_errs_add(errs, &err);
     if (hg_identity_check(rd.path, &err) < 0) /* its lock is a copy, too */
         rc = -1;
     else if (hg_lock_find(rd.path, &owner, NULL) == 1) {
-        hg_cmd_catch_signals();
+        hg_signals_catch();
         hg_info("driven by process %ld on %s (%s)", owner.who.pid, owner.who.host, owner.command);
         rc = follow(&rd, &bad, &err);
     }
     hg_rundir_done(&rd);
     if (rc < 0)
         return hg_errs_add(errs, &err);
-    if (hg_cmd_stop)
-        return hg_session_left();
+    if (hg_signals_stop)
+        return hg_signals_code();
     return rc == 0 ? bad > 0 : drive(argv[0], errs);
 }
 
 const struct hg_cmd hg_cmd_watch = {
     .name = "watch",
     .args = "RUN",
-    .summary = "Follow a run to its end; drive it if nobody else does.",
-    .details = "One line for each change; a moving line on a terminal. Exit code: 0 all cells\n"
-               "have a good result, 1 some have not. RUN is a run's folder, NAME, NAME/002 or\n"
-               "a matrix file.",
+    .summary = "Follow a run to its end; drive it if no other process does.",
+    .details = "Prints a line for each change, or one changing line on a terminal. Exit code: 0\n"
+               "if all cells have a good result, 1 if some do not.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fs.h"
 #include "base/hash.h"
 #include "base/text.h"
 #include "matrix/finish.h"
@@ -136,21 +137,15 @@ static size_t add_part(char *slug, size_t n, const char *word)
     return n;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = path ? strrchr(path, '/') : NULL;
-
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static const char *subject(const struct walk *w, const hg_value *values)
 {
     int column = hg_grid_column(w->g, "model");
     const char *model = column >= 0 ? hg_pool_string(w->g->pool, values[column]) : NULL;
 
     if (model)
-        return base_name(model);
-    return w->m->workload.program ? w->m->workload.program : base_name(w->m->workload.command[0]);
+        return hg_fs_basename(model);
+    return w->m->workload.program ? w->m->workload.program
+                                  : hg_fs_basename(w->m->workload.command[0]);
 }
 
 /* Program or model, strategy, hardware, nodes x GPUs (x tasks where there are none). */

@@ -248,7 +248,7 @@ struct hg_site *hg_site_load(const char *path, struct hg_errs *errs)
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_err err = HG_ERR_INIT;
     struct hg_site *site = NULL;
-    const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    const char *base = hg_fs_basename(path);
     char *stem = hg_strndup(base, strcspn(base, "."));
 
     if (hg_json_load(path, &doc, &err) < 0)

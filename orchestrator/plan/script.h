@@ -12,7 +12,4 @@
 int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const char *dir,
                    struct hg_buf *out, struct hg_err *err);
 
-/* Append a word so that a shell reads it back byte for byte. */
-void hg_plan_quote(const char *word, struct hg_buf *out);
-
 #endif

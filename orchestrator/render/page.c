@@ -92,18 +92,6 @@ void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, cons
     free(dir);
 }
 
-void hg_shell_append(const char *word, struct hg_buf *out)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-._/,=:+@%";
-
-    if (*word && word[strspn(word, plain)] == '\0') {
-        hg_buf_puts(out, word);
-        return;
-    }
-    hg_text_quote(word, out);
-}
-
 /* ---- Provenance ---- */
 
 /* The different values of one fact, in order of appearance. */

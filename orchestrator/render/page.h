@@ -24,9 +24,6 @@ void hg_page_done(struct hg_page *page);
  * working directory). What cannot be read is left out. */
 void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, const char *out);
 
-/* Append a word as a shell reads it back: as it is, or in single quotes. */
-void hg_shell_append(const char *word, struct hg_buf *out);
-
 /* Fill a listing with hosts, devices, versions and times, and what a published set says of its source: rows of two columns. */
 void hg_provenance_fill(const struct hg_report *r, struct hg_listing *l);
 

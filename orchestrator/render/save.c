@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/text.h"
 #include "analysis/build.h"
 #include "render/many.h"
 #include "render/renderers.h"
@@ -32,7 +33,7 @@ static void make_page(const struct hg_report *r, const char *dir, struct hg_page
 
     hg_page_init(page, r->n_sets);
     hg_buf_puts(&command, "hpcgrid report --format html ");
-    hg_shell_append(r->labels[0], &command);
+    hg_text_quote_if_needed(r->labels[0], &command);
     page->command = hg_buf_detach(&command);
     hg_page_set_run(page, 0, run, out);
     free(run);

@@ -175,9 +175,8 @@ static bool is_run_folder(const char *path)
 {
     char *matrix = hg_fs_join(path, "matrix.json");
     char *plan = hg_fs_join(path, "plan.json");
-    const char *slash = strrchr(path, '/');
     bool is = hg_fs_is_dir(path) &&
-              (hg_fs_exists(matrix) || hg_fs_exists(plan) || run_number(slash ? slash + 1 : path));
+              (hg_fs_exists(matrix) || hg_fs_exists(plan) || run_number(hg_fs_basename(path)));
 
     free(matrix);
     free(plan);
@@ -195,7 +194,7 @@ static int open_folder(const char *word, struct hg_rundir *rd, struct hg_err *er
         return -1;
     }
     parent = hg_fs_dirname(path);
-    number = run_number(strrchr(path, '/') + 1);
+    number = run_number(hg_fs_basename(path));
     *rd = (struct hg_rundir){ .path = path,
                               .name = hg_strdup(strrchr(number ? parent : path, '/') + 1),
                               .number = number };

@@ -61,7 +61,7 @@ same_as_golden() { # NAME TEXT
             run bash -c 'ulimit -n "$1"; shift; exec timeout 60 "$@"' - $n "$hpcgrid" $words
             echo "$words: $output"
             [ "$status" -eq 4 ]
-            [ "${lines[0]}" = "hpcgrid: error: ulimit -n allows $n open files, hpcgrid wants 64" ]
+            [ "${lines[0]}" = "hpcgrid: error: ulimit -n allows $n open files, hpcgrid needs 64" ]
         done
     done
     run bash -c 'ulimit -n 20; exec "$1" help' - "$hpcgrid"
@@ -72,7 +72,7 @@ same_as_golden() { # NAME TEXT
         run bash -c 'ulimit -n "$1"; exec timeout 60 "$2" doctor --json' - $n "$hpcgrid"
         echo "$output"
         [ "$status" -le 1 ]
-        [ "$(jq -r '.findings[] | select(.what == "files") | "\(.state) \(.found)"' <<<"$output")" = "missing ulimit -n allows $n open ones, hpcgrid wants 64" ]
+        [ "$(jq -r '.findings[] | select(.what == "files") | "\(.state) \(.found)"' <<<"$output")" = "missing ulimit -n allows $n open files, hpcgrid needs 64" ]
     done
     # what doctor starts is asked how many it may open
     mkdir bin

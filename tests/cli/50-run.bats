@@ -93,10 +93,10 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     answer limits "$(jq -c '.ok | .max_jobs = 100' limits)"
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$(asked submit)" = 1 ]
-    [[ "$stderr" == *"held, not submitted: 1; \`hpcgrid release $PWD/reports/m/001\` lets them go"* ]]
+    [[ "$stderr" == *"held, not submitted: 1; \`hpcgrid release $PWD/reports/m/001\` lets them start"* ]]
     run --separate-stderr "$hpcgrid" release m
     [ "$status" = 0 ]
-    [[ "$stderr" == *"let go in Slurm: 3; to be submitted: 1"*"\`hpcgrid resume $PWD/reports/m/001\`"* ]]
+    [[ "$stderr" == *"released in Slurm: 3; to be submitted: 1"*"\`hpcgrid resume $PWD/reports/m/001\`"* ]]
     [ "$(told | tail -1)" = '[17,"0-2",true]' ]
     told | grep -qxF '[17,"0-2",false]'
     [ "$("$hpcgrid" status m --no-poll --json | jq .held)" = 0 ]
@@ -104,17 +104,17 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$(asked submit)" = 2 ]
 }
 
-@test "what only an administrator may let go is said, and not tried" {
+@test "what only an administrator may release is reported, and not tried" {
     answer hold '{"gone":false}'
     "$hpcgrid" submit m.json -s 'i=1..3'
     queued JobHeldAdmin
     run --separate-stderr "$hpcgrid" release m
     [ "$status" = 1 ]
-    [[ "$stderr" == *"held by an administrator, who alone may let them go: 3 (squeue shows JobHeldAdmin)"* ]]
+    [[ "$stderr" == *"held by an administrator, who alone may release them: 3 (squeue shows JobHeldAdmin)"* ]]
     [ "$(asked hold)" = 0 ]
 }
 
-@test "a hold that Slurm did not hear is noted, and carried out by whoever drives next" {
+@test "a hold that Slurm did not hear is noted, and carried out by the next process that drives the run" {
     answer hold '{"gone":false}'
     "$hpcgrid" submit m.json -s 'i=1..3'
     queued Priority
@@ -122,7 +122,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     refuse poll env "Unable to contact slurm controller"
     run --separate-stderr "$hpcgrid" hold m
     [ "$status" = 4 ]
-    [[ "$stderr" == *"the request is noted in the run; the next \`hpcgrid resume\` or the one at work carries it out"* ]]
+    [[ "$stderr" == *"the request is noted in the run; the process that drives it, or the next \`hpcgrid resume\`, carries it out"* ]]
     [ "$("$hpcgrid" status m --no-poll --json | jq .held)" = 3 ]
     [ "$(asked hold)" = 0 ]
     cp poll.well poll
@@ -203,7 +203,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 0 ]
     [ "$(counts)" = '{"ambiguous":4}' ]
-    [[ "$stderr" == *"no certain answer"* ]]
+    [[ "$stderr" == *"not known whether submitted: 4; "* ]]
     answer submit '{"job_id":18,"site":""}'
     run --separate-stderr "$hpcgrid" submit m.json # at once: it might still come
     [ "$(asked submit)" = 1 ]
@@ -262,7 +262,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$status" = 3 ]
 }
 
-@test "cancel without a driver: what waits is not sent, what is queued is told to end" {
+@test "cancel without a driver: what waits is not sent, what is queued is cancelled" {
     "$hpcgrid" submit m.json -s 'i=1..2' >/dev/null
     answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-1", state: "PENDING",
         reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
@@ -293,7 +293,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     answer poll '{"jobs":[]}'
     run --separate-stderr "$hpcgrid" retry m --status oom,canceled
     [ "$status" = 2 ]
-    [[ "$stderr" == *'no cell ends badly as "canceled"'*'did you mean "cancelled"?'* ]]
+    [[ "$stderr" == *'--status: unknown word "canceled"'*'did you mean "cancelled"?'* ]]
     run --separate-stderr "$hpcgrid" retry m --status ''
     [ "$status" = 2 ]
     run --separate-stderr "$hpcgrid" retry nothing

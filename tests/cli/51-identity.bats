@@ -237,18 +237,18 @@ refused() {
     for words in resume watch retry; do
         "$hpcgrid" $words m >out 2>log 3>&- &
         pid=$!
-        await grep -q "no answer from Slurm (Unable to contact slurm controller); jobs go on, and so does the waiting; Ctrl-C leaves" log
+        await grep -q "Slurm does not answer (Unable to contact slurm controller); jobs continue; waiting (Ctrl-C stops this)" log
         "$hpcgrid" status m --no-poll 2>&1 | grep -q "driven by process $pid on "
         kill -INT $pid
         status=0
         wait $pid || status=$?
         [ "$status" = 130 ]
-        grep -qF "come back with: hpcgrid resume $PWD/reports/m/001" log
+        grep -qF "to continue: hpcgrid resume $PWD/reports/m/001" log
         [ -z "$(compgen -G 'reports/m/001/lock.*')" ]
     done
     "$hpcgrid" resume m >out 2>log 3>&- &
     pid=$!
-    await grep -q "no answer from Slurm" log
+    await grep -q "Slurm does not answer" log
     table CANCELLED 0
     limits script
     await gone $pid

@@ -72,7 +72,7 @@ mount -t tmpfs -o "$1" none /tmp && /proc/self/fd/9 box up --name "$BOX" --nodes
 END
     HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try size=8m
     [ "$status" -eq 4 ]
-    [ "$output" = "hpcgrid: error: /tmp has 8 MiB left: a box wants 64
+    [ "$output" = "hpcgrid: error: /tmp has 8 MiB left: a box needs 64
   remove what nobody needs there, or mount a larger one" ]
     HPCGRID=$HPCGRID BOX=$BOX run unshare $spaces bash try noexec
     [ "$status" -eq 4 ]

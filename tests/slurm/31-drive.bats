@@ -388,7 +388,7 @@ cancelled() {
     box_wait 90 eval '[ ! -e "/proc/$controller" ]'
     "$HPCGRID" resume later >out 2>log 3>&- &
     pid=$!
-    box_wait 90 grep -q "no answer from Slurm (.*); jobs go on, and so does the waiting; Ctrl-C leaves" log
+    box_wait 90 grep -q "Slurm does not answer (.*); jobs continue; waiting (Ctrl-C stops this)" log
     touch go
     SLURM_CONF=/nonexistent run --separate-stderr "$HPCGRID" resume later
     [ "$status" = 4 ]

@@ -9,6 +9,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "matrix/load.h"
 #include "plan/batch.h"
 #include "plan/cells.h"

@@ -491,7 +491,7 @@ static bool is_temporary(const char *name, const char *base)
 
 void wk_st_tidy(const char *path)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = hg_fs_basename(path);
     char *folder = hg_fs_dirname(path);
     DIR *d = opendir(folder);
     struct dirent *e;

@@ -243,7 +243,7 @@ static bool is_part(const char *name, const char *base, long *save)
 
 void wk_parts_tidy(const char *path, long keep)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = hg_fs_basename(path);
     char *folder = hg_fs_dirname(path);
     DIR *d = opendir(folder);
     struct dirent *e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of a box: folders, munge's key, slurm.conf, gres.conf. */
+#include "box/files.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -13,110 +14,50 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/text.h"
-#include "box/internal.h"
 
 #define CPUS_LEAST 64 /* a node claims at least so many: it is virtual */
 #define CPUS_PER_GPU 32
 #define MEMORY_MIB 1000000
-#define PORT_FIRST 20000 /* below the range that the kernel gives to clients */
-#define PORT_LAST 32000
-#define PORT_TRIES 200
-
-size_t hg_box_count_nodes(const struct hg_box_spec *spec)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < spec->n_groups; i++)
-        n += (size_t)spec->groups[i].nodes;
-    return n;
-}
-
-void hg_box_node_name(const struct hg_box_spec *spec, size_t i, char out[static 96])
-{
-    const struct hg_box_group *g = spec->groups;
-
-    while (i >= (size_t)g->nodes)
-        i -= (size_t)g++->nodes;
-    snprintf(out, 96, "%s-%zu", g->hardware, i + 1);
-}
-
-/* ---- ports ---- */
-
-static bool port_is_free(int port)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET,
-                                   .sin_port = htons((uint16_t)port),
-                                   .sin_addr.s_addr = htonl(INADDR_ANY) };
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-    bool ok;
-
-    if (fd < 0)
-        return false;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); /* as Slurm does */
-    ok = bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, 1) == 0;
-    close(fd);
-    return ok;
-}
-
-int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err)
-{
-    for (int attempt = 0; attempt < PORT_TRIES; attempt++) {
-        unsigned number;
-        int first;
-        size_t i = 0;
-
-        if (getrandom(&number, sizeof number, 0) != sizeof number)
-            return hg_err_sys(err, "cannot get random numbers");
-        first = PORT_FIRST + (int)(number % (PORT_LAST - PORT_FIRST - n - 2));
-        while (i < n + 3 && port_is_free(first + (int)i))
-            i++;
-        if (i == n + 3) {
-            *ports = (struct hg_box_ports){ .ctld = first,
-                                            .first_node = first + 1,
-                                            .dbd = first + 1 + (int)n,
-                                            .database = first + 2 + (int)n };
-            return 0;
-        }
-    }
-    return hg_err_set(err, HG_E_ENV, "no %zu free ports in a row between %d and %d", n + 3,
-                      PORT_FIRST, PORT_LAST);
-}
+#define SETTINGS_MAX 96
 
 /* ---- slurm.conf ---- */
 
 /* Lines KEY=VALUE in order, later ones replacing earlier ones of the same key. */
 struct settings {
-    char keys[96][64];
-    char *values[96];
+    char keys[SETTINGS_MAX][64];
+    char *values[SETTINGS_MAX];
     size_t n;
 };
 
-static int set(struct settings *s, const char *key, size_t key_len, char *value, struct hg_err *err)
+/* Where this key stands, or would; an index behind the end: no room. */
+static size_t find_key(const struct settings *s, const char *key, size_t len)
 {
     size_t i = 0;
 
-    if (!value)
-        return hg_err_oom(err);
-    while (i < s->n && (strlen(s->keys[i]) != key_len || strncasecmp(s->keys[i], key, key_len)))
+    while (i < s->n && (strlen(s->keys[i]) != len || strncasecmp(s->keys[i], key, len) != 0))
         i++;
-    if (i == sizeof s->values / sizeof *s->values || key_len >= sizeof s->keys[0]) {
-        free(value);
-        return hg_err_set(err, HG_E_USAGE, "too many settings, or a name that is too long");
-    }
+    return i;
+}
+
+/* value: taken. There is room for the box's own lines. */
+static void set_key(struct settings *s, size_t i, const char *key, size_t len, char *value)
+{
     if (i == s->n)
-        snprintf(s->keys[s->n++], sizeof s->keys[0], "%.*s", (int)key_len, key);
+        snprintf(s->keys[s->n++], sizeof s->keys[0], "%.*s", (int)len, key);
     else
         free(s->values[i]);
     s->values[i] = value;
-    return 0;
 }
 
-static int set_default(struct settings *s, const char *key, char *value, struct hg_err *err)
+static void set(struct settings *s, const char *key, char *value)
 {
-    return set(s, key, strlen(key), value, err);
+    size_t len = strlen(key);
+
+    set_key(s, find_key(s, key, len), key, len, value);
 }
 
 static const char *user_name(void)
@@ -155,12 +96,10 @@ static const struct {
     { "SlurmdDebug", "info" },
 };
 
-static int set_fixed(struct settings *s, struct hg_err *err)
+static void set_fixed(struct settings *s)
 {
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
-        if (set_default(s, fixed[i].key, strdup(fixed[i].value), err) < 0)
-            return -1;
-    return 0;
+        set(s, fixed[i].key, hg_strdup(fixed[i].value));
 }
 
 /* Does this host's name mean 127.0.0.1? Asks as Slurm does. */
@@ -181,21 +120,20 @@ static bool name_is_loopback(const char *host)
     return is;
 }
 
-/* Told to keep off other addresses, Slurm's programs listen on that of this host's name and nowhere else,
- * whatever slurm.conf says. Unless that is the one at which the box is looked for, they have to listen on
- * all: Debian's installer writes 127.0.1.1, a network knows the host by another, or nobody knows it. */
-static int set_listening(struct settings *s, struct hg_err *err)
+/* With this setting Slurm's programs listen on the address of this host's name and nowhere else, whatever slurm.conf says. Unless
+ * that is 127.0.0.1, where a box is looked for, they have to listen on all addresses: Debian's installer writes 127.0.1.1, a network
+ * may know the host by another address, or by none. */
+static void set_listening(struct settings *s)
 {
     char host[256] = "";
 
     gethostname(host, sizeof host - 1);
-    if (!name_is_loopback(host))
-        return 0;
-    return set_default(s, "CommunicationParameters", strdup("NoCtldInAddrAny,NoInAddrAny"), err);
+    if (name_is_loopback(host))
+        set(s, "CommunicationParameters", hg_strdup("NoCtldInAddrAny,NoInAddrAny"));
 }
 
-static int set_places(struct settings *s, const char *dir, const struct hg_box_ports *ports,
-                      const char *host, const char *user, struct hg_err *err)
+static void set_places(struct settings *s, const char *dir, const struct hg_box_ports *ports,
+                       const char *host, const char *user)
 {
     const struct {
         const char *key;
@@ -213,38 +151,31 @@ static int set_places(struct settings *s, const char *dir, const struct hg_box_p
         { "SlurmdPidFile", hg_str_printf("%s/spool/%%n.pid", dir) },
         { "SlurmctldLogFile", hg_str_printf("%s/log/slurmctld.log", dir) },
         { "SlurmdLogFile", hg_str_printf("%s/log/slurmd-%%n.log", dir) },
-        { "JobCompType", strdup("jobcomp/filetxt") },
+        { "JobCompType", hg_strdup("jobcomp/filetxt") },
         { "JobCompLoc", hg_str_printf("%s/log/jobs.log", dir) },
         { "Licenses", hg_str_printf("core:%ld", hg_proc_cpus()) },
     };
-    int rc = 0;
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (set_default(s, lines[i].key, lines[i].value, err) < 0)
-            rc = -1;
-    return rc;
+        set(s, lines[i].key, lines[i].value);
 }
 
-static int set_accounting(struct settings *s, const char *dir, const struct hg_box_ports *ports,
-                          struct hg_err *err)
+static void set_accounting(struct settings *s, const char *dir, const struct hg_box_ports *ports)
 {
     const struct {
         const char *key;
         char *value;
     } lines[] = {
-        { "AccountingStorageType", strdup("accounting_storage/slurmdbd") },
-        { "AccountingStorageHost", strdup("127.0.0.1") },
+        { "AccountingStorageType", hg_strdup("accounting_storage/slurmdbd") },
+        { "AccountingStorageHost", hg_strdup("127.0.0.1") },
         { "AccountingStoragePort", hg_str_printf("%d", ports->dbd) },
         { "AccountingStoragePass", hg_str_printf("%s/munge/sock", dir) }, /* not AuthInfo's */
-        { "AccountingStorageTRES", strdup("gres/gpu") },
-        { "JobAcctGatherType", strdup("jobacct_gather/linux") },
+        { "AccountingStorageTRES", hg_strdup("gres/gpu") },
+        { "JobAcctGatherType", hg_strdup("jobacct_gather/linux") },
     };
-    int rc = 0;
 
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (set_default(s, lines[i].key, lines[i].value, err) < 0)
-            rc = -1;
-    return rc;
+        set(s, lines[i].key, lines[i].value);
 }
 
 /* Keys that make the box a box: changing them would cut it off, or let it out of its folder. */
@@ -261,20 +192,26 @@ static bool is_ours(const char *key, size_t n)
     return false;
 }
 
+/* A line that the user wants. */
 static int set_wanted(struct settings *s, const char *dir, const char *setting, struct hg_err *err)
 {
     const char *equals = strchr(setting, '=');
-    size_t n = equals ? (size_t)(equals - setting) : 0;
+    size_t n = equals ? (size_t)(equals - setting) : 0, i = find_key(s, setting, n);
+    char *value;
 
     if (!n || !equals[1] || strpbrk(setting, "\r\n"))
-        return hg_err_set(err, HG_E_USAGE, "\"%s\" is no KEY=VALUE for slurm.conf", setting);
+        return hg_err_set(err, HG_E_USAGE, "\"%s\" is not a KEY=VALUE for slurm.conf", setting);
     if (is_ours(setting, n))
         return hg_err_set(err, HG_E_USAGE, "%.*s of a box cannot be changed", (int)n, setting);
-    if (n == 8 && strncasecmp(setting, "AuthInfo", n) == 0)
-        return set(s, setting, n, hg_str_printf("socket=%s/munge/sock,%s", dir, equals + 1), err);
     if (n == 13 && strncasecmp(setting, "PartitionName", n) == 0)
-        return hg_err_set(err, HG_E_USAGE, "partitions come from the nodes asked for");
-    return set(s, setting, n, strdup(equals + 1), err);
+        return hg_err_set(err, HG_E_USAGE, "the partitions of a box come from its nodes");
+    if (i == SETTINGS_MAX || n >= sizeof s->keys[0])
+        return hg_err_set(err, HG_E_USAGE, "too many settings, or a name that is too long");
+    value = n == 8 && strncasecmp(setting, "AuthInfo", n) == 0
+                ? hg_str_printf("socket=%s/munge/sock,%s", dir, equals + 1)
+                : hg_strdup(equals + 1);
+    set_key(s, i, setting, n, value);
+    return 0;
 }
 
 static long claimed_cpus(const struct hg_box_group *g)
@@ -341,13 +278,11 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
                              const struct hg_box_ports *ports, struct hg_buf *out,
                              struct hg_err *err)
 {
-    struct settings *s = calloc(1, sizeof *s);
+    struct settings *s = hg_alloc_zeroed(1, sizeof *s);
     const char *user = user_name();
     char host[256] = "localhost";
     int rc = -1, port = ports->first_node;
 
-    if (!s)
-        return hg_err_oom(err);
     gethostname(host, sizeof host - 1);
     host[strcspn(host, ".")] = 0;
     if (!user) {
@@ -356,11 +291,11 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
                    (long)geteuid());
         goto out;
     }
-    if (set_fixed(s, err) < 0 || set_places(s, dir, ports, host, user, err) < 0 ||
-        set_listening(s, err) < 0)
-        goto out;
-    if (spec->accounting && set_accounting(s, dir, ports, err) < 0)
-        goto out;
+    set_fixed(s);
+    set_places(s, dir, ports, host, user);
+    set_listening(s);
+    if (spec->accounting)
+        set_accounting(s, dir, ports);
     for (const char *const *w = spec->settings; w && *w; w++)
         if (set_wanted(s, dir, *w, err) < 0)
             goto out;
@@ -374,7 +309,7 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
     hg_buf_puts(out, "PartitionName=box Default=YES MaxTime=INFINITE State=UP Nodes=ALL\n");
     for (size_t i = 0; i < spec->n_groups; i++)
         add_partition(spec, i, out);
-    rc = out->failed ? hg_err_oom(err) : 0;
+    rc = 0;
 out:
     for (size_t i = 0; i < s->n; i++)
         free(s->values[i]);
@@ -405,13 +340,13 @@ static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_
     }
     for (long i = 0; i < most; i++) {
         char *path = hg_str_printf("%s/dev/gpu%ld", dir, i);
-        int rc = path ? symlink("/dev/null", path) : -1;
+        int rc = symlink("/dev/null", path);
 
         free(path);
         if (rc < 0)
             return hg_err_sys(err, "cannot make %s/dev/gpu%ld", dir, i);
     }
-    return gres->failed ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 /* ---- slurmdbd.conf and the database's first statements ---- */
@@ -420,7 +355,7 @@ static int save(const char *dir, const char *name, const void *data, size_t len,
                 struct hg_err *err)
 {
     char *path = hg_fs_join(dir, name);
-    int rc = path ? hg_fs_replace(path, data, len, mode, err) : hg_err_oom(err);
+    int rc = hg_fs_replace(path, data, len, mode, err);
 
     free(path);
     return rc;
@@ -460,30 +395,30 @@ static int write_accounting(const char *dir, const struct hg_box_ports *ports, s
 static int make_folders(const struct hg_box_spec *spec, const char *dir, struct hg_err *err)
 {
     static const char *const folders[] = { "munge", "state", "spool", "log", "tmp", "dev" };
-    size_t n = hg_box_count_nodes(spec);
+    size_t n = hg_box_nodes_count(spec);
     char *path, node[96];
     int rc = 0;
 
     for (size_t i = 0; i < sizeof folders / sizeof *folders && rc == 0; i++) {
         path = hg_fs_join(dir, folders[i]);
-        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
     }
     for (size_t i = 0; i < n && rc == 0; i++) {
-        hg_box_node_name(spec, i, node);
+        hg_box_nodes_name(spec, i, node);
         path = hg_str_printf("%s/tmp/%s", dir, node);
-        rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+        rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
         path = hg_str_printf("%s/spool/%s", dir, node);
         if (rc == 0)
-            rc = path ? hg_fs_mkdirs(path, 0755, err) : hg_err_oom(err);
+            rc = hg_fs_mkdirs(path, 0755, err);
         free(path);
     }
     return rc;
 }
 
-int hg_box_config_write(const struct hg_box_spec *spec, const char *dir,
-                        const struct hg_box_ports *ports, int version, struct hg_err *err)
+int hg_box_files_write(const struct hg_box_spec *spec, const char *dir,
+                       const struct hg_box_ports *ports, int version, struct hg_err *err)
 {
     struct hg_buf conf = HG_BUF_INIT, gres = HG_BUF_INIT;
     static const char mpi[] = "PMIxCollFence=ring\n";

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_CMD_PROGRESS_H
+#define HG_CMD_PROGRESS_H
+
+#include "cmd/session.h"
+
+/* Drive a run to its end and show its progress on stderr: one line that changes on a terminal, a line for each change elsewhere.
+ * Returns 0: over; 1: stopped by a signal; -1: errs filled. */
+int hg_progress_drive(struct hg_session *s, struct hg_errs *errs);
+
+#endif

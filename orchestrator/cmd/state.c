@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/state.h"
+
+int hg_state_load(const char *run_dir, struct hg_run_state **state, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+
+    *state = hg_run_state_load(run_dir, &why);
+    if (*state || why.code == HG_E_NOTFOUND)
+        return 0;
+    *err = why;
+    return -1;
+}
+
+static size_t count(const struct hg_run_state *state, int first, int end)
+{
+    size_t n = 0;
+
+    for (int s = first; s < end; s++)
+        n += state->counts[s];
+    return n;
+}
+
+size_t hg_state_live(const struct hg_run_state *state)
+{
+    return count(state, HG_CELL_INTENDED, HG_CELL_ENDED + 1);
+}
+
+size_t hg_state_open(const struct hg_run_state *state)
+{
+    return count(state, HG_CELL_WAITING, HG_CELL_OK);
+}
+
+void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
+{
+    static const enum hg_cell_state order[] = {
+        HG_CELL_OK,        HG_CELL_RUNNING,   HG_CELL_ENDED,  HG_CELL_PENDING, HG_CELL_INTENDED,
+        HG_CELL_AMBIGUOUS, HG_CELL_WAITING,   HG_CELL_FAILED, HG_CELL_TIMEOUT, HG_CELL_OOM,
+        HG_CELL_NODE_FAIL, HG_CELL_CANCELLED, HG_CELL_LOST,   HG_CELL_REFUSED,
+    };
+    const char *before = "";
+
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (counts[order[i]]) {
+            hg_buf_printf(out, "%s%s %zu", before, hg_cell_state_names[order[i]], counts[order[i]]);
+            before = " · ";
+        }
+}
+
+void hg_state_format(const struct hg_run_state *state, struct hg_buf *out)
+{
+    size_t held = hg_run_count_held(state);
+
+    hg_state_format_counts(state->counts, out);
+    if (held)
+        hg_buf_printf(out, " (%zu held)", held);
+}
