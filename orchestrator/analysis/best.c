@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The listing of the best strategy for each case, or of the best of whatever the columns are. */
+#include "analysis/best.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "base/vec.h"
-#include "analysis/build.h"
+#include "analysis/comparable.h"
 #include "analysis/figures.h"
+#include "analysis/groups.h"
+#include "analysis/places.h"
 
-/* Where that is all that can be said of every case, it is said once. */
+/* A verdict; if every case has it, it becomes one note. */
 #define UNSURE "unsure"
 
 /* The keys of rows and columns, as those that make the case and those that make its variants. */
@@ -34,18 +37,7 @@ static uint32_t value_of(const struct sides *s, size_t point, size_t i)
                     : s->t->columns[point % s->t->n_columns * columns + i - rows];
 }
 
-void hg_build_list_value(const struct hg_report *r, struct hg_listing *l, uint32_t value)
-{
-    const struct hg_frame_value *v = &r->frame.values.items[value];
-    const char *point = strchr(v->text, '.');
-
-    if (v->is_number && !strpbrk(v->text, "eE"))
-        hg_listing_number(l, v->number, point ? (int)strlen(point + 1) : 0);
-    else
-        hg_listing_text(l, v->text);
-}
-
-/* The strategy is what one chooses; without it the columns are, unless they say how many devices. */
+/* The variants of a case are its strategies; without strategies the columns, unless these are a number of devices. */
 static bool find_variants(struct sides *s)
 {
     const struct hg_frame *f = &s->r->frame;
@@ -85,7 +77,7 @@ static void variant_text(const struct sides *s, size_t point, struct hg_buf *out
 /* ---- One case ---- */
 
 struct ranked {
-    struct hg_build *b;
+    struct hg_builder *b;
     const struct sides *sides;
     size_t *points, n; /* of one case, best first */
     int decimals;      /* of the table's values */
@@ -109,9 +101,8 @@ static bool overlap(const struct hg_estimate *a, const struct hg_estimate *b)
 
 static const struct hg_result *result_of(const struct ranked *c, size_t i)
 {
-    const struct hg_point *p = &c->sides->t->points[c->points[i]];
-
-    return hg_config_first(c->b, &c->b->configs.items[p->config]);
+    return hg_builder_first(c->b,
+                            hg_builder_configuration(c->b, &c->sides->t->points[c->points[i]]));
 }
 
 static void append_variant(const struct ranked *c, size_t i, const char *before, struct hg_buf *out)
@@ -136,10 +127,10 @@ static bool is_variant_key(const void *context, const char *key)
 
 static bool is_comparable(const struct ranked *c, size_t i)
 {
-    return hg_build_is_like(result_of(c, 0), result_of(c, i), is_variant_key, c->sides);
+    return hg_comparable_is_like(result_of(c, 0), result_of(c, i), is_variant_key, c->sides);
 }
 
-/* Can it be told from the others? */
+/* Does its interval tell the best variant from the others? */
 static void judge(const struct ranked *c, struct hg_buf *out)
 {
     const struct hg_estimate *best = &c->sides->t->points[c->points[0]].value;
@@ -180,13 +171,10 @@ static void list_case(const struct ranked *c, struct hg_listing *l)
 
     for (size_t i = 0; i < s->n_keys; i++)
         if (!s->variant[i])
-            hg_build_list_value(s->r, l, value_of(s, c->points[0], i));
+            hg_place_value(s->r, l, value_of(s, c->points[0], i));
     variant_text(s, c->points[0], &text);
     hg_listing_text(l, hg_buf_str(&text));
-    if (hg_metric_is_time(s->r->metric))
-        hg_listing_seconds(l, best->value.value, c->decimals);
-    else
-        hg_listing_number(l, best->value.value, c->decimals);
+    hg_place_metric(s->r, l, best->value.value, c->decimals);
     variant_text(s, c->points[1], &text);
     hg_listing_text(l, hg_buf_str(&text));
     hg_listing_number(l, ratio, 3);
@@ -201,9 +189,9 @@ static void fold_verdicts(struct hg_listing *l)
 {
     size_t rows = hg_listing_rows(l), columns = l->columns.n, unsure = 0, kept = 0;
 
-    for (size_t row = 0; row < rows && !l->failed; row++)
+    for (size_t row = 0; row < rows; row++)
         unsure += strcmp(hg_listing_datum(l, row, columns - 1)->text, UNSURE) == 0;
-    if (l->failed || unsure == 0)
+    if (unsure == 0)
         return;
     hg_listing_note(l, unsure == rows
                            ? "unsure, with fewer than 3 runs: the differences may be chance"
@@ -240,19 +228,18 @@ static void head(const struct sides *s, struct hg_listing *l)
 
 /* ---- All cases ---- */
 
-/* Number the cases; of_point: HG_MAP_NONE for places without a figure. Returns how many, HG_MAP_NONE
- * when memory is gone. */
+/* Number the cases; of_point: HG_MAP_NONE for places without a figure. Returns how many. */
 static size_t number_cases(const struct sides *s, size_t *of_point)
 {
     struct {
-        double devices; /* more of them are no merit */
+        double devices; /* more devices make another case, not a better variant */
         uint32_t values[];
-    } *key = calloc(1, sizeof *key + s->n_keys * sizeof *key->values);
+    } *key = hg_alloc_zeroed(1, sizeof *key + s->n_keys * sizeof *key->values);
     size_t size = sizeof *key + s->n_keys * sizeof *key->values;
     struct hg_map cases = HG_MAP_INIT;
     size_t n = s->t->n_rows * s->t->n_columns, count;
 
-    for (size_t i = 0; i < n && key; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct hg_point *p = &s->t->points[i];
 
         of_point[i] = HG_MAP_NONE;
@@ -263,7 +250,7 @@ static size_t number_cases(const struct sides *s, size_t *of_point)
         key->devices = isnan(p->devices) ? 0 : p->devices;
         of_point[i] = hg_map_put(&cases, key, size, cases.n);
     }
-    count = key ? cases.n : HG_MAP_NONE;
+    count = cases.n;
     hg_map_done(&cases);
     free(key);
     return count;
@@ -283,9 +270,9 @@ static char *title_of(const struct sides *s)
 
 /* c: without points yet; points: those of all cases, case by case from begin[case] on. */
 static void list_all(struct ranked *c, size_t *points, const size_t *begin, size_t count,
-                     struct hg_listings *listings, const char *title)
+                     struct hg_listings *listings)
 {
-    struct hg_listing spare = { 0 }, *l = NULL;
+    struct hg_listing *l = NULL;
 
     for (size_t i = 0; i < count; i++) {
         c->points = points + begin[i];
@@ -294,51 +281,43 @@ static void list_all(struct ranked *c, size_t *points, const size_t *begin, size
             continue;
         qsort_r(c->points, c->n, sizeof *c->points, compare_points, (void *)c->sides);
         if (!l) {
-            l = hg_listing_add(listings, "best", title, &spare);
+            char *title = title_of(c->sides);
+
+            l = hg_listing_add(listings, "best", title);
+            free(title);
             head(c->sides, l);
         }
         list_case(c, l);
     }
     if (l)
         fold_verdicts(l);
-    hg_listing_done(&spare);
 }
 
-static int list_cases(struct hg_build *b, const struct sides *s, struct hg_listings *listings)
+static void list_cases(struct hg_builder *b, const struct sides *s, struct hg_listings *listings)
 {
-    size_t n = s->t->n_rows * s->t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
-    size_t *points = malloc((n + 1) * sizeof *points), *begin = calloc(n + 2, sizeof *begin);
-    size_t count = of_point && points && begin ? number_cases(s, of_point) : HG_MAP_NONE;
+    size_t n = s->t->n_rows * s->t->n_columns, *of_point = hg_alloc((n + 1) * sizeof *of_point);
+    size_t *points = hg_alloc((n + 1) * sizeof *points);
+    size_t *begin = hg_alloc_zeroed(n + 2, sizeof *begin);
+    size_t count = number_cases(s, of_point);
     struct ranked c = { .b = b,
                         .sides = s,
                         .decimals = hg_section_decimals(s->t, HG_SECTION_VALUE) };
-    char *title = title_of(s);
-    int rc;
 
-    if (count != HG_MAP_NONE && title) {
-        hg_build_sort_points(of_point, n, count, begin, points);
-        list_all(&c, points, begin, count, listings, title);
-    }
+    hg_groups_sort(of_point, n, count, begin, points);
+    list_all(&c, points, begin, count, listings);
     free(points);
     free(begin);
     free(of_point);
-    rc = count != HG_MAP_NONE && title ? 0 : -1;
-    free(title);
-    return rc;
 }
 
-int hg_build_best(struct hg_build *b, struct hg_table *t)
+void hg_best_list(struct hg_builder *b, struct hg_table *t)
 {
     struct sides s = { .r = b->r, .t = t, .n_keys = b->r->n_row_keys + b->r->n_column_keys };
-    int rc = 0;
 
     if (!b->r->has_direction || b->options->against_first)
-        return 0;
-    s.variant = calloc(s.n_keys + 1, sizeof *s.variant);
-    if (!s.variant)
-        return -1;
+        return;
+    s.variant = hg_alloc_zeroed(s.n_keys + 1, sizeof *s.variant);
     if (find_variants(&s))
-        rc = list_cases(b, &s, &t->listings);
+        list_cases(b, &s, &t->listings);
     free(s.variant);
-    return rc;
 }

@@ -2,9 +2,9 @@
 #ifndef HG_ANALYSIS_COMPARE_H
 #define HG_ANALYSIS_COMPARE_H
 
-#include "analysis/table.h"
+#include "analysis/report.h"
 
-/* Two result sets, cell by cell: is B faster, slower, the same, or can nobody say? */
+/* Two result sets, cell by cell: is B faster, slower, the same, or is it unclear? render/compare.h writes it. */
 
 enum hg_verdict_kind {
     HG_VERDICT_SAME,    /* the interval lies within the tolerance */
@@ -13,14 +13,17 @@ enum hg_verdict_kind {
     HG_VERDICT_UNCLEAR, /* none of these: more runs would tell */
     HG_VERDICT_ONLY_A,  /* B has no such cell */
     HG_VERDICT_ONLY_B,
-    HG_VERDICT_BROKEN, /* A has a good result, B's cells did not end well */
-    HG_VERDICT_MENDED, /* the other way round */
+    HG_VERDICT_BROKEN, /* A has a good result, B's cells failed */
+    HG_VERDICT_MENDED, /* the reverse */
     HG_VERDICT_NONE,   /* neither has a good result */
-    HG_VERDICT_UNLIKE, /* refused (strict): they did not do the same */
+    HG_VERDICT_UNLIKE, /* refused (strict): not comparable */
     HG_VERDICTS
 };
 
-/* "faster"; of a metric that is no speed (an accuracy, a loss) "better". */
+/* Is the metric a time or a rate, and not an accuracy or a loss? */
+bool hg_compare_is_speed(const struct hg_report *r);
+
+/* "faster"; "better" if the metric is not a speed. */
 const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verdict);
 
 /* By the interval, or without one by the value alone: does the speed lie within the tolerance (a
@@ -55,12 +58,10 @@ struct hg_compare *hg_compare_build(const struct hg_results *sets,
                                     struct hg_errs *errs);
 void hg_compare_free(struct hg_compare *c);
 
-/* Nothing is slower, broken, gone or refused. */
+/* Nothing is slower, broken, missing or refused. */
 bool hg_compare_is_good(const struct hg_compare *c);
 
-void hg_compare_text(const struct hg_compare *c, struct hg_buf *out);
-
-/* "schema": "hpcgrid-compare/1" */
-void hg_compare_json(const struct hg_compare *c, struct hg_buf *out);
+/* 0 if it is known whether higher or lower values of the report's metric are better; else -1, with an error added. */
+int hg_compare_needs_direction(const struct hg_report *r, struct hg_errs *errs);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a place cost: device-hours, energy where it was measured, money where a price is known. */
+#include "analysis/cost.h"
+
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/alloc.h"
 #include "base/buf.h"
 #include "base/map.h"
-#include "base/vec.h"
-#include "analysis/build.h"
+#include "analysis/places.h"
 
 /* Seconds for which a result held its devices. */
 static double held_s(const struct hg_result *r)
@@ -16,31 +17,13 @@ static double held_s(const struct hg_result *r)
     return isnan(wall) ? hg_result_number(r, "train_s") : wall;
 }
 
-static double price_of(const struct hg_build *b, const struct hg_report_entry *e)
+static double price_of(const struct hg_builder *b, const struct hg_report_entry *e)
 {
     const json_t *prices = b->r->sets[e->set].prices;
     const char *hardware = json_string_value(json_object_get(e->result->cell, "hardware"));
     const json_t *price = hardware ? json_object_get(prices, hardware) : NULL;
 
     return json_is_number(price) ? json_number_value(price) : NAN;
-}
-
-/* Median of one number of the entries that count; what is no number leaves no median. */
-static double median_of(const struct hg_build *b, const struct hg_config *c, bool shown_only,
-                        double *room, double (*number)(const struct hg_result *r))
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < c->n_entries; i++) {
-        const struct hg_report_entry *e = &b->r->entries[b->config_entries[c->begin + i]];
-
-        if (e->state || (shown_only && !e->shown))
-            continue;
-        room[n] = number(e->result);
-        if (isnan(room[n++]))
-            return NAN;
-    }
-    return hg_stats_median(room, n);
 }
 
 static double device_hours(const struct hg_result *r)
@@ -58,22 +41,27 @@ static double samples_per_s(const struct hg_result *r)
     return hg_result_number(r, "samples_per_s");
 }
 
-void hg_build_cost(struct hg_build *b, const struct hg_config *c, double *room, struct hg_point *p)
+static void fill_point(const struct hg_builder *b, const struct hg_configuration *c,
+                       struct hg_point *p)
 {
-    const struct hg_report_entry *e = &b->r->entries[c->entry];
     double per_s;
 
-    if (p->n == 0)
-        return;
-    p->device_hours = median_of(b, c, true, room, device_hours);
+    p->device_hours = hg_builder_median(b, c, true, device_hours);
     if (c->base != HG_MAP_NONE)
-        p->hours_ratio =
-            p->device_hours / median_of(b, &b->configs.items[c->base], false, room, device_hours);
-    p->energy_j = median_of(b, c, true, room, energy_j);
-    p->cost = p->device_hours * price_of(b, e);
-    per_s = median_of(b, c, true, room, samples_per_s);
-    if (per_s > 0) /* room still holds the runs */
-        p->per_s = hg_stats_center(room, p->n);
+        p->hours_ratio = p->device_hours / hg_builder_median(b, &b->configurations.items[c->base],
+                                                             false, device_hours);
+    p->energy_j = hg_builder_median(b, c, true, energy_j);
+    p->cost = p->device_hours * price_of(b, &b->r->entries[c->entry]);
+    per_s = hg_builder_median(b, c, true, samples_per_s);
+    if (per_s > 0) /* b->room still holds the runs */
+        p->per_s = hg_stats_center(b->room, p->n);
+}
+
+void hg_cost_fill(struct hg_builder *b, struct hg_table *t)
+{
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
+        if (t->points[i].n)
+            fill_point(b, hg_builder_configuration(b, &t->points[i]), &t->points[i]);
 }
 
 /* ---- Listings ---- */
@@ -92,26 +80,6 @@ static char *money_title(const struct hg_report *r)
 {
     return hg_str_printf("cost%s%s", r->currency && *r->currency ? ", " : "",
                          r->currency ? r->currency : "");
-}
-
-void hg_build_list_keys(const struct hg_report *r, struct hg_listing *l)
-{
-    for (size_t i = 0; i < r->n_row_keys + r->n_column_keys; i++) {
-        size_t key = i < r->n_row_keys ? r->row_keys[i] : r->column_keys[i - r->n_row_keys];
-
-        hg_listing_column(l, r->frame.keys.items[key].name, r->frame.keys.items[key].name, false);
-    }
-    l->n_keys = l->columns.n;
-}
-
-void hg_build_list_place(const struct hg_report *r, const struct hg_table *t, size_t point,
-                         struct hg_listing *l)
-{
-    for (size_t i = 0; i < r->n_row_keys; i++)
-        hg_build_list_value(r, l, t->rows[point / t->n_columns * r->n_row_keys + i]);
-    for (size_t i = 0; i < r->n_column_keys; i++)
-        hg_listing_text(l,
-                        hg_report_text(r, t->columns[point % t->n_columns * r->n_column_keys + i]));
 }
 
 /* Decimals that leave three digits of the smallest figure above zero. */
@@ -150,7 +118,7 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
     int hours = decimals_of(t, hours_of), watt_hours = decimals_of(t, watt_hours_of),
         cost = decimals_of(t, cost_of);
 
-    hg_build_list_keys(r, l);
+    hg_place_columns(r, l);
     hg_listing_column(l, "device_hours", "device-hours", false);
     hg_listing_column(l, "device_hours_ratio", "of the baseline's", false);
     if (energy)
@@ -162,7 +130,7 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
 
         if (p->n == 0)
             continue;
-        hg_build_list_place(r, t, i, l);
+        hg_place_values(r, t, i, l);
         hg_listing_number(l, p->device_hours, hours);
         hg_listing_number(l, p->hours_ratio, 2);
         if (energy)
@@ -172,32 +140,29 @@ static void list_costs(const struct hg_report *r, const struct hg_table *t, bool
     }
 }
 
-int hg_build_cost_listing(struct hg_build *b, struct hg_table *t)
+void hg_cost_list(struct hg_builder *b, struct hg_table *t)
 {
-    struct hg_listing spare = { 0 };
     bool energy, money, known = any_known(t, &energy, &money);
     char *title = money_title(b->r);
 
-    if (title && (known || b->options->cost))
+    if (known || b->options->cost)
         list_costs(b->r, t, energy, money ? title : NULL,
-                   hg_listing_add(&t->listings, "cost", "cost of one run", &spare));
-    hg_listing_done(&spare);
+                   hg_listing_add(&t->listings, "cost", "cost of one run"));
     free(title);
-    return title ? 0 : -1;
 }
 
-/* Everything that one kind of hardware did, also in vain. */
+/* Everything that one kind of hardware did, including failed attempts. */
 struct spent {
     double hours, lost_hours, energy_j, money;
     size_t attempts, lost;
 };
 
-static void spend(const struct hg_build *b, const struct hg_report_entry *e,
+static void spend(const struct hg_builder *b, const struct hg_report_entry *e,
                   const struct hg_result *attempt, bool counts, struct spent *s)
 {
     double hours = device_hours(attempt), joules = energy_j(attempt), price = price_of(b, e);
 
-    if (isnan(hours)) /* never began, or nobody knows for how long */
+    if (isnan(hours)) /* it never began, or its duration is unknown */
         return;
     s->attempts++;
     s->hours += hours;
@@ -212,42 +177,42 @@ struct owners {
     size_t *entry, *begin; /* entry[begin[set] + result->first] */
 };
 
-static int find_owners(const struct hg_report *r, struct owners *o)
+static struct owners find_owners(const struct hg_report *r)
 {
+    struct owners o = { .begin = hg_alloc_zeroed(r->n_sets + 1, sizeof *o.begin) };
     size_t n = 0;
 
-    o->begin = calloc(r->n_sets + 1, sizeof *o->begin);
-    for (size_t s = 0; s < r->n_sets && o->begin; s++) {
-        o->begin[s] = n;
+    for (size_t s = 0; s < r->n_sets; s++) {
+        o.begin[s] = n;
         n += r->sets[s].n;
     }
-    o->entry = malloc((n + 1) * sizeof *o->entry);
-    if (!o->begin || !o->entry)
-        return -1;
+    o.entry = hg_alloc((n + 1) * sizeof *o.entry);
     for (size_t i = 0; i < n; i++)
-        o->entry[i] = HG_MAP_NONE;
+        o.entry[i] = HG_MAP_NONE;
     for (size_t i = 0; i < r->n_entries; i++)
         if (r->entries[i].shown)
-            o->entry[o->begin[r->entries[i].set] + r->entries[i].result->first] = i;
-    return 0;
+            o.entry[o.begin[r->entries[i].set] + r->entries[i].result->first] = i;
+    return o;
 }
 
 /* Spent by hardware: spent[value of the key], spent[0] where cells do not say. */
-static void spend_all(const struct hg_build *b, const struct owners *o, size_t key,
-                      struct spent *spent)
+static void spend_all(const struct hg_builder *b, size_t key, struct spent *spent)
 {
     const struct hg_report *r = b->r;
+    struct owners o = find_owners(r);
 
     for (size_t s = 0; s < r->n_sets; s++)
         for (size_t i = 0; i < r->sets[s].n; i++) {
             const struct hg_result *attempt = &r->sets[s].items[i];
-            size_t at = o->entry[o->begin[s] + attempt->first];
+            size_t at = o.entry[o.begin[s] + attempt->first];
             const struct hg_report_entry *e = at == HG_MAP_NONE ? NULL : &r->entries[at];
 
             if (e)
                 spend(b, e, attempt, e->result == attempt && !e->state,
                       &spent[key == HG_MAP_NONE ? 0 : hg_frame_row(&r->frame, at)[key]]);
         }
+    free(o.entry);
+    free(o.begin);
 }
 
 static void list_spent(const struct hg_report *r, const struct spent *spent, const char *title,
@@ -262,7 +227,7 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
     hg_listing_column(l, "hardware", "hardware", true);
     hg_listing_column(l, "attempts", "attempts", false);
     hg_listing_column(l, "device_hours", "device-hours", false);
-    hg_listing_column(l, "lost_attempts", "in vain", false);
+    hg_listing_column(l, "lost_attempts", "lost", false);
     hg_listing_column(l, "lost_device_hours", "device-hours", false);
     if (energy)
         hg_listing_column(l, "energy_wh", "energy, Wh", false);
@@ -281,33 +246,27 @@ static void list_spent(const struct hg_report *r, const struct spent *spent, con
         if (money)
             hg_listing_number(l, spent[v].money, 2);
     }
-    hg_listing_note(l, "all attempts at the cells shown, also those that do not count");
+    hg_listing_note(l, "all attempts of the cells shown; lost: failed or superseded attempts");
 }
 
-int hg_build_spent(struct hg_build *b)
+void hg_cost_list_spent(struct hg_builder *b)
 {
     struct hg_report *r = b->r;
-    size_t key = hg_frame_find_key(&r->frame, "hardware");
-    struct spent *spent = calloc(r->frame.values.n + 1, sizeof *spent);
-    struct hg_listing spare = { 0 };
-    struct owners o = { 0 };
-    char *title = money_title(r);
     bool wanted = b->options->cost;
-    int rc = spent && title ? 0 : -1;
+    struct spent *spent;
+    char *title;
 
     for (size_t t = 0; t < r->tables.n && !wanted; t++) {
         bool energy, money;
 
         wanted = any_known(&r->tables.items[t], &energy, &money);
     }
-    if (wanted && rc == 0 && (rc = find_owners(r, &o)) == 0) {
-        spend_all(b, &o, key, spent);
-        list_spent(r, spent, title, hg_listing_add(&r->listings, "spent", "spent", &spare));
-    }
-    hg_listing_done(&spare);
-    free(o.entry);
-    free(o.begin);
+    if (!wanted)
+        return;
+    spent = hg_alloc_zeroed(r->frame.values.n + 1, sizeof *spent);
+    title = money_title(r);
+    spend_all(b, hg_frame_find_key(&r->frame, "hardware"), spent);
+    list_spent(r, spent, title, hg_listing_add(&r->listings, "spent", "spent"));
     free(title);
     free(spent);
-    return rc;
 }

@@ -6,14 +6,13 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/json.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "analysis/build.h"
 #include "analysis/compare.h"
 #include "analysis/figures.h"
+#include "analysis/groups.h"
+#include "analysis/places.h"
 
-#define WIDTH_DEFAULT 80
 #define TREND_MAX 40 /* newest sets that the trend shows */
 
 /* One cell in one set. */
@@ -38,7 +37,6 @@ struct line {
         struct change *items; /* by time */
         size_t n, cap;
     } changes;
-    bool failed;
 };
 
 struct work {
@@ -51,44 +49,41 @@ struct work {
 
 /* ---- Values ---- */
 
-static int gather_values(struct work *w)
+/* The values that count, by configuration. */
+static void gather_values(struct work *w)
 {
     const struct hg_report *r = w->h->report;
-    size_t n_configs = 0;
+    size_t *of_entry = hg_alloc((r->n_entries + 1) * sizeof *of_entry), n_configs = 0;
+    size_t *sorted = hg_alloc((r->n_entries + 1) * sizeof *sorted), n = 0;
 
-    for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].config >= n_configs)
-            n_configs = r->entries[i].config + 1;
-    w->begin = calloc(n_configs + 2, sizeof *w->begin);
-    w->values = malloc((r->n_entries + 1) * sizeof *w->values);
-    w->room = malloc((r->n_entries + 1) * sizeof *w->room);
-    if (!w->begin || !w->values || !w->room)
-        return -1;
-    for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].shown && !r->entries[i].state)
-            w->begin[r->entries[i].config + 2]++;
-    for (size_t c = 2; c < n_configs + 2; c++)
-        w->begin[c] += w->begin[c - 1];
-    for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].shown && !r->entries[i].state)
-            w->values[w->begin[r->entries[i].config + 1]++] = r->entries[i].value;
-    return 0;
+    for (size_t i = 0; i < r->n_entries; i++) {
+        const struct hg_report_entry *e = &r->entries[i];
+
+        n_configs = e->config >= n_configs ? e->config + 1 : n_configs;
+        of_entry[i] = e->shown && !e->state ? e->config : HG_MAP_NONE;
+        n += of_entry[i] != HG_MAP_NONE;
+    }
+    w->begin = hg_alloc_zeroed(n_configs + 2, sizeof *w->begin);
+    w->values = hg_alloc((n + 1) * sizeof *w->values);
+    w->room = hg_alloc((n + 1) * sizeof *w->room);
+    hg_groups_sort(of_entry, r->n_entries, n_configs, w->begin, sorted);
+    for (size_t i = 0; i < n; i++)
+        w->values[i] = r->entries[sorted[i]].value;
+    free(of_entry);
+    free(sorted);
 }
 
 /* Sets by what columns are called. */
-static int match_columns(struct work *w, const struct hg_table *t)
+static void match_columns(struct work *w, const struct hg_table *t)
 {
     const struct hg_report *r = w->h->report;
 
     free(w->set_of_column);
-    w->set_of_column = calloc(t->n_columns + 1, sizeof *w->set_of_column);
-    if (!w->set_of_column)
-        return -1;
+    w->set_of_column = hg_alloc_zeroed(t->n_columns + 1, sizeof *w->set_of_column);
     for (size_t column = 0; column < t->n_columns; column++)
         for (size_t s = 0; s < r->n_sets; s++)
             if (strcmp(r->labels[s], hg_report_text(r, t->columns[column])) == 0)
                 w->set_of_column[column] = s;
-    return 0;
 }
 
 static void read_line(const struct work *w, struct line *l)
@@ -154,12 +149,12 @@ static bool is_change(const struct work *w, const struct hg_estimate *e)
 static void find_changes(const struct work *w, struct line *l, size_t from, size_t to)
 {
     double level = 1 - (1 - HG_STATS_LEVEL) / (double)(to - from > 1 ? to - from - 1 : 1);
-    struct change best = { .speed = HG_ESTIMATE_NONE }, *kept;
+    struct change best = { .speed = HG_ESTIMATE_NONE };
 
     for (size_t at = from + 1; at < to; at++) {
         struct hg_estimate e;
 
-        if (l->runs[at].n == 0) /* a change is seen where there is something */
+        if (l->runs[at].n == 0) /* a change needs a value after it */
             continue;
         e = speed_of(w, l, from, at, to, level);
         if (is_change(w, &e) && (!best.speed.has_interval || weight(&e) > weight(&best.speed)))
@@ -168,15 +163,11 @@ static void find_changes(const struct work *w, struct line *l, size_t from, size
     if (!best.speed.has_interval)
         return;
     find_changes(w, l, from, best.at);
-    kept = HG_VEC_PUSH(&l->changes);
-    if (kept)
-        *kept = best;
-    else
-        l->failed = true;
+    *HG_VEC_PUSH(&l->changes) = best;
     find_changes(w, l, best.at, to);
 }
 
-/* Between its neighbours a change is measured anew: each found one ended the stretch before it. */
+/* Measure each change again between its neighbours, which end its stretch. */
 static void measure_changes(const struct work *w, struct line *l)
 {
     for (size_t i = 0; i < l->changes.n; i++) {
@@ -207,7 +198,7 @@ static bool has_any(const struct line *l)
     return false;
 }
 
-/* A column a set: its median between the lowest and the highest; "·" no such cell, "!" no result. */
+/* One character for each set: its median between the lowest and the highest; "·": no such cell, "!": no good result. */
 static void append_trend(const struct work *w, const struct line *l, struct hg_buf *out)
 {
     static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -264,14 +255,6 @@ static void count(struct hg_history *h, const struct line *l)
         h->faster++;
 }
 
-static void put_value(const struct hg_report *r, struct hg_listing *l, double v, int decimals)
-{
-    if (hg_metric_is_time(r->metric))
-        hg_listing_seconds(l, v, decimals);
-    else
-        hg_listing_number(l, v, decimals);
-}
-
 static void key_columns(const struct hg_report *r, struct hg_listing *l)
 {
     for (size_t k = 0; k < r->n_row_keys; k++) {
@@ -286,7 +269,7 @@ static void key_columns(const struct hg_report *r, struct hg_listing *l)
 static void key_values(const struct hg_report *r, const struct line *line, struct hg_listing *l)
 {
     for (size_t k = 0; k < r->n_row_keys; k++)
-        hg_build_list_value(r, l, line->table->rows[line->row * r->n_row_keys + k]);
+        hg_place_value(r, l, line->table->rows[line->row * r->n_row_keys + k]);
     if (r->n_row_keys == 0)
         hg_listing_text(l, "all");
 }
@@ -315,8 +298,8 @@ static void list_line(const struct work *w, const struct line *line, struct hg_l
         sets += line->runs[i].n > 0;
     key_values(r, line, l);
     hg_listing_number(l, (double)sets, 0);
-    put_value(r, l, first, decimals);
-    put_value(r, l, now, decimals);
+    hg_place_metric(r, l, first, decimals);
+    hg_place_metric(r, l, now, decimals);
     hg_listing_number(l, r->higher_is_better ? now / first : first / now, 2);
     append_trend(w, line, &text);
     hg_listing_text(l, hg_buf_str(&text));
@@ -354,107 +337,88 @@ static void list_changes(const struct work *w, const struct line *line, struct h
         hg_listing_number(l, c->speed.value, 2);
         hg_listing_number(l, c->speed.has_interval ? c->speed.low : NAN, 2);
         hg_listing_number(l, c->speed.has_interval ? c->speed.high : NAN, 2);
-        put_value(r, l, level_of(w, line, from, c->at), decimals);
-        put_value(r, l, level_of(w, line, c->at, to), decimals);
+        hg_place_metric(r, l, level_of(w, line, from, c->at), decimals);
+        hg_place_metric(r, l, level_of(w, line, c->at, to), decimals);
     }
 }
 
 /* ---- All cells ---- */
 
-static int add_line(struct work *w, struct line *line, struct hg_listing *history,
-                    struct hg_listing *changes)
+static void add_line(struct work *w, struct line *line, struct hg_listing *history,
+                     struct hg_listing *changes)
 {
     line->changes.n = 0;
     read_line(w, line);
     if (!has_any(line))
-        return 0;
+        return;
     find_changes(w, line, 0, line->n_runs);
     measure_changes(w, line);
     count(w->h, line);
     list_line(w, line, history);
     list_changes(w, line, changes);
-    return line->failed ? -1 : 0;
 }
 
-/* Hand a listing that was filled on its own over to the list; an empty one is dropped. */
-static void take_listing(struct hg_history *h, struct hg_listing *made, const char *name,
-                         const char *title, struct hg_listing *spare)
+/* Hand a listing over to the list, or drop it if it is empty. */
+static void take_listing(struct hg_history *h, struct hg_listing *made)
 {
-    struct hg_listing *kept;
-
-    if (hg_listing_rows(made) == 0 && !made->failed)
+    if (hg_listing_rows(made) == 0) {
+        hg_listing_done(made);
         return;
-    kept = hg_listing_add(&h->listings, name, title, spare);
-    made->name = kept->name;
-    made->title = kept->title;
-    made->failed = made->failed || kept->failed;
-    *kept = *made;
-    *made = (struct hg_listing){ 0 };
+    }
+    *HG_VEC_PUSH(&h->listings) = *made;
 }
 
-static int add_lines(struct work *w)
+static void add_lines(struct work *w)
 {
     const struct hg_report *r = w->h->report;
-    struct line line = { .n_runs = r->n_sets, .runs = calloc(r->n_sets + 1, sizeof *line.runs) };
-    struct hg_listing history = { 0 }, changes = { 0 }, spare = { 0 };
-    int rc = line.runs ? 0 : -1;
+    struct line line = { .n_runs = r->n_sets,
+                         .runs = hg_alloc_zeroed(r->n_sets + 1, sizeof *line.runs) };
+    struct hg_listing history = { .name = hg_strdup("history"),
+                                  .title = hg_strdup("over all sets") };
+    struct hg_listing changes = { .name = hg_strdup("changes"), .title = hg_strdup("changes") };
 
     history_head(w->h, &history);
     changes_head(w->h, &changes);
-    for (size_t t = 0; t < r->tables.n && rc == 0; t++) {
+    for (size_t t = 0; t < r->tables.n; t++) {
         line.table = &r->tables.items[t];
-        rc = match_columns(w, line.table);
-        for (line.row = 0; line.row < line.table->n_rows && rc == 0; line.row++)
-            rc = add_line(w, &line, &history, &changes);
+        match_columns(w, line.table);
+        for (line.row = 0; line.row < line.table->n_rows; line.row++)
+            add_line(w, &line, &history, &changes);
     }
-    if (rc == 0) {
-        take_listing(w->h, &history, "history", "over all sets", &spare);
-        take_listing(w->h, &changes, "changes", "changes", &spare);
-    }
-    hg_listing_done(&history);
-    hg_listing_done(&changes);
-    hg_listing_done(&spare);
+    take_listing(w->h, &history);
+    take_listing(w->h, &changes);
     HG_VEC_DONE(&line.changes);
     free(line.runs);
-    return rc;
 }
 
-static int analyse(struct hg_history *h, struct hg_errs *errs)
+static void analyse(struct hg_history *h)
 {
     struct work w = { .h = h };
-    int rc = gather_values(&w) == 0 && add_lines(&w) == 0 ? 0 : -1;
 
+    gather_values(&w);
+    add_lines(&w);
     free(w.values);
     free(w.begin);
     free(w.room);
     free(w.set_of_column);
-    return rc < 0 ? hg_err_oom(hg_errs_next(errs)) : 0;
 }
 
 struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets,
                                     const struct hg_report_options *options, double tolerance,
                                     struct hg_errs *errs)
 {
-    struct hg_history *h = calloc(1, sizeof *h);
+    struct hg_history *h = hg_alloc_zeroed(1, sizeof *h);
     struct hg_report_options o = *options;
 
-    if (!h) {
-        hg_err_oom(hg_errs_next(errs));
-        return NULL;
-    }
     o.against_first = true;
     h->tolerance = tolerance;
     h->report = hg_report_build(sets, n_sets, &o, errs);
-    if (h->report && !h->report->has_direction) {
-        struct hg_err *err = hg_errs_next(errs);
-
-        hg_err_set(err, HG_E_INPUT, "nobody knows which way \"%s\" is good", h->report->metric);
-        hg_err_hint(err, "--better lower or --better higher says which is good");
-    } else if (h->report && analyse(h, errs) == 0) {
-        return h;
+    if (!h->report || hg_compare_needs_direction(h->report, errs) < 0) {
+        hg_history_free(h);
+        return NULL;
     }
-    hg_history_free(h);
-    return NULL;
+    analyse(h);
+    return h;
 }
 
 void hg_history_free(struct hg_history *h)
@@ -469,77 +433,4 @@ void hg_history_free(struct hg_history *h)
 bool hg_history_is_good(const struct hg_history *h)
 {
     return h->slower + h->broken + h->missing == 0;
-}
-
-/* ---- Writing ---- */
-
-static void append_counts(const struct hg_history *h, struct hg_buf *out)
-{
-    const struct {
-        size_t n;
-        const char *word;
-    } counts[] = {
-        { h->steady, "steady" },
-        { h->faster, hg_verdict_word(h->report, HG_VERDICT_FASTER) },
-        { h->slower, hg_verdict_word(h->report, HG_VERDICT_SLOWER) },
-        { h->broken, "broken" },
-        { h->missing, "gone" },
-    };
-    bool first = true;
-
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        if (!counts[i].n)
-            continue;
-        hg_buf_printf(out, "%s%zu %s", first ? "" : ", ", counts[i].n, counts[i].word);
-        first = false;
-    }
-}
-
-void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *out)
-{
-    const struct hg_report *r = h->report;
-    struct hg_buf line = HG_BUF_INIT;
-
-    width = width ? width : WIDTH_DEFAULT;
-    hg_clean_append(r->labels[0], 0, &line);
-    hg_buf_puts(&line, " to ");
-    hg_clean_append(r->labels[r->n_sets - 1], 0, &line);
-    hg_buf_printf(&line, " · %zu sets, %zu cell%s: ", r->n_sets, h->cells, hg_text_s(h->cells));
-    append_counts(h, &line);
-    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
-    hg_buf_clear(&line);
-    hg_method_format(r, &line);
-    hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
-    hg_buf_puts(out, "changes up to ");
-    hg_digits_append(&h->report->style, h->tolerance * 100, 3, out);
-    hg_buf_puts(out, " % are none\n");
-    for (size_t i = 0; i < h->listings.n; i++) {
-        hg_buf_puts(out, "\n");
-        hg_listing_write_text(&h->listings.items[i], &r->style, width, out);
-    }
-    hg_buf_done(&line);
-}
-
-void hg_history_json(const struct hg_history *h, struct hg_buf *out)
-{
-    const struct hg_report *r = h->report;
-    json_t *labels = json_array(), *listings = json_array(), *root;
-
-    for (size_t s = 0; s < r->n_sets; s++)
-        json_array_append_new(labels, hg_json_text(r->labels[s]));
-    for (size_t i = 0; i < h->listings.n; i++)
-        json_array_append_new(listings, hg_listing_encode(&h->listings.items[i]));
-    root = json_pack("{s:s, s:s, s:b, s:f, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "schema",
-                     "hpcgrid-history/1", "metric", r->metric, "good", hg_history_is_good(h),
-                     "tolerance", h->tolerance, "sets", labels, "cells", (json_int_t)h->cells,
-                     "steady", (json_int_t)h->steady, "faster", (json_int_t)h->faster, "slower",
-                     (json_int_t)h->slower, "broken", (json_int_t)h->broken, "gone",
-                     (json_int_t)h->missing, "listings", listings);
-    if (!root) {
-        out->failed = true;
-        return;
-    }
-    hg_json_dump(root, HG_JSON_INDENT, out);
-    hg_buf_puts(out, "\n");
-    json_decref(root);
 }

@@ -2,9 +2,9 @@
 #ifndef HG_ANALYSIS_HISTORY_H
 #define HG_ANALYSIS_HISTORY_H
 
-#include "analysis/table.h"
+#include "analysis/report.h"
 
-/* The same cells over many result sets, oldest first: what changed, and when? */
+/* The same cells over many result sets, oldest first: what changed, and when? render/history.h writes it. */
 
 struct hg_history {
     struct hg_report *report;
@@ -16,7 +16,7 @@ struct hg_history {
 
 /* options as in a report, `where` and `metric` at least; `tolerance` is a fraction: a change of up to
  * 0.05 is none. Free with hg_history_free, before the sets (two at least). NULL with errs filled as
- * hg_report_build does; INPUT where nobody knows which way the metric is good. */
+ * hg_report_build does; INPUT if it is unknown which direction of the metric is good. */
 struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets,
                                     const struct hg_report_options *options, double tolerance,
                                     struct hg_errs *errs);
@@ -24,10 +24,5 @@ void hg_history_free(struct hg_history *h);
 
 /* In no cell was the last change for the worse, and none is broken in the newest set or gone. */
 bool hg_history_is_good(const struct hg_history *h);
-
-void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *out);
-
-/* "schema": "hpcgrid-history/1" */
-void hg_history_json(const struct hg_history *h, struct hg_buf *out);
 
 #endif

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listings of the scaling curves of a table: what is held constant, what the laws make of it, and
- * what they predict. */
+#include "analysis/laws.h"
+
 #include <math.h>
 
-#include "base/buf.h"
-#include "analysis/build.h"
 #include "analysis/figures.h"
+#include "analysis/places.h"
 
-/* A prediction whose interval spans more says nothing. */
+/* A prediction with a wider interval, as a factor, is not listed. */
 #define SPAN_MAX 2
 
-/* Does the series gain from its devices? Of one that does not no law says anything that the table does not. */
+/* Does the series gain from its devices? If not, a law adds nothing to the table. */
 static bool gains(const struct hg_table *t, const struct hg_series *s)
 {
     return s->n_points && t->points[s->points[s->n_points - 1]].speedup.value > 1;
@@ -136,9 +135,9 @@ static void list_laws(const struct hg_table *t, struct hg_listing *l)
         if (s->has_gustafson)
             list_gustafson(l, s);
     }
-    hg_listing_note(l,
-                    "serial: of USL sigma; ±: standard error; limit: highest speedup; peak, knee: "
-                    "times the baseline's devices");
+    hg_listing_note(
+        l, "serial: serial fraction (USL: sigma); ±: standard error; limit: highest speedup; "
+           "peak, knee: in units of the baseline's devices");
 }
 
 /* ---- Predictions ---- */
@@ -167,26 +166,20 @@ static void list_predictions(const struct hg_report *r, const struct hg_table *t
         hg_listing_number(l, e->value, 2);
         hg_listing_number(l, e->low, 2);
         hg_listing_number(l, e->high, 2);
-        if (hg_metric_is_time(r->metric))
-            hg_listing_seconds(l, s->predicted_value, decimals);
-        else
-            hg_listing_number(l, s->predicted_value, decimals);
+        hg_place_metric(r, l, s->predicted_value, decimals);
     }
-    hg_listing_note(l, "from, to: 95 % of further measurements, if the law holds there");
+    hg_listing_note(l, "from, to: range of 95 % of further measurements, if the law holds there");
 }
 
-int hg_build_laws(const struct hg_report *r, struct hg_table *t)
+void hg_laws_list(const struct hg_report *r, struct hg_table *t)
 {
-    struct hg_listing spare = { 0 };
+    struct hg_listings *all = &t->listings;
 
     if (t->series.n)
-        list_curves(t, hg_listing_add(&t->listings, "scaling", "scaling curves", &spare));
+        list_curves(t, hg_listing_add(all, "scaling", "scaling curves"));
     if (any(t, has_fit))
-        list_laws(t, hg_listing_add(&t->listings, "laws", "laws of scaling", &spare));
+        list_laws(t, hg_listing_add(all, "laws", "scaling laws"));
     if (any(t, has_prediction))
-        list_predictions(r, t,
-                         hg_listing_add(&t->listings, "predicted",
-                                        "predicted, not measured: twice the devices", &spare));
-    hg_listing_done(&spare);
-    return 0;
+        list_predictions(
+            r, t, hg_listing_add(all, "predicted", "predicted, not measured: twice the devices"));
 }

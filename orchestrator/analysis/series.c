@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scaling curves: points that differ only in how many devices they use, the laws that describe them,
- * and what these say of the next step. */
+#include "analysis/series.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/vec.h"
-#include "analysis/build.h"
-#include "analysis/figures.h"
+#include "analysis/groups.h"
+#include "analysis/labels.h"
 
 /* The next step is so many times the devices of the last point. */
 #define NEXT_STEP 2
@@ -50,7 +50,7 @@ static void see_ends(const struct hg_table *t, struct hg_series *s)
     s->last_karp_flatt = last->karp_flatt;
 }
 
-/* The metric at the predicted speedup, from the last point's: both stand in the same ratio. */
+/* The metric at the predicted speedup, in proportion to the last point's. */
 static double predicted_value(const struct hg_report *r, const struct hg_point *last,
                               const struct hg_series *s)
 {
@@ -85,28 +85,20 @@ static void fit(const struct hg_report *r, const struct hg_table *t, struct hg_s
     s->predicted_value = predicted_value(r, last, s);
 }
 
-static int add_series(const struct hg_report *r, struct hg_table *t, const char *label,
-                      const size_t *points, size_t n)
+static void add_series(const struct hg_report *r, struct hg_table *t, const char *label,
+                       const size_t *points, size_t n)
 {
-    struct hg_scaling_point *list = malloc((n + 1) * sizeof *list);
-    struct hg_series *s = list ? HG_VEC_PUSH(&t->series) : NULL;
-    int rc = -1;
+    struct hg_scaling_point *list = hg_alloc((n + 1) * sizeof *list);
+    struct hg_series *s = HG_VEC_PUSH(&t->series);
 
-    if (!s)
-        goto out;
-    *s = (struct hg_series){ .n_points = n, .label = strdup(label) };
-    s->points = malloc((n + 1) * sizeof *s->points);
-    if (!s->label || !s->points)
-        goto out;
+    *s = (struct hg_series){ .n_points = n, .label = hg_strdup(label) };
+    s->points = hg_alloc((n + 1) * sizeof *s->points);
     memcpy(s->points, points, n * sizeof *points);
     qsort_r(s->points, n, sizeof *s->points, compare_by_p, t);
     s->kind = kind_of(t, s);
     see_ends(t, s);
     fit(r, t, s, list);
-    rc = 0;
-out:
     free(list);
-    return rc;
 }
 
 /* ---- All of them ---- */
@@ -117,62 +109,44 @@ static bool is_on_a_curve(const struct hg_point *p)
 }
 
 /* Number the labels of the points; of_point: HG_MAP_NONE for those on no curve. */
-static int label_points(const struct hg_report *r, const struct hg_table *t, struct hg_map *labels,
-                        size_t *of_point)
+static void label_points(const struct hg_report *r, const struct hg_table *t, struct hg_map *labels,
+                         size_t *of_point)
 {
     struct hg_buf label = HG_BUF_INIT;
-    int rc = 0;
 
-    for (size_t i = 0; i < t->n_rows * t->n_columns && rc == 0; i++) {
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         of_point[i] = HG_MAP_NONE;
         if (!is_on_a_curve(&t->points[i]))
             continue;
         hg_point_label(r, t, i, HG_LABEL_SERIES, &label);
         of_point[i] = hg_map_put(labels, hg_buf_str(&label), label.len, labels->n);
-        rc = label.failed || of_point[i] == HG_MAP_NONE ? -1 : 0;
     }
     hg_buf_done(&label);
-    return rc;
 }
 
-void hg_build_sort_points(const size_t *of_point, size_t n, size_t n_groups, size_t *begin,
-                          size_t *points)
+void hg_series_fit(const struct hg_report *r, struct hg_table *t)
 {
-    for (size_t i = 0; i < n; i++)
-        if (of_point[i] != HG_MAP_NONE)
-            begin[of_point[i] + 2]++;
-    for (size_t s = 2; s < n_groups + 2; s++)
-        begin[s] += begin[s - 1];
-    for (size_t i = 0; i < n; i++)
-        if (of_point[i] != HG_MAP_NONE)
-            points[begin[of_point[i] + 1]++] = i;
-}
-
-int hg_build_series(const struct hg_report *r, struct hg_table *t)
-{
-    size_t n = t->n_rows * t->n_columns, *of_point = malloc((n + 1) * sizeof *of_point);
-    size_t *points = malloc((n + 1) * sizeof *points), *begin = calloc(n + 2, sizeof *begin);
+    size_t n = t->n_rows * t->n_columns, *of_point = hg_alloc((n + 1) * sizeof *of_point);
+    size_t *points = hg_alloc((n + 1) * sizeof *points);
+    size_t *begin = hg_alloc_zeroed(n + 2, sizeof *begin);
     struct hg_map labels = HG_MAP_INIT;
     struct hg_buf label = HG_BUF_INIT;
-    int rc;
 
     for (size_t i = 0; i < n; i++)
         t->weak = t->weak || t->points[i].weak;
-    rc = of_point && points && begin ? label_points(r, t, &labels, of_point) : -1;
-    if (rc == 0)
-        hg_build_sort_points(of_point, n, labels.n, begin, points);
-    for (size_t s = 0; rc == 0 && s < labels.n; s++) {
+    label_points(r, t, &labels, of_point);
+    hg_groups_sort(of_point, n, labels.n, begin, points);
+    for (size_t s = 0; s < labels.n; s++) {
         size_t n_members = begin[s + 1] - begin[s];
 
         if (n_members < HG_SCALING_POINTS_MIN)
             continue;
         hg_point_label(r, t, points[begin[s]], HG_LABEL_SERIES, &label);
-        rc = label.failed ? -1 : add_series(r, t, hg_buf_str(&label), points + begin[s], n_members);
+        add_series(r, t, hg_buf_str(&label), points + begin[s], n_members);
     }
     hg_buf_done(&label);
     hg_map_done(&labels);
     free(points);
     free(begin);
     free(of_point);
-    return rc;
 }

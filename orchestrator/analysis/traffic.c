@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a training sent, how long it stood and waited for that, and what it held. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "analysis/traffic.h"
 
-#include "base/map.h"
-#include "analysis/build.h"
+#include <math.h>
+
+#include "analysis/places.h"
 
 #define MIB (1024.0 * 1024.0)
 
-/* Sum of one number over the members of an object of the result; NaN where the object is missing, or a member lacks it. */
+/* Sum of one number over the members of an object of the result; NaN if the object is missing, or a member does not have it. */
 static double sum_in(const json_t *object, const char *key)
 {
     double sum = 0;
@@ -69,57 +67,33 @@ static const struct {
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 
-/* Median over the entries of a place that count; what is no number leaves none. */
-static double median_at(const struct hg_build *b, const struct hg_config *c, double *room,
-                        double (*of)(const struct hg_result *r))
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < c->n_entries; i++) {
-        const struct hg_report_entry *e = &b->r->entries[b->config_entries[c->begin + i]];
-
-        if (e->state || !e->shown)
-            continue;
-        room[n] = of(e->result);
-        if (isnan(room[n++]))
-            return NAN;
-    }
-    return n ? hg_stats_median(room, n) : NAN;
-}
-
-static int list_places(const struct hg_build *b, const struct hg_table *t, struct hg_listing *l)
+static void list_places(const struct hg_builder *b, const struct hg_table *t, struct hg_listing *l)
 {
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         const struct hg_point *p = &t->points[i];
-        const struct hg_config *c = p->n ? &b->configs.items[p->config] : NULL;
-        double *room = c ? malloc(c->n_entries * sizeof *room) : NULL;
 
-        if (!c)
+        if (p->n == 0)
             continue;
-        if (!room)
-            return -1;
-        hg_build_list_place(b->r, t, i, l);
+        hg_place_values(b->r, t, i, l);
         for (size_t k = 0; k < N_COLUMNS; k++)
-            hg_listing_number(l, median_at(b, c, room, columns[k].of), columns[k].decimals);
-        free(room);
+            hg_listing_number(
+                l, hg_builder_median(b, hg_builder_configuration(b, p), true, columns[k].of),
+                columns[k].decimals);
     }
-    return 0;
 }
 
-int hg_build_traffic(struct hg_build *b, struct hg_table *t)
+void hg_traffic_list(struct hg_builder *b, struct hg_table *t)
 {
-    struct hg_listing spare = { 0 }, *l;
-    int rc;
+    struct hg_listing *l;
 
     if (!b->options->traffic)
-        return 0;
-    l = hg_listing_add(&t->listings, "traffic", "what a rank sent and held", &spare);
-    hg_build_list_keys(b->r, l);
+        return;
+    l = hg_listing_add(&t->listings, "traffic", "what a rank sent and held");
+    hg_place_columns(b->r, l);
     for (size_t k = 0; k < N_COLUMNS; k++)
         hg_listing_column(l, columns[k].name, columns[k].title, false);
-    rc = list_places(b, t, l);
-    hg_listing_note(l, "sent: in all, as rings send it; exposed: the rank stood and waited for it; "
-                       "memory: peaks of all classes on the fullest rank");
-    hg_listing_done(&spare);
-    return rc;
+    list_places(b, t, l);
+    hg_listing_note(
+        l, "sent: total bytes of ring collectives; exposed: time in which the rank waited for "
+           "communication; memory: peaks of all classes on the fullest rank");
 }

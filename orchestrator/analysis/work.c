@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much work a result did compared with its baseline: strong scaling holds it constant, weak
- * scaling lets it grow with the devices, and without knowing which a speedup is no speedup. */
+#include "analysis/work.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "analysis/build.h"
+#include "analysis/comparable.h"
 
-/* Members that multiply to an amount of work, of a cell or of what a result says of itself: those that
- * work is in proportion to (the edge of a grid is not). */
+/* Members of a cell or result whose product is an amount of work. The work is in proportion to each (to the edge of a grid it is
+ * not). */
 static const char *const work_keys[] = { "epochs",       "samples",   "train_samples",
                                          "examples",     "sequences", "train_examples",
                                          "problem_size", "elements",  "particles",
                                          "cells",        "timesteps", "iterations",
                                          "work" };
 
-bool hg_report_is_work(const struct hg_report *r, const char *key)
+bool hg_work_is_key(const struct hg_report *r, const char *key)
 {
     for (size_t i = 0; r->work && r->work[i]; i++)
         if (strcmp(r->work[i], key) == 0)
@@ -31,12 +31,12 @@ bool hg_report_is_work(const struct hg_report *r, const char *key)
 
 static double number_of(const struct hg_result *r, const char *key)
 {
-    const json_t *value = hg_build_comparable(r, key);
+    const json_t *value = hg_comparable_get(r, key);
 
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-int hg_build_work_keys(struct hg_build *b)
+int hg_work_settle(struct hg_builder *b)
 {
     const struct hg_results *set = NULL;
     struct hg_report *r = b->r;
@@ -53,7 +53,7 @@ int hg_build_work_keys(struct hg_build *b)
         char pointer[48];
 
         snprintf(pointer, sizeof pointer, "/report/work/%zu", i);
-        if (hg_build_key(b, "--work", r->work[i], set, pointer) == HG_MAP_NONE)
+        if (hg_builder_key(b, "--work", r->work[i], set, pointer) == HG_MAP_NONE)
             rc = -1;
     }
     return rc;
@@ -71,7 +71,7 @@ static double global_batch(const struct hg_result *r)
 static double ratio_of(const struct hg_result *own, const struct hg_result *base, const char *key,
                        bool *found)
 {
-    const json_t *a = hg_build_comparable(own, key), *b = hg_build_comparable(base, key);
+    const json_t *a = hg_comparable_get(own, key), *b = hg_comparable_get(base, key);
 
     if (!a && !b)
         return 1;
@@ -81,7 +81,7 @@ static double ratio_of(const struct hg_result *own, const struct hg_result *base
     return number_of(own, key) / number_of(base, key);
 }
 
-/* What the members say: the keys that were named, or steps times the batch, or the product of all amounts. */
+/* Work as the members give it: the product of the requested keys, or steps times the batch, or the product of all amounts. */
 static double declared(const struct hg_report *r, const struct hg_result *own,
                        const struct hg_result *base)
 {
@@ -116,7 +116,7 @@ static bool is_metric(const struct hg_report *r, const char *name)
     return strncmp(r->metric, name, n) == 0 && (r->metric[n] == '\0' || r->metric[n] == '.');
 }
 
-double hg_build_work(const struct hg_report *r, const struct hg_result *own,
+double hg_work_ratio(const struct hg_report *r, const struct hg_result *own,
                      const struct hg_result *base)
 {
     bool found;
@@ -126,7 +126,7 @@ double hg_build_work(const struct hg_report *r, const struct hg_result *own,
         return global_batch(own) / global_batch(base);
     if (is_metric(r, "epoch_s"))
         return declared(r, own, base) /
-               (hg_report_is_work(r, "epochs") ? ratio_of(own, base, "epochs", &found) : 1);
+               (hg_work_is_key(r, "epochs") ? ratio_of(own, base, "epochs", &found) : 1);
     if (is_metric(r, "init_s") || is_metric(r, "eval_s"))
         return NAN;
     work = declared(r, own, base);

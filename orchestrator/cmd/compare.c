@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/compare.h"
+#include "render/compare.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/history.h"
+#include "render/history.h"
 
 #include <stdio.h>
 #include <stdlib.h>

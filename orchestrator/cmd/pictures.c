@@ -9,7 +9,8 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
-#include "plot/plot.h"
+#include "plot/gnuplot.h"
+#include "plot/plots.h"
 
 static const char *const known[] = { "svg", "png", "pdf", "gp" };
 enum { FORMATS = sizeof known / sizeof *known, GP = FORMATS - 1 };
@@ -156,7 +157,8 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
         return hg_err_hint(err, "--out FOLDER takes them all; --where can pick one table");
     }
     if (!w->out && isatty(STDOUT_FILENO) && !w->formats[GP] && !w->formats[0])
-        return hg_err_set(err, HG_E_USAGE, "a picture is not written to a terminal: --out FILE");
+        return hg_err_set(err, HG_E_USAGE,
+                          "a picture cannot be written to a terminal: add --out FILE");
     return 0;
 }
 

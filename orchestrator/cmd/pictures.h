@@ -2,7 +2,7 @@
 #ifndef HG_CMD_PICTURES_H
 #define HG_CMD_PICTURES_H
 
-#include "analysis/table.h"
+#include "analysis/report.h"
 
 /* Draw the pictures of a report. kinds: "speedup,loss" or "all". formats: "svg,gp", of svg, png, pdf
  * (gnuplot draws) and gp (its script, which holds the data); NULL: what out's ending says, else svg.

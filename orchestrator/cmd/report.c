@@ -16,8 +16,9 @@
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/results.h"
-#include "analysis/ranks.h"
-#include "render/renderer.h"
+#include "analysis/build.h"
+#include "render/ranks.h"
+#include "render/renderers.h"
 #include "render/save.h"
 #include "render/view.h"
 #include "rundir/identity.h"
@@ -28,7 +29,7 @@ static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "text, md, csv, json, latex or html", 0, 0 },
+    { HG_OPT_STRING, 'f', "format", &format, "FORMAT", "one of" HG_RENDERER_NAMES, 0, 0 },
     { HG_OPT_STRING, 0, "rows", &rows, "KEYS", "keys whose values are rows: nodes,gpus_per_node", 0,
       0 },
     { HG_OPT_STRING, 0, "columns", &columns, "KEYS", "keys whose values are columns", 0, 0 },
@@ -127,38 +128,55 @@ static int check_pictures(struct hg_errs *errs)
     return errs->n ? -1 : 0;
 }
 
-static int check_words(struct hg_errs *errs)
+static bool has_pivot(const struct hg_renderer *form)
 {
-    static const char *const ways[] = { "lower", "higher" };
+    return form->tidy;
+}
+
+static bool has_ranks(const struct hg_renderer *form)
+{
+    return form->sheet != NULL;
+}
+
+static bool has_numbers(const struct hg_renderer *form)
+{
+    return !form->fixed_numbers;
+}
+
+/* An option that is given must go with the format; else the error names the formats that it goes with. */
+static void check_form(const char *option, bool given, bool (*has)(const struct hg_renderer *form),
+                       struct hg_errs *errs)
+{
     const char *names[16];
     size_t n = 0;
 
+    if (!given || has(hg_renderer_find(format)))
+        return;
     for (const struct hg_renderer *const *r = hg_renderers; *r && n < 16; r++)
-        names[n++] = (*r)->name;
+        if (has(*r))
+            names[n++] = (*r)->name;
+    hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s does not go with --format %s", option, format);
+    hg_text_suggest(&errs->items[errs->n - 1], "", names, n);
+}
+
+static int check_words(struct hg_errs *errs)
+{
+    static const char *const ways[] = { "lower", "higher" };
+
     if (plot || template_path)
         return check_pictures(errs);
-    format = format ? format : "text";
-    if (!hg_renderer_find(format)) {
-        struct hg_err *err = hg_errs_next(errs);
-
-        hg_err_set(err, HG_E_USAGE, "--format: unknown format \"%s\"", format);
-        hg_text_suggest(err, format, names, n);
-    }
+    format = format ? format : hg_renderers[0]->name;
+    if (!hg_renderer_find(format))
+        return hg_renderer_unknown(format, hg_errs_next(errs));
+    check_form("--pivot", pivot, has_pivot, errs);
+    check_form("--ranks", ranks, has_ranks, errs);
+    check_form("--numbers", numbers, has_numbers, errs);
     if (better && strcmp(better, ways[0]) != 0 && strcmp(better, ways[1]) != 0) {
         struct hg_err *err = hg_errs_next(errs);
 
         hg_err_set(err, HG_E_USAGE, "--better: \"%s\" is neither lower nor higher", better);
         hg_text_suggest(err, better, ways, 2);
     }
-    if (pivot && strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--pivot requires --format csv");
-    if (numbers && strcmp(format, "json") == 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE,
-                   "--numbers cannot be combined with --format json: JSON "
-                   "has seconds and points");
-    if (ranks && strcmp(format, "text") != 0 && strcmp(format, "md") != 0 &&
-        strcmp(format, "csv") != 0)
-        hg_err_set(hg_errs_next(errs), HG_E_USAGE, "--ranks requires --format text, md or csv");
     return errs->n ? -1 : 0;
 }
 
@@ -258,7 +276,7 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
     if (template_path)
         return hg_view_render(r, &in->page, template_path, format, out, errs);
     if (ranks)
-        hg_ranks_render(r, format, out, &err);
+        hg_ranks_render(r, hg_renderer_find(format), out, &err);
     else
         hg_renderer_find(format)->render(r, &o, out);
     return hg_errs_add(errs, &err);
@@ -337,7 +355,7 @@ static void request_done(struct request *q)
 static bool is_lines(int argc)
 {
     return argc == 1 && !plot && !template_path && !ranks && !pivot && !strict && !rows &&
-           !columns && !group && !work && !better && !baseline && strcmp(format, "csv") == 0;
+           !columns && !group && !work && !better && !baseline && hg_renderer_find(format)->tidy;
 }
 
 /* Of very many results no tables are made, and none are saved. 0 or 1; 2: they are not so many; -1 with err set. */

@@ -5,12 +5,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
-#include "analysis/table.h"
+#include "analysis/report.h"
 
-/* Pictures of a report as data: curves or stacked bars, their axes, ticks and labels. Everything is
- * decided here, once; what draws them (plot_svg.c inside of a page, plot_gnuplot.c in a file) only
- * puts it on paper. */
+/* Pictures of a report as data: curves or stacked bars, their axes, ticks and labels. plots.c decides everything, once; svg.c
+ * (for a page) and gnuplot.c (for a file) only draw what stands here. */
 
 enum hg_plot_kind {
     HG_PLOT_SPEEDUP,
@@ -27,6 +25,8 @@ extern const char *const hg_plot_names[HG_PLOT_KINDS]; /* "speedup", ... */
 /* Colours, shapes and dashes repeat from there on. */
 #define HG_PLOT_COLOURS 8
 
+#define HG_PLOT_SERIES_MAX 12 /* curves in one picture */
+
 struct hg_plot_point {
     double x, y;
     double low, high; /* curves: interval of y, NaN: none; bars: where the part begins and ends */
@@ -41,7 +41,7 @@ struct hg_plot_series {
         struct hg_plot_point *items;
         size_t n, cap;
     } points;
-    bool has_prediction; /* what a law says of more devices: drawn hollow and dotted */
+    bool has_prediction; /* what a law predicts for more devices: drawn hollow and dotted */
     struct hg_plot_point prediction;
 };
 
@@ -68,7 +68,7 @@ struct hg_plot {
     char *name;   /* of its file, without an ending: "speedup", "speedup-2" */
     char *what;   /* "speedup": beside its table */
     char *title;  /* "quickstart/001: speedup, epochs=3": alone */
-    char *note;   /* what is left out or has to be known; NULL: nothing */
+    char *note;   /* what is left out, or a remark; NULL: nothing */
     struct hg_plot_axis x, y;
     enum hg_plot_ideal ideal;
     bool bars;  /* series are parts of horizontal bars; y counts the bars from the top, 0, 1, ... */
@@ -82,7 +82,6 @@ struct hg_plot {
         char **items; /* what each bar is called */
         size_t n, cap;
     } bar_labels;
-    bool failed; /* memory is gone */
 };
 
 struct hg_plots {
@@ -90,33 +89,33 @@ struct hg_plots {
     size_t n, cap;
 };
 
-/* Kinds in a list of words, "speedup,loss" or "all", as bits 1 << kind. USAGE for an unknown one. */
-int hg_plot_kinds_parse(const char *words, unsigned *kinds, struct hg_err *err);
+/* An empty picture at the end. The pointer dies with the next add. */
+struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
+                            const char *what, const char *x_title, const char *y_title,
+                            struct hg_plots *plots);
 
-/* Append the pictures of these kinds for one table, those that its results allow: a kind without
- * data adds none. Returns 0, or -1 when memory is gone. */
-int hg_plots_build(const struct hg_report *r, size_t table, unsigned kinds, struct hg_plots *plots);
+/* The series of this name, added if it is new. */
+struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label);
 
-/* What a kind needs: for messages where a report has nothing to draw. */
-const char *hg_plot_needs(enum hg_plot_kind kind);
+/* Put a point into a series; takes its label over. Points too far away to be drawn are left out. */
+void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_point point);
 
+/* Add a sentence to the note. */
+void hg_plot_note(struct hg_plot *p, const char *text);
+
+/* Keep the first `most` series, and say so in the note: more curves than an eye can tell apart. */
+void hg_plot_limit(struct hg_plot *p, size_t most);
+
+/* Remove the series without points. */
+void hg_plot_drop_empty(struct hg_plot *p);
+
+/* Columns of text that the labels left of bars or right of curves need, at most `most`. */
+size_t hg_plot_label_width(const struct hg_plot *p, size_t most);
+
+/* Where a value stands on an axis: 0 at its lower end, 1 at its upper. */
+double hg_plot_share(const struct hg_plot_axis *a, double v);
+
+void hg_plots_drop_last(struct hg_plots *plots);
 void hg_plots_done(struct hg_plots *plots);
-
-/* Append the picture as an <svg> element for a page: colours are those of its style, .c0 to .c7. `id`
- * makes the ids in it different from those of other pictures. */
-void hg_plot_svg(const struct hg_plot *p, size_t id, struct hg_buf *out);
-
-/* Append a gnuplot script that draws it. terminal: "svg", "png" or "pdf". output: file name that the
- * script writes to; NULL: standard output. No text of the report is ever code in it. */
-void hg_plot_gnuplot(const struct hg_plot *p, const char *terminal, const char *output,
-                     struct hg_buf *out);
-
-/* Draw with gnuplot, append the file's bytes: the same picture gives the same bytes. ENV with a hint
- * when gnuplot is missing or fails. */
-int hg_plot_draw(const struct hg_plot *p, const char *terminal, struct hg_buf *out,
-                 struct hg_err *err);
-
-/* Internal: ranges, ticks and places of labels, once the points are there. */
-void hg_plot_settle(const struct hg_style *style, struct hg_plot *p);
 
 #endif

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV (RFC 4180). Tidy: one line for each cell and attempt, one column for each key, nothing computed
- * that is not in a result. Pivoted: one line for each row of the tables. */
-#include "render/renderer.h"
+/* CSV (RFC 4180). Tidy: one line for each cell and attempt, one column for each key, only values of the results. Pivoted: one line
+ * for each row of the tables. */
+#include "render/renderers.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text.h"
-#include "base/vec.h"
-#include "analysis/escape.h"
+#include "base/alloc.h"
+#include "analysis/tuples.h"
+#include "typeset/escape.h"
 #include "render/lines.h"
 
 #define EOL "\r\n"
@@ -23,48 +23,41 @@ static void separate(const struct hg_report *r, bool first, struct hg_buf *out)
 
 /* ---- Tidy ---- */
 
-/* Every line goes through the same hands as those of results that are too many for memory. */
-static int add_lines(const struct hg_report *r, struct hg_lines *lines, struct hg_err *err)
+/* By the same code as the lines of results that are too many for memory. */
+static void add_lines(const struct hg_report *r, struct hg_lines *lines, struct hg_err *err)
 {
-    int rc = 0;
-
     for (size_t s = 0; s < r->n_sets; s++)
-        for (size_t i = 0; i < r->sets[s].n && rc == 0; i++) {
+        for (size_t i = 0; i < r->sets[s].n; i++) {
             const struct hg_result *result = &r->sets[s].items[i];
             json_t *entry = hg_result_entry(result);
 
-            rc = hg_lines_add(lines, &r->sets[s], result, entry, err);
+            hg_lines_add(lines, &r->sets[s], result, entry, err);
             json_decref(entry);
         }
-    return rc;
 }
 
-/* Cells that `where` leaves out stand in no line; every attempt at the others does. */
+/* The lines of cells that `where` leaves out are not shown; every attempt at the others is. */
 static unsigned char *flag_lines(const struct hg_report *r)
 {
-    size_t n = 0, *first = calloc(r->n_sets + 1, sizeof *first);
+    size_t n = 0, *first = hg_alloc_zeroed(r->n_sets + 1, sizeof *first);
     unsigned char *flags, *shown;
 
-    for (size_t s = 0; first && s < r->n_sets; s++) {
+    for (size_t s = 0; s < r->n_sets; s++) {
         first[s] = n;
         n += r->sets[s].n;
     }
-    flags = calloc(n + 1, 1);
-    shown = calloc(n + 1, 1); /* by a cell's first line */
-    for (size_t i = 0; first && flags && shown && i < r->n_entries; i++)
+    flags = hg_alloc_zeroed(n + 1, 1);
+    shown = hg_alloc_zeroed(n + 1, 1); /* by a cell's first line */
+    for (size_t i = 0; i < r->n_entries; i++)
         if (r->entries[i].shown)
             shown[first[r->entries[i].set] + r->entries[i].result->first] = 1;
-    for (size_t s = 0; first && flags && shown && s < r->n_sets; s++)
+    for (size_t s = 0; s < r->n_sets; s++)
         for (size_t i = 0; i < r->sets[s].n; i++) {
             const struct hg_result *result = &r->sets[s].items[i];
 
             flags[first[s] + i] = (shown[first[s] + result->first] ? HG_LINE_SHOWN : 0) |
                                   (result->used && result->ok ? HG_LINE_COUNTS : 0);
         }
-    if (!first || !shown) {
-        free(flags);
-        flags = NULL;
-    }
     free(shown);
     free(first);
     return flags;
@@ -77,21 +70,20 @@ static int put_text(void *out, const char *text, size_t len, struct hg_err *err)
     return 0;
 }
 
+/* In memory nothing of this can fail. */
 static void render_tidy(const struct hg_report *r, struct hg_buf *out)
 {
     struct hg_lines *lines = hg_lines_create(&r->style, SIZE_MAX);
-    const char **keys = malloc((r->frame.keys.n + 1) * sizeof *keys);
+    const char **keys = hg_alloc((r->frame.keys.n + 1) * sizeof *keys);
     unsigned char *flags = flag_lines(r);
     struct hg_err err = HG_ERR_INIT;
-    int rc = lines && keys && flags ? 0 : -1;
 
-    for (size_t k = 0; rc == 0 && k < r->frame.keys.n; k++)
+    for (size_t k = 0; k < r->frame.keys.n; k++)
         keys[k] = r->frame.keys.items[k].name;
     do
-        rc = rc == 0 ? add_lines(r, lines, &err) : rc;
-    while (rc == 0 && hg_lines_again(lines));
-    if (rc < 0 || hg_lines_write(lines, keys, r->frame.keys.n, flags, put_text, out, &err) < 0)
-        out->failed = true;
+        add_lines(r, lines, &err);
+    while (hg_lines_again(lines));
+    hg_lines_write(lines, keys, r->frame.keys.n, flags, put_text, out, &err);
     hg_lines_free(lines);
     free(keys);
     free(flags);
@@ -99,73 +91,31 @@ static void render_tidy(const struct hg_report *r, struct hg_buf *out)
 
 /* ---- Pivoted ---- */
 
-/* Columns of all tables: one header stands for them all, so that the whole is one table. */
-struct columns {
-    const struct hg_report *r;
-    size_t width;
-    uint32_t *values; /* width to a column */
-    size_t n, cap;
-    struct hg_map index;
-    bool failed;
-};
-
-static const uint32_t *column_values(const struct hg_report *r, const struct hg_table *t,
-                                     size_t column)
+/* The columns of all tables: one header stands for them all, so that the whole is one table. */
+static struct hg_tuples gather_columns(const struct hg_report *r)
 {
-    return t->columns + column * r->n_column_keys;
-}
-
-static void add_column(struct columns *c, const uint32_t *values)
-{
-    if (hg_map_put(&c->index, values, c->width * sizeof *values, c->n) != c->n)
-        return;
-    if (hg_vec_grow((void **)&c->values, c->n, &c->cap, (c->width + 1) * sizeof *values) < 0) {
-        c->failed = true;
-        return;
-    }
-    if (c->width)
-        memcpy(c->values + c->n * c->width, values, c->width * sizeof *values);
-    c->n++;
-}
-
-static int compare_columns(const void *pa, const void *pb, void *context)
-{
-    const struct columns *c = context;
-    const uint32_t *a = pa, *b = pb;
-
-    for (size_t i = 0; i < c->width; i++) {
-        int order = hg_frame_compare(&c->r->frame, a[i], b[i]);
-
-        if (order)
-            return order;
-    }
-    return 0;
-}
-
-static void gather_columns(struct columns *c)
-{
-    const struct hg_report *r = c->r;
+    struct hg_tuples all = { .frame = &r->frame, .width = r->n_column_keys };
 
     for (size_t i = 0; i < r->tables.n; i++)
         for (size_t column = 0; column < r->tables.items[i].n_columns; column++)
-            add_column(c, column_values(r, &r->tables.items[i], column));
-    if (c->width && c->n)
-        qsort_r(c->values, c->n, c->width * sizeof *c->values, compare_columns, c);
+            hg_tuples_put(&all, r->tables.items[i].columns + column * all.width);
+    hg_tuples_sort(&all);
+    return all;
 }
 
-static void append_pivot_header(const struct columns *c, struct hg_buf *out)
+static void append_pivot_header(const struct hg_report *r, const struct hg_tuples *all,
+                                struct hg_buf *out)
 {
     static const char *const figures[] = {
         "", " low", " high", " n", " of", " speedup", " speedup low", " speedup high", " efficiency"
     };
-    const struct hg_report *r = c->r;
 
-    for (size_t column = 0; column < c->n; column++)
+    for (size_t column = 0; column < all->n; column++)
         for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
             struct hg_buf name = HG_BUF_INIT;
 
-            for (size_t k = 0; k < c->width; k++) {
-                uint32_t value = c->values[column * c->width + k];
+            for (size_t k = 0; k < all->width; k++) {
+                uint32_t value = all->values[column * all->width + k];
 
                 hg_buf_printf(&name, "%s=%s ", r->frame.keys.items[r->column_keys[k]].name,
                               value ? hg_report_text(r, value) : "");
@@ -206,25 +156,21 @@ static void append_pivot_point(const struct hg_report *r, const struct hg_point 
     append_field(r, p->efficiency, false, out);
 }
 
-/* Where a column of the whole stands in this table; HG_MAP_NONE: it has no such column. */
-static void find_columns(const struct columns *c, const struct hg_table *t, size_t *places)
+/* By column of the whole: where it stands in this table; HG_MAP_NONE: nowhere. */
+static void find_columns(const struct hg_tuples *all, const struct hg_table *t, size_t *places)
 {
-    struct hg_map index = HG_MAP_INIT;
-
+    for (size_t i = 0; i < all->n; i++)
+        places[i] = HG_MAP_NONE;
     for (size_t i = 0; i < t->n_columns; i++)
-        hg_map_put(&index, column_values(c->r, t, i), c->width * sizeof *c->values, i);
-    for (size_t i = 0; i < c->n; i++)
-        places[i] = hg_map_find(&index, c->values + i * c->width, c->width * sizeof *c->values);
-    hg_map_done(&index);
+        places[hg_tuples_find(all, t->columns + i * all->width)] = i;
 }
 
-static void append_pivot_table(const struct columns *c, const struct hg_table *t,
-                               const size_t *places, struct hg_buf *out)
+static void append_pivot_table(const struct hg_report *r, const struct hg_table *t,
+                               const size_t *places, size_t n, struct hg_buf *out)
 {
     static const struct hg_point nothing = { .value = HG_ESTIMATE_NONE,
                                              .speedup = HG_ESTIMATE_NONE,
                                              .efficiency = NAN };
-    const struct hg_report *r = c->r;
 
     for (size_t row = 0; row < t->n_rows; row++) {
         hg_buf_puts(out, t->rehearsal ? "true" : "false");
@@ -237,7 +183,7 @@ static void append_pivot_table(const struct columns *c, const struct hg_table *t
             hg_csv_append_json(&r->style, "",
                                r->frame.values.items[t->rows[row * r->n_row_keys + k]].json, out);
         }
-        for (size_t i = 0; i < c->n; i++)
+        for (size_t i = 0; i < n; i++)
             append_pivot_point(
                 r, places[i] == HG_MAP_NONE ? &nothing : hg_table_point(t, row, places[i]), out);
         hg_buf_puts(out, EOL);
@@ -254,24 +200,20 @@ static void append_keys(const struct hg_report *r, const size_t *keys, size_t n,
 
 static void render_pivot(const struct hg_report *r, struct hg_buf *out)
 {
-    struct columns c = { .r = r, .width = r->n_column_keys };
-    size_t *places = NULL;
+    struct hg_tuples all = gather_columns(r);
+    size_t *places = hg_alloc((all.n + 1) * sizeof *places);
 
-    gather_columns(&c);
-    places = calloc(c.n + 1, sizeof *places);
     hg_buf_puts(out, "rehearsal");
     append_keys(r, r->split_keys, r->n_split_keys, out);
     append_keys(r, r->row_keys, r->n_row_keys, out);
-    append_pivot_header(&c, out);
+    append_pivot_header(r, &all, out);
     hg_buf_puts(out, EOL);
-    for (size_t i = 0; places && i < r->tables.n; i++) {
-        find_columns(&c, &r->tables.items[i], places);
-        append_pivot_table(&c, &r->tables.items[i], places, out);
+    for (size_t i = 0; i < r->tables.n; i++) {
+        find_columns(&all, &r->tables.items[i], places);
+        append_pivot_table(r, &r->tables.items[i], places, all.n, out);
     }
-    out->failed = out->failed || c.failed || !places;
     free(places);
-    free(c.values);
-    hg_map_done(&c.index);
+    hg_tuples_done(&all);
 }
 
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
@@ -282,8 +224,20 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         render_tidy(r, out);
 }
 
+/* A whole field. */
+static void escape(const char *text, struct hg_buf *out)
+{
+    static const struct hg_style style = HG_STYLE_INIT;
+
+    hg_csv_append(&style, text, out);
+}
+
 const struct hg_renderer hg_renderer_csv = {
     .name = "csv",
-    .summary = "one line for each cell and attempt (--pivot: as in the table)",
+    .endings = "csv",
+    .file = "results.csv",
+    .tidy = true,
     .render = render,
+    .escape = escape,
+    .sheet = hg_sheet_csv,
 };

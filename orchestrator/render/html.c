@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One page that carries everything with it: no network, no frameworks. It can be read without the script;
- * the script only sorts tables. */
-#include "render/renderer.h"
+/* One page with everything in it: no network, no frameworks. The script only sorts tables: the page can be read without it. */
+#include "render/renderers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/fs.h"
 #include "base/text.h"
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "plot/plots.h"
+#include "plot/svg.h"
 #include "render/html_style.h"
-#include "plot/plot.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 /* More cells than these are not listed one by one. */
 #define CELLS_MAX 2000
@@ -29,7 +32,7 @@ static void puts_html(struct hg_buf *text, struct hg_buf *out)
     hg_buf_done(text);
 }
 
-/* A name of somebody else's choosing, inside of a sentence. */
+/* A name from outside, in a sentence: its direction of writing does not affect the rest. */
 static void append_name(const char *text, struct hg_buf *out)
 {
     hg_buf_puts(out, "<bdi>");
@@ -37,17 +40,16 @@ static void append_name(const char *text, struct hg_buf *out)
     hg_buf_puts(out, "</bdi>");
 }
 
-/* The header of a column may be broken behind "_" and "/" where there is little room. */
+/* A long header of a column may be broken after "_" and "/". */
 static void append_header_word(const char *text, struct hg_buf *out)
 {
     bool long_one = hg_text_width(text) > 9;
 
     while (*text) {
         size_t n = long_one ? strcspn(text, "_/") : strlen(text);
-        char *part = strndup(text, n + (text[n] != '\0'));
+        char *part = hg_strndup(text, n + (text[n] != '\0'));
 
-        hg_html_append(part ? part : "", out);
-        out->failed = out->failed || !part;
+        hg_html_append(part, out);
         hg_buf_puts(out, text[n] ? "<wbr>" : "");
         text += n + (text[n] != '\0');
         free(part);
@@ -110,7 +112,7 @@ static void append_value(const struct hg_report *r, uint32_t value, struct hg_bu
     hg_html_append(value ? hg_report_text(r, value) : "–", out);
 }
 
-/* data-v is what the script sorts by, where it is not what one reads. */
+/* data-v: the number that the script sorts by. */
 static void append_raw(double v, struct hg_buf *out)
 {
     char digits[32];
@@ -199,11 +201,7 @@ static void append_place(const struct hg_report *r, const struct hg_point *p, si
 
     hg_figure_format(r, p, section, decimals, &figure);
     hg_buf_puts(out, p->of && p->n == 0 ? "<td class=\"off\"" : "<td");
-    append_raw(p->n == 0                       ? NAN
-               : section == HG_SECTION_VALUE   ? p->value.value
-               : section == HG_SECTION_SPEEDUP ? p->speedup.value
-                                               : p->efficiency,
-               out);
+    append_raw(hg_section_value(p, section), out);
     hg_buf_puts(out, ">");
     hg_html_append(figure.number, out);
     if (*figure.number && tail) {
@@ -283,7 +281,7 @@ static void append_listing_cell(const struct hg_report *r, const struct hg_listi
 static void append_listing(const struct hg_report *r, const struct hg_listing *l,
                            struct hg_buf *out)
 {
-    open_table(l->title ? l->title : "", 0, out);
+    open_table(l->title, 0, out);
     hg_buf_puts(out, "<thead><tr>");
     for (size_t column = 0; column < l->columns.n; column++) {
         hg_buf_printf(out, "<th scope=\"col\"%s>",
@@ -304,7 +302,6 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
         hg_html_append(l->notes.items[i], out);
         hg_buf_puts(out, "</p>\n");
     }
-    out->failed = out->failed || l->failed;
 }
 
 /* ---- Pictures ---- */
@@ -313,8 +310,7 @@ static void append_plots(const struct hg_report *r, size_t table, struct hg_buf 
 {
     struct hg_plots plots = { 0 };
 
-    if (hg_plots_build(r, table, ~0u, &plots) < 0)
-        out->failed = true;
+    hg_plots_build(r, table, ~0u, &plots);
     if (plots.n)
         hg_buf_puts(out, "<div class=\"side\">\n");
     for (size_t i = 0; i < plots.n; i++) {
@@ -368,7 +364,7 @@ static void append_table(const struct hg_report *r, size_t table, struct hg_buf 
     if (table < PICTURES_MAX)
         append_plots(r, table, out);
     else if (table == PICTURES_MAX)
-        hg_buf_puts(out, "<p class=\"soft\">From this table on there are no pictures here; "
+        hg_buf_puts(out, "<p class=\"soft\">The tables from here on have no pictures; "
                          "<code>--plot</code> draws them</p>\n");
     for (size_t i = 0; i < t->listings.n; i++)
         append_listing(r, &t->listings.items[i], out);
@@ -382,14 +378,12 @@ struct cell_keys {
     size_t *items, n;
 };
 
-static int list_keys(const struct hg_report *r, struct cell_keys *keys)
+static void list_keys(const struct hg_report *r, struct cell_keys *keys)
 {
     size_t repeat = hg_frame_find_key(&r->frame, "repeat");
 
     keys->items =
-        malloc((r->n_split_keys + r->n_column_keys + r->n_row_keys + 1) * sizeof *keys->items);
-    if (!keys->items)
-        return -1;
+        hg_alloc((r->n_split_keys + r->n_column_keys + r->n_row_keys + 1) * sizeof *keys->items);
     for (size_t i = 0; i < r->n_split_keys; i++)
         keys->items[keys->n++] = r->split_keys[i];
     for (size_t i = 0; i < r->n_row_keys; i++)
@@ -398,7 +392,6 @@ static int list_keys(const struct hg_report *r, struct cell_keys *keys)
         keys->items[keys->n++] = r->column_keys[i];
     if (repeat != HG_MAP_NONE)
         keys->items[keys->n++] = repeat;
-    return 0;
 }
 
 static void append_link(const char *root, const struct hg_result *result, const char *file,
@@ -417,7 +410,7 @@ static void append_link(const char *root, const struct hg_result *result, const 
     hg_buf_done(&folder);
 }
 
-/* A trace is a file of the attempt's own folder: no way leads out of it. */
+/* A trace is a file in the attempt's own folder: a path out of it is not linked. */
 static bool is_file_name(const char *name)
 {
     return name && *name && !strchr(name, '/') && strcmp(name, "..") != 0;
@@ -439,7 +432,7 @@ static void append_named(const char *root, const struct hg_result *result, const
     json_decref(value);
 }
 
-/* A log with nothing in it is not kept. */
+/* Empty logs are not kept. */
 static bool has_file(const struct hg_page *page, const struct hg_report_entry *e, const char *name)
 {
     const char *folder = page->folders[e->set];
@@ -535,7 +528,7 @@ static bool has_links(const struct hg_page *page)
     return false;
 }
 
-/* Of more than fit only those without a good result are listed: they are what one looks for. */
+/* If there are too many cells, only those without a good result are listed. */
 static void append_cells(const struct hg_report *r, const struct hg_page *page, struct hg_buf *out)
 {
     bool all = r->cells <= CELLS_MAX;
@@ -544,10 +537,7 @@ static void append_cells(const struct hg_report *r, const struct hg_page *page, 
     int decimals = r->tables.n ? hg_section_decimals(&r->tables.items[0], HG_SECTION_VALUE) : 3;
 
     page = has_links(page) ? page : NULL;
-    if (list_keys(r, &keys) < 0) {
-        out->failed = true;
-        return;
-    }
+    list_keys(r, &keys);
     wanted = wanted > CELLS_MAX ? CELLS_MAX : wanted;
     hg_buf_puts(out, "<section>\n<h2>Cells</h2>\n");
     if (!all)
@@ -583,11 +573,10 @@ static void append_matrices(const struct hg_report *r, const struct hg_page *pag
         hg_buf_puts(out, "</summary>\n<pre><code>");
         for (const char *line = page->matrices[i]; *line;) {
             size_t n = strcspn(line, "\n");
-            char *copy = strndup(line, n);
+            char *copy = hg_strndup(line, n);
 
-            hg_html_append(copy ? copy : "", out);
+            hg_html_append(copy, out);
             hg_buf_puts(out, "\n");
-            out->failed = out->failed || !copy;
             free(copy);
             line += n + (line[n] == '\n');
         }
@@ -616,12 +605,11 @@ static void append_provenance(const struct hg_report *r, const struct hg_page *p
     }
     append_matrices(r, page, out);
     if (page && page->command) {
-        hg_buf_puts(out, "<p>This page is made by <code>");
+        hg_buf_puts(out, "<p>Made by <code>");
         hg_html_append(page->command, out);
         hg_buf_puts(out, "</code></p>\n");
     }
     hg_buf_puts(out, "</section>\n");
-    out->failed = out->failed || facts.failed;
     hg_listing_done(&facts);
 }
 
@@ -646,6 +634,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_html = {
     .name = "html",
-    .summary = "one page with everything in it",
+    .endings = "html htm svg",
+    .file = "report.html",
     .render = render,
+    .escape = hg_html_append,
 };

@@ -2,10 +2,10 @@
 #ifndef HG_RENDER_HTML_STYLE_H
 #define HG_RENDER_HTML_STYLE_H
 
-/* What every page carries with it. */
+/* Style and script that are part of every page. */
 extern const char hg_html_style[], hg_html_script[];
 
-/* SHA-256 of the script, in base64: no other one may run in a page. A test computes it again. */
+/* SHA-256 of the script, in base64: the page allows no other script. A test computes it again. */
 extern const char hg_html_script_hash[];
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The report as JSON, "schema": "hpcgrid-report/1": every figure with all its digits. */
-#include "render/renderer.h"
+#include "render/renderers.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/json.h"
-#include "analysis/figures.h"
+#include "render/listings.h"
 
 static json_t *key_names(const struct hg_report *r, const size_t *keys, size_t n)
 {
@@ -142,15 +143,6 @@ static json_t *series(const struct hg_report *r, const struct hg_series *s)
     return object;
 }
 
-static json_t *listings(const struct hg_listings *list)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < list->n; i++)
-        json_array_append_new(array, hg_listing_encode(&list->items[i]));
-    return array;
-}
-
 static json_t *table(const struct hg_report *r, const struct hg_table *t)
 {
     json_t *object = json_object(), *points = json_array(), *scaling = json_array();
@@ -167,7 +159,7 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
         json_array_append_new(scaling, series(r, &t->series.items[i]));
     json_object_set_new(object, "points", points);
     json_object_set_new(object, "scaling", scaling);
-    json_object_set_new(object, "listings", listings(&t->listings));
+    json_object_set_new(object, "listings", hg_listings_encode(&t->listings));
     if (t->no_speedup)
         json_object_set_new(object, "no_speedup", hg_json_text(t->no_speedup));
     return object;
@@ -202,14 +194,28 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));
     json_object_set_new(root, "tables", tables);
-    json_object_set_new(root, "listings", listings(&r->listings));
+    json_object_set_new(root, "listings", hg_listings_encode(&r->listings));
     hg_json_dump(root, HG_JSON_INDENT, out);
     hg_buf_puts(out, "\n");
     json_decref(root);
 }
 
+/* Inside of a JSON string: without its quotes. */
+static void escape(const char *text, struct hg_buf *out)
+{
+    struct hg_buf quoted = HG_BUF_INIT;
+
+    hg_json_dump_string(text, strlen(text), &quoted);
+    if (quoted.len >= 2)
+        hg_buf_append(out, quoted.data + 1, quoted.len - 2);
+    hg_buf_done(&quoted);
+}
+
 const struct hg_renderer hg_renderer_json = {
     .name = "json",
-    .summary = "every figure with all its digits",
+    .endings = "json",
+    .file = "report.json",
+    .fixed_numbers = true,
     .render = render,
+    .escape = escape,
 };

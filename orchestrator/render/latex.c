@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LaTeX: one table environment for each table, rules of the booktabs package, and numbers in
- * columns of siunitx, which set their points below each other. */
-#include "render/renderer.h"
+/* LaTeX: one table environment for each table, with rules of booktabs and columns of siunitx, which align numbers by their points. */
+#include "render/renderers.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 /* ---- Columns of numbers ---- */
 
@@ -18,7 +19,7 @@ struct room {
     bool numeric; /* any number at all */
 };
 
-/* What siunitx reads as a number: no duration, no exponent, no word. */
+/* Numbers as siunitx reads them: without durations, exponents and words. */
 static bool is_plain(const char *number)
 {
     return *number && strspn(number, "-0123456789.,") == strlen(number) &&
@@ -125,6 +126,7 @@ static void append_columns(const struct hg_report *r, const struct hg_table *t, 
 
 static void append_header(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
 {
+    struct hg_buf label = HG_BUF_INIT;
     const char *gap = "";
 
     for (size_t k = 0; k < r->n_row_keys; k++, gap = " & ") {
@@ -133,19 +135,13 @@ static void append_header(const struct hg_report *r, const struct hg_table *t, s
     }
     for (size_t column = 0; column < t->n_columns; column++, gap = " & ") {
         hg_buf_printf(out, "%s{", gap);
-        for (size_t k = 0; k < r->n_column_keys; k++) {
-            uint32_t value = t->columns[column * r->n_column_keys + k];
-
-            hg_buf_puts(out, k ? " " : "");
-            if (is_number(r, value)) {
-                hg_latex_append(r->frame.keys.items[r->column_keys[k]].name, out);
-                hg_buf_puts(out, "=");
-            }
-            hg_latex_append(value ? hg_report_text(r, value) : "–", out);
-        }
+        hg_column_label(r, t, column, &label);
+        hg_latex_append(hg_buf_str(&label), out);
+        hg_buf_clear(&label);
         hg_buf_puts(out, "}");
     }
     hg_buf_puts(out, " \\\\\n");
+    hg_buf_done(&label);
 }
 
 static void append_section(const struct hg_report *r, const struct hg_table *t,
@@ -292,7 +288,7 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
     hg_buf_puts(out, "\\caption{");
     hg_latex_append(r->title, out);
     hg_buf_puts(out, ": ");
-    hg_latex_append(l->title ? l->title : "", out);
+    hg_latex_append(l->title, out);
     hg_buf_puts(out, ".}\n\\begin{tabular}{");
     append_listing_columns(r, l, out);
     hg_buf_puts(out, "}\n\\toprule\n");
@@ -307,7 +303,6 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
         hg_buf_puts(out, "\n\\end{minipage}\n");
     }
     hg_buf_puts(out, "\\end{table}\n");
-    out->failed = out->failed || l->failed;
 }
 
 static void append_table(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
@@ -345,6 +340,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_latex = {
     .name = "latex",
-    .summary = "tables for a paper, with booktabs and siunitx",
+    .endings = "tex",
     .render = render,
+    .escape = hg_latex_append,
 };

@@ -12,7 +12,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/vec.h"
-#include "analysis/escape.h"
+#include "typeset/escape.h"
 
 #define EOL "\r\n"
 #define PIECE 65536  /* bytes that are written at a time */

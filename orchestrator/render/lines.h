@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "results/results.h"
-#include "analysis/style.h"
+#include "typeset/style.h"
 
 /* Results as lines of CSV: one for each cell and attempt, one column for each key of the cells and for each plain value in any
  * result. Which columns there are is known after the last result; until then the fields of each are kept as text, some hundred bytes,

@@ -10,13 +10,15 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/select.h"
-#include "analysis/build.h"
 #include "analysis/figures.h"
+#include "analysis/metric.h"
+#include "render/sentences.h"
+#include "typeset/clean.h"
 
 #define LINES_IN_MEMORY ((size_t)8 << 20) /* bytes */
 #define METRICS 5
 
-/* What hg_build_usual_metric may choose when no metric is requested. */
+/* What hg_metric_usual may choose when no metric is requested. */
 static const char *const usual[METRICS] = { "train_s", "wall_s", "samples_per_s", "steps_per_s",
                                             "real_s" };
 
@@ -425,12 +427,12 @@ static size_t count_metric(const void *context, const char *metric, size_t *ok)
 
 static int settle_metric(struct hg_many *m)
 {
-    const char *metric = m->n_metrics == 1 ? m->metrics[0] : hg_build_usual_metric(count_metric, m);
+    const char *metric = m->n_metrics == 1 ? m->metrics[0] : hg_metric_usual(count_metric, m);
     size_t ok, have = count_metric(m, metric, &ok);
 
     if (ok && !have)
         return -1;
-    hg_build_direct(&m->r, metric, m->set.better, false);
+    hg_metric_direct(&m->r, metric, m->set.better, false);
     m->r.metric = hg_strdup(metric);
     m->r.title = hg_str_printf("%s%s%s", m->set.name, *m->set.run ? "/" : "", m->set.run);
     return 0;
@@ -454,13 +456,12 @@ static int count_cells(struct hg_many *m)
         const struct hg_result result = { .ok = f->ok,
                                           .status = m->statuses.items[f->status].text };
         double value = value_of(m, i, m->r.metric);
-        const char *state = hg_build_state(&m->r, &result, value);
+        const char *state = hg_metric_state(&m->r, &result, value);
 
         m->flags[i] = (used->shown ? HG_LINE_SHOWN : 0) | (f->used && f->ok ? HG_LINE_COUNTS : 0);
         if (!f->used || !f->shown)
             continue;
-        if (hg_build_count(&m->r, state) < 0)
-            return -1;
+        hg_metric_count(&m->r, state);
         if (!state && is_better(&m->r, value, m->best)) {
             m->best = value;
             best = i;
@@ -468,7 +469,7 @@ static int count_cells(struct hg_many *m)
     }
     if (best != SIZE_MAX)
         m->flags[best] |= HG_LINE_MARKED;
-    hg_build_sort_states(&m->r);
+    hg_metric_sort_states(&m->r);
     return 0;
 }
 

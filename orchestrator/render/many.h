@@ -3,7 +3,7 @@
 #define HG_RENDER_MANY_H
 
 #include "render/lines.h"
-#include "analysis/table.h"
+#include "analysis/report.h"
 
 /* A set of very many results: its lines of CSV, and how many are complete, without a table. A result takes some 100 bytes of memory; its
  * line waits in a file (render/lines.h). What is written is what hg_report_build and the CSV renderer would make of the set. */

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown, as GitHub reads it: one table for each section. */
-#include "render/renderer.h"
+#include "render/renderers.h"
 
-#include "analysis/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "render/listings.h"
+#include "render/sentences.h"
+#include "typeset/escape.h"
 
 static void append_buf(struct hg_buf *text, struct hg_buf *out)
 {
@@ -11,28 +14,10 @@ static void append_buf(struct hg_buf *text, struct hg_buf *out)
     hg_buf_done(text);
 }
 
-/* The label of a column: words as they are, numbers with their key. */
-static void append_column_label(const struct hg_report *r, const struct hg_table *t, size_t column,
-                                struct hg_buf *out)
-{
-    for (size_t k = 0; k < r->n_column_keys; k++) {
-        uint32_t value = t->columns[column * r->n_column_keys + k];
-        bool word = value && !r->frame.values.items[value].is_number;
-
-        if (k)
-            hg_buf_puts(out, " ");
-        if (!word) {
-            hg_md_append(r->frame.keys.items[r->column_keys[k]].name, out);
-            hg_buf_puts(out, "=");
-        }
-        hg_md_append(value ? hg_report_text(r, value) : "–", out);
-    }
-}
-
 static void append_header(const struct hg_report *r, const struct hg_table *t,
                           enum hg_section section, struct hg_buf *out)
 {
-    struct hg_buf title = HG_BUF_INIT;
+    struct hg_buf title = HG_BUF_INIT, label = HG_BUF_INIT;
 
     for (size_t k = 0; k < r->n_row_keys; k++) {
         hg_buf_puts(out, "| ");
@@ -42,15 +27,16 @@ static void append_header(const struct hg_report *r, const struct hg_table *t,
     hg_section_title(r, section, &title);
     for (size_t column = 0; column < t->n_columns; column++) {
         hg_buf_puts(out, "| ");
-        append_column_label(r, t, column, out);
-        if (r->n_column_keys == 0)
-            hg_md_append(hg_buf_str(&title), out);
+        hg_column_label(r, t, column, &label);
+        hg_md_append(r->n_column_keys ? hg_buf_str(&label) : hg_buf_str(&title), out);
+        hg_buf_clear(&label);
         hg_buf_puts(out, " ");
     }
     hg_buf_puts(out, "|\n");
     for (size_t i = 0; i < r->n_row_keys + t->n_columns; i++)
         hg_buf_puts(out, "| ---: ");
     hg_buf_puts(out, "|\n");
+    hg_buf_done(&label);
     hg_buf_done(&title);
 }
 
@@ -157,6 +143,9 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
 
 const struct hg_renderer hg_renderer_md = {
     .name = "md",
-    .summary = "Markdown tables",
+    .endings = "md",
+    .file = "report.md",
     .render = render,
+    .escape = hg_md_append,
+    .sheet = hg_sheet_md,
 };

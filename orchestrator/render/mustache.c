@@ -62,21 +62,11 @@ static int column_of(const struct parser *p, const char *at)
     return column;
 }
 
-static struct node *push(struct parser *p, struct node node)
-{
-    struct node *slot = HG_VEC_PUSH(&p->m->nodes);
-
-    if (slot)
-        *slot = node;
-    else
-        hg_err_oom(hg_errs_next(p->errs));
-    return slot;
-}
-
 static void push_text(struct parser *p, const char *from, const char *to)
 {
     if (to > from)
-        push(p, (struct node){ .kind = TEXT, .text = from, .n = (size_t)(to - from) });
+        *HG_VEC_PUSH(&p->m->nodes) =
+            (struct node){ .kind = TEXT, .text = from, .n = (size_t)(to - from) };
 }
 
 static void count_lines(struct parser *p, const char *from, const char *to)
@@ -141,8 +131,8 @@ static void open_section(struct parser *p, enum kind kind, char *name, int colum
         return;
     }
     p->stack[p->depth++] = p->m->nodes.n;
-    if (!push(p, (struct node){ .kind = kind, .text = name, .line = p->line, .column = column }))
-        free(name);
+    *HG_VEC_PUSH(&p->m->nodes) =
+        (struct node){ .kind = kind, .text = name, .line = p->line, .column = column };
 }
 
 static void close_section(struct parser *p, const char *name, int column)
@@ -185,25 +175,20 @@ static void take_tag(struct parser *p, char sigil, const char *inside, size_t n,
                    (int)(n > 40 ? 40 : n), inside);
         return;
     }
-    name = strndup(inside, n);
-    if (!name) {
-        hg_err_oom(hg_errs_next(p->errs));
-        return;
-    }
+    name = hg_strndup(inside, n);
     if (n == 0 || strpbrk(name, " \t\r\n{}")) {
-        hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT, "\"%.60s\" is no name",
-                   name);
+        hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT,
+                   "\"%.60s\" is not a name", name);
         free(name);
     } else if (sigil == '#' || sigil == '^') {
         open_section(p, sigil == '#' ? SECTION : INVERTED, name, column);
     } else if (sigil == '/') {
         close_section(p, name, column);
         free(name);
-    } else if (!push(p, (struct node){ .kind = sigil ? RAW : VALUE,
-                                       .text = name,
-                                       .line = p->line,
-                                       .column = column })) {
-        free(name);
+    } else {
+        *HG_VEC_PUSH(&p->m->nodes) = (struct node){
+            .kind = sigil ? RAW : VALUE, .text = name, .line = p->line, .column = column
+        };
     }
 }
 
@@ -220,7 +205,7 @@ static bool parse_tag(struct parser *p, const char *from)
     close = memmem(inside, (size_t)(p->end - inside), ending, strlen(ending));
     if (!close) {
         hg_err_set(place(p->errs, p->m->file, p->line, column), HG_E_INPUT,
-                   "the tag does not end: %s is missing", ending);
+                   "the tag is not closed: %s is missing", ending);
         return false;
     }
     behind = close + strlen(ending);
@@ -339,7 +324,7 @@ static void check_value(const struct hg_mustache *m, const struct node *node, co
     if (is_place(node->text)) {
         if (!s->in_list)
             hg_err_set(place(errs, m->file, node->line, node->column), HG_E_INPUT,
-                       "%s stands in no list", node->text);
+                       "%s is only valid in a list", node->text);
     } else if (!value) {
         struct hg_err *err = place(errs, m->file, node->line, node->column);
 
@@ -381,22 +366,19 @@ static void check_names(const struct hg_mustache *m, size_t from, size_t to, str
 struct hg_mustache *hg_mustache_parse(const char *file, const char *text, size_t len,
                                       const json_t *shape, struct hg_errs *errs)
 {
-    struct hg_mustache *m = calloc(1, sizeof *m);
+    struct hg_mustache *m = hg_alloc_zeroed(1, sizeof *m);
     struct parser p = { .m = m, .line = 1, .open = "{{", .close = "}}", .errs = errs };
     struct scope scope = { .stack = { shape }, .depth = 1 };
     size_t before = errs->n + errs->dropped;
 
-    if (!m || !(m->file = strdup(file)) || !(m->text = malloc(len + 1))) {
-        hg_err_oom(hg_errs_next(errs));
-        hg_mustache_free(m);
-        return NULL;
-    }
+    m->file = hg_strdup(file);
+    m->text = hg_alloc(len + 1);
     memcpy(m->text, text, len);
     m->text[len] = '\0';
     p.at = p.line_start = m->text;
     p.end = m->text + len;
     if (memchr(text, '\0', len))
-        hg_err_set(place(errs, file, 0, 0), HG_E_INPUT, "no text: it has NUL bytes");
+        hg_err_set(place(errs, file, 0, 0), HG_E_INPUT, "not text: it has NUL bytes");
     else
         parse(&p);
     if (errs->n + errs->dropped == before)
@@ -539,7 +521,5 @@ int hg_mustache_render(const struct hg_mustache *m, const json_t *data,
     struct render r = { .m = m, .escape = escape, .out = out, .start = out->len, .err = err };
     const struct scope scope = { .stack = { data }, .depth = 1 };
 
-    if (render_nodes(&r, 0, m->nodes.n, &scope) < 0)
-        return -1;
-    return out->failed ? hg_err_oom(err) : 0;
+    return render_nodes(&r, 0, m->nodes.n, &scope);
 }

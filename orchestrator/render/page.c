@@ -14,24 +14,20 @@
 #define MATRIX_MAX ((size_t)64 << 10)
 #define VALUES_MAX 6 /* of one fact; more are counted */
 
-int hg_page_init(struct hg_page *page, size_t n_sets)
+void hg_page_init(struct hg_page *page, size_t n_sets)
 {
     *page = (struct hg_page){ .n_sets = n_sets };
-    page->links = calloc(n_sets + 1, sizeof *page->links);
-    page->folders = calloc(n_sets + 1, sizeof *page->folders);
-    page->matrices = calloc(n_sets + 1, sizeof *page->matrices);
-    return page->links && page->folders && page->matrices ? 0 : -1;
+    page->links = hg_alloc_zeroed(n_sets + 1, sizeof *page->links);
+    page->folders = hg_alloc_zeroed(n_sets + 1, sizeof *page->folders);
+    page->matrices = hg_alloc_zeroed(n_sets + 1, sizeof *page->matrices);
 }
 
 void hg_page_done(struct hg_page *page)
 {
     for (size_t i = 0; i < page->n_sets; i++) {
-        if (page->links)
-            free(page->links[i]);
-        if (page->folders)
-            free(page->folders[i]);
-        if (page->matrices)
-            free(page->matrices[i]);
+        free(page->links[i]);
+        free(page->folders[i]);
+        free(page->matrices[i]);
     }
     free(page->links);
     free(page->folders);
@@ -40,7 +36,7 @@ void hg_page_done(struct hg_page *page)
     *page = (struct hg_page){ 0 };
 }
 
-/* The way from one absolute folder to another. */
+/* The relative path from one absolute folder to another. */
 static char *relative_path(const char *from, const char *to)
 {
     struct hg_buf path = HG_BUF_INIT;
@@ -59,10 +55,10 @@ static char *relative_path(const char *from, const char *to)
             hg_buf_puts(&path, path.len ? "/.." : "..");
     if (to[same])
         hg_buf_printf(&path, "%s%s", path.len ? "/" : "", to + same + 1);
-    return path.len ? hg_buf_detach(&path) : strdup(".");
+    return path.len ? hg_buf_detach(&path) : hg_strdup(".");
 }
 
-/* The text of a matrix, or where it is when it is too long for a page; NULL: it cannot be read. */
+/* The text of a matrix, or where it is if it is too long for a page; NULL: it cannot be read. */
 static char *matrix_text(const char *path)
 {
     struct hg_err ignored = HG_ERR_INIT;
@@ -82,16 +78,15 @@ static char *matrix_text(const char *path)
 void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, const char *out)
 {
     struct hg_err ignored = HG_ERR_INIT;
-    char *dir = out ? hg_fs_dirname(out) : strdup(".");
-    char *from = dir ? hg_fs_absolute(dir, &ignored) : NULL;
+    char *dir = out ? hg_fs_dirname(out) : hg_strdup(".");
+    char *from = hg_fs_absolute(dir, &ignored);
     char *to = hg_fs_absolute(run_dir, &ignored);
     char *matrix = hg_fs_join(run_dir, "matrix.json");
 
     if (from && to)
         page->links[set] = relative_path(from, to);
     page->folders[set] = to;
-    if (matrix)
-        page->matrices[set] = matrix_text(matrix);
+    page->matrices[set] = matrix_text(matrix);
     free(matrix);
     free(from);
     free(dir);
@@ -114,8 +109,7 @@ static void add_value(struct values *v, const json_t *value)
     else if (json_is_number(value) || json_is_boolean(value))
         hg_json_dump(value, HG_JSON_COMPACT, &text);
     if (text.len && hg_map_find(&v->index, text.data, text.len) == HG_MAP_NONE) {
-        if (hg_map_put(&v->index, text.data, text.len, v->index.n) == HG_MAP_NONE)
-            v->text.failed = true;
+        hg_map_put(&v->index, text.data, text.len, v->index.n);
         if (v->index.n <= VALUES_MAX)
             hg_buf_printf(&v->text, "%s%s", v->text.len ? ", " : "", text.data);
     }
@@ -130,7 +124,6 @@ static void put_fact(struct hg_listing *l, const char *name, struct values *v)
         hg_listing_text(l, name);
         hg_listing_text(l, hg_buf_str(&v->text));
     }
-    l->failed = l->failed || v->text.failed;
     hg_map_done(&v->index);
     hg_buf_done(&v->text);
     *v = (struct values){ 0 };
@@ -168,7 +161,7 @@ static void put_times(const struct hg_report *r, struct hg_listing *l)
     hg_buf_done(&last);
 }
 
-/* What a published set says of itself at its top level. */
+/* Members of a published set at its top level. */
 static void put_sources(const struct hg_report *r, struct hg_listing *l)
 {
     static const char *const members[] = {
@@ -201,7 +194,7 @@ static const struct {
     { "kernel", "kernel", PART_ENV },
     { "hpcgrid", "hpcgrid", PART_ENV },
     { "hpcgrid-worker", "revision", PART_COMPARABLE },
-    { "revision of the work", "revision", PART_ENV },
+    { "revision of the working directory", "revision", PART_ENV },
     { "Slurm", "version", PART_SLURM },
     { "cluster", "cluster", PART_SLURM },
     { "partition", "partition", PART_SLURM },
@@ -210,7 +203,7 @@ static const struct {
 
 #define FACTS (sizeof facts / sizeof *facts)
 
-/* What one result says of every fact: its ranks each for itself. */
+/* The values of one result for every fact, from each of its ranks. */
 static void gather(const struct hg_result *result, struct values values[static FACTS])
 {
     json_t *ranks = hg_result_get(result, "ranks"), *slurm = hg_result_get(result, "slurm"), *rank;

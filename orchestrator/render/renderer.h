@@ -2,30 +2,37 @@
 #ifndef HG_RENDER_RENDERER_H
 #define HG_RENDER_RENDERER_H
 
+#include "analysis/report.h"
 #include "base/buf.h"
 #include "render/page.h"
-#include "analysis/table.h"
+#include "typeset/sheet.h"
 
 struct hg_render_options {
     size_t width; /* columns of the terminal; 0: 80 */
-    bool pivot;   /* csv: rows and columns as in the table instead of one line a cell and attempt */
-    const struct hg_page *page; /* html: links and how it was made; NULL: not known */
+    bool
+        pivot; /* a tidy form: rows and columns as in the table instead of one line for each result */
+    const struct hg_page *page; /* html: links and how it was made; NULL: unknown */
 };
 
-/* A way to write a report down. One file holds one; renderers.c lists them. */
+/* A form of a report: text, Markdown, CSV ... Each is one file with one of these at its end, and a word in renderers.h: everything
+ * that commands and messages know of formats comes from here. */
 struct hg_renderer {
     const char *name;    /* --format NAME */
-    const char *summary; /* for the help */
-    /* Append the report. The same report and options give the same bytes. Fails only when memory
-     * is gone (the buffer is marked failed). */
+    const char *endings; /* of its files, with blanks between them: "html htm svg" */
+    const char *file;    /* its name in the folder `tables` of a run; NULL: not saved there */
+    bool
+        tidy; /* for programs: one line for each result, or --pivot; also made of sets too large for tables */
+    bool fixed_numbers; /* --numbers does not apply */
+
+    /* Append the report. The same report and options give the same bytes: no dates, no paths, no locale. */
     void (*render)(const struct hg_report *r, const struct hg_render_options *o,
                    struct hg_buf *out);
+
+    /* Append a text so that nothing in it is markup: how a template of this format writes values. */
+    void (*escape)(const char *text, struct hg_buf *out);
+
+    /* Append the lines of --ranks; NULL: not in this format. */
+    void (*sheet)(const struct hg_sheet *s, struct hg_buf *out);
 };
-
-extern const struct hg_renderer *const hg_renderers[]; /* ends with NULL */
-extern const struct hg_renderer hg_renderer_text, hg_renderer_md, hg_renderer_csv, hg_renderer_json,
-    hg_renderer_latex, hg_renderer_html;
-
-const struct hg_renderer *hg_renderer_find(const char *name);
 
 #endif

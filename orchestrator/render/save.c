@@ -6,61 +6,49 @@
 
 #include "base/fs.h"
 #include "base/text.h"
+#include "analysis/build.h"
 #include "render/many.h"
+#include "render/renderers.h"
 
-static int save_one(const struct hg_report *r, const struct hg_renderer *renderer, const char *dir,
-                    const char *name, const struct hg_page *page, struct hg_err *err)
+static int save_one(const struct hg_report *r, const struct hg_renderer *form, const char *dir,
+                    const struct hg_page *page, struct hg_err *err)
 {
     const struct hg_render_options options = { .page = page };
     struct hg_buf text = HG_BUF_INIT;
-    char *path = hg_fs_join(dir, name);
+    char *path = hg_fs_join(dir, form->file);
     int rc;
 
-    renderer->render(r, &options, &text);
-    rc = text.failed || !path ? hg_err_oom(err)
-                              : hg_fs_replace(path, text.data, text.len, 0644, err);
+    form->render(r, &options, &text);
+    rc = hg_fs_replace(path, text.data, text.len, 0644, err);
     free(path);
     hg_buf_done(&text);
     return rc;
 }
 
 /* The folder lies in the run's own. */
-static int make_page(const struct hg_report *r, const char *dir, struct hg_page *page,
-                     struct hg_err *err)
+static void make_page(const struct hg_report *r, const char *dir, struct hg_page *page)
 {
     char *run = hg_fs_dirname(dir), *out = hg_fs_join(dir, "report.html");
     struct hg_buf command = HG_BUF_INIT;
-    int rc = hg_page_init(page, r->n_sets);
 
+    hg_page_init(page, r->n_sets);
     hg_buf_puts(&command, "hpcgrid report --format html ");
     hg_text_quote_if_needed(r->labels[0], &command);
     page->command = hg_buf_detach(&command);
-    if (rc == 0 && run && out && page->command)
-        hg_page_set_run(page, 0, run, out);
-    else
-        rc = hg_err_oom(err);
+    hg_page_set_run(page, 0, run, out);
     free(run);
     free(out);
-    return rc;
 }
 
 int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *err)
 {
-    static const struct {
-        const struct hg_renderer *renderer;
-        const char *name;
-    } forms[] = {
-        { &hg_renderer_text, "report.txt" },  { &hg_renderer_md, "report.md" },
-        { &hg_renderer_csv, "results.csv" },  { &hg_renderer_json, "report.json" },
-        { &hg_renderer_html, "report.html" },
-    };
-    struct hg_page page = { 0 };
+    struct hg_page page;
     int rc = hg_fs_mkdirs(dir, 0755, err);
 
-    if (rc == 0)
-        rc = make_page(r, dir, &page, err);
-    for (size_t i = 0; i < sizeof forms / sizeof *forms && rc == 0; i++)
-        rc = save_one(r, forms[i].renderer, dir, forms[i].name, &page, err);
+    make_page(r, dir, &page);
+    for (size_t i = 0; hg_renderers[i] && rc == 0; i++)
+        if (hg_renderers[i]->file)
+            rc = save_one(r, hg_renderers[i], dir, &page, err);
     hg_page_done(&page);
     return rc < 0 ? hg_err_wrap(err, "cannot save the tables") : 0;
 }
@@ -90,9 +78,7 @@ int hg_report_run(const struct hg_results *set, const char *run, size_t width, s
         hg_buf_clear(out);
         hg_report_summarize(r, run, out);
     }
-    if (out->failed || !tables)
-        hg_err_oom(&err);
-    else if (r)
+    if (r)
         hg_report_save(r, tables, &err);
     free(tables);
     hg_report_free(r);
@@ -101,13 +87,15 @@ int hg_report_run(const struct hg_results *set, const char *run, size_t width, s
 
 int hg_report_forget(const char *run, struct hg_err *err)
 {
-    static const char *const names[] = { "report.txt", "report.md", "report.json", "report.html" };
     int rc = 0;
 
-    for (size_t i = 0; i < sizeof names / sizeof *names && rc == 0; i++) {
-        char *path = hg_str_printf("%s/tables/%s", run, names[i]);
+    for (size_t i = 0; hg_renderers[i] && rc == 0; i++) {
+        char *path;
 
-        rc = path ? hg_fs_remove_tree(path, err) : hg_err_oom(err);
+        if (!hg_renderers[i]->file || hg_renderers[i]->tidy)
+            continue;
+        path = hg_str_printf("%s/tables/%s", run, hg_renderers[i]->file);
+        rc = hg_fs_remove_tree(path, err);
         free(path);
     }
     return rc;

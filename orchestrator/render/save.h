@@ -4,20 +4,20 @@
 
 #include "render/renderer.h"
 
-/* Write report.txt, report.md, results.csv, report.json and report.html into the folder `tables` of
- * the run that is the report's one set (made if it is missing), each by rename. */
+/* Write every form that is saved (hg_renderer.file) into the folder `tables` of the run that is the report's only set (created if it is
+ * missing), each by rename. */
 int hg_report_save(const struct hg_report *r, const char *dir, struct hg_err *err);
 
-/* Longer tables are not printed where nobody asked for them. */
+/* Longer tables are only printed on request. */
 #define HG_REPORT_LINES_MAX 500
 
-/* What `run` and `resume` do with a collected run at its end: tabulate it as its matrix says, put the text table (0: 80 columns wide), or
- * what there is to say of a longer one, into the empty out, and save all forms in the folder `tables` of the run's. *complete: every cell
+/* What `run` and `resume` do at the end with a collected run: tabulate it as its matrix says, append the text table (width 0: 80
+ * columns), or a summary if it is too long, to the empty out, and save all forms in the run's folder `tables`. *complete: every cell
  * has a good result. Returns 0, or -1 with errs filled. */
 int hg_report_run(const struct hg_results *set, const char *run, size_t width, struct hg_buf *out,
                   bool *complete, struct hg_errs *errs);
 
-/* Remove the forms that a run has which grew too large for them: they would tell of fewer cells. */
+/* Remove the saved tables of a run that grew too large for them: they would show fewer cells. Its CSV stays. */
 int hg_report_forget(const char *run, struct hg_err *err);
 
 #endif

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables for a terminal. Times, speedup and efficiency stand below each other in one grid: the same
- * rows and columns three times, so that an eye finds a place again. What does not fit the width is
- * wrapped (headers) or continued below (columns). */
-#include "render/renderer.h"
+/* Tables for a terminal. Times, speedup and efficiency stand below each other in one grid with the same rows and columns. What does
+ * not fit the width is wrapped (headers) or continued below (columns). */
+#include "render/renderers.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
+#include "render/listings.h"
+#include "render/sentences.h"
+#include "typeset/clean.h"
+#include "typeset/wrap.h"
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN 40
@@ -33,7 +38,6 @@ struct grid {
     int decimals[HG_SECTIONS];
     size_t width;
     struct hg_buf *out;
-    bool failed;
 };
 
 static size_t larger(size_t a, size_t b)
@@ -80,11 +84,11 @@ static void measure_keys(struct grid *g)
             uint32_t value = g->t->rows[row * g->r->n_row_keys + k];
             char *text = clean_label(hg_report_text(g->r, value));
 
-            c->number = larger(c->number, text ? hg_text_width(text) : 0);
+            c->number = larger(c->number, hg_text_width(text));
             c->right = c->right && (!value || g->r->frame.values.items[value].is_number);
             free(text);
         }
-        c->label_width = c->label ? hg_text_width(c->label) : 0;
+        c->label_width = hg_text_width(c->label);
     }
 }
 
@@ -118,9 +122,7 @@ static void measure_values(struct grid *g)
 /* The header of a column of values: one label for each column key. */
 static const char *column_text(const struct grid *g, size_t column, size_t key)
 {
-    const char *label = g->labels[column * g->r->n_column_keys + key];
-
-    return label ? label : "";
+    return g->labels[column * g->r->n_column_keys + key];
 }
 
 static void label_values(struct grid *g)
@@ -173,7 +175,7 @@ static size_t keys_width(const struct grid *g)
         char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[k]].name);
 
         if (names_key(g, k))
-            width = larger(width, name ? hg_text_width(name) : 0);
+            width = larger(width, hg_text_width(name));
         free(name);
     }
     return width;
@@ -203,8 +205,8 @@ static size_t label_part(const char *label, size_t width)
 
         if (((unsigned char)label[n] & 0xc0) == 0x80)
             continue;
-        head = strndup(label, n);
-        if (!head || hg_text_width(head) > width) {
+        head = hg_strndup(label, n);
+        if (hg_text_width(head) > width) {
             free(head);
             break;
         }
@@ -246,9 +248,9 @@ static size_t label_floor(const char *label)
 
     while (*label) {
         size_t n = 1 + strcspn(label + 1, "_- ");
-        char *word = strndup(label, n + (label[n] == ' '));
+        char *word = hg_strndup(label, n + (label[n] == ' '));
 
-        floor = larger(floor, word ? hg_text_width(word) : 0);
+        floor = larger(floor, hg_text_width(word));
         free(word);
         label += n + (label[n] == ' ');
     }
@@ -273,7 +275,7 @@ static struct column *find_narrowable(struct grid *g)
         bool fits = c->label_width > c->number;
 
         if (key)
-            fits = fits && c->label && can_narrow(c, c->label);
+            fits = fits && can_narrow(c, c->label);
         for (size_t k = 0; !key && k < g->r->n_column_keys && fits; k++)
             fits = can_narrow(c, column_text(g, i - g->r->n_row_keys, k));
         if (fits && (!widest || c->label_width > widest->label_width))
@@ -297,8 +299,8 @@ static void narrow_labels(struct grid *g)
 static void append_label(const struct column *c, const char *text, size_t n, struct hg_buf *out)
 {
     size_t room = larger(c->number, c->label_width);
-    char *part = strndup(text, n);
-    size_t width = part ? hg_text_width(part) : 0;
+    char *part = hg_strndup(text, n);
+    size_t width = hg_text_width(part);
 
     if (c->right)
         pad(out, room > width ? room - width : 0);
@@ -313,9 +315,9 @@ static void append_key_name(const struct grid *g, size_t key, size_t line, size_
 {
     size_t room = keys_width(g);
     char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[key]].name);
-    size_t width = name ? hg_text_width(name) : 0;
+    size_t width = hg_text_width(name);
 
-    if (line + 1 < lines || !name || !names_key(g, key) || width > room) {
+    if (line + 1 < lines || !names_key(g, key) || width > room) {
         pad(g->out, room);
     } else {
         pad(g->out, room - width);
@@ -329,18 +331,15 @@ static size_t key_header_lines(const struct grid *g)
     size_t lines = 0;
 
     for (size_t k = 0; k < g->r->n_row_keys; k++)
-        if (g->keys[k].label)
-            lines = larger(lines, label_lines(g->keys[k].label, g->keys[k].label_width));
+        lines = larger(lines, label_lines(g->keys[k].label, g->keys[k].label_width));
     return lines;
 }
 
 static void append_row_key_names(const struct grid *g, size_t line, size_t lines)
 {
     for (size_t k = 0; k < g->r->n_row_keys; k++) {
-        size_t n = 0;
-        const char *part =
-            g->keys[k].label ? label_line(g->keys[k].label, g->keys[k].label_width, line, lines, &n)
-                             : "";
+        size_t n;
+        const char *part = label_line(g->keys[k].label, g->keys[k].label_width, line, lines, &n);
 
         pad(g->out, k ? GAP : 0);
         append_label(&g->keys[k], part, n, g->out);
@@ -399,8 +398,7 @@ static void append_row_keys(const struct grid *g, size_t row)
         char *text = clean_label(value ? hg_report_text(g->r, value) : "–");
 
         pad(g->out, k ? GAP : 0);
-        if (text)
-            append_label(&g->keys[k], text, strlen(text), g->out);
+        append_label(&g->keys[k], text, strlen(text), g->out);
         free(text);
     }
     pad(g->out, keys_width(g) - row_keys_width(g));
@@ -491,13 +489,9 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     struct grid g = { .r = r, .t = t, .width = width, .out = out };
     struct hg_buf title = HG_BUF_INIT;
 
-    g.keys = calloc(r->n_row_keys + 1, sizeof *g.keys);
-    g.values = calloc(t->n_columns + 1, sizeof *g.values);
-    g.labels = calloc(t->n_columns * r->n_column_keys + 1, sizeof *g.labels);
-    if (!g.keys || !g.values || !g.labels) {
-        out->failed = true;
-        goto out;
-    }
+    g.keys = hg_alloc_zeroed(r->n_row_keys + 1, sizeof *g.keys);
+    g.values = hg_alloc_zeroed(t->n_columns + 1, sizeof *g.values);
+    g.labels = hg_alloc_zeroed(t->n_columns * r->n_column_keys + 1, sizeof *g.labels);
     for (int s = 0; s < HG_SECTIONS; s++)
         g.decimals[s] = hg_section_decimals(t, (enum hg_section)s);
     measure_keys(&g);
@@ -516,10 +510,9 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
         hg_listing_write_text(&t->listings.items[i], &r->style, width, out);
     }
     append_notes(&g);
-out:
-    for (size_t k = 0; g.keys && k < r->n_row_keys; k++)
+    for (size_t k = 0; k < r->n_row_keys; k++)
         free(g.keys[k].label);
-    for (size_t i = 0; g.labels && i < t->n_columns * r->n_column_keys; i++)
+    for (size_t i = 0; i < t->n_columns * r->n_column_keys; i++)
         free(g.labels[i]);
     free(g.labels);
     free(g.keys);
@@ -558,8 +551,16 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     hg_buf_done(&line);
 }
 
+static void escape(const char *text, struct hg_buf *out)
+{
+    hg_clean_append(text, 0, out);
+}
+
 const struct hg_renderer hg_renderer_text = {
     .name = "text",
-    .summary = "for a terminal",
+    .endings = "txt",
+    .file = "report.txt",
     .render = render,
+    .escape = escape,
+    .sheet = hg_sheet_text,
 };

@@ -10,11 +10,14 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "analysis/escape.h"
+#include "typeset/escape.h"
 #include "analysis/figures.h"
+#include "analysis/labels.h"
 #include "render/mustache.h"
+#include "render/renderers.h"
+#include "render/sentences.h"
 
-/* One element of each list, "" for what is text. A test holds it against the views of real reports. */
+/* One element of each list, "" for texts. A test compares it with the views of real reports. */
 static const char shape_text[] =
     "{ \"title\": \"\", \"metric\": \"\", \"complete\": true, \"completeness\": \"\", \"cells\": 0,"
     "  \"cells_complete\": 0, \"method\": \"\", \"baseline\": \"\", \"common\": \"\", \"command\": \"\","
@@ -55,7 +58,7 @@ static void set_count(json_t *object, const char *name, size_t n)
     json_object_set_new(object, name, json_integer((json_int_t)n));
 }
 
-/* All digits, with a point; "" where there is no number. */
+/* All digits, with a point; "" if there is no number. */
 static void set_exact(json_t *object, double v)
 {
     char digits[32] = "";
@@ -111,10 +114,7 @@ static json_t *view_place(const struct hg_report *r, const struct hg_point *p,
     hg_figure_format(r, p, section, decimals, &figure);
     set(object, "number", figure.number);
     set(object, "spread", figure.spread);
-    set_exact(object, p->n == 0                       ? NAN
-                      : section == HG_SECTION_VALUE   ? p->value.value
-                      : section == HG_SECTION_SPEEDUP ? p->speedup.value
-                                                      : p->efficiency);
+    set_exact(object, hg_section_value(p, section));
     set(object, "state", p->state);
     set_count(object, "n", p->n);
     set_count(object, "of", p->of);
@@ -150,20 +150,13 @@ static json_t *view_section(const struct hg_report *r, const struct hg_table *t,
     return object;
 }
 
-/* "ddp lr=0.1": words as they are, numbers with their key. */
 static json_t *view_column(const struct hg_report *r, const struct hg_table *t, size_t column)
 {
     const uint32_t *values = t->columns + column * r->n_column_keys;
     json_t *object = json_object();
     struct hg_buf label = HG_BUF_INIT;
 
-    for (size_t k = 0; k < r->n_column_keys; k++) {
-        bool word = values[k] && !r->frame.values.items[values[k]].is_number;
-
-        hg_buf_printf(&label, "%s%s%s%s", k ? " " : "",
-                      word ? "" : r->frame.keys.items[r->column_keys[k]].name, word ? "" : "=",
-                      values[k] ? hg_report_text(r, values[k]) : "–");
-    }
+    hg_column_label(r, t, column, &label);
     if (r->n_column_keys == 0)
         hg_buf_puts(&label, r->metric);
     set_buf(object, "label", &label);
@@ -348,53 +341,6 @@ json_t *hg_view(const struct hg_report *r, const struct hg_page *page)
 
 /* ---- Templates ---- */
 
-static void escape_text(const char *text, struct hg_buf *out)
-{
-    hg_clean_append(text, 0, out);
-}
-
-/* Inside of a JSON string: without its quotes. */
-static void escape_json(const char *text, struct hg_buf *out)
-{
-    struct hg_buf quoted = HG_BUF_INIT;
-
-    hg_json_dump_string(text, strlen(text), &quoted);
-    if (quoted.len >= 2)
-        hg_buf_append(out, quoted.data + 1, quoted.len - 2);
-    hg_buf_done(&quoted);
-}
-
-/* A whole field. */
-static void escape_csv(const char *text, struct hg_buf *out)
-{
-    static const struct hg_style style = HG_STYLE_INIT;
-
-    hg_csv_append(&style, text, out);
-}
-
-static const struct {
-    const char *format, *ending;
-    hg_mustache_escape_fn *escape;
-} targets[] = {
-    { "html", "html", hg_html_append }, { "latex", "tex", hg_latex_append },
-    { "md", "md", hg_md_append },       { "csv", "csv", escape_csv },
-    { "json", "json", escape_json },    { "text", "txt", escape_text },
-    { "html", "htm", hg_html_append },  { "html", "svg", hg_html_append },
-};
-
-static hg_mustache_escape_fn *find_escape(const char *path, const char *format, struct hg_err *err)
-{
-    const char *dot = strrchr(path, '.');
-
-    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++)
-        if (format ? strcmp(targets[i].format, format) == 0
-                   : dot && strcmp(targets[i].ending, dot + 1) == 0)
-            return targets[i].escape;
-    hg_err_set(err, HG_E_USAGE, "--template: what %s makes does not follow from its ending", path);
-    hg_err_hint(err, "--format html, latex, md, csv, json or text says how values are written");
-    return NULL;
-}
-
 static int read_template(const char *path, struct hg_buf *text, struct hg_err *err)
 {
     char here[PATH_MAX] = "";
@@ -405,8 +351,21 @@ static int read_template(const char *path, struct hg_buf *text, struct hg_err *e
     missing = access(path, F_OK) != 0;
     hg_err_wrap(err, "--template");
     if (missing && path[0] != '/' && getcwd(here, sizeof here))
-        return hg_err_hint(err, "looked for in %s and nowhere else: --template takes a path", here);
+        return hg_err_hint(err, "searched only in %s: --template takes a path", here);
     return missing ? hg_err_hint(err, "--template takes the path of a file") : -1;
+}
+
+static const struct hg_renderer *find_form(const char *path, const char *format, struct hg_err *err)
+{
+    const struct hg_renderer *form = format ? hg_renderer_find(format) : hg_renderer_of_file(path);
+
+    if (!form && format) {
+        hg_renderer_unknown(format, err);
+    } else if (!form) {
+        hg_err_set(err, HG_E_USAGE, "--template: the ending of %s does not say its format", path);
+        hg_err_hint(err, "--format says how values are written:" HG_RENDERER_NAMES);
+    }
+    return form;
 }
 
 int hg_view_render(const struct hg_report *r, const struct hg_page *page, const char *path,
@@ -416,17 +375,15 @@ int hg_view_render(const struct hg_report *r, const struct hg_page *page, const 
     struct hg_buf text = HG_BUF_INIT;
     struct hg_mustache *m = NULL;
     json_t *shape = hg_view_shape(), *view = NULL;
-    hg_mustache_escape_fn *escape = NULL;
+    const struct hg_renderer *form;
     int rc = -1;
 
-    if (!shape)
-        hg_err_oom(&err);
-    else if (read_template(path, &text, &err) == 0 && (escape = find_escape(path, format, &err)))
+    if (read_template(path, &text, &err) == 0 && (form = find_form(path, format, &err)))
         m = hg_mustache_parse(path, hg_buf_str(&text), text.len, shape, errs);
-    if (m && !(view = hg_view(r, page)))
-        hg_err_oom(&err);
-    if (view)
-        rc = hg_mustache_render(m, view, escape, out, &err);
+    if (m) {
+        view = hg_view(r, page);
+        rc = hg_mustache_render(m, view, form->escape, out, &err);
+    }
     hg_errs_add(errs, &err);
     hg_mustache_free(m);
     hg_buf_done(&text);

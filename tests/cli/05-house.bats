@@ -23,11 +23,12 @@ slurm/client base matrix
 node base results matrix plan rundir
 drive base matrix plan rundir slurm/client
 inspect base contract matrix plan rundir drive
-analysis base results matrix
-plot base results analysis
-render base results matrix analysis plot
+typeset base
+analysis base results matrix typeset
+plot base results typeset analysis
+render base results matrix typeset analysis plot
 box base
-cmd base contract results matrix plan rundir slurm/client node drive inspect analysis plot render box
+cmd base contract results matrix plan rundir slurm/client node drive inspect typeset analysis plot render box
 END
 }
 

@@ -117,7 +117,7 @@ END
     done
     diff run.csv set.csv && diff run.json set.json
     device=$(jq -r '.ranks[0].device' "$run_dir"/cells/*/*.0.0/result.json | head -n 1)
-    for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "suspended by the scheduler: its times contain" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
+    for said in "rehearsal on $device: " "oversubscribed: more ranks" "diverged: the loss" "suspended by the scheduler: its times include" "precision fp4, fp8 (baseline fp2)" "driver d4, d8 (baseline d2)"; do
         grep -qF "$said" run.text || { echo "$said"; cat run.text; return 1; }
     done
 }

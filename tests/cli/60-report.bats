@@ -151,7 +151,7 @@ AWK
 @test "TF32 against FP32 is not sold as scaling, and killed runs enter no mean" {
     "$hpcgrid" report "$labs/paulserin.json" --format json >out.json
     jq -e '.tables[0].points[] | select(.column.epochs == 2 and .row.strategy == "ddp")
-        | .efficiency > 1.9 and .notes[0] == "not like its baseline: precision tf32 (baseline fp32)"' out.json
+        | .efficiency > 1.9 and .notes[0] == "differs from its baseline: precision tf32 (baseline fp32)"' out.json
     jq -e '.tables[0].scaling == []' out.json
     "$hpcgrid" report "$labs/artairmoimenta.json" --format json >out.json || true
     jq -e '.states == {"timeout": 5, "oom": 2} and .cells_complete == 13' out.json
@@ -183,7 +183,7 @@ AWK
 
 @test "a place whose job was suspended says so" {
     set_of '{"cell": {"nodes": 1}, "train_s": 10}, {"cell": {"nodes": 2}, "train_s": 9, "suspended_s": 4.2}' >set.json
-    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("was suspended")))]] == [[1, false], [2, true]]'
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[0].points[] | [.row.nodes, (.notes // [] | any(startswith("suspended by")))]] == [[1, false], [2, true]]'
 }
 
 @test "rehearsals never stand in a table with real results" {
@@ -299,12 +299,12 @@ EOT
 3|--baseline {"nodes":}|--baseline:1:10: error
 2|--format yaml|known: text, md, csv, json, latex, html
 2|--better bigger|--better: "bigger" is neither lower nor higher
-2|--pivot|--pivot requires --format csv
-2|--ranks -f json|--ranks requires --format text, md or csv
+2|--pivot|--pivot does not go with --format text
+2|--ranks -f json|known: text, md, csv
 3|--ranks|no result lists its ranks
 2|--width 3|width
 2|--numbers komma|did you mean "comma"?
-2|--numbers comma -f json|JSON has seconds and points
+2|--numbers comma -f json|known: text, md, csv, latex, html
 EOT
     run "$hpcgrid" report no-such-run
     [ "$status" -ge 3 ]

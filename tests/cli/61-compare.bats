@@ -75,7 +75,7 @@ verdict() { # NODES TASKS STRATEGY
     jq '.results |= map(if .comparable then .comparable += {revision: "b"} | if .cell.nodes == 2 then .comparable.precision = "bf16" else . end else . end)' "$before" >b.json
     run "$hpcgrid" compare a.json b.json
     [ "$status" -eq 0 ]
-    [[ "$output" == *"not like A: precision bf16 (A fp32)"* ]]
+    [[ "$output" == *"differs from A: precision bf16 (A fp32)"* ]]
     [[ "$output" != *revision* ]]
     run "$hpcgrid" compare a.json b.json --strict --json
     [ "$status" -eq 1 ]
@@ -118,7 +118,7 @@ verdict() { # NODES TASKS STRATEGY
     jq '.results |= map(.score = 1)' "$before" >score.json
     run "$hpcgrid" compare score.json score.json --metric score
     [ "$status" -eq 3 ]
-    [[ "$output" == *'nobody knows which way "score" is good'*"--better"* ]]
+    [[ "$output" == *'unknown whether higher or lower is better for "score"'*"--better"* ]]
     "$hpcgrid" compare score.json score.json --metric score --better lower >out
     run "$hpcgrid" compare "$before" after.json --tolerance -1
     [ "$status" -eq 2 ]
@@ -129,7 +129,7 @@ verdict() { # NODES TASKS STRATEGY
     jq '.name = "b" | .results[].train_s *= 1.01' a.json >b.json
     "$hpcgrid" compare a.json b.json --tolerance 2.5 --numbers comma,durations >out
     grep -q '1m30,35s ±0,3 %' out
-    grep -q 'up to 2,5 % are none' out
+    grep -q 'up to 2,5 % count as the same' out
     if grep -E '[0-9]\.[0-9]' out; then return 1; fi
     "$hpcgrid" history a.json b.json --tolerance 2.5 --numbers comma >out
     grep -q '90,80' out

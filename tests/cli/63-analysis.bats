@@ -44,7 +44,7 @@ near() {
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * 10)}'
     report | jq -e '(.tables[0].scaling[0].kind == "weak") and ([.tables[0].points[].efficiency] == [1, 1, 1, 1])'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: 100, samples_per_s: ($n * $n)}'
-    report | jq -e '(.tables[0].scaling | length) == 0 and (.tables[0].points[1].notes[0] | startswith("not as much work as its baseline did: 4"))'
+    report | jq -e '(.tables[0].scaling | length) == 0 and (.tables[0].points[1].notes[0] | startswith("work differs from that of its baseline: 4"))'
     of '(1, 2, 4, 8) as $n | {cell: {nodes: $n}, train_s: (100 / $n)}'
     report | jq -e '.tables[0].scaling[0].kind == "not known"'
 }
@@ -118,10 +118,10 @@ near() {
     run --separate-stderr "$hpcgrid" report set.json --format json --strict
     [ "$status" -eq 1 ]
     jq -e '.refused == 1 and (.tables[0].points[1] | .value == 1 and .refused and (has("speedup") or has("efficiency") | not))' <<<"$output"
-    jq -e '.tables[0].points[1].notes[0] == "refused (strict): not like its baseline: precision tf32 (baseline fp32)"' <<<"$output"
+    jq -e '.tables[0].points[1].notes[0] == "refused (strict): differs from its baseline: precision tf32 (baseline fp32)"' <<<"$output"
     jq -e '.tables[0].points[2].speedup == 4' <<<"$output"
     run "$hpcgrid" report set.json --strict
-    [[ "${lines[2]}" == *"; 1 place refused: not like its baseline" ]]
+    [[ "${lines[2]}" == *"; 1 place refused: not comparable" ]]
 }
 
 @test "other drivers, clocks and nodes are footnotes" {
@@ -134,7 +134,7 @@ near() {
     of '("a100", "t4") as $h | (1, 2, 4) as $n | {cell: {hardware: $h, nodes: $n}, train_s: 4, env: {driver: (if $n == 4 then "570" else $h end)}}' '{baseline: null, report: {rows: ["nodes"], columns: ["hardware"]}}'
     report | jq -e '[.tables[0].points[] | .notes // [] | .[]] == ["ran on other nodes or software: driver 570 (first place a100)", "ran on other nodes or software: driver 570 (first place t4)"]'
     of '{cell: {nodes: 1, repeat: 1}, train_s: 4, env: {driver: "560"}}, {cell: {nodes: 1, repeat: 2}, train_s: 4, env: {driver: "570"}}'
-    report | jq -e '.tables[0].points[0].notes == ["runs differ among themselves in driver"]'
+    report | jq -e '.tables[0].points[0].notes == ["its runs differ in driver"]'
 }
 
 @test "groups give a table each, where one would do; repeat can be a row" {

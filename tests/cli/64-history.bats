@@ -94,7 +94,7 @@ sets() {
     [[ "$output" == *"worse since nightly/004"* ]]
     run "$hpcgrid" history s*.json --metric score
     [ "$status" -eq 3 ]
-    [[ "$output" == *'nobody knows which way "score" is good'* ]]
+    [[ "$output" == *'unknown whether higher or lower is better for "score"'* ]]
     run "$hpcgrid" history s*.json --metric score --better higher
     [ "$status" -eq 0 ]
 }

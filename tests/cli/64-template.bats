@@ -60,19 +60,19 @@ EOT
 3|{{titel}}||did you mean "title"?
 3|{{#tables}}{{>x}}||t.txt:1:12: error: {{>x}}: a template is one file
 3|{{#results}}{{cell.strateg}}{{/results}}||t.txt:1:13: error: there is no "cell.strateg" here
-2|{{title}}|--format yaml|--format html, latex, md, csv, json or text
+2|{{title}}|--format yaml|known: text, md, csv, json, latex, html
 2|{{title}}|--plot all|--plot cannot be combined with --template
 2|{{title}}|--ranks|--template cannot be combined with --ranks
 EOT
     printf x >t
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template t
     [ "$status" -eq 2 ]
-    [[ "$stderr" == *"does not follow from its ending"* ]]
+    [[ "$stderr" == *"the ending of t does not say its format"*"are written: text md csv json latex html"* ]]
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template none.txt
     [ "$status" -eq 3 ]
     diff -u - <(printf '%s\n' "$stderr") <<END
 hpcgrid: error: --template: cannot read none.txt: No such file or directory
-  looked for in $(pwd -P) and nowhere else: --template takes a path
+  searched only in $(pwd -P): --template takes a path
 END
     run --separate-stderr "$hpcgrid" report "$data/quickstart.json" --template none # its ending is no matter yet
     [[ "$stderr" == *"cannot read none: No such file"* ]]

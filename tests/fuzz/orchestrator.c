@@ -12,10 +12,11 @@
 #include "matrix/select.h"
 #include "matrix/site.h"
 #include "plan/template.h"
-#include "analysis/escape.h"
+#include "analysis/build.h"
 #include "render/mustache.h"
-#include "render/renderer.h"
+#include "render/renderers.h"
 #include "render/view.h"
+#include "typeset/escape.h"
 #include "rundir/events.h"
 #include "rundir/fold.h"
 

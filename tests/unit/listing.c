@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* analysis/style and analysis/listing: how numbers and plain tables are written. */
+/* typeset/style, analysis/listing and render/listings: how numbers and plain tables are written. */
 #include "test.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "analysis/listing.h"
+#include "render/listings.h"
+#include "typeset/sheet.h"
 
 static void test_times_are_written_as_the_shell_does(void **state)
 {
@@ -94,8 +95,7 @@ static void test_words_make_a_style(void **state)
 
 static void fill(struct hg_listings *list)
 {
-    struct hg_listing spare = { 0 };
-    struct hg_listing *l = hg_listing_add(list, "best", "best strategy", &spare);
+    struct hg_listing *l = hg_listing_add(list, "best", "best strategy");
 
     hg_listing_column(l, "case", "case", true);
     hg_listing_column(l, "train_s", "train_s", false);

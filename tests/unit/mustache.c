@@ -6,9 +6,10 @@
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "analysis/escape.h"
+#include "analysis/build.h"
 #include "render/mustache.h"
 #include "render/view.h"
+#include "typeset/escape.h"
 
 static const char data_text[] =
     "{\"name\": \"<b>\", \"empty\": \"\", \"yes\": true, \"no\": false, \"zero\": 0, \"none\": [],"
@@ -90,16 +91,16 @@ static void test_what_is_wrong_has_a_place(void **state)
         { "{{#cell.gpus}}{{/cell.gpus}}", "1:1: there is no \"cell.gpus\" here" },
         { "{{list}}", "1:1: \"list\" is a list: {{#list}} opens it" },
         { "{{{object}}}", "1:1: \"object\" is an object: {{#object}} opens it" },
-        { "{{@index}}", "1:1: @index stands in no list" },
-        { "x {{name", "1:3: the tag does not end: }} is missing" },
-        { "{{{name}}", "1:1: the tag does not end: }}} is missing" },
+        { "{{@index}}", "1:1: @index is only valid in a list" },
+        { "x {{name", "1:3: the tag is not closed: }} is missing" },
+        { "{{{name}}", "1:1: the tag is not closed: }}} is missing" },
         { "{{#yes}}\n\n{{/no}}", "3:1: {{/no}} closes {{#yes}} of line 1" },
         { "\n{{/no}}", "2:1: {{/no}} closes a section that is not open" },
         { "\n {{^no}}", "2:2: {{^no}} is never closed" },
         { "{{>part}}", "1:1: {{>part}}: a template is one file, without partials" },
         { "{{<base}}{{/base}}", "1:1: {{<base}}: a template is one file, without partials" },
-        { "{{}}", "1:1: \"\" is no name" },
-        { "{{a b}}", "1:1: \"a b\" is no name" },
+        { "{{}}", "1:1: \"\" is not a name" },
+        { "{{a b}}", "1:1: \"a b\" is not a name" },
         { "{{=x=}}", "1:1: new delimiters are written {{=<% %>=}}: two words without =" },
     };
     struct hg_buf deep = HG_BUF_INIT;

@@ -3,7 +3,7 @@ set encoding utf8
 set terminal svg noenhanced size 720,484 font "sans-serif,14" background "#ffffff"
 set output "cost.svg"
 set label "plots: cost" at screen 0.01667,0.95868 left
-set label "not every point has room for its label" at screen 0.01667,0.02893 left textcolor rgb "#505050"
+set label "some labels are left out for lack of space" at screen 0.01667,0.02893 left textcolor rgb "#505050"
 unset key
 set border 3
 set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5

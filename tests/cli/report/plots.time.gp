@@ -2,7 +2,7 @@
 set encoding utf8
 set terminal svg noenhanced size 720,438 font "sans-serif,14" background "#ffffff"
 set output "time.svg"
-set label "plots: what the time went to" at screen 0.01667,0.95434 left
+set label "plots: time breakdown" at screen 0.01667,0.95434 left
 set label "waiting for data was not measured: it is part of the training" at screen 0.01667,0.03196 left textcolor rgb "#505050"
 unset key
 set border 3

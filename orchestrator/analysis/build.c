@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/build.h"
+
+#include "base/alloc.h"
+#include "analysis/best.h"
+#include "analysis/configurations.h"
+#include "analysis/cost.h"
+#include "analysis/entries.h"
+#include "analysis/figures.h"
+#include "analysis/keys.h"
+#include "analysis/laws.h"
+#include "analysis/notes.h"
+#include "analysis/pivot.h"
+#include "analysis/points.h"
+#include "analysis/series.h"
+#include "analysis/traffic.h"
+#include "analysis/work.h"
+
+/* The figures of one table, then what follows from them. */
+static void fill_table(struct hg_builder *b, struct hg_table *t)
+{
+    hg_points_fill(b, t);
+    hg_cost_fill(b, t);
+    hg_notes_write(b, t);
+    hg_figures_settle(t);
+    hg_series_fit(b->r, t);
+    hg_best_list(b, t);
+    hg_laws_list(b->r, t);
+    hg_traffic_list(b, t);
+    hg_cost_list(b, t);
+}
+
+struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
+                                  const struct hg_report_options *options, struct hg_errs *errs)
+{
+    static const struct hg_report_options none;
+    struct hg_report *r = hg_alloc_zeroed(1, sizeof *r);
+    struct hg_builder b = { .r = r, .options = options ? options : &none, .errs = errs };
+
+    r->style = b.options->style;
+    r->sets = sets;
+    r->n_sets = n_sets;
+    if (hg_entries_list(&b) == 0 && hg_work_settle(&b) == 0 && hg_configurations_find(&b) == 0 &&
+        hg_keys_choose(&b) == 0) {
+        hg_pivot_arrange(&b);
+        for (size_t t = 0; t < r->tables.n; t++)
+            fill_table(&b, &r->tables.items[t]);
+        hg_cost_list_spent(&b);
+    } else {
+        hg_report_free(r);
+        r = NULL;
+    }
+    hg_builder_done(&b);
+    return r;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/points.h"
+
+#include <math.h>
+
+#include "analysis/work.h"
+
+static void scale(struct hg_estimate *e, double factor)
+{
+    e->value *= factor;
+    e->low *= factor;
+    e->high *= factor;
+}
+
+/* Under weak scaling the speedup of a time is scaled by the work (Gustafson). A rate needs no scaling. */
+static void see_scaling(const struct hg_report *r, struct hg_point *p)
+{
+    p->weak = hg_scaling_kind_of(p->work, p->p) == HG_SCALING_WEAK;
+    if (p->weak && r->kind == HG_METRIC_TIME)
+        scale(&p->speedup, p->work);
+    p->efficiency = hg_scaling_efficiency(p->speedup.value, p->p);
+    p->karp_flatt = p->weak ? NAN : hg_scaling_karp_flatt(p->speedup.value, p->p);
+}
+
+static void compare_with_baseline(struct hg_builder *b, const struct hg_configuration *c,
+                                  struct hg_point *p)
+{
+    const struct hg_report *r = b->r;
+    const struct hg_configuration *base = &b->configurations.items[c->base];
+    const struct hg_result *own = r->entries[c->entry].result,
+                           *other = r->entries[base->entry].result;
+
+    p->base_n = hg_builder_values(b, base, b->room_base);
+    if (own->on_cores == other->on_cores)
+        p->p = own->devices / other->devices;
+    if (p->n == 0 || p->base_n == 0)
+        return;
+    p->work = b->options->against_first /* the same cell */
+                  ? 1
+                  : hg_work_ratio(r, hg_builder_first(b, c), hg_builder_first(b, base));
+    if (base == c)
+        p->speedup.value = 1;
+    else if (r->kind == HG_METRIC_RATE)
+        p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n);
+    else
+        p->speedup = hg_stats_ratio(b->room_base, p->base_n, b->room, p->n);
+    if (!isfinite(p->speedup.value) || p->speedup.value <= 0) /* beyond the range of a double */
+        p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
+    see_scaling(r, p);
+}
+
+/* The values that count, in b->room. */
+static void count_entries(struct hg_builder *b, const struct hg_configuration *c,
+                          struct hg_point *p)
+{
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+
+        if (!e->shown)
+            continue;
+        p->of++;
+        if (!e->state) {
+            b->room[p->n++] = e->value;
+            p->oversubscribed = p->oversubscribed || e->result->oversubscribed;
+        } else if (!p->state) {
+            p->state = e->state;
+        }
+    }
+    if (p->n) {
+        p->value = hg_stats_center(b->room, p->n);
+        p->state = NULL;
+    }
+}
+
+static void fill_point(struct hg_builder *b, struct hg_point *p)
+{
+    const struct hg_configuration *c = hg_builder_configuration(b, p);
+
+    if (!c)
+        return;
+    p->devices = b->r->entries[c->entry].result->devices;
+    count_entries(b, c, p);
+    p->is_baseline = c->base == p->config;
+    if (c->base != HG_MAP_NONE)
+        compare_with_baseline(b, c, p);
+}
+
+void hg_points_fill(struct hg_builder *b, struct hg_table *t)
+{
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        struct hg_point *p = &t->points[i];
+
+        fill_point(b, p);
+        t->has_speedup = t->has_speedup || !isnan(p->speedup.value);
+        /* On as many devices as the baseline, efficiency says what speedup says. */
+        t->has_efficiency = t->has_efficiency || (!isnan(p->efficiency) && p->p != 1);
+    }
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_ANALYSIS_SERIES_H
+#define HG_ANALYSIS_SERIES_H
+
+#include "analysis/report.h"
+
+/* Find the scaling curves of a table (points that differ only in their number of devices), fit the laws of scaling to them, and
+ * predict the next step. After points and notes: points that are oversubscribed or not comparable with their baseline are left out. */
+void hg_series_fit(const struct hg_report *r, struct hg_table *t);
+
+#endif

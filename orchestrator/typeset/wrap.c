@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "typeset/wrap.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/text.h"
+
+void hg_line_end(struct hg_buf *out)
+{
+    while (out->len && out->data[out->len - 1] == ' ')
+        out->len--;
+    if (out->data)
+        out->data[out->len] = '\0';
+    hg_buf_puts(out, "\n");
+}
+
+/* Bytes of the text that fit into so many columns, at least one character; *width: the columns that they take. */
+static size_t fitting(const char *text, size_t n, size_t columns, size_t *width)
+{
+    size_t fits = 0;
+
+    *width = 0;
+    while (fits < n) {
+        char one[8] = { text[fits] };
+        size_t len = 1;
+
+        while (fits + len < n && len < 4 && ((unsigned char)text[fits + len] & 0xc0) == 0x80) {
+            one[len] = text[fits + len];
+            len++;
+        }
+        if (fits && *width + hg_text_width(one) > columns)
+            break;
+        *width += hg_text_width(one);
+        fits += len;
+    }
+    return fits;
+}
+
+void hg_wrapped_append(const char *text, size_t width, size_t indent, size_t at, struct hg_buf *out)
+{
+    bool first = true;
+
+    while (*text) {
+        size_t n = strcspn(text, " "), room = width > at + !first ? width - at - !first : 0, used;
+        size_t part = fitting(text, n, room, &used);
+        bool fits = room && part == n;
+
+        if (!fits && at > indent) {
+            hg_line_end(out);
+            hg_buf_printf(out, "%*s", (int)indent, "");
+            at = indent;
+            first = true;
+            continue;
+        }
+        if (!first) {
+            hg_buf_puts(out, " ");
+            at++;
+        }
+        hg_buf_append(out, text, part);
+        at = fits ? at + used : width;
+        first = !fits;
+        text += part + (fits ? strspn(text + part, " ") : 0);
+    }
+    hg_buf_puts(out, "\n");
+}
