@@ -11,7 +11,6 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
-#include "models/hooks.h"
 
 /* One trained tensor. Tensors of a unit stand together, units in the order of the forward pass. */
 struct wk_param {
@@ -49,6 +48,28 @@ struct wk_batch {
     struct wk_span ids, types;   /* (packing.rows) int32 */
     struct wk_span starts, ends; /* (rows) int32: places in the sequence */
 };
+
+enum wk_direction { WK_FORWARD, WK_BACKWARD };
+
+/* What surrounds a model's passes: a strategy brings values and takes gradients unit by unit, and ranks may share batch statistics. A pass
+ * without hooks (NULL) runs alone, on values and gradients that are there. */
+struct wk_hooks {
+    void *context; /* first argument of all functions */
+    /* Around a unit's part of a pass: make its values usable; release them. After its backward the unit's gradients are complete
+     * on this rank. */
+    int (*before)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
+    int (*after)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
+    /* Ranks that share batch statistics (0: each has its own), this one's number, and two collectives in place among them. */
+    int ranks, rank;
+    int (*all_gather)(void *context, struct wk_span whole, struct hg_err *err);
+    int (*all_reduce)(void *context, struct wk_span whole, struct hg_err *err);
+};
+
+/* As models call them. */
+int wk_before(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+              struct hg_err *err);
+int wk_after(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+             struct hg_err *err);
 
 /* What one pass runs with. */
 struct wk_pass {

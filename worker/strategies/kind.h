@@ -20,15 +20,15 @@ struct wk_strategy {
     struct wk_tensor *params; /* one per parameter: what passes use */
     struct wk_span
         *masters; /* one per parameter: the trained values; where passes read them, params' own */
-    struct wk_span control;  /* of updates, where the gradient is clipped or the loss scaled */
-    struct wk_span *buffers; /* one per buffer */
-    struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
-    long updates;            /* optimizer steps that were taken, also before a checkpoint */
-    bool partial;            /* more passes follow before the update: gradients wait */
-    double share;            /* of every pass's loss, besides the pass's own; 1 */
-    bool training;           /* the passes are those of a step, else of an evaluation */
-    struct wk_work work;     /* of this process */
-    void *own;               /* of the kind */
+    struct wk_span control; /* of updates, where the gradient is clipped or the loss scaled */
+    struct wk_span *buffers, all_buffers; /* one per buffer, parts of all: whole on every rank */
+    struct wk_span *slots; /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
+    long updates;          /* optimizer steps that were taken, also before a checkpoint */
+    bool partial;          /* more passes follow before the update: gradients wait */
+    double share;          /* of every pass's loss, besides the pass's own; 1 */
+    bool training;         /* the passes are those of a step, else of an evaluation */
+    struct wk_work work;   /* of this process */
+    void *own;             /* of the kind */
 };
 
 /* Values of a parameter, or slot k of its optimizer state as WK_STATE_SLOT + k. */
@@ -87,8 +87,8 @@ struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int par
 /* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 
-/* The model's buffers, one after the other: memory in *all, and s->buffers. Every strategy keeps them whole on every rank. */
-int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err);
+/* Rank 0's buffers to all, if the model has any. */
+int wk_strategy_send_buffers(struct wk_strategy *s, struct hg_err *err);
 /* Weight decay of a parameter. */
 double wk_strategy_decay(const struct wk_strategy *s, int param);
 /* Enough of it for its definition. */

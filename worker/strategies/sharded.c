@@ -35,7 +35,6 @@ struct flight {
 
 struct sharded {
     struct wk_sharded_plan plan;
-    struct wk_span buffers;
     struct wk_span values;      /* this rank's shard; all of them where they are not cut */
     struct wk_span whole;       /* pieces that are never released */
     struct wk_span kept, alone; /* buffers of groups that have their own */
@@ -332,7 +331,7 @@ static int sharded_open(struct wk_strategy *s, struct hg_err *err)
     d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
     lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
-        open_optimizer(d, s, err) < 0 || wk_strategy_open_buffers(s, &d->buffers, err) < 0)
+        open_optimizer(d, s, err) < 0)
         return -1;
     bind_fixed(d, s);
     return 0;
@@ -345,7 +344,6 @@ static void sharded_close(struct wk_strategy *s)
     if (!d)
         return;
     wk_comm_wait(s->comm, s->comm->started, NULL); /* after that no collective writes there */
-    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->whole);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->kept);
@@ -642,21 +640,12 @@ static int sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err
 
 /* ---- Steps ---- */
 
-static int send_buffers(struct wk_strategy *s, struct hg_err *err)
-{
-    struct sharded *d = sharded_of(s);
-
-    if (!d->buffers.n)
-        return 0;
-    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->buffers, err);
-}
-
 static int sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
     if (!training)
-        return send_buffers(s, err); /* all ranks judge the same model */
+        return wk_strategy_send_buffers(s, err); /* all ranks judge the same model */
     for (int g = 0; g < d->plan.shards.n_groups; g++)
         d->groups[g].fresh = true;
     if (!d->plan.how.gradients)
@@ -895,7 +884,7 @@ static int sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *h
 const struct wk_strategy_ops wk_sharded_ops = {
     .open = sharded_open,
     .close = sharded_close,
-    .start = send_buffers,
+    .start = wk_strategy_send_buffers,
     .round = sharded_round,
     .own = sharded_own,
     .store = sharded_store,
