@@ -12,7 +12,6 @@
 #include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "comm/comm_heartbeat.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
 #include "strategies/strategies.h"

@@ -123,5 +123,17 @@ int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *e
 /* each rank's `bytes` bytes of all (world, bytes) */
 int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err *err);
 void wk_comm_barrier(struct wk_comm *comm);
+/* All ranks succeed, or all fail with the error of the first that failed: rc and err are this rank's. */
+int wk_comm_agree(struct wk_comm *comm, int rc, struct hg_err *err);
+
+/* For transports of devices that sum in the order of the ranks: bring this rank's whole to the host, let `base` do the collective
+ * there, and take back what it gives this rank. Waits for the device's memory; all that was started before must be over. */
+int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
+                        const struct wk_comm_op *op, struct hg_err *err);
+
+/* Start the heartbeats (comm/heartbeat.h); every rank calls it. If the ranks cannot reach each other over TCP, they continue
+ * without, with a warning. */
+int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_heartbeat_ends *ends,
+                      struct hg_err *err);
 
 #endif

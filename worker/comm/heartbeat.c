@@ -351,14 +351,6 @@ static void judge_gone(struct wk_heartbeat *h, const struct wk_at *at)
     judge(h, &v);
 }
 
-static void judge_silent(struct wk_heartbeat *h, const struct peer *p, const struct wk_at *at)
-{
-    struct wk_verdict v = { .own = true, .at = *at };
-
-    describe_missing(h, p, WK_HOW_SILENT, &v);
-    judge(h, &v);
-}
-
 /* A rank has said that it fails, and is gone now or takes too long. */
 static bool is_over(const struct wk_heartbeat *h)
 {
@@ -391,7 +383,10 @@ static void look_for_silent(struct wk_heartbeat *h, const struct wk_at *at)
         const struct peer *p = &h->peers[i];
 
         if (!p->bye && h->clock_s - p->seen_s > h->limit_s + 2 * h->tick_s) {
-            judge_silent(h, p, at);
+            struct wk_verdict v = { .own = true, .at = *at };
+
+            describe_missing(h, p, WK_HOW_SILENT, &v);
+            judge(h, &v);
             return;
         }
     }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/rendezvous_find.h"
+#include "comm/environment.h"
 
 #define MEET_LIMIT_S 120.0 /* for all ranks to come */
 #define WAIT_LIMIT_S \

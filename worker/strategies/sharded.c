@@ -164,13 +164,7 @@ static void pool_give(struct pool *p, int i)
         p->taken[i] = false;
 }
 
-static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
-                 struct wk_span *out, struct hg_err *err)
-{
-    return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
-}
-
-/* For so many things, each of them aligned. */
+/* For so many things, each of them aligned; 0: one span. */
 static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
                        int things, struct wk_span *out, struct hg_err *err)
 {
@@ -199,7 +193,7 @@ static int alloc_flat(struct sharded *d, struct wk_strategy *s, enum wk_mem mem,
 {
     const struct wk_sharded_plan *p = &d->plan;
 
-    return cut ? alloc(s, mem, type, p->shards.shard, out, err)
+    return cut ? alloc_roomy(s, mem, type, p->shards.shard, 0, out, err)
                : wk_dev_alloc_placed(s->dev, mem, type, p->shards.padded, largest_at(p, s), out,
                                      err);
 }
@@ -218,7 +212,7 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
             0)
         return -1;
     return p->how.masters || is_mixed(s)
-               ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
+               ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, shard, 0, &d->masters, err)
                : 0;
 }
 
@@ -232,16 +226,18 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)
         return -1;
-    return p->how.staged ? alloc(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, &d->stages, err)
-                         : 0;
+    return p->how.staged
+               ? alloc_roomy(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, 0, &d->stages, err)
+               : 0;
 }
 
 static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     for (int k = 0; k < s->optim->kind->slots; k++)
-        if (alloc(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k], err) < 0)
+        if (alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, 0, &d->slots[k], err) <
+            0)
             return -1;
-    return s->control.data ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
+    return s->control.data ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, 2, 0, &d->norm, err) : 0;
 }
 
 /* Where a parameter lies in its group's gathered values. */

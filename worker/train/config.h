@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "strategies/definition.h"
+#include "strategies/kind.h"
 
 /* One field per parameter that is built; the file says what each is. Strings are owned. */
 struct wk_config {

@@ -14,7 +14,6 @@
 #include "profile/profiler.h"
 #include "train/checkpoint.h"
 #include "train/observe.h"
-#include "train/rate.h"
 
 static volatile sig_atomic_t stop_signal;
 
@@ -191,13 +190,12 @@ static void keep_loss(struct wk_train *t, int pass)
 }
 
 /* A step of several passes. */
-static int train_passes(struct wk_train *t, int first, int end, double lr, struct hg_err *err)
+static int train_passes(struct wk_train *t, int step, double lr, struct hg_err *err)
 {
+    int first = step_first(t, step), end = step_end(t, step);
     const struct wk_batch *batch;
-    double rows = 0;
+    double rows = step_rows(t, step);
 
-    for (int pass = first; pass < end; pass++)
-        rows += pass_rows(t, pass);
     if (wk_strategy_begin(t->strategy, true, err) < 0)
         return -1;
     for (int pass = first; pass < end; pass++) {
@@ -263,10 +261,10 @@ static int train_recorded(struct wk_train *t, int pass, double lr, struct hg_err
 static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
 {
     const struct wk_backend *ops = t->dev->backend;
-    int first = step_first(t, step), end = step_end(t, step);
+    int first = step_first(t, step);
 
     wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
-    if (end - first == 1) {
+    if (step_end(t, step) - first == 1) {
         if (train_recorded(t, first, lr, err) < 0)
             return -1;
     } else {
@@ -274,7 +272,7 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
 
         if (ops->step_begin)
             ops->step_begin(t->dev, &s);
-        if (train_passes(t, first, end, lr, err) < 0)
+        if (train_passes(t, step, lr, err) < 0)
             return -1;
         if (ops->step_end)
             ops->step_end(t->dev);
@@ -400,16 +398,20 @@ static double real_samples(const struct wk_train *t, int steps)
     return seen < t->sampler.n ? seen : t->sampler.n;
 }
 
+/* It grows from 0 to lr over the first `warm` steps. Then, with `left` of the steps after those: linear falls to 0, step is PyTorch's
+ * StepLR with a step of one epoch, constant stays. */
 static double rate_of(const struct wk_train *t, long long epoch)
 {
     const struct wk_config *c = t->config;
     long warm = (long)ceil(c->warmup * (double)t->total_steps);
+    bool linear = strcmp(c->schedule, "linear") == 0;
+    double lr = strcmp(c->schedule, "step") == 0 ? c->lr * pow(c->gamma, (double)epoch) : c->lr;
+    double left = (double)(t->total_steps - t->steps_done) /
+                  (double)(t->total_steps > warm ? t->total_steps - warm : 1);
 
-    if (strcmp(c->schedule, "linear") == 0)
-        return wk_rate_linear(c->lr, t->steps_done, warm, t->total_steps);
-    return wk_rate_constant(strcmp(c->schedule, "step") == 0 ? wk_rate_step(c->lr, c->gamma, epoch)
-                                                             : c->lr,
-                            t->steps_done, warm);
+    if (t->steps_done < warm)
+        return lr * (double)t->steps_done / (double)warm;
+    return linear ? lr * (left > 0 ? left : 0) : lr;
 }
 
 #define LOOK_EVERY \

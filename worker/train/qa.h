@@ -46,8 +46,9 @@ void wk_qa_close(struct wk_qa *qa);
 void wk_qa_gather(struct wk_qa *qa, const int32_t *ids, int rows, struct wk_dev *dev);
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
-/* Rows of its longest feature. */
-int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f);
+
+/* Make the folder of the file for answers: problems with it or the file show before the training, not after. Fails with ENV. */
+int wk_qa_prepare_predictions(const char *path, struct hg_err *err);
 
 /* Asked before each pass of an evaluation, by all ranks at the same one: 0 to go on, -1 with err set to end it. */
 typedef int wk_qa_go_on(void *context, struct hg_err *err);

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "comm/comm.h"
-#include "strategies/definition.h"
+#include "strategies/kind.h"
 #include "train/places.h"
 
 /* One rank, as gathered to all: no pointers. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/safetensors.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <math.h>
@@ -464,32 +463,6 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
         return w;
     wk_st_abort(w);
     return NULL;
-}
-
-/* Is it BASE.PROCESS.tmp? */
-static bool is_temporary(const char *name, const char *base)
-{
-    size_t n = strlen(base);
-    const char *digits = name + n + 1;
-
-    if (strncmp(name, base, n) != 0 || name[n] != '.')
-        return false;
-    return digits[0] && strcmp(digits + strspn(digits, "0123456789"), ".tmp") == 0;
-}
-
-void wk_st_tidy(const char *path)
-{
-    const char *base = hg_fs_basename(path);
-    char *folder = hg_fs_dirname(path);
-    DIR *d = opendir(folder);
-    struct dirent *e;
-
-    while (d && (e = readdir(d)))
-        if (is_temporary(e->d_name, base))
-            unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    free(folder);
 }
 
 /* Count items without bytes: they are not written. */

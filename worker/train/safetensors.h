@@ -82,8 +82,6 @@ int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct h
 /* Add the checksums (*sum: as wk_st_sum, unless NULL), bring it safely to the disk and put it in the place of the old one. Frees w also
  * when it fails; BUG: tensors are missing. */
 int wk_st_commit(struct wk_st_writer *w, uint64_t *sum, struct hg_err *err);
-/* Remove what writers of this path left that were killed. Nobody may be writing there. */
-void wk_st_tidy(const char *path);
 /* Give up; takes NULL. */
 void wk_st_abort(struct wk_st_writer *w);
 

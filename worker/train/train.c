@@ -19,7 +19,6 @@
 #include "train/checkpoint.h"
 #include "train/loop.h"
 #include "train/observe.h"
-#include "train/predictions.h"
 #include "train/weights.h"
 
 /* ---- Setting up ---- */
@@ -51,14 +50,6 @@ static const struct wk_param *find_param(const struct wk_model_kind *kind, const
     return NULL;
 }
 
-static int open_tokens(struct wk_train *t, struct hg_err *err)
-{
-    const struct wk_param *words = find_param(t->kind, "word_embeddings");
-    const struct wk_param *positions = find_param(t->kind, "position_embeddings");
-
-    return wk_qa_open(&t->qa, t->config, words->rows, positions->rows, err);
-}
-
 /* Optimizer steps of an epoch and of the training. */
 static int plan_steps(struct wk_train *t, struct hg_err *err)
 {
@@ -80,7 +71,8 @@ static int open_data(struct wk_train *t, struct hg_err *err)
     int n;
 
     if (t->kind->reads_tokens) {
-        if (open_tokens(t, err) < 0)
+        if (wk_qa_open(&t->qa, c, find_param(t->kind, "word_embeddings")->rows,
+                       find_param(t->kind, "position_embeddings")->rows, err) < 0)
             return -1;
         n = (int)t->qa.train.n;
     } else {
@@ -149,9 +141,9 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
                                         .kind = t->kind,
                                         .batch_tokens = tokens_of(t, &t->qa.train, rows) };
 
-    options.longest = wk_qa_longest(&t->qa, &t->qa.train);
+    options.longest = wk_qa_tokens(&t->qa, &t->qa.train, 1);
     if (test_rows) {
-        int longest = wk_qa_longest(&t->qa, &t->qa.test);
+        int longest = wk_qa_tokens(&t->qa, &t->qa.test, 1);
 
         options.eval_tokens = tokens_of(t, &t->qa.test, test_rows);
         options.longest = longest > options.longest ? longest : options.longest;
@@ -400,7 +392,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (!t->strategy || (c->init && wk_weights_load(c->init, t->strategy, err) < 0) ||
         wk_strategy_start(t->strategy, err) < 0)
         return -1;
-    if (c->predictions && wk_predictions_prepare(c->predictions, err) < 0)
+    if (c->predictions && wk_qa_prepare_predictions(c->predictions, err) < 0)
         return -1;
     return wk_checkpoint_restore(t, err);
 }
@@ -543,12 +535,6 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
                           r->expected.mem_bytes, err);
 }
 
-/* An evaluation may take as long as an epoch, and end early: what is trained is not trained again then. */
-static int keep_before_eval(struct wk_train *t, struct hg_err *err)
-{
-    return t->checkpoint ? wk_checkpoint_save(t, t->result->train_s, 0, err) : 0;
-}
-
 int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
                  struct wk_result *result, struct hg_err *err)
 {
@@ -558,7 +544,10 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
     if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_observe_open(&t, err) < 0 ||
         wk_train_run(&t, err) < 0)
         goto out;
-    if (c->eval && (keep_before_eval(&t, err) < 0 || wk_train_eval(&t, err) < 0))
+    /* an evaluation may take as long as an epoch, and fail: the training is kept first */
+    if (c->eval && t.checkpoint && wk_checkpoint_save(&t, result->train_s, 0, err) < 0)
+        goto out;
+    if (c->eval && wk_train_eval(&t, err) < 0)
         goto out;
     wk_comm_phase(comm, WK_PHASE_END, t.steps_done);
     if (wk_checkpoint_finish(&t, err) < 0)
