@@ -33,9 +33,9 @@ void wk_comm_environment(int *rank, int *world)
     /* mpirun inside a Slurm step decides. Else the largest number counts: an exported WORLD_SIZE
      * must not hide that srun started several processes. */
     bool mpirun = env_int("OMPI_COMM_WORLD_SIZE") > 0;
-    int told = env_int("WORLD_SIZE"), step = env_int("SLURM_STEP_NUM_TASKS");
+    int set = env_int("WORLD_SIZE"), step = env_int("SLURM_STEP_NUM_TASKS");
 
-    *world = mpirun ? env_int("OMPI_COMM_WORLD_SIZE") : told > step ? told : step;
+    *world = mpirun ? env_int("OMPI_COMM_WORLD_SIZE") : set > step ? set : step;
     *rank = mpirun ? env_int("OMPI_COMM_WORLD_RANK") : env_int("RANK");
     if (*rank < 0)
         *rank = env_int("SLURM_PROCID");

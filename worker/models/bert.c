@@ -183,7 +183,7 @@ static void layer_close(struct layer *l, struct wk_dev *dev)
 {
     struct wk_span *spans = (struct wk_span *)l;
 
-    for (size_t i = 3; i < LAYER_SPANS; i++) /* behind qkv */
+    for (size_t i = 3; i < LAYER_SPANS; i++) /* those after qkv */
         wk_dev_free(dev, WK_MEM_ACTIVATIONS, &spans[i]);
 }
 
@@ -618,7 +618,7 @@ static struct definition *definition_alloc(const struct wk_model_size *size, int
     return d;
 }
 
-/* What is asked for, and what follows from it. */
+/* What is requested, and what follows from it. */
 static struct wk_model_size size_of(const struct wk_model_size *preset,
                                     const struct wk_model_size *asked)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model: parameters declared in units, and a forward and backward pass written once, against the
  * ops of a device. It knows neither ranks nor optimizers: values and gradients are where the
- * strategy put them, and the strategy is told when a unit's pass begins and ends. */
+ * strategy put them, and a pass calls it when a unit begins and ends. */
 #ifndef WK_MODELS_MODEL_H
 #define WK_MODELS_MODEL_H
 
@@ -12,7 +12,7 @@
 #include "backends/backend.h"
 #include "base/err.h"
 
-/* One trained tensor. Tensors of a unit stand together, units in the order of the forward pass. */
+/* One trained tensor. Tensors of a unit are adjacent, units in the order of the forward pass. */
 struct wk_param {
     const char *name; /* as PyTorch calls it */
     int unit;

@@ -25,12 +25,12 @@ struct buckets {
 struct ddp {
     struct wk_replica replica; /* first */
     struct buckets buckets;
-    struct wk_span copies; /* of the gradients, where buckets are no views of them */
+    struct wk_span copies; /* of the gradients, where buckets are not views of them */
     size_t next;           /* bucket to send; they go strictly in order */
     long ticket;           /* of the last one */
 };
 
-/* A bucket is closed by the parameter that takes it to its cap or beyond: parameters are never
+/* A bucket is closed by the parameter that reaches or exceeds its cap: parameters are never
  * split. */
 static void cut(struct buckets *out, const struct wk_model_kind *model, double first_cap,
                 double cap)

@@ -73,7 +73,7 @@ struct wk_strategy {
     struct wk_span *slots; /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
     long updates;          /* optimizer steps that were taken, also before a checkpoint */
     bool partial;          /* more passes follow before the update: gradients wait */
-    double share;          /* of every pass's loss, besides the pass's own; 1 */
+    double share;          /* of every pass's loss, in addition to the pass's own; 1 */
     bool training;         /* the passes are those of a step, else of an evaluation */
     struct wk_work work;   /* of this process */
     void *own;             /* of the kind */

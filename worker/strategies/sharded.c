@@ -378,7 +378,7 @@ static void bind_values(struct wk_strategy *s, int group)
     }
 }
 
-/* Send for a group's values. Without `must`, only if there is room. */
+/* Start gathering a group's values. Without `must`, only if there is room. */
 static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
@@ -447,7 +447,7 @@ static int need(struct wk_strategy *s, int unit, struct hg_err *err)
     return 0;
 }
 
-/* Let the values of a unit come that is needed soon. */
+/* Start gathering the values of a unit that is needed soon. */
 static int expect_unit(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);

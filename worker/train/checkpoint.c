@@ -24,7 +24,7 @@ struct wk_saved {
     struct wk_parts *parts; /* NULL: values and slots are in the file itself */
 };
 
-/* What a file says besides the tensors. */
+/* What a file holds in addition to the tensors. */
 struct moment {
     double train_s, epoch_s;
     bool finished;
@@ -141,7 +141,7 @@ static int write_param(const struct wk_train *t, int state, int param, const wk_
     return wk_st_write(w, host, n * sizeof *host, err);
 }
 
-/* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it goes on taking part. */
+/* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it still takes part. */
 static int write_params(const struct wk_train *t, struct wk_st_writer *w, struct hg_err *err)
 {
     int rc = 0;
@@ -204,7 +204,7 @@ out:
     return rc;
 }
 
-/* What ranks keep by themselves first: the file that says what belongs together comes when all of that is on disk. */
+/* The ranks' parts first: the file that names them is written when all of them are on disk. */
 static int save(struct wk_train *t, struct moment *now, struct hg_err *err)
 {
     long number = t->saves + 1;
@@ -441,7 +441,7 @@ out:
     return rc;
 }
 
-/* Known before the first epoch, not behind it. */
+/* A problem shows before the first epoch, not after it. */
 static int make_folder(const char *path, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(path);

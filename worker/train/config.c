@@ -88,7 +88,7 @@ static void finish_defaults(struct wk_config *c)
         c->epochs = 1;
 }
 
-/* Those of a strategy's options that are words: what the cell gives, else what its variant says. */
+/* A strategy's options that are words: from the cell, else from its variant. */
 static void choose_words(struct wk_config *c)
 {
     struct wk_strategy_options *o = &c->options;
@@ -223,7 +223,7 @@ check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *err
     hg_json_error_key(doc, pointer, errs, "%s", text);
 }
 
-/* Parameters that mean nothing to the model are refused, not ignored. */
+/* Parameters that the model does not use are rejected, not ignored. */
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
     static const char *const of_bert[] = {
@@ -254,7 +254,7 @@ static void check_lengths(const struct wk_config *c, const struct hg_json_doc *d
     }
 }
 
-/* Options of other strategies are refused, too. */
+/* Options of other strategies are rejected. */
 static void check_options(const struct wk_config *c, const struct hg_json_doc *doc,
                           struct hg_errs *errs)
 {
@@ -283,7 +283,7 @@ static void check_limit(const struct hg_json_doc *doc, const char *key, const ch
                   strategy, limit, what, limit == 1 ? "" : "s", n);
 }
 
-/* What the cell says of where it runs, before anybody is asked for it. */
+/* Where the cell runs, before resources are requested. */
 static void check_limits(const struct wk_config *c, const struct hg_json_doc *doc,
                          struct hg_errs *errs)
 {
@@ -303,7 +303,7 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
                       gpus == 1 ? "" : "s");
 }
 
-/* Of what is made here there is no end but memory's. */
+/* Only memory limits how much synthetic data is made. */
 static void check_synthetic(const struct wk_config *c, const struct hg_json_doc *doc,
                             struct hg_errs *errs)
 {
@@ -317,7 +317,7 @@ static void check_synthetic(const struct wk_config *c, const struct hg_json_doc 
         hg_json_error(doc, "/test_samples", errs, wrong, c->test_samples, WK_SYNTHETIC_MAX);
 }
 
-/* "" would be the root folder, or beside it. */
+/* "" would be the root folder, or a file in it. */
 static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
 {
     static const char *const keys[] = { "checkpoint", "cache",       "data",

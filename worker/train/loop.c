@@ -91,7 +91,7 @@ static void take_lap(struct wk_train *t, struct wk_lap lap)
     }
 }
 
-/* What has ended on a device that measures by itself. */
+/* What has ended on a device that measures its own times. */
 static void take_laps(struct wk_train *t)
 {
     struct wk_lap laps[8];
@@ -104,7 +104,7 @@ static void take_laps(struct wk_train *t)
     } while (n > 0);
 }
 
-/* The time since the last mark went to this. A device that works behind the host's back measures by itself. */
+/* The time since the last mark went to this. A device that runs asynchronously measures its own times. */
 static void mark(struct wk_train *t, enum wk_mark what)
 {
     double now = hg_clock_mono_s(), since = now - t->marked_s;
@@ -342,14 +342,14 @@ static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
 
 /* ---- Stopping ---- */
 
-/* Has anybody been asked to stop? Ranks that keep a checkpoint agree on the step. */
+/* Did a rank get a signal to stop? Ranks that keep a checkpoint agree on the step. */
 static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
 {
-    double asked = stop_signal ? 1 : 0;
+    double signals = stop_signal ? 1 : 0;
 
-    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &asked, 1, err) < 0)
+    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &signals, 1, err) < 0)
         return -1;
-    *stop = asked > 0;
+    *stop = signals > 0;
     return 0;
 }
 
@@ -398,8 +398,8 @@ static double real_samples(const struct wk_train *t, int steps)
     return seen < t->sampler.n ? seen : t->sampler.n;
 }
 
-/* It grows from 0 to lr over the first `warm` steps. Then, with `left` of the steps after those: linear falls to 0, step is PyTorch's
- * StepLR with a step of one epoch, constant stays. */
+/* The rate grows from 0 to lr over the first `warm` steps. After them linear falls to 0, step is PyTorch's StepLR with a step of one
+ * epoch, constant keeps lr. */
 static double rate_of(const struct wk_train *t, long long epoch)
 {
     const struct wk_config *c = t->config;
@@ -414,15 +414,14 @@ static double rate_of(const struct wk_train *t, long long epoch)
     return linear ? lr * (left > 0 ? left : 0) : lr;
 }
 
-#define LOOK_EVERY \
-    50 /* steps after which losses are read from the device only to see whether they are numbers */
+#define LOOK_EVERY 50 /* steps after which losses are read from the device to check for NaN */
 
-static bool wants_look(const struct wk_train *t)
+static bool must_look(const struct wk_train *t)
 {
     return t->config->stop_on_nan && t->steps_done % LOOK_EVERY == 0;
 }
 
-static bool wants_checkpoint(const struct wk_train *t)
+static bool must_save(const struct wk_train *t)
 {
     long every = (long)t->config->checkpoint_every;
 
@@ -449,9 +448,9 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
         mark(t, WK_MARK_STEP);
-        if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
+        if (must_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
             return -1;
-        if (wants_checkpoint(t) && step + 1 < steps &&
+        if (must_save(t) && step + 1 < steps &&
             save_checkpoint(t, step + 1, start, epoch_start, err) < 0)
             return -1;
     }

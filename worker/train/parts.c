@@ -60,7 +60,7 @@ static char *part_path(const char *path, long save, int rank)
 
 /* ---- Writing ---- */
 
-/* Tensors of this rank's part: empty ones, too. */
+/* Tensors of this rank's part, empty ones included. */
 static void list_own(const struct wk_train *t, struct wk_st_item *items)
 {
     size_t k = 0, first, n;
@@ -349,7 +349,7 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
     return rc;
 }
 
-/* The parts whose turn it is in this rank, to the last byte. */
+/* This rank's share of the parts, to the last byte. */
 static int check_bytes(struct wk_parts *p, struct hg_err *err)
 {
     for (int r = p->t->comm->rank; r < p->world; r += p->t->comm->world) {

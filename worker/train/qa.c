@@ -47,7 +47,7 @@ bool wk_qa_known(const char *name)
     return find_set(name);
 }
 
-/* A path below what ships: beside the installed program, or in the source tree that built it. */
+/* A path in the shipped data: next to the installed program, or in the source tree that built it. */
 static char *shipped(const char *name)
 {
     char *self = hg_fs_self(NULL), *bin = self ? hg_fs_dirname(self) : NULL;
@@ -84,7 +84,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     return folder;
 }
 
-/* folder/name or folder/name.gz, whichever is there, and no pipe: several ranks open it. Yours. */
+/* folder/name or folder/name.gz, whichever exists; not a pipe, as several ranks open it. Yours. */
 static char *find_file(const char *folder, const char *name, struct hg_err *err)
 {
     char *path = hg_fs_join(folder, name);
@@ -141,7 +141,7 @@ static int first_error(struct hg_errs *errs, struct hg_err *err)
     return -1;
 }
 
-/* Long work says where it is, every few seconds. */
+/* Progress of long work, every few seconds. */
 struct watch {
     const char *path;
     double said_s;

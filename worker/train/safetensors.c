@@ -38,7 +38,7 @@ static unsigned dtype_bytes(const char *name)
     return 0;
 }
 
-/* The file is not what it must be. */
+/* The file is invalid. */
 static int __attribute__((format(printf, 3, 4)))
 bad(const struct wk_st *st, struct hg_err *err, const char *format, ...)
 {
@@ -56,7 +56,7 @@ bad(const struct wk_st *st, struct hg_err *err, const char *format, ...)
 
 static int map_file(struct wk_st *st, struct hg_err *err)
 {
-    int fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO is no file either */
+    int fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     struct stat info;
 
     if (fd < 0 || fstat(fd, &info) < 0) {
@@ -381,7 +381,7 @@ static size_t item_bytes(const struct wk_st_item *item)
     return bytes;
 }
 
-/* *at: where its bytes begin; moved behind them. */
+/* *at: where its bytes begin; moved past them. */
 static void encode_item(json_t *header, const struct wk_st_item *item, uint64_t *at)
 {
     json_t *shape = json_array();

@@ -107,11 +107,6 @@ static int least(long long a, long long b)
     return (int)(a < b ? a : b);
 }
 
-static int share_of(int n, const struct wk_comm *comm)
-{
-    return (n + comm->world - 1) / comm->world;
-}
-
 /* Rows that so many sequences have at most. */
 static int tokens_of(const struct wk_train *t, const struct wk_features *features, int rows)
 {
@@ -156,7 +151,8 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 static int open_row_model(struct wk_train *t, int rows, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
-    int eval_rows = c->eval ? least(share_of(t->set->test.n, t->comm), c->test_batch) : 0;
+    int eval_rows =
+        c->eval ? least((t->set->test.n + t->comm->world - 1) / t->comm->world, c->test_batch) : 0;
     struct wk_model_options options = { .batch_rows = rows,
                                         .eval_rows = eval_rows,
                                         .synced_ranks = c->sync_batchnorm ? t->comm->world : 0,
@@ -184,14 +180,6 @@ static int open_model(struct wk_train *t, struct hg_err *err)
         return -1;
     return wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, (size_t)t->sampler.steps, &t->losses,
                         err);
-}
-
-/* What makes two trainings of a model that reads tokens comparable, besides what all have. */
-static json_t *describe_tokens(const struct wk_config *c)
-{
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b}", "padding", c->padding, "seq_len",
-                     (json_int_t)c->seq_len, "gelu", c->gelu, "windows", c->windows, "labels",
-                     c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
 }
 
 /* Versions out of the lines that describe the device and the transports. */
@@ -243,8 +231,11 @@ static void describe(const struct wk_train *t)
     snprintf(r->comm_name, sizeof r->comm_name, "%s", t->comm->kind->name);
     snprintf(r->dataset, sizeof r->dataset, "%s", t->set ? t->set->name : t->qa.name);
     snprintf(r->dataset_hash, sizeof r->dataset_hash, "%s", t->set ? t->set->hash : t->qa.hash);
-    if (t->kind->reads_tokens)
-        r->comparable = describe_tokens(c);
+    if (t->kind->reads_tokens) /* more of what makes two trainings comparable */
+        r->comparable =
+            json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b}", "padding", c->padding, "seq_len",
+                      (json_int_t)c->seq_len, "gelu", c->gelu, "windows", c->windows, "labels",
+                      c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
     snprintf(r->model, sizeof r->model, "%s", c->model);
 }
 
