@@ -3,7 +3,6 @@
  * started. */
 #include <stdio.h>
 
-#include "comm/ordered.h"
 #include "comm/tcp.h"
 #include "team.h"
 

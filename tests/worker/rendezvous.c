@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "comm/rendezvous_find.h"
+#include "comm/environment.h"
 
 #define LONG_S 100 /* what a test that works never waits */
 #define RANKS_MAX 8

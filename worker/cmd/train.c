@@ -12,7 +12,6 @@
 #include "base/fs.h"
 #include "base/opt.h"
 #include "cmd/cmd.h"
-#include "comm/comm_heartbeat.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
 #include "strategies/strategies.h"
@@ -349,11 +348,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 static void help(struct hg_buf *out)
 {
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
-        "Train the cell that the JSON object in FILE describes. Under mpirun or srun --mpi=pmix all ranks\n"
-        "train together; a result is written also when training fails. Its members:\n\n");
+    hg_buf_puts(out, "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
+                     "Train the cell that the JSON object in FILE describes. Under mpirun or\n"
+                     "srun --mpi=pmix all ranks train together. Failures write a result too.\n"
+                     "Its members:\n\n");
     wk_config_overview(out);
     hg_buf_puts(out, "\n--help=SECTION explains those of a section, --help=all all of them.\n");
 }

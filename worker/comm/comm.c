@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comm/comm.h"
 
-#include <time.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "comm/queue.h"
+
+#define RENDEZVOUS_LIMIT_S 60.0 /* for the heartbeat's connections */
 
 void wk_comm_close(struct wk_comm *comm)
 {
@@ -33,14 +37,6 @@ void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step)
 
 /* ---- The one place that every collective passes ---- */
 
-static void sleep_s(double seconds)
-{
-    struct timespec t = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
-
-    while (nanosleep(&t, &t) < 0)
-        continue;
-}
-
 /* The time that a slow link would take, for tests. */
 static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
 {
@@ -48,10 +44,9 @@ static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
 
     if (op->plane != WK_PLANE_TRAIN || comm->world == 1)
         return;
-    if (comm->link_latency_s > 0)
-        sleep_s(comm->link_latency_s);
+    hg_clock_sleep_s(comm->link_latency_s);
     if (comm->link_bytes_per_s > 0)
-        sleep_s(bytes / comm->link_bytes_per_s);
+        hg_clock_sleep_s(bytes / comm->link_bytes_per_s);
 }
 
 static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited)
@@ -241,4 +236,123 @@ void wk_comm_barrier(struct wk_comm *comm)
     wk_heartbeat_enter(comm->heartbeat, "barrier");
     comm->kind->barrier(comm);
     wk_heartbeat_leave(comm->heartbeat);
+}
+
+int wk_comm_agree(struct wk_comm *comm, int rc, struct hg_err *err)
+{
+    struct hg_err *all = hg_alloc_zeroed((size_t)comm->world, sizeof *all);
+
+    if (rc < 0)
+        all[comm->rank] = *err;
+    if (wk_comm_gather(comm, all, sizeof *all, err) < 0)
+        rc = -1;
+    for (int i = comm->world - 1; i >= 0; i--)
+        if (all[i].code) {
+            *err = all[i];
+            rc = -1;
+        }
+    free(all);
+    return rc;
+}
+
+/* ---- Sums in the order of the ranks, for transports of devices ---- */
+
+static struct wk_span span_of(void *data, size_t n, enum wk_wire type)
+{
+    return (
+        struct wk_span){ .data = data, .n = n, .type = type == WK_WIRE_BF16 ? WK_BF16 : WK_REAL };
+}
+
+/* What the collective left on the host for this rank. */
+static void take_back(const struct wk_comm *comm, const struct wk_comm_op *op,
+                      const struct wk_comm_op *done)
+{
+    size_t part = op->n / (size_t)comm->world;
+
+    if (op->coll == WK_COLL_REDUCE_SCATTER)
+        comm->dev->backend->upload(comm->dev, span_of(op->part, part, op->type), done->part);
+    else if (op->coll == WK_COLL_ALL_REDUCE || comm->rank == 0)
+        comm->dev->backend->upload(comm->dev, span_of(op->whole, op->n, op->type), done->whole);
+}
+
+int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
+                        const struct wk_comm_op *op, struct hg_err *err)
+{
+    static const _Atomic bool waited = true;
+    const struct wk_backend *ops = comm->dev->backend;
+    size_t size = wk_wire_size(op->type), part = op->n / (size_t)comm->world;
+    char *host = hg_alloc(op->n * size + 1);
+    struct wk_comm_op there = *op;
+    int rc = -1;
+
+    there.device = false;
+    there.whole = host;
+    there.part = host + (size_t)comm->rank * part * size;
+    ops->download(comm->dev, host, span_of(op->whole, op->n, op->type));
+    if (ops->sync(comm->dev, err) < 0 || base->run(comm, &there, &waited, err) < 0)
+        goto out;
+    take_back(comm, op, &there);
+    rc = ops->sync(comm->dev, err);
+out:
+    free(host);
+    return rc;
+}
+
+/* ---- The heartbeat ---- */
+
+/* Where rank 0 listens, to all. Returns its listener, -1 elsewhere, -2 with err set. */
+static int announce(struct wk_comm *comm, struct wk_rendezvous_place *place, struct hg_err *err)
+{
+    static const _Atomic bool waited = true;
+    const struct wk_comm_op op = { .coll = WK_COLL_BROADCAST,
+                                   .plane = WK_PLANE_CONTROL,
+                                   .type = WK_WIRE_BYTE,
+                                   .whole = place,
+                                   .n = sizeof *place };
+    struct hg_err why = HG_ERR_INIT;
+    int fd = comm->rank == 0 ? wk_rendezvous_listen(0, place, &why) : -1;
+
+    if (comm->rank == 0 && fd < 0)
+        hg_warn("%s", why.text); /* port 0 tells the others */
+    if (comm->kind->run(comm, &op, &waited, err) < 0) {
+        if (fd >= 0)
+            close(fd);
+        return -2;
+    }
+    return fd;
+}
+
+int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_heartbeat_ends *ends,
+                      struct hg_err *err)
+{
+    struct wk_rendezvous_place place = { 0 };
+    struct hg_err why = HG_ERR_INIT;
+    struct wk_rendezvous *rv = NULL;
+    double here;
+    int fd;
+
+    if (comm->world == 1)
+        return 0;
+    fd = announce(comm, &place, err);
+    if (fd == -2)
+        return -1;
+    place.rank = comm->rank;
+    place.world = comm->world;
+    if (place.port)
+        rv = wk_rendezvous_open(&place, fd, RENDEZVOUS_LIMIT_S, &why);
+    here = rv ? 1 : 0;
+    if (wk_comm_sum(comm, &here, 1, err) < 0) {
+        wk_rendezvous_close(rv);
+        return -1;
+    }
+    if ((int)here < comm->world) { /* the same on every rank */
+        if (comm->rank == 0)
+            hg_warn("no heartbeat between the ranks (%s): only the launcher will notice a "
+                    "dead rank",
+                    why.text);
+        wk_rendezvous_close(rv);
+        return 0;
+    }
+    comm->heartbeat = wk_heartbeat_start(rv, comm->rank, comm->world, limit_s, ends, err);
+    return comm->heartbeat ? 0 : -1;
 }

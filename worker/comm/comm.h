@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communication between ranks. Every collective passes wk_comm_start, which counts it: so what a
- * strategy sent is measured, and can be held against what its definition says.
+ * strategy sent is measured, and can be compared with what its definition says.
  *
  * In host memory sums are taken in the order of the ranks, whichever collective and transport: the same
- * numbers give the same bits. Transports of devices sum as they like, unless they are told to keep that order. */
+ * numbers give the same bits. Transports of devices sum in any order, unless in_order is set. */
 #ifndef WK_COMM_COMM_H
 #define WK_COMM_COMM_H
 
@@ -67,7 +67,7 @@ struct wk_comm {
     } records;
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
-    bool in_order;               /* sums over device memory, too: set before wk_comm_join */
+    bool in_order;               /* sums over device memory also: set before wk_comm_join */
     bool apart;                  /* set by open: run may be called on another thread than open */
     struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
     long started, settled;
@@ -80,17 +80,17 @@ struct wk_comm_kind {
     void (*close)(struct wk_comm *comm);
     /* Do it before returning; the memory is ready. May be called on a thread of its own, one
      * collective at a time, in the order in which they were started. `waited` says whether the
-     * rank stands still for it: then it may spin. */
+     * rank is blocked by it: then it may spin. */
     int (*run)(struct wk_comm *comm, const struct wk_comm_op *op, const _Atomic bool *waited,
                struct hg_err *err);
-    /* For transports with streams of their own, else NULL; device memory only. Put it behind the
-     * work queued on the device, and return; tickets count up. wait puts what is queued on the
-     * device from now on behind all up to that ticket. The transport keeps the books of seconds
-     * and exposed_s. */
+    /* For transports with streams of their own, else NULL; device memory only. Queue it after the
+     * work queued on the device, and return; tickets count up. After wait, what is queued on the
+     * device runs after all collectives up to that ticket. The transport counts seconds and
+     * exposed_s. */
     int (*start)(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
                  struct hg_err *err);
     int (*wait)(struct wk_comm *comm, long ticket, struct hg_err *err);
-    /* Of a kind that was put over another: give back what it holds of the device, and leave the other. Else NULL. */
+    /* Of a kind that extends another: release what it holds of the device, and restore the other. Else NULL. */
     void (*detach)(struct wk_comm *comm);
     void (*barrier)(struct wk_comm *comm);
     /* End all ranks of the job with this exit code. Does not return. */
@@ -107,7 +107,7 @@ void wk_comm_phase(struct wk_comm *comm, enum wk_phase phase, long step);
 /* Undo wk_comm_join (comm/transports.h), before the device is closed. */
 void wk_comm_leave(struct wk_comm *comm);
 
-/* Begin a collective over device memory, behind the work queued there. part absent: it lies in the
+/* Begin a collective over device memory, after the work queued there. part absent: it is in the
  * whole; whole absent (scatter, gather): this is not rank 0. Neither may be touched until
  * wk_comm_wait came back for the ticket or a later one. Collectives run one after the other in the
  * order of their tickets. A failure may show here or in wait. */
@@ -123,5 +123,17 @@ int wk_comm_sum(struct wk_comm *comm, double *values, size_t n, struct hg_err *e
 /* each rank's `bytes` bytes of all (world, bytes) */
 int wk_comm_gather(struct wk_comm *comm, void *all, size_t bytes, struct hg_err *err);
 void wk_comm_barrier(struct wk_comm *comm);
+/* All ranks succeed, or all fail with the error of the first that failed: rc and err are this rank's. */
+int wk_comm_agree(struct wk_comm *comm, int rc, struct hg_err *err);
+
+/* For transports of devices that sum in the order of the ranks: bring this rank's whole to the host, let `base` do the collective
+ * there, and take back what it gives this rank. Waits for the device's memory; all that was started before must be over. */
+int wk_comm_sum_on_host(struct wk_comm *comm, const struct wk_comm_kind *base,
+                        const struct wk_comm_op *op, struct hg_err *err);
+
+/* Start the heartbeats (comm/heartbeat.h); every rank calls it. If the ranks cannot reach each other over TCP, they continue
+ * without, with a warning. */
+int wk_comm_heartbeat(struct wk_comm *comm, double limit_s, const struct wk_heartbeat_ends *ends,
+                      struct hg_err *err);
 
 #endif

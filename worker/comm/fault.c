@@ -48,5 +48,5 @@ void wk_fault_at(struct wk_fault *f, int rank, long step, long call)
         return;
     }
     raise(f->what == WK_FAULT_KILL ? SIGKILL : SIGSTOP);
-    f->what = WK_FAULT_NONE; /* it was stopped and goes on */
+    f->what = WK_FAULT_NONE; /* it was stopped and continues */
 }

@@ -45,7 +45,7 @@ struct peer {
 };
 
 struct wk_heartbeat {
-    struct wk_rendezvous *meet;
+    struct wk_rendezvous *rv;
     int rank, world;
     double limit_s, tick_s;
     struct wk_heartbeat_ends ends;
@@ -57,7 +57,7 @@ struct wk_heartbeat {
     pthread_mutex_t lock;
     pthread_cond_t news;
     struct wk_at at; /* under lock, as all that follows */
-    bool stopping, failing, told, judged;
+    bool stopping, failing, announced, judged;
 
     /* of the thread */
     struct peer *peers;
@@ -151,7 +151,7 @@ static void take_message(struct wk_heartbeat *h, struct peer *p)
         h->quiet_s = h->clock_s;
     }
     if (p->in.kind == MESSAGE_QUIT) {
-        p->failing = p->gone = true; /* rank 0 has told why */
+        p->failing = p->gone = true; /* rank 0 has the reason */
         h->quiet_s = h->clock_s;
     }
 }
@@ -167,7 +167,7 @@ static void listen_to(struct wk_heartbeat *h, struct peer *p)
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
         if (n <= 0) {
-            p->fd = -1; /* the meeting closes it */
+            p->fd = -1; /* the rendezvous closes it */
             p->gone = !p->bye;
             return;
         }
@@ -197,7 +197,7 @@ static void describe_missing(const struct wk_heartbeat *h, const struct peer *p,
     if (v->n_missing++ >= WK_MISSING_MAX)
         return;
     *m = (struct wk_missing){ .rank = p->rank, .how = how, .at = p->at };
-    snprintf(m->host, sizeof m->host, "%s", wk_rendezvous_host(h->meet, p->rank, &m->pid));
+    snprintf(m->host, sizeof m->host, "%s", wk_rendezvous_host(h->rv, p->rank, &m->pid));
 }
 
 /* "rank 2 on n7 (pid 4711), rank 3 on n8 (pid 99) and 5 more" */
@@ -213,58 +213,51 @@ static void list_missing(const struct wk_verdict *v, char *out, size_t size)
         snprintf(out + used, size - used, " and %d more", v->n_missing - shown);
 }
 
-static void word_gone(const struct wk_verdict *v, const char *who, struct hg_err *err)
+static void word_gone(const struct wk_verdict *v, const char *who, const char *place,
+                      const char *last, struct hg_err *err)
 {
-    char place[48], last[48];
+    const char *is = v->n_missing == 1 ? "is" : "are";
 
-    format_place(&v->at, place, sizeof place);
-    format_place(&v->missing[0].at, last, sizeof last);
     if (v->at.coll[0])
-        hg_err_set(err, HG_E_ENV, "%s %s gone, waited for in %s of %s", who,
-                   v->n_missing == 1 ? "is" : "are", v->at.coll, place);
+        hg_err_set(err, HG_E_ENV, "%s %s gone, waited for in %s of %s", who, is, v->at.coll, place);
     else
-        hg_err_set(err, HG_E_ENV, "%s %s gone, last seen in %s", who,
-                   v->n_missing == 1 ? "is" : "are", last);
+        hg_err_set(err, HG_E_ENV, "%s %s gone, last seen in %s", who, is, last);
     hg_err_hint(err, "it was killed or crashed: its own output or `dmesg` there may say why");
 }
 
-static void word_late(const struct wk_verdict *v, const char *who, struct hg_err *err)
+static void word_late(const struct wk_verdict *v, const char *who, const char *place,
+                      const char *last, struct hg_err *err)
 {
-    const struct wk_missing *first = &v->missing[0];
-    char place[48], last[48];
+    bool silent = v->missing[0].how == WK_HOW_SILENT;
 
-    format_place(&v->at, place, sizeof place);
-    format_place(&first->at, last, sizeof last);
     if (!v->at.coll[0])
         hg_err_set(err, HG_E_ENV, "%s did not answer for %g s, last seen in %s", who, v->limit_s,
                    last);
     else
         hg_err_set(err, HG_E_ENV, "%s did not reach %s of %s within %g s; %s %s", who, v->at.coll,
                    place, v->limit_s,
-                   first->how == WK_HOW_SILENT ? "it no longer answers, last seen in"
-                                               : "it answers and is in",
-                   last);
-    hg_err_hint(err, first->how == WK_HOW_SILENT
-                         ? "it or its machine is stopped, or the network between them is gone"
-                         : "is its node slower than the others? comm_timeout is how long ranks "
-                           "wait for each other");
+                   silent ? "it no longer answers, last seen in" : "it answers and is in", last);
+    hg_err_hint(err, silent ? "it or its machine is stopped, or the network between them is gone"
+                            : "is its node slower than the others? comm_timeout is how long ranks "
+                              "wait for each other");
 }
 
 static void put_in_words(struct wk_verdict *v)
 {
-    char who[400] = "", place[48];
+    char who[400] = "", place[48], last[48];
 
     list_missing(v, who, sizeof who);
     format_place(&v->at, place, sizeof place);
+    format_place(&v->missing[0].at, last, sizeof last);
     v->err = (struct hg_err)HG_ERR_INIT;
     if (v->n_missing == 0) {
         hg_err_set(&v->err, HG_E_ENV, "all ranks are in %s of %s, and nothing has moved for %g s",
                    v->at.coll, place, v->limit_s);
         hg_err_hint(&v->err, "the network between them may be gone");
     } else if (v->missing[0].how == WK_HOW_GONE) {
-        word_gone(v, who, &v->err);
+        word_gone(v, who, place, last, &v->err);
     } else {
-        word_late(v, who, &v->err);
+        word_late(v, who, place, last, &v->err);
     }
 }
 
@@ -351,14 +344,6 @@ static void judge_gone(struct wk_heartbeat *h, const struct wk_at *at)
     judge(h, &v);
 }
 
-static void judge_silent(struct wk_heartbeat *h, const struct peer *p, const struct wk_at *at)
-{
-    struct wk_verdict v = { .own = true, .at = *at };
-
-    describe_missing(h, p, WK_HOW_SILENT, &v);
-    judge(h, &v);
-}
-
 /* A rank has said that it fails, and is gone now or takes too long. */
 static bool is_over(const struct wk_heartbeat *h)
 {
@@ -391,7 +376,10 @@ static void look_for_silent(struct wk_heartbeat *h, const struct wk_at *at)
         const struct peer *p = &h->peers[i];
 
         if (!p->bye && h->clock_s - p->seen_s > h->limit_s + 2 * h->tick_s) {
-            judge_silent(h, p, at);
+            struct wk_verdict v = { .own = true, .at = *at };
+
+            describe_missing(h, p, WK_HOW_SILENT, &v);
+            judge(h, &v);
             return;
         }
     }
@@ -463,12 +451,12 @@ static bool take_requests(struct wk_heartbeat *h)
 
     pthread_mutex_lock(&h->lock);
     stopping = h->stopping;
-    failing = h->failing && !h->told;
+    failing = h->failing && !h->announced;
     pthread_mutex_unlock(&h->lock);
     if (failing) {
         say_all(h, MESSAGE_FAILING);
         pthread_mutex_lock(&h->lock);
-        h->told = true;
+        h->announced = true;
         pthread_cond_broadcast(&h->news);
         pthread_mutex_unlock(&h->lock);
     }
@@ -516,7 +504,7 @@ static void heartbeat_free(struct wk_heartbeat *h)
         close(h->wake);
     pthread_cond_destroy(&h->news);
     pthread_mutex_destroy(&h->lock);
-    wk_rendezvous_close(h->meet);
+    wk_rendezvous_close(h->rv);
     free(h->peers);
     free(h->polls);
     free(h);
@@ -542,13 +530,13 @@ static int start_thread(struct wk_heartbeat *h)
     return rc;
 }
 
-struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *meet, int rank, int world,
+struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *rv, int rank, int world,
                                         double limit_s, const struct wk_heartbeat_ends *ends,
                                         struct hg_err *err)
 {
     struct wk_heartbeat *h = heartbeat_alloc(world, rank);
 
-    h->meet = meet;
+    h->rv = rv;
     h->rank = rank;
     h->world = world;
     h->limit_s = limit_s;
@@ -560,7 +548,7 @@ struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *meet, int rank, in
     }
     for (int i = 0; i < h->n_peers; i++)
         h->peers[i] = (struct peer){ .rank = rank == 0 ? i + 1 : 0,
-                                     .fd = wk_rendezvous_fd(meet, rank == 0 ? i + 1 : 0) };
+                                     .fd = wk_rendezvous_fd(rv, rank == 0 ? i + 1 : 0) };
     if (wk_fault_read(&h->fault, err) < 0)
         goto fail;
     if (start_thread(h) == 0)
@@ -620,7 +608,7 @@ bool wk_heartbeat_failing(struct wk_heartbeat *h)
         return false;
     wake_up(h);
     pthread_mutex_lock(&h->lock);
-    await_flag(h, &h->told, FAREWELL_S);
+    await_flag(h, &h->announced, FAREWELL_S);
     pthread_mutex_unlock(&h->lock);
     return true;
 }

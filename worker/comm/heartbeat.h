@@ -6,7 +6,7 @@
  *   silent   its thread no longer reports: it is stopped, or its machine is. Seen after the limit.
  *   late     it reports, but has not reached a collective in which others wait. Seen after the limit.
  *
- * The rank that sees it writes the verdict down, tells the others and ends; then all end. This goes over TCP beside the training (comm/rendezvous.h), a
+ * The rank that sees it writes the verdict down, tells the others and ends; then all end. This uses TCP, separate from the training (comm/rendezvous.h), a
  * few bytes a second. Time in which a whole machine was suspended does not count. */
 #ifndef WK_COMM_HEARTBEAT_H
 #define WK_COMM_HEARTBEAT_H
@@ -53,7 +53,7 @@ struct wk_verdict {
 
 struct wk_heartbeat;
 
-/* What a rank does in the end. Both run in the heartbeat thread, while the rank's own threads go on or hang. */
+/* How a rank ends. Both run in the heartbeat thread, while the rank's other threads continue or hang. */
 struct wk_heartbeat_ends {
     void *context;
     void (*write)(void *context, const struct wk_verdict *v); /* own verdicts: keep it for people */
@@ -62,14 +62,14 @@ struct wk_heartbeat_ends {
 
 /* Start the heartbeat over these connections, which are taken over also on failure. limit_s: how long ranks may wait for each
  * other. NULL on failure. */
-struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *meet, int rank, int world,
+struct wk_heartbeat *wk_heartbeat_start(struct wk_rendezvous *rv, int rank, int world,
                                         double limit_s, const struct wk_heartbeat_ends *ends,
                                         struct hg_err *err);
 
 /* The training is over: announce that and stop. NULL is fine. */
 void wk_heartbeat_stop(struct wk_heartbeat *h);
 
-/* This rank fails for a reason of its own, which it is about to write down: the others must not report it as missing. They end after
+/* This rank fails for its own reason, which it is about to write down: the others must not report it as missing. They end after
  * it. Returns false when a verdict came first: then the process is about to end, wait for that. */
 bool wk_heartbeat_failing(struct wk_heartbeat *h);
 

@@ -6,8 +6,8 @@
  * them up in the order of the ranks, and sends the sums on where all need them. That is what a ring
  * sends, 2 (N-1)/N of the buffer, and the same numbers give the same bits in every collective.
  *
- * MPI is only asked to begin and then asked again and again: while the rank computes, this thread
- * sleeps in between and leaves it the core. */
+ * Collectives are started without blocking and then polled: while the rank computes, this thread
+ * sleeps between polls and leaves the core to it. */
 #include "comm/transports.h"
 
 #include <limits.h>
@@ -90,8 +90,8 @@ struct run {
     int rank, world;
 };
 
-#define SPIN 100      /* questions before the core is given away */
-#define NAP_NS 20000L /* between questions while the rank computes */
+#define SPIN 100      /* polls before the core is yielded */
+#define NAP_NS 20000L /* between polls while the rank computes */
 
 static int finish(const struct run *r, int code, MPI_Request *request)
 {

@@ -12,7 +12,6 @@
 #include "backends/cuda/library.h"
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "comm/ordered.h"
 
 /* ---- The library ---- */
 

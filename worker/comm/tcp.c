@@ -5,16 +5,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "comm/rendezvous_find.h"
+#include "comm/environment.h"
 
-#define MEET_LIMIT_S 120.0 /* for all ranks to come */
-#define WAIT_LIMIT_S \
-    1e6 /* in a collective: whether a rank still lives is for comm/heartbeat.h to say */
-#define PIECE ((size_t)1 << 18) /* bytes of a rank that go at once */
+#define RENDEZVOUS_LIMIT_S 120.0 /* for all ranks to come */
+#define WAIT_LIMIT_S 1e6         /* in a collective: comm/heartbeat.h detects dead ranks */
+#define PIECE ((size_t)1 << 18)  /* bytes of a rank that go at once */
 
 struct tcp {
     struct wk_comm comm;
-    struct wk_rendezvous *meet;
+    struct wk_rendezvous *rv;
     char *room; /* (world, PIECE) */
     const void **from;
 };
@@ -28,7 +27,7 @@ static void tcp_close(struct wk_comm *comm)
 {
     struct tcp *t = tcp_of(comm);
 
-    wk_rendezvous_close(t->meet);
+    wk_rendezvous_close(t->rv);
     free(t->room);
     free(t->from);
     free(t);
@@ -37,18 +36,18 @@ static void tcp_close(struct wk_comm *comm)
 struct wk_comm *wk_tcp_open(const struct wk_rendezvous_place *place, int listener, double limit_s,
                             struct hg_err *err)
 {
-    struct wk_rendezvous *meet = wk_rendezvous_open(place, listener, limit_s, err);
+    struct wk_rendezvous *rv = wk_rendezvous_open(place, listener, limit_s, err);
     size_t world = (size_t)place->world;
     struct tcp *t;
 
-    if (!meet)
+    if (!rv)
         return NULL;
-    wk_rendezvous_limit(meet, WAIT_LIMIT_S);
+    wk_rendezvous_limit(rv, WAIT_LIMIT_S);
     t = hg_alloc_zeroed(1, sizeof *t);
     t->comm = (struct wk_comm){
         .kind = &wk_comm_tcp, .rank = place->rank, .world = place->world, .apart = true
     };
-    t->meet = meet;
+    t->rv = rv;
     t->room = hg_alloc(world * PIECE);
     t->from = hg_alloc_zeroed(world, sizeof *t->from);
     return &t->comm;
@@ -58,7 +57,8 @@ static struct wk_comm *tcp_open(struct hg_err *err)
 {
     struct wk_rendezvous_place place;
 
-    return wk_rendezvous_find(&place, err) < 0 ? NULL : wk_tcp_open(&place, -1, MEET_LIMIT_S, err);
+    return wk_rendezvous_find(&place, err) < 0 ? NULL
+                                               : wk_tcp_open(&place, -1, RENDEZVOUS_LIMIT_S, err);
 }
 
 /* ---- One collective, piece by piece ---- */
@@ -89,7 +89,7 @@ static size_t piece_of(const struct run *r, size_t n, size_t first)
 static int collect(const struct run *r, const char *own, size_t n)
 {
     memcpy(r->t->room + (size_t)r->rank * n * r->size, own, n * r->size);
-    return wk_rendezvous_gather(r->t->meet, r->t->room, n * r->size, r->err);
+    return wk_rendezvous_gather(r->t->rv, r->t->room, n * r->size, r->err);
 }
 
 static void sum(const struct run *r, void *out, size_t n)
@@ -126,7 +126,7 @@ static int all_gather(const struct run *r)
     char *own = at(r, r->op->whole, (size_t)r->rank * r->part);
 
     memmove(own, r->op->part, r->part * r->size);
-    return wk_rendezvous_gather(r->t->meet, r->op->whole, r->part * r->size, r->err);
+    return wk_rendezvous_gather(r->t->rv, r->op->whole, r->part * r->size, r->err);
 }
 
 static int gather(const struct run *r)
@@ -149,7 +149,7 @@ static int scatter(const struct run *r)
             n = piece_of(r, r->part, first);
             if (r->rank == 0)
                 memcpy(r->t->room, at(r, r->op->whole, (size_t)k * r->part + first), n * r->size);
-            if (wk_rendezvous_broadcast(r->t->meet, r->t->room, n * r->size, r->err) < 0)
+            if (wk_rendezvous_broadcast(r->t->rv, r->t->room, n * r->size, r->err) < 0)
                 return -1;
             if (k == r->rank)
                 memcpy(at(r, r->op->part, first), r->t->room, n * r->size);
@@ -175,7 +175,7 @@ static int tcp_run(struct wk_comm *comm, const struct wk_comm_op *op, const _Ato
     case WK_COLL_REDUCE:
         return sum_all(&r, op->whole, comm->rank == 0 ? op->whole : NULL, op->n);
     case WK_COLL_BROADCAST:
-        return wk_rendezvous_broadcast(r.t->meet, op->whole, op->n * r.size, err);
+        return wk_rendezvous_broadcast(r.t->rv, op->whole, op->n * r.size, err);
     case WK_COLL_ALL_GATHER:
         return all_gather(&r);
     case WK_COLL_REDUCE_SCATTER:
@@ -192,7 +192,7 @@ static void tcp_barrier(struct wk_comm *comm)
     struct hg_err err = HG_ERR_INIT;
     struct tcp *t = tcp_of(comm);
 
-    wk_rendezvous_gather(t->meet, t->room, 1, &err);
+    wk_rendezvous_gather(t->rv, t->room, 1, &err);
 }
 
 /* The others see the connections close. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks without MPI: everything goes over TCP through rank 0 (comm/rendezvous.h). Right and slow, for sites whose srun brings no PMIx: on GPUs
+/* Ranks without MPI: everything goes over TCP through rank 0 (comm/rendezvous.h). Correct but slow, for sites whose srun does not support PMIx: on GPUs
  * it carries only the bookkeeping and NCCL's id, on CPUs all. */
 #ifndef WK_COMM_TCP_H
 #define WK_COMM_TCP_H

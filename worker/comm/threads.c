@@ -13,8 +13,8 @@
 struct wk_hub {
     pthread_mutex_t lock;
     pthread_cond_t news;
-    int world, here;   /* ranks that came to the meeting */
-    unsigned long met; /* meetings that are over */
+    int world, here;      /* ranks that arrived in this round */
+    unsigned long rounds; /* rounds that are over */
     bool broken;
     int broken_by;
     struct wk_comm_op *shown; /* (world) */
@@ -79,24 +79,24 @@ static struct wk_hub *hub_of(struct wk_comm *comm)
 }
 
 /* Wait until all ranks are here. */
-static int meet(struct wk_comm *comm, const struct wk_comm_op *op, struct hg_err *err)
+static int rendezvous(struct wk_comm *comm, const struct wk_comm_op *op, struct hg_err *err)
 {
     struct wk_hub *hub = hub_of(comm);
-    unsigned long meeting;
+    unsigned long round;
     int rc = 0;
 
     pthread_mutex_lock(&hub->lock);
     if (op)
         hub->shown[comm->rank] = *op;
-    meeting = hub->met;
+    round = hub->rounds;
     if (++hub->here == hub->world) {
         hub->here = 0;
-        hub->met++;
+        hub->rounds++;
         pthread_cond_broadcast(&hub->news);
     }
-    while (hub->met == meeting && !hub->broken)
+    while (hub->rounds == round && !hub->broken)
         pthread_cond_wait(&hub->news, &hub->lock);
-    if (hub->met == meeting)
+    if (hub->rounds == round)
         rc = hg_err_set(err, HG_E_ENV, "rank %d ended", hub->broken_by);
     pthread_mutex_unlock(&hub->lock);
     return rc;
@@ -234,11 +234,11 @@ static int threads_run(struct wk_comm *comm, const struct wk_comm_op *op,
     struct wk_dev *dev = is_far(comm, op) ? comm->dev : NULL; /* what it does has to be over */
 
     (void)waited; /* no spinning here */
-    if ((dev && dev->backend->sync(dev, err) < 0) || meet(comm, op, err) < 0 ||
+    if ((dev && dev->backend->sync(dev, err) < 0) || rendezvous(comm, op, err) < 0 ||
         check(comm, op, hub->shown, err) < 0 || act(comm, hub->shown, err) < 0 ||
         (dev && dev->backend->sync(dev, err) < 0))
         return -1;
-    return meet(comm, NULL, err);
+    return rendezvous(comm, NULL, err);
 }
 
 static void threads_close(struct wk_comm *comm)
@@ -248,7 +248,7 @@ static void threads_close(struct wk_comm *comm)
 
 static void threads_barrier(struct wk_comm *comm)
 {
-    meet(comm, NULL, NULL);
+    rendezvous(comm, NULL, NULL);
 }
 
 static __attribute__((noreturn)) void threads_abort(struct wk_comm *comm, int code)

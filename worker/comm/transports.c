@@ -9,11 +9,11 @@
 #include "comm/tcp.h"
 #include "comm/threads.h"
 
-static int wrong_world(const struct wk_comm *comm, int told, struct hg_err *err)
+static int wrong_world(const struct wk_comm *comm, int started, struct hg_err *err)
 {
     hg_err_set(err, HG_E_ENV,
                "%d processes were started, but MPI sees a world of %d: each would train alone",
-               told, comm->world);
+               started, comm->world);
     if (getenv("SLURM_STEP_NUM_TASKS"))
         return hg_err_hint(
             err, "srun must start MPI ranks: `srun --mpi=pmix` (srun --mpi=list shows what "
@@ -38,15 +38,15 @@ static const struct wk_comm_kind *kind_of(struct hg_err *err)
 
 struct wk_comm *wk_comm_open(struct hg_err *err)
 {
-    int rank, told;
+    int rank, started;
     const struct wk_comm_kind *kind;
     struct wk_comm *comm;
 
-    wk_comm_environment(&rank, &told);
-    kind = told > 1 ? kind_of(err) : &wk_comm_self;
+    wk_comm_environment(&rank, &started);
+    kind = started > 1 ? kind_of(err) : &wk_comm_self;
     comm = kind ? kind->open(err) : NULL;
-    if (comm && told > 1 && comm->world != told) {
-        wrong_world(comm, told, err);
+    if (comm && started > 1 && comm->world != started) {
+        wrong_world(comm, started, err);
         wk_comm_close(comm);
         return NULL;
     }

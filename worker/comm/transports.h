@@ -13,7 +13,7 @@ extern const struct wk_comm_kind wk_comm_self, wk_comm_mpi;
  * every number would be wrong. NULL on failure; end it with wk_comm_close. */
 struct wk_comm *wk_comm_open(struct hg_err *err);
 
-/* Let collectives over dev's memory run on the device itself, where its backend has a way (NCCL) and there is more than one rank;
+/* Run collectives over dev's memory on the device itself, where its backend supports it (NCCL) and there is more than one rank;
  * every rank calls it. Before the device is closed comes wk_comm_leave. */
 int wk_comm_join(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
 /* Lines about the transports of this build and their libraries, "key value\n", for doctor. */

@@ -2,7 +2,7 @@
 /* What travels between ranks: the collectives, the types of their elements, and sums that give the same bits everywhere.
  *
  * A collective has a whole of N equal parts, N being the number of ranks. Where a rank needs only
- * its part, that is a span of its own or lies in the whole at its place:
+ * its part, that is a separate span or its place in the whole:
  *
  *   all_reduce      whole = sum of all ranks' wholes
  *   broadcast       whole = rank 0's

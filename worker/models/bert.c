@@ -183,7 +183,7 @@ static void layer_close(struct layer *l, struct wk_dev *dev)
 {
     struct wk_span *spans = (struct wk_span *)l;
 
-    for (size_t i = 3; i < LAYER_SPANS; i++) /* behind qkv */
+    for (size_t i = 3; i < LAYER_SPANS; i++) /* those after qkv */
         wk_dev_free(dev, WK_MEM_ACTIVATIONS, &spans[i]);
 }
 
@@ -445,32 +445,37 @@ static struct layer *layer_at(struct bert *b, int index)
     return &b->layers[index % b->kept];
 }
 
+/* What a unit reads: the layer's below, or the embeddings'. */
+static struct wk_span input_of(struct bert *b, int index)
+{
+    return index > 0 ? layer_at(b, index - 1)->out : b->embedded;
+}
+
+static int unit_forward(struct run *r, int index, struct hg_err *err)
+{
+    struct bert *b = r->b;
+    int unit = enter(r, index);
+
+    if (wk_before(r->pass->hooks, WK_FORWARD, unit, err) < 0)
+        return -1;
+    if (index < 0)
+        embed_forward(r);
+    else if (index < b->d->size.layers)
+        layer_forward(r, index, layer_at(b, index), input_of(b, index));
+    else
+        dense_forward(r, b->logits, input_of(b, index), 0, r->hidden, 2);
+    return wk_after(r->pass->hooks, WK_FORWARD, unit, err);
+}
+
 static int bert_forward(struct wk_model *model, const struct wk_pass *pass,
                         const struct wk_batch *batch, struct hg_err *err)
 {
     struct run r = run_of(model, pass, batch);
-    struct wk_span x = r.b->embedded;
-    int layers = (int)r.b->d->size.layers, unit = enter(&r, -1);
 
-    if (wk_before_forward(pass->hooks, unit, err) < 0)
-        return -1;
-    embed_forward(&r);
-    if (wk_after_forward(pass->hooks, unit, err) < 0)
-        return -1;
-    for (int i = 0; i < layers; i++) {
-        unit = enter(&r, i);
-        if (wk_before_forward(pass->hooks, unit, err) < 0)
+    for (int i = -1; i <= r.b->d->size.layers; i++)
+        if (unit_forward(&r, i, err) < 0)
             return -1;
-        layer_forward(&r, i, layer_at(r.b, i), x);
-        x = layer_at(r.b, i)->out;
-        if (wk_after_forward(pass->hooks, unit, err) < 0)
-            return -1;
-    }
-    unit = enter(&r, layers);
-    if (wk_before_forward(pass->hooks, unit, err) < 0)
-        return -1;
-    dense_forward(&r, r.b->logits, x, 0, r.hidden, 2);
-    return wk_after_forward(pass->hooks, unit, err);
+    return 0;
 }
 
 static void bert_loss(struct wk_model *model, const struct wk_pass *pass,
@@ -533,31 +538,31 @@ static void embed_backward(const struct run *r)
                            b->d_x, r->batch->ids, r->batch->types, p, PADDING, r->hidden);
 }
 
+static int unit_backward(struct run *r, int index, struct hg_err *err)
+{
+    struct bert *b = r->b;
+    int unit = enter(r, index);
+
+    if (wk_before(r->pass->hooks, WK_BACKWARD, unit, err) < 0)
+        return -1;
+    if (index < 0)
+        embed_backward(r);
+    else if (index < b->d->size.layers)
+        layer_backward(r, index, layer_at(b, index), input_of(b, index));
+    else
+        dense_backward(r, false, b->d_x, b->d_logits, input_of(b, index), 0, r->hidden, 2);
+    return wk_after(r->pass->hooks, WK_BACKWARD, unit, err);
+}
+
 static int bert_backward(struct wk_model *model, const struct wk_pass *pass,
                          const struct wk_batch *batch, struct hg_err *err)
 {
     struct run r = run_of(model, pass, batch);
-    int layers = (int)r.b->d->size.layers, unit = enter(&r, layers);
 
-    if (wk_before_backward(pass->hooks, unit, err) < 0)
-        return -1;
-    dense_backward(&r, false, r.b->d_x, r.b->d_logits, layer_at(r.b, layers - 1)->out, 0, r.hidden,
-                   2);
-    if (wk_after_backward(pass->hooks, unit, err) < 0)
-        return -1;
-    for (int i = layers - 1; i >= 0; i--) {
-        unit = enter(&r, i);
-        if (wk_before_backward(pass->hooks, unit, err) < 0)
+    for (int i = (int)r.b->d->size.layers; i >= -1; i--)
+        if (unit_backward(&r, i, err) < 0)
             return -1;
-        layer_backward(&r, i, layer_at(r.b, i), i ? layer_at(r.b, i - 1)->out : r.b->embedded);
-        if (wk_after_backward(pass->hooks, unit, err) < 0)
-            return -1;
-    }
-    unit = enter(&r, -1);
-    if (wk_before_backward(pass->hooks, unit, err) < 0)
-        return -1;
-    embed_backward(&r);
-    return wk_after_backward(pass->hooks, unit, err);
+    return 0;
 }
 
 /* Only losses: which answers are right takes the texts (data/squad_eval.h). */
@@ -613,7 +618,7 @@ static struct definition *definition_alloc(const struct wk_model_size *size, int
     return d;
 }
 
-/* What is asked for, and what follows from it. */
+/* What is requested, and what follows from it. */
 static struct wk_model_size size_of(const struct wk_model_size *preset,
                                     const struct wk_model_size *asked)
 {

@@ -5,6 +5,18 @@
 
 #include "backends/draw.h"
 
+int wk_before(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+              struct hg_err *err)
+{
+    return hooks ? hooks->before(hooks->context, direction, unit, err) : 0;
+}
+
+int wk_after(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+             struct hg_err *err)
+{
+    return hooks ? hooks->after(hooks->context, direction, unit, err) : 0;
+}
+
 int wk_model_ready(const struct wk_model_kind *kind, int k)
 {
     return kind->ready ? kind->ready[k] : kind->n_params - 1 - k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A model: parameters declared in units, and a forward and backward pass written once, against the
  * ops of a device. It knows neither ranks nor optimizers: values and gradients are where the
- * strategy put them, and the strategy is told when a unit's pass begins and ends. */
+ * strategy put them, and a pass calls it when a unit begins and ends. */
 #ifndef WK_MODELS_MODEL_H
 #define WK_MODELS_MODEL_H
 
@@ -11,9 +11,8 @@
 
 #include "backends/backend.h"
 #include "base/err.h"
-#include "models/hooks.h"
 
-/* One trained tensor. Tensors of a unit stand together, units in the order of the forward pass. */
+/* One trained tensor. Tensors of a unit are adjacent, units in the order of the forward pass. */
 struct wk_param {
     const char *name; /* as PyTorch calls it */
     int unit;
@@ -49,6 +48,28 @@ struct wk_batch {
     struct wk_span ids, types;   /* (packing.rows) int32 */
     struct wk_span starts, ends; /* (rows) int32: places in the sequence */
 };
+
+enum wk_direction { WK_FORWARD, WK_BACKWARD };
+
+/* What surrounds a model's passes: a strategy brings values and takes gradients unit by unit, and ranks may share batch statistics. A pass
+ * without hooks (NULL) runs alone, on values and gradients that are there. */
+struct wk_hooks {
+    void *context; /* first argument of all functions */
+    /* Around a unit's part of a pass: make its values usable; release them. After its backward the unit's gradients are complete
+     * on this rank. */
+    int (*before)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
+    int (*after)(void *context, enum wk_direction direction, int unit, struct hg_err *err);
+    /* Ranks that share batch statistics (0: each has its own), this one's number, and two collectives in place among them. */
+    int ranks, rank;
+    int (*all_gather)(void *context, struct wk_span whole, struct hg_err *err);
+    int (*all_reduce)(void *context, struct wk_span whole, struct hg_err *err);
+};
+
+/* As models call them. */
+int wk_before(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+              struct hg_err *err);
+int wk_after(const struct wk_hooks *hooks, enum wk_direction direction, int unit,
+             struct hg_err *err);
 
 /* What one pass runs with. */
 struct wk_pass {

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "models/bert.h"
-#include "models/rnn.h"
 
 #define BERT(name_, layers_, hidden_)                                                              \
     {                                                                                              \

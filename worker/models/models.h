@@ -6,8 +6,9 @@
 #include "models/model.h"
 
 extern const struct wk_model_entry wk_models[]; /* ends with a NULL name */
+extern const struct wk_model_kind wk_model_rnn; /* an LSTM over the rows of an image */
 
-/* The model of that name, in other sizes where size says so. NULL with err set: INPUT if there is none of that name, or the
+/* The model of that name, in other sizes where size says so. NULL with err set: INPUT if the name is unknown, or the
  * sizes do not fit it. End it with wk_model_free. */
 const struct wk_model_kind *wk_model_make(const char *name, const struct wk_model_size *size,
                                           struct hg_err *err);

@@ -8,11 +8,10 @@
  * 26,602 parameters, initialised as PyTorch does: uniform within 1/sqrt(64) in the LSTM, within
  * 1/sqrt(inputs) in dense layers, 1 and 0 in BatchNorm. Statistics of BatchNorm are those of a
  * rank's own batch. */
-#include "models/rnn.h"
-
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "models/models.h"
 
 enum { STEPS = 28, IN = 28, HIDDEN = 64, DENSE = 32, CLASSES = 10 };
 enum { UNIT_LSTM, UNIT_HEAD, N_UNITS };
@@ -276,16 +275,16 @@ static int rnn_forward(struct wk_model *model, const struct wk_pass *p, const st
     struct wk_lstm lstm = shape(b->rows);
     struct wk_lstm_weights w;
 
-    if (wk_before_forward(p->hooks, UNIT_LSTM, err) < 0)
+    if (wk_before(p->hooks, WK_FORWARD, UNIT_LSTM, err) < 0)
         return -1;
     w = lstm_values(p);
     p->dev->backend->lstm_forward(p->dev, &lstm, &w, r->h, p->training ? r->state : WK_NONE, b->x);
-    if (wk_after_forward(p->hooks, UNIT_LSTM, err) < 0 ||
-        wk_before_forward(p->hooks, UNIT_HEAD, err) < 0)
+    if (wk_after(p->hooks, WK_FORWARD, UNIT_LSTM, err) < 0 ||
+        wk_before(p->hooks, WK_FORWARD, UNIT_HEAD, err) < 0)
         return -1;
     if (head_forward(r, p, b, err) < 0)
         return -1;
-    return wk_after_forward(p->hooks, UNIT_HEAD, err);
+    return wk_after(p->hooks, WK_FORWARD, UNIT_HEAD, err);
 }
 
 static void rnn_loss(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,
@@ -328,15 +327,15 @@ static int rnn_backward(struct wk_model *model, const struct wk_pass *p, const s
     struct wk_lstm lstm = shape(b->rows);
     struct wk_lstm_weights w, d_w;
 
-    if (wk_before_backward(p->hooks, UNIT_HEAD, err) < 0)
+    if (wk_before(p->hooks, WK_BACKWARD, UNIT_HEAD, err) < 0)
         return -1;
-    if (head_backward(r, p, b, err) < 0 || wk_after_backward(p->hooks, UNIT_HEAD, err) < 0 ||
-        wk_before_backward(p->hooks, UNIT_LSTM, err) < 0)
+    if (head_backward(r, p, b, err) < 0 || wk_after(p->hooks, WK_BACKWARD, UNIT_HEAD, err) < 0 ||
+        wk_before(p->hooks, WK_BACKWARD, UNIT_LSTM, err) < 0)
         return -1;
     w = lstm_values(p);
     d_w = lstm_gradients(p);
     p->dev->backend->lstm_backward(p->dev, &lstm, &w, &d_w, r->state, b->x, r->d_h);
-    return wk_after_backward(p->hooks, UNIT_LSTM, err);
+    return wk_after(p->hooks, WK_BACKWARD, UNIT_LSTM, err);
 }
 
 static void rnn_score(struct wk_model *model, const struct wk_pass *p, const struct wk_batch *b,
@@ -365,7 +364,7 @@ const struct wk_model_kind wk_model_rnn = {
     .sample_width = STEPS * IN,
     .classes = CLASSES,
     .synced = 2 * HIDDEN,
-    .min_rows = 2, /* the variance of one row is no number */
+    .min_rows = 2, /* the variance of one row is not defined */
     .open = rnn_open,
     .close = rnn_close,
     .calls = rnn_calls,

@@ -23,14 +23,14 @@ struct buckets {
 };
 
 struct ddp {
-    struct wk_replica replica;
+    struct wk_replica replica; /* first */
     struct buckets buckets;
-    struct wk_span copies; /* of the gradients, where buckets are no views of them */
+    struct wk_span copies; /* of the gradients, where buckets are not views of them */
     size_t next;           /* bucket to send; they go strictly in order */
     long ticket;           /* of the last one */
 };
 
-/* A bucket is closed by the parameter that takes it to its cap or beyond: parameters are never
+/* A bucket is closed by the parameter that reaches or exceeds its cap: parameters are never
  * split. */
 static void cut(struct buckets *out, const struct wk_model_kind *model, double first_cap,
                 double cap)
@@ -81,31 +81,13 @@ static void ddp_close(struct wk_strategy *s)
     free(d);
 }
 
-static int send_buffers(struct wk_strategy *s, struct hg_err *err)
-{
-    struct ddp *d = s->own;
-
-    if (!d->replica.buffers.n)
-        return 0;
-    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->replica.buffers, err);
-}
-
 static int ddp_start(struct wk_strategy *s, struct hg_err *err)
 {
     struct ddp *d = s->own;
 
     if (wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->replica.values, err) < 0)
         return -1;
-    return send_buffers(s, err);
-}
-
-static int ddp_round(struct wk_strategy *s, struct hg_err *err)
-{
-    struct ddp *d = s->own;
-
-    (void)err;
-    wk_replica_round(&d->replica, s);
-    return 0;
+    return wk_strategy_send_buffers(s, err);
 }
 
 static int ddp_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
@@ -115,7 +97,7 @@ static int ddp_before_step(struct wk_strategy *s, bool training, struct hg_err *
     d->next = 0;
     if (training)
         wk_replica_clear(&d->replica, s);
-    return send_buffers(s, err);
+    return wk_strategy_send_buffers(s, err);
 }
 
 /* Between gradients and what travels: a view needs nothing. */
@@ -202,7 +184,7 @@ static const struct wk_strategy_ops ops = {
     .open = ddp_open,
     .close = ddp_close,
     .start = ddp_start,
-    .round = ddp_round,
+    .round = wk_replica_round,
     .before_step = ddp_before_step,
     .after_backward = ddp_after_backward,
     .update = ddp_update,

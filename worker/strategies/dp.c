@@ -14,7 +14,7 @@
 #define CHUNK_BYTES 10485760.0
 
 struct dp {
-    struct wk_replica replica; /* without optimizer on all but the first device */
+    struct wk_replica replica; /* first; without optimizer on all but the first device */
     struct wk_shards chunks;   /* tensors until another would take a chunk beyond its size */
     struct wk_span numbers;    /* (devices, batch_rows) int32 of all devices; on the first */
     struct wk_span own;        /* (batch_rows) int32 */
@@ -71,16 +71,6 @@ static void dp_close(struct wk_strategy *s)
     free(d);
 }
 
-/* The devices have the values that passes read from the first one, before every pass. */
-static int dp_round(struct wk_strategy *s, struct hg_err *err)
-{
-    struct dp *d = s->own;
-
-    (void)err;
-    wk_replica_round(&d->replica, s);
-    return 0;
-}
-
 static int in_chunks(struct wk_strategy *s, enum wk_coll coll, struct wk_span all,
                      struct hg_err *err)
 {
@@ -112,9 +102,7 @@ static int replicate(struct wk_strategy *s, struct hg_err *err)
 
     if (in_chunks(s, WK_COLL_BROADCAST, values, err) < 0 || send_scale(s, err) < 0)
         return -1;
-    return d->replica.buffers.n
-               ? wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->replica.buffers, err)
-               : 0;
+    return wk_strategy_send_buffers(s, err);
 }
 
 static int dp_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
@@ -241,7 +229,7 @@ static void dp_expect(const struct wk_strategy_shape *shape, const struct wk_wor
 static const struct wk_strategy_ops ops = {
     .open = dp_open,
     .close = dp_close,
-    .round = dp_round,
+    .round = wk_replica_round,
     .store = dp_store,
     .fetch = dp_fetch,
     .before_step = dp_before_step,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fully sharded data parallel, as PyTorch's FullyShardedDataParallel with FULL_SHARD. Values, gradients
  * and optimizer state of a wrapped part of the model are one flat piece, cut into N parts. Wrapped are
- * the layers, each by itself, and what is left as the root; or the whole model at once, which is what
+ * each layer, and the rest as the root; or the whole model at once, which is what
  * Lightning Fabric does when nothing else is said. The root's values stay from forward to backward. */
 #include "strategies/sharded.h"
 

@@ -17,18 +17,11 @@ struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int par
                                    : s->slots[param * WK_OPTIM_SLOTS_MAX + state - WK_STATE_SLOT];
 }
 
-int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err)
+int wk_strategy_send_buffers(struct wk_strategy *s, struct hg_err *err)
 {
-    size_t at = 0;
-
-    if (wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model), all, err) <
-        0)
-        return -1;
-    for (int i = 0; i < s->model->n_buffers; i++) {
-        s->buffers[i] = wk_span_part(*all, at, (size_t)s->model->buffers[i].n);
-        at += (size_t)s->model->buffers[i].n;
-    }
-    return 0;
+    if (!s->all_buffers.n)
+        return 0;
+    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, s->all_buffers, err);
 }
 
 double wk_strategy_decay(const struct wk_strategy *s, int param)
@@ -47,4 +40,29 @@ struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
                                        .precision = s->dev->precision,
                                        .rank = s->comm->rank,
                                        .world = s->comm->world };
+}
+
+/* ---- Definitions ---- */
+
+bool wk_shape_mixed(const struct wk_strategy_shape *shape)
+{
+    return shape->precision == WK_MIXED_BF16 || shape->precision == WK_MIXED_FP16;
+}
+
+double wk_shape_value_bytes(const struct wk_strategy_shape *shape)
+{
+    return wk_shape_mixed(shape) ? 2 : sizeof(wk_real);
+}
+
+bool wk_shape_control(const struct wk_strategy_shape *shape)
+{
+    return shape->precision == WK_MIXED_FP16 || shape->optim->clip_norm > 0;
+}
+
+void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shape,
+                   enum wk_coll coll, double calls, double payload_bytes)
+{
+    out->calls[coll] += calls;
+    out->payload_bytes[coll] += payload_bytes;
+    out->ring_bytes[coll] += wk_ring_bytes(coll, payload_bytes, shape->world);
 }

@@ -4,9 +4,57 @@
 #define WK_STRATEGIES_KIND_H
 
 #include "comm/comm.h"
-#include "strategies/definition.h"
+#include "models/model.h"
+#include "strategies/optim.h"
 
 struct wk_sharding;
+struct wk_strategy_kind;
+
+/* What a cell may choose; wk_strategy_defaults fills it for a strategy. */
+struct wk_strategy_options {
+    bool sync_batchnorm; /* batch statistics are those of all ranks' rows */
+    int batch_rows;      /* most samples of a training pass; dp needs it */
+    /* ddp */
+    double bucket_mib, first_bucket_mib;
+    bool bucket_copies;  /* buckets are copies of the gradients, as PyTorch's default; else views */
+    bool bf16_gradients; /* gradients are rounded to bf16 on the way */
+    /* fsdp */
+    bool wrap_model;         /* the whole model is gathered at a time; else layer by layer */
+    bool keep_after_forward; /* do not free a layer's values until its backward is over */
+    bool no_backward_prefetch;
+    /* deepspeed */
+    bool all_reduce;      /* gradients are all-reduced and each rank keeps its part; else they are
+                             reduce-scattered */
+    bool framework_state; /* buckets in two buffers of their own, updates on a copy of the values:
+                             what DeepSpeed keeps in addition */
+    double reduce_elems;  /* elements of a gradient bucket */
+    /* deepspeed_stage_3, in elements */
+    double persistence_threshold, max_live, max_reuse_distance, prefetch_elems;
+};
+
+/* What a strategy is used for; enough to say what it will send and store. */
+struct wk_strategy_shape {
+    const struct wk_strategy_kind *kind;
+    const struct wk_model_kind *model;
+    const struct wk_optim *optim;
+    const struct wk_strategy_options *options;
+    enum wk_precision precision;
+    int rank, world;
+};
+
+/* What a strategy was called for. */
+struct wk_work {
+    long starts;        /* times that values were set from the host */
+    long steps, passes; /* of the training */
+    long evals, eval_passes;
+    long rows; /* samples of the training that this rank was sent */
+};
+
+/* What a strategy's definition says it does on each rank. */
+struct wk_expected {
+    double calls[WK_COLLS], payload_bytes[WK_COLLS], ring_bytes[WK_COLLS]; /* of all the work */
+    double mem_bytes[WK_MEM_CLASSES]; /* peaks; negative: the strategy has no say */
+};
 
 struct wk_strategy {
     const struct wk_strategy_kind *kind;
@@ -20,15 +68,15 @@ struct wk_strategy {
     struct wk_tensor *params; /* one per parameter: what passes use */
     struct wk_span
         *masters; /* one per parameter: the trained values; where passes read them, params' own */
-    struct wk_span control;  /* of updates, where the gradient is clipped or the loss scaled */
-    struct wk_span *buffers; /* one per buffer */
-    struct wk_span *slots;   /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
-    long updates;            /* optimizer steps that were taken, also before a checkpoint */
-    bool partial;            /* more passes follow before the update: gradients wait */
-    double share;            /* of every pass's loss, besides the pass's own; 1 */
-    bool training;           /* the passes are those of a step, else of an evaluation */
-    struct wk_work work;     /* of this process */
-    void *own;               /* of the kind */
+    struct wk_span control; /* of updates, where the gradient is clipped or the loss scaled */
+    struct wk_span *buffers, all_buffers; /* one per buffer, parts of all: whole on every rank */
+    struct wk_span *slots; /* the optimizer's, WK_OPTIM_SLOTS_MAX for each parameter */
+    long updates;          /* optimizer steps that were taken, also before a checkpoint */
+    bool partial;          /* more passes follow before the update: gradients wait */
+    double share;          /* of every pass's loss, in addition to the pass's own; 1 */
+    bool training;         /* the passes are those of a step, else of an evaluation */
+    struct wk_work work;   /* of this process */
+    void *own;             /* of the kind */
 };
 
 /* Values of a parameter, or slot k of its optimizer state as WK_STATE_SLOT + k. */
@@ -87,11 +135,18 @@ struct wk_span wk_strategy_place(const struct wk_strategy *s, int state, int par
 /* Set the control from the sum of squares of the whole gradient, before an update; nothing where there is none. */
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 
-/* The model's buffers, one after the other: memory in *all, and s->buffers. Every strategy keeps them whole on every rank. */
-int wk_strategy_open_buffers(struct wk_strategy *s, struct wk_span *all, struct hg_err *err);
+/* Rank 0's buffers to all, if the model has any. */
+int wk_strategy_send_buffers(struct wk_strategy *s, struct hg_err *err);
 /* Weight decay of a parameter. */
 double wk_strategy_decay(const struct wk_strategy *s, int param);
 /* Enough of it for its definition. */
 struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s);
+
+/* For state and expect: the bytes of an element that passes read; whether there is a control; add some collectives. */
+double wk_shape_value_bytes(const struct wk_strategy_shape *shape);
+bool wk_shape_mixed(const struct wk_strategy_shape *shape);
+bool wk_shape_control(const struct wk_strategy_shape *shape);
+void wk_expect_add(struct wk_expected *out, const struct wk_strategy_shape *shape,
+                   enum wk_coll coll, double calls, double payload_bytes);
 
 #endif

@@ -24,10 +24,11 @@ static size_t largest_at(const struct wk_model_kind *m)
     return found;
 }
 
-static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
+int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
     size_t n = wk_model_n(s->model), whole = largest_at(s->model), at = 0;
     bool mixed = s->dev->working != WK_REAL;
+    int slots = r->passive ? 0 : s->optim->kind->slots;
 
     if (wk_dev_alloc_placed(s->dev, masters_class(s), WK_REAL, n, whole, &r->values, err) < 0 ||
         wk_dev_alloc_placed(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, whole, &r->gradients, err) < 0)
@@ -35,6 +36,9 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
     if (mixed && wk_dev_alloc_placed(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, whole,
                                      &r->copies, err) < 0)
         return -1;
+    for (int k = 0; k < slots; k++)
+        if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
+            return -1;
     for (int ready = 0; ready < s->model->n_params; ready++) {
         int i = wk_model_ready(s->model, ready);
         size_t n_i = wk_param_n(&s->model->params[i]);
@@ -42,35 +46,17 @@ static int place_params(struct wk_replica *r, struct wk_strategy *s, struct hg_e
         s->masters[i] = wk_span_part(r->values, at, n_i);
         s->params[i].value = wk_span_part(mixed ? r->copies : r->values, at, n_i);
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
+        for (int k = 0; k < slots; k++)
+            s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
         at += n_i;
     }
-    for (int k = 0; k < s->optim->kind->slots && !r->passive; k++) {
-        if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
-            return -1;
-        at = 0;
-        for (int ready = 0; ready < s->model->n_params; ready++) {
-            int i = wk_model_ready(s->model, ready);
-            size_t n_i = wk_param_n(&s->model->params[i]);
-
-            s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
-            at += n_i;
-        }
-    }
-    if (s->control.data)
-        return wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err);
-    return 0;
-}
-
-int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
-{
-    return place_params(r, s, err) < 0 ? -1 : wk_strategy_open_buffers(s, &r->buffers, err);
+    return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err) : 0;
 }
 
 void wk_replica_close(struct wk_replica *r, struct wk_strategy *s)
 {
     wk_dev_free(s->dev, masters_class(s), &r->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->copies);
-    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &r->buffers);
     wk_dev_free(s->dev, WK_MEM_GRADIENTS, &r->gradients);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &r->norm);
     for (int k = 0; k < WK_OPTIM_SLOTS_MAX; k++)
@@ -82,10 +68,14 @@ void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s)
     s->dev->backend->fill(s->dev, r->gradients, 0);
 }
 
-void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s)
+int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
 {
+    const struct wk_replica *r = s->own;
+
+    (void)err;
     if (r->copies.data)
         s->dev->backend->convert(s->dev, r->copies, r->values);
+    return 0;
 }
 
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)

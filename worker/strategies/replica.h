@@ -9,7 +9,7 @@
 
 struct wk_replica {
     bool passive; /* set before open: another rank updates, there is no optimizer state here */
-    struct wk_span values, gradients, buffers;
+    struct wk_span values, gradients;
     struct wk_span
         copies; /* of the values, in the type that passes read; absent: they read the values */
     struct wk_span slots[WK_OPTIM_SLOTS_MAX];
@@ -21,7 +21,8 @@ void wk_replica_close(struct wk_replica *r, struct wk_strategy *s);
 
 /* Gradients to zero. */
 void wk_replica_clear(const struct wk_replica *r, struct wk_strategy *s);
-void wk_replica_round(const struct wk_replica *r, struct wk_strategy *s);
+/* wk_strategy_ops.round where s->own begins with a replica. */
+int wk_replica_round(struct wk_strategy *s, struct hg_err *err);
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr);
 /* wk_strategy_ops.state of a whole copy. */
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES]);

@@ -35,7 +35,6 @@ struct flight {
 
 struct sharded {
     struct wk_sharded_plan plan;
-    struct wk_span buffers;
     struct wk_span values;      /* this rank's shard; all of them where they are not cut */
     struct wk_span whole;       /* pieces that are never released */
     struct wk_span kept, alone; /* buffers of groups that have their own */
@@ -165,13 +164,7 @@ static void pool_give(struct pool *p, int i)
         p->taken[i] = false;
 }
 
-static int alloc(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
-                 struct wk_span *out, struct hg_err *err)
-{
-    return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
-}
-
-/* For so many things, each of them aligned. */
+/* For so many things, each of them aligned; 0: one span. */
 static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
                        int things, struct wk_span *out, struct hg_err *err)
 {
@@ -200,7 +193,7 @@ static int alloc_flat(struct sharded *d, struct wk_strategy *s, enum wk_mem mem,
 {
     const struct wk_sharded_plan *p = &d->plan;
 
-    return cut ? alloc(s, mem, type, p->shards.shard, out, err)
+    return cut ? alloc_roomy(s, mem, type, p->shards.shard, 0, out, err)
                : wk_dev_alloc_placed(s->dev, mem, type, p->shards.padded, largest_at(p, s), out,
                                      err);
 }
@@ -219,7 +212,7 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
             0)
         return -1;
     return p->how.masters || is_mixed(s)
-               ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
+               ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, shard, 0, &d->masters, err)
                : 0;
 }
 
@@ -233,16 +226,18 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)
         return -1;
-    return p->how.staged ? alloc(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, &d->stages, err)
-                         : 0;
+    return p->how.staged
+               ? alloc_roomy(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, 0, &d->stages, err)
+               : 0;
 }
 
 static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     for (int k = 0; k < s->optim->kind->slots; k++)
-        if (alloc(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k], err) < 0)
+        if (alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, 0, &d->slots[k], err) <
+            0)
             return -1;
-    return s->control.data ? alloc(s, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
+    return s->control.data ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, 2, 0, &d->norm, err) : 0;
 }
 
 /* Where a parameter lies in its group's gathered values. */
@@ -332,7 +327,7 @@ static int sharded_open(struct wk_strategy *s, struct hg_err *err)
     d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
     lay_out(d, s);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
-        open_optimizer(d, s, err) < 0 || wk_strategy_open_buffers(s, &d->buffers, err) < 0)
+        open_optimizer(d, s, err) < 0)
         return -1;
     bind_fixed(d, s);
     return 0;
@@ -345,7 +340,6 @@ static void sharded_close(struct wk_strategy *s)
     if (!d)
         return;
     wk_comm_wait(s->comm, s->comm->started, NULL); /* after that no collective writes there */
-    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->buffers);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->values);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->whole);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &d->kept);
@@ -384,7 +378,7 @@ static void bind_values(struct wk_strategy *s, int group)
     }
 }
 
-/* Send for a group's values. Without `must`, only if there is room. */
+/* Start gathering a group's values. Without `must`, only if there is room. */
 static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
@@ -453,7 +447,7 @@ static int need(struct wk_strategy *s, int unit, struct hg_err *err)
     return 0;
 }
 
-/* Let the values of a unit come that is needed soon. */
+/* Start gathering the values of a unit that is needed soon. */
 static int expect_unit(struct wk_strategy *s, int unit, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
@@ -642,21 +636,12 @@ static int sharded_after_backward(struct wk_strategy *s, int unit, struct hg_err
 
 /* ---- Steps ---- */
 
-static int send_buffers(struct wk_strategy *s, struct hg_err *err)
-{
-    struct sharded *d = sharded_of(s);
-
-    if (!d->buffers.n)
-        return 0;
-    return wk_comm_run(s->comm, WK_PLANE_TRAIN, WK_COLL_BROADCAST, d->buffers, err);
-}
-
 static int sharded_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
 
     if (!training)
-        return send_buffers(s, err); /* all ranks judge the same model */
+        return wk_strategy_send_buffers(s, err); /* all ranks judge the same model */
     for (int g = 0; g < d->plan.shards.n_groups; g++)
         d->groups[g].fresh = true;
     if (!d->plan.how.gradients)
@@ -895,7 +880,7 @@ static int sharded_fetch(struct wk_strategy *s, int state, int param, wk_real *h
 const struct wk_strategy_ops wk_sharded_ops = {
     .open = sharded_open,
     .close = sharded_close,
-    .start = send_buffers,
+    .start = wk_strategy_send_buffers,
     .round = sharded_round,
     .own = sharded_own,
     .store = sharded_store,

@@ -25,7 +25,7 @@ struct wk_sharding {
     double reuse_elems;  /* groups stay whose backward is fewer elements away */
     double whole_elems;  /* pieces of at most so many elements are never released */
     bool keep_all;       /* all groups stay until their backward */
-    bool keep_scattered; /* those do whose units lie around others */
+    bool keep_scattered; /* groups do whose units enclose others */
 };
 
 /* What such a strategy does; its kind says by `sharding` how it cuts. */

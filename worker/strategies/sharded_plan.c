@@ -10,7 +10,7 @@ static size_t most(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Elements of other groups between a group's forward and its backward: those behind it, twice. */
+/* Elements of other groups between a group's forward and its backward: those after it, twice. */
 static double distance(const struct wk_sharded_plan *p, int group)
 {
     double n = 0;
@@ -64,7 +64,7 @@ static void plan_values(struct wk_sharded_plan *p)
         p->value_slots = turns;
 }
 
-/* Buffers that are full or being filled at a time: those of a unit, and of the one before it, which are on their way beside it. */
+/* Buffers that are full or being filled at a time: those of a unit, and of the one before it, which are sent at the same time. */
 static int most_at_once(const struct wk_sharded_plan *p)
 {
     int all = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How parameters are cut into equal parts for N ranks. A piece is what one collective moves: some
- * parameters one behind the other, filled up with zeros to a multiple of N; rank r has its r-th part.
+ * parameters one after the other, padded with zeros to a multiple of N; rank r has its r-th part.
  * A group is what comes and goes together: one or more pieces. A rank's shard is its parts of all
- * pieces, in order. Within a group parameters stand in the order in which their gradients become
+ * pieces, in order. Within a group parameters are in the order in which their gradients become
  * ready. */
 #ifndef WK_STRATEGIES_SHARDS_H
 #define WK_STRATEGIES_SHARDS_H
@@ -30,7 +30,7 @@ struct wk_group {
     bool scattered; /* there are units in between that have none */
 };
 
-/* Where a parameter lies. */
+/* Where a parameter is. */
 struct wk_param_place {
     int group, piece;
     size_t at; /* in the group */

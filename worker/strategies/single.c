@@ -18,13 +18,6 @@ static void single_close(struct wk_strategy *s)
     free(s->own);
 }
 
-static int single_round(struct wk_strategy *s, struct hg_err *err)
-{
-    (void)err;
-    wk_replica_round(s->own, s);
-    return 0;
-}
-
 static int single_before_step(struct wk_strategy *s, bool training, struct hg_err *err)
 {
     (void)err;
@@ -40,20 +33,13 @@ static int single_update(struct wk_strategy *s, double lr, struct hg_err *err)
     return 0;
 }
 
-static void single_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
-                          struct wk_expected *out)
-{
-    (void)shape, (void)work, (void)out; /* nothing is sent */
-}
-
 static const struct wk_strategy_ops ops = {
     .open = single_open,
     .close = single_close,
-    .round = single_round,
+    .round = wk_replica_round,
     .before_step = single_before_step,
     .update = single_update,
     .state = wk_replica_state,
-    .expect = single_expect,
 };
 
 const struct wk_strategy_kind wk_strategy_single = { .name = "single", .ops = &ops };

@@ -9,57 +9,33 @@
 
 /* ---- The hooks of passes ---- */
 
-typedef int hook(struct wk_strategy *s, int unit, struct hg_err *err);
-
 /* The time of a unit's pass includes what its strategy does for it. */
-static int before(struct wk_strategy *s, enum wk_span_kind kind, hook *h, int unit,
-                  struct hg_err *err)
+static int before(void *context, enum wk_direction direction, int unit, struct hg_err *err)
 {
-    wk_profiler_begin(s->dev->profiler, kind, s->model->units[unit]);
-    return h ? h(s, unit, err) : 0;
+    struct wk_strategy *s = context;
+    bool forward = direction == WK_FORWARD;
+    int (*op)(struct wk_strategy *, int, struct hg_err *) =
+        forward ? s->ops->before_forward : s->ops->before_backward;
+
+    if (forward && unit == 0)
+        ++*(s->training ? &s->work.passes : &s->work.eval_passes);
+    wk_profiler_begin(s->dev->profiler, forward ? WK_SPAN_FORWARD : WK_SPAN_BACKWARD,
+                      s->model->units[unit]);
+    return op ? op(s, unit, err) : 0;
 }
 
-static int after(struct wk_strategy *s, hook *h, int unit, struct hg_err *err)
+static int after(void *context, enum wk_direction direction, int unit, struct hg_err *err)
 {
+    struct wk_strategy *s = context;
+    int (*op)(struct wk_strategy *, int, struct hg_err *) =
+        direction == WK_FORWARD ? s->ops->after_forward : s->ops->after_backward;
     int rc;
 
     if (unit >= s->model->layers_first && unit < s->model->layers_end)
-        s->comm->work++; /* what starts behind a layer did not have its pass beside it */
-    rc = h ? h(s, unit, err) : 0;
+        s->comm->work++; /* a collective that starts after a layer does not overlap its pass */
+    rc = op ? op(s, unit, err) : 0;
     wk_profiler_end(s->dev->profiler);
     return rc;
-}
-
-static int before_forward(void *context, int unit, struct hg_err *err)
-{
-    struct wk_strategy *s = context;
-
-    if (unit == 0 && s->training)
-        s->work.passes++;
-    else if (unit == 0)
-        s->work.eval_passes++;
-    return before(s, WK_SPAN_FORWARD, s->ops->before_forward, unit, err);
-}
-
-static int after_forward(void *context, int unit, struct hg_err *err)
-{
-    struct wk_strategy *s = context;
-
-    return after(s, s->ops->after_forward, unit, err);
-}
-
-static int before_backward(void *context, int unit, struct hg_err *err)
-{
-    struct wk_strategy *s = context;
-
-    return before(s, WK_SPAN_BACKWARD, s->ops->before_backward, unit, err);
-}
-
-static int after_backward(void *context, int unit, struct hg_err *err)
-{
-    struct wk_strategy *s = context;
-
-    return after(s, s->ops->after_backward, unit, err);
 }
 
 static int all_gather(void *context, struct wk_span whole, struct hg_err *err)
@@ -79,10 +55,8 @@ static int all_reduce(void *context, struct wk_span whole, struct hg_err *err)
 static struct wk_hooks hooks_of(struct wk_strategy *s)
 {
     return (struct wk_hooks){ .context = s,
-                              .before_forward = before_forward,
-                              .after_forward = after_forward,
-                              .before_backward = before_backward,
-                              .after_backward = after_backward,
+                              .before = before,
+                              .after = after,
                               .ranks = s->options.sync_batchnorm ? s->comm->world : 0,
                               .rank = s->comm->rank,
                               .all_gather = all_gather,
@@ -107,6 +81,21 @@ static int set_initial(struct wk_strategy *s, uint64_t seed, struct hg_err *err)
     }
     for (int i = 0; i < m->n_buffers; i++)
         s->dev->backend->fill(s->dev, s->buffers[i], m->buffers[i].init_value);
+    return 0;
+}
+
+/* The model's buffers, one after the other. */
+static int open_buffers(struct wk_strategy *s, struct hg_err *err)
+{
+    size_t at = 0;
+
+    if (wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, WK_REAL, wk_model_buffers_n(s->model),
+                     &s->all_buffers, err) < 0)
+        return -1;
+    for (int i = 0; i < s->model->n_buffers; i++) {
+        s->buffers[i] = wk_span_part(s->all_buffers, at, (size_t)s->model->buffers[i].n);
+        at += (size_t)s->model->buffers[i].n;
+    }
     return 0;
 }
 
@@ -148,7 +137,8 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                .buffers = hg_alloc_zeroed((size_t)model->n_buffers + 1,
                                                           sizeof *s->buffers) };
     s->hooks = hooks_of(s);
-    if (open_control(s, err) == 0 && s->ops->open(s, err) == 0 && set_initial(s, seed, err) == 0)
+    if (open_control(s, err) == 0 && s->ops->open(s, err) == 0 && open_buffers(s, err) == 0 &&
+        set_initial(s, seed, err) == 0)
         return s;
     wk_strategy_close(s);
     return NULL;
@@ -167,6 +157,7 @@ void wk_strategy_close(struct wk_strategy *s)
         return;
     s->ops->close(s);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->control);
+    wk_dev_free(s->dev, WK_MEM_PARAMETERS, &s->all_buffers);
     free(s->params);
     free(s->masters);
     free(s->buffers);
@@ -250,7 +241,8 @@ void wk_strategy_expect(const struct wk_strategy *s, struct wk_expected *out)
         .mem_bytes = { [WK_MEM_ACTIVATIONS] = -1, [WK_MEM_WORKSPACE] = -1, [WK_MEM_DATA] = -1 }
     };
     s->ops->state(&shape, out->mem_bytes);
-    s->ops->expect(&shape, &s->work, out);
+    if (s->ops->expect)
+        s->ops->expect(&shape, &s->work, out);
     expect_statistics(&shape, &s->work, out);
 }
 
@@ -282,8 +274,8 @@ void wk_strategy_count_step(struct wk_strategy *s, int steps)
 int wk_strategy_idle_pass(struct wk_strategy *s, struct hg_err *err)
 {
     for (int unit = 0; unit < s->model->n_units; unit++)
-        if (wk_before_forward(&s->hooks, unit, err) < 0 ||
-            wk_after_forward(&s->hooks, unit, err) < 0)
+        if (wk_before(&s->hooks, WK_FORWARD, unit, err) < 0 ||
+            wk_after(&s->hooks, WK_FORWARD, unit, err) < 0)
             return -1;
     return 0;
 }

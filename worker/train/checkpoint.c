@@ -24,30 +24,12 @@ struct wk_saved {
     struct wk_parts *parts; /* NULL: values and slots are in the file itself */
 };
 
-/* What a file says besides the tensors. */
+/* What a file holds in addition to the tensors. */
 struct moment {
     double train_s, epoch_s;
     bool finished;
     const json_t *parts; /* NULL: none */
 };
-
-/* All ranks go on, or all fail with the error of the first one that failed: rc and err are this rank's. */
-static int agree(struct wk_comm *comm, int rc, struct hg_err *err)
-{
-    struct hg_err *all = hg_alloc_zeroed((size_t)comm->world, sizeof *all);
-
-    if (rc < 0)
-        all[comm->rank] = *err;
-    if (wk_comm_gather(comm, all, sizeof *all, err) < 0)
-        rc = -1;
-    for (int i = comm->world - 1; i >= 0; i--)
-        if (all[i].code) {
-            *err = all[i];
-            rc = -1;
-        }
-    free(all);
-    return rc;
-}
 
 /* ---- Writing ---- */
 
@@ -159,30 +141,20 @@ static int write_param(const struct wk_train *t, int state, int param, const wk_
     return wk_st_write(w, host, n * sizeof *host, err);
 }
 
-/* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it goes on taking part. */
-static int write_state(const struct wk_train *t, int state, struct wk_st_writer *w,
-                       struct hg_err *err)
-{
-    int rc = 0;
-
-    for (int i = 0; i < t->kind->n_params; i++) {
-        wk_real *host = hg_alloc(wk_param_n(&t->kind->params[i]) * sizeof *host);
-
-        if (wk_strategy_fetch(t->strategy, state, i, host, err) < 0 ||
-            (w && rc == 0 && write_param(t, state, i, host, w, err) < 0))
-            rc = -1;
-        free(host);
-    }
-    return rc;
-}
-
+/* Every rank gives what it has of each parameter; only rank 0 has a writer. After a failure to write it still takes part. */
 static int write_params(const struct wk_train *t, struct wk_st_writer *w, struct hg_err *err)
 {
     int rc = 0;
 
     for (int state = 0; state <= t->optim.kind->slots; state++)
-        if (write_state(t, state, w, err) < 0)
-            rc = -1;
+        for (int i = 0; i < t->kind->n_params; i++) {
+            wk_real *host = hg_alloc(wk_param_n(&t->kind->params[i]) * sizeof *host);
+
+            if (wk_strategy_fetch(t->strategy, state, i, host, err) < 0 ||
+                (w && rc == 0 && write_param(t, state, i, host, w, err) < 0))
+                rc = -1;
+            free(host);
+        }
     return rc;
 }
 
@@ -232,7 +204,7 @@ out:
     return rc;
 }
 
-/* What ranks keep by themselves first: the file that says what belongs together comes when all of that is on disk. */
+/* The ranks' parts first: the file that names them is written when all of them are on disk. */
 static int save(struct wk_train *t, struct moment *now, struct hg_err *err)
 {
     long number = t->saves + 1;
@@ -240,10 +212,10 @@ static int save(struct wk_train *t, struct moment *now, struct hg_err *err)
     int rc = 0;
 
     if (t->config->checkpoint_shards)
-        rc = agree(t->comm, wk_parts_save(t, number, &parts, err), err);
+        rc = wk_comm_agree(t->comm, wk_parts_save(t, number, &parts, err), err);
     now->parts = parts;
     if (rc == 0)
-        rc = agree(t->comm, write_file(t, now, err), err);
+        rc = wk_comm_agree(t->comm, write_file(t, now, err), err);
     if (rc == 0)
         t->saves = number;
     if (t->comm->rank == 0) /* those of before; or, after a failure, the new ones */
@@ -469,7 +441,7 @@ out:
     return rc;
 }
 
-/* Known before the first epoch, not behind it. */
+/* A problem shows before the first epoch, not after it. */
 static int make_folder(const char *path, struct hg_err *err)
 {
     char *folder = hg_fs_dirname(path);
@@ -506,14 +478,12 @@ int wk_checkpoint_find(struct wk_train *t, struct hg_err *err)
     t->checkpoint = wk_identity_file(t);
     if (make_folder(t->checkpoint, err) < 0)
         return -1;
-    if (t->comm->rank == 0)
-        wk_st_tidy(t->checkpoint);
     if (is_there(t, &there, err) < 0)
         return -1;
     rc = there ? look(t, err) : 0;
     if (rc == 0 && t->comm->rank == 0)
         wk_parts_tidy(t->checkpoint, t->saves);
-    return agree(t->comm, rc, err);
+    return wk_comm_agree(t->comm, rc, err);
 }
 
 void wk_checkpoint_close(struct wk_train *t)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of a training on disk, from which it goes on as if nothing had been: values, optimizer state, loss scale, position in the
+/* The state of a training on disk, from which it continues as if it had never stopped: values, optimizer state, loss scale, position in the
  * data and the schedule, times and losses so far. Randomness needs no state: it is a function of seed and step. The file is safetensors
  * with a checksum of every tensor; values have their own names, so it can be read as weights. With checkpoint_shards every rank writes
  * what it keeps of values and optimizer into a file of its own (train/parts.h), and the file says which belong to it. It is replaced as
@@ -14,14 +14,14 @@
  * training is not resumed: the training starts over. */
 int wk_checkpoint_find(struct wk_train *t, struct hg_err *err);
 
-/* Go on from what was found; nothing where there was none. Every rank calls it, after the strategy was opened. */
+/* Resume from what was found, if anything. Every rank calls it, after the strategy was opened. */
 int wk_checkpoint_restore(struct wk_train *t, struct hg_err *err);
 
 /* Write the state after t->steps_done steps; every rank calls it. Seconds trained so far, in all and in this epoch. Fails with ENV in
  * all ranks; the files of before are still there then. */
 int wk_checkpoint_save(struct wk_train *t, double train_s, double epoch_s, struct hg_err *err);
 
-/* The training is over: the file keeps its result and is not gone on from. */
+/* The training is over: the file keeps its result and is not resumed. */
 int wk_checkpoint_finish(struct wk_train *t, struct hg_err *err);
 
 /* Release what t keeps of checkpoints. */

@@ -88,7 +88,7 @@ static void finish_defaults(struct wk_config *c)
         c->epochs = 1;
 }
 
-/* Those of a strategy's options that are words: what the cell gives, else what its variant says. */
+/* A strategy's options that are words: from the cell, else from its variant. */
 static void choose_words(struct wk_config *c)
 {
     struct wk_strategy_options *o = &c->options;
@@ -149,57 +149,20 @@ static void drop_nulls(json_t *object)
     }
 }
 
-/* A finder of names says whether there is such a thing, and sets err if not. */
-typedef bool finder(const char *name, struct hg_err *err);
-
-static void check_name(const struct hg_json_doc *doc, const char *key, const char *name,
-                       finder *has, struct hg_errs *errs)
+/* A name was looked up: err says why it was not found. */
+static void check_name(const struct hg_json_doc *doc, const char *key, bool found,
+                       struct hg_err *err, struct hg_errs *errs)
 {
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT, *placed;
+    struct hg_err *placed;
     char pointer[64];
 
-    if (has(name, err))
-        return;
-    snprintf(pointer, sizeof pointer, "/%s", key);
-    placed = hg_json_error(doc, pointer, errs, "%s", err->text);
-    placed->code = err->code;
-    hg_err_hint(placed, "%s", err->hint);
-}
-
-static bool has_model(const char *name, struct hg_err *err)
-{
-    const struct wk_model_kind *kind = wk_model_get(name, err);
-    bool found = kind;
-
-    wk_model_free(kind);
-    return found;
-}
-
-static bool has_dataset(const char *name, struct hg_err *err)
-{
-    return wk_qa_known(name) || wk_dataset_known(name, err);
-}
-
-static bool has_strategy(const char *name, struct hg_err *err)
-{
-    return wk_strategy_get(name, 1, err);
-}
-
-static bool has_backend(const char *name, struct hg_err *err)
-{
-    return wk_backend_get(name, err);
-}
-
-static bool has_optimizer(const char *name, struct hg_err *err)
-{
-    return wk_optim_get(name, err);
-}
-
-static bool has_precision(const char *name, struct hg_err *err)
-{
-    enum wk_precision precision;
-
-    return wk_precision_find(name, &precision, err) == 0;
+    if (!found) {
+        snprintf(pointer, sizeof pointer, "/%s", key);
+        placed = hg_json_error(doc, pointer, errs, "%s", err->text);
+        placed->code = err->code;
+        hg_err_hint(placed, "%s", err->hint);
+    }
+    *err = (struct hg_err)HG_ERR_INIT;
 }
 
 /* A parameter that is one of a few words. */
@@ -260,7 +223,7 @@ check_absent(const struct hg_json_doc *doc, const char *key, struct hg_errs *err
     hg_json_error_key(doc, pointer, errs, "%s", text);
 }
 
-/* Parameters that mean nothing to the model are refused, not ignored. */
+/* Parameters that the model does not use are rejected, not ignored. */
 static void check_foreign(bool bert, const struct hg_json_doc *doc, struct hg_errs *errs)
 {
     static const char *const of_bert[] = {
@@ -291,7 +254,7 @@ static void check_lengths(const struct wk_config *c, const struct hg_json_doc *d
     }
 }
 
-/* Options of other strategies are refused, too. */
+/* Options of other strategies are rejected. */
 static void check_options(const struct wk_config *c, const struct hg_json_doc *doc,
                           struct hg_errs *errs)
 {
@@ -320,7 +283,7 @@ static void check_limit(const struct hg_json_doc *doc, const char *key, const ch
                   strategy, limit, what, limit == 1 ? "" : "s", n);
 }
 
-/* What the cell says of where it runs, before anybody is asked for it. */
+/* Where the cell runs, before resources are requested. */
 static void check_limits(const struct wk_config *c, const struct hg_json_doc *doc,
                          struct hg_errs *errs)
 {
@@ -340,7 +303,7 @@ static void check_limits(const struct wk_config *c, const struct hg_json_doc *do
                       gpus == 1 ? "" : "s");
 }
 
-/* Of what is made here there is no end but memory's. */
+/* Only memory limits how much synthetic data is made. */
 static void check_synthetic(const struct wk_config *c, const struct hg_json_doc *doc,
                             struct hg_errs *errs)
 {
@@ -354,7 +317,7 @@ static void check_synthetic(const struct wk_config *c, const struct hg_json_doc 
         hg_json_error(doc, "/test_samples", errs, wrong, c->test_samples, WK_SYNTHETIC_MAX);
 }
 
-/* "" would be the root folder, or beside it. */
+/* "" would be the root folder, or a file in it. */
 static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
 {
     static const char *const keys[] = { "checkpoint", "cache",       "data",
@@ -374,12 +337,18 @@ static void check_paths(const struct hg_json_doc *doc, struct hg_errs *errs)
 static void check_names(const struct wk_config *c, const struct hg_json_doc *doc,
                         struct hg_errs *errs)
 {
-    check_name(doc, "model", c->model, has_model, errs);
-    check_name(doc, "dataset", c->dataset, has_dataset, errs);
-    check_name(doc, "strategy", c->strategy, has_strategy, errs);
-    check_name(doc, "backend", c->backend, has_backend, errs);
-    check_name(doc, "precision", c->precision, has_precision, errs);
-    check_name(doc, "optimizer", c->optimizer, has_optimizer, errs);
+    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    const struct wk_model_kind *model = wk_model_get(c->model, err);
+    enum wk_precision precision;
+
+    check_name(doc, "model", model, err, errs);
+    wk_model_free(model);
+    check_name(doc, "dataset", wk_qa_known(c->dataset) || wk_dataset_known(c->dataset, err), err,
+               errs);
+    check_name(doc, "strategy", wk_strategy_get(c->strategy, 1, err), err, errs);
+    check_name(doc, "backend", wk_backend_get(c->backend, err), err, errs);
+    check_name(doc, "precision", wk_precision_find(c->precision, &precision, err) == 0, err, errs);
+    check_name(doc, "optimizer", wk_optim_get(c->optimizer, err), err, errs);
 }
 
 static bool is_bert(const json_t *root)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cell asks for, decoded from its JSON by the table contract/worker_params.def. */
+/* What a cell requests, decoded from its JSON by the table contract/worker_params.def. */
 #ifndef WK_TRAIN_CONFIG_H
 #define WK_TRAIN_CONFIG_H
 
 #include <stdbool.h>
 
 #include "base/json.h"
-#include "strategies/definition.h"
+#include "strategies/kind.h"
 
 /* One field per parameter that is built; the file says what each is. Strings are owned. */
 struct wk_config {
@@ -30,7 +30,7 @@ struct wk_config {
     long long trace_skip, trace_wait, trace_warmup, trace_active, trace_repeat;
     char *schedule, *decay, *padding, *windows, *labels, *lengths, *gelu;
     char *init, *vocab, *cache, *checkpoint, *predictions; /* NULL: none */
-    /* Where the cell runs: 0 if it does not say. Held against what was really started. */
+    /* Where the cell runs: 0 if it does not say. Compared with what was started. */
     long long nodes, tasks_per_node, cpus_per_task;
     json_t *given; /* the document, for the result */
     const char *
@@ -44,8 +44,8 @@ int wk_config_load(const char *path, struct wk_config *config, struct hg_errs *e
 int wk_config_decode(const json_t *cell, struct wk_config *config, struct hg_errs *errs);
 void wk_config_done(struct wk_config *config);
 
-/* The parameters with the values that are in force, whether the cell gives them or not: two cells with the same ask for the same. Texts
- * that are none are absent, numbers that the model or the data set knows are 0. A new reference. */
+/* The parameters with the values that are in force, whether the cell gives them or not: two cells with the same values request the same. Texts
+ * that are not set are absent, numbers that the model or the data set defines are 0. A new reference. */
 json_t *wk_config_encode(const struct wk_config *config);
 
 /* Devices that a process drives: dp's, else 1. */

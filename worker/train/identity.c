@@ -13,7 +13,7 @@
 
 #define SUFFIX ".safetensors"
 
-/* Where things lie, and how the job was asked for. */
+/* Where files are, and how the job was requested. */
 static bool is_place(const char *key)
 {
     static const char *const keys[] = {
@@ -23,7 +23,7 @@ static bool is_place(const char *key)
     return hg_text_is_one_of(key, strlen(key), keys) || hg_key_has_role(key, HG_ROLE_LOOSE);
 }
 
-/* What is measured and watched beside what is learned. */
+/* What is measured or reported and does not change what is learned. */
 static bool is_watching(const char *key)
 {
     static const char *const keys[] = { "checkpoint_every", "eval",        "test_batch",
@@ -33,7 +33,7 @@ static bool is_watching(const char *key)
     return strncmp(key, "trace", 5) == 0 || hg_text_is_one_of(key, strlen(key), keys);
 }
 
-/* How the work is shared out: another number of ranks or another strategy may go on. */
+/* How the work is shared out: another number of ranks or another strategy may resume. */
 static bool is_sharing(const char *key)
 {
     static const char *const keys[] = { "strategy",       "batch_size", "accumulate",   "nodes",
@@ -44,7 +44,7 @@ static bool is_sharing(const char *key)
             strcmp(key, "sync_batchnorm") != 0);
 }
 
-/* The sizes that a model has say more than its name and those that were asked for. */
+/* A model's actual sizes say more than its name and the requested sizes. */
 static void set_size(json_t *o, const struct wk_model_size *size)
 {
     if (!size)
@@ -71,7 +71,7 @@ static void set_found(json_t *o, const struct wk_train *t)
     json_object_set_new(o, "steps", json_integer(t->total_steps));
 }
 
-/* The cell's parameters that are in force, and not where things lie. */
+/* The parameters that are in force, without the places of files. */
 static json_t *values_in_force(const struct wk_train *t)
 {
     json_t *o = wk_config_encode(t->config), *value;
@@ -148,7 +148,7 @@ char *wk_identity_file(const struct wk_train *t)
     return hg_str_printf("%s/%s-%.12s" SUFFIX, path, t->config->model, hash);
 }
 
-/* Another number of ranks may go on if the batches of all of them make the same step. */
+/* Another number of ranks may resume if the batches of all of them make the same step. */
 static void say_batch(const struct wk_train *t, long long batch, struct hg_err *err)
 {
     long long passes = t->comm->world * t->config->accumulate;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which training a checkpoint is of: what two trainings must have in common for one to go on where the other stopped. */
+/* Which training a checkpoint belongs to: what two trainings must have in common for one to resume the other. */
 #ifndef WK_TRAIN_IDENTITY_H
 #define WK_TRAIN_IDENTITY_H
 

@@ -14,7 +14,6 @@
 #include "profile/profiler.h"
 #include "train/checkpoint.h"
 #include "train/observe.h"
-#include "train/rate.h"
 
 static volatile sig_atomic_t stop_signal;
 
@@ -92,7 +91,7 @@ static void take_lap(struct wk_train *t, struct wk_lap lap)
     }
 }
 
-/* What has ended on a device that measures by itself. */
+/* What has ended on a device that measures its own times. */
 static void take_laps(struct wk_train *t)
 {
     struct wk_lap laps[8];
@@ -105,7 +104,7 @@ static void take_laps(struct wk_train *t)
     } while (n > 0);
 }
 
-/* The time since the last mark went to this. A device that works behind the host's back measures by itself. */
+/* The time since the last mark went to this. A device that runs asynchronously measures its own times. */
 static void mark(struct wk_train *t, enum wk_mark what)
 {
     double now = hg_clock_mono_s(), since = now - t->marked_s;
@@ -191,13 +190,12 @@ static void keep_loss(struct wk_train *t, int pass)
 }
 
 /* A step of several passes. */
-static int train_passes(struct wk_train *t, int first, int end, double lr, struct hg_err *err)
+static int train_passes(struct wk_train *t, int step, double lr, struct hg_err *err)
 {
+    int first = step_first(t, step), end = step_end(t, step);
     const struct wk_batch *batch;
-    double rows = 0;
+    double rows = step_rows(t, step);
 
-    for (int pass = first; pass < end; pass++)
-        rows += pass_rows(t, pass);
     if (wk_strategy_begin(t->strategy, true, err) < 0)
         return -1;
     for (int pass = first; pass < end; pass++) {
@@ -263,10 +261,10 @@ static int train_recorded(struct wk_train *t, int pass, double lr, struct hg_err
 static int train_step(struct wk_train *t, int step, double lr, struct hg_err *err)
 {
     const struct wk_backend *ops = t->dev->backend;
-    int first = step_first(t, step), end = step_end(t, step);
+    int first = step_first(t, step);
 
     wk_comm_phase(t->comm, WK_PHASE_STEP, t->steps_done + 1);
-    if (end - first == 1) {
+    if (step_end(t, step) - first == 1) {
         if (train_recorded(t, first, lr, err) < 0)
             return -1;
     } else {
@@ -274,7 +272,7 @@ static int train_step(struct wk_train *t, int step, double lr, struct hg_err *er
 
         if (ops->step_begin)
             ops->step_begin(t->dev, &s);
-        if (train_passes(t, first, end, lr, err) < 0)
+        if (train_passes(t, step, lr, err) < 0)
             return -1;
         if (ops->step_end)
             ops->step_end(t->dev);
@@ -344,14 +342,14 @@ static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
 
 /* ---- Stopping ---- */
 
-/* Has anybody been asked to stop? Ranks that keep a checkpoint agree on the step. */
+/* Did a rank get a signal to stop? Ranks that keep a checkpoint agree on the step. */
 static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
 {
-    double asked = stop_signal ? 1 : 0;
+    double signals = stop_signal ? 1 : 0;
 
-    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &asked, 1, err) < 0)
+    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &signals, 1, err) < 0)
         return -1;
-    *stop = asked > 0;
+    *stop = signals > 0;
     return 0;
 }
 
@@ -400,27 +398,30 @@ static double real_samples(const struct wk_train *t, int steps)
     return seen < t->sampler.n ? seen : t->sampler.n;
 }
 
+/* The rate grows from 0 to lr over the first `warm` steps. After them linear falls to 0, step is PyTorch's StepLR with a step of one
+ * epoch, constant keeps lr. */
 static double rate_of(const struct wk_train *t, long long epoch)
 {
     const struct wk_config *c = t->config;
     long warm = (long)ceil(c->warmup * (double)t->total_steps);
+    bool linear = strcmp(c->schedule, "linear") == 0;
+    double lr = strcmp(c->schedule, "step") == 0 ? c->lr * pow(c->gamma, (double)epoch) : c->lr;
+    double left = (double)(t->total_steps - t->steps_done) /
+                  (double)(t->total_steps > warm ? t->total_steps - warm : 1);
 
-    if (strcmp(c->schedule, "linear") == 0)
-        return wk_rate_linear(c->lr, t->steps_done, warm, t->total_steps);
-    return wk_rate_constant(strcmp(c->schedule, "step") == 0 ? wk_rate_step(c->lr, c->gamma, epoch)
-                                                             : c->lr,
-                            t->steps_done, warm);
+    if (t->steps_done < warm)
+        return lr * (double)t->steps_done / (double)warm;
+    return linear ? lr * (left > 0 ? left : 0) : lr;
 }
 
-#define LOOK_EVERY \
-    50 /* steps after which losses are read from the device only to see whether they are numbers */
+#define LOOK_EVERY 50 /* steps after which losses are read from the device to check for NaN */
 
-static bool wants_look(const struct wk_train *t)
+static bool must_look(const struct wk_train *t)
 {
     return t->config->stop_on_nan && t->steps_done % LOOK_EVERY == 0;
 }
 
-static bool wants_checkpoint(const struct wk_train *t)
+static bool must_save(const struct wk_train *t)
 {
     long every = (long)t->config->checkpoint_every;
 
@@ -447,9 +448,9 @@ static int run_steps(struct wk_train *t, long long epoch, int step, int steps, d
         if (train_step(t, step, rate_of(t, epoch), err) < 0)
             return hg_err_wrap(err, "epoch %lld, step %d", epoch + 1, step + 1);
         mark(t, WK_MARK_STEP);
-        if (wants_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
+        if (must_look(t) && (collect_losses(t, step + 1, err) < 0 || check_divergence(t, err) < 0))
             return -1;
-        if (wants_checkpoint(t) && step + 1 < steps &&
+        if (must_save(t) && step + 1 < steps &&
             save_checkpoint(t, step + 1, start, epoch_start, err) < 0)
             return -1;
     }

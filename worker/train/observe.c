@@ -29,7 +29,7 @@ static const char *folder_of(const struct wk_train *t)
     return t->config->folder ? t->config->folder : ".";
 }
 
-/* Repetitions of one cell stand in one row of the HParams page. */
+/* Repetitions of one cell share a row of the HParams page. */
 static void name_group(const json_t *given, char out[static 9])
 {
     json_t *same = json_copy((json_t *)(uintptr_t)given);

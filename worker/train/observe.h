@@ -8,7 +8,7 @@
 
 struct wk_train;
 
-/* Begin what the config asks for. Returns -1 with err set when a file cannot be written. */
+/* Begin what the config requests. Returns -1 with err set when a file cannot be written. */
 int wk_observe_open(struct wk_train *t, struct hg_err *err);
 
 /* Before an optimizer step with learning rate lr. */

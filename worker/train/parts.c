@@ -60,7 +60,7 @@ static char *part_path(const char *path, long save, int rank)
 
 /* ---- Writing ---- */
 
-/* Tensors of this rank's part: empty ones, too. */
+/* Tensors of this rank's part, empty ones included. */
 static void list_own(const struct wk_train *t, struct wk_st_item *items)
 {
     size_t k = 0, first, n;
@@ -220,25 +220,19 @@ int wk_parts_save(const struct wk_train *t, long save, json_t **parts, struct hg
     return rc;
 }
 
-/* Is it BASE.SAVE.rankR, or that with .PROCESS.tmp? *save is its number. */
-static bool is_part(const char *name, const char *base, long *save)
+/* What follows the checkpoint's name: .PROCESS.tmp, .SAVE.rankR.PROCESS.tmp, or .SAVE.rankR of another save? */
+static bool is_left_over(const char *rest, long keep)
 {
-    size_t n = strlen(base);
-    char *at;
+    int part = 0, end = 0;
+    long save;
 
-    if (strncmp(name, base, n) != 0 || name[n] != '.' || name[n + 1] < '0' || name[n + 1] > '9')
+    if (rest[0] != '.' || rest[1] < '0' || rest[1] > '9')
         return false;
-    *save = strtol(name + n + 1, &at, 10);
-    if (strncmp(at, ".rank", 5) != 0 || at[5] < '0' || at[5] > '9')
-        return false;
-    strtol(at + 5, &at, 10);
-    if (!*at)
-        return true;
-    if (*at != '.' || at[1] < '0' || at[1] > '9')
-        return false;
-    *save = -1;
-    strtol(at + 1, &at, 10);
-    return strcmp(at, ".tmp") == 0;
+    sscanf(rest, ".%*[0-9].tmp%n", &end);
+    sscanf(rest, ".%ld.rank%*[0-9]%n.%*[0-9].tmp%n", &save, &part, &end);
+    if (part && !rest[part])
+        return save != keep;
+    return end && !rest[end];
 }
 
 void wk_parts_tidy(const char *path, long keep)
@@ -247,10 +241,10 @@ void wk_parts_tidy(const char *path, long keep)
     char *folder = hg_fs_dirname(path);
     DIR *d = opendir(folder);
     struct dirent *e;
-    long save;
+    size_t n = strlen(base);
 
     while (d && (e = readdir(d)))
-        if (is_part(e->d_name, base, &save) && save != keep)
+        if (strncmp(e->d_name, base, n) == 0 && is_left_over(e->d_name + n, keep))
             unlinkat(dirfd(d), e->d_name, 0);
     if (d)
         closedir(d);
@@ -355,7 +349,7 @@ static int need(struct wk_parts *p, int rank, struct hg_err *err)
     return rc;
 }
 
-/* The parts whose turn it is in this rank, to the last byte. */
+/* This rank's share of the parts, to the last byte. */
 static int check_bytes(struct wk_parts *p, struct hg_err *err)
 {
     for (int r = p->t->comm->rank; r < p->world; r += p->t->comm->world) {

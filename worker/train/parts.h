@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A checkpoint in parts: what each rank keeps of values and optimizer state, in a file of its own beside the checkpoint's,
+/* A checkpoint in parts: what each rank keeps of values and optimizer state, in a separate file next to the checkpoint's,
  *
- *   NAME.SAVE.rankR    safetensors: of each parameter and slot the elements that rank R keeps, one behind the other
+ *   NAME.SAVE.rankR    safetensors: of each parameter and slot the elements that rank R keeps, one after the other
  *
- * where SAVE counts the checkpoints of a training, so that new parts stand beside the old ones until NAME is replaced. NAME says what
+ * where SAVE counts the checkpoints of a training, so that new parts exist next to the old ones until NAME is replaced. NAME says what
  * belongs to it, in the member "parts" of its state:
  *
  *   { "world": 4, "files": [ { "name", "bytes", "sum" }, ... ],    sum: wk_st_sum, 16 hex digits
@@ -24,7 +24,7 @@ int wk_parts_save(const struct wk_train *t, long save, json_t **parts, struct hg
 /* Remove the parts of all checkpoints but this one, and what killed writers left. Nobody may be writing there. */
 void wk_parts_tidy(const char *path, long keep);
 
-/* The parts that a checkpoint's state names. All ranks together check every byte, each the files whose turn it is: INPUT when one is
+/* The parts that a checkpoint's state names. All ranks together check every byte, each rank a share of the files: INPUT when one is
  * missing, cut off, changed, or of another checkpoint. NULL with err set; t must outlive it. */
 struct wk_parts *wk_parts_open(const struct wk_train *t, const json_t *state, struct hg_err *err);
 void wk_parts_close(struct wk_parts *p);
@@ -36,7 +36,7 @@ int wk_parts_read(struct wk_parts *p, int state, int param, size_t first, size_t
 /* The tensor's name in checkpoints, yours: the parameter's own, or optimizer.K.NAME. */
 char *wk_state_name(const struct wk_model_kind *kind, int state, int param);
 
-/* Values that are no numbers do not replace a good checkpoint where the training is to end of them: INPUT. The loss shows them a step
+/* NaN and infinite values must not replace a good checkpoint if the training is to stop at them: INPUT. The loss shows them one step
  * later. */
 int wk_state_check(const struct wk_train *t, int state, int param, const wk_real *host, size_t n,
                    struct hg_err *err);

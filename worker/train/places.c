@@ -102,13 +102,6 @@ static int check_devices(const struct wk_place *places, int world, struct hg_err
     return 0;
 }
 
-/* Are these places what the cell asks for? */
-static int check_places(const struct wk_place *places, int world, const struct wk_config *c,
-                        struct hg_err *err)
-{
-    return check_nodes(places, world, c, err) < 0 ? -1 : check_devices(places, world, err);
-}
-
 struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev,
                                   const struct wk_config *c, struct hg_err *err)
 {
@@ -116,7 +109,8 @@ struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev
 
     fill_own(&places[comm->rank], comm, dev);
     if (wk_comm_gather(comm, places, sizeof *places, err) == 0 &&
-        check_places(places, comm->world, c, err) == 0)
+        check_nodes(places, comm->world, c, err) == 0 &&
+        check_devices(places, comm->world, err) == 0)
         return places;
     free(places);
     return NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which rank computes where: gathered once, held against what the cell asks for, and told when a training fails. */
+/* Which rank computes where: gathered once, compared with what the cell requests, and reported when a training fails. */
 #ifndef WK_TRAIN_PLACES_H
 #define WK_TRAIN_PLACES_H
 
@@ -18,7 +18,7 @@ struct wk_place {
 };
 
 /* All ranks' places, (world) of them, yours. Every rank calls it. Fails with ENV, in every rank, when they are not what the cell
- * asks for: other nodes, other numbers of ranks on a node, two ranks on one GPU. NULL with err set. */
+ * requests: other nodes, other numbers of ranks on a node, two ranks on one GPU. NULL with err set. */
 struct wk_place *wk_places_gather(struct wk_comm *comm, const struct wk_dev *dev,
                                   const struct wk_config *config, struct hg_err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a training would hold, before anything is opened: a function of the cell alone (and of the lengths of its sequences, when the
- * data set is read). Strategies say their state by definition; activations are counted by opening the model on a device
+ * data set is read). A strategy's state follows from its definition; activations are counted by opening the model on a device
  * that only counts (backends/count.h). */
 #ifndef WK_TRAIN_PREDICT_H
 #define WK_TRAIN_PREDICT_H

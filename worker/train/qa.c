@@ -10,13 +10,13 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "data/answers.h"
 #include "data/features_cache.h"
 #include "data/squad_eval.h"
 #include "data/synthetic.h"
 #include "data/wordpiece.h"
-#include "train/predictions.h"
 #include "strategies/strategy.h"
 
 /* ---- Where the files are ---- */
@@ -47,7 +47,7 @@ bool wk_qa_known(const char *name)
     return find_set(name);
 }
 
-/* A path below what ships: beside the installed program, or in the source tree that built it. */
+/* A path in the shipped data: next to the installed program, or in the source tree that built it. */
 static char *shipped(const char *name)
 {
     char *self = hg_fs_self(NULL), *bin = self ? hg_fs_dirname(self) : NULL;
@@ -84,7 +84,7 @@ static char *choose_folder(const struct set *set, const struct wk_config *c, str
     return folder;
 }
 
-/* folder/name or folder/name.gz, whichever is there, and no pipe: several ranks open it. Yours. */
+/* folder/name or folder/name.gz, whichever exists; not a pipe, as several ranks open it. Yours. */
 static char *find_file(const char *folder, const char *name, struct hg_err *err)
 {
     char *path = hg_fs_join(folder, name);
@@ -141,7 +141,7 @@ static int first_error(struct hg_errs *errs, struct hg_err *err)
     return -1;
 }
 
-/* Long work says where it is, every few seconds. */
+/* Progress of long work, every few seconds. */
 struct watch {
     const char *path;
     double said_s;
@@ -281,11 +281,6 @@ int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows)
 {
     return (int)wk_tokens_most(f, rows, qa->pad_to);
-}
-
-int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f)
-{
-    return wk_qa_tokens(qa, f, 1);
 }
 
 #define QUESTION_TOKENS 512 /* of all windows of a question, more than they are on average */
@@ -456,6 +451,85 @@ static int eval_features(struct evaluation *e, struct hg_err *err)
     return rc;
 }
 
+/* ---- Predictions ---- */
+
+int wk_qa_prepare_predictions(const char *path, struct hg_err *err)
+{
+    char *folder = hg_fs_dirname(path);
+    int rc = hg_fs_mkdirs(folder, 0755, err);
+
+    if (rc == 0)
+        rc = hg_fs_check_output(path, err);
+    free(folder);
+    return rc < 0 ? hg_err_wrap(err, "predictions") : 0;
+}
+
+/* This rank's answers as a list. */
+static void encode_own(const struct wk_squad *squad, const char *const *texts,
+                       const struct wk_comm *comm, struct hg_buf *out)
+{
+    json_t *list = json_array();
+
+    for (size_t q = (size_t)comm->rank; q < squad->n_questions; q += (size_t)comm->world)
+        json_array_append_new(list, json_string(texts[q] ? texts[q] : ""));
+    hg_json_dump(list, HG_JSON_COMPACT, out);
+    json_decref(list);
+}
+
+/* The lists of all ranks, `most` bytes each, as one object. */
+static json_t *merge(const struct wk_squad *squad, const char *all, const uint64_t *lens,
+                     uint64_t most, int world)
+{
+    json_t **lists = hg_alloc_zeroed((size_t)world, sizeof *lists), *object = json_object();
+
+    for (int rank = 0; rank < world; rank++)
+        lists[rank] = json_loadb(all + (uint64_t)rank * most, lens[rank], 0, NULL);
+    for (size_t q = 0; q < squad->n_questions; q++)
+        json_object_set(object, squad->questions[q].id,
+                        json_array_get(lists[q % (size_t)world], q / (size_t)world));
+    for (int rank = 0; rank < world; rank++)
+        json_decref(lists[rank]);
+    free(lists);
+    return object;
+}
+
+/* Write {question id: text} in the order of the questions; rank 0 replaces the file as a whole, all ranks succeed or fail together.
+ * Question q is rank q % world's, which has its text in texts[q] (NULL: no answer). */
+static int save_predictions(const char *path, const struct wk_squad *squad,
+                            const char *const *texts, struct wk_comm *comm, struct hg_err *err)
+{
+    struct hg_buf own = HG_BUF_INIT;
+    uint64_t *lens = hg_alloc_zeroed((size_t)comm->world, sizeof *lens), most = 0;
+    char *all = NULL;
+    int rc = -1;
+
+    encode_own(squad, texts, comm, &own);
+    lens[comm->rank] = own.len;
+    if (wk_comm_gather(comm, lens, sizeof *lens, err) < 0)
+        goto out;
+    for (int rank = 0; rank < comm->world; rank++)
+        most = lens[rank] > most ? lens[rank] : most;
+    all = hg_alloc_zeroed((size_t)comm->world, most);
+    memcpy(all + (uint64_t)comm->rank * most, own.data, own.len);
+    if (wk_comm_gather(comm, all, most, err) < 0)
+        goto out;
+    rc = 0;
+    if (comm->rank == 0) {
+        json_t *object = merge(squad, all, lens, most, comm->world);
+
+        rc = hg_json_save(path, object, err);
+        json_decref(object);
+    }
+    rc = wk_comm_agree(comm, rc, err);
+out:
+    hg_buf_done(&own);
+    free(lens);
+    free(all);
+    return rc;
+}
+
+/* ---- Scores ---- */
+
 /* Sums of this rank's scores: EM and F1 times their questions, and those questions. Questions of other ranks have no prediction
  * here; in v1.1 they count 0, in v2.0 not at all. */
 static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums[3],
@@ -473,7 +547,7 @@ static int score_answers(struct evaluation *e, struct wk_comm *comm, double sums
     sums[1] = score.all.f1 * (double)score.all.n;
     sums[2] = squad->v2 ? (double)score.all.n : (double)score.all.n / comm->world;
     if (e->qa->predictions)
-        rc = wk_predictions_save(e->qa->predictions, squad, texts, comm, err);
+        rc = save_predictions(e->qa->predictions, squad, texts, comm, err);
     free(texts);
     return rc;
 }

@@ -30,7 +30,7 @@ struct wk_qa_score {
 /* Is this one of the data sets? squad-v1.1, squad-v2.0, squad-slice, synthetic. */
 bool wk_qa_known(const char *name);
 
-/* Read or make what c asks for; the model's vocabulary has vocab_size tokens and reads at most `positions` of them. Fails with
+/* Read or make what c requests; the model's vocabulary has vocab_size tokens and reads at most `positions` of them. Fails with
  * INPUT: no such file, a vocabulary of another size, sequences too long. End it with wk_qa_close either way. */
 int wk_qa_open(struct wk_qa *qa, const struct wk_config *c, long long vocab_size,
                long long positions, struct hg_err *err);
@@ -46,10 +46,11 @@ void wk_qa_close(struct wk_qa *qa);
 void wk_qa_gather(struct wk_qa *qa, const int32_t *ids, int rows, struct wk_dev *dev);
 /* Most tokens in a batch of so many features. */
 int wk_qa_tokens(const struct wk_qa *qa, const struct wk_features *f, int rows);
-/* Rows of its longest feature. */
-int wk_qa_longest(const struct wk_qa *qa, const struct wk_features *f);
 
-/* Asked before each pass of an evaluation, by all ranks at the same one: 0 to go on, -1 with err set to end it. */
+/* Make the folder of the file for answers: problems with it or the file show before the training, not after. Fails with ENV. */
+int wk_qa_prepare_predictions(const char *path, struct hg_err *err);
+
+/* Called before each pass of an evaluation, by all ranks before the same one: 0 to continue, -1 with err set to end it. */
 typedef int wk_qa_go_on(void *context, struct hg_err *err);
 
 /* Run the test set's features through the model, questions shared out over the ranks. */

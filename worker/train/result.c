@@ -14,7 +14,7 @@
 #include "base/vec.h"
 #include "train/revision.h"
 
-#define CURVE_MAX 200 /* points of the loss curve, besides one an epoch */
+#define CURVE_MAX 200 /* points of the loss curve, in addition to one an epoch */
 
 void wk_result_done(struct wk_result *r)
 {
@@ -222,7 +222,7 @@ static json_t *encode_ranks(const struct wk_result *r)
     return list;
 }
 
-/* Two results whose numbers may stand beside each other agree here. */
+/* Two results with comparable numbers agree here. */
 static json_t *encode_comparable(const struct wk_result *r)
 {
     json_int_t batch = (json_int_t)r->batch_rows * r->world * (r->accumulate ? r->accumulate : 1);

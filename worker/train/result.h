@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "comm/comm.h"
-#include "strategies/definition.h"
+#include "strategies/kind.h"
 #include "train/places.h"
 
 /* One rank, as gathered to all: no pointers. */
@@ -57,11 +57,11 @@ struct wk_result {
     json_t *comparable; /* more members of it; may be NULL */
     json_t *env;        /* versions of what it ran with; NULL: not known yet */
     json_t *profile;    /* seconds by op, of the steps that were recorded; NULL: none */
-    char trace[32];     /* file name of the trace, beside the result; "": none */
+    char trace[32];     /* file name of the trace, next to the result; "": none */
 
     /* Checkpoints. */
     bool stopped_with_checkpoint; /* run it again to resume */
-    int resumed;                  /* times that this training went on from one */
+    int resumed;                  /* times that this training was resumed from one */
     long resumed_step;            /* the last time after so many steps */
 
     struct wk_comm_count counts[WK_PLANES][WK_COLLS];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "train/safetensors.h"
 
-#include <dirent.h>
 #include <endian.h>
 #include <fcntl.h>
 #include <math.h>
@@ -39,7 +38,7 @@ static unsigned dtype_bytes(const char *name)
     return 0;
 }
 
-/* The file is not what it must be. */
+/* The file is invalid. */
 static int __attribute__((format(printf, 3, 4)))
 bad(const struct wk_st *st, struct hg_err *err, const char *format, ...)
 {
@@ -57,7 +56,7 @@ bad(const struct wk_st *st, struct hg_err *err, const char *format, ...)
 
 static int map_file(struct wk_st *st, struct hg_err *err)
 {
-    int fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO is no file either */
+    int fd = open(st->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* do not block on a FIFO */
     struct stat info;
 
     if (fd < 0 || fstat(fd, &info) < 0) {
@@ -382,7 +381,7 @@ static size_t item_bytes(const struct wk_st_item *item)
     return bytes;
 }
 
-/* *at: where its bytes begin; moved behind them. */
+/* *at: where its bytes begin; moved past them. */
 static void encode_item(json_t *header, const struct wk_st_item *item, uint64_t *at)
 {
     json_t *shape = json_array();
@@ -464,32 +463,6 @@ struct wk_st_writer *wk_st_create(const char *path, const struct wk_st_item *ite
         return w;
     wk_st_abort(w);
     return NULL;
-}
-
-/* Is it BASE.PROCESS.tmp? */
-static bool is_temporary(const char *name, const char *base)
-{
-    size_t n = strlen(base);
-    const char *digits = name + n + 1;
-
-    if (strncmp(name, base, n) != 0 || name[n] != '.')
-        return false;
-    return digits[0] && strcmp(digits + strspn(digits, "0123456789"), ".tmp") == 0;
-}
-
-void wk_st_tidy(const char *path)
-{
-    const char *base = hg_fs_basename(path);
-    char *folder = hg_fs_dirname(path);
-    DIR *d = opendir(folder);
-    struct dirent *e;
-
-    while (d && (e = readdir(d)))
-        if (is_temporary(e->d_name, base))
-            unlinkat(dirfd(d), e->d_name, 0);
-    if (d)
-        closedir(d);
-    free(folder);
 }
 
 /* Count items without bytes: they are not written. */

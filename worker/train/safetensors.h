@@ -46,14 +46,14 @@ const char *wk_st_metadata(const struct wk_st *st, const char *key);
 /* All elements as reals, from F16, BF16, F32 or F64. Fails with INPUT: another type, a value that is not finite. */
 int wk_st_read(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *out,
                struct hg_err *err);
-/* The same without judging values: state that may hold whatever training made of it. */
+/* The same without a check of values: state may hold NaN. */
 int wk_st_read_any(const struct wk_st *st, const struct wk_st_tensor *t, wk_real *out,
                    struct hg_err *err);
 
 /* The tensor that files of wk_st_create end with: U64, XXH3-64 of the header and of every other tensor's bytes, in the order of the file. */
 #define WK_ST_CHECKSUMS "hpcgrid.checksums"
 
-/* Hold every byte against the checksums. Fails with INPUT, naming the tensor that is not what was written. Files of others have no
+/* Check every byte against the checksums. Fails with INPUT, naming the tensor that is not what was written. Files of others have no
  * checksums and pass, unless `must`. */
 int wk_st_verify(const struct wk_st *st, bool must, struct hg_err *err);
 /* One number for all the bytes: a hash of the checksums; 0 if there are none. */
@@ -82,8 +82,6 @@ int wk_st_write(struct wk_st_writer *w, const void *data, size_t bytes, struct h
 /* Add the checksums (*sum: as wk_st_sum, unless NULL), bring it safely to the disk and put it in the place of the old one. Frees w also
  * when it fails; BUG: tensors are missing. */
 int wk_st_commit(struct wk_st_writer *w, uint64_t *sum, struct hg_err *err);
-/* Remove what writers of this path left that were killed. Nobody may be writing there. */
-void wk_st_tidy(const char *path);
 /* Give up; takes NULL. */
 void wk_st_abort(struct wk_st_writer *w);
 

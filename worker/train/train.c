@@ -19,7 +19,6 @@
 #include "train/checkpoint.h"
 #include "train/loop.h"
 #include "train/observe.h"
-#include "train/predictions.h"
 #include "train/weights.h"
 
 /* ---- Setting up ---- */
@@ -51,14 +50,6 @@ static const struct wk_param *find_param(const struct wk_model_kind *kind, const
     return NULL;
 }
 
-static int open_tokens(struct wk_train *t, struct hg_err *err)
-{
-    const struct wk_param *words = find_param(t->kind, "word_embeddings");
-    const struct wk_param *positions = find_param(t->kind, "position_embeddings");
-
-    return wk_qa_open(&t->qa, t->config, words->rows, positions->rows, err);
-}
-
 /* Optimizer steps of an epoch and of the training. */
 static int plan_steps(struct wk_train *t, struct hg_err *err)
 {
@@ -80,7 +71,8 @@ static int open_data(struct wk_train *t, struct hg_err *err)
     int n;
 
     if (t->kind->reads_tokens) {
-        if (open_tokens(t, err) < 0)
+        if (wk_qa_open(&t->qa, c, find_param(t->kind, "word_embeddings")->rows,
+                       find_param(t->kind, "position_embeddings")->rows, err) < 0)
             return -1;
         n = (int)t->qa.train.n;
     } else {
@@ -115,11 +107,6 @@ static int least(long long a, long long b)
     return (int)(a < b ? a : b);
 }
 
-static int share_of(int n, const struct wk_comm *comm)
-{
-    return (n + comm->world - 1) / comm->world;
-}
-
 /* Rows that so many sequences have at most. */
 static int tokens_of(const struct wk_train *t, const struct wk_features *features, int rows)
 {
@@ -149,9 +136,9 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
                                         .kind = t->kind,
                                         .batch_tokens = tokens_of(t, &t->qa.train, rows) };
 
-    options.longest = wk_qa_longest(&t->qa, &t->qa.train);
+    options.longest = wk_qa_tokens(&t->qa, &t->qa.train, 1);
     if (test_rows) {
-        int longest = wk_qa_longest(&t->qa, &t->qa.test);
+        int longest = wk_qa_tokens(&t->qa, &t->qa.test, 1);
 
         options.eval_tokens = tokens_of(t, &t->qa.test, test_rows);
         options.longest = longest > options.longest ? longest : options.longest;
@@ -164,7 +151,8 @@ static int open_token_model(struct wk_train *t, int rows, struct hg_err *err)
 static int open_row_model(struct wk_train *t, int rows, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
-    int eval_rows = c->eval ? least(share_of(t->set->test.n, t->comm), c->test_batch) : 0;
+    int eval_rows =
+        c->eval ? least((t->set->test.n + t->comm->world - 1) / t->comm->world, c->test_batch) : 0;
     struct wk_model_options options = { .batch_rows = rows,
                                         .eval_rows = eval_rows,
                                         .synced_ranks = c->sync_batchnorm ? t->comm->world : 0,
@@ -192,14 +180,6 @@ static int open_model(struct wk_train *t, struct hg_err *err)
         return -1;
     return wk_dev_alloc(t->dev, WK_MEM_ACTIVATIONS, WK_REAL, (size_t)t->sampler.steps, &t->losses,
                         err);
-}
-
-/* What makes two trainings of a model that reads tokens comparable, besides what all have. */
-static json_t *describe_tokens(const struct wk_config *c)
-{
-    return json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b}", "padding", c->padding, "seq_len",
-                     (json_int_t)c->seq_len, "gelu", c->gelu, "windows", c->windows, "labels",
-                     c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
 }
 
 /* Versions out of the lines that describe the device and the transports. */
@@ -251,8 +231,11 @@ static void describe(const struct wk_train *t)
     snprintf(r->comm_name, sizeof r->comm_name, "%s", t->comm->kind->name);
     snprintf(r->dataset, sizeof r->dataset, "%s", t->set ? t->set->name : t->qa.name);
     snprintf(r->dataset_hash, sizeof r->dataset_hash, "%s", t->set ? t->set->hash : t->qa.hash);
-    if (t->kind->reads_tokens)
-        r->comparable = describe_tokens(c);
+    if (t->kind->reads_tokens) /* more of what makes two trainings comparable */
+        r->comparable =
+            json_pack("{s:s, s:I, s:s, s:s, s:s, s:s, s:b}", "padding", c->padding, "seq_len",
+                      (json_int_t)c->seq_len, "gelu", c->gelu, "windows", c->windows, "labels",
+                      c->labels, "init", c->init ? "file" : "random", "evaluated", (int)c->eval);
     snprintf(r->model, sizeof r->model, "%s", c->model);
 }
 
@@ -400,7 +383,7 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
     if (!t->strategy || (c->init && wk_weights_load(c->init, t->strategy, err) < 0) ||
         wk_strategy_start(t->strategy, err) < 0)
         return -1;
-    if (c->predictions && wk_predictions_prepare(c->predictions, err) < 0)
+    if (c->predictions && wk_qa_prepare_predictions(c->predictions, err) < 0)
         return -1;
     return wk_checkpoint_restore(t, err);
 }
@@ -543,12 +526,6 @@ int wk_train_account(struct wk_train *t, struct hg_err *err)
                           r->expected.mem_bytes, err);
 }
 
-/* An evaluation may take as long as an epoch, and end early: what is trained is not trained again then. */
-static int keep_before_eval(struct wk_train *t, struct hg_err *err)
-{
-    return t->checkpoint ? wk_checkpoint_save(t, t->result->train_s, 0, err) : 0;
-}
-
 int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
                  struct wk_result *result, struct hg_err *err)
 {
@@ -558,7 +535,10 @@ int wk_train_all(const struct wk_config *c, struct wk_comm *comm, int threads,
     if (wk_train_open(&t, c, comm, threads, result, err) < 0 || wk_observe_open(&t, err) < 0 ||
         wk_train_run(&t, err) < 0)
         goto out;
-    if (c->eval && (keep_before_eval(&t, err) < 0 || wk_train_eval(&t, err) < 0))
+    /* an evaluation may take as long as an epoch, and fail: the training is kept first */
+    if (c->eval && t.checkpoint && wk_checkpoint_save(&t, result->train_s, 0, err) < 0)
+        goto out;
+    if (c->eval && wk_train_eval(&t, err) < 0)
         goto out;
     wk_comm_phase(comm, WK_PHASE_END, t.steps_done);
     if (wk_checkpoint_finish(&t, err) < 0)

@@ -18,7 +18,7 @@ bool wk_weights_fits(const struct wk_st_tensor *t, const struct wk_param *p);
 /* A head that a file of another task lacks: it starts from its initial values, as its init says. */
 bool wk_weights_may_lack(const struct wk_param *p);
 
-/* Tensors that mean nothing to the model and are no mistake: heads of other tasks, the pooler, position numbers, a checkpoint's
+/* Tensors that the model does not use and that are not an error: heads of other tasks, the pooler, position numbers, a checkpoint's
  * own. */
 bool wk_weights_may_ignore(const char *name);
 
