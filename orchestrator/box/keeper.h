@@ -19,4 +19,8 @@ void hg_box_keeper_heal(struct hg_box_process keeper);
 /* Request a keeper to end everything, wait until it has; force it after a while. */
 void hg_box_keeper_stop(struct hg_box_process keeper);
 
+/* End what a dead keeper left: the daemons of the record (NULL: there is none, or it is of an earlier boot), daemons that it did not
+ * record before it was killed, step daemons and their descendants. */
+void hg_box_orphans_stop(const char *dir, const json_t *record);
+
 #endif

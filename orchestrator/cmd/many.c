@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/jsonlist.h"
+#include "cmd/options.h"
 #include "drive/overlay.h"
 #include "plan/batch.h"
 #include "plan/files.h"
@@ -93,13 +94,12 @@ static size_t count_cells(const struct hg_rundir *rd)
 static struct hg_many *read_run(const char *word, const char *reports,
                                 const struct hg_report_options *options, struct hg_err *err)
 {
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
     struct hg_rundir rd = { 0 };
     struct hg_run_state *state;
     struct hg_err why = HG_ERR_INIT;
     struct hg_many *m = NULL;
 
-    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, NULL) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), word, &rd, NULL) < 0)
         return NULL;
     if (count_cells(&rd) > HG_MANY_MIN) {
         state = hg_run_state_load(rd.path, &why);

@@ -12,7 +12,7 @@
 #include "cmd/runbox.h"
 #include "cmd/runplan.h"
 #include "cmd/signals.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"

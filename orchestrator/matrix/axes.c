@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "matrix/alt.h"
+#include "matrix/grid.h"
 #include "matrix/pointer.h"
 
 #define JUDGED_MAX 100000 /* values of a geometric series that are judged one by one */

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "matrix/alt.h"
+#include "matrix/grid.h"
 #include "matrix/pointer.h"
 
 #define MATCH_VALUES_MAX 100000

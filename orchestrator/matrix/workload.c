@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/pattern.h"
 #include "base/text.h"
-#include "matrix/checks.h"
 #include "matrix/pointer.h"
 #include "results/result_keys.h"
 

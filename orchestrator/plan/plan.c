@@ -198,20 +198,18 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct make *mk = context;
     struct hg_shape shape;
     struct hg_buf key = HG_BUF_INIT;
-    int picked = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
-    int rc = -1;
+    int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
-    if (picked <= 0)
-        return picked;
-    if (hg_shape_make(mk->m->site, cell->members, &shape, &mk->err) < 0) {
+    if (rc <= 0)
+        return rc;
+    rc = hg_shape_make(mk->m->site, cell->members, &shape, &mk->err);
+    if (rc < 0) {
         hg_err_wrap(&mk->err, "cell %s", cell->id);
-        goto out;
+    } else {
+        round_time(mk, &shape);
+        hg_shape_key(&shape, &key);
+        place_cell(mk, cell, hg_buf_str(&key), &shape);
     }
-    round_time(mk, &shape);
-    hg_shape_key(&shape, &key);
-    place_cell(mk, cell, hg_buf_str(&key), &shape);
-    rc = 0;
-out:
     hg_shape_done(&shape);
     hg_buf_done(&key);
     return rc;
