@@ -34,7 +34,7 @@ static bool asks_help(int argc, char **argv)
 }
 
 /* Slurm's library, a box and programs that are started keep some dozens of files open. With too few, what cannot be opened would
- * look absent, or a daemon would answer nobody. Returns false if there are too few and the limit cannot be raised. */
+ * look absent, or a daemon would not answer. Returns false if there are too few and the limit cannot be raised. */
 static bool raise_files(struct rlimit *files)
 {
     struct rlimit enough;
@@ -87,7 +87,7 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
     }
     if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
         return wrong_arity(cmd, argc, errs);
-    /* a command that runs in a job writes into its result what it could not open */
+    /* a command that runs in a job reports in its result what it could not open */
     if (!cmd->hidden && !raise_files(&files) && !cmd->any_files)
         return too_few_files(&files, errs);
     return cmd->run(argc, argv, errs);

@@ -158,8 +158,8 @@ static int prepare_database(const struct hg_box_setup *setup, struct hg_err *err
     return rc;
 }
 
-/* slurmctld stops where the database does not know its cluster. Adding it twice is an error of
- * sacctmgr's that says so. */
+/* slurmctld stops where the database does not know its cluster. sacctmgr reports an error when it
+ * is added twice. */
 static int register_cluster(const struct hg_box_setup *setup, struct hg_err *err)
 {
     char *conf = hg_str_printf("SLURM_CONF=%s/slurm.conf", setup->dir);

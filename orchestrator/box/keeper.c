@@ -173,23 +173,23 @@ static void keep(struct keeper *kp, int report)
 
 static int read_report(int fd, struct hg_err *err)
 {
-    struct hg_err told = HG_ERR_INIT;
+    struct hg_err reported = HG_ERR_INIT;
     size_t have = 0;
     struct pollfd p = { .fd = fd, .events = POLLIN };
 
-    while (have < sizeof told) {
+    while (have < sizeof reported) {
         ssize_t n;
 
         if (poll(&p, 1, (int)(STARTED_S * 1000)) <= 0)
             return hg_err_set(err, HG_E_ENV, "the box did not start");
-        n = read(fd, (char *)&told + have, sizeof told - have);
+        n = read(fd, (char *)&reported + have, sizeof reported - have);
         if (n <= 0)
             return hg_err_set(err, HG_E_ENV, "the box's keeper was killed");
         have += (size_t)n;
     }
-    if (!told.code)
+    if (!reported.code)
         return 0;
-    *err = told;
+    *err = reported;
     return -1;
 }
 

@@ -9,7 +9,7 @@
 
 /* The process that owns a box: it starts the daemons, adopts every orphan below them, and ends them all. */
 
-/* Fork the keeper, which starts the daemons, completes the record with them, saves it and stays behind. Returns when all run (not
+/* Fork the keeper, which starts the daemons, completes the record with them, saves it and stays. Returns when all run (not
  * yet: nodes idle). ENV with the end of the log of the daemon that failed; nothing of the box runs then. */
 int hg_box_keeper_start(const struct hg_box_setup *setup, json_t *record, struct hg_err *err);
 

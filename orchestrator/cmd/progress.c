@@ -48,8 +48,8 @@ static void tell_logs(const struct hg_session *s, int batch, size_t line,
     bool has_out = hg_fs_exists(out), has_err = hg_fs_exists(err);
 
     if (has_out || has_err)
-        hg_info("what it printed: %s%s", has_err ? err : out,
-                has_out && has_err ? ", and out.log beside it" : "");
+        hg_info("its output: %s%s", has_err ? err : out,
+                has_out && has_err ? ", and out.log in the same folder" : "");
     free(out);
     free(err);
     free(dir);

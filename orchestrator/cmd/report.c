@@ -305,7 +305,7 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
 /* Everything read from options and operands. */
 struct request {
     json_t *baseline;
-    struct hg_report_options o; /* lends what stands above */
+    struct hg_report_options o; /* borrows the above */
     struct input in;
 };
 

@@ -57,7 +57,7 @@ static int remove_file(const struct hg_rundir *rd, const char *name, struct hg_e
     return rc;
 }
 
-/* A run of which nothing was ever submitted is planned anew, so that what Slurm refused can be corrected in the site or the matrix.
+/* A run of which nothing was ever submitted is planned again, so that what Slurm refused can be corrected in the site or the matrix.
  * The plan goes first: what it names may be missing only when there is no plan. */
 static int forget_unsubmitted(const struct hg_rundir *rd, struct hg_err *err)
 {

@@ -71,7 +71,7 @@ struct walk {
     struct hg_cursor cursor;
     hg_value *placed; /* the cursor's */
     struct made cell, base;
-    bool base_known; /* base is that of the base.start that stands there */
+    bool base_known; /* base belongs to the present base.start */
     struct hg_ids *names;
     char *base_why;       /* why the first lost baseline is lost */
     struct hg_seen ids;   /* of the matrix's own cells */
@@ -280,7 +280,7 @@ static void overlay(const struct walk *w, const hg_value *start, hg_value *out)
 static int find_base(struct walk *w, const struct made *cell)
 {
     size_t size = w->g->columns.n * sizeof *cell->start;
-    hg_value *fresh = w->placed + w->g->columns.n; /* scratch behind the cursor's values */
+    hg_value *fresh = w->placed + w->g->columns.n; /* scratch after the cursor's values */
 
     overlay(w, cell->start, fresh);
     if (w->base_known && memcmp(fresh, w->base.start, size) == 0)
@@ -426,7 +426,7 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     if (hg_value_is_absent(cell->start[HG_COLUMN_REPEAT]))
         cell->start[HG_COLUMN_REPEAT] = hg_value_of_number((double)round);
     else if (round > 1)
-        return 0; /* a cell that sets it stands once */
+        return 0; /* a cell that sets it is made once */
     memcpy(cell->values, cell->start, size);
     cell->source = source;
     if (hg_finish(w->finisher, cell->values, &cell->outcome, w->errs) < 0)

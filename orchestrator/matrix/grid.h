@@ -142,7 +142,7 @@ int hg_generator_fill(const json_t *list, struct hg_alt *alt, struct hg_err *err
 /* The i-th value. */
 double hg_generated(const struct hg_alt *alt, double i);
 
-/* Where a walk stands, so that a step sets only what changed. Zero it to begin. */
+/* The position of a walk, so that a step sets only what changed. Zero it to begin. */
 struct hg_cursor {
     size_t source;
     bool placed;
