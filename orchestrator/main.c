@@ -34,7 +34,7 @@ static bool asks_help(int argc, char **argv)
 }
 
 /* Slurm's library, a box and programs that are started keep some dozens of files open. With too few, what cannot be opened would
- * look absent, or a daemon would answer nobody. Returns false if there are too few and the limit cannot be raised. */
+ * look absent, or a daemon would not answer. Returns false if there are too few and the limit cannot be raised. */
 static bool raise_files(struct rlimit *files)
 {
     struct rlimit enough;
@@ -58,12 +58,16 @@ static int too_few_files(const struct rlimit *files, struct hg_errs *errs)
         (unsigned long long)files->rlim_max);
 }
 
-static void print_help(const struct hg_cmd *cmd)
+/* Of one command; NULL: the list of all. */
+static void print_help(const struct hg_cmd *cmd, FILE *to)
 {
     struct hg_buf help = HG_BUF_INIT;
 
-    hg_commands_help_one(cmd, &help);
-    fputs(hg_buf_str(&help), stdout);
+    if (cmd)
+        hg_commands_help_one(cmd, &help);
+    else
+        hg_commands_help(&help);
+    fputs(hg_buf_str(&help), to);
     hg_buf_done(&help);
 }
 
@@ -74,7 +78,7 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
     struct rlimit files;
 
     if (asks_help(argc, argv)) {
-        print_help(cmd);
+        print_help(cmd, stdout);
         return 0;
     }
     if (hg_opt_parse(cmd->opts ? cmd->opts : none, &argc, argv, &err) < 0) {
@@ -83,7 +87,7 @@ static int run_command(const struct hg_cmd *cmd, int argc, char **argv, struct h
     }
     if (argc < cmd->min_args || (cmd->max_args >= 0 && argc > cmd->max_args))
         return wrong_arity(cmd, argc, errs);
-    /* a command that runs in a job writes into its result what it could not open */
+    /* a command that runs in a job reports in its result what it could not open */
     if (!cmd->hidden && !raise_files(&files) && !cmd->any_files)
         return too_few_files(&files, errs);
     return cmd->run(argc, argv, errs);
@@ -112,15 +116,6 @@ static int report(struct hg_errs *errs)
     return code;
 }
 
-static void print_overview(FILE *to)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    hg_commands_help(&text);
-    fputs(hg_buf_str(&text), to);
-    hg_buf_done(&text);
-}
-
 /* `hpcgrid help COMMAND` is `hpcgrid COMMAND --help`. Returns the exit code, or -1 with errs filled. */
 static int dispatch(int argc, char **argv, struct hg_errs *errs)
 {
@@ -134,7 +129,7 @@ static int dispatch(int argc, char **argv, struct hg_errs *errs)
     }
     help = strcmp(argv[1], "help") == 0 || asks_help(1, argv + 1);
     if (help && argc <= 2) {
-        print_overview(stdout);
+        print_help(NULL, stdout);
         return 0;
     }
     cmd = hg_commands_find(argv[1 + help], &err);
@@ -142,7 +137,7 @@ static int dispatch(int argc, char **argv, struct hg_errs *errs)
         return hg_errs_add(errs, &err);
     if (!help)
         return run_command(cmd, argc - 2, argv + 2, errs);
-    print_help(cmd);
+    print_help(cmd, stdout);
     return 0;
 }
 
@@ -176,7 +171,7 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
     if (argc < 2) {
-        print_overview(stderr);
+        print_help(NULL, stderr);
         return 2;
     }
     rc = dispatch(argc, argv, &errs);

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/proc.h"
@@ -121,58 +122,6 @@ static int spawn(const struct hg_box_setup *setup, struct hg_box_daemon *d, cons
     return rc;
 }
 
-static int start_munged(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                        struct hg_err *err)
-{
-    const char *dir = setup->dir;
-    char *key = hg_str_printf("--key-file=%s/munge/key", dir);
-    char *sock = hg_str_printf("--socket=%s/munge/sock", dir);
-    char *pid = hg_str_printf("--pid-file=%s/munge/pid", dir);
-    char *log = hg_str_printf("--log-file=%s/log/munged.log", dir);
-    char *seed = hg_str_printf("--seed-file=%s/munge/seed", dir);
-    const char *argv[] = { setup->tools->munged,
-                           "--foreground",
-                           "--force",
-                           "--origin=127.0.0.1",
-                           key,
-                           sock,
-                           pid,
-                           log,
-                           seed,
-                           NULL };
-    int rc = spawn(setup, d, argv, err);
-
-    free(key);
-    free(sock);
-    free(pid);
-    free(log);
-    free(seed);
-    return rc;
-}
-
-static int start_slurmctld(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                           struct hg_err *err)
-{
-    char *conf = hg_str_printf("%s/slurm.conf", setup->dir);
-    const char *argv[] = { setup->tools->slurmctld, "-D", "-f", conf, NULL };
-    int rc = spawn(setup, d, argv, err);
-
-    free(conf);
-    return rc;
-}
-
-static int start_slurmd(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                        struct hg_err *err)
-{
-    char *conf = hg_str_printf("%s/slurm.conf", setup->dir);
-    const char *argv[] = { setup->tools->slurmd,        "-D", "-f", conf, "-N",
-                           d->name + strlen("slurmd-"), NULL };
-    int rc = spawn(setup, d, argv, err);
-
-    free(conf);
-    return rc;
-}
-
 /* ---- accounting ---- */
 
 /* Run a program to its end; what it printed goes into the hint. */
@@ -190,9 +139,10 @@ static int run_once(const char *const *argv, struct hg_err *err)
 }
 
 /* The tables that every MariaDB has. A heal finds them there. */
-static int prepare_database(const struct hg_box_setup *setup, const char *data, struct hg_err *err)
+static int prepare_database(const struct hg_box_setup *setup, struct hg_err *err)
 {
-    char *option = hg_str_printf("--datadir=%s", data);
+    char *option = hg_str_printf("--datadir=%s/database", setup->dir);
+    const char *data = strchr(option, '/');
     const char *argv[] = { setup->tools->mariadb_install,
                            "--no-defaults",
                            option,
@@ -208,52 +158,8 @@ static int prepare_database(const struct hg_box_setup *setup, const char *data, 
     return rc;
 }
 
-static int start_database(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                          struct hg_err *err)
-{
-    const char *dir = setup->dir;
-    char *data = hg_str_printf("%s/database", dir);
-    char *datadir = hg_str_printf("--datadir=%s/database", dir);
-    char *sock = hg_str_printf("--socket=%s/database.sock", dir);
-    char *pid = hg_str_printf("--pid-file=%s/database.pid", dir);
-    char *init = hg_str_printf("--init-file=%s/database.sql", dir);
-    char *port = hg_str_printf("--port=%d", setup->ports.database);
-    const char *argv[] = { setup->tools->mariadbd,
-                           "--no-defaults",
-                           datadir,
-                           sock,
-                           pid,
-                           init,
-                           port,
-                           "--bind-address=127.0.0.1",
-                           "--skip-name-resolve",
-                           "--innodb-buffer-pool-size=64M",
-                           "--innodb-flush-log-at-trx-commit=2",
-                           geteuid() == 0 ? "--user=root" : NULL,
-                           NULL };
-    int rc = -1;
-
-    if (prepare_database(setup, data, err) == 0)
-        rc = spawn(setup, d, argv, err);
-    free(data);
-    free(datadir);
-    free(sock);
-    free(pid);
-    free(init);
-    free(port);
-    return rc;
-}
-
-static int start_slurmdbd(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                          struct hg_err *err)
-{
-    const char *argv[] = { setup->tools->slurmdbd, "-D", NULL };
-
-    return spawn(setup, d, argv, err);
-}
-
-/* slurmctld stops where the database does not know its cluster. Adding it twice is an error of
- * sacctmgr's that says so. */
+/* slurmctld stops where the database does not know its cluster. sacctmgr reports an error when it
+ * is added twice. */
 static int register_cluster(const struct hg_box_setup *setup, struct hg_err *err)
 {
     char *conf = hg_str_printf("SLURM_CONF=%s/slurm.conf", setup->dir);
@@ -301,27 +207,27 @@ static bool port_answers(int port)
     return connects(AF_INET, &address, sizeof address);
 }
 
-static bool slurmctld_answers(const struct hg_box_setup *setup)
+static bool answers(const struct hg_box_setup *setup, enum hg_box_daemon_kind kind)
 {
-    return port_answers(setup->ports.ctld);
+    switch (kind) {
+    case HG_BOX_MUNGED:
+        return munged_answers(setup);
+    case HG_BOX_DATABASE:
+        return port_answers(setup->ports.database);
+    case HG_BOX_SLURMDBD:
+        return port_answers(setup->ports.dbd);
+    case HG_BOX_SLURMCTLD:
+        return port_answers(setup->ports.ctld);
+    default:
+        return true; /* nodes are waited for together */
+    }
 }
 
-static bool slurmdbd_answers(const struct hg_box_setup *setup)
-{
-    return port_answers(setup->ports.dbd);
-}
-
-static bool database_answers(const struct hg_box_setup *setup)
-{
-    return port_answers(setup->ports.database);
-}
-
-static int wait_ready(const struct hg_box_setup *setup, struct hg_box_daemon *d,
-                      bool (*ready)(const struct hg_box_setup *setup), struct hg_err *err)
+static int wait_ready(const struct hg_box_setup *setup, struct hg_box_daemon *d, struct hg_err *err)
 {
     double end = hg_clock_mono_s() + READY_S;
 
-    while (!ready(setup)) {
+    while (!answers(setup, d->kind)) {
         if (waitpid(d->pid, NULL, WNOHANG) == d->pid) {
             d->pid = 0;
             return daemon_failed(setup->dir, d->name, "ended at once", err);
@@ -333,24 +239,79 @@ static int wait_ready(const struct hg_box_setup *setup, struct hg_box_daemon *d,
     return 0;
 }
 
+/* ---- the daemons ---- */
+
+struct words {
+    char **items;
+    size_t n, cap;
+};
+
+/* Append words that a space separates; each @ is the box's folder. */
+static void add_words(struct words *argv, const char *text, const char *dir)
+{
+    for (const char *p = text; *p; p += *p == ' ') {
+        struct hg_buf word = HG_BUF_INIT;
+
+        for (; *p && *p != ' '; p++)
+            if (*p == '@')
+                hg_buf_puts(&word, dir);
+            else
+                hg_buf_append(&word, p, 1);
+        *HG_VEC_PUSH(argv) = hg_buf_detach(&word);
+    }
+}
+
+static void make_command(const struct hg_box_setup *setup, const struct hg_box_daemon *d,
+                         struct words *argv)
+{
+    const struct hg_box_tools *tools = setup->tools;
+    const char *const programs[] = { [HG_BOX_MUNGED] = tools->munged,
+                                     [HG_BOX_DATABASE] = tools->mariadbd,
+                                     [HG_BOX_SLURMDBD] = tools->slurmdbd,
+                                     [HG_BOX_SLURMCTLD] = tools->slurmctld,
+                                     [HG_BOX_SLURMD] = tools->slurmd };
+    static const char *const options[] = {
+        [HG_BOX_MUNGED] = "--foreground --force --origin=127.0.0.1 --key-file=@/munge/key "
+                          "--socket=@/munge/sock --pid-file=@/munge/pid "
+                          "--log-file=@/log/munged.log --seed-file=@/munge/seed",
+        [HG_BOX_DATABASE] = "--no-defaults --datadir=@/database --socket=@/database.sock "
+                            "--pid-file=@/database.pid --init-file=@/database.sql "
+                            "--bind-address=127.0.0.1 --skip-name-resolve "
+                            "--innodb-buffer-pool-size=64M --innodb-flush-log-at-trx-commit=2",
+        [HG_BOX_SLURMDBD] = "-D",
+        [HG_BOX_SLURMCTLD] = "-D -f @/slurm.conf",
+        [HG_BOX_SLURMD] = "-D -f @/slurm.conf -N",
+    };
+
+    *HG_VEC_PUSH(argv) = hg_strdup(programs[d->kind]);
+    add_words(argv, options[d->kind], setup->dir);
+    if (d->kind == HG_BOX_SLURMD)
+        *HG_VEC_PUSH(argv) = hg_strdup(d->name + strlen("slurmd-"));
+    if (d->kind == HG_BOX_DATABASE) {
+        *HG_VEC_PUSH(argv) = hg_str_printf("--port=%d", setup->ports.database);
+        if (geteuid() == 0)
+            *HG_VEC_PUSH(argv) = hg_strdup("--user=root");
+    }
+    *HG_VEC_PUSH(argv) = NULL;
+}
+
 int hg_box_daemons_start(const struct hg_box_setup *setup, struct hg_box_daemon *d,
                          struct hg_err *err)
 {
-    switch (d->kind) {
-    case HG_BOX_MUNGED:
-        return start_munged(setup, d, err) < 0 ? -1 : wait_ready(setup, d, munged_answers, err);
-    case HG_BOX_DATABASE:
-        return start_database(setup, d, err) < 0 ? -1 : wait_ready(setup, d, database_answers, err);
-    case HG_BOX_SLURMDBD:
-        if (start_slurmdbd(setup, d, err) < 0 || wait_ready(setup, d, slurmdbd_answers, err) < 0)
-            return -1;
-        return register_cluster(setup, err);
-    case HG_BOX_SLURMCTLD:
-        return start_slurmctld(setup, d, err) < 0 ? -1
-                                                  : wait_ready(setup, d, slurmctld_answers, err);
-    default:
-        return start_slurmd(setup, d, err);
-    }
+    struct words argv = { 0 };
+    int rc = d->kind == HG_BOX_DATABASE ? prepare_database(setup, err) : 0;
+
+    make_command(setup, d, &argv);
+    if (rc == 0)
+        rc = spawn(setup, d, (const char *const *)argv.items, err);
+    if (rc == 0)
+        rc = wait_ready(setup, d, err);
+    if (rc == 0 && d->kind == HG_BOX_SLURMDBD)
+        rc = register_cluster(setup, err);
+    for (size_t i = 0; i < argv.n; i++)
+        free(argv.items[i]);
+    HG_VEC_DONE(&argv);
+    return rc;
 }
 
 static void add(struct hg_box_daemons *list, enum hg_box_daemon_kind kind, const char *prefix,

@@ -6,7 +6,6 @@
 
 #include "base/buf.h"
 #include "box/nodes.h"
-#include "box/ports.h"
 #include "box/tools.h"
 
 /* What a box is made of. */

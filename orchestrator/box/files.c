@@ -33,7 +33,7 @@ struct settings {
     size_t n;
 };
 
-/* Where this key stands, or would; an index behind the end: no room. */
+/* Index of this key, or where it would be added; SETTINGS_MAX: no room. */
 static size_t find_key(const struct settings *s, const char *key, size_t len)
 {
     size_t i = 0;
@@ -435,12 +435,12 @@ int hg_box_files_write(const struct hg_box_spec *spec, const char *dir,
         format_slurm_conf(spec, dir, ports, &conf, err) < 0 || make_gpus(spec, dir, &gres, err) < 0)
         goto out;
     /* A box uses no cgroups, and must start where none are mounted. Older releases do not know the
-     * word, but their v1 plugin looks for nothing unless asked. */
+     * word, but their v1 plugin does nothing unless configured. */
     cgroups = version >= 2405 ? "CgroupPlugin=disabled\n" : "CgroupPlugin=cgroup/v1\n";
     if (save(dir, "cgroup.conf", cgroups, strlen(cgroups), 0644, err) < 0)
         goto out;
     /* Slurm's other ways to bring the ranks of several nodes together (and its default takes either) let
-     * the first node go on alone: a rank that is still starting then gets what the others send it, and
+     * the first node continue alone: a rank that is still starting then gets what the others send it, and
      * Open MPI dies of that. */
     if (save(dir, "mpi.conf", mpi, sizeof mpi - 1, 0644, err) < 0)
         goto out;

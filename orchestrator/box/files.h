@@ -3,7 +3,6 @@
 #define HG_BOX_FILES_H
 
 #include "box/nodes.h"
-#include "box/ports.h"
 
 /* Make the files of a box below dir: folders, munge's key, slurm.conf, gres.conf, and the devices that stand for GPUs. version:
  * of Slurm, 2205 for 22.05. */

@@ -40,4 +40,13 @@ size_t hg_box_nodes_count(const struct hg_box_spec *spec);
 /* Name of the i-th node (from 0) over all groups. */
 void hg_box_nodes_name(const struct hg_box_spec *spec, size_t i, char out[static 96]);
 
+struct hg_box_ports {
+    int ctld;       /* slurmctld's */
+    int first_node; /* of the first slurmd; the others follow */
+    int dbd, database;
+};
+
+/* Find 3 + n free ports in a row. */
+int hg_box_ports_choose(size_t n, struct hg_box_ports *ports, struct hg_err *err);
+
 #endif

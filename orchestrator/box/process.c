@@ -157,7 +157,7 @@ size_t hg_box_process_signal_tree(pid_t root, int sig)
 
 /* ---- daemons without a record ---- */
 
-/* /proc/PID/NAME, at most size - 1 bytes, a null byte behind the last word. Returns their number. */
+/* /proc/PID/NAME, at most size - 1 bytes, a null byte after the last word. Returns their number. */
 static size_t read_words(pid_t pid, const char *name, char *out, size_t size)
 {
     char path[64];
@@ -196,7 +196,7 @@ static bool is_daemon(const char *command)
     return false;
 }
 
-/* "DIR/...", or the same behind a "=". */
+/* "DIR/...", or the same after a "=". */
 static bool names_folder(const char *words, size_t n, const char *dir)
 {
     size_t len = strlen(dir);

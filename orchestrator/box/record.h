@@ -5,7 +5,6 @@
 #include <jansson.h>
 
 #include "box/nodes.h"
-#include "box/ports.h"
 #include "box/process.h"
 
 /* box.json: "nodes", "settings", "keeper" and "daemons" with their pids, ... */

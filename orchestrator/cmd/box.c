@@ -35,6 +35,7 @@ static const struct hg_opt opts[] = {
 
 /* ---- up, down ---- */
 
+/* "a100:2x2,cpu:2x0" */
 static void format_nodes(const json_t *record, struct hg_buf *out)
 {
     json_t *list = json_object_get(record, "nodes"), *g;
@@ -78,22 +79,19 @@ static int up(struct hg_err *err)
     return rc;
 }
 
-static int down_all(struct hg_err *err)
+static int down(struct hg_err *err)
 {
     struct hg_boxes boxes;
     int rc = 0;
 
+    if (!all)
+        return hg_box_down(name_text, err);
     if (hg_boxes_list(&boxes, err) < 0)
         return -1;
     for (size_t i = 0; i < boxes.n && rc == 0; i++)
         rc = hg_box_down(boxes.items[i].name, err);
     hg_boxes_done(&boxes);
     return rc;
-}
-
-static int down(struct hg_err *err)
-{
-    return all ? down_all(err) : hg_box_down(name_text, err);
 }
 
 /* ---- status, list ---- */
@@ -109,7 +107,6 @@ static json_t *encode(const struct hg_box *box)
     return o;
 }
 
-/* "a100:2x2,cpu:2x0" */
 static int list(struct hg_err *err)
 {
     struct hg_boxes boxes;

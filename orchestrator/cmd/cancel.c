@@ -8,7 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
-#include "cmd/reach.h"
+#include "cmd/session.h"
 #include "drive/requests.h"
 
 #define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */

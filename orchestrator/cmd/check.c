@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/text.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
 #include "plan/fit.h"

@@ -23,6 +23,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "plan/worker.h"
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
 
@@ -157,7 +158,7 @@ struct conversation {
     double end_s;       /* when patience ends, hg_clock_mono_s() */
 };
 
-/* A transport whose program is there. */
+/* A transport and its program. */
 struct agent {
     const struct hg_transport *transport;
     char *path, *argument;
@@ -308,7 +309,7 @@ static void look_at_nodes(struct findings *f, const json_t *answer)
     }
 }
 
-/* Plain `srun` without PMIx starts N programs that do not know of each other. */
+/* Without PMIx, `srun` starts N independent programs instead of N ranks. */
 static void look_at_srun(struct findings *f)
 {
     const char *const argv[] = { "srun", "--mpi=list", NULL };
@@ -338,7 +339,7 @@ static void look_at_srun(struct findings *f)
     hg_buf_done(&errors);
 }
 
-/* slurm.conf was found: what does the controller say? */
+/* slurm.conf was found: ask the controller. */
 static bool look_at_slurmctld(struct findings *f, struct conversation *c, const char *library)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -536,10 +537,8 @@ static bool look_at_box(struct findings *f)
 
 static void look_at_worker(struct findings *f)
 {
-    static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
-    const char *named = getenv("HPCGRID_WORKER");
-    char *path = named && *named ? hg_strdup(named) : hg_fs_find_beside(places);
-    const char *const argv[] = { path ? path : "hpcgrid-worker", "--version", NULL };
+    char *path = hg_worker_find();
+    const char *const argv[] = { path, "--version", NULL };
     struct finding *item = add(f, "worker", "ok");
 
     if (!first_line(argv, item->found, sizeof item->found)) {
@@ -576,7 +575,7 @@ static void look_at_gpu(struct findings *f)
     if (hg_fs_exists("/proc/driver/nvidia/version")) {
         item->state = "warning";
         SAY(item->found, "an NVIDIA driver is loaded, but nvidia-smi fails");
-        SAY(item->next, "run nvidia-smi and read what it says");
+        SAY(item->next, "run nvidia-smi by hand and read its message");
     } else {
         SAY(item->found, "no NVIDIA driver here (nodes may have one)");
     }

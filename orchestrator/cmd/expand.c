@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "matrix/select.h"
 
 static bool count_only, as_json;

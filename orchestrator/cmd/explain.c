@@ -8,7 +8,7 @@
 #include "cmd/cells.h"
 #include "cmd/options.h"
 #include "matrix/grid.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "matrix/select.h"
 
 #define SHOWN_MAX 20

@@ -13,7 +13,7 @@
 #include "cmd/options.h"
 #include "cmd/picks.h"
 #include "cmd/print.h"
-#include "cmd/reach.h"
+#include "cmd/session.h"
 #include "cmd/state.h"
 #include "drive/overlay.h"
 #include "drive/requests.h"

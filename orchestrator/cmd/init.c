@@ -22,16 +22,12 @@ static const struct hg_hardware *find_hardware(const struct hg_site *site, struc
 {
     const char *word = hardware_word ? hardware_word : site->default_hardware;
     const struct hg_hardware *hw = word ? hg_site_find_hardware(site, word) : site->hardware;
-    const char *known[32];
-    size_t n = 0;
 
-    if (hw)
-        return hw;
-    for (; n < site->n_hardware && n < sizeof known / sizeof *known; n++)
-        known[n] = site->hardware[n].name;
-    hg_err_set(err, HG_E_INPUT, "unknown hardware \"%.60s\" at site %s", word, site->name);
-    hg_text_suggest(err, word, known, n);
-    return NULL;
+    if (!hw) {
+        hg_err_set(err, HG_E_INPUT, "unknown hardware \"%.60s\" at site %s", word, site->name);
+        hg_site_suggest_hardware(site, word, err);
+    }
+    return hw;
 }
 
 static void put_string(struct hg_buf *out, const char *text)

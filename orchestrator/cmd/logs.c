@@ -38,15 +38,15 @@ static const struct hg_opt opts[] = {
 
 /* ---- Which cells ---- */
 
-/* What the user asked for: a selector, the beginning of an id, or neither. */
-struct asked {
+/* What the user named: a selector, the beginning of an id, or neither. */
+struct request {
     struct hg_selector *select;
     const char *id;
 };
 
-static int read_asked(const char *word, struct asked *a, struct hg_err *err)
+static int read_request(const char *word, struct request *a, struct hg_err *err)
 {
-    *a = (struct asked){ 0 };
+    *a = (struct request){ 0 };
     if (!word)
         return 0;
     if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] ==
@@ -68,7 +68,7 @@ static bool is_bad(const char *status)
 }
 
 /* 1: print its log, 0: do not, -1: err set. */
-static int is_asked(const struct asked *a, const json_t *entry, struct hg_err *err)
+static int is_requested(const struct request *a, const json_t *entry, struct hg_err *err)
 {
     const char *id = json_string_value(json_object_get(entry, "id"));
     const char *status = json_string_value(json_object_get(entry, "status"));
@@ -101,7 +101,7 @@ static struct hg_attempt_files *find_attempt(const struct hg_attempt_group *g, c
 
 /* ---- Printing ---- */
 
-/* Where the last n lines of what lies between two places of an open file begin; n 0: at its start. */
+/* Start of the last n lines between two offsets of an open file; n 0: begin. */
 static off_t tail_start(int fd, off_t begin, off_t end, long n)
 {
     char chunk[4096];
@@ -135,7 +135,7 @@ static void tell_file(const struct attempt *a, const char *name)
     free(path);
 }
 
-/* Print a file from *at on; *at moves behind what was printed. */
+/* Print a file from *at on; *at advances past what was printed. */
 static int print_from(const struct attempt *a, const char *name, off_t *at, bool head,
                       struct hg_err *err)
 {
@@ -178,7 +178,7 @@ static int print_streams(const struct attempt *a, off_t at[static 2], bool head,
     return rc;
 }
 
-/* Where a cell stands in the run's journal; batch 0: nowhere. */
+/* A cell's place in the run's journal; batch 0: not found. */
 struct place {
     int batch;
     uint32_t line;
@@ -258,7 +258,7 @@ static int print_cell(struct hg_attempt_group *g, const json_t *entry, struct hg
 /* A walk over the results of a run. */
 struct walk {
     struct hg_attempt_group group; /* of the run */
-    const struct asked *asked;
+    const struct request *request;
     json_t *newest; /* the last entry so far of the current cell */
     json_t *
         followed; /* the one cell that --follow may take, shown when it is known to be the only one */
@@ -277,7 +277,7 @@ static int show(struct walk *w, const json_t *entry, struct hg_err *err)
 static int end_cell(struct walk *w, struct hg_err *err)
 {
     json_t *entry = w->newest;
-    int is = entry && !hg_signals_stop ? is_asked(w->asked, entry, err) : 0;
+    int is = entry && !hg_signals_stop ? is_requested(w->request, entry, err) : 0;
 
     w->newest = NULL;
     if (is > 0 && ++w->picked > 1 && follow) {
@@ -308,7 +308,7 @@ static int take_entry(void *context, json_t *entry, char *file, struct hg_err *e
 
 static int tell_nothing(const struct walk *w, struct hg_err *err)
 {
-    const struct asked *a = w->asked;
+    const struct request *a = w->request;
 
     if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
@@ -319,11 +319,11 @@ static int tell_nothing(const struct walk *w, struct hg_err *err)
     return 0;
 }
 
-static int print_all(const struct hg_rundir *rd, const struct asked *asked, struct hg_err *err)
+static int print_all(const struct hg_rundir *rd, const struct request *request, struct hg_err *err)
 {
     struct hg_run_state *state =
         hg_run_state_load(rd->path, NULL); /* a plan that was submitted by hand has none */
-    struct walk w = { .group = { .rd = rd }, .asked = asked };
+    struct walk w = { .group = { .rd = rd }, .request = request };
     int rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, take_entry, &w, NULL, err);
 
     if (rc == 0)
@@ -343,15 +343,15 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
     struct hg_rundir rd = { 0 };
-    struct asked asked = { 0 };
+    struct request request = { 0 };
     int rc = -1;
 
     hg_signals_catch();
-    if (read_asked(argc > 1 ? argv[1] : NULL, &asked, &err) == 0 &&
+    if (read_request(argc > 1 ? argv[1] : NULL, &request, &err) == 0 &&
         hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) == 0)
-        rc = print_all(&rd, &asked, &err);
+        rc = print_all(&rd, &request, &err);
     hg_rundir_done(&rd);
-    hg_selector_free(asked.select);
+    hg_selector_free(request.select);
     return rc < 0 ? hg_errs_add(errs, &err) : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/jsonlist.h"
+#include "cmd/options.h"
 #include "drive/overlay.h"
 #include "plan/batch.h"
 #include "plan/files.h"
@@ -39,7 +40,7 @@ struct run {
     struct hg_err *err;
 };
 
-/* A loss curve is no part of a line. */
+/* A loss curve is not part of a line. */
 static int add_entry(void *context, json_t *entry, char *file, struct hg_err *err)
 {
     struct run *run = context;
@@ -93,13 +94,12 @@ static size_t count_cells(const struct hg_rundir *rd)
 static struct hg_many *read_run(const char *word, const char *reports,
                                 const struct hg_report_options *options, struct hg_err *err)
 {
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
     struct hg_rundir rd = { 0 };
     struct hg_run_state *state;
     struct hg_err why = HG_ERR_INIT;
     struct hg_many *m = NULL;
 
-    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, NULL) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), word, &rd, NULL) < 0)
         return NULL;
     if (count_cells(&rd) > HG_MANY_MIN) {
         state = hg_run_state_load(rd.path, &why);
@@ -136,7 +136,7 @@ static int add_item(void *context, json_t *item)
     struct file *f = context;
 
     if (!f->many && !json_object_get(f->head, "schema"))
-        return 0; /* it stands behind them */
+        return 0; /* it comes after them */
     if (!f->many)
         begin_file(f);
     return f->many ? hg_many_add(f->many, item, f->err) : -1;
@@ -155,7 +155,7 @@ static int add_file(struct hg_many *m, void *context)
     return rc;
 }
 
-/* Members may stand behind the results that say how these are read. */
+/* Members that control how results are read may come after the results. */
 static struct hg_many *read_items(struct file *f)
 {
     int rc = add_file(NULL, f);
@@ -197,7 +197,7 @@ struct hg_many *hg_cmd_many(const char *word, const char *reports,
 static int put_stdout(void *context, const char *text, size_t len, struct hg_err *err)
 {
     (void)context;
-    (void)err; /* who closes it sees what went wrong */
+    (void)err; /* main reports a failure when it closes it */
     fwrite(text, 1, len, stdout);
     return 0;
 }

@@ -5,7 +5,7 @@
 #include "base/opt.h"
 
 /* Options that several commands take, each defined once with its help text. `target` is the address of the command's variable, of
- * the type in the comment. They stand in a command's table beside its own options:
+ * the type in the comment. They go into a command's table, next to its own options:
  *
  *     static const struct hg_opt opts[] = { HG_OPTION_SELECT(&select_text), HG_OPTION_JSON(&as_json), { 0 } };
  */

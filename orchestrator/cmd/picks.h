@@ -11,7 +11,7 @@ struct hg_picks {
     bool all;
     struct {
         bool *picked; /* by line */
-        char **ids;   /* by line; NULL unless asked for */
+        char **ids;   /* by line; NULL unless hg_picks_name read them */
         size_t n;
     } * batches; /* by number - 1 */
     size_t n;
@@ -24,7 +24,7 @@ bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line);
 bool hg_picks_any(const struct hg_picks *picks);           /* are any picked? */
 bool hg_picks_fits(void *picks, int batch, uint32_t line); /* the same, as a callback */
 
-/* Also keep the cells' ids (text may be NULL here, too). */
+/* Also keep the cells' ids (text NULL: of all cells). */
 int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
                   const char *text, struct hg_err *err);
 /* Tasks of a job whose cells are picked. Add each to hit. INPUT: the scheduler's list of tasks cannot be read. */

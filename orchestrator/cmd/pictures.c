@@ -15,7 +15,7 @@
 static const char *const known[] = { "svg", "png", "pdf", "gp" };
 enum { FORMATS = sizeof known / sizeof *known, GP = FORMATS - 1 };
 
-struct wish {
+struct request {
     bool formats[FORMATS];
     const char *out; /* NULL: standard output */
     bool is_file;
@@ -32,7 +32,7 @@ static size_t ending(const char *path)
     return i;
 }
 
-static int read_formats(const char *words, struct wish *w, struct hg_err *err)
+static int read_formats(const char *words, struct request *w, struct hg_err *err)
 {
     char *copy = hg_strdup(words), *rest = NULL;
     int rc = 0;
@@ -54,7 +54,7 @@ static int read_formats(const char *words, struct wish *w, struct hg_err *err)
     return rc;
 }
 
-static size_t count_formats(const struct wish *w)
+static size_t count_formats(const struct request *w)
 {
     size_t n = 0;
 
@@ -63,7 +63,7 @@ static size_t count_formats(const struct wish *w)
     return n;
 }
 
-static int read_wish(const char *formats, const char *out, struct wish *w, struct hg_err *err)
+static int read_request(const char *formats, const char *out, struct request *w, struct hg_err *err)
 {
     size_t named = out ? ending(out) : FORMATS;
 
@@ -80,8 +80,8 @@ static int read_wish(const char *formats, const char *out, struct wish *w, struc
     return 0;
 }
 
-/* The script of a picture draws it as the first other format asked for. */
-static const char *script_terminal(const struct wish *w)
+/* The script of a picture draws it as the first other format requested. */
+static const char *script_terminal(const struct request *w)
 {
     for (size_t i = 0; i < GP; i++)
         if (w->formats[i])
@@ -89,8 +89,8 @@ static const char *script_terminal(const struct wish *w)
     return known[0];
 }
 
-static int render(const struct hg_plot *p, const struct wish *w, size_t format, struct hg_buf *out,
-                  struct hg_err *err)
+static int render(const struct hg_plot *p, const struct request *w, size_t format,
+                  struct hg_buf *out, struct hg_err *err)
 {
     const char *terminal = format == GP ? script_terminal(w) : known[format];
     char *name;
@@ -103,7 +103,7 @@ static int render(const struct hg_plot *p, const struct wish *w, size_t format, 
     return 0;
 }
 
-static int write_one(const struct hg_plot *p, const struct wish *w, size_t format,
+static int write_one(const struct hg_plot *p, const struct request *w, size_t format,
                      struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -146,7 +146,7 @@ static int check_kinds(const struct hg_plots *plots, unsigned kinds, struct hg_e
     return rc;
 }
 
-static int check_number(const struct hg_plots *plots, const struct wish *w, struct hg_err *err)
+static int check_number(const struct hg_plots *plots, const struct request *w, struct hg_err *err)
 {
     size_t n = plots->n * count_formats(w);
 
@@ -165,14 +165,14 @@ static int check_number(const struct hg_plots *plots, const struct wish *w, stru
 int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *formats,
                      const char *out, struct hg_errs *errs)
 {
-    struct wish w = { 0 };
+    struct request w = { 0 };
     struct hg_plots plots = { 0 };
     struct hg_err err = HG_ERR_INIT;
     unsigned wanted;
     int rc = hg_plot_kinds_parse(kinds, &wanted, &err);
 
     if (rc == 0)
-        rc = read_wish(formats, out, &w, &err);
+        rc = read_request(formats, out, &w, &err);
     for (size_t t = 0; t < r->tables.n && rc == 0; t++)
         hg_plots_build(r, t, wanted, &plots);
     if (rc == 0 && check_kinds(&plots, wanted, errs) < 0)

@@ -9,7 +9,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
 #include "cmd/print.h"

@@ -8,7 +8,7 @@
 /* Print a JSON value, indented, and a newline on stdout. Takes the reference. */
 void hg_print_json(json_t *value);
 
-/* Columns of the terminal behind a descriptor; 0: not a terminal, or a very narrow one (below 40). */
+/* Columns of the terminal at a descriptor; 0: not a terminal, or narrower than 40. */
 size_t hg_print_width(int fd);
 
 #endif

@@ -8,4 +8,10 @@
  * Returns 0: over; 1: stopped by a signal; -1: errs filled. */
 int hg_progress_drive(struct hg_session *s, struct hg_errs *errs);
 
+/* Drive a run to its end, print its tables, say what may be run again. Returns the exit code, or -1 with errs filled. */
+int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs);
+
+/* Add an error for each batch that the scheduler refused. Returns -1 if there was one, else 0. */
+int hg_progress_add_refusals(const struct hg_session *s, struct hg_errs *errs);
+
 #endif

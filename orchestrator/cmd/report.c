@@ -66,13 +66,14 @@ static const struct hg_opt opts[] = {
 static char **split_words(const char *text)
 {
     size_t size = text ? strlen(text) + 1 : 0, n = 0;
-    char **items = text ? hg_alloc((size / 2 + 2) * sizeof *items + size) : NULL;
-    char *copy = text ? memcpy(items + size / 2 + 2, text, size) : NULL;
+    char **items;
 
-    for (char *p = text ? strtok(copy, ",") : NULL; p; p = strtok(NULL, ","))
+    if (!text)
+        return NULL;
+    items = hg_alloc((size / 2 + 2) * sizeof *items + size);
+    for (char *p = strtok(memcpy(items + size / 2 + 2, text, size), ","); p; p = strtok(NULL, ","))
         items[n++] = p;
-    if (text)
-        items[n] = NULL;
+    items[n] = NULL;
     return items;
 }
 
@@ -299,19 +300,12 @@ static int write_form(const struct hg_report *r, const struct input *in, struct 
     return rc;
 }
 
-static int write_report(const struct hg_report *r, const struct input *in, struct hg_errs *errs)
-{
-    if (plot)
-        return hg_pictures_draw(r, plot, format, out_path, errs);
-    return write_form(r, in, errs);
-}
-
 /* ---- The command ---- */
 
 /* Everything read from options and operands. */
 struct request {
     json_t *baseline;
-    struct hg_report_options o; /* lends what stands above */
+    struct hg_report_options o; /* borrows the above */
     struct input in;
 };
 
@@ -392,7 +386,9 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (read_all(argc, argv, &q.in, errs) == 0)
         r = hg_report_build(q.in.items, q.in.n, &q.o, errs);
     if (r)
-        rc = write_report(r, &q.in, errs) < 0 ? -1 : !hg_report_is_complete(r) || r->refused;
+        rc = plot ? hg_pictures_draw(r, plot, format, out_path, errs) : write_form(r, &q.in, errs);
+    if (r && rc == 0)
+        rc = !hg_report_is_complete(r) || r->refused;
     hg_report_free(r);
     request_done(&q);
     return rc;

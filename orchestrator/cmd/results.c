@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "cmd/options.h"
 #include "drive/overlay.h"
 #include "rundir/collect.h"
 #include "drive/drive.h"
@@ -53,13 +54,12 @@ int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *st
 static int read_run(const char *word, const char *reports, struct hg_results *set, char **tables,
                     struct hg_errs *errs)
 {
-    const char *root = reports ? reports : getenv("HPCGRID_REPORTS");
     struct hg_rundir rd = { 0 };
     struct hg_err err = HG_ERR_INIT, why = HG_ERR_INIT;
     struct hg_run_state *state = NULL;
     int rc;
 
-    if (hg_rundir_find(root && *root ? root : "reports", word, &rd, &err) < 0)
+    if (hg_rundir_find(hg_options_reports(reports), word, &rd, &err) < 0)
         return hg_errs_add(errs, &err);
     /* Without its journal a run still has its results; only what became of the rest is not known. */
     state = hg_run_state_load(rd.path, &why);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
-#include "cmd/conclude.h"
+#include "cmd/progress.h"
 #include "cmd/options.h"
 #include "cmd/signals.h"
 
@@ -24,7 +24,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     (void)argc;
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
-    rc = hg_conclude_run(&s, errs);
+    rc = hg_progress_conclude(&s, errs);
     hg_session_done(&s);
     return rc;
 }

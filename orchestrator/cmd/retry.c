@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "cmd/conclude.h"
+#include "cmd/progress.h"
 #include "cmd/options.h"
 #include "cmd/signals.h"
 
@@ -78,7 +78,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         return rc < 0 ? -1 : hg_signals_code();
     rc = hg_session_again(&s, statuses, select_text, errs);
     if (rc == 0)
-        rc = hg_conclude_run(&s, errs);
+        rc = hg_progress_conclude(&s, errs);
     hg_session_done(&s);
     return rc;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/conclude.h"
+#include "cmd/progress.h"
 #include "cmd/options.h"
 #include "drive/check.h"
 
@@ -31,7 +31,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     hg_info("%s", s.rd.path);
     if ((!again || hg_session_again(&s, HG_SESSION_BAD, begin.select, errs) == 0) &&
         hg_drive_check(s.drive, errs) == 0)
-        rc = hg_conclude_run(&s, errs);
+        rc = hg_progress_conclude(&s, errs);
     hg_session_done(&s);
     return rc;
 }

@@ -5,7 +5,7 @@
 #include "plan/batch.h"
 #include "rundir/rundir.h"
 
-/* The box of `run --box`. Its name stands in the run's box.json, so that resume, watch, status and cancel find it. */
+/* The box of `run --box`. Its name is in the run's box.json, so that resume, watch, status and cancel find it. */
 
 #define HG_RUNBOX_NAME_MAX 40
 

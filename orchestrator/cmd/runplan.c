@@ -13,31 +13,15 @@
 #include "plan/preflight.h"
 #include "rundir/identity.h"
 
-static int warn_cells(const struct hg_matrix *m, struct hg_errs *errs)
-{
-    struct hg_cells_count count;
-    int rc = hg_cells_walk(m, 0, NULL, NULL, &count, errs);
-
-    if (rc == 0)
-        hg_cells_print_warnings(&count);
-    hg_cells_count_done(&count);
-    return rc;
-}
-
-static int try_plan(const struct hg_matrix *m, const struct hg_selector *select,
-                    struct hg_errs *errs)
-{
-    struct hg_plan *plan = hg_plan_make(m, select, NULL, errs);
-
-    hg_plan_free(plan);
-    return plan ? 0 : -1;
-}
-
 int hg_runplan_check(const struct hg_matrix *m, const struct hg_selector *select, bool data,
                      struct hg_errs *errs)
 {
-    if (warn_cells(m, errs) < 0 || try_plan(m, select, errs) < 0)
+    struct hg_plan *plan = hg_plan_make(m, select, NULL, errs);
+
+    if (!plan)
         return -1;
+    hg_cells_print_warnings(&plan->count);
+    hg_plan_free(plan);
     return data ? hg_preflight_data(m, select, errs) : 0;
 }
 
@@ -73,7 +57,7 @@ static int remove_file(const struct hg_rundir *rd, const char *name, struct hg_e
     return rc;
 }
 
-/* A run of which nothing was ever submitted is planned anew, so that what Slurm refused can be corrected in the site or the matrix.
+/* A run of which nothing was ever submitted is planned again, so that what Slurm refused can be corrected in the site or the matrix.
  * The plan goes first: what it names may be missing only when there is no plan. */
 static int forget_unsubmitted(const struct hg_rundir *rd, struct hg_err *err)
 {

@@ -18,11 +18,11 @@ struct hg_scheduler {
 #define HG_SCHEDULER_DEADLINE_S 60.0 /* of one request: far above what libslurm itself waits */
 
 /* Start the agent of a site (as written; NULL: without one) and see whether the scheduler answers. box: the matrix is for a box
- * (for the hint). Close it after a failure, too. */
+ * (for the hint). Close it also after a failure. */
 int hg_scheduler_reach(struct hg_scheduler *s, const json_t *site, bool box, struct hg_err *err);
 
 /* For a run that exists: its own copy of the site, so that all its commands go the same way, and its box. Nothing is requested
- * yet. Close it after a failure, too. */
+ * yet. Close it also after a failure. */
 int hg_scheduler_open(struct hg_scheduler *s, const struct hg_rundir *rd, struct hg_err *err);
 
 /* Request the limits and the name of the cluster, a few times if the agent dies. */

@@ -60,4 +60,26 @@ int hg_session_again(struct hg_session *s, unsigned statuses, const char *select
 /* Close everything; take down the run's box if the run is over, or if the box is new and nothing was submitted to it. */
 void hg_session_done(struct hg_session *s);
 
+/* A run whose jobs are cancelled, held or released without its lock: another process may drive it meanwhile. */
+struct hg_reach {
+    struct hg_rundir rd;
+    struct hg_scheduler scheduler;
+    struct hg_run_state *state; /* its journal */
+};
+
+/* Find the run and the way to its jobs. Fails if the folder was moved or copied, or the cluster is another one. Call
+ * hg_reach_done either way. */
+int hg_reach_open(struct hg_reach *r, const char *reports, const char *run, struct hg_err *err);
+void hg_reach_done(struct hg_reach *r);
+
+/* Afterwards: if no process drives the run, journal what became of the request, in passes until settled says so (NULL: one pass) or
+ * limit_s have passed. A process that drives the run does this itself. */
+void hg_reach_settle(const char *reports, const char *run, const char *command,
+                     bool (*settled)(const struct hg_run_state *state), double limit_s);
+
+/* The hint if Slurm did not get the request. */
+#define HG_REACH_NOTED                                                                            \
+    "the request is noted in the run; the process that drives it, or the next `hpcgrid resume`, " \
+    "carries it out"
+
 #endif

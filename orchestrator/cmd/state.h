@@ -4,7 +4,7 @@
 
 #include "rundir/events.h"
 
-/* What several commands read from a run's journal, and say about it. */
+/* What several commands read from a run's journal, and print about it. */
 
 /* Read the journal. *state is NULL if there is none: nothing was submitted, or by hand. Returns 0, or -1 with err set: it is
  * damaged or cannot be read. Free with hg_run_state_free. */
@@ -19,7 +19,7 @@ size_t hg_state_open(const struct hg_run_state *state);
 /* Append "ok 12 · running 3 · waiting 9". */
 void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out);
 
-/* Append the same of a run, with " (9 held)" behind it. */
+/* Append the same of a run, then " (9 held)". */
 void hg_state_format(const struct hg_run_state *state, struct hg_buf *out);
 
 #endif

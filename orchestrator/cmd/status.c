@@ -31,7 +31,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
     HG_OPTION_JSON(&as_json),
-    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also ask Slurm (--no-poll: journal only)", 0, 0 },
+    { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also contact Slurm (--no-poll: journal only)", 0, 0 },
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -49,7 +49,7 @@ struct view {
     struct hg_lock_owner owner;
     bool held, polled;
     bool home;                                  /* commands may drive it here */
-    char unreachable[256];                      /* why Slurm was not asked; "" */
+    char unreachable[256];                      /* why Slurm was not contacted; "" */
     size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
     struct why why[REASONS_MAX];
     size_t n_why;

@@ -5,7 +5,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
-#include "cmd/conclude.h"
+#include "cmd/progress.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/signals.h"
@@ -114,7 +114,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         else if (rc == 0)
             print_text(&s);
         if (rc == 0)
-            rc = hg_conclude_add_refusals(&s, errs);
+            rc = hg_progress_add_refusals(&s, errs);
     }
     hg_session_done(&s);
     return rc;

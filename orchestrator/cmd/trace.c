@@ -132,7 +132,7 @@ static int trace_run(const struct hg_rundir *rd, struct hg_err *err)
 struct search {
     char *id;
     int looked; /* the batch that is looked at */
-    int batch;  /* where it stands: the batch, and the line in it */
+    int batch;  /* its place: the batch, and the line in it */
     size_t line;
     size_t n;
     bool exact;

@@ -83,7 +83,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     (void)argc;
     if (hg_rundir_find(hg_options_reports(reports), argv[0], &rd, &err) < 0)
         return hg_errs_add(errs, &err);
-    if (hg_identity_check(rd.path, &err) < 0) /* its lock is a copy, too */
+    if (hg_identity_check(rd.path, &err) < 0) /* its lock is then also a copy */
         rc = -1;
     else if (hg_lock_find(rd.path, &owner, NULL) == 1) {
         hg_signals_catch();

@@ -14,7 +14,7 @@ int hg_rest_url_check(const char *url, struct hg_err *err)
     if ((strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0 &&
          strncmp(url, "unix:/", 6) != 0) ||
         strpbrk(url, "?# \t\r\n")) {
-        hg_err_set(err, HG_E_INPUT, "\"%s\" is no URL of a slurmrestd", url);
+        hg_err_set(err, HG_E_INPUT, "\"%s\" is not a URL of slurmrestd", url);
         return hg_err_hint(err, "http://HOST:PORT, https://HOST:PORT or unix:/PATH");
     }
     /* They would be shown wherever the URL is. */
@@ -61,7 +61,7 @@ const struct hg_field hg_rest_fields[] = {
     { "timeout_s", HG_J_REAL, AT(timeout_s), .min = 1, .max = 60,
       .doc = "seconds that one call may take, all its requests together; absent: 30" },
     { "max_array_size", HG_J_INT, AT(max_array_size), .min = 2, .max = 4000001,
-      .doc = "`MaxArraySize` of slurm.conf, which slurmrestd does not tell; absent: 1001" },
+      .doc = "`MaxArraySize` of slurm.conf, which slurmrestd does not report; absent: 1001" },
     { "max_jobs", HG_J_INT, AT(max_jobs), .min = 1, .max = 4000000000.0,
       .doc = "`MaxJobCount` of slurm.conf; absent: 10000" },
     { "min_job_age_s", HG_J_INT, AT(min_job_age_s), .min = 0, .max = 65533,

@@ -14,7 +14,7 @@ struct hg_rest_config {
     char *user;       /* NULL: the token's, or else the caller */
     char *api;        /* "v0.0.40": this and no other; NULL: the newest that both sides know */
     double timeout_s; /* of one call; 0: 30 */
-    /* What slurmrestd cannot be asked; 0: Slurm's own defaults. */
+    /* What slurmrestd does not report; 0: Slurm's own defaults. */
     long long max_array_size, max_jobs, min_job_age_s, ambiguous_s;
 };
 

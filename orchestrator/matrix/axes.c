@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "matrix/alt.h"
+#include "matrix/grid.h"
 #include "matrix/pointer.h"
 
 #define JUDGED_MAX 100000 /* values of a geometric series that are judged one by one */
@@ -78,13 +78,12 @@ static int use_own_key(struct hg_draft *p, struct hg_axis *axis, const char *key
 {
     if (axis->column >= 0)
         return 0;
-    if (axis->column == -2 || hg_draft_key(p, axis->name, key_pointer) < 0) {
+    if (axis->column != -2)
+        axis->column = hg_draft_column(p, axis->name, key_pointer);
+    if (axis->column < 0) {
         axis->column = -2; /* reported already */
         return -1;
     }
-    axis->column = hg_draft_column(p, axis->name);
-    if (axis->column < 0)
-        return -1;
     axis_sets(p, axis, axis->column);
     return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix/cell.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,9 +11,40 @@
 #include "matrix/finish.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
-#include "matrix/order.h"
 #include "matrix/seen.h"
 #include "matrix/workload.h"
+
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 31) * UINT64_C(0x7fb5d329728ea185);
+    x = (x ^ x >> 27) * UINT64_C(0x81dadef4bc2dd44d);
+    return x ^ x >> 33;
+}
+
+/* Which of the n cells of a round comes at place i. A permutation of 0..n-1 that needs no table: a four-round Feistel network
+ * over the next even number of bits, walked until it falls below n. */
+static uint64_t shuffled(uint64_t i, uint64_t n, uint64_t seed, uint64_t round)
+{
+    uint64_t key = mix(seed * 1000003 + round);
+    unsigned half = 1;
+    uint64_t low;
+
+    while (UINT64_C(1) << 2 * half < n)
+        half++;
+    low = (UINT64_C(1) << half) - 1;
+    do {
+        uint64_t left = i >> half, right = i & low;
+
+        for (unsigned r = 0; r < 4; r++) {
+            uint64_t next = left ^ (mix(right ^ (key + r * UINT64_C(0x9e3779b97f4a7c15))) & low);
+
+            left = right;
+            right = next;
+        }
+        i = left << half | right;
+    } while (i >= n);
+    return i;
+}
 
 /* One cell on its way: what the axes and repeats gave, what became of it, its fingerprint. */
 struct made {
@@ -39,7 +71,7 @@ struct walk {
     struct hg_cursor cursor;
     hg_value *placed; /* the cursor's */
     struct made cell, base;
-    bool base_known; /* base is that of the base.start that stands there */
+    bool base_known; /* base belongs to the present base.start */
     struct hg_ids *names;
     char *base_why;       /* why the first lost baseline is lost */
     struct hg_seen ids;   /* of the matrix's own cells */
@@ -248,7 +280,7 @@ static void overlay(const struct walk *w, const hg_value *start, hg_value *out)
 static int find_base(struct walk *w, const struct made *cell)
 {
     size_t size = w->g->columns.n * sizeof *cell->start;
-    hg_value *fresh = w->placed + w->g->columns.n; /* scratch behind the cursor's values */
+    hg_value *fresh = w->placed + w->g->columns.n; /* scratch after the cursor's values */
 
     overlay(w, cell->start, fresh);
     if (w->base_known && memcmp(fresh, w->base.start, size) == 0)
@@ -394,7 +426,7 @@ static int treat_cell(struct walk *w, size_t source, unsigned long long round)
     if (hg_value_is_absent(cell->start[HG_COLUMN_REPEAT]))
         cell->start[HG_COLUMN_REPEAT] = hg_value_of_number((double)round);
     else if (round > 1)
-        return 0; /* a cell that sets it stands once */
+        return 0; /* a cell that sets it is made once */
     memcpy(cell->values, cell->start, size);
     cell->source = source;
     if (hg_finish(w->finisher, cell->values, &cell->outcome, w->errs) < 0)
@@ -445,7 +477,7 @@ static int walk_round(struct walk *w, unsigned long long round)
     size_t source = 0;
 
     for (uint64_t i = 0; i < n; i++) {
-        uint64_t rank = w->m->has_shuffle ? hg_order_shuffled(i, n, seed, round) : i;
+        uint64_t rank = w->m->has_shuffle ? shuffled(i, n, seed, round) : i;
         int rc;
 
         source = find_source(w->g, rank, source);

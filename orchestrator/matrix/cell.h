@@ -16,8 +16,8 @@ struct hg_cell {
     char id[HG_CELL_ID_MAX];
     json_t *members; /* the whole cell, defaults, derived members and notes included */
     char baseline[HG_CELL_ID_MAX]; /* id of its baseline; "" if it has none */
-    bool added;                    /* not in the matrix: made because it is somebody's baseline */
-    const char *skip;              /* why it cannot run; NULL if it can */
+    bool added;       /* not in the matrix: made because it is another cell's baseline */
+    const char *skip; /* why it cannot run; NULL if it can */
     enum hg_cell_fate fate;
     const char *source; /* what made it: "/axes", "/include/3", "" (the workload alone) */
     int rule;           /* EXCLUDED: number of the rule, else -1 */
@@ -48,13 +48,14 @@ enum {
     HG_CELLS_MEMBERS =
         1, /* fill members; without it a visit sees id, baseline and flags only, and is faster */
     HG_CELLS_SKIPPED = 2, /* visit the skipped ones too */
-    HG_CELLS_ALL = 4,     /* visit the excluded and merged ones too, never fail for want of cells */
+    HG_CELLS_ALL =
+        4, /* visit the excluded and merged ones too, never fail because no cells are left */
     HG_CELLS_ORIGINS = 8, /* fill origins */
 };
 
 /* Walk over the cells of a matrix in its order; an added baseline comes right before the first cell
  * that needs it. Cells are made one at a time: a million take little more memory than one. visit
- * returns 0 to go on; anything else ends the walk, which returns it. visit may be NULL: only count.
+ * returns 0 to continue; anything else ends the walk, which returns it. visit may be NULL: only count.
  * Returns 0, or -1 with errs filled: a rule failed on some cell, nothing is left to run, two cells
  * have one id by chance. count may be NULL; end it with hg_cells_count_done whatever is returned. */
 int hg_cells_walk(const struct hg_matrix *m, unsigned flags,

@@ -18,13 +18,10 @@ static void parse_start(struct hg_draft *p)
 
     json_object_foreach(p->m->workload.start, name, json) {
         const char *at = hg_member_pointer(&path, "/workload", name);
-        int column;
+        int column = hg_draft_column(p, name, at);
 
-        if (hg_draft_key(p, name, at) < 0)
-            continue;
-        column = hg_draft_column(p, name);
         if (column < 0)
-            break;
+            continue;
         p->g->columns.items[column].given = true;
         hg_draft_value(p, name, json, at, &p->g->columns.items[column].start);
     }
@@ -71,7 +68,7 @@ static void add_known_columns(struct hg_draft *p)
     struct hg_column *c;
 
     for (int i = 0; i < HG_KEY_COUNT; i++)
-        hg_draft_column(p, hg_keys[i].name);
+        hg_draft_column(p, hg_keys[i].name, "");
     c = p->g->columns.items;
     c[HG_COLUMN_STRATEGY].given = p->judge.worker;
     c[HG_COLUMN_SITE].given = c[HG_COLUMN_HARDWARE].given = c[HG_COLUMN_NODES].given = true;

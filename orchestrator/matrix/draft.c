@@ -9,12 +9,15 @@
 /* No person writes more; without bounds a file of 16 MB could keep us busy for hours. */
 #define KEYS_MAX 2048
 
-int hg_draft_column(struct hg_draft *p, const char *name)
+int hg_draft_column(struct hg_draft *p, const char *name, const char *pointer)
 {
     int found = hg_grid_column(p->g, name), key = hg_key_find(name);
     struct hg_buf prefix = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
     struct hg_column *c;
 
+    if (hg_key_judge(&p->judge, name, &err) < 0)
+        return hg_draft_report(p, pointer, true, &err);
     if (found >= 0)
         return found;
     if (p->g->columns.n == KEYS_MAX) {
@@ -43,13 +46,6 @@ int hg_draft_report(struct hg_draft *p, const char *pointer, bool at_key, const 
     if (err->hint[0])
         hg_err_hint(e, "%s", err->hint);
     return -1;
-}
-
-int hg_draft_key(struct hg_draft *p, const char *key, const char *pointer)
-{
-    struct hg_err err = HG_ERR_INIT;
-
-    return hg_key_judge(&p->judge, key, &err) < 0 ? hg_draft_report(p, pointer, true, &err) : 0;
 }
 
 int hg_draft_value(struct hg_draft *p, const char *key, const json_t *json, const char *pointer,

@@ -19,11 +19,8 @@ struct hg_draft {
     bool full; /* of keys; said once */
 };
 
-/* Column of a name, made if need be. -1: there are too many (reported). */
-int hg_draft_column(struct hg_draft *p, const char *name);
-
-/* May a cell have this key? The pointer is that of the member. */
-int hg_draft_key(struct hg_draft *p, const char *key, const char *pointer);
+/* Column of a key, made if it is new. -1: no cell may have this key (reported at the member's pointer), or there are too many. */
+int hg_draft_column(struct hg_draft *p, const char *name, const char *pointer);
 
 /* Judge the value of a key and put it into the pool. */
 int hg_draft_value(struct hg_draft *p, const char *key, const json_t *json, const char *pointer,

@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "matrix/jqjson.h"
+#include "matrix/expr.h"
 
 #define MEMO_ENTRIES 1024          /* at first; a power of two */
 #define MEMO_BYTES_MAX (4 << 20)   /* of one expression */
 #define MEMOS_BYTES_MAX (16 << 20) /* of all that have grown */
 
 /* What an expression gave for the members it reads, remembered: values of its columns, then the
- * result. An entry whose result is UNKNOWN is free. A place is an entry's own: who comes later has it. */
+ * result. An entry whose result is UNKNOWN is free. Each entry has one place; a later one replaces it. */
 #define UNKNOWN (HG_VALUE_POOLED | UINT64_C(0xffffffffffff))
 
 struct memo {

@@ -2,6 +2,7 @@
 #ifndef HG_MATRIX_EXPR_H
 #define HG_MATRIX_EXPR_H
 
+#include <jansson.h>
 #include <jv.h>
 #include <stddef.h>
 
@@ -13,7 +14,7 @@
  * end, or exhausts the memory, ends the process. */
 struct hg_exprs;
 
-/* Who says which cell an expression was at when the watchdog ended it: see struct hg_watched. NULL: nobody. */
+/* Set the function that names the cell an expression was at when the watchdog ended it (struct hg_watched). NULL: none. */
 void hg_exprs_describe(struct hg_exprs *x, void (*fn)(const void *context, char *out, size_t size),
                        const void *context);
 
@@ -41,5 +42,13 @@ int hg_exprs_eval(struct hg_exprs *x, int i, jv cell, jv hw, jv *out, struct hg_
 
 /* JSON text of a value, cut at 60 bytes, for messages; consumes v. */
 void hg_expr_show(jv v, char out[static 64]);
+
+/* Values of jq and of jansson. */
+
+jv hg_jv_of_json(const json_t *json);
+
+/* JSON of a value, numbers rounded; NULL if it holds NaN, an infinite number or a string with a NUL, which have no place in a cell.
+ * Consumes v. */
+json_t *hg_json_of_jv(jv v);
 
 #endif

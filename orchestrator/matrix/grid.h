@@ -2,6 +2,7 @@
 #ifndef HG_MATRIX_GRID_H
 #define HG_MATRIX_GRID_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,7 +10,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "contract/keys.h"
-#include "matrix/alt.h"
 #include "matrix/expr.h"
 #include "matrix/value.h"
 
@@ -27,6 +27,19 @@ struct hg_column {
     bool identity; /* part of the id */
     bool given;    /* some cell can have it */
     int derive;    /* index of the derive rule that makes it, -1: none */
+};
+
+enum hg_alt_kind { HG_ALT_VALUE, HG_ALT_RANGE, HG_ALT_GEOMETRIC, HG_ALT_PRODUCT };
+
+struct hg_product;
+
+/* One alternative of an axis: a value, the values of a generator, or the cells of a product. */
+struct hg_alt {
+    enum hg_alt_kind kind;
+    hg_value value;
+    double first, step; /* RANGE: first + i step; GEOMETRIC: first * step^i */
+    double size;        /* values or cells it stands for */
+    struct hg_product *product;
 };
 
 struct hg_axis {
@@ -118,7 +131,18 @@ bool hg_grid_has_key(const struct hg_grid *g, const char *name);
 /* Hint for a key that no cell has. */
 void hg_grid_suggest(const struct hg_grid *g, const char *name, struct hg_err *err);
 
-/* Where a walk stands, so that a step sets only what changed. Zero it to begin. */
+/* {"range": [first, last, step]} and {"geometric": [first, last, factor]}: values that a matrix does not list one by one. */
+
+/* The list of an object with the one member "range" or "geometric", lent; NULL for anything else. */
+const json_t *hg_generator_of(const json_t *json, enum hg_alt_kind *kind);
+
+/* Fill first, step and size of an alternative whose kind is set. */
+int hg_generator_fill(const json_t *list, struct hg_alt *alt, struct hg_err *err);
+
+/* The i-th value. */
+double hg_generated(const struct hg_alt *alt, double i);
+
+/* The position of a walk, so that a step sets only what changed. Zero it to begin. */
 struct hg_cursor {
     size_t source;
     bool placed;

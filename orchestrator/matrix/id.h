@@ -9,7 +9,7 @@
 
 #define HG_CELL_ID_MAX 128 /* slug, "-", 12 hex digits, NUL */
 
-/* Ids of cells: a hash of the canonical text of what the id holds, behind a slug for people. */
+/* Ids of cells: a slug for people, then a hash of the canonical text of what the id holds. */
 struct hg_ids;
 
 /* Borrows m. */

@@ -13,7 +13,7 @@
 #define EXACT_MAX (1LL << 53) /* larger integers are not exact as doubles */
 #define NAMES_MAX 128
 
-/* What can stand behind "--" and, with _ for what is no letter or digit, in HPCGRID_<KEY>. */
+/* Valid after "--" and, with _ for every other character than letters and digits, in HPCGRID_<KEY>. */
 static bool is_key(const char *key)
 {
     size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:+@");

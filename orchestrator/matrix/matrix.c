@@ -2,10 +2,79 @@
 #include "matrix/matrix.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
+#include "base/err.h"
+#include "base/fs.h"
 #include "base/text.h"
-#include "matrix/checks.h"
+#include "contract/keys.h"
+#include "matrix/compile.h"
+#include "matrix/grid.h"
+#include "matrix/pointer.h"
+#include "matrix/report.h"
+
+static void check_placeholder(const struct hg_matrix *m, const char *name, size_t n,
+                              const char *pointer, struct hg_errs *errs)
+{
+    char *key = hg_strndup(name, n);
+
+    if (key[0] == '_')
+        hg_json_error(&m->doc, pointer, errs, "{{%s}}: a note does not reach the workload", key);
+    else if (!hg_key_is_reserved(key) && !hg_grid_has_key(m->grid, key))
+        hg_grid_suggest(
+            m->grid, key,
+            hg_json_error(&m->doc, pointer, errs, "{{%s}}: no cell has \"%s\"", key, key));
+    free(key);
+}
+
+static void check_template(const struct hg_matrix *m, const json_t *text, const char *pointer,
+                           struct hg_errs *errs)
+{
+    const char *p = json_string_value(text), *end;
+
+    while (p && (p = strstr(p, "{{"))) {
+        end = strstr(p, "}}");
+        if (!end) {
+            hg_json_error(&m->doc, pointer, errs, "{{ without }}");
+            return;
+        }
+        check_placeholder(m, p + 2, (size_t)(end - p - 2), pointer, errs);
+        p = end + 2;
+    }
+}
+
+/* Every string in a value, however deep. */
+static void check_templates(const struct hg_matrix *m, const json_t *value, const char *pointer,
+                            struct hg_errs *errs)
+{
+    struct hg_buf path = HG_BUF_INIT;
+    const char *key;
+    json_t *inner;
+    size_t i;
+
+    if (json_is_string(value))
+        check_template(m, value, pointer, errs);
+    json_array_foreach((json_t *)value, i, inner) {
+        check_templates(m, inner, hg_item_pointer(&path, pointer, i), errs);
+    }
+    json_object_foreach((json_t *)value, key, inner) {
+        check_templates(m, inner, hg_member_pointer(&path, pointer, key), errs);
+    }
+    hg_buf_done(&path);
+}
+
+/* Does each {{key}} of the workload name a key that some cell has? */
+static void check_placeholders(const struct hg_matrix *m, struct hg_errs *errs)
+{
+    const struct hg_workload *w = &m->workload;
+
+    check_templates(m, w->words, "/workload/command", errs);
+    check_templates(m, w->launch, "/workload/launch", errs);
+    check_templates(m, w->env, "/workload/env", errs);
+    check_templates(m, w->files, "/workload/files", errs);
+}
 
 static void check_name(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                        struct hg_errs *errs)
@@ -85,3 +154,59 @@ const struct hg_field hg_matrix_fields[] = {
       .schema = ANY_OBJECT, .doc = "the tables to make" },
     { 0 },
 };
+
+static char *folder_of(const char *path, struct hg_err *err)
+{
+    char *absolute = hg_fs_absolute(strcmp(path, "-") == 0 ? "./-" : path, err);
+    char *dir = absolute ? hg_fs_dirname(absolute) : NULL;
+
+    free(absolute);
+    return dir;
+}
+
+static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
+{
+    m->repeats = 1;
+    hg_json_decode(&m->doc, m->doc.root, "", hg_matrix_fields, true, m, errs);
+    m->has_shuffle = json_object_get(m->doc.root, "shuffle") != NULL;
+    m->site = site ? hg_site_find(site, errs)
+                   : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);
+    if (m->workload_json)
+        hg_workload_decode(&m->doc, m->workload_json, &m->workload, errs);
+    /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
+     * are reported. */
+    if (m->site && (m->workload.program || m->workload.words)) {
+        m->grid = hg_grid_compile(m, errs);
+        hg_report_check(m, errs);
+        check_placeholders(m, errs);
+    }
+}
+
+struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs)
+{
+    size_t before = errs->n + errs->dropped;
+    struct hg_matrix *m = hg_alloc_zeroed(1, sizeof *m);
+    struct hg_err err = HG_ERR_INIT;
+
+    m->dir = folder_of(path, &err);
+    if (m->dir && hg_json_load(path, &m->doc, &err) == 0)
+        decode(m, site, errs);
+    hg_errs_add(errs, &err);
+    if (errs->n + errs->dropped == before)
+        return m;
+    hg_matrix_free(m);
+    return NULL;
+}
+
+void hg_matrix_free(struct hg_matrix *m)
+{
+    if (!m)
+        return;
+    hg_grid_free(m->grid);
+    hg_site_free(m->site);
+    hg_workload_done(&m->workload);
+    hg_json_release(hg_matrix_fields, m);
+    free(m->dir);
+    hg_json_doc_done(&m->doc);
+    free(m);
+}

@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/err.h"
 #include "base/fields.h"
 #include "matrix/retry.h"
 #include "matrix/site.h"
@@ -31,5 +32,11 @@ struct hg_matrix {
 
 /* The members of a matrix and of its "limits"; both decode into struct hg_matrix. */
 extern const struct hg_field hg_matrix_fields[], hg_limits_fields[];
+
+/* Load and check a matrix: syntax, members, types, hardware, strategies, jq expressions. Every
+ * problem is added to errs with its place. `site` overrides the matrix's own (a name or path; NULL:
+ * none). NULL on failure. */
+struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs);
+void hg_matrix_free(struct hg_matrix *m);
 
 #endif

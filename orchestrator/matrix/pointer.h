@@ -16,4 +16,12 @@ const char *hg_item_pointer(struct hg_buf *scratch, const char *list, size_t i);
 /* "x.json:3:5: error: /exclude/0", for what is printed by itself. Yours. */
 char *hg_pointer_place(const struct hg_json_doc *doc, const char *pointer, const char *severity);
 
+/* Checks for field tables: is the value an object, an object of strings? Problems are added to errs. */
+void hg_check_object(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                     struct hg_errs *errs);
+void hg_check_texts(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                    struct hg_errs *errs);
+
+#define HG_TEXTS_SCHEMA "{\"type\": \"object\", \"additionalProperties\": {\"type\": \"string\"}}"
+
 #endif

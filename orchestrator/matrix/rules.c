@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "matrix/alt.h"
+#include "matrix/grid.h"
 #include "matrix/pointer.h"
 
 #define MATCH_VALUES_MAX 100000
@@ -33,78 +33,61 @@ static int add_expr(struct hg_draft *p, const json_t *json, const char *pointer)
     return i < 0 ? hg_draft_report(p, pointer, false, &err) : i;
 }
 
-static int match_generator(struct hg_draft *p, const json_t *list, enum hg_alt_kind kind,
-                           const char *pointer, struct hg_match *match)
+static void match_generator(struct hg_draft *p, const json_t *list, enum hg_alt_kind kind,
+                            const char *pointer, struct hg_match *match)
 {
     struct hg_alt alt = { .kind = kind };
     struct hg_err err = HG_ERR_INIT;
 
-    if (hg_generator_fill(list, &alt, &err) < 0)
-        return hg_draft_report(p, pointer, false, &err);
+    if (hg_generator_fill(list, &alt, &err) < 0) {
+        hg_draft_report(p, pointer, false, &err);
+        return;
+    }
     if (alt.size > MATCH_VALUES_MAX) {
         hg_json_error(&p->m->doc, pointer, p->errs, "more than %d values; write a jq expression",
                       MATCH_VALUES_MAX);
-        return -1;
+        return;
     }
     match->values = hg_alloc_zeroed((size_t)alt.size, sizeof *match->values);
     for (; (double)match->n < alt.size; match->n++)
         match->values[match->n] = hg_value_of_number(hg_generated(&alt, (double)match->n));
-    return 0;
 }
 
-static int parse_match(struct hg_draft *p, const char *name, const json_t *json,
-                       const char *pointer, struct hg_match *match)
+static void parse_match(struct hg_draft *p, const char *name, const json_t *json,
+                        const char *pointer, struct hg_match *match)
 {
     enum hg_alt_kind kind = HG_ALT_VALUE;
     const json_t *list = hg_generator_of(json, &kind);
     bool many = json_is_array(json);
     size_t n = many ? json_array_size(json) : 1;
 
-    if (!hg_grid_has_key(p->g, name))
-        return hg_draft_unknown_key(p, pointer, true, name);
     match->column = hg_grid_column(p->g, name);
-    if (list)
-        return match_generator(p, list, kind, pointer, match);
-    match->values = hg_alloc_zeroed(n, sizeof *match->values);
-    for (; match->n < n; match->n++)
-        match->values[match->n] =
-            hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json);
-    return 0;
+    if (!hg_grid_has_key(p->g, name)) {
+        hg_draft_unknown_key(p, pointer, true, name);
+    } else if (list) {
+        match_generator(p, list, kind, pointer, match);
+    } else {
+        match->values = hg_alloc_zeroed(n, sizeof *match->values);
+        for (; match->n < n; match->n++)
+            match->values[match->n] =
+                hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json);
+    }
 }
 
-static int parse_object_rule(struct hg_draft *p, const json_t *object, struct hg_rule *rule)
+static void parse_object_rule(struct hg_draft *p, const json_t *object, struct hg_rule *rule)
 {
     struct hg_buf path = HG_BUF_INIT;
     const char *name;
     json_t *json;
-    int rc = 0;
 
     rule->matches = hg_alloc_zeroed(json_object_size(object), sizeof *rule->matches);
     json_object_foreach((json_t *)object, name, json) {
-        if (parse_match(p, name, json, hg_member_pointer(&path, rule->pointer, name),
-                        &rule->matches[rule->n++]) < 0)
-            rc = -1;
+        parse_match(p, name, json, hg_member_pointer(&path, rule->pointer, name),
+                    &rule->matches[rule->n++]);
     }
-    if (!rule->n) {
+    if (!rule->n)
         hg_json_error(&p->m->doc, rule->pointer, p->errs, "an empty rule would exclude every cell");
-        rc = -1;
-    }
     hg_buf_done(&path);
-    return rc;
-}
-
-static int parse_rule(struct hg_draft *p, const json_t *json, struct hg_rule *rule)
-{
-    if (json_is_object(json))
-        return parse_object_rule(p, json, rule);
-    if (!json_is_string(json)) {
-        hg_json_error(&p->m->doc, rule->pointer, p->errs,
-                      "expected an object or a jq expression in quotes, found %s",
-                      hg_json_type_name(json));
-        return -1;
-    }
-    rule->expr = add_expr(p, json, rule->pointer);
-    return rule->expr < 0 ? -1 : 0;
 }
 
 void hg_rules_parse(struct hg_draft *p)
@@ -117,38 +100,41 @@ void hg_rules_parse(struct hg_draft *p)
         return;
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *json = json_array_get(list, i);
         struct hg_rule *rule = HG_VEC_PUSH(&p->g->rules);
 
         *rule = (struct hg_rule){ .expr = -1 };
         snprintf(rule->pointer, sizeof rule->pointer, "/exclude/%zu", i);
-        parse_rule(p, json_array_get(list, i), rule);
+        if (json_is_object(json))
+            parse_object_rule(p, json, rule);
+        else if (json_is_string(json))
+            rule->expr = add_expr(p, json, rule->pointer);
+        else
+            hg_json_error(&p->m->doc, rule->pointer, p->errs,
+                          "expected an object or a jq expression in quotes, found %s",
+                          hg_json_type_name(json));
     }
 }
 
-static int parse_derive(struct hg_draft *p, const char *name, const json_t *json,
-                        const char *pointer)
+static void parse_derive(struct hg_draft *p, const char *name, const json_t *json,
+                         const char *pointer)
 {
     struct hg_derive *d;
-    int column;
+    int column = hg_draft_column(p, name, pointer);
 
-    if (hg_draft_key(p, name, pointer) < 0)
-        return -1;
-    column = hg_draft_column(p, name);
     if (column < 0)
-        return -1;
+        return;
     d = HG_VEC_PUSH(&p->g->derives);
     *d = (struct hg_derive){ .column = column, .expr = -1, .pointer = hg_strdup(pointer) };
     p->g->columns.items[column].given = true;
     p->g->columns.items[column].derive = (int)p->g->derives.n - 1;
-    if (!json_is_string(json)) {
+    if (json_is_string(json))
+        d->expr = add_expr(p, json, pointer);
+    else
         hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs,
                                   "expected a jq expression in quotes, found %s",
                                   hg_json_type_name(json)),
                     "a constant belongs into \"workload\"");
-        return -1;
-    }
-    d->expr = add_expr(p, json, pointer);
-    return d->expr < 0 ? -1 : 0;
 }
 
 void hg_rules_parse_derive(struct hg_draft *p)
@@ -163,25 +149,25 @@ void hg_rules_parse_derive(struct hg_draft *p)
     hg_buf_done(&path);
 }
 
-static int parse_overlay(struct hg_draft *p, const char *name, const json_t *json,
-                         const char *pointer)
+static void parse_overlay(struct hg_draft *p, const char *name, const json_t *json,
+                          const char *pointer)
 {
     hg_value value = HG_VALUE_ABSENT;
     enum hg_alt_kind kind;
 
-    if (!hg_grid_has_key(p->g, name))
-        return hg_draft_unknown_key(p, pointer, true, name);
+    if (!hg_grid_has_key(p->g, name)) {
+        hg_draft_unknown_key(p, pointer, true, name);
+        return;
+    }
     if ((json_is_array(json) && json_array_size(json) != 1) || hg_generator_of(json, &kind)) {
         hg_err_hint(hg_json_error(&p->m->doc, pointer, p->errs, "a baseline has one value here"),
                     "a list that is one value is written [[...]]");
-        return -1;
+        return;
     }
     if (json_is_array(json))
         json = json_array_get(json, 0);
-    if (hg_draft_value(p, name, json, pointer, &value) < 0)
-        return -1;
-    *HG_VEC_PUSH(&p->g->baseline) = (struct hg_overlay){ hg_grid_column(p->g, name), value };
-    return 0;
+    if (hg_draft_value(p, name, json, pointer, &value) == 0)
+        *HG_VEC_PUSH(&p->g->baseline) = (struct hg_overlay){ hg_grid_column(p->g, name), value };
 }
 
 void hg_rules_parse_baseline(struct hg_draft *p)

@@ -17,7 +17,7 @@ struct hg_expr_uses {
     size_t n;
     bool all;    /* it may read any member */
     bool hw;     /* it uses $hw */
-    bool closed; /* brackets and strings end where they began: it can stand beside others */
+    bool closed; /* brackets and strings end where they began: it can be joined with others */
 };
 
 /* Fill uses, which is zeroed; release it with hg_scan_done, also after a failure. INPUT if the text uses what

@@ -8,7 +8,7 @@
 #define MARK UINT64_C(1)
 
 /* Fingerprints are hashes already; their upper bits choose the slot, so that those with the same
- * visible part meet in one chain. */
+ * visible part share one chain. */
 static uint64_t *find(const struct hg_seen *s, uint64_t fingerprint)
 {
     size_t mask = s->cap - 1;

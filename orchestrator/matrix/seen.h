@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 /* A set of 64-bit fingerprints whose upper 48 bits are shown to people (as 12 hex digits): two
- * different ones with the same 48 bits are told apart and reported, never merged. Eight bytes an
+ * different ones with the same 48 bits are distinguished and reported, never merged. Eight bytes an
  * entry, at most two thirds full. The lowest bit of a fingerprint is used for a mark. */
 struct hg_seen {
     uint64_t *slots; /* 0: free */

@@ -10,7 +10,6 @@
 #include "base/vec.h"
 #include "matrix/expr.h"
 #include "matrix/grid.h"
-#include "matrix/jqjson.h"
 
 /* One value of a part: a text, and the numbers it means if it is a number or a range. */
 struct choice {

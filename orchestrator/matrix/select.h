@@ -26,7 +26,7 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
  * with a suggestion): a typing mistake would pick nothing, or everything. */
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err);
 
-/* The i-th key that a selector names, as often as it names it; NULL behind the last, and of a jq
+/* The i-th key that a selector names, as often as it names it; NULL after the last, and of a jq
  * expression or a NULL selector. Lent by s. "id" is one, though no cell has it as a member. */
 const char *hg_selector_key(const struct hg_selector *s, size_t i);
 

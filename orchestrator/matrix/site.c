@@ -10,7 +10,7 @@
 #include "base/fields.h"
 #include "base/fs.h"
 #include "base/text.h"
-#include "matrix/checks.h"
+#include "matrix/pointer.h"
 
 #define SITES_MAX 64
 

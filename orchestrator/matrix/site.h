@@ -13,7 +13,7 @@
 struct hg_hardware {
     char *name;       /* as in the matrix: "a100" */
     char *partition;  /* NULL: Slurm's default */
-    char *gres;       /* "gpu:a100"; the count is put behind it. NULL: "gpu" where there are GPUs */
+    char *gres;       /* "gpu:a100"; the count is appended. NULL: "gpu" where there are GPUs */
     char *constraint; /* NULL: none */
     long long gpus_per_node;  /* 0: a CPU node */
     long long cores_per_node; /* 0: not said */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Ends the process where a jq expression does not end: a timer of processor time that ticks while somebody holds it. libjq cannot be
+/* Ends the process when a jq expression does not end: a timer of processor time that ticks while it has holders. libjq cannot be
  * interrupted: it has no budget of steps and no callback while it runs, and a jump out of it would leave its memory in an
  * unknown state. So the process prints what was evaluated and ends with exit code 3. Nothing can have been submitted then,
  * because cells are made before anything is. An evaluation in a second process would need a round trip of some 10 us for

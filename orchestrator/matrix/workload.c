@@ -8,7 +8,6 @@
 #include "base/alloc.h"
 #include "base/pattern.h"
 #include "base/text.h"
-#include "matrix/checks.h"
 #include "matrix/pointer.h"
 #include "results/result_keys.h"
 
@@ -63,7 +62,7 @@ bool hg_workload_is_own_file(const char *name)
     return digits && strcmp(name + 5 + digits, ".json") == 0;
 }
 
-/* Files lie beside hpcgrid's own in the attempt's folder. */
+/* Files are written to the attempt's folder, which also holds hpcgrid's own. */
 static void check_files(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                         struct hg_errs *errs)
 {

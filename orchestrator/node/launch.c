@@ -283,8 +283,7 @@ static int push_launcher(const struct making *m, struct hg_words *words, struct 
 }
 
 /* The workload's command. */
-static int push_command(const struct making *m, const char *self, struct hg_words *words,
-                        struct hg_err *err)
+static int push_command(const struct making *m, struct hg_words *words, struct hg_err *err)
 {
     const json_t *command = json_object_get(m->job->workload, "command");
     size_t before = words->n;
@@ -297,7 +296,7 @@ static int push_command(const struct making *m, const char *self, struct hg_word
             return hg_err_set(err, HG_E_INPUT, "the command has no words left for this cell");
         return 0;
     }
-    worker = hg_worker_find(self);
+    worker = hg_worker_find();
     cell = hg_fs_join(m->dir, "cell.json");
     hg_words_push(words, worker);
     hg_words_push(words, "train");
@@ -324,7 +323,7 @@ static int make_words(const struct making *m, struct hg_launch *l, struct hg_err
         rc = push_container(m, false, &l->words, err);
     }
     if (rc == 0)
-        rc = push_command(m, self, &l->words, err);
+        rc = push_command(m, &l->words, err);
     free(self);
     return rc;
 }

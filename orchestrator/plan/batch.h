@@ -16,7 +16,7 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
-    json_t *places;      /* where that stands: hg_shape_places; NULL: not known */
+    json_t *places;      /* where that is set: hg_shape_places; NULL: not known */
     double time_s;       /* the limit requested, 0: none */
     long long devices;   /* GPUs of one cell, or its cores where the hardware has no GPUs */
     char *hardware;      /* name in the site */
@@ -45,7 +45,7 @@ struct hg_plan {
         struct hg_skip *items;
         size_t n, cap;
     } skips;          /* cells that would hold more than their device has */
-    size_t renewed;   /* known cells whose batch asks for other resources from now on */
+    size_t renewed;   /* known cells whose batch requests other resources from now on */
     size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,

@@ -22,12 +22,12 @@ int hg_plan_save_cells(const struct hg_batch *b, const char *dir, struct hg_err 
  * go with it. */
 int hg_plan_load_ids(struct hg_batch *b, size_t cells, const char *dir, struct hg_err *err);
 
-/* One line of a cells file as an object: found by the index, nothing else is read. NOTFOUND behind the
+/* One line of a cells file as an object: found by the index, nothing else is read. NOTFOUND after the
  * last line; INPUT names file and line where index and file do not go together. A new reference. */
 json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err);
 
 /* Call visit for each line of a batch's cells file, in order: an object with id, baseline, added,
- * cell, lent. visit returns 0 to go on. Returns what it returned, or -1 with err set. */
+ * cell, lent. visit returns 0 to continue. Returns what it returned, or -1 with err set. */
 int hg_plan_each_cell(const char *dir, int batch,
                       int (*visit)(size_t line, const json_t *cell, void *context), void *context,
                       struct hg_err *err);

@@ -24,7 +24,7 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_t *out = json_object();
     json_t *modules = json_array();
 
-    /* where the run lies is not part of the plan */
+    /* the location of the run is not part of the plan */
     json_object_del(job, "script");
     json_object_del(job, "work_dir");
     for (char **m = b->modules; m && *m; m++)
@@ -173,7 +173,9 @@ static void set_missing(const char *dir, struct hg_err *err)
     if (hg_fs_exists(journal))
         hg_err_hint(err, "restore it from a backup, or begin a new run: hpcgrid run MATRIX --new");
     else
-        hg_err_hint(err, "whoever began it was stopped: `hpcgrid run MATRIX` begins again");
+        hg_err_hint(
+            err,
+            "it was interrupted before anything was submitted: `hpcgrid run MATRIX` starts it again");
     free(journal);
 }
 

@@ -16,7 +16,7 @@ int hg_plan_save(struct hg_plan *plan, const struct hg_matrix *m, const char *di
 /* NOTFOUND if dir has no plan.json. Free it with hg_plan_free. */
 struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err);
 
-/* plan.json as it stands, its schema checked: the plan of another version of the format is INPUT, with what is left to do. A new reference; NULL with err set. */
+/* Read plan.json and check its schema: another version of the format is INPUT, with the next step. A new reference; NULL with err set. */
 json_t *hg_plan_read(const char *dir, struct hg_err *err);
 
 #endif

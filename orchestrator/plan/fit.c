@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -171,19 +170,16 @@ static void ask(struct hg_fit *f, const char *worker, const char *path)
 
 static int ask_worker(struct hg_fit *f, struct hg_err *err)
 {
-    char *self = hg_fs_self(err);
-    char *path = self ? hg_worker_input(f->cells, err) : NULL;
-    char *worker = self ? hg_worker_find(self) : NULL;
-    int rc = path ? 0 : -1;
+    char *path = hg_worker_input(f->cells, err), *worker;
 
-    if (path) {
-        ask(f, worker, path);
-        unlink(path);
-    }
+    if (!path)
+        return -1;
+    worker = hg_worker_find();
+    ask(f, worker, path);
+    unlink(path);
     free(worker);
     free(path);
-    free(self);
-    return rc;
+    return 0;
 }
 
 struct hg_fit *hg_fit_make(const struct hg_matrix *m, const struct hg_selector *select,

@@ -15,11 +15,11 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 
-/* What the cells of a known batch would ask for today. */
+/* What the cells of a known batch would request today. */
 struct fresh {
     struct hg_batch batch; /* without number, ids and cells */
-    size_t n;              /* cells that ask for it */
-    bool disagree;         /* another cell asks for something else */
+    size_t n;              /* cells that request it */
+    bool disagree;         /* another cell requests something else */
 };
 
 struct make {
@@ -135,7 +135,7 @@ static void round_time(struct make *mk, struct hg_shape *shape)
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
 
-/* A cell that the run knows keeps its place; what it would ask for today is noted. */
+/* A cell that the run knows keeps its place; what it would request today is noted. */
 static void note_known(struct make *mk, const json_t *at, const char *key,
                        const struct hg_shape *shape)
 {
@@ -149,7 +149,7 @@ static void note_known(struct make *mk, const json_t *at, const char *key,
         fresh->disagree = true;
 }
 
-/* The walk is over: a batch that asks for something else as a whole gets it. */
+/* The walk is over: a batch whose cells all request something else gets it. */
 static void renew_batches(struct make *mk)
 {
     for (size_t i = 0; i < mk->n_fresh; i++) {
@@ -198,20 +198,18 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct make *mk = context;
     struct hg_shape shape;
     struct hg_buf key = HG_BUF_INIT;
-    int picked = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
-    int rc = -1;
+    int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
-    if (picked <= 0)
-        return picked;
-    if (hg_shape_make(mk->m->site, cell->members, &shape, &mk->err) < 0) {
+    if (rc <= 0)
+        return rc;
+    rc = hg_shape_make(mk->m->site, cell->members, &shape, &mk->err);
+    if (rc < 0) {
         hg_err_wrap(&mk->err, "cell %s", cell->id);
-        goto out;
+    } else {
+        round_time(mk, &shape);
+        hg_shape_key(&shape, &key);
+        place_cell(mk, cell, hg_buf_str(&key), &shape);
     }
-    round_time(mk, &shape);
-    hg_shape_key(&shape, &key);
-    place_cell(mk, cell, hg_buf_str(&key), &shape);
-    rc = 0;
-out:
     hg_shape_done(&shape);
     hg_buf_done(&key);
     return rc;

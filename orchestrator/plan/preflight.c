@@ -9,7 +9,6 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
@@ -195,24 +194,16 @@ int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *selec
                       struct hg_errs *errs)
 {
     struct preflight p = { .m = m, .select = select, .errs = errs };
-    struct hg_err err = HG_ERR_INIT;
-
     size_t before = errs->n;
-    char *self;
-    int rc = -1;
+    int rc;
 
     if (!m->workload.program || strcmp(m->workload.program, "hpcgrid-worker") != 0)
         return 0;
-    self = hg_fs_self(&err);
-    if (self) {
-        p.worker = hg_worker_find(self);
-        make_env(m, &p.env);
-        rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, NULL, errs);
-    }
-    hg_errs_add(errs, &err);
+    p.worker = hg_worker_find();
+    make_env(m, &p.env);
+    rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, NULL, errs);
     hg_words_done(&p.env);
     hg_words_done(&p.seen);
     free(p.worker);
-    free(self);
     return rc < 0 || errs->n > before ? -1 : 0;
 }

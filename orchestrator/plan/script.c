@@ -39,7 +39,7 @@ static int header(struct hg_buf *out, const char *option, const char *between, c
     return 0;
 }
 
-/* Members of a job that are header options with the value as it stands. */
+/* Members of a job that are header options with the value unchanged. */
 static const struct {
     const char *key, *option;
 } options[] = {

@@ -239,7 +239,7 @@ static void set_gres(json_t *job, const struct hg_shape *s)
     set_text(job, "gres", text);
 }
 
-/* The number behind "core:" in "Licenses=core:8,gold:1", a line of slurm.conf; 0 if it has none. */
+/* The number after "core:" in "Licenses=core:8,gold:1", a line of slurm.conf; 0 if it has none. */
 static long long find_licenses(const char *line, const char *name, size_t n)
 {
     static const char key[] = "Licenses=";

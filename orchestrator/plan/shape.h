@@ -38,7 +38,7 @@ void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
 json_t *hg_shape_job(const struct hg_shape *shape, const struct hg_site *site, const char *name,
                      bool worker);
 
-/* Where it stands what the job asks for, or could: member of the job -> "hardware.a100.partition of the site". A
+/* Where the job's requests are set, or could be: member of the job -> "hardware.a100.partition of the site". A
  * new reference. */
 json_t *hg_shape_places(const struct hg_shape *shape);
 

@@ -12,7 +12,7 @@
  *
  *   {{key}}    the cell's member: strings as they are, numbers and true/false as in JSON, lists and
  *              objects as JSON text
- *   {{args}}   every parameter as --key=value, one word each; stands alone in its word
+ *   {{args}}   every parameter as --key=value, one word each; must be a word of its own
  *   {{dir}}    the attempt's folder        {{head}}     the first host of the job
  *   {{cell}}   file with the cell's JSON   {{result}}   file for the workload's own result
  *   {{id}}     the cell's id

@@ -8,23 +8,13 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-char *hg_worker_find(const char *self)
+char *hg_worker_find(void)
 {
+    static const char *const places[] = { "hpcgrid-worker", "../worker/hpcgrid-worker", NULL };
     const char *named = getenv("HPCGRID_WORKER");
-    char *dir = hg_fs_dirname(self);
-    char *beside = hg_fs_join(dir, "hpcgrid-worker");
-    char *above = hg_fs_dirname(dir);
-    char *built = hg_fs_join(above, "worker/hpcgrid-worker");
-    char *found = hg_strdup(named && named[0]      ? named
-                            : hg_fs_exists(beside) ? beside
-                            : hg_fs_exists(built)  ? built
-                                                   : "hpcgrid-worker");
+    char *path = named && *named ? hg_strdup(named) : hg_fs_find_beside(places);
 
-    free(dir);
-    free(above);
-    free(beside);
-    free(built);
-    return found;
+    return path ? path : hg_strdup("hpcgrid-worker");
 }
 
 char *hg_worker_input(const json_t *json, struct hg_err *err)
@@ -32,20 +22,17 @@ char *hg_worker_input(const json_t *json, struct hg_err *err)
     char *path = hg_strdup("/tmp/hpcgrid-worker-XXXXXX");
     int fd = mkstemp(path);
     struct hg_buf text = HG_BUF_INIT;
-    int rc = -1;
 
     hg_json_dump(json, HG_JSON_COMPACT, &text);
-    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0)
+    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0) {
         hg_err_sys(err, "cannot write %s", path);
-    else
-        rc = 0;
+        if (fd >= 0)
+            unlink(path);
+        free(path);
+        path = NULL;
+    }
     if (fd >= 0)
         close(fd);
     hg_buf_done(&text);
-    if (rc == 0)
-        return path;
-    if (fd >= 0)
-        unlink(path);
-    free(path);
-    return NULL;
+    return path;
 }

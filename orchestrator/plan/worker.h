@@ -6,9 +6,9 @@
 
 #include "base/err.h"
 
-/* Path of hpcgrid-worker: $HPCGRID_WORKER, else beside `self` (installed or in the build tree), else its
+/* Path of hpcgrid-worker: $HPCGRID_WORKER, else installed or built with this program, else its
  * bare name, for the PATH. Yours. */
-char *hg_worker_find(const char *self);
+char *hg_worker_find(void);
 
 /* Write a value to a temporary file for the worker to read. Returns the path; unlink the file and free
  * the path. NULL with err set: ENV. */

@@ -223,9 +223,9 @@ refused() {
     # one that was stopped before it had a plan
     mkdir reports/m/002
     run --separate-stderr "$hpcgrid" resume m
-    [ "$stderr" = "hpcgrid: error: $PWD/reports/m/002 has no plan.json"$'\n'"  whoever began it was stopped: \`hpcgrid run MATRIX\` begins again" ]
+    [ "$stderr" = "hpcgrid: error: $PWD/reports/m/002 has no plan.json"$'\n'"  it was interrupted before anything was submitted: \`hpcgrid run MATRIX\` starts it again" ]
     run --separate-stderr "$hpcgrid" fsck m
-    [[ "$output" == *"plan.json: error: $PWD/reports/m/002 has no plan.json"$'\n'"  whoever began it was stopped: \`hpcgrid run MATRIX\` begins again"* ]]
+    [[ "$output" == *"plan.json: error: $PWD/reports/m/002 has no plan.json"$'\n'"  it was interrupted before anything was submitted: \`hpcgrid run MATRIX\` starts it again"* ]]
     run --separate-stderr "$hpcgrid" submit m.json
     [ "$status" = 0 ]
 }

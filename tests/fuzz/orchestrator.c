@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "fuzz.h"
 #include "matrix/cell.h"
-#include "matrix/load.h"
 #include "matrix/matrix.h"
 #include "results/results.h"
 #include "matrix/select.h"

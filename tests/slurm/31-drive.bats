@@ -199,7 +199,7 @@ cancelled() {
     run --separate-stderr "$HPCGRID" release calm
     echo "$stderr"
     [ "$status" = 1 ]
-    [[ "$stderr" == *"held by an administrator, who alone may let them go: 1 "* ]]
+    [[ "$stderr" == *"held by an administrator, who alone may release them: 1 "* ]]
     box_wait 90 is calm '{"pending":1,"ok":29}'
     kill -0 $pid
     scontrol release "${job}_9"

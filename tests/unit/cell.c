@@ -7,7 +7,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "matrix/cell.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 
 #define HEAD                                                                                     \
     "{\"hpcgrid\": 1, \"name\": \"t\", \"site\": {\"name\": \"lab\", \"hardware\": {\"a100\": {" \

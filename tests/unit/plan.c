@@ -10,7 +10,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "matrix/load.h"
+#include "matrix/matrix.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "plan/files.h"
