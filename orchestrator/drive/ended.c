@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "drive/attempt.h"
 #include "drive/news.h"
 #include "drive/queue.h"
 
@@ -234,7 +233,7 @@ int hg_drive_settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg
     g.index = line - g.sub->offset;
     g.gone_s = hg_drive_mono(d) - g.task->gone_s;
     g.ended = has_ended ? hg_run_text(d->state, g.cell) : "";
-    if (hg_drive_find_attempt(d, g.sub, line, &g.a, err) < 0)
+    if (hg_drive_find_attempt(d, batch, line, g.sub->claim, &g.a, err) < 0)
         return -1;
     /* A failed first run says nothing about the second, unless that left because the first one was still running; nor does
      * one that was ended before its cell was sent again. */

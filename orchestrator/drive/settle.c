@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
-#include "drive/attempt.h"
 #include "drive/ended.h"
 #include "drive/history.h"
 #include "drive/news.h"
@@ -51,7 +50,7 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     int found;
 
     d->group.quick = true; /* it is looked at again */
-    found = hg_drive_find_attempt(d, sub, line, &a, err);
+    found = hg_drive_find_attempt(d, batch, line, sub->claim, &a, err);
     d->group.quick = false;
     if (found < 0)
         return -1;
@@ -129,7 +128,7 @@ static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool 
         for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0 && !*found; k++) {
             struct hg_attempt a;
 
-            rc = hg_drive_find_attempt(d, sub, sub->offset + k, &a, err);
+            rc = hg_drive_find_attempt(d, sub->batch, sub->offset + k, sub->claim, &a, err);
             *found = rc == 0 && a.claimed;
         }
     hg_ranges_done(&set);
@@ -192,7 +191,7 @@ static int look_back(struct hg_drive *d, struct hg_err *err)
             if (!cell->guessed || (cell->state == HG_CELL_CANCELLED && !cell->text))
                 continue; /* the latter never began */
             sub = hg_drive_submission(d, cell->submission);
-            if (hg_drive_find_attempt(d, sub, (uint32_t)i, &a, err) < 0)
+            if (hg_drive_find_attempt(d, sub->batch, (uint32_t)i, sub->claim, &a, err) < 0)
                 return -1;
             if (a.done && !a.open)
                 hg_drive_tell(d, "result", sub, (uint32_t)i - sub->offset, a.status, a.restarts,
@@ -212,7 +211,7 @@ static int find_good(struct hg_drive *d, int batch, struct hg_ranges *good, stru
 
         if (b->cells[i].state != HG_CELL_WAITING)
             continue;
-        if (hg_drive_find_claimed(d, batch, (uint32_t)i, 0, &a, err) < 0)
+        if (hg_drive_find_attempt(d, batch, (uint32_t)i, 0, &a, err) < 0)
             return -1;
         if (hg_drive_is_good(&a))
             hg_ranges_add(good, (uint32_t)i);
