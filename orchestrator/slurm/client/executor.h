@@ -54,10 +54,9 @@ struct hg_exec_limits {
 
 /* One or more tasks of one array that share a state. */
 struct hg_exec_job {
-    char key[33];     /* as submitted */
-    uint32_t job_id;  /* of the array */
-    char tasks[256];  /* index set "0-9,12"; "": no array, or what stays of a cancelled one */
-    char *wide_tasks; /* NULL, or the index set when it does not fit tasks; freed with the list */
+    char key[33];    /* as submitted */
+    uint32_t job_id; /* of the array */
+    char *tasks;     /* index set "0-9,12"; "": no array, or what stays of a cancelled one; owned */
     char state[24]; /* Slurm's base state: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
     char reason[64]; /* why it is pending or failed */
     char nodes[128];
