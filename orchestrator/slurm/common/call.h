@@ -9,6 +9,16 @@
 #include "base/err.h"
 #include "base/json.h"
 
+/* Strings that are owned. */
+struct hg_agent_words {
+    char **items;
+    size_t n, cap;
+};
+
+/* Take a string; returns it. */
+char *hg_agent_words_take(struct hg_agent_words *words, char *s);
+void hg_agent_words_done(struct hg_agent_words *words);
+
 /* One request while it is served. */
 struct hg_agent_call {
     const struct hg_json_doc *request;

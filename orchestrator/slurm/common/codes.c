@@ -234,13 +234,3 @@ int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *tex
     add_hint(&call->err, number);
     return -1;
 }
-
-void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total)
-{
-    if (!unregistered)
-        return;
-    call->err = (struct hg_err)HG_ERR_INIT;
-    hg_err_set(&call->err, HG_E_AGAIN,
-               "nodes that have not registered since slurmctld started: %zu of %zu", unregistered,
-               total);
-}

@@ -31,13 +31,8 @@ struct hg_agent {
     int (*submit)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
     int (*probe)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
 
-    /* How many nodes there are, and how many have not registered since slurmctld started. */
-    int (*count_nodes)(struct hg_agent_call *call, size_t *unregistered, size_t *total);
-
     /* Append the records of this user's jobs. */
     int (*poll)(struct hg_agent_call *call, json_t *jobs);
-
-    int (*keeps_accounting)(struct hg_agent_call *call); /* 1, 0, or -1 */
 
     /* Put the last record of each job whose key is in the set into latest (hg_agent_keep_latest). */
     int (*history)(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest);

@@ -315,8 +315,8 @@ static int put_environment(struct body *b, const struct hg_agent_job *job)
 {
     json_t *all = hg_rest.plain ? json_object() : json_array();
 
-    for (size_t i = 0; i < job->n_env; i++) {
-        const char *line = job->env[i];
+    for (size_t i = 0; i < job->env.n; i++) {
+        const char *line = job->env.items[i];
         char name[256];
 
         snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "="), line);
@@ -433,8 +433,8 @@ json_t *hg_rest_submission(struct hg_agent_call *call, struct hg_agent_job *job)
     json_t *root = json_pack("{s:{}}", "job");
     struct body b = { json_object_get(root, "job"), NULL, &call->err };
 
-    if (hg_agent_job_add_slurm_env(job, &call->err) == 0 && put_names(&b, job) == 0 &&
-        put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
+    hg_agent_job_add_slurm_env(job);
+    if (put_names(&b, job) == 0 && put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
         put_environment(&b, job) == 0 && put_script(&b, root, job) == 0 &&
         put_options(&b, job) == 0)
         return root;
