@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a cell ended whose job is gone: its result decides, else Slurm's state of the job. */
+/* How a cell ended after its job has ended or left the queue: by its result, otherwise by Slurm's state of the job. */
 #include "drive/ended.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "drive/queue.h"
 
 #define LOSSES_MAX 3
-/* A process that a person cancelled and Slurm forgot runs on for at most so long. */
+/* A process that a person cancelled and Slurm forgot runs for at most this long. */
 #define CANCELLED_S 60.0
 
 /* A cell whose job is gone. */
@@ -20,7 +20,7 @@ struct gone {
     const struct hg_run_cell *cell;
     struct hg_drive_task *task;
     struct hg_attempt a;
-    double gone_s;     /* for so long */
+    double gone_s;     /* seconds since then */
     const char *ended; /* Slurm's "WORD" or "WORD: detail" for its end; "": it was not shown */
 };
 
@@ -101,7 +101,8 @@ static bool was_completed(const struct gone *g)
     return strncmp(g->ended, "COMPLETED", 9) == 0;
 }
 
-/* There is no result, and what Slurm calls the end of the job was not the end of the cell's only copy. NULL: it was. */
+/* Why a cell without a result is sent again: its job has ended in Slurm, but another copy of it may have been the cause.
+ * NULL: there is no such sign. */
 static const char *why_again(const struct gone *g)
 {
     static const char twice[] = "Slurm started it twice, and ended both";
@@ -179,7 +180,7 @@ static void judge_missing(const struct gone *g)
 
 /* ---- Results ---- */
 
-/* exec was asked to end, and cannot know why. Slurm does. */
+/* exec received a signal and does not know the reason. Slurm does. */
 static const struct {
     const char *word, *status, *text;
 } causes[] = {
@@ -211,13 +212,14 @@ static void take_result(const struct gone *g)
         hg_drive_tell(g->d, "result", g->sub, g->index, a->status, a->restarts, a->error);
 }
 
-/* May a process of the cell still be running, whatever Slurm says of its job? If a person has cancelled it, it was asked
- * to end. */
+/* May a process of the cell still be running, whatever Slurm shows for its job? If a person has cancelled the cell, its
+ * process was signalled. */
 static bool may_live(const struct gone *g)
 {
-    bool told = g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
+    bool signalled =
+        g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
 
-    return g->a.open && !told &&
+    return g->a.open && !signalled &&
            hg_claim_life(&g->a.claim, &g->task->watch, hg_drive_mono(g->d),
                          hg_plan_heartbeat_s(g->d->plan->site)) != HG_OWNER_DEAD;
 }

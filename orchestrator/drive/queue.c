@@ -51,7 +51,7 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
     snprintf(out, 128, "%.23s%s%s", job->state, *status ? ": " : "", status);
 }
 
-/* Submissions in doubt, or given up, that exist after all. */
+/* Ambiguous or absent submissions that exist after all. */
 static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     const struct hg_run_state *state = d->state;

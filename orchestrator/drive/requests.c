@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of users to a run whose lock somebody else may hold. */
+/* Requests of users to a run whose lock another process may hold. */
 #include "drive/requests.h"
 
 #include <dirent.h>
@@ -150,7 +150,7 @@ static int each_record(const struct target *t, const char *kind, const json_t *r
 
         if (!text || !is_of_run(state, atoi(batch), text))
             hg_warn(
-                "a request to %s cells %.40s of batch %.20s, which the run does not have: left out",
+                "ignored a request to %s cells %.40s of batch %.20s: the run does not have them",
                 kind, text ? text : "", batch);
         else if (put_record(t, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
                             err) < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened: results of cells whose jobs are gone or late, and submissions that nobody has seen. */
+/* How cells ended whose jobs are gone or end late in Slurm, and what became of ambiguous submissions. */
 #include "drive/settle.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #define MARGIN_S 2.0     /* clocks of two machines */
 #define LATE_S 20.0      /* Slurm usually notices the end of a job much earlier */
-#define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
+#define LATE_NEAR_S 5.0  /* ... on a box */
 #define LOOK_MAX_S 600.0 /* between two looks at a cell that Slurm shows as running */
 #define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm shows as running */
 #define BACK_S 60.0      /* between two looks for results of cells that have been given up */
@@ -37,9 +37,9 @@ static double late_s(const struct hg_drive *d)
     return d->o.near ? LATE_NEAR_S : LATE_S;
 }
 
-/* A good result of the newest attempt is final: whatever its job still does, the cell does not run again.
+/* A good result of the newest attempt is final: whatever its job does afterwards, the cell does not run again.
  * A bad one is not: Slurm may be about to requeue the job, and a job sent by the matrix's "retry" must not run
- * beside the old one. Returns 1 if the result was taken, 0, or -1. */
+ * at the same time as the old one. Returns 1 if the result was taken, 0, or -1. */
 static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
 {
     const struct hg_run_cell *cell = hg_run_cell_find(d->state, batch, line);
@@ -72,16 +72,13 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
 static bool is_due(const struct hg_drive *d, struct hg_drive_task *task)
 {
     double mono = hg_drive_mono(d);
+    bool first = !task->look_s;
 
     if (task->look_s && mono < task->look_s)
         return false;
-    task->look_step_s = task->look_s ? fmin(2 * task->look_step_s, LOOK_MAX_S) : late_s(d);
-    if (!task->look_s) {
-        task->look_s = mono + task->look_step_s;
-        return false;
-    }
+    task->look_step_s = first ? late_s(d) : fmin(2 * task->look_step_s, LOOK_MAX_S);
     task->look_s = mono + task->look_step_s;
-    return true;
+    return !first;
 }
 
 /* Slurm may take minutes to notice that a job has ended, when its controller or the node's daemon was killed at
@@ -110,7 +107,7 @@ static int trust_results(struct hg_drive *d, struct hg_err *err)
     return hg_drive_flush(d, err);
 }
 
-/* ---- Submissions in doubt ---- */
+/* ---- Ambiguous submissions ---- */
 
 /* Did any cell of it begin? */
 static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool *found,

@@ -34,7 +34,7 @@ struct hg_drive_news {
     uint32_t submission, restarts, index;
 };
 
-/* What the scheduler has to do to a task. NEVER and REDO cancel it, too; then its cell has failed or is sent
+/* What the scheduler has to do to a task. NEVER and REDO also cancel it; then its cell has failed or is sent
  * again, and text says why. */
 enum hg_order {
     HG_ORDER_HOLD,
