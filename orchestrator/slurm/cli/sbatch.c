@@ -47,7 +47,7 @@ static char *find_conf(void)
     return conf;
 }
 
-/* "slurm-wlm 22.05.8" -> "22.05.8" behind out. False: sbatch is absent, or finds no slurm.conf: it reads
+/* "slurm-wlm 22.05.8" -> "22.05.8", appended to out. False: sbatch is absent, or finds no slurm.conf: it reads
  * that first, and may look for it for a minute. */
 static bool ask_version(const char *conf, struct hg_buf *out)
 {

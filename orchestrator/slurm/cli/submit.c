@@ -155,7 +155,7 @@ static int hand_script(struct hg_agent_job *job, struct hg_err *err)
 
 /* ---- one sbatch ---- */
 
-/* sbatch that meets a full job table says so, sleeps a second and tries again, fifteen times. We kill it
+/* If the job table is full, sbatch prints that, sleeps a second and tries again, up to fifteen times. We kill it
  * while it sleeps, when no request is in flight. */
 struct nap {
     double looked_s; /* when we looked last but one: it had not said so by then */
@@ -213,7 +213,7 @@ static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job,
     return 0;
 }
 
-/* ---- what its end means ---- */
+/* ---- errors ---- */
 
 /* "17" or "17;cluster" in a line of its own: the last such line. 0: none. */
 static unsigned long find_id(const char *out)
@@ -275,8 +275,8 @@ static bool ended_before_sending(const struct hg_agent_said *said)
     return false;
 }
 
-/* Behind the last of these words, up to the end of the line, as a new string; NULL: not said. */
-static char *said_behind(const char *text, const char *words)
+/* What follows the last of these words on its line, as a new string; NULL: they are not there. */
+static char *text_after(const char *text, const char *words)
 {
     const char *at = NULL;
 
@@ -392,7 +392,7 @@ int hg_agent_submit(struct hg_agent_call *call, struct hg_agent_job *job, const 
  * environment has no SLURM_TIME_FORMAT, a time as people read it. */
 static void add_estimate(struct hg_agent_call *call, const char *said)
 {
-    char *start = said_behind(said, " to start at "), *nodes = said_behind(said, " on nodes ");
+    char *start = text_after(said, " to start at "), *nodes = text_after(said, " on nodes ");
     struct tm tm = { .tm_isdst = -1 };
     char *end = start ? strptime(start, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
 
@@ -413,7 +413,7 @@ int hg_agent_probe(struct hg_agent_call *call, struct hg_agent_job *job, const c
 
     if (rc == 0 && !a.said.late && a.said.status == 0) {
         add_estimate(call, said);
-    } else if (rc == 0 && (words = said_behind(said, "allocation failure: "))) {
+    } else if (rc == 0 && (words = text_after(said, "allocation failure: "))) {
         hg_agent_add_lines(said, "allocation failure: ", &call->site);
         rc = fail_by_words(call, words, what);
     } else if (rc == 0 && !a.said.late && ended_before_sending(&a.said)) {

@@ -239,7 +239,7 @@ static int open_transport(struct hg_exec *x, struct hg_err *err)
 /* ---- Methods ---- */
 
 /* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not fit
- * this Slurm has done nothing, so another one may be asked. */
+ * this Slurm has done nothing, so another one may be tried. */
 static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
                struct hg_err *err)
 {

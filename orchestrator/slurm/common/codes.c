@@ -10,7 +10,7 @@
 
 /* Slurm's names for them: codes.def. */
 enum {
-    UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
+    UNEXPECTED = 1000, /* 23.11 also reports a frozen controller with it */
     AUTHENTICATION = 1007,
     INSANE_LENGTH = 1008,
     NO_CONTROLLER = 1800,

@@ -31,7 +31,7 @@ static const struct hg_field job_fields[] = {
     { "script", HG_J_STRING, AT(script), HG_J_REQUIRED, .doc = "path of the batch script" },
     { "work_dir", HG_J_STRING, AT(work_dir), HG_J_REQUIRED, .doc = "where the script starts" },
     { "output", HG_J_STRING, AT(output), HG_J_REQUIRED, .doc = "path pattern" },
-    { "args", HG_J_STRINGS, AT(args), .doc = "words behind the script" },
+    { "args", HG_J_STRINGS, AT(args), .doc = "arguments of the script" },
     { "array", HG_J_STRING, AT(array), .doc = "index set" },
     { "running_max", HG_J_INT, AT(running_max), .min = 1, .max = 1e9, .doc = "the array's %N" },
     { "nodes", HG_J_INT, AT(nodes), .min = 1, .max = 1e6, .doc = "nodes" },

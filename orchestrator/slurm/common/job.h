@@ -7,7 +7,7 @@
 
 #define HG_AGENT_KEY_DIGITS 32
 
-/* The request's "job" as it stands. Strings are NULL where absent. */
+/* The request's "job" as written. Strings are NULL where absent. */
 struct hg_agent_fields {
     char *key, *name, *script, *work_dir, *output, *array, *gres;
     char *partition, *account, *qos, *constraint, *reservation, *licenses;
@@ -24,7 +24,7 @@ struct hg_agent_job {
     struct hg_agent_fields f;
     struct hg_buf script;            /* text of the batch script */
     struct hg_agent_options options; /* extra, understood */
-    char *comment, *name;            /* "hg-KEY"; the name, which carries it, too */
+    char *comment, *name;            /* "hg-KEY"; the name, which also contains it */
     struct hg_agent_words env;       /* "NAME=value": what the job may see */
 };
 

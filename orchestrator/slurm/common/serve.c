@@ -56,7 +56,7 @@ static json_t *encode_error(const struct hg_agent_call *call)
     return o;
 }
 
-/* Commands that have ended are counted, too. */
+/* Commands that have ended are included. */
 static double cpu_s(void)
 {
     struct rusage own, commands;
@@ -282,8 +282,6 @@ static int dispatch(struct hg_agent_call *call)
 
     if (!op)
         return hg_err_set(&call->err, HG_E_BUG, "the request has no \"op\"");
-    if (strcmp(op, "quit") == 0)
-        return 0;
     if (strcmp(op, "hello") == 0)
         return do_hello(call);
     if (!hg_text_is_one_of(op, strlen(op), known))
@@ -293,13 +291,6 @@ static int dispatch(struct hg_agent_call *call)
     if (call->rpcs)
         hg_agent_understood();
     return 0;
-}
-
-static bool is_quit(const struct hg_json_doc *doc)
-{
-    const char *name = json_string_value(json_object_get(doc->root, "op"));
-
-    return name && strcmp(name, "quit") == 0;
 }
 
 /* One line in, one line out. Returns true while there is more to do. */
@@ -314,11 +305,14 @@ static bool serve(const char *line, size_t len)
     } else if (!json_is_object(doc.root)) {
         hg_err_set(&call.err, HG_E_BUG, "the request is not a JSON object");
     } else {
+        const char *op = json_string_value(json_object_get(doc.root, "op"));
+
         call.request = &doc;
         current = &call;
-        dispatch(&call);
+        more = !op || strcmp(op, "quit") != 0;
+        if (more)
+            dispatch(&call);
         current = NULL;
-        more = !is_quit(&doc);
     }
     collect(&call.site);
     if (answer(&call) < 0)

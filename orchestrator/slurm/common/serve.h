@@ -7,13 +7,13 @@
 
 #define HG_AGENT_PROTOCOL 1
 
-/* An agent: what it does for each operation of the protocol (slurm/README.md). All else, from the command line to the checks
- * of a request, is the same for all agents and done by hg_agent_main. An operation returns 0 after it filled the answer
+/* An agent: what it does for each operation of the protocol (slurm/README.md). hg_agent_main does everything that is the same
+ * for all agents, from the command line to the checks of a request. An operation returns 0 after it filled the answer
  * (call->ok, or the list that is handed over), or -1 with call->err set. */
 struct hg_agent {
     const char *program; /* "hpcgrid-slurm" */
     const char *library; /* blamed for a call that ends the program: "libslurm" */
-    const char *usage;   /* the text behind "usage: PROGRAM" */
+    const char *usage;   /* the text after "usage: PROGRAM" */
     bool has_argument;   /* it takes one: the site's member for this transport, as JSON */
 
     const char *(*built_with)(void); /* "libslurm 22.05.8", for --version; may be NULL */

@@ -15,7 +15,7 @@ static char *keep(struct hg_agent_desc *d, char *s)
     return hg_agent_words_take(&d->kept, s);
 }
 
-/* Slurm 23.11 and later know a task's CPUs by this, too: srun in the job takes its --cpus-per-task from it. */
+/* Slurm 23.11 and later also use this for a task's CPUs: srun in the job takes its --cpus-per-task from it. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
 #define TASK_CPUS "cpu="
 #elif SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
@@ -117,8 +117,10 @@ static void set_rest(struct hg_agent_desc *d)
     }
 }
 
-static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
+int hg_agent_desc_fill(struct hg_agent_desc *d, struct hg_agent_job *job, bool for_array,
+                       struct hg_err *err)
 {
+    *d = (struct hg_agent_desc){ .job = job };
     slurm_init_job_desc_msg(&d->msg);
     d->msg.comment = d->job->comment;
     d->msg.name = d->job->name;
@@ -137,23 +139,8 @@ static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
     return hg_agent_extra(&d->msg, &d->job->options, &d->kept, err);
 }
 
-struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_job *job, bool for_array,
-                                           struct hg_err *err)
+void hg_agent_desc_done(struct hg_agent_desc *d)
 {
-    struct hg_agent_desc *d = hg_alloc_zeroed(1, sizeof *d);
-
-    d->job = job;
-    if (fill(d, for_array, err) == 0)
-        return d;
-    hg_agent_desc_free(d);
-    return NULL;
-}
-
-void hg_agent_desc_free(struct hg_agent_desc *d)
-{
-    if (!d)
-        return;
     hg_agent_words_done(&d->kept);
     free(d->argv);
-    free(d);
 }

@@ -14,9 +14,9 @@ struct hg_agent_desc {
     char **argv;
 };
 
-/* for_array false: leave the array out. The job is borrowed; its environment grows. NULL with err set: REFUSED. */
-struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_job *job, bool for_array,
-                                           struct hg_err *err);
-void hg_agent_desc_free(struct hg_agent_desc *d);
+/* for_array false: leave the array out. The job is borrowed; its environment grows. -1 with REFUSED. Release d either way. */
+int hg_agent_desc_fill(struct hg_agent_desc *d, struct hg_agent_job *job, bool for_array,
+                       struct hg_err *err);
+void hg_agent_desc_done(struct hg_agent_desc *d);
 
 #endif

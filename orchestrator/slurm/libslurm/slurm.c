@@ -120,14 +120,16 @@ static uint32_t answered_id(const submit_response_msg_t *answer)
 
 static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *desc = hg_agent_desc_create(job, true, &call->err);
+    struct hg_agent_desc desc;
     submit_response_msg_t *answer = NULL;
     int rc;
 
-    if (!desc)
+    if (hg_agent_desc_fill(&desc, job, true, &call->err) < 0) {
+        hg_agent_desc_done(&desc);
         return -1;
+    }
     call->rpcs++;
-    rc = slurm_submit_batch_job(&desc->msg, &answer);
+    rc = slurm_submit_batch_job(&desc.msg, &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "%s", what);
     } else if (!answer || !answered_id(answer)) {
@@ -143,7 +145,7 @@ static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const
     }
     if (answer)
         slurm_free_submit_response_response_msg(answer);
-    hg_agent_desc_free(desc);
+    hg_agent_desc_done(&desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
@@ -152,14 +154,16 @@ extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
 static int op_probe(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *desc = hg_agent_desc_create(job, false, &call->err);
+    struct hg_agent_desc desc;
     will_run_response_msg_t *answer = NULL;
     int rc;
 
-    if (!desc)
+    if (hg_agent_desc_fill(&desc, job, false, &call->err) < 0) {
+        hg_agent_desc_done(&desc);
         return -1;
+    }
     call->rpcs++;
-    rc = slurm_job_will_run2(&desc->msg, &answer);
+    rc = slurm_job_will_run2(&desc.msg, &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "%s", what);
     } else {
@@ -168,7 +172,7 @@ static int op_probe(struct hg_agent_call *call, struct hg_agent_job *job, const 
     }
     if (answer)
         slurm_free_will_run_response_msg(answer);
-    hg_agent_desc_free(desc);
+    hg_agent_desc_done(&desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 

@@ -86,8 +86,8 @@ static void add_site(struct hg_agent_call *call, const json_t *answer)
     hg_agent_add(call, "site", hg_agent_text(said));
 }
 
-/* A job that has an id was submitted, whatever "errors" there are beside it: v0.0.38 calls it an error that a job
- * is held. */
+/* A job that has an id was submitted, even if there are "errors" as well: v0.0.38 reports a held job as an
+ * error. */
 static int take_submission(struct hg_agent_call *call, const json_t *answer, const char *what)
 {
     json_int_t id = hg_rest_number(json_object_get(answer, "job_id"), 0);

@@ -53,7 +53,7 @@ static int read_config(const char *text, struct hg_err *err)
     return rc;
 }
 
-/* $SLURMRESTD_URL stands where the site names none; a socket has the base http://localhost. */
+/* $SLURMRESTD_URL is used if the site has no URL; a socket has the base http://localhost. */
 static int read_url(struct hg_err *err)
 {
     static const char unix_prefix[] = "unix:";

@@ -11,7 +11,7 @@
 /* What is known of the slurmrestd. */
 struct hg_rest {
     struct hg_rest_config config; /* with defaults for what is not set */
-    char *url, *base, *socket;    /* as given; what is asked; NULL: there is none */
+    char *url, *base, *socket;    /* as given; as used; NULL: there is none */
     bool known;                   /* the members below are valid */
     char api[16];                 /* "v0.0.40" */
     bool plain;                   /* v0.0.38: numbers, states and lists have other formats */

@@ -78,7 +78,7 @@ static const char *gres_prefix(void)
     return major * 100 + minor >= 2311 ? "gres/" : "gres:";
 }
 
-/* A moment, as Slurm's parser of times takes it where no number is wanted. */
+/* A moment, as Slurm's parser of times takes it where a text is required. */
 static int put_moment(struct body *b, const char *name, const struct hg_agent_option *o)
 {
     char text[32];
@@ -206,7 +206,7 @@ static const struct {
     { "contiguous", NULL, "contiguous", put_yes },
     { "core-spec", "core_specification", "core_specification", put_its_count },
     { "cores-per-socket", "cores_per_socket", "cores_per_socket", put_its_count },
-    { "cpus-per-gpu", NULL, "cpus_per_tres", put_per_gpu }, /* v0.0.38: not beside CPUs per task */
+    { "cpus-per-gpu", NULL, "cpus_per_tres", put_per_gpu }, /* v0.0.38: not with CPUs per task */
     { "deadline", "deadline", "deadline", put_moment },
     { "dependency", "dependency", "dependency", put_as_typed },
     { "exclude", NULL, "excluded_nodes", put_as_typed },
@@ -328,7 +328,7 @@ static int put_environment(struct body *b, const struct hg_agent_job *job)
     return put(b, "environment", all);
 }
 
-/* The comment carries the array, too: jobs.c says why. */
+/* The comment also carries the array; jobs.c has the reason. */
 static int put_names(struct body *b, const struct hg_agent_job *job)
 {
     const struct hg_agent_fields *f = &job->f;
@@ -355,7 +355,7 @@ static int put_nodes(struct body *b, long long nodes)
     return put_count(b, "minimum_nodes", nodes) < 0 ? -1 : put_count(b, "maximum_nodes", nodes);
 }
 
-/* "gpu:a100:2,nic:1"; a descriptor wants its prefix before each part. */
+/* "gpu:a100:2,nic:1"; a descriptor needs its prefix before each part. */
 static int put_gres(struct body *b, const char *gres)
 {
     struct hg_buf text = HG_BUF_INIT;
