@@ -7,19 +7,18 @@
 
 #include "base/alloc.h"
 
-int hg_buf_reserve(struct hg_buf *b, size_t n)
+void hg_buf_reserve(struct hg_buf *b, size_t n)
 {
     size_t want = b->len + n + 1;
     size_t cap = b->cap ? b->cap : 64;
 
     if (want <= b->cap)
-        return 0;
+        return;
     while (cap < want)
         cap *= 2;
     b->data = hg_realloc(b->data, cap);
     b->cap = cap;
     b->data[b->len] = '\0';
-    return 0;
 }
 
 void hg_buf_append(struct hg_buf *b, const void *bytes, size_t n)
@@ -81,7 +80,6 @@ char *hg_buf_detach(struct hg_buf *b)
 void hg_buf_clear(struct hg_buf *b)
 {
     b->len = 0;
-    b->failed = false;
     if (b->data)
         b->data[0] = '\0';
 }

@@ -3,7 +3,6 @@
 #define HG_BASE_BUF_H
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 /* A growing byte string. data is always NUL-terminated once something was appended; before that it
@@ -11,7 +10,6 @@
 struct hg_buf {
     char *data;
     size_t len, cap;
-    bool failed; /* never; goes with its last reader */
 };
 #define HG_BUF_INIT \
     {               \
@@ -25,7 +23,7 @@ void hg_buf_vprintf(struct hg_buf *b, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
 /* Make room for n more bytes. */
-int hg_buf_reserve(struct hg_buf *b, size_t n);
+void hg_buf_reserve(struct hg_buf *b, size_t n);
 
 /* The text so far, "" when empty. Lent: dies with the next append. */
 const char *hg_buf_str(const struct hg_buf *b);

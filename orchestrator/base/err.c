@@ -60,19 +60,6 @@ const char *hg_err_reason(int sys, char out[static HG_ERR_REASON_MAX])
     return out;
 }
 
-static _Thread_local size_t shortages;
-
-static void set_memory(struct hg_err *err)
-{
-    err->memory = true;
-    shortages++;
-}
-
-size_t hg_err_shortages(void)
-{
-    return shortages;
-}
-
 int hg_err_sys(struct hg_err *err, const char *fmt, ...)
 {
     int sys = errno;
@@ -82,21 +69,12 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...)
     if (!err || err->code)
         return -1;
     err->code = HG_E_ENV;
-    if (sys == ENOMEM)
-        set_memory(err);
     va_start(ap, fmt);
     set_text(err, fmt, ap);
     va_end(ap);
     add_text(err, hg_err_reason(sys, reason));
     errno = sys;
     return -1;
-}
-
-int hg_err_oom(struct hg_err *err)
-{
-    if (err && !err->code)
-        set_memory(err);
-    return hg_err_set(err, HG_E_ENV, "out of memory");
 }
 
 int hg_err_wrap(struct hg_err *err, const char *fmt, ...)

@@ -20,14 +20,11 @@ enum hg_err_code {
     HG_E_BUG,       /* hpcgrid contradicts itself */
 };
 
-/* One failure with its place and next step. Lives on the caller's stack, owns nothing, and so
- * works when memory is gone. Start it as HG_ERR_INIT. The first error wins: set on an error that
- * is already set changes nothing.
- */
+/* One failure with its place and next step. Lives on the caller's stack and owns nothing. Start it as HG_ERR_INIT.
+ * The first error wins: setting an error that is already set changes nothing. */
 struct hg_err {
     enum hg_err_code code;
     int line, column;  /* 1-based; 0 = unknown */
-    bool memory;       /* there was no more of it: says nothing of what was looked at */
     char file[256];    /* "" = no file */
     char pointer[192]; /* RFC 6901 pointer into the file, "" = none */
     char text[1024];   /* what is wrong: thing, value found, value wanted */
@@ -50,13 +47,6 @@ int hg_err_sys(struct hg_err *err, const char *fmt, ...) __attribute__((format(p
 /* strerror(sys), and where the process has too many files open how many it may: what to raise. Returns
  * out. */
 const char *hg_err_reason(int sys, char out[static HG_ERR_REASON_MAX]);
-
-/* Out of memory. */
-int hg_err_oom(struct hg_err *err);
-
-/* How often this thread has found no memory, as far as an error says so. A caller that goes on without what it
- * could not read compares before and after. */
-size_t hg_err_shortages(void);
 
 /* Put "<context>: " in front of an error that is set. Returns -1. */
 int hg_err_wrap(struct hg_err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

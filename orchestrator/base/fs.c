@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+
 static int open_reading(const char *path, int flags, struct stat *st, struct hg_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
@@ -84,10 +86,7 @@ int hg_fs_read_open(int fd, const char *path, size_t max, struct hg_buf *out, st
     for (;;) {
         ssize_t n;
 
-        if (hg_buf_reserve(out, 65536) < 0) {
-            hg_err_oom(err);
-            goto out;
-        }
+        hg_buf_reserve(out, 65536);
         n = read(fd, out->data + out->len, 65536);
         if (n < 0 && errno == EINTR)
             continue;
@@ -161,15 +160,11 @@ int hg_fs_part_begin(const char *path, mode_t mode, struct hg_fs_part *part, str
 {
     char *target = realpath(path, NULL); /* a link stays one */
 
-    *part = (struct hg_fs_part){ .fd = -1, .path = target ? target : strdup(path) };
-    if (part->path && is_sink(path)) {
+    *part = (struct hg_fs_part){ .fd = -1, .path = target ? target : hg_strdup(path) };
+    if (is_sink(path)) {
         part->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     } else {
-        part->tmp = part->path ? hg_str_printf("%s.tmp.%ld", part->path, (long)getpid()) : NULL;
-        if (!part->tmp) {
-            hg_fs_part_done(part);
-            return hg_err_oom(err);
-        }
+        part->tmp = hg_str_printf("%s.tmp.%ld", part->path, (long)getpid());
         unlink(part->tmp); /* a leftover of a killed process with our pid */
         part->fd = open(part->tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
     }
@@ -202,7 +197,7 @@ static int put_in_place(struct hg_fs_part *part, const char *dir, struct hg_err 
 int hg_fs_part_end(struct hg_fs_part *part, struct hg_err *err)
 {
     char *dir = hg_fs_dirname(part->path);
-    int rc = dir ? put_in_place(part, dir, err) : hg_err_oom(err);
+    int rc = put_in_place(part, dir, err);
 
     hg_fs_part_done(part);
     free(dir);
@@ -251,7 +246,7 @@ int hg_fs_scratch_failed(struct hg_err *err)
 FILE *hg_fs_scratch(struct hg_err *err)
 {
     char *path = hg_fs_join(scratch_dir(), "hpcgrid-XXXXXX");
-    int fd = path ? mkostemp(path, O_CLOEXEC) : -1;
+    int fd = mkostemp(path, O_CLOEXEC);
     FILE *file;
 
     if (fd >= 0)
@@ -270,12 +265,10 @@ int hg_fs_check_output(const char *path, struct hg_err *err)
     char *dir = hg_fs_dirname(path);
     int rc = 0;
 
-    if (!dir)
-        rc = hg_err_oom(err);
-    else if (hg_fs_is_dir(path))
+    if (hg_fs_is_dir(path))
         rc = hg_err_set(err, HG_E_ENV, "cannot write %s: it is a folder", path);
     else if (hg_fs_exists(dir) && !hg_fs_is_dir(dir))
-        rc = hg_err_set(err, HG_E_ENV, "cannot write %s: %s is no folder", path, dir);
+        rc = hg_err_set(err, HG_E_ENV, "cannot write %s: %s is not a folder", path, dir);
     else if (is_sink(path))
         rc = access(path, W_OK) < 0 ? hg_err_sys(err, "cannot write %s", path) : 0;
     else if (access(dir, W_OK | X_OK) < 0)
@@ -410,17 +403,13 @@ char *hg_fs_absolute(const char *path, struct hg_err *err)
     if (real)
         return real;
     if (path[0] == '/') {
-        real = strdup(path);
+        real = hg_strdup(path);
     } else {
         if (!getcwd(cwd, sizeof cwd)) {
             hg_err_sys(err, "cannot find the working directory");
             return NULL;
         }
         real = hg_str_printf("%s/%s", cwd, path);
-    }
-    if (!real) {
-        hg_err_oom(err);
-        return NULL;
     }
     squeeze(real);
     return real;
@@ -431,7 +420,7 @@ char *hg_fs_join(const char *dir, const char *name)
     size_t n = strlen(dir);
 
     if (name[0] == '/')
-        return strdup(name);
+        return hg_strdup(name);
     return hg_str_printf("%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
 }
 
@@ -447,10 +436,10 @@ char *hg_fs_dirname(const char *path)
     const char *slash = strrchr(path, '/');
 
     if (!slash)
-        return strdup(".");
+        return hg_strdup(".");
     if (slash == path)
-        return strdup("/");
-    return strndup(path, (size_t)(slash - path));
+        return hg_strdup("/");
+    return hg_strndup(path, (size_t)(slash - path));
 }
 
 char *hg_fs_self(struct hg_err *err)
@@ -464,7 +453,7 @@ char *hg_fs_self(struct hg_err *err)
 
 static char *if_executable(char *path)
 {
-    if (path && access(path, X_OK) == 0)
+    if (access(path, X_OK) == 0)
         return path;
     free(path);
     return NULL;
@@ -483,10 +472,9 @@ char *hg_fs_find_beside(const char *const *places)
 
 char *hg_fs_find_program(const char *name, const char *path)
 {
-    char *all = strdup(path ? path : "/usr/bin"), *save = NULL, *found = NULL;
+    char *all = hg_strdup(path ? path : "/usr/bin"), *save = NULL, *found = NULL;
 
-    for (char *dir = all ? strtok_r(all, ":", &save) : NULL; dir && !found;
-         dir = strtok_r(NULL, ":", &save))
+    for (char *dir = strtok_r(all, ":", &save); dir && !found; dir = strtok_r(NULL, ":", &save))
         found = if_executable(hg_fs_join(dir, name));
     free(all);
     return found;

@@ -77,10 +77,10 @@ bool hg_fs_exists(const char *path);
 bool hg_fs_is_dir(const char *path);
 
 /* Absolute path of a file that may not exist yet ("." and ".." resolved where they can be). Yours;
- * NULL with err set when memory is gone or the working directory has vanished. */
+ * NULL with err set when the working directory has vanished. */
 char *hg_fs_absolute(const char *path, struct hg_err *err);
 
-/* dir + "/" + name, yours to free; an absolute name stands alone. NULL when memory is gone. */
+/* dir + "/" + name, yours to free; an absolute name stands alone. */
 char *hg_fs_join(const char *dir, const char *name);
 
 /* What stands behind the last slash of a path, or all of it if nothing does; lent. */

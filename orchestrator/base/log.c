@@ -54,8 +54,7 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
     hg_buf_vprintf(&line, fmt, ap);
     va_end(ap);
     hg_buf_puts(&line, "\n");
-    if (!line.failed)
-        (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
+    (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
     hg_buf_done(&line);
     errno = sys;
 }

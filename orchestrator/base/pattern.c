@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/alloc.h"
 
 struct hg_pattern {
     regex_t re;
@@ -83,17 +84,17 @@ static int translate(const char *s, struct hg_buf *out, struct hg_err *err)
         } else if (s[i] == '[') {
             i += translate_bracket(s + i, out);
         } else if (s[i] == '(' && s[i + 1] == '?') {
-            hg_err_set(err, HG_E_INPUT, "\"%s\": \"(?\" is not known here", s);
+            hg_err_set(err, HG_E_INPUT, "\"%s\": \"(?\" is not supported", s);
             return hg_err_hint(err, "write a plain group; group 1 is the number");
         } else if (i && strchr("*+?}", s[i - 1]) && s[i] == '?' && (i < 2 || s[i - 2] != '\\')) {
-            hg_err_set(err, HG_E_INPUT, "\"%s\": lazy quantifiers (\"%.2s\") are not known here", s,
+            hg_err_set(err, HG_E_INPUT, "\"%s\": lazy quantifiers (\"%.2s\") are not supported", s,
                        s + i - 1);
-            return hg_err_hint(err, "name what may stand there, such as [^ ]+");
+            return hg_err_hint(err, "name the characters allowed there, such as [^ ]+");
         } else {
             hg_buf_append(out, &s[i++], 1);
         }
     }
-    return out->failed ? hg_err_oom(err) : 0;
+    return 0;
 }
 
 static int compile(struct hg_pattern *p, const char *text, struct hg_err *err)
@@ -108,7 +109,7 @@ static int compile(struct hg_pattern *p, const char *text, struct hg_err *err)
     bad = regcomp(&p->re, hg_buf_str(&posix), REG_EXTENDED);
     if (bad) {
         regerror(bad, &p->re, why, sizeof why);
-        hg_err_set(err, HG_E_INPUT, "\"%s\" is no regular expression: %s", text, why);
+        hg_err_set(err, HG_E_INPUT, "\"%s\" is not a regular expression: %s", text, why);
         goto out;
     }
     if (p->re.re_nsub < 1) {
@@ -125,12 +126,8 @@ out:
 
 struct hg_pattern *hg_pattern_compile(const char *text, struct hg_err *err)
 {
-    struct hg_pattern *p = calloc(1, sizeof *p);
+    struct hg_pattern *p = hg_alloc_zeroed(1, sizeof *p);
 
-    if (!p) {
-        hg_err_oom(err);
-        return NULL;
-    }
     if (compile(p, text, err) < 0) {
         free(p);
         return NULL;

@@ -18,10 +18,9 @@ static void add_range(struct hg_ranges *set, uint32_t first, uint32_t last)
     *HG_VEC_PUSH(set) = (struct hg_range){ first, last };
 }
 
-int hg_ranges_add(struct hg_ranges *set, uint32_t value)
+void hg_ranges_add(struct hg_ranges *set, uint32_t value)
 {
     add_range(set, value, value);
-    return 0;
 }
 
 /* Digits only: strtoul would take signs and spaces. */

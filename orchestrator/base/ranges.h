@@ -26,8 +26,8 @@ struct hg_ranges {
  * Returns 0, or -1 with err set (INPUT) and the set empty. */
 int hg_ranges_parse(const char *text, uint32_t max, struct hg_ranges *set, struct hg_err *err);
 
-/* Add a number above all others (an equal one is fine). Returns 0, or -1 when memory is gone. */
-int hg_ranges_add(struct hg_ranges *set, uint32_t value);
+/* Add a number above all others (an equal one is fine). */
+void hg_ranges_add(struct hg_ranges *set, uint32_t value);
 
 uint64_t hg_ranges_count(const struct hg_ranges *set);
 

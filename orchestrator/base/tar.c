@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/alloc.h"
 
 #define PIECE ((size_t)64 * 1024)
 
@@ -188,14 +189,14 @@ int hg_tar_each(int fd, const char *path,
                 int (*each)(void *context, const struct hg_tar_file *file), void *context,
                 struct hg_tar_walk *walk, struct hg_err *err)
 {
-    struct window *w = malloc(sizeof *w);
+    struct window *w = hg_alloc(sizeof *w);
     struct stat st;
     int rc;
 
     *walk = (struct hg_tar_walk){ 0 };
-    if (!w || fstat(fd, &st) < 0) {
+    if (fstat(fd, &st) < 0) {
         free(w);
-        return w ? hg_err_sys(err, "cannot read %s", path) : hg_err_oom(err);
+        return hg_err_sys(err, "cannot read %s", path);
     }
     w->fd = fd;
     w->at = w->n = 0;
@@ -210,8 +211,7 @@ int hg_tar_each(int fd, const char *path,
 int hg_tar_read_part(int fd, const char *path, uint64_t at, uint64_t size, struct hg_buf *out,
                      struct hg_err *err)
 {
-    if (hg_buf_reserve(out, (size_t)size) < 0)
-        return hg_err_oom(err);
+    hg_buf_reserve(out, (size_t)size);
     while (size) {
         ssize_t n = pread(fd, out->data + out->len, (size_t)size, (off_t)at);
 
@@ -247,12 +247,12 @@ int hg_tar_read_named(const char *named, size_t max, struct hg_buf *out, struct 
 {
     const char *colon = strrchr(named, ':');
     struct search s = { .name = colon ? colon + 1 : "" };
-    char *path = colon ? strndup(named, (size_t)(colon - named)) : NULL;
+    char *path = colon ? hg_strndup(named, (size_t)(colon - named)) : NULL;
     int fd = path ? hg_fs_open_file(path, err) : -1, rc = -1;
     struct hg_tar_walk walk;
 
     if (!colon)
-        hg_err_set(err, HG_E_INPUT, "%s is no file of an archive", named);
+        hg_err_set(err, HG_E_INPUT, "%s is not a file of an archive", named);
     if (fd < 0 || hg_tar_each(fd, path, compare_name, &s, &walk, err) < 0)
         goto out;
     if (!s.found.at)

@@ -76,8 +76,7 @@ void hg_text_suggest(struct hg_err *err, const char *word, const char *const *kn
             hg_buf_printf(&b, "%s%s", i ? ", " : "", known[i]);
         if (nearest)
             hg_buf_printf(&b, " — did you mean \"%s\"?", nearest);
-        if (!b.failed)
-            hg_err_hint(err, "%s", b.data);
+        hg_err_hint(err, "%s", b.data);
     }
     hg_buf_done(&b);
 }

@@ -18,13 +18,12 @@
 #define HG_VEC_DONE(v) (free((v)->items), (v)->items = NULL, (v)->n = 0, (v)->cap = 0)
 
 /* Make room for one more item of `size` bytes. */
-static inline int hg_vec_grow(void **items, size_t n, size_t *cap, size_t size)
+static inline void hg_vec_grow(void **items, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
-        return 0;
+        return;
     *cap = *cap ? *cap * 2 : 8;
     *items = hg_realloc(*items, *cap * size);
-    return 0;
 }
 
 #endif

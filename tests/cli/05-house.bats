@@ -35,7 +35,7 @@ END
 # The same for the worker.
 worker_layers() {
     cat <<'END'
-backends base backends/cpu
+backends base backends/cpu backends/cuda
 backends/cpu base backends
 backends/cuda base backends
 comm base backends backends/cuda

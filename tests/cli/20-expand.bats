@@ -92,8 +92,7 @@ number() {
 }
 
 @test "an id is the hash that matrices/reference.md describes" {
-    line=$(sed -n "s/^    printf %s '\(.*\)' | xxhsum -H3$/\1/p" "$HPCGRID_SOURCE/matrices/reference.md")
-    hash=$(printf %s "$line" | xxhsum -H3 | sed 's/.*= //')
+    hash=$(sed -n '/^    printf %s /,/ xxhsum -H3$/p' "$HPCGRID_SOURCE/matrices/reference.md" | bash | sed 's/.*= //')
     run $hpcgrid expand defaults-command.json
     [ "${lines[1]}" = "train-a100-1x1-${hash:0:12}" ]
 }

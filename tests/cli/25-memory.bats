@@ -91,7 +91,7 @@ large='"model": "bert-large", "dataset": "squad-slice", "batch_size": 1'
     run "$hpcgrid" plan m.json
     echo "$output"
     [ "$status" -eq 0 ]
-    [[ "$output" == *'is skipped: strategy fsdp cannot cut the 2538 values of unit "head" for 3000 ranks'* ]]
+    [[ "$output" == *'is skipped: strategy fsdp cannot shard the 2538 values of unit "head" over 3000 ranks'* ]]
 }
 
 # refused WORDS: the only cell is skipped for that reason, in every command that makes cells or plans, and nothing is left
@@ -116,7 +116,7 @@ refused() {
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "checkpoint_shards": true' '{"strategy": ["ddp"]}'
     refused "strategy ddp has no checkpoint_shards, that is an option of fsdp, deepspeed"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "deepspeed"' '{"nodes": [3000]}'
-    refused 'strategy deepspeed cannot cut the 2538 values of unit "head" for 3000 ranks'
+    refused 'strategy deepspeed cannot shard the 2538 values of unit "head" over 3000 ranks'
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "strategy": "ddp", "samples": 260, "nodes": 2' '{"gpus_per_node": [2]}'
     refused "the last batch of an epoch would hold 1 sample a rank (260 samples, 4 ranks, batch 64)"
     matrix '{"gpus_per_node": 4}' '"model": "rnn", "bucket_cap_mib": 3' '{"strategy": ["ddp"]}'

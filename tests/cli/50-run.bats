@@ -135,7 +135,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$status" = 4 ]
 }
 
-@test "a folder whose name is no UTF-8 cannot hold a run, but one that was brought there is read" {
+@test "a folder whose name is not valid UTF-8 cannot hold a run, but one that was brought there is read" {
     "$hpcgrid" submit m.json
     foreign=$(printf 'f\377')
     mkdir "$foreign"
@@ -144,7 +144,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         run "$hpcgrid" $words
         echo "$words: $output"
         [ "$status" -eq 4 ]
-        [[ "$output" == *"hpcgrid: error: the folder "*" cannot hold a run: its name is no UTF-8"* ]]
+        [[ "$output" == *"hpcgrid: error: the folder "*" cannot hold a run: its name is not valid UTF-8"* ]]
         [ -z "$(find "$foreign" -mindepth 1 -type f ! -name m.json ! -name lock)" ]
     done
     [ "$(grep -c '"op":"submit"' asked)" = 1 ]

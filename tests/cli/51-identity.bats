@@ -235,6 +235,7 @@ refused() {
     "$hpcgrid" submit m.json >/dev/null
     refuse limits env 1800 "Unable to contact slurm controller"
     for words in resume watch retry; do
+        : >log # the one before said the same; what starts now opens it later
         "$hpcgrid" $words m >out 2>log 3>&- &
         pid=$!
         await grep -q "Slurm does not answer (Unable to contact slurm controller); jobs continue; waiting (Ctrl-C stops this)" log
@@ -246,6 +247,7 @@ refused() {
         grep -qF "to continue: hpcgrid resume $PWD/reports/m/001" log
         [ -z "$(compgen -G 'reports/m/001/lock.*')" ]
     done
+    : >log
     "$hpcgrid" resume m >out 2>log 3>&- &
     pid=$!
     await grep -q "Slurm does not answer" log
