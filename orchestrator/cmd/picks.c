@@ -107,9 +107,8 @@ int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *stat
                    const struct hg_submission *sub, const struct hg_exec_job *job,
                    struct hg_ranges *hit, struct hg_err *err)
 {
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     struct hg_ranges set = HG_RANGES_INIT;
-    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+    int rc = hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, err);
 
     for (size_t i = 0; rc == 0 && i < set.n; i++)
         for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)

@@ -9,7 +9,7 @@
 
 struct hg_drive;
 
-/* Let cells that have ended without a good result run again: those in one of the states (a bit set of enum
+/* Run cells again that have ended without a good result: those in one of the states (a bit set of enum
  * hg_cell_state) that picks says (NULL: all of them). Returns how many, or -1. */
 long hg_drive_again(struct hg_drive *d, unsigned statuses,
                     bool (*picks)(void *context, int batch, uint32_t line), void *context,

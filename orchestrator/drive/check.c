@@ -9,33 +9,24 @@
 #include "drive/window.h"
 
 #define LIMITS_TRIES 3
-#define PROBES_MAX 64 /* batches that are asked about before the first submission */
+#define PROBES_MAX 64 /* batches that are probed before the first submission */
 
-/* A request that got lost, perhaps with its agent, is repeated. */
-static int ask_limits(struct hg_drive *d, struct hg_err *err)
+int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
 {
+    struct hg_err why = HG_ERR_INIT;
     double start = hg_drive_mono(d);
 
-    for (int i = 0; i < LIMITS_TRIES; i++) {
-        struct hg_err why = HG_ERR_INIT;
-
-        if (d->o.executor->limits(d->o.exec, &d->limits, &why) == 0)
-            return 0;
-        if (why.code != HG_E_AGAIN || i == LIMITS_TRIES - 1 ||
+    if (d->has_limits)
+        return 0;
+    /* A request that got lost, perhaps with its agent, is repeated. */
+    for (int i = 1; d->o.executor->limits(d->o.exec, &d->limits, &why) < 0; i++) {
+        if (why.code != HG_E_AGAIN || i == LIMITS_TRIES ||
             hg_drive_mono(d) - start > d->o.deadline_s / 4) {
             *err = why;
             return -1;
         }
+        why = (struct hg_err)HG_ERR_INIT;
     }
-    return -1;
-}
-
-int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
-{
-    if (d->has_limits)
-        return 0;
-    if (ask_limits(d, err) < 0)
-        return -1;
     if (!d->limits.max_array_size || !d->limits.max_jobs)
         return hg_err_set(err, HG_E_REFUSED,
                           "%s does not accept job arrays (MaxArraySize %u, MaxJobCount "
@@ -109,18 +100,18 @@ static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
     const char *about = d->o.executor->facts(d->o.exec)->about;
     char where[256] = "", hint[sizeof why->hint];
-    struct hg_buf asked = HG_BUF_INIT;
+    struct hg_buf requests = HG_BUF_INIT;
 
     if (b->hardware)
         snprintf(where, sizeof where, ", hardware %s%s%s", b->hardware, site ? " of site " : "",
                  site ? site : "");
     hg_err_wrap(why, "batch %d (%zu cell%s%.200s) would be refused", batch, b->n, hg_text_s(b->n),
                 where);
-    name_members(b, about, &asked);
+    name_members(b, about, &requests);
     memcpy(hint, why->hint, sizeof hint);
-    if (asked.len)
-        hg_err_hint(why, "%.200s%s%.300s", hint, *hint ? "\n" : "", hg_buf_str(&asked));
-    hg_buf_done(&asked);
+    if (requests.len)
+        hg_err_hint(why, "%.200s%s%.300s", hint, *hint ? "\n" : "", hg_buf_str(&requests));
+    hg_buf_done(&requests);
 }
 
 int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
@@ -128,11 +119,11 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
     const struct hg_run_state *state = d->state;
     struct hg_err err = HG_ERR_INIT;
     size_t before = errs->n;
-    int asked = 0;
+    int probed = 0;
 
     if (hg_drive_load_limits(d, &err) < 0)
         return hg_errs_add(errs, &err);
-    for (int batch = 1; (size_t)batch <= state->batches.n && asked < PROBES_MAX; batch++) {
+    for (int batch = 1; (size_t)batch <= state->batches.n && probed < PROBES_MAX; batch++) {
         struct hg_err why = HG_ERR_INIT;
         json_t *job;
         int rc;
@@ -142,7 +133,7 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
         job = probe_job(d, batch);
         rc = d->o.executor->probe(d->o.exec, job, &why);
         json_decref(job);
-        asked++;
+        probed++;
         if (rc == 0 || why.code == HG_E_AGAIN || why.code == HG_E_AMBIGUOUS)
             continue;
         if (why.code == HG_E_REFUSED)

@@ -7,7 +7,7 @@
 #include "rundir/rundir.h"
 
 /* The loop that takes a run from its plan to its last result. Whatever it learns is journalled before
- * it acts on it, so it may be killed at any moment: the next one goes on from the journal.
+ * it acts on it, so it may be killed at any moment: the next one continues from the journal.
  *
  * A pass: read users' requests, poll the scheduler (one request, however many cells), settle what
  * was in doubt, read results, cancel, submit what the limits allow. */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a cell ended whose job is gone: its result decides, else Slurm's state of the job. */
+/* How a cell ended after its job has ended or left the queue: by its result, otherwise by Slurm's state of the job. */
 #include "drive/ended.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "drive/attempt.h"
 #include "drive/news.h"
 #include "drive/queue.h"
 
 #define LOSSES_MAX 3
-/* A process that a person cancelled and Slurm forgot runs on for at most so long. */
+/* A process that a person cancelled and Slurm forgot runs for at most this long. */
 #define CANCELLED_S 60.0
 
 /* A cell whose job is gone. */
@@ -21,7 +20,7 @@ struct gone {
     const struct hg_run_cell *cell;
     struct hg_drive_task *task;
     struct hg_attempt a;
-    double gone_s;     /* for so long */
+    double gone_s;     /* seconds since then */
     const char *ended; /* Slurm's "WORD" or "WORD: detail" for its end; "": it was not shown */
 };
 
@@ -102,7 +101,8 @@ static bool was_completed(const struct gone *g)
     return strncmp(g->ended, "COMPLETED", 9) == 0;
 }
 
-/* There is no result, and what Slurm calls the end of the job was not the end of the cell's only copy. NULL: it was. */
+/* Why a cell without a result is sent again: its job has ended in Slurm, but another copy of it may have been the cause.
+ * NULL: there is no such sign. */
 static const char *why_again(const struct gone *g)
 {
     static const char twice[] = "Slurm started it twice, and ended both";
@@ -180,7 +180,7 @@ static void judge_missing(const struct gone *g)
 
 /* ---- Results ---- */
 
-/* exec was asked to end, and cannot know why. Slurm does. */
+/* exec received a signal and does not know the reason. Slurm does. */
 static const struct {
     const char *word, *status, *text;
 } causes[] = {
@@ -212,13 +212,14 @@ static void take_result(const struct gone *g)
         hg_drive_tell(g->d, "result", g->sub, g->index, a->status, a->restarts, a->error);
 }
 
-/* May a process of the cell still be running, whatever Slurm says of its job? If a person has cancelled it, it was asked
- * to end. */
+/* May a process of the cell still be running, whatever Slurm shows for its job? If a person has cancelled the cell, its
+ * process was signalled. */
 static bool may_live(const struct gone *g)
 {
-    bool told = g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
+    bool signalled =
+        g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
 
-    return g->a.open && !told &&
+    return g->a.open && !signalled &&
            hg_claim_life(&g->a.claim, &g->task->watch, hg_drive_mono(g->d),
                          hg_plan_heartbeat_s(g->d->plan->site)) != HG_OWNER_DEAD;
 }
@@ -234,7 +235,7 @@ int hg_drive_settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg
     g.index = line - g.sub->offset;
     g.gone_s = hg_drive_mono(d) - g.task->gone_s;
     g.ended = has_ended ? hg_run_text(d->state, g.cell) : "";
-    if (hg_drive_find_attempt(d, g.sub, line, &g.a, err) < 0)
+    if (hg_drive_find_attempt(d, batch, line, g.sub->claim, &g.a, err) < 0)
         return -1;
     /* A failed first run says nothing about the second, unless that left because the first one was still running; nor does
      * one that was ended before its cell was sent again. */

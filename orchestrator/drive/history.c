@@ -61,11 +61,10 @@ static int read_records(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
     for (size_t i = 0; i < jobs->n; i++) {
         const struct hg_exec_job *job = &jobs->items[i];
         const struct hg_submission *sub = hg_run_submission_find(d->state, job->key);
-        const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
         struct hg_ranges set = HG_RANGES_INIT;
 
         if (sub && hg_drive_state_of(job) == HG_CELL_ENDED &&
-            hg_ranges_parse(tasks, UINT32_MAX - 1, &set, NULL) == 0)
+            hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, NULL) == 0)
             read_record(d, job, sub, &set);
         hg_ranges_done(&set);
     }

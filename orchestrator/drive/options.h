@@ -13,7 +13,7 @@
 
 struct hg_lock;
 
-/* The loop's view of the world; tests replace it. NULL members: the real one. */
+/* Clocks and results as the loop sees them; tests replace them. NULL members: the real ones. */
 struct hg_drive_io {
     double (*now)(void *context);  /* seconds since 1970 */
     double (*mono)(void *context); /* seconds that never jump */
@@ -31,7 +31,7 @@ struct hg_drive_options {
     long long max_queued;  /* most cells in the queue; 0: as the scheduler's limits allow */
     struct hg_retry retry; /* of the matrix */
     double visible_s;     /* how long a result may take to be seen here; negative: by file system */
-    bool near;            /* the scheduler is ours alone (a box): ask it often */
+    bool near;            /* a private scheduler (a box): poll it often */
     bool send_nothing;    /* submit nothing */
     bool steal;           /* take the lock from a holder on another machine */
     const char *command;  /* shown to others who find the run locked */

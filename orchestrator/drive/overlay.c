@@ -9,7 +9,6 @@
 static int overlay_job(struct hg_run_state *state, const struct hg_submission *sub,
                        const struct hg_exec_job *job, struct hg_err *err)
 {
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     bool running = hg_drive_state_of(job) == HG_CELL_RUNNING;
     char ended[128];
 
@@ -19,13 +18,14 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
             state, "settled",
             json_pack("{s:I,s:b}", "submission", (json_int_t)sub->number, "found", 1), err) < 0)
         return -1;
-    if (!*tasks)
+    if (!*job->tasks)
         return 0;
     return hg_run_state_apply(
         state, "state",
-        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks", tasks,
-                  "state", running ? "RUNNING" : job->state, "restarts", (json_int_t)job->restarts,
-                  "text", hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
+        json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks",
+                  job->tasks, "state", running ? "RUNNING" : job->state, "restarts",
+                  (json_int_t)job->restarts, "text",
+                  hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
         err);
 }
 

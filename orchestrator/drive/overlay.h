@@ -8,7 +8,7 @@
 
 /* For readers, who have no lock. */
 
-/* Put what the scheduler shows now over a state that was loaded for reading. Cells whose job is gone are "ended". */
+/* Update a state that was loaded for reading with what the scheduler shows now. Cells whose job is gone are "ended". */
 int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs,
                      struct hg_err *err);
 

@@ -51,7 +51,7 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
     snprintf(out, 128, "%.23s%s%s", job->state, *status ? ": " : "", status);
 }
 
-/* Submissions in doubt, or given up, that exist after all. */
+/* Ambiguous or absent submissions that exist after all. */
 static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
 {
     const struct hg_run_state *state = d->state;
@@ -135,10 +135,9 @@ static void read_task(struct hg_drive *d, const struct hg_exec_job *job,
 static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
                     const struct hg_submission *sub, struct hg_err *err)
 {
-    const char *tasks = job->wide_tasks ? job->wide_tasks : job->tasks;
     struct hg_ranges set = HG_RANGES_INIT;
 
-    if (hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err) < 0)
+    if (hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, err) < 0)
         return hg_err_wrap(err, "job %u", job->job_id);
     d->table_tasks += hg_ranges_count(&set);
     for (size_t i = 0; i < set.n; i++)

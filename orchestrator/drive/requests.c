@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests of users to a run whose lock somebody else may hold. */
+/* Requests of users to a run whose lock another process may hold. */
 #include "drive/requests.h"
 
 #include <dirent.h>
@@ -111,8 +111,18 @@ static int list_requests(const char *run_dir, struct hg_words *names, struct hg_
     return 0;
 }
 
-/* What is done with one record that a request stands for; the reference is taken. */
-typedef int (*record_fn)(void *context, const char *kind, json_t *members, struct hg_err *err);
+/* Where the records of requests go: to a driver's journal, or (d NULL) only to the state. */
+struct target {
+    struct hg_drive *d;
+    struct hg_run_state *state;
+};
+
+/* The reference is taken. */
+static int put_record(const struct target *t, const char *kind, json_t *members, struct hg_err *err)
+{
+    return t->d ? hg_drive_record(t->d, kind, members, err)
+                : hg_run_state_apply(t->state, kind, members, err);
+}
 
 /* Does the run have these cells? A record of other cells would make its journal invalid. */
 static bool is_of_run(const struct hg_run_state *state, int batch, const char *lines)
@@ -126,31 +136,32 @@ static bool is_of_run(const struct hg_run_state *state, int batch, const char *l
     return fits;
 }
 
-static int each_record(const char *kind, const json_t *request, const struct hg_run_state *state,
-                       record_fn each, void *context, struct hg_err *err)
+static int each_record(const struct target *t, const char *kind, const json_t *request,
+                       struct hg_err *err)
 {
+    const struct hg_run_state *state = t->d ? t->d->state : t->state;
     json_t *all = json_object_get(request, "lines"), *lines;
     const char *batch;
 
     if (!all && strcmp(kind, kinds[HG_REQUEST_CANCEL]) != 0)
-        return each(context, kind, json_object(), err);
+        return put_record(t, kind, json_object(), err);
     json_object_foreach(all, batch, lines) {
         const char *text = json_string_value(lines);
 
         if (!text || !is_of_run(state, atoi(batch), text))
             hg_warn(
-                "a request to %s cells %.40s of batch %.20s, which the run does not have: left out",
+                "ignored a request to %s cells %.40s of batch %.20s: the run does not have them",
                 kind, text ? text : "", batch);
-        else if (each(context, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
-                      err) < 0)
+        else if (put_record(t, kind, json_pack("{s:i,s:s}", "batch", atoi(batch), "lines", text),
+                            err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* Call each with the records of every request, in order. A request that cannot be read is ignored. */
-static int each_request(const char *run_dir, const struct hg_run_state *state, record_fn each,
-                        void *context, bool remove, struct hg_err *err)
+/* Put the records of every request, in order. A request that cannot be read is ignored. Those that are in the journal are
+ * removed. */
+static int each_request(const char *run_dir, const struct target *t, struct hg_err *err)
 {
     struct hg_words names = HG_WORDS_INIT;
     int rc = list_requests(run_dir, &names, err);
@@ -163,8 +174,8 @@ static int each_request(const char *run_dir, const struct hg_run_state *state, r
         if (hg_json_load(path, &doc, &why) < 0 || !json_is_object(doc.root))
             hg_warn("%s: %s", path, *why.text ? why.text : "not a JSON object");
         else
-            rc = each_record(kind_of(names.items[i]), doc.root, state, each, context, err);
-        if (remove && rc == 0)
+            rc = each_record(t, kind_of(names.items[i]), doc.root, err);
+        if (t->d && rc == 0)
             unlink(path);
         hg_json_doc_done(&doc);
         free(path);
@@ -173,23 +184,12 @@ static int each_request(const char *run_dir, const struct hg_run_state *state, r
     return rc;
 }
 
-/* Before the request goes away. */
-static int journal_record(void *context, const char *kind, json_t *members, struct hg_err *err)
-{
-    return hg_drive_record(context, kind, members, err);
-}
-
 int hg_drive_read_requests(struct hg_drive *d, struct hg_err *err)
 {
-    return each_request(d->rd.path, d->state, journal_record, d, true, err);
-}
-
-static int apply_record(void *context, const char *kind, json_t *members, struct hg_err *err)
-{
-    return hg_run_state_apply(context, kind, members, err);
+    return each_request(d->rd.path, &(struct target){ .d = d }, err);
 }
 
 int hg_drive_fold_requests(const char *run_dir, struct hg_run_state *state, struct hg_err *err)
 {
-    return each_request(run_dir, state, apply_record, state, false, err);
+    return each_request(run_dir, &(struct target){ .state = state }, err);
 }

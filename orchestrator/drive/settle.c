@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened: results of cells whose jobs are gone or late, and submissions that nobody has seen. */
+/* How cells ended whose jobs are gone or end late in Slurm, and what became of ambiguous submissions. */
 #include "drive/settle.h"
 
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/ranges.h"
 #include "base/text.h"
-#include "drive/attempt.h"
 #include "drive/ended.h"
 #include "drive/history.h"
 #include "drive/news.h"
@@ -17,7 +16,7 @@
 
 #define MARGIN_S 2.0     /* clocks of two machines */
 #define LATE_S 20.0      /* Slurm usually notices the end of a job much earlier */
-#define LATE_NEAR_S 5.0  /* ... a box that is ours alone */
+#define LATE_NEAR_S 5.0  /* ... on a box */
 #define LOOK_MAX_S 600.0 /* between two looks at a cell that Slurm shows as running */
 #define LOOKS_MAX 64     /* folders read in one pass, of cells that Slurm shows as running */
 #define BACK_S 60.0      /* between two looks for results of cells that have been given up */
@@ -38,9 +37,9 @@ static double late_s(const struct hg_drive *d)
     return d->o.near ? LATE_NEAR_S : LATE_S;
 }
 
-/* A good result of the newest attempt is final: whatever its job still does, the cell does not run again.
+/* A good result of the newest attempt is final: whatever its job does afterwards, the cell does not run again.
  * A bad one is not: Slurm may be about to requeue the job, and a job sent by the matrix's "retry" must not run
- * beside the old one. Returns 1 if the result was taken, 0, or -1. */
+ * at the same time as the old one. Returns 1 if the result was taken, 0, or -1. */
 static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
 {
     const struct hg_run_cell *cell = hg_run_cell_find(d->state, batch, line);
@@ -51,7 +50,7 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     int found;
 
     d->group.quick = true; /* it is looked at again */
-    found = hg_drive_find_attempt(d, sub, line, &a, err);
+    found = hg_drive_find_attempt(d, batch, line, sub->claim, &a, err);
     d->group.quick = false;
     if (found < 0)
         return -1;
@@ -73,16 +72,13 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
 static bool is_due(const struct hg_drive *d, struct hg_drive_task *task)
 {
     double mono = hg_drive_mono(d);
+    bool first = !task->look_s;
 
     if (task->look_s && mono < task->look_s)
         return false;
-    task->look_step_s = task->look_s ? fmin(2 * task->look_step_s, LOOK_MAX_S) : late_s(d);
-    if (!task->look_s) {
-        task->look_s = mono + task->look_step_s;
-        return false;
-    }
+    task->look_step_s = first ? late_s(d) : fmin(2 * task->look_step_s, LOOK_MAX_S);
     task->look_s = mono + task->look_step_s;
-    return true;
+    return !first;
 }
 
 /* Slurm may take minutes to notice that a job has ended, when its controller or the node's daemon was killed at
@@ -111,7 +107,7 @@ static int trust_results(struct hg_drive *d, struct hg_err *err)
     return hg_drive_flush(d, err);
 }
 
-/* ---- Submissions in doubt ---- */
+/* ---- Ambiguous submissions ---- */
 
 /* Did any cell of it begin? */
 static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool *found,
@@ -129,7 +125,7 @@ static int find_claim(struct hg_drive *d, const struct hg_submission *sub, bool 
         for (uint32_t k = set.items[i].first; k <= set.items[i].last && rc == 0 && !*found; k++) {
             struct hg_attempt a;
 
-            rc = hg_drive_find_attempt(d, sub, sub->offset + k, &a, err);
+            rc = hg_drive_find_attempt(d, sub->batch, sub->offset + k, sub->claim, &a, err);
             *found = rc == 0 && a.claimed;
         }
     hg_ranges_done(&set);
@@ -192,7 +188,7 @@ static int look_back(struct hg_drive *d, struct hg_err *err)
             if (!cell->guessed || (cell->state == HG_CELL_CANCELLED && !cell->text))
                 continue; /* the latter never began */
             sub = hg_drive_submission(d, cell->submission);
-            if (hg_drive_find_attempt(d, sub, (uint32_t)i, &a, err) < 0)
+            if (hg_drive_find_attempt(d, sub->batch, (uint32_t)i, sub->claim, &a, err) < 0)
                 return -1;
             if (a.done && !a.open)
                 hg_drive_tell(d, "result", sub, (uint32_t)i - sub->offset, a.status, a.restarts,
@@ -212,7 +208,7 @@ static int find_good(struct hg_drive *d, int batch, struct hg_ranges *good, stru
 
         if (b->cells[i].state != HG_CELL_WAITING)
             continue;
-        if (hg_drive_find_claimed(d, batch, (uint32_t)i, 0, &a, err) < 0)
+        if (hg_drive_find_attempt(d, batch, (uint32_t)i, 0, &a, err) < 0)
             return -1;
         if (hg_drive_is_good(&a))
             hg_ranges_add(good, (uint32_t)i);

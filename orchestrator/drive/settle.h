@@ -4,7 +4,7 @@
 
 #include "drive/state.h"
 
-/* Find out how cells ended and what became of submissions in doubt; journal it. */
+/* Find out how cells ended and what became of ambiguous submissions; journal it. */
 int hg_drive_settle(struct hg_drive *d, struct hg_err *err);
 
 #endif

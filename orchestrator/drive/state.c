@@ -2,6 +2,7 @@
 #include "drive/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -27,6 +28,23 @@ bool hg_drive_stopped(const struct hg_drive *d)
 const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number)
 {
     return &d->state->submissions.items[number - 1];
+}
+
+int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
+                          struct hg_attempt *a, struct hg_err *err)
+{
+    *a = (struct hg_attempt){ 0 };
+    if (d->o.io.attempt)
+        return d->o.io.attempt(d->o.io.context, batch, line, claim, a, err);
+    if (line >= d->plan->items[batch - 1].n)
+        return 0;
+    return hg_attempt_find(&d->group, batch, line, d->plan->items[batch - 1].ids[line], claim,
+                           d->plan->run_key, a, err);
+}
+
+bool hg_drive_is_good(const struct hg_attempt *a)
+{
+    return a->done && strcmp(a->status, "ok") == 0;
 }
 
 void hg_drive_away(struct hg_drive *d, const struct hg_err *why)

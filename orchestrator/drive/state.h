@@ -8,7 +8,7 @@
 #include "rundir/claim.h"
 
 /* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those
- * before it: state, news (the journal), orders, queue (what the scheduler shows), attempt, ended, history, settle, window,
+ * before it: state, news (the journal), orders, queue (what the scheduler shows), ended, history, settle, window,
  * again, requests, check; drive calls them all. */
 
 /* What this process remembers of a cell beyond the journal. */
@@ -34,7 +34,7 @@ struct hg_drive_news {
     uint32_t submission, restarts, index;
 };
 
-/* What the scheduler has to do to a task. NEVER and REDO cancel it, too; then its cell has failed or is sent
+/* What the scheduler has to do to a task. NEVER and REDO also cancel it; then its cell has failed or is sent
  * again, and text says why. */
 enum hg_order {
     HG_ORDER_HOLD,
@@ -101,6 +101,13 @@ double hg_drive_now(const struct hg_drive *d);  /* wall */
 double hg_drive_mono(const struct hg_drive *d); /* monotonic */
 bool hg_drive_stopped(const struct hg_drive *d);
 const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number);
+
+/* The attempt of a cell that counts, under a claim number (0: any). */
+int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
+                          struct hg_attempt *a, struct hg_err *err);
+
+/* It has ended with status "ok". */
+bool hg_drive_is_good(const struct hg_attempt *a);
 
 /* The scheduler did not answer: ask again later, and later each time. */
 void hg_drive_away(struct hg_drive *d, const struct hg_err *why);

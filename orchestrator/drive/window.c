@@ -90,7 +90,7 @@ static long long running_left(const struct hg_drive *d)
 
 /* ---- What is submitted ---- */
 
-/* The next waiting cells from line *line on that can share one array. n is 0 behind the last. */
+/* The next waiting cells from line *line on that can share one array. n is 0 after the last one. */
 static void next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t max,
                        struct chunk *c)
 {

@@ -138,7 +138,7 @@ static void test_errors_are_known_by_their_words_or_not_at_all(void **state)
 static char *copies[8];
 
 /* Runs words (separated by spaces) over a fresh descriptor. */
-static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_keeper *keeper,
+static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_words *kept,
                      struct hg_err *err)
 {
     static char buffer[512];
@@ -151,18 +151,18 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_kee
         copies[n++] = w;
     copies[n] = NULL;
     slurm_init_job_desc_msg(desc);
-    *keeper = (struct hg_agent_keeper){ 0 };
+    *kept = (struct hg_agent_words){ 0 };
     *err = (struct hg_err)HG_ERR_INIT;
     rc = hg_agent_options_read(copies, &options, err);
     if (rc == 0)
-        rc = hg_agent_extra(desc, &options, keeper, err);
+        rc = hg_agent_extra(desc, &options, kept, err);
     HG_VEC_DONE(&options);
     return rc;
 }
 
 static void test_options_reach_the_fields_that_sbatch_fills(void **state)
 {
-    struct hg_agent_keeper k;
+    struct hg_agent_words k;
     struct hg_err err;
     job_desc_msg_t d;
 
@@ -172,7 +172,7 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.req_nodes, "a3");
     assert_int_equal(d.shared, JOB_SHARED_NONE);
     assert_int_equal(d.priority, 0);
-    hg_agent_keeper_done(&k);
+    hg_agent_words_done(&k);
 
     assert_int_equal(
         run_words("--mail-type=END,fail --mail-user x@y --nice=-5 -d afterok:7", &d, &k, &err), 0);
@@ -180,14 +180,14 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.mail_user, "x@y");
     assert_int_equal(d.nice, NICE_OFFSET - 5);
     assert_string_equal(d.dependency, "afterok:7");
-    hg_agent_keeper_done(&k);
+    hg_agent_words_done(&k);
 
     assert_int_equal(
         run_words("--mem-per-cpu=3G --threads-per-core=1 --time-min=1-2", &d, &k, &err), 0);
     assert_true(d.pn_min_memory == (3072 | MEM_PER_CPU));
     assert_int_equal(d.threads_per_core, 1);
     assert_int_equal(d.time_min, 26 * 60);
-    hg_agent_keeper_done(&k);
+    hg_agent_words_done(&k);
 
     assert_int_equal(
         run_words("--gpu-bind=closest --cpus-per-gpu=8 --switches=2@1:30:00", &d, &k, &err), 0);
@@ -195,12 +195,12 @@ static void test_options_reach_the_fields_that_sbatch_fills(void **state)
     assert_string_equal(d.cpus_per_tres, HG_AGENT_GRES "gpu:8");
     assert_int_equal(d.req_switch, 2);
     assert_int_equal(d.wait4switch, 5400);
-    hg_agent_keeper_done(&k);
+    hg_agent_words_done(&k);
 }
 
 static void test_begin_understands_slurms_times(void **state)
 {
-    struct hg_agent_keeper k;
+    struct hg_agent_words k;
     struct hg_err err;
     job_desc_msg_t d;
     time_t now = time(NULL);
@@ -235,7 +235,7 @@ static void test_other_options_are_refused_by_name(void **state)
         { "--begin=soon",
           "--begin: \"soon\" is not a time such as now+2hours, 18:00 or 2026-11-20T18:00" },
     };
-    struct hg_agent_keeper k;
+    struct hg_agent_words k;
     struct hg_err err;
     job_desc_msg_t d;
 
@@ -244,7 +244,7 @@ static void test_other_options_are_refused_by_name(void **state)
         assert_int_equal(run_words(cases[i].words, &d, &k, &err), -1);
         assert_string_equal(err.text, cases[i].text);
         assert_int_equal(err.code, HG_E_REFUSED);
-        hg_agent_keeper_done(&k);
+        hg_agent_words_done(&k);
     }
     run_words("--exclud=a1", &d, &k, &err);
     assert_string_equal(err.hint, "did you mean --exclude?");

@@ -571,7 +571,7 @@ static void add_record(const struct job *job, const struct task *t, struct hg_ex
                                .start_s = t->start_s,
                                .end_s = t->end_s };
     memcpy(r->key, job->key, sizeof r->key);
-    snprintf(r->tasks, sizeof r->tasks, "%u", t->index);
+    r->tasks = hg_str_printf("%u", t->index);
     snprintf(r->state, sizeof r->state, "%s", t->state);
     snprintf(r->reason, sizeof r->reason, "%s",
              t->held && t->phase == TASK_PENDING ? "JobHeldUser"

@@ -199,13 +199,6 @@ static struct group *find_group(struct groups *groups, char *v[FIELDS_MAX],
     return &groups->items[at];
 }
 
-static void add_to_group(struct group *group, const struct hg_ranges *tasks)
-{
-    for (size_t i = 0; i < tasks->n; i++)
-        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++)
-            *HG_VEC_PUSH(&group->tasks) = task;
-}
-
 static int compare_tasks(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -237,26 +230,25 @@ static void append_groups(struct queue *q)
     }
 }
 
-static void see(struct queue *q, uint32_t array, const struct hg_ranges *tasks)
-{
-    for (size_t i = 0; i < tasks->n; i++)
-        for (uint32_t task = tasks->items[i].first; task <= tasks->items[i].last; task++)
-            *HG_VEC_PUSH(&q->seen) = (struct seen){ array, task };
-}
-
 static int add_record(struct hg_agent_call *call, struct queue *q, char *v[FIELDS_MAX],
                       struct hg_agent_record *r, const char *tasks)
 {
     struct hg_ranges set = HG_RANGES_INIT;
+    struct group *group = NULL;
 
     if (hg_ranges_parse(tasks, TASK_MAX, &set, &call->err) < 0)
         return -1;
     r->tasks = tasks;
-    see(q, r->job_id, &set);
     if (!set.n || *v[Q_NODES]) /* it has started */
         json_array_append_new(q->jobs, hg_agent_record_encode(r));
     else
-        add_to_group(find_group(&q->groups, v, r), &set);
+        group = find_group(&q->groups, v, r);
+    for (size_t i = 0; i < set.n; i++)
+        for (uint32_t task = set.items[i].first; task <= set.items[i].last; task++) {
+            *HG_VEC_PUSH(&q->seen) = (struct seen){ r->job_id, task };
+            if (group)
+                *HG_VEC_PUSH(&group->tasks) = task;
+        }
     hg_ranges_done(&set);
     return 0;
 }

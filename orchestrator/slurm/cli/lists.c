@@ -11,7 +11,7 @@
 #include "slurm/cli/run.h"
 
 /* The value of KEY=VALUE in one line of `scontrol -o`, up to the next blank; "" if absent or "(null)". */
-static void read_member(const char *line, const char *key, struct hg_buf *out)
+static const char *member(const char *line, const char *key, struct hg_buf *out)
 {
     size_t n = strlen(key);
 
@@ -23,12 +23,7 @@ static void read_member(const char *line, const char *key, struct hg_buf *out)
         }
     if (strcmp(hg_buf_str(out), "(null)") == 0)
         hg_buf_clear(out);
-}
-
-static const char *member(const char *line, const char *key, struct hg_buf *scratch)
-{
-    read_member(line, key, scratch);
-    return hg_buf_str(scratch);
+    return hg_buf_str(out);
 }
 
 static json_t *text_of(const char *line, const char *key, struct hg_buf *scratch)
@@ -117,19 +112,14 @@ static json_t *encode_node(const char *line, struct hg_buf *t)
 }
 
 /* `scontrol show WHAT`: one line for each. */
-static int show(struct hg_agent_call *call, const char *what, struct hg_agent_said *said)
-{
-    return hg_agent_run_well(
-        call, (const char *const[]){ "scontrol", "-a", "-o", "show", what, NULL }, said, what);
-}
-
 static int list(struct hg_agent_call *call, const char *what, json_t *all,
                 json_t *(*encode)(const char *line, struct hg_buf *scratch))
 {
     struct hg_buf scratch = HG_BUF_INIT;
     struct hg_agent_said said;
     char *save = NULL;
-    int rc = show(call, what, &said);
+    int rc = hg_agent_run_well(
+        call, (const char *const[]){ "scontrol", "-a", "-o", "show", what, NULL }, &said, what);
 
     for (char *line = rc == 0 && said.out.len ? strtok_r(said.out.data, "\n", &save) : NULL; line;
          line = strtok_r(NULL, "\n", &save))
@@ -148,22 +138,4 @@ int hg_agent_partitions(struct hg_agent_call *call, json_t *all)
 int hg_agent_nodes(struct hg_agent_call *call, json_t *all)
 {
     return list(call, "node", all, encode_node);
-}
-
-int hg_agent_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
-{
-    struct hg_agent_said said;
-    struct hg_buf state = HG_BUF_INIT;
-    int rc = show(call, "node", &said);
-
-    for (const char *line = hg_buf_str(&said.out); rc == 0 && *line;) {
-        read_member(line, "State", &state);
-        *total += state.len > 0;
-        *unregistered += strncmp(hg_buf_str(&state), "UNKNOWN", 7) == 0;
-        line += strcspn(line, "\n");
-        line += *line == '\n';
-    }
-    hg_buf_done(&state);
-    hg_agent_said_done(&said);
-    return rc;
 }

@@ -7,7 +7,4 @@
 int hg_agent_partitions(struct hg_agent_call *call, json_t *list);
 int hg_agent_nodes(struct hg_agent_call *call, json_t *list);
 
-/* Nodes that have not registered, of total. 0, or -1 with call->err set. */
-int hg_agent_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total);
-
 #endif

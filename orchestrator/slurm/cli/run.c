@@ -23,8 +23,8 @@ void hg_agent_said_done(struct hg_agent_said *said)
     hg_buf_done(&said->err);
 }
 
-/* Variables that change what the commands ask for or print. */
-static bool is_meddling(const char *assignment)
+/* Variables that change what the commands request or print. */
+static bool changes_output(const char *assignment)
 {
     static const char *const prefixes[] = { "SQUEUE_",   "SACCT_", "SBATCH_", "SCANCEL_",
                                             "SCONTROL_", "SINFO_", "SALLOC_", "SLURM_",
@@ -45,7 +45,7 @@ static void make_env(const char *env[static ENV_MAX + 4])
     size_t n = 0;
 
     for (char **e = environ; *e && n < ENV_MAX; e++)
-        if (!is_meddling(*e))
+        if (!changes_output(*e))
             env[n++] = *e;
     env[n++] = "LC_ALL=C";
     env[n++] = "SLURM_TIME_FORMAT=%s";
@@ -79,7 +79,7 @@ int hg_agent_run(struct hg_agent_call *call, const char *const *argv, struct hg_
     return 0;
 }
 
-/* The number that the last line with one names, and that line's end behind its last colon and blank. */
+/* The error number of the last line that has one, and that line's text after its last colon and blank. */
 static int find_number(const char *lines, struct hg_buf *words)
 {
     int number = 0;
@@ -115,7 +115,7 @@ int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, c
         hg_agent_fail_number(call, number, hg_buf_str(&words), "%s", what);
     else if (said->late)
         hg_err_set(&call->err, HG_E_AGAIN, "%s: no answer within %g s", what, COMMAND_S);
-    else if (strstr(hg_buf_str(&said->err), ": fatal: ")) /* before anything was asked */
+    else if (strstr(hg_buf_str(&said->err), ": fatal: ")) /* before any request was sent */
         hg_err_set(&call->err, HG_E_ENV, "%s: Slurm's commands do not work here", what);
     else
         hg_err_set(&call->err, HG_E_AGAIN, "%s: %s", what, ended);

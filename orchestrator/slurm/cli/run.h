@@ -13,12 +13,12 @@ struct hg_agent_said {
 
 void hg_agent_said_done(struct hg_agent_said *said);
 
-/* Run one of Slurm's commands that only asks, or may be asked twice, and count it. Its environment is ours
- * without what would change what it prints; times come as seconds since 1970. Returns 0 whatever its exit
+/* Run one of Slurm's commands that is safe to repeat, and count it. It gets our environment without the
+ * variables that change its output; times come as seconds since 1970. Returns 0 whatever its exit
  * code, -1 with ENV: it could not be started. Release said either way. */
 int hg_agent_run(struct hg_agent_call *call, const char *const *argv, struct hg_agent_said *said);
 
-/* The error of a command that failed: its number by what it printed, which goes to call->site. Returns -1. */
+/* The error of a command that failed: its number comes from what it printed, which goes to call->site. Returns -1. */
 int hg_agent_say(struct hg_agent_call *call, const struct hg_agent_said *said, const char *what);
 
 /* Run, and fail unless the exit code is 0. */

@@ -17,6 +17,7 @@
 #include "slurm/cli/run.h"
 #include "slurm/cli/submit.h"
 #include "slurm/common/conf.h"
+#include "slurm/common/munge.h"
 #include "slurm/common/serve.h"
 #include "slurm/common/codes.h"
 
@@ -46,7 +47,7 @@ static char *find_conf(void)
     return conf;
 }
 
-/* "slurm-wlm 22.05.8" -> "22.05.8" behind out. False: sbatch is absent, or finds no slurm.conf: it reads
+/* "slurm-wlm 22.05.8" -> "22.05.8", appended to out. False: sbatch is absent, or finds no slurm.conf: it reads
  * that first, and may look for it for a minute. */
 static bool ask_version(const char *conf, struct hg_buf *out)
 {
@@ -122,23 +123,11 @@ static json_t *config_number(const char *text, const char *key)
     return json_integer(strtoll(config_value(text, key, value), NULL, 10));
 }
 
-static int ask_config(struct hg_agent_call *call, struct hg_agent_said *said)
-{
-    return hg_agent_run_well(call, (const char *const[]){ "scontrol", "show", "config", NULL },
-                             said, "cannot read the configuration");
-}
-
-static bool keeps_accounting(const char *config)
-{
-    char value[512];
-
-    return strstr(config_value(config, "AccountingStorageType", value), "slurmdbd") != NULL;
-}
-
 static int op_limits(struct hg_agent_call *call)
 {
     struct hg_agent_said said;
-    int rc = ask_config(call, &said);
+    int rc = hg_agent_run_well(call, (const char *const[]){ "scontrol", "show", "config", NULL },
+                               &said, "cannot read the configuration");
     const char *c = hg_buf_str(&said.out);
     char value[512];
 
@@ -149,24 +138,14 @@ static int op_limits(struct hg_agent_call *call)
         hg_agent_add(call, "ambiguous_s",
                      json_integer(hg_agent_credential_life_s(config_value(c, "AuthInfo", value))));
         hg_agent_add(call, "message_timeout_s", config_number(c, "MessageTimeout"));
-        hg_agent_add(call, "accounting", json_boolean(keeps_accounting(c)));
+        hg_agent_add(call, "accounting",
+                     json_boolean(strstr(config_value(c, "AccountingStorageType", value),
+                                         "slurmdbd") != NULL));
         hg_agent_add(call, "version", hg_agent_text(config_value(c, "SLURM_VERSION", value)));
         hg_agent_add(call, "cluster", hg_agent_text(config_value(c, "ClusterName", value)));
     }
     hg_agent_said_done(&said);
     return rc;
-}
-
-static int op_keeps_accounting(struct hg_agent_call *call)
-{
-    static int known = -1; /* a site does not change this under a running agent */
-    struct hg_agent_said said;
-
-    if (known < 0) {
-        known = ask_config(call, &said) < 0 ? -1 : keeps_accounting(hg_buf_str(&said.out));
-        hg_agent_said_done(&said);
-    }
-    return known;
 }
 
 /* ---- cancel and hold ---- */
@@ -285,9 +264,7 @@ int main(int argc, char **argv)
         .limits = op_limits,
         .submit = hg_agent_submit,
         .probe = hg_agent_probe,
-        .count_nodes = hg_agent_count_nodes,
         .poll = hg_agent_poll,
-        .keeps_accounting = op_keeps_accounting,
         .history = hg_agent_history,
         .cancel = op_cancel,
         .hold = op_hold,

@@ -20,7 +20,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/proc.h"
-#include "base/vec.h"
 #include "slurm/cli/run.h"
 #include "slurm/common/codes.h"
 #include "slurm/common/conf.h"
@@ -32,36 +31,18 @@
 
 /* ---- words ---- */
 
-struct words {
-    char **items;
-    size_t n, cap;
-};
-
-static void words_done(struct words *w)
-{
-    for (size_t i = 0; i < w->n; i++)
-        free(w->items[i]);
-    HG_VEC_DONE(w);
-}
-
-/* Take a word. */
-static void push(struct words *w, char *word)
-{
-    *HG_VEC_PUSH(w) = word;
-}
-
-static void push_option(struct words *w, const char *name, const char *value)
+static void push_option(struct hg_agent_words *w, const char *name, const char *value)
 {
     if (value)
-        push(w, hg_str_printf("--%s=%s", name, value));
+        hg_agent_words_take(w, hg_str_printf("--%s=%s", name, value));
 }
 
-static void push_number(struct words *w, const char *name, long long value)
+static void push_number(struct hg_agent_words *w, const char *name, long long value)
 {
-    push(w, hg_str_printf("--%s=%lld", name, value));
+    hg_agent_words_take(w, hg_str_printf("--%s=%lld", name, value));
 }
 
-static void push_places(struct words *w, const struct hg_agent_job *job)
+static void push_places(struct hg_agent_words *w, const struct hg_agent_job *job)
 {
     push_option(w, "job-name", job->name);
     push_option(w, "comment", job->comment);
@@ -70,7 +51,7 @@ static void push_places(struct words *w, const struct hg_agent_job *job)
     push_option(w, "open-mode", "append");
 }
 
-static void push_size(struct words *w, const struct hg_agent_fields *f)
+static void push_size(struct hg_agent_words *w, const struct hg_agent_fields *f)
 {
     push_number(w, "nodes", f->nodes);
     push_number(w, "ntasks", f->nodes * f->tasks_per_node);
@@ -78,12 +59,12 @@ static void push_size(struct words *w, const struct hg_agent_fields *f)
     push_number(w, "cpus-per-task", f->cpus_per_task);
     push_option(w, "gres", f->gres && f->gres[0] ? f->gres : NULL);
     if (f->mem_mib >= 0)
-        push(w, hg_str_printf("--mem=%lldM", f->mem_mib));
+        hg_agent_words_take(w, hg_str_printf("--mem=%lldM", f->mem_mib));
     if (f->time_s > 0)
         push_number(w, "time", hg_agent_job_minutes(f));
 }
 
-static void push_rest(struct words *w, const struct hg_agent_fields *f)
+static void push_rest(struct hg_agent_words *w, const struct hg_agent_fields *f)
 {
     push_option(w, "partition", f->partition);
     push_option(w, "account", f->account);
@@ -92,50 +73,50 @@ static void push_rest(struct words *w, const struct hg_agent_fields *f)
     push_option(w, "reservation", f->reservation);
     push_option(w, "licenses", f->licenses);
     if (f->signal_lead_s)
-        push(w, hg_str_printf("--signal=USR1@%lld", f->signal_lead_s));
+        hg_agent_words_take(w, hg_str_printf("--signal=USR1@%lld", f->signal_lead_s));
     if (f->requeue_is_said)
-        push(w, hg_strdup(f->requeue ? "--requeue" : "--no-requeue"));
+        hg_agent_words_take(w, hg_strdup(f->requeue ? "--requeue" : "--no-requeue"));
 }
 
-static void push_array(struct words *w, const struct hg_agent_fields *f)
+static void push_array(struct hg_agent_words *w, const struct hg_agent_fields *f)
 {
     if (f->array && f->running_max)
-        push(w, hg_str_printf("--array=%s%%%lld", f->array, f->running_max));
+        hg_agent_words_take(w, hg_str_printf("--array=%s%%%lld", f->array, f->running_max));
     else
         push_option(w, "array", f->array);
 }
 
-static void push_options(struct words *w, const struct hg_agent_options *options)
+static void push_options(struct hg_agent_words *w, const struct hg_agent_options *options)
 {
     for (size_t i = 0; i < options->n; i++) {
         const struct hg_agent_option *o = &options->items[i];
 
-        push(w,
-             o->text ? hg_str_printf("--%s=%s", o->name, o->text) : hg_str_printf("--%s", o->name));
+        hg_agent_words_take(w, o->text ? hg_str_printf("--%s=%s", o->name, o->text)
+                                       : hg_str_printf("--%s", o->name));
     }
 }
 
 /* The script comes from stdin: see hand_script. */
-static int make_words(struct words *w, const struct hg_agent_job *job, const char *mode,
+static int make_words(struct hg_agent_words *w, const struct hg_agent_job *job, const char *mode,
                       bool for_array, struct hg_err *err)
 {
-    push(w, hg_strdup("sbatch"));
-    push(w, hg_strdup(mode));
+    hg_agent_words_take(w, hg_strdup("sbatch"));
+    hg_agent_words_take(w, hg_strdup(mode));
     push_places(w, job);
     push_size(w, &job->f);
     push_rest(w, &job->f);
     if (for_array)
         push_array(w, &job->f);
     push_options(w, &job->options);
-    push(w, hg_strdup("/dev/stdin"));
+    hg_agent_words_take(w, hg_strdup("/dev/stdin"));
     for (char **arg = job->f.args; arg && *arg; arg++)
-        push(w, hg_strdup(*arg));
+        hg_agent_words_take(w, hg_strdup(*arg));
     for (size_t i = 0; i < w->n; i++)
         if (strlen(w->items[i]) > WORD_MAX)
             return hg_err_set(err, HG_E_REFUSED,
                               "%.20s...: longer than a command can take (%d bytes)", w->items[i],
                               WORD_MAX);
-    push(w, NULL);
+    hg_agent_words_take(w, NULL);
     return 0;
 }
 
@@ -174,7 +155,7 @@ static int hand_script(struct hg_agent_job *job, struct hg_err *err)
 
 /* ---- one sbatch ---- */
 
-/* sbatch that meets a full job table says so, sleeps a second and tries again, fifteen times. We kill it
+/* If the job table is full, sbatch prints that, sleeps a second and tries again, up to fifteen times. We kill it
  * while it sleeps, when no request is in flight. */
 struct nap {
     double looked_s; /* when we looked last but one: it had not said so by then */
@@ -201,8 +182,8 @@ struct attempt {
     bool certain; /* and was dead before it could have */
 };
 
-static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job, const struct words *w,
-                      struct attempt *a)
+static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job,
+                      const struct hg_agent_words *w, struct attempt *a)
 {
     struct nap nap = { .looked_s = hg_clock_mono_s(), .now_s = hg_clock_mono_s() };
     struct hg_proc_watching watch = { .limit_s = SBATCH_S, .enough = is_asleep, .context = &nap };
@@ -211,8 +192,9 @@ static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job, cons
 
     if (fd < 0)
         return -1;
+    hg_agent_words_take(&job->env, NULL);
     spec.argv = (const char *const *)w->items;
-    spec.env = (const char *const *)job->env; /* the job inherits it */
+    spec.env = (const char *const *)job->env.items; /* the job inherits it */
     spec.cwd = job->f.work_dir;
     spec.in = fd;
     spec.new_session = true; /* a site's own sbatch is ended with what it started */
@@ -231,7 +213,7 @@ static int run_sbatch(struct hg_agent_call *call, struct hg_agent_job *job, cons
     return 0;
 }
 
-/* ---- what its end means ---- */
+/* ---- errors ---- */
 
 /* "17" or "17;cluster" in a line of its own: the last such line. 0: none. */
 static unsigned long find_id(const char *out)
@@ -293,8 +275,8 @@ static bool ended_before_sending(const struct hg_agent_said *said)
     return false;
 }
 
-/* Behind the last of these words, up to the end of the line, as a new string; NULL: not said. */
-static char *said_behind(const char *text, const char *words)
+/* What follows the last of these words on its line, as a new string; NULL: they are not there. */
+static char *text_after(const char *text, const char *words)
 {
     const char *at = NULL;
 
@@ -378,12 +360,12 @@ static int fail_submit(struct hg_agent_call *call, const struct attempt *a, cons
 static int send(struct hg_agent_call *call, struct hg_agent_job *job, const char *mode,
                 bool for_array, struct attempt *a)
 {
-    struct words w = { 0 };
+    struct hg_agent_words w = { 0 };
     int rc = make_words(&w, job, mode, for_array, &call->err);
 
     if (rc == 0)
         rc = run_sbatch(call, job, &w, a);
-    words_done(&w);
+    hg_agent_words_done(&w);
     return rc;
 }
 
@@ -410,7 +392,7 @@ int hg_agent_submit(struct hg_agent_call *call, struct hg_agent_job *job, const 
  * environment has no SLURM_TIME_FORMAT, a time as people read it. */
 static void add_estimate(struct hg_agent_call *call, const char *said)
 {
-    char *start = said_behind(said, " to start at "), *nodes = said_behind(said, " on nodes ");
+    char *start = text_after(said, " to start at "), *nodes = text_after(said, " on nodes ");
     struct tm tm = { .tm_isdst = -1 };
     char *end = start ? strptime(start, "%Y-%m-%dT%H:%M:%S", &tm) : NULL;
 
@@ -431,7 +413,7 @@ int hg_agent_probe(struct hg_agent_call *call, struct hg_agent_job *job, const c
 
     if (rc == 0 && !a.said.late && a.said.status == 0) {
         add_estimate(call, said);
-    } else if (rc == 0 && (words = said_behind(said, "allocation failure: "))) {
+    } else if (rc == 0 && (words = text_after(said, "allocation failure: "))) {
         hg_agent_add_lines(said, "allocation failure: ", &call->site);
         rc = fail_by_words(call, words, what);
     } else if (rc == 0 && !a.said.late && ended_before_sending(&a.said)) {

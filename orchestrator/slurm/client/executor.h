@@ -32,8 +32,8 @@
  *
  * Errors:
  *   AGAIN      certainly not submitted, try later
- *   AMBIGUOUS  nobody knows: look the key up
- *   REFUSED    certainly not submitted, for good; the text is the site's own
+ *   AMBIGUOUS  it is unknown whether it was submitted: look the key up
+ *   REFUSED    certainly not submitted, and not worth another try; the text is the site's own
  *   ENV        not reachable, certainly not submitted
  *
  * None of the methods prints. A method never blocks longer than the deadline given to open.
@@ -54,10 +54,9 @@ struct hg_exec_limits {
 
 /* One or more tasks of one array that share a state. */
 struct hg_exec_job {
-    char key[33];     /* as submitted */
-    uint32_t job_id;  /* of the array */
-    char tasks[256];  /* index set "0-9,12"; "": no array, or what stays of a cancelled one */
-    char *wide_tasks; /* NULL, or the index set when it does not fit tasks; freed with the list */
+    char key[33];    /* as submitted */
+    uint32_t job_id; /* of the array */
+    char *tasks;     /* index set "0-9,12"; "": no array, or what stays of a cancelled one; owned */
     char state[24]; /* Slurm's base state: PENDING RUNNING COMPLETED FAILED TIMEOUT CANCELLED ... */
     char reason[64]; /* why it is pending or failed */
     char nodes[128];
@@ -111,8 +110,8 @@ struct hg_executor {
     /* Cancel these tasks ("0-9"; NULL: the whole array). Tasks that have ended already are fine. */
     int (*cancel)(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err);
 
-    /* held: keep these tasks from starting, as their user ("JobHeldUser"); tasks at work go on. Not
-     * held: let them start again; REFUSED where only an administrator may. Tasks that have ended
+    /* held: keep these tasks from starting, as their user ("JobHeldUser"); running tasks continue.
+     * Not held: release them; REFUSED where only an administrator may. Tasks that have ended
      * are fine. */
     int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);

@@ -15,15 +15,13 @@
 
 /* ---- The process ---- */
 
-static void stop(struct hg_pipe *p, int signal_number)
+void hg_pipe_stop(struct hg_pipe *p)
 {
     int status;
 
     if (p->proc.pid <= 0)
         return;
-    close(p->proc.in); /* an agent that waits for work ends by itself */
-    if (signal_number)
-        kill(p->proc.pid, signal_number);
+    close(p->proc.in); /* an idle agent exits when its input ends */
     if (hg_proc_wait(p->proc.pid, 2.0, &status, NULL) == 1) {
         kill(p->proc.pid, SIGKILL);
         hg_proc_wait(p->proc.pid, -1, &status, NULL);
@@ -99,7 +97,7 @@ static int wait_for(struct hg_pipe *p, short events, double end)
         if (fds[1].revents & POLLIN)
             read_stderr(p);
         else if (fds[1].revents)
-            hg_clock_sleep_s(0.001); /* its stderr is closed: its end shows on stdout, too */
+            hg_clock_sleep_s(0.001); /* its stderr is closed: stdout will show whether it ended */
         if (fds[0].revents & events)
             return 1;
         if (fds[0].revents)
@@ -160,7 +158,9 @@ int hg_pipe_no_answer(struct hg_pipe *p, const char *op, bool silent, struct hg_
     enum hg_err_code code = strcmp(op, "submit") == 0 ? HG_E_AMBIGUOUS : HG_E_AGAIN;
 
     read_stderr(p);
-    stop(p, SIGKILL);
+    if (p->proc.pid > 0)
+        kill(p->proc.pid, SIGKILL);
+    hg_pipe_stop(p);
     if (silent)
         hg_err_set(err, code, "no answer to \"%s\" from %s within %g s", op, p->program,
                    p->deadline_s);
@@ -169,11 +169,6 @@ int hg_pipe_no_answer(struct hg_pipe *p, const char *op, bool silent, struct hg_
     if (p->n_last_words)
         hg_err_hint(err, "last output on stderr: %.400s", p->last_words);
     return -1;
-}
-
-void hg_pipe_stop(struct hg_pipe *p)
-{
-    stop(p, 0);
 }
 
 json_t *hg_pipe_ask(struct hg_pipe *p, const char *op, json_t *request, bool *silent,

@@ -239,7 +239,7 @@ static int open_transport(struct hg_exec *x, struct hg_err *err)
 /* ---- Methods ---- */
 
 /* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not fit
- * this Slurm has done nothing, so another one may be asked. */
+ * this Slurm has done nothing, so another one may be tried. */
 static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
                struct hg_err *err)
 {
@@ -355,12 +355,20 @@ static int slurm_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     return 0;
 }
 
+void hg_exec_jobs_done(struct hg_exec_jobs *jobs)
+{
+    for (size_t i = 0; i < jobs->n; i++)
+        free(jobs->items[i].tasks);
+    HG_VEC_DONE(jobs);
+}
+
 static void decode_job(const json_t *item, struct hg_exec_job *job)
 {
     const char *tasks = json_string_value(json_object_get(item, "tasks"));
 
     *job = (struct hg_exec_job){
         .job_id = get_u32(item, "job_id"),
+        .tasks = hg_strdup(tasks ? tasks : ""),
         .restarts = get_u32(item, "restarts"),
         .exit_status = (int)json_integer_value(json_object_get(item, "exit_status")),
         .submit_s = json_number_value(json_object_get(item, "submit_s")),
@@ -371,10 +379,6 @@ static void decode_job(const json_t *item, struct hg_exec_job *job)
     get_text(item, "state", job->state, sizeof job->state);
     get_text(item, "reason", job->reason, sizeof job->reason);
     get_text(item, "nodes", job->nodes, sizeof job->nodes);
-    if (tasks && strlen(tasks) >= sizeof job->tasks)
-        job->wide_tasks = hg_strdup(tasks);
-    else
-        snprintf(job->tasks, sizeof job->tasks, "%s", tasks ? tasks : "");
 }
 
 /* The answer's reference is taken. */

@@ -25,7 +25,7 @@ struct hg_transport {
 extern const struct hg_transport
     hg_transports[]; /* in the order that "auto" tries; name NULL: end */
 
-/* The agent's path, yours. NULL with ENV: its program is not installed, or look says no. */
+/* The agent's path, yours. NULL with ENV: its program is not installed, or look failed. */
 char *hg_transport_find(const struct hg_transport *t, const json_t *site, struct hg_err *err);
 
 /* The argument that the agent is started with, yours; NULL: none. */

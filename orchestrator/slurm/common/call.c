@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "slurm/common/call.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/vec.h"
+
+char *hg_agent_words_take(struct hg_agent_words *words, char *s)
+{
+    return *HG_VEC_PUSH(words) = s;
+}
+
+void hg_agent_words_done(struct hg_agent_words *words)
+{
+    for (size_t i = 0; i < words->n; i++)
+        free(words->items[i]);
+    HG_VEC_DONE(words);
+}
 
 void hg_agent_add(struct hg_agent_call *call, const char *name, json_t *value)
 {

@@ -9,16 +9,26 @@
 #include "base/err.h"
 #include "base/json.h"
 
+/* Strings that are owned. */
+struct hg_agent_words {
+    char **items;
+    size_t n, cap;
+};
+
+/* Take a string; returns it. */
+char *hg_agent_words_take(struct hg_agent_words *words, char *s);
+void hg_agent_words_done(struct hg_agent_words *words);
+
 /* One request while it is served. */
 struct hg_agent_call {
     const struct hg_json_doc *request;
     json_t *ok;         /* the answer, an object to be filled */
     struct hg_err err;  /* set: the answer is an error */
     int number;         /* Slurm's error number or the system's; 0: none */
-    struct hg_buf site; /* what Slurm, or the site behind it, said during this call */
+    struct hg_buf site; /* what Slurm or the site's plugins printed during this call */
     unsigned rpcs;      /* messages sent to controller or accounting daemon */
     bool unfit;         /* the error: this agent does not fit this Slurm */
-    bool submitting;    /* the job may have been sent: dying now is ambiguous */
+    bool submitting;    /* the job may have been sent: ending now is ambiguous */
     long doubt_s;       /* if it is: how long it may still appear; 0: as limits say */
 };
 

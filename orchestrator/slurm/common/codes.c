@@ -10,7 +10,7 @@
 
 /* Slurm's names for them: codes.def. */
 enum {
-    UNEXPECTED = 1000, /* 23.11 also says so of a frozen controller */
+    UNEXPECTED = 1000, /* 23.11 also reports a frozen controller with it */
     AUTHENTICATION = 1007,
     INSANE_LENGTH = 1008,
     NO_CONTROLLER = 1800,
@@ -233,14 +233,4 @@ int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *tex
         hg_err_set(&call->err, code, "%s: %s (%d)", what, why, number);
     add_hint(&call->err, number);
     return -1;
-}
-
-void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total)
-{
-    if (!unregistered)
-        return;
-    call->err = (struct hg_err)HG_ERR_INIT;
-    hg_err_set(&call->err, HG_E_AGAIN,
-               "nodes that have not registered since slurmctld started: %zu of %zu", unregistered,
-               total);
 }

@@ -29,11 +29,6 @@ int hg_agent_fail_number(struct hg_agent_call *call, int number, const char *tex
 /* Slurm has answered, and the answer could be read: should that fail later, the versions are not the reason. */
 void hg_agent_understood(void);
 
-/* A controller that has just started does not know a node until it has registered: what it refuses
- * for lack of nodes, it may accept in a moment. Makes such a refusal AGAIN; of total nodes,
- * `unregistered` have not. */
-void hg_agent_excuse(struct hg_agent_call *call, size_t unregistered, size_t total);
-
 /* The number of the error that Slurm's own words for it end a line with, in the C locale; 0: not known. */
 int hg_agent_number_of(const char *text);
 

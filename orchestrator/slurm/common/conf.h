@@ -11,10 +11,6 @@ char *hg_agent_find_conf(const char *prefix);
 /* The error that there is none. */
 int hg_agent_no_conf(struct hg_agent_call *call);
 
-/* Does the munged of this slurm.conf (NULL: not known) answer? 0, or -1 with ENV. Other kinds of
- * authentication have none: 0. */
-int hg_agent_check_auth(struct hg_agent_call *call, const char *conf);
-
 /* How long a credential lives, from AuthInfo (may be NULL). */
 long hg_agent_credential_life_s(const char *auth_info);
 

@@ -31,7 +31,7 @@ static const struct hg_field job_fields[] = {
     { "script", HG_J_STRING, AT(script), HG_J_REQUIRED, .doc = "path of the batch script" },
     { "work_dir", HG_J_STRING, AT(work_dir), HG_J_REQUIRED, .doc = "where the script starts" },
     { "output", HG_J_STRING, AT(output), HG_J_REQUIRED, .doc = "path pattern" },
-    { "args", HG_J_STRINGS, AT(args), .doc = "words behind the script" },
+    { "args", HG_J_STRINGS, AT(args), .doc = "arguments of the script" },
     { "array", HG_J_STRING, AT(array), .doc = "index set" },
     { "running_max", HG_J_INT, AT(running_max), .min = 1, .max = 1e9, .doc = "the array's %N" },
     { "nodes", HG_J_INT, AT(nodes), .min = 1, .max = 1e6, .doc = "nodes" },
@@ -173,29 +173,18 @@ static bool is_allowed(const char *assignment)
     return false;
 }
 
-int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err)
-{
-    if (job->n_env == HG_AGENT_ENV_MAX) {
-        free(assignment);
-        return hg_err_set(err, HG_E_REFUSED, "more than %d environment variables",
-                          HG_AGENT_ENV_MAX);
-    }
-    job->env[job->n_env++] = assignment;
-    return 0;
-}
-
 static bool has_env(const struct hg_agent_job *job, const char *name)
 {
     size_t n = strlen(name);
 
-    for (size_t i = 0; i < job->n_env; i++)
-        if (strncmp(job->env[i], name, n) == 0 && job->env[i][n] == '=')
+    for (size_t i = 0; i < job->env.n; i++)
+        if (strncmp(job->env.items[i], name, n) == 0 && job->env.items[i][n] == '=')
             return true;
     return false;
 }
 
 /* From cron there may be no USER. */
-static int add_missing(struct hg_agent_job *job, struct hg_err *err)
+static void add_missing(struct hg_agent_job *job)
 {
     const struct passwd *pw = getpwuid(getuid());
     const struct {
@@ -208,45 +197,38 @@ static int add_missing(struct hg_agent_job *job, struct hg_err *err)
     };
 
     for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++)
-        if (!has_env(job, defaults[i].name) &&
-            hg_agent_job_add_env(job, hg_str_printf("%s=%s", defaults[i].name, defaults[i].value),
-                                 err) < 0)
-            return -1;
-    return 0;
+        if (!has_env(job, defaults[i].name))
+            hg_agent_words_take(&job->env,
+                                hg_str_printf("%s=%s", defaults[i].name, defaults[i].value));
 }
 
-int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err)
+void hg_agent_job_add_slurm_env(struct hg_agent_job *job)
 {
     const struct hg_agent_fields *f = &job->f;
+    struct hg_agent_words *env = &job->env;
     long long tasks = f->nodes * f->tasks_per_node;
     mode_t mask = umask(0);
     char host[256] = "";
 
     umask(mask);
     gethostname(host, sizeof host - 1);
-    if (hg_agent_job_add_env(job, hg_str_printf("SLURM_SUBMIT_DIR=%s", f->work_dir), err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_SUBMIT_HOST=%s", host), err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_JOB_NAME=%s", job->name), err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_UMASK=0%03o", (unsigned)mask), err) < 0 ||
-        hg_agent_job_add_env(
-            job, hg_str_printf("SLURM_PRIO_PROCESS=%d", getpriority(PRIO_PROCESS, 0)), err) < 0)
-        return -1;
-    if (hg_agent_job_add_env(job, hg_str_printf("SLURM_NTASKS=%lld", tasks), err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_NPROCS=%lld", tasks), err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_NTASKS_PER_NODE=%lld", f->tasks_per_node),
-                             err) < 0 ||
-        hg_agent_job_add_env(job, hg_str_printf("SLURM_CPUS_PER_TASK=%lld", f->cpus_per_task),
-                             err) < 0)
-        return -1;
-    return 0;
+    hg_agent_words_take(env, hg_str_printf("SLURM_SUBMIT_DIR=%s", f->work_dir));
+    hg_agent_words_take(env, hg_str_printf("SLURM_SUBMIT_HOST=%s", host));
+    hg_agent_words_take(env, hg_str_printf("SLURM_JOB_NAME=%s", job->name));
+    hg_agent_words_take(env, hg_str_printf("SLURM_UMASK=0%03o", (unsigned)mask));
+    hg_agent_words_take(env, hg_str_printf("SLURM_PRIO_PROCESS=%d", getpriority(PRIO_PROCESS, 0)));
+    hg_agent_words_take(env, hg_str_printf("SLURM_NTASKS=%lld", tasks));
+    hg_agent_words_take(env, hg_str_printf("SLURM_NPROCS=%lld", tasks));
+    hg_agent_words_take(env, hg_str_printf("SLURM_NTASKS_PER_NODE=%lld", f->tasks_per_node));
+    hg_agent_words_take(env, hg_str_printf("SLURM_CPUS_PER_TASK=%lld", f->cpus_per_task));
 }
 
-static int make_env(struct hg_agent_job *job, struct hg_err *err)
+static void make_env(struct hg_agent_job *job)
 {
     for (char **e = environ; *e; e++)
-        if (is_allowed(*e) && hg_agent_job_add_env(job, hg_strdup(*e), err) < 0)
-            return -1;
-    return add_missing(job, err);
+        if (is_allowed(*e))
+            hg_agent_words_take(&job->env, hg_strdup(*e));
+    add_missing(job);
 }
 
 /* ---- the whole ---- */
@@ -301,15 +283,13 @@ int hg_agent_job_read(struct hg_agent_job *job, struct hg_agent_call *call)
     if (check_all(job, &call->err) < 0)
         return -1;
     make_names(job);
-    if (make_env(job, &call->err) < 0)
-        return -1;
+    make_env(job);
     return read_options(job, &call->err);
 }
 
 void hg_agent_job_done(struct hg_agent_job *job)
 {
-    for (size_t i = 0; i < job->n_env; i++)
-        free(job->env[i]);
+    hg_agent_words_done(&job->env);
     free(job->comment);
     free(job->name);
     HG_VEC_DONE(&job->options);

@@ -6,9 +6,8 @@
 #include "slurm/common/options.h"
 
 #define HG_AGENT_KEY_DIGITS 32
-#define HG_AGENT_ENV_MAX 128
 
-/* The request's "job" as it stands. Strings are NULL where absent. */
+/* The request's "job" as written. Strings are NULL where absent. */
 struct hg_agent_fields {
     char *key, *name, *script, *work_dir, *output, *array, *gres;
     char *partition, *account, *qos, *constraint, *reservation, *licenses;
@@ -25,9 +24,8 @@ struct hg_agent_job {
     struct hg_agent_fields f;
     struct hg_buf script;            /* text of the batch script */
     struct hg_agent_options options; /* extra, understood */
-    char *comment, *name;            /* "hg-KEY"; the name, which carries it, too */
-    char *env[HG_AGENT_ENV_MAX + 1]; /* "NAME=value", NULL-terminated: what the job may see */
-    size_t n_env;
+    char *comment, *name;            /* "hg-KEY"; the name, which also contains it */
+    struct hg_agent_words env;       /* "NAME=value": what the job may see */
 };
 
 /* Decode the request's "job" and do the checks that sbatch does before it sends anything. -1 with
@@ -36,11 +34,8 @@ struct hg_agent_job {
 int hg_agent_job_read(struct hg_agent_job *job, struct hg_agent_call *call);
 void hg_agent_job_done(struct hg_agent_job *job);
 
-/* Add "NAME=value", which becomes the job's, to its environment. REFUSED where there are too many. */
-int hg_agent_job_add_env(struct hg_agent_job *job, char *assignment, struct hg_err *err);
-
 /* Add the SLURM_* that sbatch sets itself to the environment, for agents that do not use sbatch. */
-int hg_agent_job_add_slurm_env(struct hg_agent_job *job, struct hg_err *err);
+void hg_agent_job_add_slurm_env(struct hg_agent_job *job);
 
 /* Minutes of time_s, rounded up. */
 unsigned hg_agent_job_minutes(const struct hg_agent_fields *f);

@@ -4,120 +4,62 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/proc.h"
 
 #define LIMIT_S 10.0 /* munged answers in a millisecond */
 #define FRESH_S 5.0  /* it has just answered */
 
-/* libmunge's interface, as its munge.h has it: it comes with libslurm, its headers may not. */
+/* From munge.h, which libslurm does not bring. */
 #define MUNGE_OPT_SOCKET 8
 
-struct munge {
+#define SOCKET_MAX (sizeof((struct sockaddr_un *)0)->sun_path)
+
+/* In a child: any answer is enough. Errors of a munged that answers are reported by libslurm. */
+static void ask(const char *path)
+{
+    void *library = dlopen("libmunge.so.2", RTLD_NOW), *ctx;
+    char *credential = NULL;
     void *(*create)(void);
     int (*set)(void *ctx, int option, ...);
     int (*encode)(char **credential, void *ctx, const void *data, int len);
-    void (*destroy)(void *ctx);
-};
-
-static bool load(struct munge *m)
-{
-    void *library = dlopen("libmunge.so.2", RTLD_NOW);
 
     if (!library)
-        return false;
-    *(void **)&m->create = dlsym(library, "munge_ctx_create");
-    *(void **)&m->set = dlsym(library, "munge_ctx_set");
-    *(void **)&m->encode = dlsym(library, "munge_encode");
-    *(void **)&m->destroy = dlsym(library, "munge_ctx_destroy");
-    return m->create && m->set && m->encode && m->destroy;
+        return;
+    *(void **)&create = dlsym(library, "munge_ctx_create");
+    *(void **)&set = dlsym(library, "munge_ctx_set");
+    *(void **)&encode = dlsym(library, "munge_encode");
+    if (!create || !set || !encode || !(ctx = create()))
+        return;
+    set(ctx, MUNGE_OPT_SOCKET, path);
+    encode(&credential, ctx, NULL, 0);
 }
 
-/* One question. It may hang with munged for ever, so it is shared by the thread that asks and the one
- * that waits. */
-struct question {
-    pthread_mutex_t lock;
-    pthread_cond_t answered;
-    char socket[sizeof((struct sockaddr_un *)0)->sun_path];
-    bool done, abandoned;
-};
-
-static void free_question(struct question *q)
-{
-    pthread_mutex_destroy(&q->lock);
-    pthread_cond_destroy(&q->answered);
-    free(q);
-}
-
-/* Any answer is enough: errors of a munged that answers are reported by libslurm. */
-static void *ask(void *argument)
-{
-    struct question *q = argument;
-    struct munge m = { 0 };
-    char *credential = NULL;
-    void *ctx;
-    bool alone;
-
-    if (load(&m) && (ctx = m.create())) {
-        m.set(ctx, MUNGE_OPT_SOCKET, q->socket);
-        m.encode(&credential, ctx, NULL, 0);
-        free(credential);
-        m.destroy(ctx);
-    }
-    pthread_mutex_lock(&q->lock);
-    q->done = true;
-    alone = q->abandoned;
-    pthread_cond_signal(&q->answered);
-    pthread_mutex_unlock(&q->lock);
-    if (alone)
-        free_question(q);
-    return NULL;
-}
-
-static bool wait_answer(struct question *q)
-{
-    struct timespec end;
-    bool done;
-
-    clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += (time_t)LIMIT_S;
-    pthread_mutex_lock(&q->lock);
-    while (!q->done && pthread_cond_timedwait(&q->answered, &q->lock, &end) != ETIMEDOUT)
-        ;
-    done = q->done;
-    q->abandoned = !done;
-    pthread_mutex_unlock(&q->lock);
-    return done;
-}
-
-/* False: it does not answer in time. */
+/* False: it does not answer in time. The question may hang with munged for ever, so a child asks it. */
 static bool answers(const char *path)
 {
-    struct question *q = hg_alloc_zeroed(1, sizeof *q);
-    pthread_t thread;
-    bool done;
+    pid_t pid = fork();
+    int status;
 
-    pthread_mutex_init(&q->lock, NULL);
-    pthread_cond_init(&q->answered, NULL);
-    snprintf(q->socket, sizeof q->socket, "%s", path);
-    if (pthread_create(&thread, NULL, ask, q) != 0) {
-        free_question(q);
-        return true;
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        ask(path);
+        _exit(0);
     }
-    pthread_detach(thread);
-    done = wait_answer(q);
-    if (done)
-        free_question(q);
-    return done;
+    if (pid < 0 || hg_proc_wait(pid, LIMIT_S, &status, NULL) != 1)
+        return true;
+    kill(pid, SIGKILL);
+    hg_proc_wait(pid, -1, &status, NULL);
+    return false;
 }
 
 /* 0, or the error of connecting. */
@@ -134,7 +76,7 @@ static int connects(const char *path)
     return rc;
 }
 
-int hg_agent_check_munge(struct hg_agent_call *call, const char *path)
+static int check(struct hg_agent_call *call, const char *path)
 {
     static double answered_s;
     int rc = connects(path);
@@ -151,4 +93,38 @@ int hg_agent_check_munge(struct hg_agent_call *call, const char *path)
     }
     answered_s = hg_clock_mono_s();
     return 0;
+}
+
+/* Where slurm.conf puts munge's socket: "AuthInfo=...socket=PATH", else munge's own place if it is
+ * there. Other kinds of authentication have none: "". */
+static void find_munge(const char *conf, char out[static SOCKET_MAX])
+{
+    static const char usual[] = "/run/munge/munge.socket.2";
+    FILE *f = conf ? fopen(conf, "re") : NULL;
+    char line[4096], *at;
+
+    out[0] = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        if (strncasecmp(line, "AuthInfo", 8) == 0 && (at = strstr(line, "socket="))) {
+            at += strlen("socket=");
+            at[strcspn(at, ", \t\r\n")] = 0;
+            snprintf(out, SOCKET_MAX, "%.*s", (int)SOCKET_MAX - 1, at);
+        } else if (strncasecmp(line, "AuthType", 8) == 0 && !strstr(line, "munge")) {
+            out[0] = 0;
+            fclose(f);
+            return;
+        }
+    }
+    if (f)
+        fclose(f);
+    if (!out[0] && access(usual, F_OK) == 0)
+        snprintf(out, SOCKET_MAX, "%s", usual);
+}
+
+int hg_agent_check_auth(struct hg_agent_call *call, const char *conf)
+{
+    char munge_socket[SOCKET_MAX];
+
+    find_munge(conf, munge_socket);
+    return munge_socket[0] ? check(call, munge_socket) : 0;
 }

@@ -4,8 +4,8 @@
 
 #include "slurm/common/call.h"
 
-/* Is there a munged at this socket that answers? 0, or -1 with ENV: there is none, or none that answers
- * within some seconds. */
-int hg_agent_check_munge(struct hg_agent_call *call, const char *path);
+/* Does the munged of this slurm.conf (NULL: not known) answer within some seconds? 0, or -1 with ENV. 0 if the cluster
+ * authenticates in another way. */
+int hg_agent_check_auth(struct hg_agent_call *call, const char *conf);
 
 #endif

@@ -329,7 +329,7 @@ static int unknown(const char *word, size_t n, struct hg_err *err)
     return -1;
 }
 
-/* The option that a word names; *value: what stands behind it in the same word, or NULL. */
+/* The option that a word names; *value: the value in the same word, or NULL. */
 static const struct option *find_option(char *word, char **value, struct hg_err *err)
 {
     size_t n;

@@ -33,7 +33,7 @@ json_t *hg_agent_record_encode(const struct hg_agent_record *r);
 /* The key in a comment, name or path (NULL: none). */
 bool hg_agent_find_key(const char *text, char key[static HG_AGENT_KEY_DIGITS + 1]);
 
-/* Slurm's text of an index set, "1,3-5,10-20:2%4" or "[1-3]", as "1,3-5,10,12,...", behind what out has.
+/* Slurm's text of an index set, "1,3-5,10-20:2%4" or "[1-3]", as "1,3-5,10,12,...", appended to out.
  * False if it was cut short or cannot be read. */
 bool hg_agent_plain_set(const char *text, struct hg_buf *out);
 

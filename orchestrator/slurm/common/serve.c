@@ -56,7 +56,7 @@ static json_t *encode_error(const struct hg_agent_call *call)
     return o;
 }
 
-/* Commands that have ended are counted, too. */
+/* Commands that have ended are included. */
 static double cpu_s(void)
 {
     struct rusage own, commands;
@@ -144,15 +144,26 @@ static int do_hello(struct hg_agent_call *call)
     return agent->hello(call);
 }
 
-/* A controller that has just started knows nothing of a node until that has registered. */
+/* A controller that has just started does not know a node until it has registered: what it refuses for lack of nodes, it
+ * may accept in a moment. */
 static void excuse_unregistered(struct hg_agent_call *call)
 {
     struct hg_agent_call side = { .request = call->request }; /* its errors do not count */
-    size_t unregistered = 0, total = 0;
+    json_t *nodes = json_array(), *node;
+    size_t i, unregistered = 0;
 
-    if (call->number == HG_AGENT_NO_NODES && agent->count_nodes(&side, &unregistered, &total) == 0)
-        hg_agent_excuse(call, unregistered, total);
+    if (call->number == HG_AGENT_NO_NODES && agent->nodes(&side, nodes) == 0)
+        json_array_foreach(nodes, i, node)
+            unregistered +=
+                strstr(json_string_value(json_object_get(node, "state")), "UNKNOWN") != NULL;
+    if (unregistered) {
+        call->err = (struct hg_err)HG_ERR_INIT;
+        hg_err_set(&call->err, HG_E_AGAIN,
+                   "nodes that have not registered since slurmctld started: %zu of %zu",
+                   unregistered, json_array_size(nodes));
+    }
     call->rpcs += side.rpcs;
+    json_decref(nodes);
     hg_buf_done(&side.site);
 }
 
@@ -183,6 +194,18 @@ static json_t *add_list(struct hg_agent_call *call, const char *name)
     return list;
 }
 
+/* 1, 0, or -1 with call->err set. A site does not change this under a running agent. */
+static int keeps_accounting(struct hg_agent_call *call)
+{
+    static int known = -1;
+
+    if (known < 0 && agent->limits(call) == 0) {
+        known = json_is_true(json_object_get(call->ok, "accounting"));
+        json_object_clear(call->ok);
+    }
+    return known;
+}
+
 static int read_history(struct hg_agent_call *call, double since_s)
 {
     json_t *keys = hg_agent_wanted_keys(call->request->root), *latest = json_object(), *record;
@@ -204,7 +227,7 @@ static int do_history(struct hg_agent_call *call)
 
     if (!json_is_array(json_object_get(call->request->root, "keys")) || !json_is_number(since))
         return hg_err_set(&call->err, HG_E_BUG, "history needs \"keys\" and \"since_s\"");
-    kept = agent->keeps_accounting(call);
+    kept = keeps_accounting(call);
     if (kept == 0)
         return hg_err_set(&call->err, HG_E_ENV, "this cluster has no accounting");
     return kept < 0 ? -1 : read_history(call, json_number_value(since));
@@ -259,8 +282,6 @@ static int dispatch(struct hg_agent_call *call)
 
     if (!op)
         return hg_err_set(&call->err, HG_E_BUG, "the request has no \"op\"");
-    if (strcmp(op, "quit") == 0)
-        return 0;
     if (strcmp(op, "hello") == 0)
         return do_hello(call);
     if (!hg_text_is_one_of(op, strlen(op), known))
@@ -270,13 +291,6 @@ static int dispatch(struct hg_agent_call *call)
     if (call->rpcs)
         hg_agent_understood();
     return 0;
-}
-
-static bool is_quit(const struct hg_json_doc *doc)
-{
-    const char *name = json_string_value(json_object_get(doc->root, "op"));
-
-    return name && strcmp(name, "quit") == 0;
 }
 
 /* One line in, one line out. Returns true while there is more to do. */
@@ -291,11 +305,14 @@ static bool serve(const char *line, size_t len)
     } else if (!json_is_object(doc.root)) {
         hg_err_set(&call.err, HG_E_BUG, "the request is not a JSON object");
     } else {
+        const char *op = json_string_value(json_object_get(doc.root, "op"));
+
         call.request = &doc;
         current = &call;
-        dispatch(&call);
+        more = !op || strcmp(op, "quit") != 0;
+        if (more)
+            dispatch(&call);
         current = NULL;
-        more = !is_quit(&doc);
     }
     collect(&call.site);
     if (answer(&call) < 0)

@@ -7,13 +7,13 @@
 
 #define HG_AGENT_PROTOCOL 1
 
-/* An agent: what it does for each operation of the protocol (slurm/README.md). All else, from the command line to the checks
- * of a request, is the same for all agents and done by hg_agent_main. An operation returns 0 after it filled the answer
+/* An agent: what it does for each operation of the protocol (slurm/README.md). hg_agent_main does everything that is the same
+ * for all agents, from the command line to the checks of a request. An operation returns 0 after it filled the answer
  * (call->ok, or the list that is handed over), or -1 with call->err set. */
 struct hg_agent {
     const char *program; /* "hpcgrid-slurm" */
     const char *library; /* blamed for a call that ends the program: "libslurm" */
-    const char *usage;   /* the text behind "usage: PROGRAM" */
+    const char *usage;   /* the text after "usage: PROGRAM" */
     bool has_argument;   /* it takes one: the site's member for this transport, as JSON */
 
     const char *(*built_with)(void); /* "libslurm 22.05.8", for --version; may be NULL */
@@ -31,13 +31,8 @@ struct hg_agent {
     int (*submit)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
     int (*probe)(struct hg_agent_call *call, struct hg_agent_job *job, const char *what);
 
-    /* How many nodes there are, and how many have not registered since slurmctld started. */
-    int (*count_nodes)(struct hg_agent_call *call, size_t *unregistered, size_t *total);
-
     /* Append the records of this user's jobs. */
     int (*poll)(struct hg_agent_call *call, json_t *jobs);
-
-    int (*keeps_accounting)(struct hg_agent_call *call); /* 1, 0, or -1 */
 
     /* Put the last record of each job whose key is in the set into latest (hg_agent_keep_latest). */
     int (*history)(struct hg_agent_call *call, const json_t *keys, double since_s, json_t *latest);

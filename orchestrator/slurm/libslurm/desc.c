@@ -10,34 +10,26 @@
 #include "base/alloc.h"
 #include "slurm/libslurm/extra.h"
 
-struct hg_agent_desc {
-    struct hg_agent_job *job; /* borrowed */
-    job_desc_msg_t msg;
-    struct hg_agent_keeper keeper;
-    char **argv;
-};
-
 static char *keep(struct hg_agent_desc *d, char *s)
 {
-    return hg_agent_keep(&d->keeper, s);
+    return hg_agent_words_take(&d->kept, s);
 }
 
-/* Slurm 23.11 and later know a task's CPUs by this, too: srun in the job takes its --cpus-per-task from it. */
+/* Slurm 23.11 and later also use this for a task's CPUs: srun in the job takes its --cpus-per-task from it. */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(24, 5, 0)
 #define TASK_CPUS "cpu="
 #elif SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 #define TASK_CPUS "cpu:"
 #endif
 
-static int set_task_cpus(struct hg_agent_desc *d, struct hg_err *err)
+static void set_task_cpus(struct hg_agent_desc *d)
 {
 #ifdef TASK_CPUS
     d->msg.tres_per_task = keep(d, hg_str_printf(TASK_CPUS "%lld", d->job->f.cpus_per_task));
-    return hg_agent_job_add_env(d->job,
-                                hg_str_printf("SLURM_TRES_PER_TASK=%s", d->msg.tres_per_task), err);
+    hg_agent_words_take(&d->job->env,
+                        hg_str_printf("SLURM_TRES_PER_TASK=%s", d->msg.tres_per_task));
 #else
-    (void)d, (void)err;
-    return 0;
+    (void)d;
 #endif
 }
 
@@ -125,13 +117,14 @@ static void set_rest(struct hg_agent_desc *d)
     }
 }
 
-static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
+int hg_agent_desc_fill(struct hg_agent_desc *d, struct hg_agent_job *job, bool for_array,
+                       struct hg_err *err)
 {
+    *d = (struct hg_agent_desc){ .job = job };
     slurm_init_job_desc_msg(&d->msg);
     d->msg.comment = d->job->comment;
     d->msg.name = d->job->name;
-    if (set_task_cpus(d, err) < 0)
-        return -1;
+    set_task_cpus(d);
     set_gres(d);
     set_argv(d);
     if (for_array)
@@ -140,35 +133,14 @@ static int fill(struct hg_agent_desc *d, bool for_array, struct hg_err *err)
     set_rest(d);
     if (d->job->f.requeue_is_said)
         d->msg.requeue = d->job->f.requeue;
-    if (hg_agent_job_add_slurm_env(d->job, err) < 0)
-        return -1;
-    d->msg.environment = d->job->env;
-    d->msg.env_size = (uint32_t)d->job->n_env;
-    return hg_agent_extra(&d->msg, &d->job->options, &d->keeper, err);
+    hg_agent_job_add_slurm_env(d->job);
+    d->msg.environment = d->job->env.items;
+    d->msg.env_size = (uint32_t)d->job->env.n;
+    return hg_agent_extra(&d->msg, &d->job->options, &d->kept, err);
 }
 
-struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_job *job, bool for_array,
-                                           struct hg_err *err)
+void hg_agent_desc_done(struct hg_agent_desc *d)
 {
-    struct hg_agent_desc *d = hg_alloc_zeroed(1, sizeof *d);
-
-    d->job = job;
-    if (fill(d, for_array, err) == 0)
-        return d;
-    hg_agent_desc_free(d);
-    return NULL;
-}
-
-job_desc_msg_t *hg_agent_desc_msg(struct hg_agent_desc *d)
-{
-    return &d->msg;
-}
-
-void hg_agent_desc_free(struct hg_agent_desc *d)
-{
-    if (!d)
-        return;
-    hg_agent_keeper_done(&d->keeper);
+    hg_agent_words_done(&d->kept);
     free(d->argv);
-    free(d);
 }

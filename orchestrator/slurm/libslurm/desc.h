@@ -7,12 +7,16 @@
 #include "slurm/common/job.h"
 
 /* The descriptor that libslurm sends. Everything that it points to lives in here, or in the job. */
-struct hg_agent_desc;
+struct hg_agent_desc {
+    job_desc_msg_t msg;
+    struct hg_agent_job *job; /* borrowed */
+    struct hg_agent_words kept;
+    char **argv;
+};
 
-/* for_array false: leave the array out. The job is borrowed; its environment grows. NULL with err set: REFUSED. */
-struct hg_agent_desc *hg_agent_desc_create(struct hg_agent_job *job, bool for_array,
-                                           struct hg_err *err);
-void hg_agent_desc_free(struct hg_agent_desc *d);
-job_desc_msg_t *hg_agent_desc_msg(struct hg_agent_desc *d);
+/* for_array false: leave the array out. The job is borrowed; its environment grows. -1 with REFUSED. Release d either way. */
+int hg_agent_desc_fill(struct hg_agent_desc *d, struct hg_agent_job *job, bool for_array,
+                       struct hg_err *err);
+void hg_agent_desc_done(struct hg_agent_desc *d);
 
 #endif

@@ -2,28 +2,14 @@
 /* sbatch options in the descriptor that libslurm sends. */
 #include "slurm/libslurm/extra.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/buf.h"
-#include "base/vec.h"
-
-char *hg_agent_keep(struct hg_agent_keeper *keeper, char *s)
-{
-    return *HG_VEC_PUSH(keeper) = s;
-}
-
-void hg_agent_keeper_done(struct hg_agent_keeper *keeper)
-{
-    for (size_t i = 0; i < keeper->n; i++)
-        free(keeper->items[i]);
-    HG_VEC_DONE(keeper);
-}
 
 struct setter {
     job_desc_msg_t *desc;
-    struct hg_agent_keeper *keeper;
+    struct hg_agent_words *kept;
     const struct hg_agent_option *o;
 };
 
@@ -102,19 +88,19 @@ static void set_mem_per_cpu(const struct setter *s)
 static void set_mem_per_gpu(const struct setter *s)
 {
     s->desc->mem_per_tres =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
+        hg_agent_words_take(s->kept, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
 }
 
 static void set_cpus_per_gpu(const struct setter *s)
 {
     s->desc->cpus_per_tres =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
+        hg_agent_words_take(s->kept, hg_str_printf(HG_AGENT_GRES "gpu:%lld", s->o->number));
 }
 
 static void set_gpu_bind(const struct setter *s)
 {
     s->desc->tres_bind =
-        hg_agent_keep(s->keeper, hg_str_printf(HG_AGENT_GRES "gpu:%s", s->o->text));
+        hg_agent_words_take(s->kept, hg_str_printf(HG_AGENT_GRES "gpu:%s", s->o->text));
 }
 
 static void set_switches(const struct setter *s)
@@ -176,7 +162,7 @@ static const struct {
 };
 
 int hg_agent_extra(job_desc_msg_t *desc, const struct hg_agent_options *options,
-                   struct hg_agent_keeper *keeper, struct hg_err *err)
+                   struct hg_agent_words *kept, struct hg_err *err)
 {
     for (size_t i = 0; i < options->n; i++) {
         const struct hg_agent_option *o = &options->items[i];
@@ -187,7 +173,7 @@ int hg_agent_extra(job_desc_msg_t *desc, const struct hg_agent_options *options,
         if (k == n)
             return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s: libslurm has no field for it",
                               o->name);
-        setters[k].set(&(struct setter){ desc, keeper, o });
+        setters[k].set(&(struct setter){ desc, kept, o });
     }
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "base/fs.h"
 #include "slurm/common/codes.h"
 #include "slurm/common/conf.h"
+#include "slurm/common/munge.h"
 #include "slurm/common/serve.h"
 #include "slurm/libslurm/capture.h"
 #include "slurm/libslurm/desc.h"
@@ -83,66 +84,30 @@ static int op_hello(struct hg_agent_call *call)
     return 0;
 }
 
-static int load_conf(struct hg_agent_call *call, slurm_conf_t **conf)
-{
-    int rc;
-
-    call->rpcs++;
-    rc = slurm_load_ctl_conf(0, conf);
-    return rc == SLURM_SUCCESS ? 0 : hg_agent_fail(call, rc, "cannot read the configuration");
-}
-
-static bool keeps_accounting(const slurm_conf_t *c)
-{
-    return c->accounting_storage_type && strstr(c->accounting_storage_type, "slurmdbd");
-}
-
 static int op_limits(struct hg_agent_call *call)
 {
     slurm_conf_t *c = NULL;
+    int rc;
 
-    if (load_conf(call, &c) < 0)
-        return -1;
+    call->rpcs++;
+    rc = slurm_load_ctl_conf(0, &c);
+    if (rc != SLURM_SUCCESS)
+        return hg_agent_fail(call, rc, "cannot read the configuration");
     hg_agent_add(call, "max_array_size", json_integer(c->max_array_sz));
     hg_agent_add(call, "max_jobs", json_integer(c->max_job_cnt));
     hg_agent_add(call, "min_job_age_s", json_integer(c->min_job_age));
     hg_agent_add(call, "ambiguous_s", json_integer(hg_agent_credential_life_s(c->authinfo)));
     hg_agent_add(call, "message_timeout_s", json_integer(c->msg_timeout));
-    hg_agent_add(call, "accounting", json_boolean(keeps_accounting(c)));
+    hg_agent_add(
+        call, "accounting",
+        json_boolean(c->accounting_storage_type && strstr(c->accounting_storage_type, "slurmdbd")));
     hg_agent_add(call, "version", hg_agent_text(c->version));
     hg_agent_add(call, "cluster", hg_agent_text(c->cluster_name));
     slurm_free_ctl_conf(c);
     return 0;
 }
 
-static int op_keeps_accounting(struct hg_agent_call *call)
-{
-    static int known = -1; /* a site does not change this under a running agent */
-    slurm_conf_t *c = NULL;
-
-    if (known < 0 && load_conf(call, &c) == 0) {
-        known = keeps_accounting(c);
-        slurm_free_ctl_conf(c);
-    }
-    return known;
-}
-
 /* ---- submit, probe, cancel, hold ---- */
-
-static int op_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
-{
-    node_info_msg_t *msg = NULL;
-
-    call->rpcs++;
-    if (slurm_load_node(0, &msg, SHOW_ALL) != SLURM_SUCCESS)
-        return -1;
-    for (uint32_t i = 0; i < msg->record_count; i++)
-        *unregistered += msg->node_array[i].name &&
-                         (msg->node_array[i].node_state & NODE_STATE_BASE) == NODE_STATE_UNKNOWN;
-    *total = msg->record_count;
-    slurm_free_node_info_msg(msg);
-    return 0;
-}
 
 static uint32_t answered_id(const submit_response_msg_t *answer)
 {
@@ -155,14 +120,16 @@ static uint32_t answered_id(const submit_response_msg_t *answer)
 
 static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *desc = hg_agent_desc_create(job, true, &call->err);
+    struct hg_agent_desc desc;
     submit_response_msg_t *answer = NULL;
     int rc;
 
-    if (!desc)
+    if (hg_agent_desc_fill(&desc, job, true, &call->err) < 0) {
+        hg_agent_desc_done(&desc);
         return -1;
+    }
     call->rpcs++;
-    rc = slurm_submit_batch_job(hg_agent_desc_msg(desc), &answer);
+    rc = slurm_submit_batch_job(&desc.msg, &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "%s", what);
     } else if (!answer || !answered_id(answer)) {
@@ -178,7 +145,7 @@ static int op_submit(struct hg_agent_call *call, struct hg_agent_job *job, const
     }
     if (answer)
         slurm_free_submit_response_response_msg(answer);
-    hg_agent_desc_free(desc);
+    hg_agent_desc_done(&desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
@@ -187,14 +154,16 @@ extern void slurm_free_will_run_response_msg(will_run_response_msg_t *msg);
 
 static int op_probe(struct hg_agent_call *call, struct hg_agent_job *job, const char *what)
 {
-    struct hg_agent_desc *desc = hg_agent_desc_create(job, false, &call->err);
+    struct hg_agent_desc desc;
     will_run_response_msg_t *answer = NULL;
     int rc;
 
-    if (!desc)
+    if (hg_agent_desc_fill(&desc, job, false, &call->err) < 0) {
+        hg_agent_desc_done(&desc);
         return -1;
+    }
     call->rpcs++;
-    rc = slurm_job_will_run2(hg_agent_desc_msg(desc), &answer);
+    rc = slurm_job_will_run2(&desc.msg, &answer);
     if (rc != SLURM_SUCCESS) {
         hg_agent_fail(call, rc, "%s", what);
     } else {
@@ -203,7 +172,7 @@ static int op_probe(struct hg_agent_call *call, struct hg_agent_job *job, const 
     }
     if (answer)
         slurm_free_will_run_response_msg(answer);
-    hg_agent_desc_free(desc);
+    hg_agent_desc_done(&desc);
     return rc == SLURM_SUCCESS ? 0 : -1;
 }
 
@@ -393,9 +362,7 @@ int main(int argc, char **argv)
         .limits = op_limits,
         .submit = op_submit,
         .probe = op_probe,
-        .count_nodes = op_count_nodes,
         .poll = hg_agent_poll,
-        .keeps_accounting = op_keeps_accounting,
         .history = hg_agent_history,
         .cancel = op_cancel,
         .hold = op_hold,

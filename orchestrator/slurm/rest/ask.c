@@ -88,7 +88,7 @@ static int too_long_an_array(struct hg_agent_call *call)
         &call->err, HG_E_REFUSED,
         "%.400s: slurmrestd does not tell MaxArraySize (`scontrol show config`), and %lld "
         "is assumed; set rest.max_array_size of the site",
-        text, hg_rest_max_array_size());
+        text, (long long)hg_rest.config.max_array_size);
 }
 
 int hg_rest_fail(struct hg_agent_call *call, int number, const char *text, const char *what)
@@ -188,7 +188,7 @@ static double end_s; /* of the time that the requests of one call may take toget
 
 void hg_rest_start_clock(void)
 {
-    end_s = hg_clock_mono_s() + hg_rest_timeout_s();
+    end_s = hg_clock_mono_s() + hg_rest.config.timeout_s;
 }
 
 static double time_left(void)
@@ -250,7 +250,7 @@ static int take_answer(struct hg_agent_call *call, const struct hg_http_answer *
 static long doubt_s(const struct hg_token *token)
 {
     double left = fmax(ceil(token->expires - hg_clock_wall_s()) + CLOCKS_S, 1);
-    long most = hg_rest_ambiguous_s();
+    long most = (long)hg_rest.config.ambiguous_s; /* a token that expires sooner makes it less */
 
     if (!token->text || token->expires <= 0 || hg_rest.socket || left >= (double)most)
         return most;

@@ -6,7 +6,7 @@
 
 enum hg_rest_area { HG_REST_SLURM, HG_REST_DATABASE, HG_REST_OTHER };
 
-/* Begin a call: hg_rest_timeout_s from now on for all its requests. */
+/* Begin a call: the configured timeout_s, from now on for all its requests. */
 void hg_rest_start_clock(void);
 
 /* One request. path is what follows the area and version: "/jobs" (OTHER: all of it). body is consumed; NULL: none. *answer

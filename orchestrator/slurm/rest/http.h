@@ -21,7 +21,7 @@ struct hg_http_answer {
 /* Send a request and take its answer, whatever its status. body NULL: none. 0; or -1 with ENV: no connection, nothing was sent;
  * AMBIGUOUS: something was sent, the answer is missing or incomplete.
  *
- * Every exchange has a connection of its own: libcurl repeats a request by itself if a connection it kept is dead, and a
+ * Every exchange has a connection of its own: libcurl repeats a request on its own if a connection it kept is dead, and a
  * submission must not be sent twice. Redirects are not followed and proxies of the environment not used: the token goes to
  * the host of the URL and to no other. */
 int hg_http_exchange(const struct hg_http_target *target, const char *method, const char *path,

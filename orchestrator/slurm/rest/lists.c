@@ -150,18 +150,3 @@ int hg_rest_nodes(struct hg_agent_call *call, json_t *all)
 {
     return list(call, "/nodes", "cannot list nodes", all, encode_node);
 }
-
-int hg_rest_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total)
-{
-    const json_t *node;
-    json_t *answer;
-    size_t i;
-
-    if (hg_rest_get(call, HG_REST_SLURM, "/nodes", "cannot list nodes", &answer) < 0)
-        return -1;
-    json_array_foreach(json_object_get(answer, "nodes"), i, node)
-        *unregistered += hg_rest_has(json_object_get(node, "state"), "UNKNOWN");
-    *total = json_array_size(json_object_get(answer, "nodes"));
-    json_decref(answer);
-    return 0;
-}

@@ -7,7 +7,4 @@
 int hg_rest_partitions(struct hg_agent_call *call, json_t *list);
 int hg_rest_nodes(struct hg_agent_call *call, json_t *list);
 
-/* Nodes that have not registered since slurmctld started, of total. */
-int hg_rest_count_nodes(struct hg_agent_call *call, size_t *unregistered, size_t *total);
-
 #endif

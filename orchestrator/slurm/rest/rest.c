@@ -27,10 +27,6 @@
 #define NO_PARTITION 2000
 #define NO_NODES 2014
 
-/* What Slurm has where slurm.conf says nothing: slurmrestd does not show its configuration. */
-#define MAX_JOBS 10000
-#define MIN_JOB_AGE_S 300
-
 /* ---- hello, limits ---- */
 
 static int op_hello(struct hg_agent_call *call)
@@ -38,11 +34,6 @@ static int op_hello(struct hg_agent_call *call)
     hg_agent_add(call, "library", json_null());
     hg_agent_add(call, "conf", hg_rest.url ? hg_agent_text(hg_rest.url) : json_null());
     return 0;
-}
-
-static void add_limit(struct hg_agent_call *call, const char *name, long long said, long long usual)
-{
-    hg_agent_add(call, name, json_integer(said ? said : usual));
 }
 
 /* v0.0.38 does not say whether there is accounting, nor the cluster's name: ask for the clusters in it. */
@@ -69,21 +60,16 @@ static int op_limits(struct hg_agent_call *call)
 
     if (look_for_accounts(call) < 0)
         return -1;
-    hg_agent_add(call, "max_array_size", json_integer(hg_rest_max_array_size()));
-    add_limit(call, "max_jobs", c->max_jobs, MAX_JOBS);
-    add_limit(call, "min_job_age_s", c->min_job_age_s, MIN_JOB_AGE_S);
-    hg_agent_add(call, "ambiguous_s", json_integer(hg_rest_ambiguous_s()));
+    hg_agent_add(call, "max_array_size", json_integer(c->max_array_size));
+    hg_agent_add(call, "max_jobs", json_integer(c->max_jobs));
+    hg_agent_add(call, "min_job_age_s", json_integer(c->min_job_age_s));
+    hg_agent_add(call, "ambiguous_s", json_integer(c->ambiguous_s));
     /* the client waits for two of them */
-    add_limit(call, "message_timeout_s", (long long)(hg_rest_timeout_s() + 1) / 2, 0);
+    hg_agent_add(call, "message_timeout_s", json_integer((json_int_t)(c->timeout_s + 1) / 2));
     hg_agent_add(call, "accounting", json_boolean(hg_rest.has_accounts));
     hg_agent_add(call, "version", hg_agent_text(hg_rest.release));
     hg_agent_add(call, "cluster", hg_agent_text(hg_rest.cluster));
     return 0;
-}
-
-static int op_keeps_accounting(struct hg_agent_call *call)
-{
-    return look_for_accounts(call) < 0 ? -1 : hg_rest.has_accounts;
 }
 
 /* ---- submit, probe ---- */
@@ -100,8 +86,8 @@ static void add_site(struct hg_agent_call *call, const json_t *answer)
     hg_agent_add(call, "site", hg_agent_text(said));
 }
 
-/* A job that has an id was submitted, whatever "errors" there are beside it: v0.0.38 calls it an error that a job
- * is held. */
+/* A job that has an id was submitted, even if there are "errors" as well: v0.0.38 reports a held job as an
+ * error. */
 static int take_submission(struct hg_agent_call *call, const json_t *answer, const char *what)
 {
     json_int_t id = hg_rest_number(json_object_get(answer, "job_id"), 0);
@@ -337,9 +323,7 @@ int main(int argc, char **argv)
         .limits = op_limits,
         .submit = op_submit,
         .probe = op_probe,
-        .count_nodes = hg_rest_count_nodes,
         .poll = hg_rest_poll,
-        .keeps_accounting = op_keeps_accounting,
         .history = hg_rest_history,
         .cancel = op_cancel,
         .hold = op_hold,

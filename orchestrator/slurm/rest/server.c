@@ -8,24 +8,16 @@
 #include "base/fields.h"
 #include "base/fs.h"
 
-#define MAX_ARRAY_SIZE 1001 /* Slurm's default: slurmrestd does not show it */
-#define AMBIGUOUS_S 300     /* AuthInfo's ttl where slurm.conf says nothing */
-
 struct hg_rest hg_rest;
 
-double hg_rest_timeout_s(void)
+/* slurmrestd does not show its configuration: Slurm's own defaults, unless the site has a value. */
+static void set_defaults(struct hg_rest_config *c)
 {
-    return hg_rest.config.timeout_s > 0 ? hg_rest.config.timeout_s : 30;
-}
-
-long long hg_rest_max_array_size(void)
-{
-    return hg_rest.config.max_array_size ? hg_rest.config.max_array_size : MAX_ARRAY_SIZE;
-}
-
-long hg_rest_ambiguous_s(void)
-{
-    return hg_rest.config.ambiguous_s ? (long)hg_rest.config.ambiguous_s : AMBIGUOUS_S;
+    c->timeout_s = c->timeout_s > 0 ? c->timeout_s : 30;
+    c->max_array_size = c->max_array_size ? c->max_array_size : 1001;
+    c->max_jobs = c->max_jobs ? c->max_jobs : 10000;
+    c->min_job_age_s = c->min_job_age_s ? c->min_job_age_s : 300;
+    c->ambiguous_s = c->ambiguous_s ? c->ambiguous_s : 300; /* ttl of AuthInfo */
 }
 
 /* "~/x" is a path below the home. */
@@ -61,7 +53,7 @@ static int read_config(const char *text, struct hg_err *err)
     return rc;
 }
 
-/* $SLURMRESTD_URL stands where the site names none; a socket has the base http://localhost. */
+/* $SLURMRESTD_URL is used if the site has no URL; a socket has the base http://localhost. */
 static int read_url(struct hg_err *err)
 {
     static const char unix_prefix[] = "unix:";
@@ -89,5 +81,8 @@ static int read_url(struct hg_err *err)
 
 int hg_rest_configure(const char *argument, struct hg_err *err)
 {
-    return read_config(argument, err) < 0 ? -1 : read_url(err);
+    if (read_config(argument, err) < 0)
+        return -1;
+    set_defaults(&hg_rest.config);
+    return read_url(err);
 }

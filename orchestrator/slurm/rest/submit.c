@@ -78,7 +78,7 @@ static const char *gres_prefix(void)
     return major * 100 + minor >= 2311 ? "gres/" : "gres:";
 }
 
-/* A moment, as Slurm's parser of times takes it where no number is wanted. */
+/* A moment, as Slurm's parser of times takes it where a text is required. */
 static int put_moment(struct body *b, const char *name, const struct hg_agent_option *o)
 {
     char text[32];
@@ -206,7 +206,7 @@ static const struct {
     { "contiguous", NULL, "contiguous", put_yes },
     { "core-spec", "core_specification", "core_specification", put_its_count },
     { "cores-per-socket", "cores_per_socket", "cores_per_socket", put_its_count },
-    { "cpus-per-gpu", NULL, "cpus_per_tres", put_per_gpu }, /* v0.0.38: not beside CPUs per task */
+    { "cpus-per-gpu", NULL, "cpus_per_tres", put_per_gpu }, /* v0.0.38: not with CPUs per task */
     { "deadline", "deadline", "deadline", put_moment },
     { "dependency", "dependency", "dependency", put_as_typed },
     { "exclude", NULL, "excluded_nodes", put_as_typed },
@@ -315,8 +315,8 @@ static int put_environment(struct body *b, const struct hg_agent_job *job)
 {
     json_t *all = hg_rest.plain ? json_object() : json_array();
 
-    for (size_t i = 0; i < job->n_env; i++) {
-        const char *line = job->env[i];
+    for (size_t i = 0; i < job->env.n; i++) {
+        const char *line = job->env.items[i];
         char name[256];
 
         snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "="), line);
@@ -328,7 +328,7 @@ static int put_environment(struct body *b, const struct hg_agent_job *job)
     return put(b, "environment", all);
 }
 
-/* The comment carries the array, too: jobs.c says why. */
+/* The comment also carries the array; jobs.c has the reason. */
 static int put_names(struct body *b, const struct hg_agent_job *job)
 {
     const struct hg_agent_fields *f = &job->f;
@@ -355,7 +355,7 @@ static int put_nodes(struct body *b, long long nodes)
     return put_count(b, "minimum_nodes", nodes) < 0 ? -1 : put_count(b, "maximum_nodes", nodes);
 }
 
-/* "gpu:a100:2,nic:1"; a descriptor wants its prefix before each part. */
+/* "gpu:a100:2,nic:1"; a descriptor needs its prefix before each part. */
 static int put_gres(struct body *b, const char *gres)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -433,8 +433,8 @@ json_t *hg_rest_submission(struct hg_agent_call *call, struct hg_agent_job *job)
     json_t *root = json_pack("{s:{}}", "job");
     struct body b = { json_object_get(root, "job"), NULL, &call->err };
 
-    if (hg_agent_job_add_slurm_env(job, &call->err) == 0 && put_names(&b, job) == 0 &&
-        put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
+    hg_agent_job_add_slurm_env(job);
+    if (put_names(&b, job) == 0 && put_size(&b, &job->f) == 0 && put_fields(&b, &job->f) == 0 &&
         put_environment(&b, job) == 0 && put_script(&b, root, job) == 0 &&
         put_options(&b, job) == 0)
         return root;

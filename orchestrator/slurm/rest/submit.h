@@ -4,8 +4,8 @@
 
 #include "slurm/common/job.h"
 
-/* The body of a submission. NULL with call->err set: REFUSED where this version of the API cannot say what is
- * asked for. Adds to the job's environment. */
+/* The body of a submission. NULL with call->err set: REFUSED where this version of the API cannot express
+ * the request. Adds to the job's environment. */
 json_t *hg_rest_submission(struct hg_agent_call *call, struct hg_agent_job *job);
 
 #endif

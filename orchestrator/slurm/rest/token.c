@@ -20,7 +20,7 @@
 /* The token's three parts are base64url, with dots between them. Nothing else may get into a header. */
 static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
 
-/* ---- what it says ---- */
+/* ---- its claims ---- */
 
 /* Decode base64url without padding; returns the length. */
 static size_t decode_part(const char *text, size_t n, char *out)
