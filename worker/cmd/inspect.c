@@ -18,7 +18,7 @@ struct found {
     json_t *missing, *fresh, *ignored, *foreign, *misshaped; /* names */
 };
 
-/* The sizes of the BERT that a file's tensors are of; false if they are of none. */
+/* The sizes of the BERT that a file's tensors belong to; false if there is none. */
 static bool guess_size(const struct wk_st *st, struct wk_model_size *size)
 {
     static const char *const prefixes[] = { "bert.", "" };
@@ -250,7 +250,7 @@ static void help(struct hg_buf *out)
         "usage: hpcgrid-worker inspect FILE [--json]\n\n"
         "Print what a safetensors file contains: every tensor with its type and shape, the BERT that they\n"
         "are of, and what that model would miss, ignore or start anew if the file were its \"init\".\n"
-        "A checkpoint of hpcgrid-worker is such a file too; its bytes are held against its\n"
+        "A checkpoint of hpcgrid-worker is also such a file; its bytes are compared with its\n"
         "checksums.\n");
 }
 

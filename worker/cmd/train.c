@@ -41,7 +41,7 @@ static void on_stop(int number)
 static void on_usr1(int number)
 {
     static const char text[] = "hpcgrid-worker: warning: the time limit is near; no checkpoint is "
-                               "kept, training goes on\n";
+                               "kept, training continues\n";
 
     warned = 1;
     if (keeps_checkpoint == YES)

@@ -11,16 +11,11 @@
 #include <string.h>
 
 #include "backends/cpu/attention.h"
-#include "backends/cpu/batchnorm.h"
-#include "backends/cpu/dense.h"
 #include "backends/cpu/device.h"
 #include "backends/cpu/elementwise.h"
 #include "backends/cpu/half.h"
 #include "backends/cpu/isa.h"
-#include "backends/cpu/loss.h"
 #include "backends/cpu/lstm.h"
-#include "backends/cpu/optim.h"
-#include "backends/cpu/tokens.h"
 #include "base/alloc.h"
 
 static const struct wk_backend *const parts[] = {

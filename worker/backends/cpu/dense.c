@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dense layers, with OpenBLAS on one thread per call; dropout, ReLU. */
-#include "backends/cpu/dense.h"
-
 #include <cblas.h>
 #include <string.h>
 

@@ -25,6 +25,10 @@ static inline struct cpu *cpu_of(struct wk_dev *dev)
     return (struct cpu *)dev;
 }
 
+/* Ops of the files that declare nothing else. */
+extern const struct wk_backend wk_cpu_batchnorm_ops, wk_cpu_dense_ops, wk_cpu_loss_ops,
+    wk_cpu_optim_ops, wk_cpu_tokens_ops;
+
 /* Methods of struct wk_backend. */
 void *wk_cpu_alloc(struct wk_dev *dev, size_t bytes);
 void wk_cpu_free(struct wk_dev *dev, void *data);

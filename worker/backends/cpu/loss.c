@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "backends/cpu/loss.h"
-
 #include <math.h>
 
 #include "backends/cpu/device.h"

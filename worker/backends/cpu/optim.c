@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Updates of parameters, and the control of scaled and clipped gradients. */
-#include "backends/cpu/optim.h"
-
 #include <math.h>
 
 #include "backends/cpu/device.h"

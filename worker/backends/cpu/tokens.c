@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ops over token sequences except attention: rows are shared out over threads, gradients of parameters by columns, so that no sum
  * depends on the number of threads. */
-#include "backends/cpu/tokens.h"
-
 #include <string.h>
 
 #include "backends/cpu/device.h"
