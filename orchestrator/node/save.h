@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "rundir/outcome.h"
+#include "node/outcome.h"
 
 /* Writing result.json of an attempt, also when the disk is full or memory runs out. */
 
