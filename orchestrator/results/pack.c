@@ -131,7 +131,7 @@ static struct hg_shape *make_shape(const json_t *object, const char *form, size_
     struct hg_shape *shape = hg_alloc_zeroed(1, sizeof *shape);
     const char *name;
     json_t *value;
-    struct hg_store scratch = HG_STORE_INIT; /* to measure the members */
+    struct hg_store scratch = { 0 }; /* to measure the members */
 
     shape->form = hg_alloc(len);
     memcpy(shape->form, form, len);
@@ -233,5 +233,5 @@ void hg_store_done(struct hg_store *s)
     hg_map_done(&s->value_index);
     hg_buf_done(&s->form);
     hg_buf_done(&s->scalars);
-    *s = (struct hg_store)HG_STORE_INIT;
+    *s = (struct hg_store){ 0 };
 }
