@@ -35,7 +35,7 @@ bool hg_identity_warn(const char *run_dir);
 int hg_identity_check_cluster(const char *run_dir, const struct hg_run_state *state,
                               const char *cluster, struct hg_err *err);
 
-/* The folder that a batch script's cells belong to, as written after --run; NULL if there is none. Yours. */
-char *hg_identity_script_folder(const char *script);
+/* The folder that the cells of a batch's script belong to, as written after --run; NULL if there is none, or no script. Yours. */
+char *hg_identity_script_folder(const char *run_dir, int batch);
 
 #endif
