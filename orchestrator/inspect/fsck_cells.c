@@ -24,7 +24,7 @@
 #define JOURNAL_MAX ((size_t)1 << 30)
 #define RESTORE_JOURNAL                                                                             \
     "restore it from a backup; without it, results still count (`hpcgrid collect`), and a new run " \
-    "(`hpcgrid run MATRIX --new`) goes on"
+    "(`hpcgrid run MATRIX --new`) continues"
 
 /* ---- The journal: lines, all of them together, then against the plan ---- */
 
@@ -267,7 +267,7 @@ static void compare_journal(struct look *l)
         cell = planned(l);
     if (l->good > 1)
         hg_check_found(l->c, HG_FSCK_WARNING, "good-twice", file, l->line + 1,
-                       "the newest counts; was it run by hand, too?",
+                       "the newest counts; was it also run by hand?",
                        "cell %s has good results of %zu submissions", l->id, l->good);
     if (cell && cell->state == HG_CELL_OK && !l->good)
         hg_check_found(l->c, HG_FSCK_ERROR, "good-gone", file, l->line + 1,

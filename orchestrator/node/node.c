@@ -221,7 +221,7 @@ static void stop(struct node *n)
     n->outcome.ending = false;
 }
 
-/* Slurm suspends a job with TSTP, then STOP. CONT alone means nothing: it comes before TERM, too. */
+/* Slurm suspends a job with TSTP, then STOP. CONT alone means nothing: Slurm also sends it before TERM. */
 static void on_pause(struct node *n, bool begins)
 {
     double now_s = hg_clock_mono_s();
@@ -244,7 +244,7 @@ static void on_signal(struct node *n, int signal)
         kill(n->launch.direct ? -n->pid : n->pid, signal);
 }
 
-/* The heartbeat. An attempt that was taken over in the meantime must not work beside its successor. */
+/* The heartbeat. An attempt that was taken over in the meantime must stop, because its successor works now. */
 static void beat(struct node *n, double now_s)
 {
     if (now_s < n->beat_s)

@@ -383,7 +383,7 @@ static struct verdict judge_stop(const struct hg_outcome *o, const json_t *their
     return (struct verdict){ late ? "timeout" : "cancelled", get_error(o, theirs, why, NULL) };
 }
 
-/* Status of a program that ended by itself with something other than 0. */
+/* Status of a program that ended with something other than 0, not because of TERM. */
 static struct verdict judge_failure(const struct hg_outcome *o, const json_t *ranks,
                                     const json_t *theirs)
 {

@@ -44,7 +44,7 @@ json_t *hg_outcome_result(const struct hg_outcome *o);
 json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason);
 #define HG_OUTCOME_LEAST 3072
 
-/* Did the launcher end because its ranks received TERM, none of them having failed by itself before? */
+/* Did the launcher end because its ranks received TERM, and none of them failed before? */
 bool hg_outcome_died_of_term(const struct hg_outcome *o);
 
 /* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is

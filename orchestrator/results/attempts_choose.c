@@ -85,7 +85,7 @@ static int choose(struct hg_results *set, struct hg_frame *f, struct hg_errs *er
         r->first = cell;
         if (first != i && strict)
             hg_err_hint(contradict(set, i, first, "the same cell as", errs),
-                        "several runs of one case are told apart by \"repeat\": 1, 2, ... in the "
+                        "distinguish several runs of one case by \"repeat\": 1, 2, ... in the "
                         "cell");
         if (cell == i || counts_more(r, &set->items[set->items[cell].best]))
             set->items[cell].best = i;

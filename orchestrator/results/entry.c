@@ -88,7 +88,7 @@ static bool is_right(enum quantity q, const json_t *value)
 
 static void check_value(struct hg_check *c, const char *name, enum quantity q, const json_t *value);
 
-/* What stands inside of a quantity is one: {"median": 0.1}, [1.5, 1.4]. */
+/* The values inside a quantity are quantities: {"median": 0.1}, [1.5, 1.4]. */
 static void check_inside(struct hg_check *c, const char *name, enum quantity q, const json_t *value)
 {
     size_t keep = c->pointer.len, i;
@@ -160,7 +160,7 @@ static void check_cell(struct hg_check *c, const json_t *cell)
     hg_check_leave(c, keep);
 }
 
-/* A member of the cell as a number, or what stands for its absence. */
+/* A member of the cell as a number, or a substitute if it is absent. */
 static double cell_number(const json_t *cell, const char *member, double absent)
 {
     const json_t *value = json_object_get(cell, member);
@@ -199,7 +199,7 @@ static void read_cell(struct hg_check *c, const json_t *entry, struct hg_result 
         count_devices(r);
 }
 
-/* What says which run of the cell this is, and how it ended. */
+/* The members that identify this run of the cell, and its end. */
 static void read_words(struct hg_check *c, const json_t *entry, struct hg_result *r)
 {
     const json_t *error = json_object_get(entry, "error");

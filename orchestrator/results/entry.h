@@ -26,7 +26,7 @@ void hg_check_leave(struct hg_check *c, size_t len);
 const char *hg_check_string(struct hg_check *c, const json_t *object, const char *member);
 
 /* Decode item i of a set's "results". *r borrows from the entry; first, best and used are not known yet. Problems are added to errs with
- * their place in doc; the members that were found stand in *r all the same (cell: NULL, or anything). */
+ * their place in doc; *r still has the members that were found (cell: NULL, or anything). */
 void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry,
                    struct hg_result *r, struct hg_errs *errs);
 

@@ -15,12 +15,12 @@
 
 enum {
     HG_KEY_NOTE = 1,   /* begins with "_" */
-    HG_KEY_LOOSE = 2,  /* how the job is requested: time, mem, sbatch; no part of identity */
+    HG_KEY_LOOSE = 2,  /* how the job is requested: time, mem, sbatch; not part of identity */
     HG_KEY_SHAPE = 4,  /* says on how many devices: nodes, gpus_per_node, tasks_per_node, ... */
     HG_KEY_REPEAT = 8, /* "repeat" */
 };
 
-/* What the name of a key says of it. */
+/* The flags of a key, by its name. */
 unsigned hg_frame_key_flags(const char *name);
 
 struct hg_frame_key {

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 
-/* Marks in a form. Behind NAME stands a member's name, with its NUL, and then its value. TEXT, INTEGER and REAL each have a scalar. */
+/* Marks in a form. After NAME come a member's name, with its NUL, and its value. TEXT, INTEGER and REAL each have a scalar. */
 enum mark {
     OBJECT = '{',
     NAME = ':',
@@ -87,7 +87,7 @@ static void put_value(struct hg_store *s, const json_t *value)
     }
 }
 
-/* The value at a place, which is moved behind it; a new reference. */
+/* The value at a place, which is moved past it; a new reference. */
 static json_t *take_value(struct place *p)
 {
     json_t *made;

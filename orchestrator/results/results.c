@@ -45,7 +45,7 @@ static void read_entry(struct hg_results *set, size_t i, const json_t *entry, st
     hg_errs_done(&found);
 }
 
-/* Its values stand in the store. */
+/* Its values are in the store. */
 static const json_t *store_cell(struct hg_store *store, const json_t *cell)
 {
     json_t *copy, *value;

@@ -10,14 +10,14 @@
  * mounts lead to the same folder. */
 enum hg_home {
     HG_HOME_HERE,
-    HG_HOME_COPY, /* the run is in that other folder, too */
+    HG_HOME_COPY, /* the run is also in that other folder */
     HG_HOME_GONE, /* that other folder is not there, or is another one now */
 };
 
 struct hg_identity {
     enum hg_home home;
     char file
-        [40]; /* of the run, that says so: "plan.json" or "batches/1.sh"; "" where all is well */
+        [40]; /* of the run, that names the other folder: "plan.json" or "batches/1.sh"; "" where all is well */
     struct hg_err why; /* text and next step; unset where all is well */
 };
 

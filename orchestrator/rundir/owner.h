@@ -31,8 +31,8 @@ enum hg_owner_life hg_owner_life(const struct hg_owner *owner);
 void hg_owner_encode(const struct hg_owner *owner, json_t *object);
 void hg_owner_decode(const json_t *object, struct hg_owner *owner);
 
-/* Take a name that only one process gets: write the text to tmp, which nobody else uses, and link it to path. link(2) is atomic on
- * network file systems, too. Returns 0: it is ours, *made is the file; 1: somebody else has it; -1: err set. tmp is removed. */
+/* Take a name that only one process gets: write the text to tmp, which nobody else uses, and link it to path. link(2) is also atomic
+ * on network file systems. Returns 0: it is ours, *made is the file; 1: somebody else has it; -1: err set. tmp is removed. */
 int hg_owner_link(const char *tmp, const char *path, const struct hg_buf *text, mode_t mode,
                   struct stat *made, struct hg_err *err);
 

@@ -29,7 +29,7 @@ struct file {
 struct files {
     struct file *items;
     size_t n, cap;
-    bool others; /* other files are there, too */
+    bool others; /* there are other files */
 };
 
 static void files_done(struct files *files)

@@ -13,7 +13,7 @@
 
 /* ---- Foreign JSON ---- */
 
-/* The length of a word that JSON does not know and programs write all the same; 0 if there is none. */
+/* The length of a number word that programs write although JSON does not allow it; 0 if there is none. */
 static size_t not_finite(const char *p, size_t n)
 {
     static const char *const words[] = { "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf" };

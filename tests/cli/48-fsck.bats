@@ -109,7 +109,7 @@ truncate -s 0 $J | warning attempt | 1
 rm $R/plan.json | error missing | 1
 echo '{' >$R/plan.json | error json | 1
 echo '[]' >$R/plan.json | error json | 1
-sed -i 's/hpcgrid-plan.2/hpcgrid-plan\/9/' $R/plan.json | error plan | 1
+sed -i 's/hpcgrid-plan.3/hpcgrid-plan\/9/' $R/plan.json | error plan | 1
 sed -i 's/"run_key": "./"run_key": "/' $R/plan.json | error plan | 1
 sed -i 's/"cells": 4/"cells": 5/' $R/plan.json | error cells | 1
 sed -i 's/"number": 1/"number": 2/' $R/plan.json | error plan | 1
@@ -190,7 +190,7 @@ END
     [ "$status" = 1 ]
     echo "$output"
     [[ "$output" == *"events.jsonl:3: error: the line is damaged: its checksum does not match"$'\n'"  restore it from a backup; "* ]]
-    [[ "$output" == *"${good#"$run_dir"/}/result.json: error: the result does not count: it was changed after it was written: "* ]]
+    [[ "$output" == *"${good#"$run_dir"/}/result.json: error: the result does not count: it was changed after it was written"$'\n'* ]]
     [[ "$output" == *": 2 errors" ]]
 }
 
