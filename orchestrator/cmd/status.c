@@ -17,7 +17,7 @@
 #include "drive/drive.h"
 #include "drive/overlay.h"
 #include "drive/requests.h"
-#include "rundir/fold.h"
+#include "rundir/events.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/reasons.h"

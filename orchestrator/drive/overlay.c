@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "drive/queue.h"
-#include "rundir/fold.h"
+#include "rundir/events.h"
 
 static int overlay_job(struct hg_run_state *state, const struct hg_submission *sub,
                        const struct hg_exec_job *job, struct hg_err *err)

@@ -18,7 +18,7 @@
 #include "base/text.h"
 #include "drive/news.h"
 #include "plan/template.h"
-#include "rundir/fold.h"
+#include "rundir/events.h"
 
 /* A request is "cancel.<time>.<nonce>.json" (or hold, release) in the run's folder: {"lines": {"<batch>": "0-9,12"}},
  * without lines the whole run and what it will get. They count in the order of their times. */

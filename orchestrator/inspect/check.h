@@ -13,7 +13,7 @@
 #include "rundir/rundir.h"
 #include "rundir/runstate.h"
 
-/* A check of a run's folder: what its parts (fsck_plan.h, fsck_journal.h, fsck_cells.h) share. */
+/* A check of a run's folder: what its parts (fsck_plan.h, fsck_cells.h) share. */
 struct hg_check {
     const struct hg_rundir *rd;
     struct hg_fsck *f; /* the findings */

@@ -9,7 +9,6 @@
 #include "base/vec.h"
 #include "inspect/check.h"
 #include "inspect/fsck_cells.h"
-#include "inspect/fsck_journal.h"
 #include "inspect/fsck_plan.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"

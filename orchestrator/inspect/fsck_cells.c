@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cells/: every attempt by its own files, then against the journal. */
+/* What happened, by events.jsonl and by cells/: each by itself, then against each other. */
 #include "inspect/fsck_cells.h"
 
 #include <stdio.h>
@@ -8,16 +8,142 @@
 
 #include "base/alloc.h"
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/ranges.h"
 #include "base/text.h"
-#include "inspect/fsck_journal.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
 #include "rundir/attempt.h"
+#include "rundir/events.h"
 #include "rundir/resultfile.h"
 
 #define RESTORE_PACK \
     "restore it from a backup; results that were lost can be run again: hpcgrid retry"
+
+#define JOURNAL "events.jsonl"
+#define JOURNAL_MAX ((size_t)1 << 30)
+#define RESTORE_JOURNAL                                                                             \
+    "restore it from a backup; without it, results still count (`hpcgrid collect`), and a new run " \
+    "(`hpcgrid run MATRIX --new`) continues"
+
+/* ---- The journal: lines, all of them together, then against the plan ---- */
+
+/* Lines that are not as they were written. */
+static void check_lines(struct hg_check *c, const struct hg_buf *text, size_t *damaged)
+{
+    const char *p = hg_buf_str(text), *end = p + text->len;
+
+    for (*damaged = 0; p < end; c->f->lines++) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+        if (!nl)
+            break;
+        if (!hg_run_line_is_whole(p, (size_t)(nl - p)) && ++*damaged)
+            hg_check_found(c, HG_FSCK_ERROR, "journal-line", JOURNAL, c->f->lines + 1,
+                           RESTORE_JOURNAL,
+                           p[0] == '{' ? "the line is damaged: its checksum does not match"
+                                       : "the line is not hpcgrid's");
+        p = nl + 1;
+    }
+}
+
+/* All of them together. */
+static void fold(struct hg_check *c, const struct hg_buf *text)
+{
+    struct hg_run_state *state = hg_run_state_create();
+    struct hg_err why = HG_ERR_INIT;
+    size_t used;
+
+    if (hg_run_state_fold(state, JOURNAL, hg_buf_str(text), text->len, &used, &why) == 0) {
+        c->state = state;
+        return;
+    }
+    hg_run_state_free(state);
+    hg_check_found(c, HG_FSCK_ERROR, "journal", JOURNAL, (size_t)why.line, RESTORE_JOURNAL, "%s",
+                   why.text);
+}
+
+static void check_state(struct hg_check *c)
+{
+    const struct hg_run_state *state = c->state;
+
+    if (state->torn)
+        hg_check_found(c, HG_FSCK_NOTE, "journal-torn", JOURNAL, c->f->lines + 1,
+                       "the next command that drives the run cuts it off",
+                       "the last line was cut short: its writer was killed before it acted on "
+                       "it");
+    if (state->deposed)
+        hg_check_found(c, HG_FSCK_NOTE, "journal-deposed", JOURNAL, 0, "nothing: they do not count",
+                       "lines of a process that had lost the lock: %zu", state->deposed);
+}
+
+/* The journal may know less than the plan, which has grown since, but not more. */
+static void compare_plan(struct hg_check *c)
+{
+    const json_t *batches = json_object_get(c->plan, "batches");
+
+    for (size_t b = 0; c->plan && b < c->state->batches.n; b++) {
+        const json_t *batch = json_array_get(batches, b);
+        json_int_t cells = json_integer_value(json_object_get(batch, "cells"));
+        size_t known = c->state->batches.items[b].n;
+
+        if ((json_int_t)known > cells)
+            hg_check_found(c, HG_FSCK_ERROR, "journal-plan", JOURNAL, 0,
+                           "restore plan.json and batches/ from a backup",
+                           "knows %zu cells of batch %zu, plan.json %lld", known, b + 1,
+                           (long long)cells);
+    }
+}
+
+/* Has the journal grown since it was read? Then state is read again. Whatever is in the run was in the journal before, so
+ * only what the new state does not explain is odd. */
+static bool reread(struct hg_check *c)
+{
+    char *path = hg_rundir_path(c->rd, JOURNAL);
+    struct hg_run_state *now = NULL;
+    struct stat st;
+
+    if (c->state && stat(path, &st) == 0 && st.st_size != c->journal_size)
+        now = hg_run_state_load(c->rd->path, NULL);
+    free(path);
+    if (!now)
+        return false;
+    hg_run_state_free(c->state);
+    c->state = now;
+    c->journal_size = st.st_size;
+    return true;
+}
+
+static void check_text(struct hg_check *c, const struct hg_buf *text)
+{
+    size_t damaged;
+
+    c->journal_size = (off_t)text->len;
+    check_lines(c, text, &damaged);
+    if (!damaged)
+        fold(c, text);
+    if (c->state) {
+        check_state(c);
+        compare_plan(c);
+    }
+}
+
+void hg_fsck_journal(struct hg_check *c)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err why = HG_ERR_INIT;
+    char *path = hg_rundir_path(c->rd, JOURNAL);
+    int plain = hg_check_is_plain(c, JOURNAL);
+
+    c->has_journal = plain != 0;
+    if (plain == 1 && hg_fs_read(path, JOURNAL_MAX, &text, &why) == 0)
+        check_text(c, &text);
+    else if (plain == 1)
+        hg_check_found(c, HG_FSCK_ERROR, "journal", JOURNAL, 0, RESTORE_JOURNAL,
+                       "cannot be read: %s", why.text);
+    hg_buf_done(&text);
+    free(path);
+}
 
 /* One planned cell while it is looked at. */
 struct look {
@@ -91,7 +217,7 @@ static void check_attempt(struct look *l, struct hg_attempt_files *f)
     char *dir = name_below(l, f, ""), *file = name_below(l, f, "result.json");
     bool known = is_known(l, f->submission);
 
-    if (!known && hg_fsck_reread(l->c))
+    if (!known && reread(l->c))
         known = is_known(l, f->submission);
     hg_attempt_look(&l->c->group, f, NULL, NULL);
     l->c->f->attempts++;
@@ -137,11 +263,11 @@ static void compare_journal(struct look *l)
     char file[40];
 
     snprintf(file, sizeof file, "batches/%d.cells.jsonl", l->batch);
-    if (is_unread(l, cell) && hg_fsck_reread(l->c))
+    if (is_unread(l, cell) && reread(l->c))
         cell = planned(l);
     if (l->good > 1)
         hg_check_found(l->c, HG_FSCK_WARNING, "good-twice", file, l->line + 1,
-                       "the newest counts; was it run by hand, too?",
+                       "the newest counts; was it also run by hand?",
                        "cell %s has good results of %zu submissions", l->id, l->good);
     if (cell && cell->state == HG_CELL_OK && !l->good)
         hg_check_found(l->c, HG_FSCK_ERROR, "good-gone", file, l->line + 1,

@@ -4,7 +4,10 @@
 
 #include "inspect/check.h"
 
-/* Check cells/: every attempt by its own files, then against the journal. */
+/* Check events.jsonl: every line by its checksum, then all of them together, then against the plan. Fills state. */
+void hg_fsck_journal(struct hg_check *c);
+
+/* Check cells/, after the journal: every attempt by its own files, then against the journal. */
 void hg_fsck_cells(struct hg_check *c);
 
 #endif

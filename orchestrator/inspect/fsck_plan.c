@@ -18,7 +18,6 @@
 #include "plan/files.h"
 #include "rundir/identity.h"
 
-#define SCRIPT_MAX ((size_t)1 << 20)
 #define RESTORE "restore it from a backup, or begin a new run: hpcgrid run MATRIX --new"
 
 /* ---- Sources ---- */
@@ -213,24 +212,18 @@ static void check_index(struct hg_check *c, const struct batch *b)
 
 static void check_script(struct hg_check *c, int number)
 {
-    struct hg_buf text = HG_BUF_INIT;
-    char *path, *folder = NULL;
-    char file[40];
+    char file[40], *folder;
     int plain;
 
     snprintf(file, sizeof file, "batches/%d.sh", number);
     plain = hg_check_is_plain(c, file);
-    path = hg_rundir_path(c->rd, "%s", file);
-    if (plain == 1 && hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
-        folder = hg_identity_script_folder(hg_buf_str(&text));
+    folder = plain == 1 ? hg_identity_script_folder(c->rd->path, number) : NULL;
     if (plain == 0)
         hg_check_found(c, HG_FSCK_ERROR, "missing", file, 0, RESTORE,
                        "is missing: the batch cannot be submitted");
     else if (plain == 1 && !folder)
         hg_check_found(c, HG_FSCK_ERROR, "script", file, 0, RESTORE,
                        "does not end in `hpcgrid exec`");
-    hg_buf_done(&text);
-    free(path);
     free(folder);
 }
 

@@ -89,15 +89,6 @@ static void put_label(struct writer *w, const char *what, size_t pid, size_t tid
     put(w);
 }
 
-static void put_order(struct writer *w, size_t pid, size_t order)
-{
-    hg_buf_printf(&w->text,
-                  "{\"ph\":\"M\",\"pid\":%zu,\"tid\":0,\"name\":\"process_sort_index\",\"args\":"
-                  "{\"sort_index\":%zu}}",
-                  pid, order);
-    put(w);
-}
-
 /* ---- Lanes ---- */
 
 /* The first thread that is free from a time on, until another; at most `most`. 0: none. */
@@ -123,7 +114,11 @@ static void label_lanes(struct writer *w, const struct lanes *l, size_t pid, siz
     if (!l->n)
         return;
     put_label(w, "process_name", pid, 0, l->name);
-    put_order(w, pid, order);
+    hg_buf_printf(&w->text,
+                  "{\"ph\":\"M\",\"pid\":%zu,\"tid\":0,\"name\":\"process_sort_index\",\"args\":"
+                  "{\"sort_index\":%zu}}",
+                  pid, order);
+    put(w);
     for (size_t k = 1; k <= l->n; k++) {
         snprintf(name, sizeof name, "%s %zu", lane, k);
         put_label(w, "thread_name", pid, k, name);

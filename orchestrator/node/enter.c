@@ -2,7 +2,6 @@
 /* May a copy of a job begin its cell? */
 #include "node/enter.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,65 +21,41 @@
 
 /* ---- Making one ---- */
 
-/* 0: the claim is ours, 1: somebody else's. The link count of our own file decides, so an answer that is lost on a network file system
- * does not matter. */
-static int link_claim(const char *mine, const char *claim, struct hg_err *err)
+static void encode_claim(const char *dir, const struct hg_comer *c, struct hg_buf *text)
 {
-    struct stat st;
-    int sys = link(mine, claim) < 0 ? errno : 0;
-
-    if (stat(mine, &st) == 0 && st.st_nlink == 2)
-        return 0;
-    if (sys == EEXIST)
-        return 1;
-    errno = sys;
-    return hg_err_sys(err, "cannot claim %s", claim);
-}
-
-static int write_claim(const char *path, const char *dir, const struct hg_comer *c,
-                       struct hg_err *err)
-{
-    struct hg_owner me;
-    struct hg_buf text = HG_BUF_INIT;
     json_t *claim = json_copy(c->who), *ranks = c->ranks(c->context, dir);
-    int rc;
+    struct hg_owner me;
 
     hg_owner_self(&me);
     hg_owner_encode(&me, claim);
     if (ranks)
         json_object_set_new(claim, "ranks", ranks);
-    hg_json_dump(claim, HG_JSON_INDENT, &text);
-    hg_buf_puts(&text, "\n");
-    while (text.len < c->reserve)
-        hg_buf_puts(&text, "                                \n");
-    rc = hg_attempt_create(path, &text, true);
-    if (rc < 0)
-        hg_err_sys(err, "cannot write %s", path);
+    hg_json_dump(claim, HG_JSON_INDENT, text);
+    hg_buf_puts(text, "\n");
+    while (text->len < c->reserve)
+        hg_buf_puts(text, "                                \n");
     json_decref(claim);
-    hg_buf_done(&text);
-    return rc;
 }
 
 /* 0: ours, 1: another copy was faster, -1: err set. */
 static int make_claim(const char *dir, const struct hg_comer *c, struct hg_err *err)
 {
-    char nonce[17];
-    char *mine, *claim = hg_fs_join(dir, HG_CLAIM_FILE);
-    int rc;
+    char nonce[17], *mine, *claim = hg_fs_join(dir, HG_CLAIM_FILE);
+    struct hg_buf text = HG_BUF_INIT;
+    struct stat made;
+    int rc = hg_fs_mkdirs(dir, 0700, err);
 
     hg_text_random_hex(8, nonce);
     mine = hg_str_printf("%s/.claim.%s", dir, nonce);
-    rc = hg_fs_mkdirs(dir, 0700, err);
-    if (rc == 0)
-        rc = write_claim(mine, dir, c, err);
     if (rc == 0) {
-        rc = link_claim(mine, claim, err);
-        if (rc == 0)
-            c->claimed(c->context, dir);
-        unlink(mine);
+        encode_claim(dir, c, &text);
+        rc = hg_owner_link(mine, claim, &text, 0600, &made, err);
     }
-    if (rc == 0)
+    if (rc == 0) {
+        c->claimed(c->context, dir);
         rc = hg_fs_sync_dir(dir, err);
+    }
+    hg_buf_done(&text);
     free(mine);
     free(claim);
     return rc;

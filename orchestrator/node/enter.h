@@ -18,7 +18,7 @@ struct hg_comer {
     unsigned submission; /* claim number; 0: by hand */
     unsigned restarts;   /* Slurm's count */
     double heartbeat_s;
-    json_t *who;    /* members of its claim, besides the process */
+    json_t *who;    /* members of its claim, in addition to the process */
     size_t reserve; /* least size of the claim in bytes, see hg_claim_use */
     /* Make "ranks" of the claim for an attempt's folder. A new reference; NULL: none. */
     json_t *(*ranks)(void *context, const char *dir);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "plan/template.h"
 #include "rundir/rundir.h"
 
 /* The cell that this job (or this task of its array) runs, from the run's plan and Slurm's variables. */
@@ -31,5 +32,21 @@ struct hg_job {
 /* Read it; offset: line of the array's index 0. Returns 0, or -1 with err set; hg_job_done either way. */
 int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, struct hg_err *err);
 void hg_job_done(struct hg_job *job);
+
+/* What starts the ranks of a cell. */
+struct hg_launch {
+    struct hg_words
+        words;   /* the launcher's argv, with `hpcgrid exec --rank` and the workload's command */
+    bool direct; /* without a launcher: one process, on this node */
+};
+
+/* Make it for an attempt's folder. Returns "ranks" of the claim (node/rank.h): environment and working directory, a new reference; or
+ * NULL with err set. hg_launch_done either way. */
+json_t *hg_launch_make(const struct hg_job *job, const char *dir, struct hg_launch *l,
+                       struct hg_err *err);
+void hg_launch_done(struct hg_launch *l);
+
+/* Write the files that the workload reads into the attempt's folder: cell.json, and the workload's own. */
+int hg_launch_write_files(const struct hg_job *job, const char *dir, struct hg_err *err);
 
 #endif

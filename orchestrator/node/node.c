@@ -1,28 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/node.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
+#include "base/proc.h"
 #include "node/enter.h"
 #include "node/job.h"
-#include "node/launch.h"
+#include "node/outcome.h"
 #include "node/save.h"
-#include "node/supervise.h"
 #include "node/where.h"
-#include "rundir/outcome.h"
+#include "rundir/claim.h"
+
+/* Slurm sends TERM to the steps at the same time as to us; the launcher gets one of its own only if it does not end by that. */
+#define FORWARD_AFTER_S 2
+
+/* Slurm kills what does not end after TERM. Without Slurm exec does. */
+#define KILL_AFTER_S 30
+
+/* Slurm sends TERM to the processes of a job one after another, by other daemons on other nodes: ranks may have died of it before
+ * exec receives it. Exec waits this long for its own. */
+#define TERM_WITHIN_S 10
 
 struct node {
     struct hg_job job;
     struct hg_launch launch;
     struct hg_err problem; /* why the ranks cannot be started */
     struct hg_outcome outcome;
-    struct hg_supervisor supervisor;
     char name[HG_ATTEMPT_NAME_MAX]; /* of the attempt */
     char *dir;
+    sigset_t signals;         /* those that are waited for; blocked */
+    pid_t pid;                /* of the launcher or the only rank, which leads a process group */
+    double start_mono_s;      /* before it was started */
+    double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
+    double beat_s;            /* when the next heartbeat is due (monotonic) */
+    double paused_s;          /* since when the job is suspended (monotonic); 0: it is not */
 };
+
+/* ---- Signals ---- */
+
+static void block_signals(struct node *n)
+{
+    static const int wanted[] = { SIGTERM, SIGINT,  SIGUSR1, SIGUSR2,
+                                  SIGHUP,  SIGCHLD, SIGTSTP, SIGCONT };
+
+    sigemptyset(&n->signals);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        sigaddset(&n->signals, wanted[i]);
+    sigprocmask(SIG_BLOCK, &n->signals, NULL);
+}
+
+static double deadline_s(const struct node *n)
+{
+    const char *end = getenv("SLURM_JOB_END_TIME");
+
+    if (end)
+        return strtod(end, NULL);
+    return n->job.time_s > 0 ? n->outcome.start_s + n->job.time_s : 0;
+}
+
+/* TERM: is it the time limit? Slurm counts from a little before our start. */
+static enum hg_stop why_stopped(const struct node *n)
+{
+    double end = deadline_s(n);
+    double slack = n->job.time_s > 120 ? 30 : n->job.time_s / 4;
+
+    if (end > 0)
+        end += n->outcome.suspended_s;
+    return end > 0 && hg_clock_wall_s() >= end - slack ? HG_STOP_TIMEOUT : HG_STOP_CANCELLED;
+}
+
+/* Have we received TERM or INT? Waits for it at most so long; then outcome.stop says why. */
+static bool got_term(void *context, double within_s)
+{
+    struct node *n = context;
+    double end_s = hg_clock_mono_s() + within_s;
+    sigset_t wanted;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
+    while (n->outcome.stop == HG_STOP_NONE) {
+        double left_s = fmax(end_s - hg_clock_mono_s(), 0);
+        struct timespec left = { .tv_sec = (time_t)left_s,
+                                 .tv_nsec = (long)(fmod(left_s, 1) * 1e9) };
+
+        if (sigtimedwait(&wanted, NULL, &left) > 0)
+            n->outcome.stop = why_stopped(n);
+        else if (left_s <= 0)
+            break;
+    }
+    return n->outcome.stop != HG_STOP_NONE;
+}
 
 /* ---- The claim ---- */
 
@@ -45,13 +124,6 @@ static void on_claim(void *context, const char *dir)
     struct node *n = context;
 
     n->outcome.dir = dir;
-}
-
-static bool got_term(void *context, double within_s)
-{
-    struct node *n = context;
-
-    return hg_supervise_got_term(&n->supervisor, within_s);
 }
 
 /* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
@@ -79,6 +151,146 @@ static int claim(struct node *n, unsigned submission, char why[static 256], stru
     return rc;
 }
 
+/* ---- The launcher, from its start to its end: logs, signals, heartbeat ---- */
+
+static int open_log(const struct node *n, const char *name, struct hg_err *err)
+{
+    char *path = hg_fs_join(n->outcome.dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (fd < 0)
+        hg_err_sys(err, "cannot write %s", path);
+    free(path);
+    return fd;
+}
+
+static int start_launcher(struct node *n)
+{
+    struct hg_proc_spec spec = HG_PROC_SPEC_INIT;
+    struct hg_proc proc;
+    char cpus[24];
+    int rc = -1;
+
+    spec.argv = (const char *const *)n->launch.words.items;
+    spec.in = HG_PROC_NULL;
+    spec.out = open_log(n, "out.log", &n->problem);
+    spec.err = open_log(n, "err.log", &n->problem);
+    /* Slurm sends signals to the batch script's process group: exec decides which of them are passed on */
+    spec.new_session = true;
+    spec.death_signal = n->launch.direct ? SIGTERM : SIGKILL;
+    spec.held_signal = n->launch.direct ? SIGUSR1 : 0; /* a rank unblocks it */
+    snprintf(cpus, sizeof cpus, "%lld", n->job.cpus_per_task);
+    setenv("SRUN_CPUS_PER_TASK", cpus, 1);
+    if (spec.out >= 0 && spec.err >= 0)
+        rc = hg_proc_start(&spec, &proc, &n->problem);
+    if (rc == 0)
+        n->pid = proc.pid;
+    else
+        hg_err_wrap(&n->problem, "%s", n->launch.direct ? "rank" : "launcher");
+    if (spec.out >= 0)
+        close(spec.out);
+    if (spec.err >= 0)
+        close(spec.err);
+    return rc;
+}
+
+static void note_time(struct node *n)
+{
+    n->outcome.wall_s = hg_clock_mono_s() - n->start_mono_s;
+    n->outcome.end_s = hg_clock_wall_s();
+}
+
+/* TERM has come. A result is written at once: if the workload takes longer than Slurm waits before
+ * it kills, this is what stays. */
+static void stop(struct node *n)
+{
+    double now_s = hg_clock_mono_s();
+
+    if (n->outcome.stop != HG_STOP_NONE)
+        return;
+    n->outcome.stop = why_stopped(n);
+    if (n->launch.direct)
+        kill(-n->pid, SIGTERM);
+    else
+        n->forward_s = now_s + FORWARD_AFTER_S;
+    if (!getenv("SLURM_JOB_ID"))
+        n->kill_s = now_s + KILL_AFTER_S;
+    n->outcome.ending = true;
+    note_time(n);
+    hg_save_early(&n->outcome);
+    n->outcome.ending = false;
+}
+
+/* Slurm suspends a job with TSTP, then STOP. CONT alone means nothing: Slurm also sends it before TERM. */
+static void on_pause(struct node *n, bool begins)
+{
+    double now_s = hg_clock_mono_s();
+
+    if (begins && n->paused_s == 0)
+        n->paused_s = now_s;
+    if (begins || n->paused_s == 0)
+        return;
+    n->outcome.suspended_s += now_s - n->paused_s;
+    n->paused_s = 0;
+}
+
+static void on_signal(struct node *n, int signal)
+{
+    if (signal == SIGTSTP || signal == SIGCONT)
+        on_pause(n, signal == SIGTSTP);
+    else if (signal == SIGTERM || signal == SIGINT)
+        stop(n);
+    else if (signal == SIGUSR1 || signal == SIGUSR2 || signal == SIGHUP)
+        kill(n->launch.direct ? -n->pid : n->pid, signal);
+}
+
+/* The heartbeat. An attempt that was taken over in the meantime must stop, because its successor works now. */
+static void beat(struct node *n, double now_s)
+{
+    if (now_s < n->beat_s)
+        return;
+    n->beat_s = now_s + n->job.heartbeat_s;
+    if (hg_claim_beat(n->outcome.dir) || n->outcome.stop == HG_STOP_SUPERSEDED)
+        return;
+    n->outcome.stop = HG_STOP_SUPERSEDED;
+    n->kill_s = now_s + KILL_AFTER_S;
+    kill(n->launch.direct ? -n->pid : n->pid, SIGTERM);
+}
+
+static void on_time(struct node *n)
+{
+    double now_s = hg_clock_mono_s();
+
+    beat(n, now_s);
+    if (n->forward_s > 0 && now_s >= n->forward_s) {
+        n->forward_s = 0;
+        kill(n->pid, SIGTERM);
+    }
+    if (n->kill_s > 0 && now_s >= n->kill_s) {
+        n->kill_s = 0;
+        kill(-n->pid, SIGKILL);
+    }
+}
+
+static void wait_for_end(struct node *n)
+{
+    const struct timespec tick = { .tv_sec = 1 };
+    pid_t got;
+
+    while ((got = waitpid(n->pid, &n->outcome.status, WNOHANG)) != n->pid) {
+        if (got < 0 && errno == ECHILD)
+            break;
+        on_signal(n, sigtimedwait(&n->signals, NULL, &tick));
+        on_time(n);
+    }
+    on_pause(n, false);
+    note_time(n);
+    n->outcome.ended = true;
+    if (n->outcome.status != 0)
+        got_term(n, getenv("SLURM_JOB_ID") && hg_outcome_died_of_term(&n->outcome) ? TERM_WITHIN_S
+                                                                                   : 0);
+}
+
 /* ---- The attempt ---- */
 
 static void find_out(struct node *n)
@@ -92,28 +304,20 @@ static void find_out(struct node *n)
     n->outcome.slurm = hg_where_slurm(srun ? launcher : NULL);
 }
 
-static int start(struct node *n)
-{
-    if (n->problem.code)
-        return -1;
-    return hg_supervise_start(&n->supervisor, &n->launch, &n->problem);
-}
-
 static int run_claimed(struct node *n, int *code, struct hg_err *err)
 {
-    struct hg_supervisor *s = &n->supervisor;
     json_t *result = NULL;
     int rc;
 
     find_out(n);
     if (!n->problem.code)
         hg_launch_write_files(&n->job, n->dir, &n->problem);
-    s->start_mono_s = hg_clock_mono_s();
-    if (!hg_supervise_got_term(s, 0) && start(n) == 0)
-        hg_supervise_wait(s);
+    n->start_mono_s = hg_clock_mono_s();
+    if (!got_term(n, 0) && !n->problem.code && start_launcher(n) == 0)
+        wait_for_end(n);
     else
-        hg_supervise_note_time(s);
-    if (n->problem.code && !hg_supervise_got_term(s, 0)) /* else TERM may have caused it */
+        note_time(n);
+    if (n->problem.code && !got_term(n, 0)) /* else TERM may have caused it */
         n->outcome.problem = &n->problem;
     rc = hg_save_final(&n->outcome, &result, err);
     *code = hg_outcome_exit_code(&n->outcome, result);
@@ -140,8 +344,6 @@ static void begin(struct node *n)
                                       .gpu = n->job.gpu,
                                       .cpus_per_task = n->job.cpus_per_task,
                                       .start_s = n->outcome.start_s };
-    n->supervisor.job = &n->job;
-    n->supervisor.outcome = &n->outcome;
     hg_save_at_end(&n->outcome);
 }
 
@@ -153,8 +355,7 @@ int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256
 
     *code = 0;
     left[0] = '\0';
-    hg_supervise_begin(
-        &n.supervisor); /* from here on TERM leaves a result: a claim without one tells nothing */
+    block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
     rc = hg_job_load(args->run, args->batch, args->offset, &n.job, err);
     if (rc == 0) {
         begin(&n);

@@ -96,7 +96,7 @@ static int set_environment(const struct rank *r, struct hg_err *err)
 static volatile sig_atomic_t parent_pid, own_pid, term_came, warned;
 
 /* TERM comes when the parent dies (PR_SET_PDEATHSIG), or from Slurm, which sends it to the whole process group: then the program
- * receives it, too, and decides itself. */
+ * also receives it and decides. */
 static void on_term(int signal)
 {
     (void)signal;
@@ -135,7 +135,7 @@ static void die_with_parent(void)
 
 /* ---- The program ---- */
 
-/* A crash must not leave a core file of gigabytes beside the user's matrix. A program that needs
+/* A crash must not leave a core file of gigabytes in the user's folder. A program that needs
  * one can raise its limit again. */
 static void no_core_files(void)
 {
@@ -223,8 +223,8 @@ static void describe(struct rank *r)
 {
     char cpu[256], gpu[256];
     struct utsname u;
-    bool wants_gpu = json_is_true(json_object_get(r->env, "gpu"));
-    bool has_gpu = wants_gpu && hg_where_gpu(gpu, sizeof gpu);
+    bool needs_gpu = json_is_true(json_object_get(r->env, "gpu"));
+    bool has_gpu = needs_gpu && hg_where_gpu(gpu, sizeof gpu);
     const json_t *cores = json_object_get(r->env, "cores"); /* of a box */
 
     uname(&u);

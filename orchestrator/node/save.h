@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
-#include "rundir/outcome.h"
+#include "node/outcome.h"
 
 /* Writing result.json of an attempt, also when the disk is full or memory runs out. */
 
@@ -21,7 +21,7 @@ void hg_save_not_at_end(void);
 /* Write a result that hg_save_final will replace. */
 void hg_save_early(const struct hg_outcome *o);
 
-/* Write the result, and remove the files that it replaces. If it cannot be written, the claim's bytes serve for one that says so. Returns
+/* Write the result, and remove the files that it replaces. If it cannot be written, a failed result with the reason is written over the claim's bytes. Returns
  * 0, or -1 with err set. *result is what was written, or was to be; a new reference. */
 int hg_save_final(const struct hg_outcome *o, json_t **result, struct hg_err *err);
 

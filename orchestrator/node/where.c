@@ -30,7 +30,7 @@ static void set_text(json_t *object, const char *key, const char *value)
 
 /* ---- The machine ---- */
 
-/* The value behind "key : " in a file of such lines. */
+/* The value after "key : " in a file of such lines. */
 static bool read_field(const char *path, const char *key, char *out, size_t size)
 {
     FILE *f = fopen(path, "re");

@@ -33,25 +33,15 @@ static bool counts_more(const struct hg_result *a, const struct hg_result *b)
     return a->ok != b->ok ? a->ok : compare_attempts(a->attempt, b->attempt) >= 0;
 }
 
-static void duplicate(struct hg_results *set, size_t i, size_t earlier, struct hg_errs *errs)
+/* A result contradicts an earlier one. */
+static struct hg_err *contradict(struct hg_results *set, size_t i, size_t earlier, const char *what,
+                                 struct hg_errs *errs)
 {
     char *pointer = hg_str_printf("/results/%zu", i);
-    struct hg_err *err =
-        hg_json_error(&set->doc, pointer, errs, "the same cell as /results/%zu", earlier);
+    struct hg_err *err = hg_json_error(&set->doc, pointer, errs, "%s /results/%zu", what, earlier);
 
-    hg_err_hint(err,
-                "several runs of one case are told apart by \"repeat\": 1, 2, ... in the cell");
     free(pointer);
-}
-
-/* An id names one cell, and a cell has one id. */
-static void mismatch(struct hg_results *set, size_t i, size_t earlier, const char *what,
-                     struct hg_errs *errs)
-{
-    char *pointer = hg_str_printf("/results/%zu", i);
-
-    hg_json_error(&set->doc, pointer, errs, "%s /results/%zu", what, earlier);
-    free(pointer);
+    return err;
 }
 
 struct cells {
@@ -59,7 +49,7 @@ struct cells {
     struct hg_buf name;
 };
 
-/* First result of the same cell, by its id where it has one. */
+/* First result of the same cell, by its id where it has one. An id names one cell, and a cell has one id. */
 static size_t first_of_cell(struct hg_results *set, struct cells *cells, const struct hg_frame *f,
                             size_t i, bool strict, struct hg_errs *errs)
 {
@@ -71,9 +61,9 @@ static size_t first_of_cell(struct hg_results *set, struct cells *cells, const s
         return same;
     id = hg_map_put(&cells->ids, r->id, strlen(r->id), i);
     if (strict && id == i && same != i)
-        mismatch(set, i, same, "under another id the same cell as", errs);
+        contradict(set, i, same, "under another id the same cell as", errs);
     else if (strict && set->items[id].first != set->items[same].first)
-        mismatch(set, i, id, "another cell under the id of", errs);
+        contradict(set, i, id, "another cell under the id of", errs);
     return id;
 }
 
@@ -94,7 +84,9 @@ static int choose(struct hg_results *set, struct hg_frame *f, struct hg_errs *er
         first = hg_map_put(&cells.attempts, cells.name.data, cells.name.len, i);
         r->first = cell;
         if (first != i && strict)
-            duplicate(set, i, first, errs);
+            hg_err_hint(contradict(set, i, first, "the same cell as", errs),
+                        "distinguish several runs of one case by \"repeat\": 1, 2, ... in the "
+                        "cell");
         if (cell == i || counts_more(r, &set->items[set->items[cell].best]))
             set->items[cell].best = i;
     }
@@ -110,7 +102,7 @@ static int choose(struct hg_results *set, struct hg_frame *f, struct hg_errs *er
 int hg_attempts_choose(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t **cells = hg_alloc(set->n * sizeof *cells);
-    struct hg_frame frame = HG_FRAME_INIT;
+    struct hg_frame frame = { 0 };
     int rc;
 
     for (size_t i = 0; i < set->n; i++)

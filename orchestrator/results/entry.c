@@ -6,8 +6,62 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "results/check.h"
 #include "results/metric.h"
+
+/* ---- Checks ---- */
+
+/* A value in a message: as written when it is short, else its type. */
+static void show_value(const json_t *value, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_json_dump(value, HG_JSON_COMPACT, &text);
+    hg_buf_puts(out, text.len <= 60 && !json_is_object(value) && !json_is_array(value)
+                         ? hg_buf_str(&text)
+                         : hg_json_type_name(value));
+    hg_buf_done(&text);
+}
+
+void hg_check_leave(struct hg_check *c, size_t len)
+{
+    c->pointer.len = len;
+    c->pointer.data[len] = '\0';
+}
+
+struct hg_err *hg_check_wrong(struct hg_check *c, const char *member, const char *expected,
+                              const json_t *found)
+{
+    size_t keep = c->pointer.len;
+    struct hg_buf shown = HG_BUF_INIT;
+    struct hg_err *err;
+
+    if (member)
+        hg_json_pointer_push(&c->pointer, member);
+    show_value(found, &shown);
+    err = hg_json_error(c->doc, hg_buf_str(&c->pointer), c->errs, "expected %s, found %s", expected,
+                        hg_buf_str(&shown));
+    hg_buf_done(&shown);
+    hg_check_leave(c, keep);
+    return err;
+}
+
+const char *hg_check_string(struct hg_check *c, const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    if (value && !json_is_string(value) && !json_is_null(value))
+        hg_check_wrong(c, member, "a string", value);
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+static bool check_bool(struct hg_check *c, const json_t *object, const char *member)
+{
+    const json_t *value = json_object_get(object, member);
+
+    if (value && !json_is_boolean(value) && !json_is_null(value))
+        hg_check_wrong(c, member, "true or false", value);
+    return json_is_true(value);
+}
 
 /* ---- Quantities: the unit is in the name ---- */
 
@@ -34,7 +88,7 @@ static bool is_right(enum quantity q, const json_t *value)
 
 static void check_value(struct hg_check *c, const char *name, enum quantity q, const json_t *value);
 
-/* What stands inside of a quantity is one: {"median": 0.1}, [1.5, 1.4]. */
+/* The values inside a quantity are quantities: {"median": 0.1}, [1.5, 1.4]. */
 static void check_inside(struct hg_check *c, const char *name, enum quantity q, const json_t *value)
 {
     size_t keep = c->pointer.len, i;
@@ -106,7 +160,7 @@ static void check_cell(struct hg_check *c, const json_t *cell)
     hg_check_leave(c, keep);
 }
 
-/* A member of the cell as a number, or what stands for its absence. */
+/* A member of the cell as a number, or a substitute if it is absent. */
 static double cell_number(const json_t *cell, const char *member, double absent)
 {
     const json_t *value = json_object_get(cell, member);
@@ -145,7 +199,7 @@ static void read_cell(struct hg_check *c, const json_t *entry, struct hg_result 
         count_devices(r);
 }
 
-/* What says which run of the cell this is, and how it ended. */
+/* The members that identify this run of the cell, and its end. */
 static void read_words(struct hg_check *c, const json_t *entry, struct hg_result *r)
 {
     const json_t *error = json_object_get(entry, "error");
@@ -160,11 +214,11 @@ static void read_words(struct hg_check *c, const json_t *entry, struct hg_result
     r->ok = strcmp(r->status, "ok") == 0;
     r->problem = json_is_string(error) ? json_string_value(error)
                                        : json_string_value(json_object_get(error, "message"));
-    r->added = hg_check_bool(c, entry, "added");
-    r->rehearsal = hg_check_bool(c, entry, "rehearsal");
+    r->added = check_bool(c, entry, "added");
+    r->rehearsal = check_bool(c, entry, "rehearsal");
     r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
-    r->oversubscribed = hg_check_bool(c, entry, "oversubscribed");
-    r->diverged = hg_check_bool(c, entry, "diverged");
+    r->oversubscribed = check_bool(c, entry, "oversubscribed");
+    r->diverged = check_bool(c, entry, "diverged");
     r->suspended = json_number_value(json_object_get(entry, "suspended_s")) > 0;
 }
 

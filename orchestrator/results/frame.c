@@ -66,7 +66,7 @@ static void fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
         row[hg_frame_find_key(f, name)] = (uint32_t)hg_frame_value(f, value);
 }
 
-int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra)
+void hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra)
 {
     const char *name;
     json_t *value;
@@ -82,7 +82,6 @@ int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, con
     hg_frame_value(f, NULL);
     for (size_t i = 0; i < n; i++)
         fill_row(f, hg_frame_row(f, i), cells[i]);
-    return 0;
 }
 
 void hg_frame_done(struct hg_frame *f)
@@ -98,7 +97,7 @@ void hg_frame_done(struct hg_frame *f)
     hg_map_done(&f->key_index);
     hg_map_done(&f->value_index);
     free(f->rows);
-    *f = (struct hg_frame)HG_FRAME_INIT;
+    *f = (struct hg_frame){ 0 };
 }
 
 size_t hg_frame_find_key(const struct hg_frame *f, const char *name)

@@ -15,12 +15,12 @@
 
 enum {
     HG_KEY_NOTE = 1,   /* begins with "_" */
-    HG_KEY_LOOSE = 2,  /* how the job is requested: time, mem, sbatch; no part of identity */
+    HG_KEY_LOOSE = 2,  /* how the job is requested: time, mem, sbatch; not part of identity */
     HG_KEY_SHAPE = 4,  /* says on how many devices: nodes, gpus_per_node, tasks_per_node, ... */
     HG_KEY_REPEAT = 8, /* "repeat" */
 };
 
-/* What the name of a key says of it. */
+/* The flags of a key, by its name. */
 unsigned hg_frame_key_flags(const char *name);
 
 struct hg_frame_key {
@@ -48,14 +48,10 @@ struct hg_frame {
     uint32_t *rows; /* n_rows times keys.n numbers */
     size_t n_rows;
 };
-#define HG_FRAME_INIT \
-    {                 \
-        0             \
-    }
 
-/* Fill an empty frame with n cells (objects). `extra` (may be NULL) names one more key, absent in
- * every row until set. Returns 0. */
-int hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra);
+/* Fill an empty frame ({ 0 }) with n cells (objects). `extra` (may be NULL) names one more key, absent in
+ * every row until set. */
+void hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra);
 void hg_frame_done(struct hg_frame *f);
 
 /* Column of a key; HG_MAP_NONE if no cell has it. */

@@ -10,7 +10,7 @@ bool hg_metric_has_suffix(const char *text, size_t len, const char *suffix)
     return len > n && memcmp(text + len - n, suffix, n) == 0;
 }
 
-/* "step_s.median" is named by what stands before the dot. */
+/* "step_s.median" is named by the part before the dot. */
 static size_t head_length(const char *metric)
 {
     return strcspn(metric, ".");

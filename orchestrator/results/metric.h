@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the name of a metric says of it. */
+/* Properties of a metric that follow from its name. */
 
-/* Seconds and rates must be above zero to stand in a ratio. */
+/* Seconds and rates must be above zero to be used in a ratio. */
 bool hg_metric_is_time(const char *metric); /* "..._s", "..._s.median" */
 bool hg_metric_is_rate(const char *metric); /* "..._per_s" */
 

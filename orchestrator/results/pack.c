@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/vec.h"
 
-/* Marks in a form. Behind NAME stands a member's name, with its NUL, and then its value. TEXT, INTEGER and REAL each have a scalar. */
+/* Marks in a form. After NAME come a member's name, with its NUL, and its value. TEXT, INTEGER and REAL each have a scalar. */
 enum mark {
     OBJECT = '{',
     NAME = ':',
@@ -87,7 +87,7 @@ static void put_value(struct hg_store *s, const json_t *value)
     }
 }
 
-/* The value at a place, which is moved behind it; a new reference. */
+/* The value at a place, which is moved past it; a new reference. */
 static json_t *take_value(struct place *p)
 {
     json_t *made;
@@ -131,7 +131,7 @@ static struct hg_shape *make_shape(const json_t *object, const char *form, size_
     struct hg_shape *shape = hg_alloc_zeroed(1, sizeof *shape);
     const char *name;
     json_t *value;
-    struct hg_store scratch = HG_STORE_INIT; /* to measure the members */
+    struct hg_store scratch = { 0 }; /* to measure the members */
 
     shape->form = hg_alloc(len);
     memcpy(shape->form, form, len);
@@ -233,5 +233,5 @@ void hg_store_done(struct hg_store *s)
     hg_map_done(&s->value_index);
     hg_buf_done(&s->form);
     hg_buf_done(&s->scalars);
-    *s = (struct hg_store)HG_STORE_INIT;
+    *s = (struct hg_store){ 0 };
 }

@@ -22,6 +22,7 @@ struct hg_pack {
     union hg_scalar *scalars; /* free() it; the rest belongs to the store */
 };
 
+/* Begins as { 0 }. */
 struct hg_store {
     struct hg_map shape_index, text_index, value_index;
     struct {
@@ -38,11 +39,6 @@ struct hg_store {
     } values;
     struct hg_buf form, scalars; /* of the object that is being packed */
 };
-#define HG_STORE_INIT \
-    {                 \
-        0             \
-    }
-
 void hg_store_done(struct hg_store *s);
 
 /* Keep an object. */

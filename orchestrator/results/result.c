@@ -2,6 +2,7 @@
 #include "results/result.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include "results/stats.h"
 
 #define RESULT_FILE_MAX ((size_t)32 << 20)
+#define HEAD_MAX 128 /* of a member with members */
 
 /* ---- Members ---- */
 
@@ -86,43 +88,38 @@ static double number_of(const json_t *value)
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-static double number_at(const json_t *entry, const char *path)
+/* The part of a dotted path before its first dot; NULL if there is none. */
+static const char *head_of(const char *path, char head[static HEAD_MAX])
 {
-    const json_t *value = json_object_get(entry, path);
+    size_t n = strcspn(path, ".");
 
-    while (!value && json_is_object(entry) && strchr(path, '.')) {
-        char name[128];
-        size_t n = strcspn(path, ".");
+    if (!path[n] || n >= HEAD_MAX)
+        return NULL;
+    snprintf(head, HEAD_MAX, "%.*s", (int)n, path);
+    return head;
+}
 
-        if (n >= sizeof name)
-            return NAN;
-        memcpy(name, path, n);
-        name[n] = '\0';
-        entry = json_object_get(entry, name);
-        path += n + 1;
-        value = json_object_get(entry, path);
-    }
-    return number_of(value);
+static double number_at(const json_t *object, const char *path)
+{
+    const json_t *value = json_object_get(object, path);
+    char head[HEAD_MAX];
+
+    if (value || !json_is_object(object) || !head_of(path, head))
+        return number_of(value);
+    return number_at(json_object_get(object, head), path + strlen(head) + 1);
 }
 
 double hg_result_number(const struct hg_result *r, const char *path)
 {
-    size_t n = strcspn(path, ".");
-    json_t *value;
-    char name[128];
+    json_t *value = hg_result_get(r, path);
+    char head[HEAD_MAX];
     double number;
 
-    if (r->entry)
-        return number_at(r->entry, path);
-    value = hg_result_get(r, path);
-    if (!value && path[n] && n < sizeof name) {
-        memcpy(name, path, n);
-        name[n] = '\0';
-        value = hg_result_get(r, name);
-        path += n + 1;
-        number = number_at(value, path);
-    } else {
+    if (value || !head_of(path, head)) {
         number = number_of(value);
+    } else {
+        value = hg_result_get(r, head);
+        number = number_at(value, path + strlen(head) + 1);
     }
     json_decref(value);
     return number;

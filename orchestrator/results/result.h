@@ -19,7 +19,7 @@ struct hg_result {
     const char *baseline_id;  /* "" if none is named */
     const char *attempt;      /* "" if none began, or if the set does not say */
     const char *
-        attempt_in; /* where it lies below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
+        attempt_in; /* where it is below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
     const char *status;  /* "ok", or why there is no result */
     const char *problem; /* the error's message, or what is wrong with the entry; NULL */
     bool ok;             /* status "ok" and nothing wrong with the entry */

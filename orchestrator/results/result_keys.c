@@ -12,7 +12,7 @@ static const char *const type_names[] = {
     [LIST] = "a list",     [TRUTH] = "true or false",
 };
 
-/* Keys whose type matters to whoever calculates with them. */
+/* Keys that tables calculate with, so their type matters. */
 static const struct {
     const char *key;
     enum type type;

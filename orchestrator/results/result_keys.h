@@ -14,7 +14,7 @@ bool hg_result_key_is_own(const char *key);
  * it; NULL: anything. */
 const char *hg_result_key_type(const char *key);
 
-/* Hold a value that a workload gives against its key. Returns 0, or -1 with err set: INPUT. */
+/* Check a value that a workload gives for a key. Returns 0, or -1 with err set: INPUT. */
 int hg_result_key_check(const char *key, const json_t *value, struct hg_err *err);
 
 #endif

@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "results/attempts_choose.h"
-#include "results/check.h"
 #include "results/entry.h"
 
 /* The text of a larger set is not kept for the places of later errors. */
@@ -46,7 +45,7 @@ static void read_entry(struct hg_results *set, size_t i, const json_t *entry, st
     hg_errs_done(&found);
 }
 
-/* Its values stand in the store. */
+/* Its values are in the store. */
 static const json_t *store_cell(struct hg_store *store, const json_t *cell)
 {
     json_t *copy, *value;
@@ -125,35 +124,26 @@ static const struct hg_field report_fields[] = {
     { 0 },
 };
 
-static bool is_our_schema(const json_t *root)
-{
-    const char *word = json_string_value(json_object_get(root, "schema"));
-
-    return word && strcmp(word, HG_RESULTS_SCHEMA) == 0;
-}
-
 /* Of another schema nothing else is read. */
 static bool check_schema(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *schema = json_object_get(set->doc.root, "schema");
     const char *word = json_string_value(schema);
+    struct hg_err *err;
 
     if (!schema) {
         hg_err_hint(hg_json_error(&set->doc, "", errs, "not a result set: \"schema\" is missing"),
                     "a result set begins with \"schema\": \"" HG_RESULTS_SCHEMA "\"");
         return false;
     }
-    if (!is_our_schema(set->doc.root)) {
-        struct hg_err *err = hg_json_error(&set->doc, "/schema", errs, "unknown schema \"%.60s\"",
-                                           word ? word : hg_json_type_name(schema));
-
-        if (word && strncmp(word, "hpcgrid-result/", 15) == 0)
-            hg_err_hint(err, "this is one result; name its run's folder instead");
-        else
-            hg_err_hint(err, "this hpcgrid reads \"" HG_RESULTS_SCHEMA "\"");
-        return false;
-    }
-    return true;
+    if (word && strcmp(word, HG_RESULTS_SCHEMA) == 0)
+        return true;
+    err = hg_json_error(&set->doc, "/schema", errs, "unknown schema \"%.60s\"",
+                        word ? word : hg_json_type_name(schema));
+    hg_err_hint(err, word && strncmp(word, "hpcgrid-result/", 15) == 0
+                         ? "this is one result; name its run's folder instead"
+                         : "this hpcgrid reads \"" HG_RESULTS_SCHEMA "\"");
+    return false;
 }
 
 /* Members that describe the set are free; one that looks like a misspelt known one is an error. */
@@ -241,17 +231,12 @@ static int open_set(struct hg_results *set, struct hg_errs *errs)
     return errs->n + errs->dropped == before ? 0 : -1;
 }
 
-static void take_over(struct hg_results *set, struct hg_json_doc *doc, unsigned flags)
+int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
+                     struct hg_errs *errs)
 {
     set->doc = *doc;
     set->flags = flags;
     *doc = (struct hg_json_doc)HG_JSON_DOC_INIT;
-}
-
-int hg_results_begin(struct hg_json_doc *doc, unsigned flags, struct hg_results *set,
-                     struct hg_errs *errs)
-{
-    take_over(set, doc, flags);
     return open_set(set, errs);
 }
 
@@ -283,8 +268,7 @@ int hg_results_decode(struct hg_json_doc *doc, unsigned flags, struct hg_results
     size_t before = errs->n + errs->dropped, i;
     json_t *list, *entry;
 
-    take_over(set, doc, flags);
-    if (open_set(set, errs) < 0 || check_list(set, errs) < 0)
+    if (hg_results_begin(doc, flags, set, errs) < 0 || check_list(set, errs) < 0)
         return -1;
     list = json_object_get(set->doc.root, "results");
     json_array_foreach(list, i, entry) {

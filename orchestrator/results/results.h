@@ -23,16 +23,16 @@
 struct hg_results {
     struct hg_json_doc doc;
     unsigned flags;
-    const char *name, *run; /* run: "" in sets that are no run of ours */
+    const char *name, *run; /* run: "" in sets that are not a run of ours */
     const json_t *baseline; /* members put over a cell; NULL: none */
     const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
     const char *currency;   /* of the prices; "" if not said */
-    /* How the set wants to be shown; NULL where it does not say. */
+    /* How to show the set; NULL where it does not say. */
     char **rows, **columns, **group, **work; /* NULL-terminated */
     char *metric, *where, *better;
     struct hg_result *items;
     size_t n, cap;
-    json_t *no_cell;       /* stands in where an entry of a tolerant set has none */
+    json_t *no_cell;       /* substitute for an entry of a tolerant set that has none */
     struct hg_store store; /* the entries */
 };
 #define HG_RESULTS_INIT \

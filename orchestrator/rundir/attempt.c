@@ -80,28 +80,19 @@ char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const c
     return hg_rundir_path(rd, "%s/%s.%u.%u", group, id, submission, restarts);
 }
 
-int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    int rc = fd < 0 ? -1 : 0;
-
-    if (rc == 0 && (hg_fs_write_all(fd, text->data, text->len) < 0 || (durable && fsync(fd) < 0)))
-        rc = -1;
-    if (fd >= 0 && close(fd) < 0)
-        rc = -1;
-    return rc;
-}
-
 int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err *err)
 {
     char *part = hg_str_printf("%s.part", path);
-    int rc = 0;
+    int fd, rc = 0;
 
     unlink(part); /* of a launcher's second try */
-    if (hg_attempt_create(part, text, false) < 0 || rename(part, path) < 0) {
+    fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || hg_fs_write_all(fd, text->data, text->len) < 0 || rename(part, path) < 0) {
         rc = hg_err_sys(err, "cannot write %s", path);
         unlink(part);
     }
+    if (fd >= 0 && close(fd) < 0 && rc == 0)
+        rc = hg_err_sys(err, "cannot write %s", path);
     free(part);
     return rc;
 }

@@ -64,9 +64,6 @@ char *hg_attempt_dir(const struct hg_rundir *rd, int batch, size_t line, const c
 
 /* ---- Writing its files ---- */
 
-/* Write a file that is not there yet; durable: it is on the disk when this returns. -1 with errno set. */
-int hg_attempt_create(const char *path, const struct hg_buf *text, bool durable);
-
 /* Write a file of the attempt that only its own processes need: as a whole (rename), but without
  * waiting for the disk. Claim and result are what must survive a crash. */
 int hg_attempt_write(const char *path, const struct hg_buf *text, struct hg_err *err);

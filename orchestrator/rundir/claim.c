@@ -12,7 +12,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 
-/* Opening makes a network file system fetch the file's current attributes. A file that cannot be read exists, too. */
+/* Opening makes a network file system fetch the file's current attributes. A file that cannot be read counts as existing. */
 static bool read_claim(const char *dir, const char *name, struct hg_claim *claim)
 {
     char *path = hg_fs_join(dir, name);

@@ -48,7 +48,7 @@ struct hg_claim_watch {
 enum hg_owner_life hg_claim_life(const struct hg_claim *claim, struct hg_claim_watch *watch,
                                  double now_s, double heartbeat_s);
 
-/* Write a text over the claim's own bytes, which are on the disk already, and link it under this name beside the claim: for a result when
+/* Write a text over the claim's own bytes, which are on the disk already, and link it under this name in the same folder: for a result when
  * the disk is full. Fails with ENV if the text is longer, or the name exists. */
 int hg_claim_use(const char *dir, const char *text, size_t len, const char *name,
                  struct hg_err *err);

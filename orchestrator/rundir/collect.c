@@ -69,7 +69,7 @@ static bool is_open(const char *status)
     return strcmp(status, "pending") == 0 || strcmp(status, "running") == 0;
 }
 
-/* exec was told to end and did not know what for; the scheduler's word for it is in the journal. */
+/* exec received TERM and did not know why; the journal has the scheduler's reason. */
 static void correct(json_t *entry, const struct hg_verdict *end)
 {
     if (strcmp(json_string_value(json_object_get(entry, "status")), end->status) != 0)
@@ -149,17 +149,18 @@ static int collect_cell(size_t number, const json_t *line, void *context)
 
     get_verdict(c, number, rc == 0 && list.n > 0, &v);
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
-        bool told = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
-                    strcmp(v.status, "ok");
+        bool judged = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
+                      strcmp(v.status, "ok");
         char kind;
 
-        rc = add_attempt(c, &list.items[i], line, told ? &v : NULL, &kind);
+        rc = add_attempt(c, &list.items[i], line, judged ? &v : NULL, &kind);
         ok |= kind == 'o';
         valid |= kind == 'o' || kind == 'f';
         invalid |= kind == 'i';
     }
     if (!c->verdict && (valid || invalid))
-        snprintf(v.status, sizeof v.status, "failed"); /* nobody says that it goes on */
+        snprintf(v.status, sizeof v.status,
+                 "failed"); /* no journal says that it is still running */
     else if (rc == 0 && !valid && !invalid && c->group.walk.damaged)
         rc = tell_damage(c, line);
     else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
@@ -173,7 +174,7 @@ static int collect_cell(size_t number, const json_t *line, void *context)
 }
 
 /* "baseline" and "report" as the user wrote them. */
-static int copy_wishes(const struct hg_rundir *rd, json_t *doc, struct hg_err *err)
+static int copy_settings(const struct hg_rundir *rd, json_t *doc, struct hg_err *err)
 {
     char *path = hg_rundir_path(rd, "matrix.json");
     struct hg_json_doc matrix = HG_JSON_DOC_INIT;
@@ -236,7 +237,7 @@ static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct 
     json_object_set(doc, "name", json_object_get(plan, "name"));
     json_object_set_new(doc, "run", hg_json_text(rd->number ? run : folder));
     copy_prices(rd, doc);
-    if (copy_wishes(rd, doc, err) == 0)
+    if (copy_settings(rd, doc, err) == 0)
         return doc;
     json_decref(doc);
     return NULL;

@@ -8,7 +8,7 @@
 #include "base/err.h"
 #include "rundir/rundir.h"
 
-/* What the journal knows of one planned cell; asked for cells without a result. */
+/* The journal's state of one planned cell; requested for cells without a result. */
 struct hg_verdict {
     char status[16]; /* pending running lost, or how Slurm saw it end: node_fail timeout ... */
     char reason[256];
@@ -39,7 +39,7 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, char *file, struct hg
  *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" or "cells/1-000.tar": in this folder or pack,
  *                    "status", ...every other key of result.json } ] }
  *
- * Every planned cell stands there at least once, in the plan's order; one entry for each attempt
+ * Every planned cell is listed at least once, in the plan's order; one entry for each attempt
  * with a result file, oldest first, and one for a cell without: its status is the verdict's word
  * ("pending" where verdict is NULL). A file that does not count is an entry with status "invalid"
  * and error {"message"}. */
@@ -47,7 +47,7 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, char *file, struct hg
 /* The document without its results; NULL with err set. A new reference. */
 json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);
 
-/* Its results one by one. Returns 0 or -1: the run's own files cannot be read, or take said so. */
+/* Its results one by one. Returns 0 or -1: the run's own files cannot be read, or take returned -1. */
 int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
                     hg_collect_fn take, void *context, struct hg_collect_count *count,
                     struct hg_err *err);

@@ -34,7 +34,6 @@ const char *const hg_compact_reasons[HG_COMPACT_REASONS] = {
 
 /* The group whose cells are being looked at. */
 struct packer {
-    const struct hg_rundir *rd;
     const struct hg_run_state *state;
     const char *run_key;
     struct hg_attempt_group group;
@@ -194,7 +193,7 @@ static int remove_folders(struct packer *p, const char *dir)
 
 static int flush_group(struct packer *p, const char *group)
 {
-    char *dir = hg_rundir_path(p->rd, "%s", group), *pack = hg_rundir_path(p->rd, "%s.tar", group);
+    char *dir = hg_rundir_path(p->group.rd, "%s", group), *pack = hg_str_printf("%s.tar", dir);
     int rc = 0;
     struct stat st;
 
@@ -250,9 +249,7 @@ static int remove_unfinished(const struct hg_rundir *rd, struct hg_err *err)
 int hg_compact_run(const struct hg_rundir *rd, const struct hg_run_state *state,
                    struct hg_compact_count *count, struct hg_err *err)
 {
-    struct packer p = {
-        .rd = rd, .state = state, .group = { .rd = rd }, .count = count, .err = err
-    };
+    struct packer p = { .state = state, .group = { .rd = rd }, .count = count, .err = err };
     json_t *plan = hg_plan_read(rd->path, err);
     const json_t *batch;
     int rc = plan ? remove_unfinished(rd, err) : -1;

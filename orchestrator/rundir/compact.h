@@ -9,7 +9,7 @@
 #include "rundir/rundir.h"
 
 /* Attempts that have ended, put into one plain tar file a group, so that a sweep of 100,000 cells has a few hundred inodes:
- * cells/<batch>-<group>.tar (rundir/attempts.h), readable with tar(1). The pack is written beside, synced, renamed; only then are the
+ * cells/<batch>-<group>.tar (rundir/attempts.h), readable with tar(1). The pack is written to a temporary file, synced, renamed; only then are the
  * folders removed of which the pack has every file, byte for byte. Killed at any point it loses nothing, and the next call finishes. */
 
 /* Why attempts are not packed. */

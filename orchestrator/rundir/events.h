@@ -11,7 +11,7 @@
 #include "rundir/runstate.h"
 
 /* events.jsonl: what happened in a run, one JSON object per line, only ever appended to. It is the
- * run's only state: everything that is known of a cell is a fold over these lines (rundir/fold.h).
+ * run's only state: everything that is known of a cell is a fold over these lines.
  *
  *   {"seq":7,"fence":2,"t":1780000000.125,"kind":"submitted","submission":1,"job":17,"crc":"9c1185a5"}
  *
@@ -61,6 +61,11 @@ int hg_run_state_read(struct hg_run_state *state, const char *path, size_t *used
  * The path is for messages. */
 int hg_run_state_fold(struct hg_run_state *state, const char *path, const char *text, size_t len,
                       size_t *used, struct hg_err *err);
+
+/* Fold a record that is in no journal, to see what it would change; the reference is taken (NULL: a text in it was not UTF-8, an
+ * error). INPUT: it contradicts those before it. */
+int hg_run_state_apply(struct hg_run_state *state, const char *kind, json_t *members,
+                       struct hg_err *err);
 
 /* Is this a line (without its end) as it was written: JSON with the right checksum? */
 bool hg_run_line_is_whole(const char *line, size_t len);

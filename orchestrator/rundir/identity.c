@@ -19,7 +19,7 @@
 #define NEW_RUN "begin a new run: hpcgrid run MATRIX --new"
 #define ONLY_READ "can only be read (status, report, logs)"
 
-char *hg_identity_script_folder(const char *script)
+static char *parse_script(const char *script)
 {
     const char *line = script, *p = script;
     struct hg_buf out = HG_BUF_INIT;
@@ -39,6 +39,18 @@ char *hg_identity_script_folder(const char *script)
             hg_buf_append(&out, ++p, 1);
     }
     return hg_buf_detach(&out);
+}
+
+char *hg_identity_script_folder(const char *run_dir, int batch)
+{
+    char *path = hg_str_printf("%s/batches/%d.sh", run_dir, batch), *folder = NULL;
+    struct hg_buf text = HG_BUF_INIT;
+
+    if (hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
+        folder = parse_script(hg_buf_str(&text));
+    hg_buf_done(&text);
+    free(path);
+    return folder;
 }
 
 /* ---- The other folder ---- */
@@ -95,19 +107,12 @@ static bool look_at(struct hg_identity *id, const char *run_dir, const char *fol
 
 static bool look_at_script(struct hg_identity *id, const char *run_dir, const char *key, int number)
 {
-    struct hg_buf text = HG_BUF_INIT;
-    char *path = hg_str_printf("%s/batches/%d.sh", run_dir, number), *folder = NULL;
-    char file[40];
-    bool here = true;
+    char *folder = hg_identity_script_folder(run_dir, number), file[40];
+    bool here;
 
     snprintf(file, sizeof file, "batches/%d.sh", number);
-    if (hg_fs_read_file(path, SCRIPT_MAX, &text, NULL) == 0)
-        folder = hg_identity_script_folder(hg_buf_str(&text));
-    if (folder)
-        here = look_at(id, run_dir, folder, key, file);
+    here = !folder || look_at(id, run_dir, folder, key, file);
     free(folder);
-    free(path);
-    hg_buf_done(&text);
     return here;
 }
 

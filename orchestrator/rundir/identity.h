@@ -10,14 +10,14 @@
  * mounts lead to the same folder. */
 enum hg_home {
     HG_HOME_HERE,
-    HG_HOME_COPY, /* the run is in that other folder, too */
+    HG_HOME_COPY, /* the run is also in that other folder */
     HG_HOME_GONE, /* that other folder is not there, or is another one now */
 };
 
 struct hg_identity {
     enum hg_home home;
     char file
-        [40]; /* of the run, that says so: "plan.json" or "batches/1.sh"; "" where all is well */
+        [40]; /* of the run, that names the other folder: "plan.json" or "batches/1.sh"; "" where all is well */
     struct hg_err why; /* text and next step; unset where all is well */
 };
 
@@ -35,7 +35,7 @@ bool hg_identity_warn(const char *run_dir);
 int hg_identity_check_cluster(const char *run_dir, const struct hg_run_state *state,
                               const char *cluster, struct hg_err *err);
 
-/* The folder that a batch script's cells belong to, as written after --run; NULL if there is none. Yours. */
-char *hg_identity_script_folder(const char *script);
+/* The folder that the cells of a batch's script belong to, as written after --run; NULL if there is none, or no script. Yours. */
+char *hg_identity_script_folder(const char *run_dir, int batch);
 
 #endif

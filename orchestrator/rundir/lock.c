@@ -2,8 +2,6 @@
 #include "rundir/lock.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,66 +112,26 @@ static int scan(const char *dir, uint32_t *highest, uint32_t old, struct hg_err 
     return 0;
 }
 
-/* Write the owner's file under a name that nobody else uses; its descriptor, or -1. */
-static int write_owner(const struct hg_lock *lock, const char *tmp, struct hg_err *err)
-{
-    json_t *json = encode_owner(&lock->owner);
-    struct hg_buf text = HG_BUF_INIT;
-    int fd;
-
-    hg_json_dump(json, HG_JSON_COMPACT, &text);
-    hg_buf_puts(&text, "\n");
-    fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
-    if (fd < 0 || hg_fs_write_all(fd, text.data, text.len) < 0 || fsync(fd) < 0) {
-        hg_err_sys(err, "cannot write in %s", lock->dir);
-        if (fd >= 0) {
-            close(fd);
-            unlink(tmp);
-        }
-        fd = -1;
-    }
-    json_decref(json);
-    hg_buf_done(&text);
-    return fd;
-}
-
 /* 1: the lock is ours now, 0: the name was taken, -1: err set. */
-static int link_owner(struct hg_lock *lock, const char *tmp, int fd, struct hg_err *err)
-{
-    int rc = link(tmp, lock->path), why = errno;
-    struct stat st;
-
-    if (fstat(fd, &st) ==
-        0) { /* a file server's answer may get lost: the number of names decides */
-        lock->dev = st.st_dev;
-        lock->ino = st.st_ino;
-        if (rc < 0 && st.st_nlink == 2)
-            rc = 0;
-    }
-    if (rc == 0)
-        return 1;
-    if (why == EEXIST)
-        return 0;
-    errno = why;
-    return hg_err_sys(err, "cannot create %s", lock->path);
-}
-
-/* The same, from the start. */
 static int link_lock(struct hg_lock *lock, struct hg_err *err)
 {
     char *tmp = hg_str_printf("%s/.lock-%s", lock->dir, lock->owner.nonce);
-    int rc = -1, fd;
+    json_t *json = encode_owner(&lock->owner);
+    struct hg_buf text = HG_BUF_INIT;
+    struct stat made = { 0 };
+    int rc;
 
     free(lock->path);
     lock->path = hg_str_printf("%s/lock.%u", lock->dir, lock->owner.number);
-    fd = write_owner(lock, tmp, err);
-    if (fd >= 0) {
-        rc = link_owner(lock, tmp, fd, err);
-        close(fd);
-        unlink(tmp);
-    }
+    hg_json_dump(json, HG_JSON_COMPACT, &text);
+    hg_buf_puts(&text, "\n");
+    rc = hg_owner_link(tmp, lock->path, &text, 0644, &made, err);
+    lock->dev = made.st_dev;
+    lock->ino = made.st_ino;
+    json_decref(json);
+    hg_buf_done(&text);
     free(tmp);
-    return rc;
+    return rc < 0 ? -1 : !rc;
 }
 
 static int held_error(const char *dir, const struct hg_lock_owner *o, struct hg_err *err)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/owner.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,4 +99,27 @@ void hg_owner_decode(const json_t *object, struct hg_owner *o)
     copy_text(object, "machine", o->machine, sizeof o->machine);
     copy_text(object, "boot", o->boot, sizeof o->boot);
     copy_text(object, "pid_space", o->pid_space, sizeof o->pid_space);
+}
+
+int hg_owner_link(const char *tmp, const char *path, const struct hg_buf *text, mode_t mode,
+                  struct stat *made, struct hg_err *err)
+{
+    int fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode), rc = 0, sys;
+
+    if (fd < 0)
+        return hg_err_sys(err, "cannot write %s", tmp);
+    if (hg_fs_write_all(fd, text->data, text->len) < 0 || fsync(fd) < 0) {
+        rc = hg_err_sys(err, "cannot write %s", tmp);
+        goto out;
+    }
+    sys = link(tmp, path) < 0 ? errno : 0;
+    if (fstat(fd, made) == 0 && made->st_nlink == 2) /* a file server's answer may get lost */
+        sys = 0;
+    errno = sys;
+    if (sys)
+        rc = sys == EEXIST ? 1 : hg_err_sys(err, "cannot create %s", path);
+out:
+    close(fd);
+    unlink(tmp);
+    return rc;
 }

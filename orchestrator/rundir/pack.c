@@ -29,7 +29,7 @@ struct file {
 struct files {
     struct file *items;
     size_t n, cap;
-    bool others; /* other files are there, too */
+    bool others; /* there are other files */
 };
 
 static void files_done(struct files *files)
@@ -79,21 +79,23 @@ bool hg_pack_can_take(const char *dir)
 
 /* ---- Writing a pack ---- */
 
+static int put(int to, const char *bytes, size_t n, struct hg_err *err)
+{
+    return hg_fs_write_all(to, bytes, n) < 0 ? hg_err_sys(err, "cannot write the pack") : 0;
+}
+
 static int put_header(int to, const struct hg_tar_file *file, struct hg_err *err)
 {
     char block[HG_TAR_BLOCK];
 
-    if (hg_tar_header(file, block, err) < 0)
-        return -1;
-    return hg_fs_write_all(to, block, sizeof block) < 0 ? hg_err_sys(err, "cannot write the pack")
-                                                        : 0;
+    return hg_tar_header(file, block, err) < 0 ? -1 : put(to, block, sizeof block, err);
 }
 
 static int put_zeros(int to, size_t n, struct hg_err *err)
 {
     static const char zeros[2 * HG_TAR_BLOCK];
 
-    return hg_fs_write_all(to, zeros, n) < 0 ? hg_err_sys(err, "cannot write the pack") : 0;
+    return put(to, zeros, n, err);
 }
 
 /* Copy exactly so much. 1: there is less. */
@@ -108,8 +110,8 @@ static int copy(int from, off_t at, uint64_t size, int to, struct hg_err *err)
             continue;
         if (n <= 0)
             return n < 0 ? hg_err_sys(err, "cannot read what is packed") : 1;
-        if (hg_fs_write_all(to, piece, (size_t)n) < 0)
-            return hg_err_sys(err, "cannot write the pack");
+        if (put(to, piece, (size_t)n, err) < 0)
+            return -1;
         at += n;
         size -= (uint64_t)n;
     }

@@ -15,7 +15,7 @@
 bool hg_pack_can_take(const char *dir);
 
 /* Write the wanted attempts of a group (by their index) into its pack, after those that it has. An attempt that changes meanwhile is left
- * out. Written beside, synced, renamed; if nothing could be packed, the pack stays as it is. *packed is the number of attempts that were
+ * out. Written to a temporary file, synced, renamed; if nothing could be packed, the pack stays as it is. *packed is the number of attempts that were
  * added. 0, or -1 with err set. */
 int hg_pack_write(const struct hg_attempt_group *g, const bool *wanted, const char *path,
                   size_t *packed, struct hg_err *err);

@@ -6,8 +6,8 @@
 
 /* What a pending reason of Slurm requires of a person. */
 enum hg_reason_class {
-    HG_REASON_WAIT,  /* the queue's own course */
-    HG_REASON_ACT,   /* somebody has to act, then it continues by itself */
+    HG_REASON_WAIT,  /* it will start in its turn */
+    HG_REASON_ACT,   /* a person has to act, then it continues */
     HG_REASON_NEVER, /* this job will never start: the cell fails */
     HG_REASON_REDO,  /* this job will never start, but the same one submitted again may */
 };

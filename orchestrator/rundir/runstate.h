@@ -92,7 +92,7 @@ struct hg_run_state {
     char cluster[64]; /* where its jobs are, by the last writer that knew; "": not known */
     size_t counts[HG_CELL_STATES]; /* cells by state */
     size_t cells;
-    bool held;      /* cells that are added to it are held, too */
+    bool held;      /* cells that are added later are also held */
     size_t deposed; /* lines skipped: written by a process that had lost the lock */
     bool torn;      /* the last line was cut short and is not counted */
 };

@@ -190,7 +190,7 @@ END
     [ "$status" = 1 ]
     echo "$output"
     [[ "$output" == *"events.jsonl:3: error: the line is damaged: its checksum does not match"$'\n'"  restore it from a backup; "* ]]
-    [[ "$output" == *"${good#"$run_dir"/}/result.json: error: the result does not count: it was changed after it was written"* ]]
+    [[ "$output" == *"${good#"$run_dir"/}/result.json: error: the result does not count: it was changed after it was written"$'\n'* ]]
     [[ "$output" == *": 2 errors" ]]
 }
 

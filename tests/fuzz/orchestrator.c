@@ -17,7 +17,6 @@
 #include "render/view.h"
 #include "typeset/escape.h"
 #include "rundir/events.h"
-#include "rundir/fold.h"
 
 /* ---- JSON ---- */
 

@@ -7,10 +7,10 @@
 #include "base/json.h"
 #include "base/seal.h"
 #include "base/text.h"
+#include "node/outcome.h"
+#include "node/where.h"
 #include "rundir/attempt.h"
 #include "rundir/attempt_find.h"
-#include "rundir/outcome.h"
-#include "node/where.h"
 
 static char dir[64];
 

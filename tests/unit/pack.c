@@ -51,7 +51,7 @@ static void assert_packed(const struct hg_pack *p, const json_t *expected)
 
 static void test_objects_come_out_as_they_went_in(void **state)
 {
-    struct hg_store store = HG_STORE_INIT;
+    struct hg_store store = { 0 };
     struct hg_pack packs[3 * N_OF(values)];
     json_t *originals[N_OF(values)];
 
@@ -73,7 +73,7 @@ static void test_objects_come_out_as_they_went_in(void **state)
 static void test_texts_and_values_that_are_equal_are_kept_once(void **state)
 {
     json_t *a = json_loads(values[5], 0, NULL), *b = json_loads(values[5], 0, NULL);
-    struct hg_store store = HG_STORE_INIT;
+    struct hg_store store = { 0 };
     char text[] = "a100";
 
     (void)state;

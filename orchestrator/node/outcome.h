@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef HG_RUNDIR_OUTCOME_H
-#define HG_RUNDIR_OUTCOME_H
+#ifndef HG_NODE_OUTCOME_H
+#define HG_NODE_OUTCOME_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
 #include "base/err.h"
-
-#define HG_RESULT_SCHEMA "hpcgrid-result/2"
-#define HG_RESULT_MAX ((size_t)16 << 20) /* bytes of a workload's result file */
-#define HG_RESULT_DEPTH 64
-#define HG_RESULT_VALUES 1000000 /* a parsed value takes some 200 bytes, whatever its text */
 
 enum hg_stop {
     HG_STOP_NONE,
@@ -49,16 +44,11 @@ json_t *hg_outcome_result(const struct hg_outcome *o);
 json_t *hg_outcome_least(const struct hg_outcome *o, const char *reason);
 #define HG_OUTCOME_LEAST 3072
 
-/* Did the launcher end because its ranks received TERM, none of them having failed by itself before? */
+/* Did the launcher end because its ranks received TERM, and none of them failed before? */
 bool hg_outcome_died_of_term(const struct hg_outcome *o);
 
 /* The exit code of exec: the launcher's, 128 + n for a signal, 1 where that is 0 but the result is
  * not ok. */
 int hg_outcome_exit_code(const struct hg_outcome *o, const json_t *result);
-
-/* Parse JSON that a foreign program wrote: at most HG_RESULT_DEPTH levels, HG_RESULT_VALUES values,
- * no member twice; NaN and infinities become null and set *diverged. NULL with err set. */
-json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *diverged,
-                         struct hg_err *err);
 
 #endif

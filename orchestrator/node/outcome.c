@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "rundir/outcome.h"
+#include "node/outcome.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -10,95 +10,18 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/pattern.h"
 #include "base/proc.h"
 #include "results/result_keys.h"
+#include "rundir/resultfile.h"
 
 #define EXIT_CHECKPOINT 75 /* a checkpoint is written, run me again */
 #define LOG_READ_MAX ((long)64 << 20)
 #define TAIL_MAX 2000
 #define SAID_MAX 16384
-
-/* ---- Foreign JSON ---- */
-
-/* The length of a word that JSON does not know and programs write all the same; 0 if there is none. */
-static size_t not_finite(const char *p, size_t n)
-{
-    static const char *const words[] = { "NaN", "Infinity", "-Infinity", "nan", "inf", "-inf" };
-
-    if (!strchr("NI-ni", *p))
-        return 0;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        size_t len = strlen(words[i]);
-
-        if (n >= len && memcmp(p, words[i], len) == 0)
-            return len;
-    }
-    return 0;
-}
-
-/* One pass over the text: count values outside of strings, copy it with null in the place of
- * NaN and infinities. */
-static int guard(const char *name, const char *text, size_t len, struct hg_buf *out, bool *diverged,
-                 struct hg_err *err)
-{
-    size_t depth = 0, values = 0;
-    bool in_string = false;
-
-    for (size_t i = 0; i < len; i++) {
-        size_t odd;
-
-        if (in_string) {
-            if (text[i] == '\\' && i + 1 < len)
-                hg_buf_append(out, &text[i++], 1);
-            else if (text[i] == '"')
-                in_string = false;
-        } else if (text[i] == '"') {
-            in_string = true;
-        } else if (strchr("[{", text[i]) && text[i]) {
-            values++;
-            if (++depth > HG_RESULT_DEPTH)
-                return hg_err_set(err, HG_E_INPUT, "%s is nested more than %d levels deep", name,
-                                  HG_RESULT_DEPTH);
-        } else if (text[i] == ']' || text[i] == '}') {
-            depth -= depth > 0;
-        } else if (text[i] == ',') {
-            if (++values > HG_RESULT_VALUES)
-                return hg_err_set(err, HG_E_INPUT, "%s holds more than %d values", name,
-                                  HG_RESULT_VALUES);
-        } else if ((odd = not_finite(text + i, len - i))) {
-            hg_buf_puts(out, "null");
-            *diverged = true;
-            i += odd - 1;
-            continue;
-        }
-        hg_buf_append(out, &text[i], 1);
-    }
-    return 0;
-}
-
-json_t *hg_outcome_parse(const char *name, const char *text, size_t len, bool *diverged,
-                         struct hg_err *err)
-{
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_buf clean = HG_BUF_INIT;
-    json_t *root = NULL;
-
-    if (guard(name, text, len, &clean, diverged, err) == 0 &&
-        hg_json_parse(name, hg_buf_str(&clean), clean.len, &doc, err) == 0) {
-        if (json_is_object(doc.root))
-            root = json_incref(doc.root);
-        else
-            hg_err_set(err, HG_E_INPUT, "%s is not an object", name);
-    }
-    hg_json_doc_done(&doc);
-    hg_buf_done(&clean);
-    return root;
-}
 
 /* ---- What the workload wrote ---- */
 
@@ -124,19 +47,14 @@ static int read_workload(const char *dir, json_t **from, bool *diverged, struct 
 {
     char *path = hg_fs_join(dir, "workload.json");
     struct hg_buf text = HG_BUF_INIT;
-    int rc = 0;
+    bool there = hg_fs_exists(path);
 
-    if (hg_fs_exists(path)) {
-        rc = hg_fs_read_file(path, HG_RESULT_MAX, &text, err);
-        if (rc == 0) {
-            *from = hg_outcome_parse("the workload's result", hg_buf_str(&text), text.len, diverged,
-                                     err);
-            rc = *from ? 0 : -1;
-        }
-    }
+    if (there && hg_fs_read_file(path, HG_RESULT_MAX, &text, err) == 0)
+        *from = hg_resultfile_parse("the workload's result", hg_buf_str(&text), text.len, diverged,
+                                    err);
     hg_buf_done(&text);
     free(path);
-    return rc;
+    return there && !*from ? -1 : 0;
 }
 
 /* ---- What the workload printed ---- */
@@ -214,14 +132,6 @@ static int take_output(const struct hg_outcome *o, json_t *result, bool *diverge
 
 /* ---- Ranks ---- */
 
-static int by_rank(const void *a, const void *b)
-{
-    json_int_t x = json_integer_value(json_object_get(*(json_t *const *)a, "rank"));
-    json_int_t y = json_integer_value(json_object_get(*(json_t *const *)b, "rank"));
-
-    return (x > y) - (x < y);
-}
-
 static json_t *read_rank(const char *dir, const char *name)
 {
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
@@ -242,33 +152,30 @@ static bool is_rank_file(const char *name)
     return digits && strcmp(name + 5 + digits, ".json") == 0;
 }
 
+static json_int_t rank_number(const json_t *rank)
+{
+    return json_integer_value(json_object_get(rank, "rank"));
+}
+
 /* rank.<r>.json in the order of ranks. */
 static json_t *read_ranks(const char *dir)
 {
     DIR *d = opendir(dir);
     struct dirent *entry;
-    json_t *list = json_array(), *sorted = json_array();
-    json_t **items;
-    size_t n;
+    json_t *list = json_array();
 
     while (d && (entry = readdir(d))) {
         json_t *rank = is_rank_file(entry->d_name) ? read_rank(dir, entry->d_name) : NULL;
+        size_t at = json_array_size(list);
 
+        while (at && rank_number(json_array_get(list, at - 1)) > rank_number(rank))
+            at--;
         if (rank)
-            json_array_append_new(list, rank);
+            json_array_insert_new(list, at, rank);
     }
-    n = json_array_size(list);
-    items = hg_alloc(n * sizeof(json_t *));
-    for (size_t i = 0; i < n; i++)
-        items[i] = json_array_get(list, i);
-    qsort(items, n, sizeof(json_t *), by_rank);
-    for (size_t i = 0; i < n; i++)
-        json_array_append(sorted, items[i]);
-    free(items);
-    json_decref(list);
     if (d)
         closedir(d);
-    return sorted;
+    return list;
 }
 
 /* Add what the workload says of a rank to what exec measured; exec's members win, except the device, which only the
@@ -285,7 +192,7 @@ static void merge_ranks(json_t *ranks, const json_t *theirs)
         if (!json_is_object(other))
             continue;
         json_array_foreach(ranks, j, mine)
-            if (json_integer_value(json_object_get(mine, "rank")) == rank)
+            if (rank_number(mine) == rank)
                 json_object_update_missing(mine, other);
     }
 }
@@ -303,7 +210,6 @@ static bool is_oversubscribed(const json_t *ranks, long long cpus_per_task)
 
         json_array_foreach((json_t *)ranks, j, b) {
             const char *other = json_string_value(json_object_get(b, "host"));
-
             const char *gpu = json_string_value(json_object_get(b, "uuid"));
 
             wanted += host && other && strcmp(host, other) == 0 ? cpus_per_task : 0;
@@ -432,8 +338,9 @@ static json_t *make_error(const struct hg_outcome *o, const char *message, const
     return error;
 }
 
-/* The workload's own error, if it reported one. */
-static json_t *their_error(const json_t *theirs)
+/* The workload's own error if it reported one, else this message. */
+static json_t *get_error(const struct hg_outcome *o, const json_t *theirs, const char *message,
+                         const json_t *rank)
 {
     json_t *error = json_object_get(theirs, "error");
 
@@ -441,7 +348,7 @@ static json_t *their_error(const json_t *theirs)
         return json_deep_copy(error);
     if (json_is_string(error))
         return json_pack("{s: O}", "message", error);
-    return NULL;
+    return make_error(o, message, rank);
 }
 
 struct verdict {
@@ -472,44 +379,42 @@ static struct verdict judge_stop(const struct hg_outcome *o, const json_t *their
         : slurm_said(o, "DUE TO JOB REQUEUE")  ? "requeued"
         : slurm_said(o, "DUE TO NODE FAILURE") ? "a node failed"
                                                : "the job received SIGTERM";
-    json_t *error = their_error(theirs);
 
-    return (struct verdict){ late ? "timeout" : "cancelled",
-                             error ? error : make_error(o, why, NULL) };
+    return (struct verdict){ late ? "timeout" : "cancelled", get_error(o, theirs, why, NULL) };
 }
 
-/* Status of a program that ended by itself with something other than 0. */
+/* Status of a program that ended with something other than 0, not because of TERM. */
 static struct verdict judge_failure(const struct hg_outcome *o, const json_t *ranks,
                                     const json_t *theirs)
 {
     const json_t *rank = first_failed(ranks);
     const char *said = json_string_value(json_object_get(theirs, "status"));
-    json_t *error = their_error(theirs);
-    char text[600], how[64];
     bool oom = json_is_true(json_object_get(rank, "oom")) || (said && strcmp(said, "oom") == 0);
+    char text[600], how[64];
 
-    if (!error) {
-        hg_proc_status_format(o->status, how);
-        if (rank)
-            describe_rank(rank, text, sizeof text);
-        else
-            snprintf(text, sizeof text, "the launcher ended with %s", how);
-        error = make_error(o, text, rank);
-    }
-    return (struct verdict){ oom ? "oom" : "failed", error };
+    hg_proc_status_format(o->status, how);
+    if (rank)
+        describe_rank(rank, text, sizeof text);
+    else
+        snprintf(text, sizeof text, "the launcher ended with %s", how);
+    return (struct verdict){ oom ? "oom" : "failed", get_error(o, theirs, text, rank) };
+}
+
+static bool has_checkpoint(const struct hg_outcome *o)
+{
+    return o->ended && WIFEXITED(o->status) && WEXITSTATUS(o->status) == EXIT_CHECKPOINT;
 }
 
 static struct verdict judge(const struct hg_outcome *o, const json_t *ranks, const json_t *theirs,
                             const struct hg_err *bad)
 {
     const char *said = json_string_value(json_object_get(theirs, "status"));
-    bool checkpoint = o->ended && WIFEXITED(o->status) && WEXITSTATUS(o->status) == EXIT_CHECKPOINT;
 
     if (o->problem)
         return (struct verdict){ "failed", make_error(o, o->problem->text, NULL) };
     if (o->stop != HG_STOP_NONE)
         return judge_stop(o, theirs);
-    if (checkpoint)
+    if (has_checkpoint(o))
         return (struct verdict){
             "timeout", make_error(o, "stopped before the time limit with a checkpoint", NULL)
         };
@@ -517,13 +422,9 @@ static struct verdict judge(const struct hg_outcome *o, const json_t *ranks, con
         return judge_failure(o, ranks, theirs);
     if (bad->code)
         return (struct verdict){ "failed", make_error(o, bad->text, NULL) };
-    if (said && (strcmp(said, "failed") == 0 || strcmp(said, "oom") == 0)) {
-        json_t *error = their_error(theirs);
-
+    if (said && (strcmp(said, "failed") == 0 || strcmp(said, "oom") == 0))
         return (struct verdict){ strcmp(said, "oom") == 0 ? "oom" : "failed",
-                                 error ? error
-                                       : make_error(o, "the workload reported a failure", NULL) };
-    }
+                                 get_error(o, theirs, "the workload reported a failure", NULL) };
     return (struct verdict){ "ok", NULL };
 }
 
@@ -569,11 +470,9 @@ static void gather(const struct hg_outcome *o, json_t *result, json_t **theirs, 
 
 static void set_head(const struct hg_outcome *o, json_t *result)
 {
-    const json_t *line = o->line;
-
     json_object_set_new(result, "schema", json_string(HG_RESULT_SCHEMA));
     json_object_set_new(result, "run_key", json_string(o->run_key));
-    json_object_set(result, "id", json_object_get(line, "id"));
+    json_object_set(result, "id", json_object_get(o->line, "id"));
     json_object_set_new(result, "attempt", json_string(o->name));
     json_object_set_new(result, "status", json_null()); /* its place in the file */
 }
@@ -609,7 +508,7 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
         json_object_set_new(result, "ending", json_true());
     if (v.error)
         json_object_set_new(result, "error", v.error);
-    if (o->ended && WIFEXITED(o->status) && WEXITSTATUS(o->status) == EXIT_CHECKPOINT)
+    if (has_checkpoint(o))
         json_object_set_new(result, "checkpoint", json_true());
     json_object_set_new(result, "rehearsal", json_boolean(is_rehearsal(o->gpu, result, ranks)));
     json_object_set_new(result, "oversubscribed",
