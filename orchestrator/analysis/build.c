@@ -8,7 +8,6 @@
 #include "analysis/entries.h"
 #include "analysis/figures.h"
 #include "analysis/keys.h"
-#include "analysis/laws.h"
 #include "analysis/notes.h"
 #include "analysis/pivot.h"
 #include "analysis/points.h"
@@ -25,7 +24,7 @@ static void fill_table(struct hg_builder *b, struct hg_table *t)
     hg_figures_settle(t);
     hg_series_fit(b->r, t);
     hg_best_list(b, t);
-    hg_laws_list(b->r, t);
+    hg_series_list(b->r, t);
     hg_traffic_list(b, t);
     hg_cost_list(b, t);
 }

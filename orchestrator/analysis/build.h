@@ -6,7 +6,7 @@
 
 /* Arrange result sets as a report: the one place that calls the steps of the analysis, in order.
  *
- *     entries → work → configurations → keys → pivot → for each table: points → cost → notes → figures → series → best → laws
+ *     entries → work → configurations → keys → pivot → for each table: points → cost → notes → figures → series → best → the listing of series
  *     → traffic → cost's listing; then what all attempts cost
  *
  * The sets are borrowed until hg_report_free. NULL with errs filled: a key or metric that no cell has (INPUT), a selector that

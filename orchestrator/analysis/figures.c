@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 #define STATE_MAX 9 /* longer words go into a note */
 

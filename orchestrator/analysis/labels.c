@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/work.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 static bool is_called_by(const struct hg_report *r, const struct hg_table *t,
                          const struct hg_frame_key *key, enum hg_label what)

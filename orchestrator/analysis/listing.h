@@ -8,7 +8,7 @@
 #include "typeset/style.h"
 
 /* A plain table with a title, as data: what a report says besides the places of its tables. Each analysis fills listings
- * (best.c, laws.c, cost.c ...), and every form of the report writes them without knowing what they are about. */
+ * (best.c, series.c, cost.c ...), and every form of the report writes them without knowing what they are about. */
 
 enum hg_datum_kind { HG_DATUM_NONE, HG_DATUM_TEXT, HG_DATUM_NUMBER, HG_DATUM_SECONDS };
 

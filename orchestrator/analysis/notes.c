@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "analysis/comparable.h"
 #include "analysis/work.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 /* Error messages are quoted while a table has fewer notes than this; then states only. */
 #define QUOTED_MAX 24

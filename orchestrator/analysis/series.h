@@ -8,4 +8,8 @@
  * predict the next step. After points and notes: points that are oversubscribed or not comparable with their baseline are left out. */
 void hg_series_fit(const struct hg_report *r, struct hg_table *t);
 
+/* Add the listings of a table's series: "scaling" (what is held constant, serial fractions), "laws" (the fitted laws) and
+ * "predicted" (twice the devices), each if there is something to list. */
+void hg_series_list(const struct hg_report *r, struct hg_table *t);
+
 #endif

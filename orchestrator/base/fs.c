@@ -76,18 +76,23 @@ int hg_fs_read_open(int fd, const char *path, size_t max, struct hg_buf *out, st
 {
     size_t start = out->len;
     struct stat st;
+    off_t left = 0; /* as far as it is known */
     int rc = -1;
 
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-        st.st_size - lseek(fd, 0, SEEK_CUR) > (off_t)max) {
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        left = st.st_size - lseek(fd, 0, SEEK_CUR);
+    if (left > (off_t)max) {
         too_large(path, max, err);
         goto out;
     }
+    if (left > 0)
+        hg_buf_reserve(out, (size_t)left + 1);
     for (;;) {
         ssize_t n;
 
-        hg_buf_reserve(out, 65536);
-        n = read(fd, out->data + out->len, 65536);
+        if (out->cap < out->len + 2)
+            hg_buf_reserve(out, 65536);
+        n = read(fd, out->data + out->len, out->cap - out->len - 1);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0) {

@@ -94,7 +94,8 @@ static int save_entries(const struct hg_rundir *rd, struct saving *s,
 
     if (!state && why.code != HG_E_NOTFOUND)
         hg_warn("%s: %s", rd->path, why.text);
-    rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, save_entry, s, count, err);
+    rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, save_entry, s, true, count,
+                         err);
     hg_run_state_free(state);
     return rc;
 }

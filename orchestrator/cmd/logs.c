@@ -324,7 +324,8 @@ static int print_all(const struct hg_rundir *rd, const struct request *request, 
     struct hg_run_state *state =
         hg_run_state_load(rd->path, NULL); /* a plan that was submitted by hand has none */
     struct walk w = { .group = { .rd = rd }, .request = request };
-    int rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, take_entry, &w, NULL, err);
+    int rc = hg_collect_each(rd, state ? hg_drive_verdict : NULL, state, take_entry, &w, false,
+                             NULL, err);
 
     if (rc == 0)
         rc = end_cell(&w, err);

@@ -63,7 +63,7 @@ static int add_run(struct hg_many *m, void *context)
 
     run->many = m;
     return hg_collect_each(run->rd, run->state ? hg_drive_verdict : NULL, state.out, add_entry, run,
-                           NULL, run->err);
+                           false, NULL, run->err);
 }
 
 struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_state *state,

@@ -43,8 +43,8 @@ int hg_cmd_run_results(const struct hg_rundir *rd, const struct hg_run_state *st
     doc.root = hg_collect_head(rd, &err);
     doc.file = hg_strdup(rd->path);
     if (doc.root && hg_results_begin(&doc, HG_RESULTS_TOLERANT, set, errs) == 0 &&
-        hg_collect_each(rd, state ? hg_drive_verdict : NULL, context.out, add_entry, &adding, NULL,
-                        &err) == 0)
+        hg_collect_each(rd, state ? hg_drive_verdict : NULL, context.out, add_entry, &adding, false,
+                        NULL, &err) == 0)
         rc = hg_results_end(set, errs);
     hg_json_doc_done(&doc);
     return hg_errs_add(errs, &err) < 0 ? -1 : rc;

@@ -185,7 +185,7 @@ static bool is_known(const struct look *l, unsigned submission)
 static void check_result(struct look *l, struct hg_attempt_files *f, const char *file)
 {
     struct hg_err why = HG_ERR_INIT;
-    json_t *result = hg_resultfile_read(&l->c->group, f, l->c->run_key, l->cell, &why);
+    json_t *result = hg_resultfile_read(&l->c->group, f, l->c->run_key, l->cell, false, &why);
     const char *text = why.text, *prefix = l->c->rd->path;
 
     if (!result) {

@@ -185,7 +185,7 @@ static void add_attempt(struct loader *l, const json_t *record, size_t line,
     if (f->claim)
         read_claim(l, f, a);
     if (f->result)
-        result = hg_resultfile_read(&l->group, f, l->run_key, cell, NULL);
+        result = hg_resultfile_read(&l->group, f, l->run_key, cell, false, NULL);
     if (result)
         read_result(result, a);
     else

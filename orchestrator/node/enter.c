@@ -93,7 +93,7 @@ static void look_done(struct look *l)
 static bool look_at_result(const struct hg_comer *c, const struct hg_attempt_group *g,
                            struct hg_attempt_files *f, struct look *l)
 {
-    json_t *result = hg_resultfile_read(g, f, c->run_key, NULL, NULL);
+    json_t *result = hg_resultfile_read(g, f, c->run_key, NULL, false, NULL);
     const char *status = json_string_value(json_object_get(result, "status"));
     bool ended = !json_is_true(json_object_get(result, "ending"));
 

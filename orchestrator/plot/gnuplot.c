@@ -11,8 +11,8 @@
 #include "base/fs.h"
 #include "base/proc.h"
 #include "base/text.h"
-#include "typeset/clean.h"
 #include "typeset/escape.h"
+#include "typeset/plain.h"
 
 #define GNUPLOT "gnuplot"
 #define LIMIT_S 120

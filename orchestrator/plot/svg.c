@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "typeset/clean.h"
 #include "typeset/escape.h"
+#include "typeset/plain.h"
 
 #define WIDTH 640
 #define TOP 16

@@ -8,9 +8,8 @@
 #include "base/json.h"
 #include "analysis/figures.h"
 #include "render/sentences.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 #include "typeset/sheet.h"
-#include "typeset/wrap.h"
 
 #define WIDTH 80
 

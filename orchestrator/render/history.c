@@ -6,8 +6,7 @@
 #include "analysis/compare.h"
 #include "render/listings.h"
 #include "render/sentences.h"
-#include "typeset/clean.h"
-#include "typeset/wrap.h"
+#include "typeset/plain.h"
 
 #define WIDTH_DEFAULT 80
 

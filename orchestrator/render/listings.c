@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "typeset/clean.h"
 #include "typeset/escape.h"
+#include "typeset/plain.h"
 #include "typeset/sheet.h"
-#include "typeset/wrap.h"
 
 /* The header and the rows as words. */
 static struct hg_sheet make_sheet(const struct hg_listing *l, const struct hg_style *style)

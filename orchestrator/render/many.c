@@ -13,7 +13,7 @@
 #include "analysis/figures.h"
 #include "analysis/metric.h"
 #include "render/sentences.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 #define LINES_IN_MEMORY ((size_t)8 << 20) /* bytes */
 #define METRICS 5

@@ -4,7 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "analysis/labels.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
 {

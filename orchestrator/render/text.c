@@ -13,8 +13,7 @@
 #include "analysis/labels.h"
 #include "render/listings.h"
 #include "render/sentences.h"
-#include "typeset/clean.h"
-#include "typeset/wrap.h"
+#include "typeset/plain.h"
 
 #define WIDTH_DEFAULT 80
 #define WIDTH_MIN 40

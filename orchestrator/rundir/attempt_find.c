@@ -34,7 +34,7 @@ static void take_attempt(const struct hg_attempt_group *g, struct hg_attempt_fil
                          const char *run_key, struct hg_attempt *a)
 {
     struct hg_err why = HG_ERR_INIT;
-    json_t *result = hg_resultfile_read(g, f, run_key, NULL, &why);
+    json_t *result = hg_resultfile_read(g, f, run_key, NULL, false, &why);
 
     *a = (struct hg_attempt){ .submission = f->submission,
                               .restarts = f->restarts,

@@ -21,6 +21,7 @@ struct collect {
     int batch;
     hg_collect_fn take;
     void *take_context;
+    bool curves;
     struct hg_collect_count *count;
     struct hg_err *err;
 };
@@ -82,8 +83,8 @@ static int add_attempt(struct collect *c, struct hg_attempt_files *f, const json
                        const struct hg_verdict *end, char *kind)
 {
     struct hg_err err = HG_ERR_INIT;
-    json_t *result =
-        hg_resultfile_read(&c->group, f, c->run_key, json_object_get(line, "cell"), &err);
+    json_t *result = hg_resultfile_read(&c->group, f, c->run_key, json_object_get(line, "cell"),
+                                        c->curves, &err);
     json_t *entry;
 
     *kind = '-';
@@ -253,7 +254,7 @@ json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err)
 }
 
 int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
-                    hg_collect_fn take, void *context, struct hg_collect_count *count,
+                    hg_collect_fn take, void *context, bool curves, struct hg_collect_count *count,
                     struct hg_err *err)
 {
     struct hg_collect_count unused;
@@ -262,6 +263,7 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
                          .context = verdict_context,
                          .take = take,
                          .take_context = context,
+                         .curves = curves,
                          .count = count ? count : &unused,
                          .err = err };
     json_t *plan = hg_plan_read(rd->path, err);

@@ -47,9 +47,10 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, char *file, struct hg
 /* The document without its results; NULL with err set. A new reference. */
 json_t *hg_collect_head(const struct hg_rundir *rd, struct hg_err *err);
 
-/* Its results one by one. Returns 0 or -1: the run's own files cannot be read, or take returned -1. */
+/* Its results one by one, with their loss curves or without ("loss" is then an empty object). Returns 0 or -1: the run's own files
+ * cannot be read, or take returned -1. */
 int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *verdict_context,
-                    hg_collect_fn take, void *context, struct hg_collect_count *count,
+                    hg_collect_fn take, void *context, bool curves, struct hg_collect_count *count,
                     struct hg_err *err);
 
 #endif

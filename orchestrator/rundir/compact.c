@@ -70,7 +70,7 @@ static enum hg_compact_kept why_kept(struct packer *p, struct hg_attempt_files *
 
     if (!over)
         return HG_COMPACT_OPEN;
-    result = hg_resultfile_read(&p->group, f, p->run_key, cell, NULL);
+    result = hg_resultfile_read(&p->group, f, p->run_key, cell, false, NULL);
     if (!result)
         return HG_COMPACT_RESULT;
     recent = is_recent(p, f, json_string_value(json_object_get(result, "status")));
@@ -88,7 +88,8 @@ static bool has_good(struct packer *p, const struct hg_attempt_list *list, const
     bool good = false;
 
     for (size_t i = 0; i < list->n && !good; i++) {
-        json_t *result = hg_resultfile_read(&p->group, &list->items[i], p->run_key, cell, NULL);
+        json_t *result =
+            hg_resultfile_read(&p->group, &list->items[i], p->run_key, cell, false, NULL);
         const char *status = json_string_value(json_object_get(result, "status"));
 
         good = status && strcmp(status, "ok") == 0;

@@ -137,14 +137,37 @@ static int check_place(const json_t *result, const char *run_key, const char *id
     return 0;
 }
 
+/* Leave only "loss": {} of the loss curve: it can be most of the text. exec indents each level by two spaces, and the checksum follows,
+ * so the text that is searched can only be the member of the result itself. Returns the new length. */
+static size_t cut_loss(char *text, size_t len)
+{
+    static const char head[] = "\n  \"loss\": {", tail[] = "\n  },";
+    char *begin = memmem(text, len, head, sizeof head - 1), *end;
+
+    if (!begin)
+        return len;
+    begin += sizeof head - 1;
+    end = memmem(begin, len - (size_t)(begin - text), tail, sizeof tail - 1);
+    if (!end)
+        return len;
+    end += sizeof tail - sizeof "},";
+    memmove(begin, end, len - (size_t)(end - text));
+    return len - (size_t)(end - begin);
+}
+
+static json_t *parse_sealed(char *text, size_t len, bool curve)
+{
+    return json_loadb(text, curve ? len : cut_loss(text, len), 0, NULL);
+}
+
 /* A text with the right checksum is as exec wrote it; any other is looked at closely, to say what is wrong. */
-static json_t *judge(const struct hg_attempt_files *f, const char *path, const struct hg_buf *text,
-                     const char *run_key, const json_t *cell, struct hg_err *err)
+static json_t *judge(const struct hg_attempt_files *f, const char *path, struct hg_buf *text,
+                     const char *run_key, const json_t *cell, bool curve, struct hg_err *err)
 {
     const char *bytes = hg_buf_str(text);
     size_t len = text->len && bytes[text->len - 1] == '\n' ? text->len - 1 : text->len;
     bool sealed = hg_seal_holds(bytes, len), diverged;
-    json_t *result = sealed ? json_loadb(bytes, len, 0, NULL)
+    json_t *result = sealed ? parse_sealed(text->data, len, curve)
                             : hg_resultfile_parse(path, bytes, text->len, &diverged, err);
     char name[HG_ATTEMPT_NAME_MAX];
     int rc = result ? 0 : -1;
@@ -161,7 +184,7 @@ static json_t *judge(const struct hg_attempt_files *f, const char *path, const s
 }
 
 json_t *hg_resultfile_read(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                           const char *run_key, const json_t *cell, struct hg_err *err)
+                           const char *run_key, const json_t *cell, bool curve, struct hg_err *err)
 {
     char *path = hg_attempt_path(g, f, "result.json");
     struct hg_buf text = HG_BUF_INIT;
@@ -169,7 +192,7 @@ json_t *hg_resultfile_read(const struct hg_attempt_group *g, struct hg_attempt_f
     int rc = hg_attempt_read_result(g, f, RESULT_FILE_MAX, &text, err);
 
     if (rc == 0)
-        result = judge(f, path, &text, run_key, cell, err);
+        result = judge(f, path, &text, run_key, cell, curve, err);
     else if (rc == HG_ATTEMPT_NONE)
         hg_err_set(err, HG_E_NOTFOUND, "the file is absent");
     if (!result)

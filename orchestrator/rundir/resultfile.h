@@ -14,9 +14,9 @@
 #define HG_RESULT_VALUES 1000000 /* a parsed value takes some 200 bytes, whatever its text */
 
 /* The result of an attempt, checked: complete, as exec wrote it (base/seal.h), of this place, of this run (run_key; NULL: any), of
- * this cell (NULL: any). A new reference, or NULL with err set: NOTFOUND if there is no file, else what is wrong with it. */
+ * this cell (NULL: any). curve: with its loss curve; else "loss" is an empty object. A new reference, or NULL with err set: NOTFOUND if there is no file, else what is wrong with it. */
 json_t *hg_resultfile_read(const struct hg_attempt_group *g, struct hg_attempt_files *f,
-                           const char *run_key, const json_t *cell, struct hg_err *err);
+                           const char *run_key, const json_t *cell, bool curve, struct hg_err *err);
 
 /* Is this a word that a result has as its status: "ok", "failed", ...? */
 bool hg_resultfile_is_status(const char *word);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "typeset/clean.h"
+#include "typeset/plain.h"
 
 void hg_md_append(const char *text, struct hg_buf *out)
 {

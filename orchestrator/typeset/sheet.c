@@ -5,9 +5,8 @@
 
 #include "base/text.h"
 #include "base/vec.h"
-#include "typeset/clean.h"
 #include "typeset/escape.h"
-#include "typeset/wrap.h"
+#include "typeset/plain.h"
 
 #define WORD_MAX 40 /* columns, in text */
 
