@@ -47,20 +47,43 @@ static int print_help(const struct wk_cmd *c, const char *topic, struct hg_errs 
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     int rc = 0;
 
-    if (topic && c->help_on)
+    if (topic && c->help_on) {
         rc = c->help_on(topic, &text, err);
-    else if (topic)
+    } else if (topic) {
         rc = hg_err_set(err, HG_E_USAGE, "%s: --help has no topics", c->name);
-    else if (c->help)
-        c->help(&text);
-    else
-        hg_buf_printf(&text, "usage: hpcgrid-worker %s\n\nPrint %s.\n", c->name, c->summary);
+    } else {
+        hg_buf_printf(&text, "usage: hpcgrid-worker %s%s%s\n\n", c->name, c->usage ? " " : "",
+                      c->usage ? c->usage : "");
+        if (c->about)
+            hg_buf_puts(&text, c->about);
+        else
+            hg_buf_printf(&text, "Print %s.\n", c->summary);
+        if (c->help)
+            c->help(&text);
+        else if (c->opts) {
+            hg_buf_puts(&text, "\n");
+            hg_opt_help(c->opts, &text);
+        }
+    }
     if (rc < 0)
         hg_errs_add(errs, err);
     else
         fputs(hg_buf_str(&text), stdout);
     hg_buf_done(&text);
     return rc;
+}
+
+/* Options go to the command's variables, what is left to its run. */
+static int run_command(const struct wk_cmd *c, int argc, char **argv, struct hg_errs *errs)
+{
+    static const struct hg_opt none[] = { { 0 } };
+    struct hg_err err = HG_ERR_INIT;
+
+    if (hg_opt_parse(c->opts ? c->opts : none, &argc, argv, &err) < 0)
+        return hg_errs_add(errs, &err);
+    if (argc > c->words)
+        return wk_cmd_misused(c, "too many arguments", errs);
+    return c->run(argc, argv, errs);
 }
 
 static int unknown_command(const char *name, struct hg_errs *errs)
@@ -93,7 +116,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         return unknown_command(argv[1], errs);
     if (argc > 2 && asks_for_help(argv[2], &topic))
         return print_help(c, topic, errs);
-    return c->run(argc - 2, argv + 2, errs);
+    return run_command(c, argc - 2, argv + 2, errs);
 }
 
 /* An answer that did not fit was not given; a reader that leaves early had enough. */

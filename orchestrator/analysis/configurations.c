@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/text.h"
 #include "base/vec.h"
 
 /* ---- Which members make a configuration ---- */

@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/vec.h"
 #include "matrix/select.h"
 #include "analysis/metric.h"
+#include "base/alloc.h"
 
 /* ---- Names ---- */
 

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
 #include "results/frame.h"
 #include "results/results.h"
 #include "results/scaling.h"

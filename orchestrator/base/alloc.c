@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

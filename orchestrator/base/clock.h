@@ -2,8 +2,6 @@
 #ifndef HG_BASE_CLOCK_H
 #define HG_BASE_CLOCK_H
 
-#include <stddef.h>
-
 /* Seconds since 1970. Where the environment has HPCGRID_NOW (seconds), that fixed time: tests
  * compare whole outputs. */
 double hg_clock_wall_s(void);

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 
@@ -56,8 +55,5 @@ void hg_json_release(const struct hg_field *fields, void *out);
 
 /* The JSON Schema (draft 2020-12) of an object with these fields; a new reference. */
 json_t *hg_json_schema(const struct hg_field *fields, bool notes);
-
-/* Append a Markdown table: member, type, default or "required", meaning. */
-void hg_json_reference(const struct hg_field *fields, struct hg_buf *out);
 
 #endif

@@ -2,8 +2,8 @@
 #ifndef HG_BASE_JSON_H
 #define HG_BASE_JSON_H
 
-#include <jansson.h>
 #include <stdbool.h>
+#include <jansson.h>
 #include <stddef.h>
 
 #include "base/buf.h"

@@ -2,7 +2,6 @@
 #include "box/files.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>

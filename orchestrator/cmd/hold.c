@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hold and release: cells of a run start only when they are released. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"

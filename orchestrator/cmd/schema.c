@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"

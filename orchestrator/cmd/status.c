@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/log.h"
 #include "base/text.h"
 #include "plan/files.h"
 #include "cmd/cmd.h"

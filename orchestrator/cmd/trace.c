@@ -5,12 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/state.h"
@@ -22,6 +20,7 @@
 #include "inspect/timeline.h"
 #include "inspect/trace.h"
 #include "rundir/events.h"
+#include "base/alloc.h"
 
 static const char *reports, *select_text, *cell_text, *wanted, *out_path;
 

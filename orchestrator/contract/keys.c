@@ -66,27 +66,6 @@ bool hg_key_is_reserved(const char *key)
     return false;
 }
 
-void hg_keys_reference(struct hg_buf *out)
-{
-    static const char *const kinds[] = {
-        [HG_KEY_WORD] = "string",
-        [HG_KEY_WHOLE] = "integer",
-        [HG_KEY_WORDS] = "string or list of strings",
-        [HG_KEY_DURATION] = "number or string",
-        [HG_KEY_SIZE] = "string",
-    };
-
-    hg_buf_puts(out, "| key | type | in the id | meaning |\n| --- | --- | --- | --- |\n");
-    for (int i = 0; i < HG_KEY_COUNT; i++) {
-        const struct hg_key *k = &hg_keys[i];
-
-        hg_buf_printf(out, "| `%s` | %s", k->name, kinds[k->kind]);
-        if (k->kind == HG_KEY_WHOLE)
-            hg_buf_printf(out, ", %.15g to %.15g", k->min, k->max);
-        hg_buf_printf(out, " | %s | %s |\n", k->role != HG_ROLE_LOOSE ? "yes" : "no", k->doc);
-    }
-}
-
 json_t *hg_key_schema(const struct hg_key *key)
 {
     if (key == &hg_keys[HG_COLUMN_STRATEGY]) /* a command's may be anything */

@@ -5,8 +5,6 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "base/buf.h"
-
 /* The keys that mean something to hpcgrid itself, in the order of the table that describes them.
  * Every cell has a place for each; all other keys are parameters of the workload or notes. */
 enum hg_key_index {
@@ -65,8 +63,5 @@ bool hg_key_is_reserved(const char *key);
 
 /* JSON Schema of a key's value (a single one); a new reference. */
 json_t *hg_key_schema(const struct hg_key *key);
-
-/* Markdown table for matrices/reference.md. */
-void hg_keys_reference(struct hg_buf *out);
 
 #endif

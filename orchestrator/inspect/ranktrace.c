@@ -3,7 +3,6 @@
 #include "inspect/ranktrace.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -2,8 +2,6 @@
 #ifndef HG_INSPECT_TIMELINE_H
 #define HG_INSPECT_TIMELINE_H
 
-#include <stdint.h>
-
 #include "base/err.h"
 #include "matrix/select.h"
 #include "rundir/attempt.h"

@@ -82,45 +82,6 @@ const struct hg_param *hg_param_find(const char *name)
     return NULL;
 }
 
-static void limit_cell(int limit, struct hg_buf *out)
-{
-    if (limit)
-        hg_buf_printf(out, " %d |", limit);
-    else
-        hg_buf_puts(out, " any |");
-}
-
-void hg_strategies_reference(struct hg_buf *out)
-{
-    hg_buf_puts(out, "| strategy | nodes | tasks | devices | meaning |\n"
-                     "| --- | --- | --- | --- | --- |\n");
-    for (const struct hg_strategy *s = hg_strategies; s->name; s++) {
-        hg_buf_printf(out, "| `%s` |", s->name);
-        limit_cell(s->max_nodes, out);
-        limit_cell(s->max_tasks, out);
-        limit_cell(s->max_devices, out);
-        hg_buf_printf(out, " %s |\n", s->summary);
-    }
-}
-
-void hg_params_reference(struct hg_buf *out)
-{
-    static const char *const kinds[] = {
-        [HG_PARAM_INT] = "integer",
-        [HG_PARAM_REAL] = "number",
-        [HG_PARAM_BOOL] = "true/false",
-        [HG_PARAM_STRING] = "string",
-    };
-
-    hg_buf_puts(out, "| parameter | type | meaning |\n| --- | --- | --- |\n");
-    for (const struct hg_param *p = hg_params; p->name; p++) {
-        hg_buf_printf(out, "| `%s` | %s", p->name, kinds[p->kind]);
-        if (p->min != 0 || p->max != 0)
-            hg_buf_printf(out, ", %.15g to %.15g", p->min, p->max);
-        hg_buf_printf(out, " | %s |\n", p->doc);
-    }
-}
-
 size_t hg_param_words(const struct hg_param *p, size_t max, const char *out[])
 {
     size_t n = 0;

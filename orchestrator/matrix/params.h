@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
-
 /* What hpcgrid-worker knows, from the tables in contract/. */
 
 /* Limits of a strategy of hpcgrid-worker; 0: none. NULL if it has no such strategy. */
@@ -37,9 +35,5 @@ bool hg_param_is_option(const char *name);
 bool hg_strategy_has_option(const char *strategy, const char *name);
 /* The strategies that have it: "ddp, fsdp". Lent until the next call. */
 const char *hg_option_owners(const char *name);
-
-/* Markdown tables for matrices/reference.md. */
-void hg_strategies_reference(struct hg_buf *out);
-void hg_params_reference(struct hg_buf *out);
 
 #endif

@@ -3,7 +3,6 @@
 #define HG_MATRIX_SELECT_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/err.h"
 

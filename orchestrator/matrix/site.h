@@ -3,7 +3,6 @@
 #define HG_MATRIX_SITE_H
 
 #include <jansson.h>
-#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/json.h"

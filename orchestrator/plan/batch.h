@@ -3,7 +3,6 @@
 #define HG_PLAN_BATCH_H
 
 #include <jansson.h>
-#include <stdint.h>
 
 #include "base/buf.h"
 #include "matrix/cell.h"

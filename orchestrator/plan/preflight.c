@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/preflight.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
-#include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"

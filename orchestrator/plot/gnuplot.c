@@ -2,7 +2,6 @@
 #include "plot/gnuplot.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -10,7 +9,6 @@
 
 #include "base/fs.h"
 #include "base/proc.h"
-#include "base/text.h"
 #include "typeset/escape.h"
 #include "typeset/plain.h"
 

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "typeset/escape.h"
 #include "typeset/plain.h"
 

@@ -3,7 +3,6 @@
  * for each row of the tables. */
 #include "render/renderers.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* LaTeX: one table environment for each table, with rules of booktabs and columns of siunitx, which align numbers by their points. */
 #include "render/renderers.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "analysis/figures.h"

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "matrix/select.h"
 #include "analysis/figures.h"

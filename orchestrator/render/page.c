@@ -8,8 +8,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
-#include "base/text.h"
-#include "base/vec.h"
+#include "base/alloc.h"
 
 #define MATRIX_MAX ((size_t)64 << 10)
 #define VALUES_MAX 6 /* of one fact; more are counted */

@@ -3,7 +3,6 @@
 #define HG_RESULTS_RESULTS_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"

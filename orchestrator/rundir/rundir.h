@@ -2,8 +2,6 @@
 #ifndef HG_RUNDIR_RUNDIR_H
 #define HG_RUNDIR_RUNDIR_H
 
-#include <stdbool.h>
-
 #include "base/err.h"
 
 /* A run's folder:

@@ -2,7 +2,6 @@
 #ifndef HG_TYPESET_SHEET_H
 #define HG_TYPESET_SHEET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"

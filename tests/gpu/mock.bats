@@ -130,7 +130,7 @@ refused() {
     refused 4 "shows no GPU to this process" "gpus_per_node" CUDA_VISIBLE_DEVICES=
     refused 4 "is busy, or in exclusive mode" "nvidia-smi" EMU_OPEN=46
     refused 4 "is in prohibited mode" "nvidia-smi -c DEFAULT" EMU_MODE=2
-    refused 4 "batch_size 2 takes about" "sample fits" EMU_MEMORY=36000000
+    refused 4 "batch_size 2 needs about" "sample fits" EMU_MEMORY=36000000
     refused 4 "an uncorrectable ECC error" "Xid" EMU_FAIL=214@60
     refused 4 "no longer responds" "Xid" EMU_FAIL=46@60
     refused 5 "a kernel failed on emulated GPU" "CUDA_LAUNCH_BLOCKING=1" EMU_FAIL=700@60

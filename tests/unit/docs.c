@@ -13,17 +13,139 @@
 #include "matrix/schema.h"
 #include "matrix/site.h"
 
+/* ---- The tables as Markdown ---- */
+
+static void reference_type(const json_t *schema, struct hg_buf *out)
+{
+    const char *type = json_string_value(json_object_get(schema, "type"));
+    const json_t *any = json_object_get(schema, "anyOf");
+    json_t *one;
+    size_t i;
+
+    if (type)
+        hg_buf_puts(out, strcmp(type, "array") == 0 ? "list" : type);
+    json_array_foreach((json_t *)any, i, one) {
+        hg_buf_puts(out, i ? " or " : "");
+        reference_type(one, out);
+    }
+}
+
+/* What a JSON member may be, in a word, from its schema. */
+static void reference_json(const struct hg_field *f, struct hg_buf *out)
+{
+    json_t *schema = f->schema ? json_loads(f->schema, JSON_DECODE_ANY, NULL) : NULL;
+
+    if (schema)
+        reference_type(schema, out);
+    else
+        hg_buf_puts(out, "any value");
+    json_decref(schema);
+}
+
+static void fields_reference(const struct hg_field *fields, struct hg_buf *out)
+{
+    static const char *const kinds[] = {
+        [HG_J_INT] = "integer",
+        [HG_J_REAL] = "number",
+        [HG_J_BOOL] = "true/false",
+        [HG_J_STRING] = "string",
+        [HG_J_STRINGS] = "list of strings",
+        [HG_J_OBJECT] = "object",
+        [HG_J_JSON] = "",
+    };
+
+    hg_buf_puts(out, "| member | type | meaning |\n| --- | --- | --- |\n");
+    for (; fields->kind != HG_J_END; fields++) {
+        if (fields->flags & (HG_J_IGNORED | HG_J_REFUSED))
+            continue;
+        hg_buf_printf(out, "| `%s`%s | %s", fields->name,
+                      fields->flags & HG_J_REQUIRED ? " (required)" : "", kinds[fields->kind]);
+        if (fields->kind == HG_J_JSON)
+            reference_json(fields, out);
+        if ((fields->kind == HG_J_INT || fields->kind == HG_J_REAL) &&
+            (fields->min != 0 || fields->max != 0)) {
+            if (fields->max >= 1e15)
+                hg_buf_printf(out, ", from %.15g", fields->min);
+            else
+                hg_buf_printf(out, ", %.15g to %.15g", fields->min, fields->max);
+        }
+        hg_buf_printf(out, " | %s |\n", fields->doc ? fields->doc : "");
+    }
+}
+
+static void keys_reference(struct hg_buf *out)
+{
+    static const char *const kinds[] = {
+        [HG_KEY_WORD] = "string",
+        [HG_KEY_WHOLE] = "integer",
+        [HG_KEY_WORDS] = "string or list of strings",
+        [HG_KEY_DURATION] = "number or string",
+        [HG_KEY_SIZE] = "string",
+    };
+
+    hg_buf_puts(out, "| key | type | in the id | meaning |\n| --- | --- | --- | --- |\n");
+    for (int i = 0; i < HG_KEY_COUNT; i++) {
+        const struct hg_key *k = &hg_keys[i];
+
+        hg_buf_printf(out, "| `%s` | %s", k->name, kinds[k->kind]);
+        if (k->kind == HG_KEY_WHOLE)
+            hg_buf_printf(out, ", %.15g to %.15g", k->min, k->max);
+        hg_buf_printf(out, " | %s | %s |\n", k->role != HG_ROLE_LOOSE ? "yes" : "no", k->doc);
+    }
+}
+
+static void limit_cell(int limit, struct hg_buf *out)
+{
+    if (limit)
+        hg_buf_printf(out, " %d |", limit);
+    else
+        hg_buf_puts(out, " any |");
+}
+
+static void strategies_reference(struct hg_buf *out)
+{
+    hg_buf_puts(out, "| strategy | nodes | tasks | devices | meaning |\n"
+                     "| --- | --- | --- | --- | --- |\n");
+    for (const struct hg_strategy *s = hg_strategies; s->name; s++) {
+        hg_buf_printf(out, "| `%s` |", s->name);
+        limit_cell(s->max_nodes, out);
+        limit_cell(s->max_tasks, out);
+        limit_cell(s->max_devices, out);
+        hg_buf_printf(out, " %s |\n", s->summary);
+    }
+}
+
+static void params_reference(struct hg_buf *out)
+{
+    static const char *const kinds[] = {
+        [HG_PARAM_INT] = "integer",
+        [HG_PARAM_REAL] = "number",
+        [HG_PARAM_BOOL] = "true/false",
+        [HG_PARAM_STRING] = "string",
+    };
+
+    hg_buf_puts(out, "| parameter | type | meaning |\n| --- | --- | --- |\n");
+    for (const struct hg_param *p = hg_params; p->name; p++) {
+        hg_buf_printf(out, "| `%s` | %s", p->name, kinds[p->kind]);
+        if (p->min != 0 || p->max != 0)
+            hg_buf_printf(out, ", %.15g to %.15g", p->min, p->max);
+        hg_buf_printf(out, " | %s |\n", p->doc);
+    }
+}
+
+/* ---- The pages ---- */
+
 static const struct {
     const char *name;
     const struct hg_field *fields; /* or */
     void (*write)(struct hg_buf *out);
 } tables[] = {
-    { "matrix", hg_matrix_fields, NULL },    { "workload", hg_workload_fields, NULL },
-    { "limits", hg_limits_fields, NULL },    { "retry", hg_retry_fields, NULL },
-    { "report", hg_report_fields, NULL },    { "site", hg_site_fields, NULL },
-    { "rest", hg_rest_fields, NULL },        { "hardware", hg_hardware_fields, NULL },
-    { "keys", NULL, hg_keys_reference },     { "strategies", NULL, hg_strategies_reference },
-    { "params", NULL, hg_params_reference },
+    { "matrix", hg_matrix_fields, NULL }, { "workload", hg_workload_fields, NULL },
+    { "limits", hg_limits_fields, NULL }, { "retry", hg_retry_fields, NULL },
+    { "report", hg_report_fields, NULL }, { "site", hg_site_fields, NULL },
+    { "rest", hg_rest_fields, NULL },     { "hardware", hg_hardware_fields, NULL },
+    { "keys", NULL, keys_reference },     { "strategies", NULL, strategies_reference },
+    { "params", NULL, params_reference },
 };
 
 /* Copy a page; whatever stands between "<!-- table NAME -->" and "<!-- end -->" is made anew. */
@@ -42,7 +164,7 @@ static void regenerate(const char *page, struct hg_buf *out)
             i++;
         assert_true(i < N_OF(tables));
         if (tables[i].fields)
-            hg_json_reference(tables[i].fields, out);
+            fields_reference(tables[i].fields, out);
         else
             tables[i].write(out);
         page = strstr(mark, end);

@@ -70,7 +70,7 @@ train() {
     touch nowhere
     run "$worker" train --config c.json --result nowhere/r.json
     [ "$status" -eq 4 ]
-    [[ "$output" == *"cannot write nowhere/r.json: nowhere is no folder"* ]]
+    [[ "$output" == *"cannot write nowhere/r.json: nowhere is not a folder"* ]]
 }
 
 @test "the cell and the result come from the environment too" {

@@ -7,8 +7,43 @@
 #include <unistd.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/proc.h"
 #include "train/config.h"
+
+const char *wk_cmd_cell(const char *cell, const char *config)
+{
+    return config ? config : cell ? cell : getenv("HPCGRID_CELL");
+}
+
+int wk_cmd_misused(const struct wk_cmd *cmd, const char *what, struct hg_errs *errs)
+{
+    struct hg_err *err = hg_errs_next(errs);
+
+    hg_err_set(err, HG_E_USAGE, "%s: %s", cmd->name, what);
+    return hg_err_hint(err, "usage: hpcgrid-worker %s%s%s", cmd->name, cmd->usage ? " " : "",
+                       cmd->usage ? cmd->usage : "");
+}
+
+int wk_cmd_print(struct hg_buf *text, struct hg_err *err)
+{
+    int rc = 0;
+
+    if (fwrite(hg_buf_str(text), 1, text->len, stdout) != text->len || fflush(stdout) != 0)
+        rc = hg_err_sys(err, "cannot write the output");
+    hg_buf_done(text);
+    return rc;
+}
+
+int wk_cmd_print_json(json_t *value, unsigned flags, struct hg_err *err)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_json_dump(value, flags, &text);
+    hg_buf_puts(&text, "\n");
+    json_decref(value);
+    return wk_cmd_print(&text, err);
+}
 
 void wk_cmd_print_errors(struct hg_errs *errs, int rank, int world)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-worker describe: what this build can do. */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "base/opt.h"
 #include "cmd/cmd.h"
 #include "models/models.h"
 #include "strategies/strategies.h"
@@ -58,31 +56,22 @@ static json_t *describe_all(void)
                      "backends", backends);
 }
 
+static bool json = true; /* the only format */
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    bool json = true; /* the only format */
-    const struct hg_opt opts[] = {
-        { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
-        { 0 },
-    };
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-    json_t *o;
-    struct hg_buf text = HG_BUF_INIT;
+    struct hg_err err = HG_ERR_INIT;
 
-    if (hg_opt_parse(opts, &argc, argv, err) == 0 && argc > 0)
-        hg_err_set(err, HG_E_USAGE, "describe: too many arguments");
-    if (err->code)
-        return hg_errs_add(errs, err);
-    o = describe_all();
-    hg_json_dump(o, HG_JSON_INDENT, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(o);
-    return 0;
+    (void)argc;
+    (void)argv;
+    wk_cmd_print_json(describe_all(), HG_JSON_INDENT, &err);
+    return hg_errs_add(errs, &err);
 }
 
 const struct wk_cmd wk_cmd_describe = {
     .name = "describe",
     .summary = "models, strategies and backends of this build, as JSON",
+    .opts = (const struct hg_opt[]){ { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
+                                     { 0 } },
     .run = run,
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-worker doctor: what a training would run on. */
-#include <stdio.h>
-
 #include "cmd/cmd.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
@@ -29,20 +27,16 @@ static void describe(const struct wk_backend *b, struct hg_buf *out)
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_buf text = HG_BUF_INIT;
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    struct hg_err err = HG_ERR_INIT;
 
+    (void)argc;
     (void)argv;
-    if (argc > 0) {
-        hg_err_set(err, HG_E_USAGE, "doctor: too many arguments");
-        return hg_errs_add(errs, err);
-    }
     hg_buf_printf(&text, "hpcgrid-worker %s, %s\n", WK_REVISION, WK_PRECISION);
     for (const struct wk_backend *const *b = wk_backends; *b; b++)
         describe(*b, &text);
     wk_comm_describe(&text);
-    fputs(hg_buf_str(&text), stdout);
-    hg_buf_done(&text);
-    return 0;
+    wk_cmd_print(&text, &err);
+    return hg_errs_add(errs, &err);
 }
 
 const struct wk_cmd wk_cmd_doctor = {

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hpcgrid-worker eval-squad: EM and F1 of a file of predictions. */
-#include <stdio.h>
-
 #include "base/json.h"
 #include "base/log.h"
-#include "base/opt.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "data/squad_eval.h"
@@ -12,30 +9,6 @@
 static const char *data, *predictions, *na_prob;
 static double na_threshold = 1;
 static bool json;
-
-static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "data", &data, "FILE", "SQuAD v1.1 or v2.0, plain or .gz", 0, 0 },
-    { HG_OPT_STRING, 0, "predictions", &predictions, "FILE",
-      "JSON object: question id to text; plain or .gz", 0, 0 },
-    { HG_OPT_STRING, 0, "na-prob", &na_prob, "FILE",
-      "v2.0: JSON object: question id to a number, high if no answer is likely", 0, 0 },
-    { HG_OPT_REAL, 0, "na-prob-threshold", &na_threshold, "X",
-      "numbers above X count as no answer (1)", -1e300, 1e300 },
-    { HG_OPT_FLAG, 0, "json", &json, NULL, "print the scores as JSON", 0, 0 },
-    { 0 },
-};
-
-static void help(struct hg_buf *out)
-{
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker eval-squad --data FILE --predictions FILE [--na-prob FILE] [--json]\n\n"
-        "Score predicted answers as SQuAD's official scripts do: exact match and F1 in percent, the\n"
-        "best over a question's answers. v1.1: a missing prediction counts 0. v2.0: \"\" says that the\n"
-        "text has no answer, and questions without a prediction do not count; with --na-prob also the\n"
-        "best EM and F1 that a threshold of these numbers would give, and which.\n\n");
-    hg_opt_help(opts, out);
-}
 
 static json_t *encode_figures(const struct wk_squad_figures *f)
 {
@@ -59,7 +32,7 @@ static void add_best(const struct wk_squad_best *b, json_t *root)
     json_object_set_new(root, "best_f1_threshold", json_real(b->f1_threshold));
 }
 
-static void print_json(const struct scored *scored, struct hg_buf *out)
+static json_t *encode(const struct scored *scored)
 {
     const struct wk_squad *squad = scored->squad;
     const struct wk_squad_score *s = &scored->score;
@@ -74,9 +47,7 @@ static void print_json(const struct scored *scored, struct hg_buf *out)
     }
     if (scored->na)
         add_best(&scored->best, root);
-    hg_json_dump(root, HG_JSON_INDENT, out);
-    hg_buf_puts(out, "\n");
-    json_decref(root);
+    return root;
 }
 
 static void print_figures(const char *what, const struct wk_squad_figures *f, struct hg_buf *out)
@@ -129,7 +100,6 @@ static void warn_of_gaps(const struct scored *scored)
 static int print_score(struct scored *s, struct hg_err *err)
 {
     struct hg_buf out = HG_BUF_INIT;
-    int rc = 0;
 
     if (!s->na)
         wk_squad_score(s->squad, s->predictions->texts, &s->score);
@@ -138,13 +108,9 @@ static int print_score(struct scored *s, struct hg_err *err)
         return -1;
     warn_of_gaps(s);
     if (json)
-        print_json(s, &out);
-    else
-        print_table(s, &out);
-    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-        rc = hg_err_sys(err, "cannot write the output");
-    hg_buf_done(&out);
-    return rc;
+        return wk_cmd_print_json(encode(s), HG_JSON_INDENT, err);
+    print_table(s, &out);
+    return wk_cmd_print(&out, err);
 }
 
 static int load_na(const struct wk_squad *squad, struct wk_squad_na *na, struct hg_errs *errs)
@@ -180,23 +146,35 @@ static int score(struct hg_errs *errs)
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_err err = HG_ERR_INIT;
-
-    if (hg_opt_parse(opts, &argc, argv, &err) < 0)
-        return hg_errs_add(errs, &err);
-    if (argc == 0 && data && predictions && (na_prob || na_threshold == 1))
-        return score(errs);
-    hg_err_set(&err, HG_E_USAGE, "%s",
-               argc > 0                ? "eval-squad: too many arguments"
-               : !data || !predictions ? "eval-squad: --data and --predictions are needed"
-                                       : "eval-squad: --na-prob-threshold needs --na-prob");
-    hg_err_hint(&err, "usage: hpcgrid-worker eval-squad --data FILE --predictions FILE");
-    return hg_errs_add(errs, &err);
+    (void)argc;
+    (void)argv;
+    if (!data || !predictions)
+        return wk_cmd_misused(&wk_cmd_eval_squad, "--data and --predictions are needed", errs);
+    if (!na_prob && na_threshold != 1)
+        return wk_cmd_misused(&wk_cmd_eval_squad, "--na-prob-threshold needs --na-prob", errs);
+    return score(errs);
 }
 
 const struct wk_cmd wk_cmd_eval_squad = {
     .name = "eval-squad",
     .summary = "EM and F1 of predicted answers",
+    .usage = "--data FILE --predictions FILE [--na-prob FILE] [--json]",
+    .about = "Score predicted answers as SQuAD's official scripts do: exact match and F1 in\n"
+             "percent, the best over a question's answers. v1.1: a missing prediction counts 0.\n"
+             "v2.0: \"\" says that the text has no answer, and questions without a prediction do\n"
+             "not count; with --na-prob also the best EM and F1 that a threshold of these\n"
+             "numbers would give, and which.\n",
+    .opts =
+        (const struct hg_opt[]){
+            { HG_OPT_STRING, 0, "data", &data, "FILE", "SQuAD v1.1 or v2.0, plain or .gz", 0, 0 },
+            { HG_OPT_STRING, 0, "predictions", &predictions, "FILE",
+              "JSON object: question id to text; plain or .gz", 0, 0 },
+            { HG_OPT_STRING, 0, "na-prob", &na_prob, "FILE",
+              "v2.0: JSON object: question id to a number, high if no answer is likely", 0, 0 },
+            { HG_OPT_REAL, 0, "na-prob-threshold", &na_threshold, "X",
+              "numbers above X count as no answer (1)", -1e300, 1e300 },
+            { HG_OPT_FLAG, 0, "json", &json, NULL, "print the scores as JSON", 0, 0 },
+            { 0 },
+        },
     .run = run,
-    .help = help,
 };

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/opt.h"
 #include "cmd/cmd.h"
 #include "data/features_cache.h"
 #include "data/features_stats.h"
@@ -14,35 +13,6 @@
 static const char *data, *vocab, *cache, *windows, *labels;
 static long max_length = 384, stride = 128, questions;
 static bool json, dump, skip;
-
-static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "data", &data, "FILE", "SQuAD v1.1 or v2.0, plain or .gz", 0, 0 },
-    { HG_OPT_STRING, 0, "vocab", &vocab, "FILE", "the vocabulary, one token a line", 0, 0 },
-    { HG_OPT_INT, 0, "max-length", &max_length, "N", "tokens of a sequence at most (384)",
-      WK_FEATURE_LENGTH_MIN, WK_FEATURE_LENGTH_MAX },
-    { HG_OPT_INT, 0, "stride", &stride, "N", "tokens by which windows overlap or advance (128)", 0,
-      WK_FEATURE_LENGTH_MAX },
-    { HG_OPT_STRING, 0, "windows", &windows, "WORD",
-      "overlap (default, Hugging Face) or advance (Google)", 0, 0 },
-    { HG_OPT_STRING, 0, "labels", &labels, "WORD", "true (default) or dummy", 0, 0 },
-    { HG_OPT_INT, 0, "questions", &questions, "N", "only the first N (all)", 0, 4294967295.0 },
-    { HG_OPT_FLAG, 0, "skip-bad-answers", &skip, NULL,
-      "leave out answers that are not at their offset", 0, 0 },
-    { HG_OPT_STRING, 0, "cache", &cache, "DIR", "keep and find ready features here", 0, 0 },
-    { HG_OPT_FLAG, 0, "dump", &dump, NULL, "print every feature, one JSON object a line", 0, 0 },
-    { HG_OPT_FLAG, 0, "json", &json, NULL, "print the figures as JSON", 0, 0 },
-    { 0 },
-};
-
-static void help(struct hg_buf *out)
-{
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker features --data FILE --vocab FILE [OPTIONS]\n\n"
-        "Cut question answering data into the sequences a BERT model reads, and say how many there\n"
-        "are and how long. A text too long for one sequence becomes several windows.\n\n");
-    hg_opt_help(opts, out);
-}
 
 /* ---- Output ---- */
 
@@ -53,10 +23,10 @@ static json_t *encode_lengths(const struct wk_length_stats *s)
                      "min", (json_int_t)s->min, "max", (json_int_t)s->max);
 }
 
-static void print_json(const struct wk_features *f, const struct wk_feature_options *o,
-                       const struct wk_feature_stats *s, struct hg_buf *out)
+static json_t *encode(const struct wk_features *f, const struct wk_feature_options *o,
+                      const struct wk_feature_stats *s)
 {
-    json_t *root = json_pack(
+    return json_pack(
         "{s:I, s:I, s:I, s:s, s:I, s:I, s:s, s:b, s:o, s:o, s:o, s:{s:f, s:f, s:f}, s:f, s:f, "
         "s:{s:f, s:f, s:f}}",
         "features", (json_int_t)f->n, "questions", (json_int_t)f->n_questions, "labelled",
@@ -67,10 +37,6 @@ static void print_json(const struct wk_features *f, const struct wk_feature_opti
         "question_length", encode_lengths(&s->questions), "at_most", "128", s->below_128, "192",
         s->below_192, "256", s->below_256, "fill", s->fill, "square_fill", s->square_fill,
         "batch_fill", "8", s->batch_fill[0], "16", s->batch_fill[1], "32", s->batch_fill[2]);
-
-    hg_json_dump(root, HG_JSON_INDENT, out);
-    hg_buf_puts(out, "\n");
-    json_decref(root);
 }
 
 static void print_lengths(const char *what, const struct wk_length_stats *s, struct hg_buf *out)
@@ -138,19 +104,12 @@ static int print_stats(const struct wk_features *f, const struct wk_feature_opti
 {
     struct hg_buf out = HG_BUF_INIT;
     struct wk_feature_stats stats;
-    int rc = -1;
 
     wk_features_stats(f, &stats);
     if (json)
-        print_json(f, o, &stats, &out);
-    else
-        print_table(f, o, &stats, &out);
-    if (fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout) != 0)
-        hg_err_sys(err, "cannot write the output");
-    else
-        rc = 0;
-    hg_buf_done(&out);
-    return rc;
+        return wk_cmd_print_json(encode(f, o, &stats), HG_JSON_INDENT, err);
+    print_table(f, o, &stats, &out);
+    return wk_cmd_print(&out, err);
 }
 
 /* ---- Progress: on a terminal only, and only when it takes a while ---- */
@@ -167,18 +126,10 @@ static void show_progress(void *context, size_t done, size_t total)
     shown = true;
 }
 
-static int read_options(int argc, char **argv, struct wk_feature_options *o, struct hg_err *err)
+static int read_options(struct wk_feature_options *o, struct hg_err *err)
 {
     int w = WK_WINDOWS_OVERLAP, l = WK_LABELS_TRUE;
 
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return -1;
-    if (argc > 0 || !data || !vocab) {
-        hg_err_set(err, HG_E_USAGE,
-                   argc > 0 ? "features: too many arguments"
-                            : "features: --data and --vocab are needed");
-        return hg_err_hint(err, "usage: hpcgrid-worker features --data FILE --vocab FILE");
-    }
     if ((windows && (w = wk_feature_word(wk_windows_names, windows, "windows", err)) < 0) ||
         (labels && (l = wk_feature_word(wk_labels_names, labels, "labels", err)) < 0))
         return -1;
@@ -201,8 +152,12 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct wk_features f;
     int rc;
 
+    (void)argc;
+    (void)argv;
     started_s = hg_clock_mono_s();
-    if (read_options(argc, argv, &o, &err) < 0)
+    if (!data || !vocab)
+        return wk_cmd_misused(&wk_cmd_features, "--data and --vocab are needed", errs);
+    if (read_options(&o, &err) < 0)
         return hg_errs_add(errs, &err);
     if (wk_features_open(data, vocab, cache, &o, &progress, &f, errs) < 0)
         return -1;
@@ -217,6 +172,30 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct wk_cmd wk_cmd_features = {
     .name = "features",
     .summary = "sequences of a data set: how many, how long",
+    .usage = "--data FILE --vocab FILE [OPTIONS]",
+    .about = "Cut question answering data into the sequences a BERT model reads, and print how\n"
+             "many there are and how long. A text too long for one sequence becomes several\n"
+             "windows.\n",
+    .opts =
+        (const struct hg_opt[]){
+            { HG_OPT_STRING, 0, "data", &data, "FILE", "SQuAD v1.1 or v2.0, plain or .gz", 0, 0 },
+            { HG_OPT_STRING, 0, "vocab", &vocab, "FILE", "the vocabulary, one token a line", 0, 0 },
+            { HG_OPT_INT, 0, "max-length", &max_length, "N", "tokens of a sequence at most (384)",
+              WK_FEATURE_LENGTH_MIN, WK_FEATURE_LENGTH_MAX },
+            { HG_OPT_INT, 0, "stride", &stride, "N",
+              "tokens by which windows overlap or advance (128)", 0, WK_FEATURE_LENGTH_MAX },
+            { HG_OPT_STRING, 0, "windows", &windows, "WORD",
+              "overlap (default, Hugging Face) or advance (Google)", 0, 0 },
+            { HG_OPT_STRING, 0, "labels", &labels, "WORD", "true (default) or dummy", 0, 0 },
+            { HG_OPT_INT, 0, "questions", &questions, "N", "only the first N (all)", 0,
+              4294967295.0 },
+            { HG_OPT_FLAG, 0, "skip-bad-answers", &skip, NULL,
+              "leave out answers that are not at their offset", 0, 0 },
+            { HG_OPT_STRING, 0, "cache", &cache, "DIR", "keep and find ready features here", 0, 0 },
+            { HG_OPT_FLAG, 0, "dump", &dump, NULL, "print every feature, one JSON object a line", 0,
+              0 },
+            { HG_OPT_FLAG, 0, "json", &json, NULL, "print the figures as JSON", 0, 0 },
+            { 0 },
+        },
     .run = run,
-    .help = help,
 };

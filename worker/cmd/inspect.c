@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "base/opt.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "models/models.h"
@@ -193,70 +192,48 @@ static json_t *encode(const struct wk_st *st, const struct found *f)
     return o;
 }
 
-static int print(const struct wk_st *st, const struct found *f, bool json, struct hg_err *err)
+static bool json;
+
+static int print(const struct wk_st *st, const struct found *f, struct hg_err *err)
 {
     struct hg_buf out = HG_BUF_INIT;
-    int rc = 0;
 
-    if (json) {
-        json_t *o = encode(st, f);
-
-        hg_json_dump(o, HG_JSON_INDENT, &out);
-        hg_buf_puts(&out, "\n");
-        json_decref(o);
-    } else {
-        print_text(st, f, &out);
-    }
-    if (fputs(hg_buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
-        rc = hg_err_sys(err, "cannot write the output");
-    hg_buf_done(&out);
-    return rc;
+    if (json)
+        return wk_cmd_print_json(encode(st, f), HG_JSON_INDENT, err);
+    print_text(st, f, &out);
+    return wk_cmd_print(&out, err);
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    bool json = false;
-    const struct hg_opt opts[] = {
-        { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
-        { 0 },
-    };
     struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
     struct found f;
     struct wk_st st;
     int rc;
 
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return hg_errs_add(errs, err);
-    if (argc != 1) {
-        hg_err_set(err, HG_E_USAGE, "inspect: one file is needed");
-        hg_err_hint(err, "usage: hpcgrid-worker inspect FILE [--json]");
-        return hg_errs_add(errs, err);
-    }
+    if (argc != 1)
+        return wk_cmd_misused(&wk_cmd_inspect, "one file is needed", errs);
     if (wk_st_open(argv[0], &st, err) < 0)
         return hg_errs_add(errs, err);
     rc = wk_st_verify(&st, false, err);
     if (rc == 0) {
-        rc = look(&st, &f, err) < 0 ? -1 : print(&st, &f, json, err);
+        rc = look(&st, &f, err) < 0 ? -1 : print(&st, &f, err);
         found_done(&f);
     }
     wk_st_close(&st);
     return rc < 0 ? hg_errs_add(errs, err) : 0;
 }
 
-static void help(struct hg_buf *out)
-{
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker inspect FILE [--json]\n\n"
-        "Print what a safetensors file contains: every tensor with its type and shape, the BERT that they\n"
-        "are of, and what that model would miss, ignore or start anew if the file were its \"init\".\n"
-        "A checkpoint of hpcgrid-worker is also such a file; its bytes are compared with its\n"
-        "checksums.\n");
-}
-
 const struct wk_cmd wk_cmd_inspect = {
     .name = "inspect",
     .summary = "what a safetensors file contains",
+    .usage = "FILE [--json]",
+    .about = "Print what a safetensors file contains: every tensor with its type and shape, the\n"
+             "BERT that they belong to, and what that model would miss, ignore or initialise\n"
+             "if the file were its \"init\". A checkpoint of hpcgrid-worker is also such a file;\n"
+             "its bytes are compared with its checksums.\n",
+    .opts = (const struct hg_opt[]){ { HG_OPT_FLAG, 0, "json", &json, NULL, "print JSON", 0, 0 },
+                                     { 0 } },
+    .words = 1,
     .run = run,
-    .help = help,
 };

@@ -4,39 +4,14 @@
 
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/json.h"
-#include "base/opt.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
 #include "strategies/strategies.h"
 
 static const char *cell, *config, *cells;
 static bool as_json, data = true;
-
-static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "cell", &cell, "FILE", "a cell's JSON ($HPCGRID_CELL)", 0, 0 },
-    { HG_OPT_STRING, 0, "config", &config, "FILE", "the same, written by hand; - is standard input",
-      0, 0 },
-    { HG_OPT_STRING, 0, "cells", &cells, "FILE",
-      "many: an array of cells; prints a line of JSON each", 0, 0 },
-    { HG_OPT_FLAG, 0, "data", &data, NULL,
-      "read the data set (--no-data: sequences of the largest length)", 0, 0 },
-    { HG_OPT_FLAG, 0, "json", &as_json, NULL, "print JSON", 0, 0 },
-    { 0 },
-};
-
-static void help(struct hg_buf *out)
-{
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker predict --config FILE [--json]\n\n"
-        "Print how much memory the rank with the largest need would use, by purpose, and what\n"
-        "the cell would need with other strategies. No device is opened, nothing is computed.\n\n");
-    hg_opt_help(opts, out);
-}
 
 static json_t *encode_memory(const struct wk_prediction *p)
 {
@@ -84,16 +59,6 @@ static void print_table(const struct wk_config *c, const struct wk_prediction *p
     printf("  %-12s %12s%s\n", "in all", size, p->exact ? "" : "  (at most)");
 }
 
-static void print_json(json_t *o, unsigned flags)
-{
-    struct hg_buf text = HG_BUF_INIT;
-
-    hg_json_dump(o, flags, &text);
-    puts(hg_buf_str(&text));
-    hg_buf_done(&text);
-    json_decref(o);
-}
-
 static int predict_one(const char *path, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
@@ -102,11 +67,11 @@ static int predict_one(const char *path, struct hg_errs *errs)
     int rc = -1;
 
     if (wk_config_load(path, &c, errs) == 0 && wk_predict(&c, NULL, data, &p, &err) == 0) {
+        rc = 0;
         if (as_json)
-            print_json(encode(&c, &p), HG_JSON_INDENT);
+            rc = wk_cmd_print_json(encode(&c, &p), HG_JSON_INDENT, &err);
         else
             print_table(&c, &p);
-        rc = 0;
     }
     wk_config_done(&c);
     hg_errs_add(errs, &err);
@@ -114,21 +79,22 @@ static int predict_one(const char *path, struct hg_errs *errs)
 }
 
 /* A line for each cell: its prediction, or why there is none. */
-static void predict_line(const json_t *o)
+static int predict_line(const json_t *o, struct hg_err *unwritten)
 {
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_err err = HG_ERR_INIT;
     struct wk_prediction p;
     struct wk_config c;
+    json_t *line;
 
     if (wk_config_decode(o, &c, &errs) == 0 && wk_predict(&c, NULL, data, &p, &err) == 0)
-        print_json(encode(&c, &p), HG_JSON_COMPACT);
+        line = encode(&c, &p);
     else
-        print_json(json_pack("{s:s, s:s}", "schema", "hpcgrid-predict/1", "error",
-                             errs.n ? errs.items[0].text : err.text),
-                   HG_JSON_COMPACT);
+        line = json_pack("{s:s, s:s}", "schema", "hpcgrid-predict/1", "error",
+                         errs.n ? errs.items[0].text : err.text);
     wk_config_done(&c);
     hg_errs_done(&errs);
+    return wk_cmd_print_json(line, HG_JSON_COMPACT, unwritten);
 }
 
 static int predict_many(const char *path, struct hg_errs *errs)
@@ -141,9 +107,8 @@ static int predict_many(const char *path, struct hg_errs *errs)
 
     if (rc == 0 && !json_is_array(doc.root))
         rc = hg_err_set(&err, HG_E_INPUT, "%s is not an array of cells", path);
-    if (rc == 0)
-        json_array_foreach(doc.root, i, o)
-            predict_line(o);
+    for (i = 0; rc == 0 && (o = json_array_get(doc.root, i)); i++)
+        rc = predict_line(o, &err);
     hg_json_doc_done(&doc);
     hg_errs_add(errs, &err);
     return rc;
@@ -151,25 +116,31 @@ static int predict_many(const char *path, struct hg_errs *errs)
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
+    const char *path = wk_cmd_cell(cell, config);
 
-    cell = getenv("HPCGRID_CELL");
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return hg_errs_add(errs, err);
-    if (config)
-        cell = config;
-    if (argc > 0 || (!cell && !cells)) {
-        hg_err_set(err, HG_E_USAGE,
-                   argc > 0 ? "predict: too many arguments" : "predict: no cell given");
-        hg_err_hint(err, "usage: hpcgrid-worker predict --config FILE");
-        return hg_errs_add(errs, err);
-    }
-    return cells ? predict_many(cells, errs) : predict_one(cell, errs);
+    (void)argc;
+    (void)argv;
+    if (cells)
+        return predict_many(cells, errs);
+    return path ? predict_one(path, errs) : wk_cmd_misused(&wk_cmd_predict, "no cell given", errs);
 }
 
 const struct wk_cmd wk_cmd_predict = {
     .name = "predict",
     .summary = "print how much memory a training would need",
+    .usage = "--config FILE [--json]",
+    .about = "Print how much memory the rank with the largest need would use, by purpose,\n"
+             "and what the cell would need with other strategies. No device is opened,\n"
+             "nothing is computed.\n",
+    .opts =
+        (const struct hg_opt[]){
+            WK_OPT_CELL(&cell, &config),
+            { HG_OPT_STRING, 0, "cells", &cells, "FILE",
+              "many: an array of cells; prints a line of JSON each", 0, 0 },
+            { HG_OPT_FLAG, 0, "data", &data, NULL,
+              "read the data set (--no-data: sequences of the largest length)", 0, 0 },
+            { HG_OPT_FLAG, 0, "json", &as_json, NULL, "print JSON", 0, 0 },
+            { 0 },
+        },
     .run = run,
-    .help = help,
 };

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/types.h>
 
-#include "base/opt.h"
 #include "cmd/cmd.h"
 #include "data/features.h"
 #include "data/wordpiece.h"
@@ -15,25 +14,6 @@ static const char *vocab, *rules;
 static bool offsets;
 
 static const char *const rules_names[] = { "hf", "google", NULL };
-
-static const struct hg_opt opts[] = {
-    { HG_OPT_STRING, 0, "vocab", &vocab, "FILE", "the vocabulary, one token a line", 0, 0 },
-    { HG_OPT_STRING, 0, "rules", &rules, "WORD", "hf (default) or google: who decides odd cases", 0,
-      0 },
-    { HG_OPT_FLAG, 0, "offsets", &offsets, NULL, "print objects with ids and offsets", 0, 0 },
-    { 0 },
-};
-
-static void help(struct hg_buf *out)
-{
-    hg_buf_puts(
-        out,
-        "usage: hpcgrid-worker tokenize --vocab FILE [OPTIONS] < TEXTS\n\n"
-        "Cut texts into the WordPiece tokens of uncased BERT. Each line of standard input is a JSON\n"
-        "string, each line of output the list of its ids, without [CLS] and [SEP]. Offsets are pairs\n"
-        "[start, end) counted in Unicode code points of the text.\n\n");
-    hg_opt_help(opts, out);
-}
 
 static void print_ids(const struct wk_tokens *t, struct hg_buf *out)
 {
@@ -112,17 +92,15 @@ static int tokenize_all(const struct wk_wordpiece *wp, enum wk_wordpiece_rules r
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_err *err = hg_errs_next(errs);
+    struct hg_err *err;
     struct wk_wordpiece *wp;
     int r = WK_WORDPIECE_HF, rc;
 
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return -1;
-    if (argc > 0 || !vocab) {
-        hg_err_set(err, HG_E_USAGE,
-                   argc > 0 ? "tokenize: too many arguments" : "tokenize: --vocab is missing");
-        return hg_err_hint(err, "usage: hpcgrid-worker tokenize --vocab FILE < TEXTS");
-    }
+    (void)argc;
+    (void)argv;
+    if (!vocab)
+        return wk_cmd_misused(&wk_cmd_tokenize, "--vocab is missing", errs);
+    err = hg_errs_next(errs);
     if (rules && (r = wk_feature_word(rules_names, rules, "rules", err)) < 0)
         return -1;
     wp = wk_wordpiece_load(vocab, err);
@@ -136,6 +114,18 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 const struct wk_cmd wk_cmd_tokenize = {
     .name = "tokenize",
     .summary = "WordPiece ids of texts, one JSON string a line",
+    .usage = "--vocab FILE [OPTIONS] < TEXTS",
+    .about = "Cut texts into the WordPiece tokens of uncased BERT. Each line of standard input\n"
+             "is a JSON string, each line of output the list of its ids, without [CLS] and\n"
+             "[SEP]. Offsets are pairs [start, end) counted in Unicode code points of the text.\n",
+    .opts =
+        (const struct hg_opt[]){
+            { HG_OPT_STRING, 0, "vocab", &vocab, "FILE", "the vocabulary, one token a line", 0, 0 },
+            { HG_OPT_STRING, 0, "rules", &rules, "WORD",
+              "hf (default) or google: who decides odd cases", 0, 0 },
+            { HG_OPT_FLAG, 0, "offsets", &offsets, NULL, "print objects with ids and offsets", 0,
+              0 },
+            { 0 },
+        },
     .run = run,
-    .help = help,
 };

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/opt.h"
+#include "base/json.h"
 #include "cmd/cmd.h"
 #include "comm/environment.h"
 #include "comm/transports.h"
@@ -107,13 +107,15 @@ static int check_world(const struct wk_config *c, int world, struct hg_err *err)
                        asked);
 }
 
+static const char *cell, *config, *result_path;
+static bool as_json;
+
 struct job {
     struct wk_config config;
     struct wk_result result;
     struct wk_comm *comm;
     const char *cell, *result_path; /* result_path NULL: none is written */
-    bool json;
-    char *folder; /* of the result; NULL: the working folder */
+    char *folder;                   /* of the result; NULL: the working folder */
     int rank, world;
 };
 
@@ -241,68 +243,36 @@ static int save_result(const struct job *j, struct hg_errs *errs)
                                                                         : 0;
 }
 
-static int print_result(const struct job *j)
+static int print_result(const struct job *j, struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
 
     if (j->rank != 0)
         return 0;
-    if (j->json) {
-        json_t *o = wk_result_encode(&j->result);
-
-        hg_json_dump(o, HG_JSON_INDENT, &text);
-        hg_buf_puts(&text, "\n");
-        json_decref(o);
-    } else {
-        wk_result_format(&j->result, &text);
-    }
-    fputs(hg_buf_str(&text), stdout);
-    hg_buf_done(&text);
-    return fflush(stdout);
+    if (as_json)
+        return wk_cmd_print_json(wk_result_encode(&j->result), HG_JSON_INDENT, err);
+    wk_result_format(&j->result, &text);
+    return wk_cmd_print(&text, err);
 }
 
 /* Report how the training ended. Returns the exit code. */
 static int settle(struct job *j, int rc, struct hg_errs *errs)
 {
     bool goes_on = j->result.stopped_with_checkpoint;
+    struct hg_err err = HG_ERR_INIT;
 
     if (rc < 0 && !goes_on)
         settle_blame(j, errs);
     if (rc < 0)
         describe_failure(j, errs);
-    if (rc == 0 && print_result(j) != 0)
-        rc = hg_err_sys(hg_errs_next(errs), "cannot write the output");
+    if (rc == 0 && print_result(j, &err) < 0)
+        rc = hg_errs_add(errs, &err);
     if (save_result(j, errs) < 0)
         rc = -1;
     if (rc == 0)
         return 0;
     print_failure(j, errs);
     return goes_on ? EXIT_CHECKPOINT : hg_err_exit_code(errs->items[0].code);
-}
-
-static int read_options(struct job *j, int argc, char **argv, struct hg_errs *errs)
-{
-    const char *config = NULL;
-    const struct hg_opt opts[] = {
-        { HG_OPT_STRING, 0, "cell", &j->cell, "FILE", "a cell's JSON ($HPCGRID_CELL)", 0, 0 },
-        { HG_OPT_STRING, 0, "config", &config, "FILE",
-          "the same, written by hand; - is standard input", 0, 0 },
-        { HG_OPT_STRING, 0, "result", &j->result_path, "FILE",
-          "where the result goes ($HPCGRID_RESULT)", 0, 0 },
-        { HG_OPT_FLAG, 0, "json", &j->json, NULL, "print the result as JSON", 0, 0 },
-        { 0 },
-    };
-    struct hg_err *err = &(struct hg_err)HG_ERR_INIT;
-
-    if (hg_opt_parse(opts, &argc, argv, err) < 0)
-        return hg_errs_add(errs, err);
-    if (config)
-        j->cell = config;
-    if (argc == 0 && j->cell)
-        return 0;
-    hg_err_set(err, HG_E_USAGE, argc > 0 ? "train: too many arguments" : "train: no cell given");
-    hg_err_hint(err, "usage: hpcgrid-worker train --cell FILE");
-    return hg_errs_add(errs, err);
 }
 
 /* Of several ranks all go on to MPI: one that ended before it would leave the others waiting. */
@@ -322,13 +292,16 @@ static int find_folder(struct job *j, struct hg_errs *errs)
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct job j = { .cell = getenv("HPCGRID_CELL"), .result_path = getenv("HPCGRID_RESULT") };
+    struct job j = { .cell = wk_cmd_cell(cell, config),
+                     .result_path = result_path ? result_path : getenv("HPCGRID_RESULT") };
     bool goes_on;
     int code;
 
+    (void)argc;
+    (void)argv;
     j.result.start_mono_s = hg_clock_mono_s();
-    if (read_options(&j, argc, argv, errs) < 0)
-        return -1;
+    if (!j.cell)
+        return wk_cmd_misused(&wk_cmd_train, "no cell given", errs);
     wk_comm_environment(&j.rank, &j.world);
     catch_signals();
     if (find_folder(&j, errs) < 0)
@@ -348,10 +321,6 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
 static void help(struct hg_buf *out)
 {
-    hg_buf_puts(out, "usage: hpcgrid-worker train --cell FILE [--result FILE] [--json]\n\n"
-                     "Train the cell that the JSON object in FILE describes. Under mpirun or\n"
-                     "srun --mpi=pmix all ranks train together. Failures write a result too.\n"
-                     "Its members:\n\n");
     wk_config_overview(out);
     hg_buf_puts(out, "\n--help=SECTION explains those of a section, --help=all all of them.\n");
 }
@@ -359,6 +328,18 @@ static void help(struct hg_buf *out)
 const struct wk_cmd wk_cmd_train = {
     .name = "train",
     .summary = "train a cell and write its result",
+    .usage = "--cell FILE [--result FILE] [--json]",
+    .about = "Train the cell that the JSON object in FILE describes. Under mpirun or\n"
+             "srun --mpi=pmix all ranks train together. Failures write a result too.\n"
+             "Its members:\n\n",
+    .opts =
+        (const struct hg_opt[]){
+            WK_OPT_CELL(&cell, &config),
+            { HG_OPT_STRING, 0, "result", &result_path, "FILE",
+              "where the result goes ($HPCGRID_RESULT)", 0, 0 },
+            { HG_OPT_FLAG, 0, "json", &as_json, NULL, "print the result as JSON", 0, 0 },
+            { 0 },
+        },
     .run = run,
     .help = help,
     .help_on = wk_config_help,

@@ -2,7 +2,6 @@
 #include "data/squad.h"
 
 #include <jansson.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,8 +218,9 @@ static bool find_answer(struct reader *r, const struct wk_squad_paragraph *p, co
     return true;
 }
 
-static void read_answer(struct reader *r, const struct wk_squad_paragraph *p, const json_t *object)
+static void read_answer(struct reader *r, const json_t *object)
 {
+    const struct wk_squad_paragraph *p = &r->paragraphs.items[r->paragraphs.n - 1];
     const json_t *text;
     struct wk_squad_answer *a;
     uint32_t start = 0, n_chars;
@@ -235,21 +235,6 @@ static void read_answer(struct reader *r, const struct wk_squad_paragraph *p, co
     a->len = json_string_length(text);
     a->start = start;
     a->end = start + n_chars;
-}
-
-static void read_answers(struct reader *r, const struct wk_squad_paragraph *p, const json_t *list)
-{
-    size_t here = enter(r, "answers"), i;
-    json_t *object;
-
-    json_array_foreach(list, i, object) {
-        size_t item = enter_item(r, i);
-
-        if (!give_up(r))
-            read_answer(r, p, object);
-        leave(r, item);
-    }
-    leave(r, here);
 }
 
 /* Do the members `answers` and `is_impossible` agree? Notes whether the file is of version 2. */
@@ -297,9 +282,25 @@ static bool is_new_id(struct reader *r, const json_t *id)
     return fine;
 }
 
+/* Every item of a member that is a list, each at its own place. */
+static void read_each(struct reader *r, const char *member, const json_t *list,
+                      void (*read)(struct reader *r, const json_t *object))
+{
+    size_t here = enter(r, member), i;
+    json_t *object;
+
+    json_array_foreach(list, i, object) {
+        size_t item = enter_item(r, i);
+
+        if (!give_up(r))
+            read(r, object);
+        leave(r, item);
+    }
+    leave(r, here);
+}
+
 static void read_question(struct reader *r, const json_t *object)
 {
-    const struct wk_squad_paragraph *p = &r->paragraphs.items[r->paragraphs.n - 1];
     const json_t *id, *text, *answers;
     struct wk_squad_question *q;
     size_t first = r->answers.n;
@@ -309,7 +310,7 @@ static void read_question(struct reader *r, const json_t *object)
         !(answers = get(r, object, "answers", JSON_ARRAY)) || !is_new_id(r, id) ||
         !is_consistent(r, object, answers))
         return;
-    read_answers(r, p, answers);
+    read_each(r, "answers", answers, read_answer);
     if (r->answers.n == first && json_array_size(answers)) { /* all were bad ones */
         r->squad->dropped_questions++;
         return;
@@ -327,8 +328,6 @@ static void read_paragraph(struct reader *r, const json_t *object)
 {
     const json_t *context, *questions;
     struct wk_squad_paragraph *p;
-    size_t here, i;
-    json_t *question;
 
     if (!is_object(r, object) || !(context = get_text(r, object, "context")) ||
         !(questions = get(r, object, "qas", JSON_ARRAY)))
@@ -337,35 +336,17 @@ static void read_paragraph(struct reader *r, const json_t *object)
     p->context = keep(r, context);
     p->len = json_string_length(context);
     index_text(r, p->context, p->len);
-    here = enter(r, "qas");
-    json_array_foreach(questions, i, question) {
-        size_t item = enter_item(r, i);
-
-        if (!give_up(r))
-            read_question(r, question);
-        leave(r, item);
-    }
-    leave(r, here);
+    read_each(r, "qas", questions, read_question);
 }
 
 static void read_article(struct reader *r, const json_t *object)
 {
     const json_t *paragraphs;
-    size_t here, i;
-    json_t *paragraph;
 
     if (!is_object(r, object) || !(paragraphs = get(r, object, "paragraphs", JSON_ARRAY)))
         return;
     r->squad->n_articles++;
-    here = enter(r, "paragraphs");
-    json_array_foreach(paragraphs, i, paragraph) {
-        size_t item = enter_item(r, i);
-
-        if (!give_up(r))
-            read_paragraph(r, paragraph);
-        leave(r, item);
-    }
-    leave(r, here);
+    read_each(r, "paragraphs", paragraphs, read_paragraph);
 }
 
 /* "version" is optional: the shape of the questions tells as well. */
@@ -391,8 +372,7 @@ static void read_version(struct reader *r, const json_t *root)
 static void read_root(struct reader *r, const json_t *root)
 {
     const json_t *articles;
-    size_t here, i;
-    json_t *article;
+    size_t here;
 
     if (!is_object(r, root))
         return;
@@ -400,14 +380,8 @@ static void read_root(struct reader *r, const json_t *root)
     articles = get(r, root, "data", JSON_ARRAY);
     if (!articles)
         return;
+    read_each(r, "data", articles, read_article);
     here = enter(r, "data");
-    json_array_foreach(articles, i, article) {
-        size_t item = enter_item(r, i);
-
-        if (!give_up(r))
-            read_article(r, article);
-        leave(r, item);
-    }
     if (!give_up(r) && r->questions.n == 0 && r->errs->n == 0)
         REPORT(r, "it has no questions");
     leave(r, here);

@@ -3,7 +3,6 @@
 #ifndef WK_DATA_SQUAD_EVAL_H
 #define WK_DATA_SQUAD_EVAL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"

@@ -240,3 +240,15 @@ json_t *wk_profiler_table(const struct wk_profiler *p)
                                              to_ns(totals[i].self_s)));
     return json_pack("{s:I, s:o}", "steps", (json_int_t)p->recorded, "ops", ops);
 }
+
+enum wk_step_kind wk_schedule_at(const struct wk_schedule *s, long step)
+{
+    long round = s->wait + s->warmup + s->active, at = step - s->skip;
+
+    if (at < 0 || (s->repeat && at / round >= s->repeat))
+        return WK_STEP_ALONE;
+    at %= round;
+    if (at < s->wait)
+        return WK_STEP_ALONE;
+    return at < s->wait + s->warmup ? WK_STEP_WARMUP : WK_STEP_RECORD;
+}

@@ -8,12 +8,22 @@
 #define WK_PROFILE_PROFILER_H
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "backends/backend.h"
 #include "comm/comm.h"
-#include "profile/schedule.h"
+
+/* Which steps of a training are recorded: first `skip` steps are left alone, then rounds of `wait` steps left
+ * alone, `warmup` steps that are recorded and discarded and `active` ones that are kept; `repeat` rounds, or as
+ * many as there are (0). The same rule as torch.profiler's schedule. */
+struct wk_schedule {
+    long skip, wait, warmup, active, repeat; /* active >= 1 */
+};
+
+enum wk_step_kind { WK_STEP_ALONE, WK_STEP_WARMUP, WK_STEP_RECORD };
+
+/* Steps count from 0. */
+enum wk_step_kind wk_schedule_at(const struct wk_schedule *s, long step);
 
 enum wk_span_kind {
     WK_SPAN_STEP,     /* an optimizer step; number is which, from 0 */

@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "profile/tfevents.pb-c.h"
 
 #define SETTINGS_MAX 128

@@ -2,7 +2,6 @@
 /* Chrome's trace format, as Perfetto reads it: times in microseconds from the file's base time. */
 #include "profile/trace.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +10,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/fs.h"
 #include "base/json.h"
-#include "base/text.h"
 
 enum { TID_HOST = 1, TID_COMM = 2 };
 

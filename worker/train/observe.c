@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
-#include "base/text.h"
 #include "base/vec.h"
 #include "profile/profiler.h"
 #include "profile/tfevents.h"

@@ -12,7 +12,6 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
-#include "base/vec.h"
 #include "train/safetensors.h"
 
 #define SCHEMA "hpcgrid-checkpoint-part/1"

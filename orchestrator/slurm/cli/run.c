@@ -3,7 +3,6 @@
 #include "slurm/cli/run.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

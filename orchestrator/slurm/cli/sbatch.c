@@ -2,7 +2,6 @@
 /* hpcgrid-sbatch: Slurm's own commands behind a pipe. slurm/README.md has the protocol. */
 #include <ctype.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

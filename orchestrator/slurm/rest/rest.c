@@ -9,8 +9,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/fields.h"
-#include "base/fs.h"
 #include "base/ranges.h"
 #include "slurm/common/serve.h"
 #include "slurm/rest/ask.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backends/cuda/errors.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "backends/backend.h"

@@ -5,8 +5,6 @@
 #ifndef WK_BACKENDS_CUDA_GRAPHS_H
 #define WK_BACKENDS_CUDA_GRAPHS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define WK_GRAPHS_MOST 64

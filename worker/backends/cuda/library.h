@@ -6,7 +6,6 @@
 
 #include <cublasLt.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 
 /* X(function): those of cuBLASLt that are used. */

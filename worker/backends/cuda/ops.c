@@ -13,6 +13,9 @@
 #define OPTIONAL_OP(...)
 #include "backends/ops.def"
 
+/* Launch an op's kernels on the device's stream; a failure is kept under the op's name. */
+#define LAUNCH(c, op, ...) wk_cuda_check(c, wk_cuda_##op((c)->stream, __VA_ARGS__), #op)
+
 /* ---- Translation ---- */
 
 static struct wk_cuda_packing packing_of(const struct wk_packing *p)
@@ -63,7 +66,7 @@ static void cuda_fill(struct wk_dev *dev, struct wk_span y, double value)
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (y.n)
-        wk_cuda_check(c, wk_cuda_fill(c->stream, type_of(y), y.data, y.n, (float)value), "fill");
+        LAUNCH(c, fill, type_of(y), y.data, y.n, (float)value);
 }
 
 static void cuda_scale(struct wk_dev *dev, struct wk_span y, double a)
@@ -71,8 +74,7 @@ static void cuda_scale(struct wk_dev *dev, struct wk_span y, double a)
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (y.n)
-        wk_cuda_check(c, wk_cuda_scale(c->stream, type_of(y), y.data, y.n, (float)a, NULL),
-                      "scale");
+        LAUNCH(c, scale, type_of(y), y.data, y.n, (float)a, NULL);
 }
 
 static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
@@ -80,7 +82,7 @@ static void cuda_add(struct wk_dev *dev, struct wk_span y, struct wk_span x)
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (y.n)
-        wk_cuda_check(c, wk_cuda_add(c->stream, type_of(y), y.data, x.data, y.n), "add");
+        LAUNCH(c, add, type_of(y), y.data, x.data, y.n);
 }
 
 static void cuda_copy(struct wk_dev *dev, struct wk_span y, struct wk_span x)
@@ -94,8 +96,7 @@ static void cuda_square_sum(struct wk_dev *dev, struct wk_span sum, struct wk_sp
     void *scratch;
 
     if (scratch_of(c, wk_cuda_square_sum_scratch(x.n), &scratch))
-        wk_cuda_check(c, wk_cuda_square_sum(c->stream, sum.data, type_of(x), x.data, x.n, scratch),
-                      "square_sum");
+        LAUNCH(c, square_sum, sum.data, type_of(x), x.data, x.n, scratch);
 }
 
 static void cuda_convert(struct wk_dev *dev, struct wk_span y, struct wk_span x)
@@ -103,8 +104,7 @@ static void cuda_convert(struct wk_dev *dev, struct wk_span y, struct wk_span x)
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (y.n)
-        wk_cuda_check(c, wk_cuda_convert(c->stream, type_of(y), y.data, type_of(x), x.data, y.n),
-                      "convert");
+        LAUNCH(c, convert, type_of(y), y.data, type_of(x), x.data, y.n);
 }
 
 /* ---- Batches ---- */
@@ -114,10 +114,8 @@ static void cuda_gather_u8(struct wk_dev *dev, struct wk_span y, struct wk_span 
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_gather_u8(c->stream, type_of(y), y.data, rows.data, index.data, n, width,
-                                    (float)mean, (float)std),
-                  "gather_u8");
+    LAUNCH(c, gather_u8, type_of(y), y.data, rows.data, index.data, n, width, (float)mean,
+           (float)std);
 }
 
 static void cuda_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span values,
@@ -125,8 +123,7 @@ static void cuda_gather_i32(struct wk_dev *dev, struct wk_span y, struct wk_span
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c, wk_cuda_gather_i32(c->stream, y.data, values.data, index.data, n),
-                  "gather_i32");
+    LAUNCH(c, gather_i32, y.data, values.data, index.data, n);
 }
 
 static void cuda_gather_tokens(struct wk_dev *dev, struct wk_span ids, struct wk_span types,
@@ -135,10 +132,8 @@ static void cuda_gather_tokens(struct wk_dev *dev, struct wk_span ids, struct wk
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_packing p = packing_of(packing);
 
-    wk_cuda_check(c,
-                  wk_cuda_gather_tokens(c->stream, ids.data, types.data, packing->sequence.data, &p,
-                                        from->tokens.data, from->at.data, from->second.data),
-                  "gather_tokens");
+    LAUNCH(c, gather_tokens, ids.data, types.data, packing->sequence.data, &p, from->tokens.data,
+           from->at.data, from->second.data);
 }
 
 /* ---- LSTM ---- */
@@ -165,11 +160,8 @@ static void cuda_lstm_forward(struct wk_dev *dev, const struct wk_lstm *s,
     void *scratch;
 
     if (scratch_of(c, wk_cuda_lstm_forward_scratch(&l), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_lstm_forward(c->stream, type_of(x), &l, w->w_ih.data, w->w_hh.data,
-                                           w->b_ih.data, w->b_hh.data, h.data, state.data, x.data,
-                                           scratch),
-                      "lstm_forward");
+        LAUNCH(c, lstm_forward, type_of(x), &l, w->w_ih.data, w->w_hh.data, w->b_ih.data,
+               w->b_hh.data, h.data, state.data, x.data, scratch);
 }
 
 static void cuda_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
@@ -181,11 +173,8 @@ static void cuda_lstm_backward(struct wk_dev *dev, const struct wk_lstm *s,
     void *scratch;
 
     if (scratch_of(c, wk_cuda_lstm_backward_scratch(&l), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_lstm_backward(c->stream, type_of(x), &l, w->w_ih.data, w->w_hh.data,
-                                            d->w_ih.data, d->w_hh.data, d->b_ih.data, d->b_hh.data,
-                                            state.data, x.data, d_h.data, scratch),
-                      "lstm_backward");
+        LAUNCH(c, lstm_backward, type_of(x), &l, w->w_ih.data, w->w_hh.data, d->w_ih.data,
+               d->w_hh.data, d->b_ih.data, d->b_hh.data, state.data, x.data, d_h.data, scratch);
 }
 
 /* ---- Batch normalisation ---- */
@@ -197,11 +186,8 @@ static void cuda_batchnorm_forward(struct wk_dev *dev, struct wk_span y, struct 
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_batchnorm_forward(c->stream, type_of(x), y.data, saved.data,
-                                            running_mean.data, running_var.data, x.data,
-                                            type_of(weight), weight.data, bias.data, rows, cols),
-                  "batchnorm_forward");
+    LAUNCH(c, batchnorm_forward, type_of(x), y.data, saved.data, running_mean.data,
+           running_var.data, x.data, type_of(weight), weight.data, bias.data, rows, cols);
 }
 
 static void cuda_batchnorm_infer(struct wk_dev *dev, struct wk_span y, struct wk_span running_mean,
@@ -210,11 +196,8 @@ static void cuda_batchnorm_infer(struct wk_dev *dev, struct wk_span y, struct wk
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_batchnorm_infer(c->stream, type_of(x), y.data, running_mean.data,
-                                          running_var.data, x.data, type_of(weight), weight.data,
-                                          bias.data, rows, cols),
-                  "batchnorm_infer");
+    LAUNCH(c, batchnorm_infer, type_of(x), y.data, running_mean.data, running_var.data, x.data,
+           type_of(weight), weight.data, bias.data, rows, cols);
 }
 
 static void cuda_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_weight,
@@ -223,11 +206,8 @@ static void cuda_batchnorm_backward(struct wk_dev *dev, struct wk_span d_x, stru
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_batchnorm_backward(c->stream, type_of(x), d_x.data, d_weight.data,
-                                             d_bias.data, d_y.data, x.data, type_of(weight),
-                                             weight.data, saved.data, rows, cols),
-                  "batchnorm_backward");
+    LAUNCH(c, batchnorm_backward, type_of(x), d_x.data, d_weight.data, d_bias.data, d_y.data,
+           x.data, type_of(weight), weight.data, saved.data, rows, cols);
 }
 
 /* ---- Dropout, ReLU ---- */
@@ -238,17 +218,14 @@ static void cuda_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_rng r = rng_of(c, rng);
 
-    wk_cuda_check(
-        c, wk_cuda_dropout(c->stream, type_of(x), y.data, x.data, sample.data, rows, cols, p, &r),
-        "dropout");
+    LAUNCH(c, dropout, type_of(x), y.data, x.data, sample.data, rows, cols, p, &r);
 }
 
 static void cuda_relu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c, wk_cuda_relu_forward(c->stream, type_of(x), y.data, x.data, y.n),
-                  "relu_forward");
+    LAUNCH(c, relu_forward, type_of(x), y.data, x.data, y.n);
 }
 
 static void cuda_relu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
@@ -256,28 +233,32 @@ static void cuda_relu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_relu_backward(c->stream, type_of(y), d_x.data, d_y.data, y.data, d_x.n),
-                  "relu_backward");
+    LAUNCH(c, relu_backward, type_of(y), d_x.data, d_y.data, y.data, d_x.n);
 }
 
 /* ---- Dense layers ---- */
+
+static struct wk_gemm_call gemm_of(enum wk_gemm_kind kind, int rows, int in, int out,
+                                   struct wk_span x, struct wk_span y)
+{
+    return (struct wk_gemm_call){ .kind = kind,
+                                  .rows = rows,
+                                  .in = in,
+                                  .out = out,
+                                  .t = type_of(x),
+                                  .y_t = type_of(y),
+                                  .x = x.data,
+                                  .y = y.data };
+}
 
 static void cuda_linear_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
                                 struct wk_span weight, struct wk_span bias, int rows, int in,
                                 int out)
 {
-    const struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
-                                    .rows = rows,
-                                    .in = in,
-                                    .out = out,
-                                    .t = type_of(x),
-                                    .y_t = type_of(y),
-                                    .x = x.data,
-                                    .y = y.data,
-                                    .weight = weight.data,
-                                    .bias = bias.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_FORWARD, rows, in, out, x, y);
 
+    p.weight = weight.data;
+    p.bias = bias.data;
     wk_gemm_run(wk_cuda_of(dev), &p);
 }
 
@@ -285,17 +266,10 @@ static void linear_backward(struct wk_dev *dev, bool add, struct wk_span d_x,
                             struct wk_span d_weight, struct wk_span d_bias, struct wk_span d_y,
                             struct wk_span x, struct wk_span weight, int rows, int in, int out)
 {
-    struct wk_gemm_call p = { .kind = WK_GEMM_WEIGHT,
-                              .rows = rows,
-                              .in = in,
-                              .out = out,
-                              .t = type_of(x),
-                              .y_t = type_of(d_y),
-                              .x = x.data,
-                              .y = d_y.data,
-                              .weight = d_weight.data,
-                              .bias = d_bias.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_WEIGHT, rows, in, out, x, d_y);
 
+    p.weight = d_weight.data;
+    p.bias = d_bias.data;
     wk_gemm_run(wk_cuda_of(dev), &p);
     if (!d_x.data)
         return;
@@ -327,20 +301,13 @@ static void cuda_linear_gelu_forward(struct wk_dev *dev, struct wk_span y, struc
                                      struct wk_span x, struct wk_span weight, struct wk_span bias,
                                      int rows, int in, int out, enum wk_gelu form)
 {
-    struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
-                              .rows = rows,
-                              .in = in,
-                              .out = out,
-                              .t = type_of(x),
-                              .y_t = type_of(y),
-                              .x = x.data,
-                              .y = y.data,
-                              .weight = weight.data,
-                              .bias = bias.data,
-                              .gelu = form == WK_GELU_TANH,
-                              .pre = pre.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_FORWARD, rows, in, out, x, y);
     size_t n = (size_t)rows * (size_t)out;
 
+    p.weight = weight.data;
+    p.bias = bias.data;
+    p.gelu = form == WK_GELU_TANH;
+    p.pre = pre.data;
     if (!p.gelu)
         p.y = pre.data;
     wk_gemm_run(wk_cuda_of(dev), &p);
@@ -354,18 +321,13 @@ static void cuda_linear_gelu_backward(struct wk_dev *dev, struct wk_span d_pre,
                                       struct wk_span weight, int rows, int in, int out,
                                       enum wk_gelu form)
 {
-    struct wk_gemm_call p = { .kind = WK_GEMM_INPUT,
-                              .rows = rows,
-                              .in = in,
-                              .out = out,
-                              .t = type_of(x),
-                              .y_t = type_of(d_y),
-                              .x = d_pre.data,
-                              .y = d_y.data,
-                              .weight = weight.data,
-                              .gelu = form == WK_GELU_TANH,
-                              .pre = pre.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_INPUT, rows, in, out, d_pre, d_y);
     size_t n = (size_t)rows * (size_t)in;
+
+    p.t = type_of(x);
+    p.weight = weight.data;
+    p.gelu = form == WK_GELU_TANH;
+    p.pre = pre.data;
 
     linear_backward(dev, false, WK_NONE, d_weight, d_bias, d_y, x, weight, rows, in, out);
     wk_gemm_run(wk_cuda_of(dev), &p);
@@ -414,13 +376,7 @@ static void cuda_linear3_forward(struct wk_dev *dev, const struct wk_qkv *y, str
                                  const struct wk_qkv *w, const struct wk_qkv *b, int rows, int in,
                                  int out)
 {
-    struct wk_gemm_call p = { .kind = WK_GEMM_FORWARD,
-                              .rows = rows,
-                              .in = in,
-                              .out = out,
-                              .t = type_of(x),
-                              .y_t = type_of(y->q),
-                              .x = x.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_FORWARD, rows, in, out, x, y->q);
 
     if (run_batch(wk_cuda_of(dev), &p, y, w, b))
         return;
@@ -436,27 +392,15 @@ static void cuda_linear3_backward(struct wk_dev *dev, struct wk_span d_x, const 
                                   int out)
 {
     const struct wk_span d_ys[] = { d_y->q, d_y->k, d_y->v }, ws[] = { w->q, w->k, w->v };
-    struct wk_gemm_call p = { .kind = WK_GEMM_WEIGHT,
-                              .rows = rows,
-                              .in = in,
-                              .out = out,
-                              .t = type_of(x),
-                              .y_t = type_of(d_y->q),
-                              .x = x.data };
+    struct wk_gemm_call p = gemm_of(WK_GEMM_WEIGHT, rows, in, out, x, d_y->q);
 
     if (!run_batch(wk_cuda_of(dev), &p, d_y, d_w, d_b)) {
         linear_backward(dev, true, WK_NONE, d_w->q, d_b->q, d_y->q, x, w->q, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->k, d_b->k, d_y->k, x, w->k, rows, in, out);
         linear_backward(dev, true, WK_NONE, d_w->v, d_b->v, d_y->v, x, w->v, rows, in, out);
     }
-    p = (struct wk_gemm_call){ .kind = WK_GEMM_INPUT,
-                               .rows = rows,
-                               .in = in,
-                               .out = out,
-                               .t = type_of(d_x),
-                               .y_t = type_of(d_y->q),
-                               .x = d_x.data,
-                               .add = true };
+    p = gemm_of(WK_GEMM_INPUT, rows, in, out, d_x, d_y->q);
+    p.add = true;
     for (int i = 0; i < 3; i++) {
         p.y = d_ys[i].data;
         p.weight = ws[i].data;
@@ -474,11 +418,8 @@ static void cuda_nll(struct wk_dev *dev, struct wk_span loss, struct wk_span d_l
     void *scratch;
 
     if (scratch_of(c, wk_cuda_nll_scratch(rows), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_nll(c->stream, loss.data, type_of(d_logits), d_logits.data,
-                                  logits.data, labels.data, rows, classes, (float)weight,
-                                  scale.data, scratch),
-                      "nll");
+        LAUNCH(c, nll, loss.data, type_of(d_logits), d_logits.data, logits.data, labels.data, rows,
+               classes, (float)weight, scale.data, scratch);
 }
 
 static void cuda_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_span logits,
@@ -488,10 +429,7 @@ static void cuda_nll_score(struct wk_dev *dev, struct wk_span out, struct wk_spa
     void *scratch;
 
     if (scratch_of(c, wk_cuda_nll_scratch(rows), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_nll_score(c->stream, out.data, logits.data, labels.data, rows,
-                                        classes, scratch),
-                      "nll_score");
+        LAUNCH(c, nll_score, out.data, logits.data, labels.data, rows, classes, scratch);
 }
 
 /* ---- Token sequences ---- */
@@ -504,10 +442,8 @@ static void cuda_embed_forward(struct wk_dev *dev, struct wk_span y, struct wk_s
     struct wk_cuda *c = wk_cuda_of(dev);
     struct wk_cuda_packing p = packing_of(packing);
 
-    wk_cuda_check(c,
-                  wk_cuda_embed_forward(c->stream, type_of(y), y.data, ids.data, types.data, &p,
-                                        type_of(word), word.data, position.data, type.data, cols),
-                  "embed_forward");
+    LAUNCH(c, embed_forward, type_of(y), y.data, ids.data, types.data, &p, type_of(word), word.data,
+           position.data, type.data, cols);
 }
 
 static void cuda_embed_backward(struct wk_dev *dev, struct wk_span d_word,
@@ -521,11 +457,8 @@ static void cuda_embed_backward(struct wk_dev *dev, struct wk_span d_word,
     void *scratch;
 
     if (scratch_of(c, wk_cuda_embed_backward_scratch(&p, cols, n_words, n_types), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_embed_backward(c->stream, d_word.data, d_position.data, d_type.data,
-                                             type_of(d_y), d_y.data, ids.data, types.data, &p,
-                                             padding, cols, n_words, n_types, scratch),
-                      "embed_backward");
+        LAUNCH(c, embed_backward, d_word.data, d_position.data, d_type.data, type_of(d_y), d_y.data,
+               ids.data, types.data, &p, padding, cols, n_words, n_types, scratch);
 }
 
 static void cuda_token_dropout(struct wk_dev *dev, struct wk_span y, struct wk_span x,
@@ -536,9 +469,7 @@ static void cuda_token_dropout(struct wk_dev *dev, struct wk_span y, struct wk_s
     struct wk_cuda_packing p = packing_of(packing);
     struct wk_cuda_rng r = rng_of(c, rng);
 
-    wk_cuda_check(c,
-                  wk_cuda_token_dropout(c->stream, type_of(x), y.data, x.data, &p, cols, drop, &r),
-                  "token_dropout");
+    LAUNCH(c, token_dropout, type_of(x), y.data, x.data, &p, cols, drop, &r);
 }
 
 static void cuda_norm_forward(struct wk_dev *dev, struct wk_span y, struct wk_span saved,
@@ -550,11 +481,8 @@ static void cuda_norm_forward(struct wk_dev *dev, struct wk_span y, struct wk_sp
     struct wk_cuda_packing p = packing_of(packing);
     struct wk_cuda_rng r = rng_if(c, drop, rng);
 
-    wk_cuda_check(c,
-                  wk_cuda_norm_forward(c->stream, type_of(x), y.data, saved.data, x.data,
-                                       residual.data, type_of(weight), weight.data, bias.data, &p,
-                                       cols, eps, drop, &r),
-                  "norm_forward");
+    LAUNCH(c, norm_forward, type_of(x), y.data, saved.data, x.data, residual.data, type_of(weight),
+           weight.data, bias.data, &p, cols, eps, drop, &r);
 }
 
 static void cuda_norm_backward(struct wk_dev *dev, struct wk_span d_sum, struct wk_span d_x,
@@ -569,12 +497,9 @@ static void cuda_norm_backward(struct wk_dev *dev, struct wk_span d_sum, struct 
     void *scratch;
 
     if (scratch_of(c, wk_cuda_norm_backward_scratch(&p, cols), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_norm_backward(c->stream, type_of(sum), d_sum.data, d_x.data,
-                                            d_weight.data, d_bias.data, d_y.data, sum.data,
-                                            type_of(weight), weight.data, saved.data, &p, cols,
-                                            drop, &r, scratch),
-                      "norm_backward");
+        LAUNCH(c, norm_backward, type_of(sum), d_sum.data, d_x.data, d_weight.data, d_bias.data,
+               d_y.data, sum.data, type_of(weight), weight.data, saved.data, &p, cols, drop, &r,
+               scratch);
 }
 
 static void cuda_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_span x,
@@ -582,9 +507,7 @@ static void cuda_gelu_forward(struct wk_dev *dev, struct wk_span y, struct wk_sp
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(
-        c, wk_cuda_gelu_forward(c->stream, type_of(x), y.data, x.data, y.n, form == WK_GELU_TANH),
-        "gelu_forward");
+    LAUNCH(c, gelu_forward, type_of(x), y.data, x.data, y.n, form == WK_GELU_TANH);
 }
 
 static void cuda_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk_span d_y,
@@ -592,10 +515,7 @@ static void cuda_gelu_backward(struct wk_dev *dev, struct wk_span d_x, struct wk
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_gelu_backward(c->stream, type_of(x), d_x.data, d_y.data, x.data, d_x.n,
-                                        form == WK_GELU_TANH),
-                  "gelu_backward");
+    LAUNCH(c, gelu_backward, type_of(x), d_x.data, d_y.data, x.data, d_x.n, form == WK_GELU_TANH);
 }
 
 /* ---- Attention ---- */
@@ -622,10 +542,8 @@ static void cuda_attention_forward(struct wk_dev *dev, const struct wk_attention
     void *scratch;
 
     if (scratch_of(c, wk_cuda_attention_forward_scratch(t, &a, &p), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_attention_forward(c->stream, t, &a, &p, out.data, lse.data,
-                                                in->q.data, in->k.data, in->v.data, scratch),
-                      "attention_forward");
+        LAUNCH(c, attention_forward, t, &a, &p, out.data, lse.data, in->q.data, in->k.data,
+               in->v.data, scratch);
 }
 
 static void cuda_attention_backward(struct wk_dev *dev, const struct wk_attention *attention,
@@ -640,11 +558,8 @@ static void cuda_attention_backward(struct wk_dev *dev, const struct wk_attentio
     void *scratch;
 
     if (scratch_of(c, wk_cuda_attention_backward_scratch(t, &a, &p), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_attention_backward(c->stream, t, &a, &p, d_in->q.data, d_in->k.data,
-                                                 d_in->v.data, d_out.data, out.data, lse.data,
-                                                 in->q.data, in->k.data, in->v.data, scratch),
-                      "attention_backward");
+        LAUNCH(c, attention_backward, t, &a, &p, d_in->q.data, d_in->k.data, d_in->v.data,
+               d_out.data, out.data, lse.data, in->q.data, in->k.data, in->v.data, scratch);
 }
 
 static void cuda_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_span d_logits,
@@ -657,11 +572,8 @@ static void cuda_span_loss(struct wk_dev *dev, struct wk_span loss, struct wk_sp
     void *scratch;
 
     if (scratch_of(c, wk_cuda_span_loss_scratch(&p), &scratch))
-        wk_cuda_check(c,
-                      wk_cuda_span_loss(c->stream, loss.data, type_of(d_logits), d_logits.data,
-                                        logits.data, &p, starts.data, ends.data, (float)weight,
-                                        scale.data, scratch),
-                      "span_loss");
+        LAUNCH(c, span_loss, loss.data, type_of(d_logits), d_logits.data, logits.data, &p,
+               starts.data, ends.data, (float)weight, scale.data, scratch);
 }
 
 /* ---- Updates ---- */
@@ -671,10 +583,8 @@ static void cuda_control(struct wk_dev *dev, struct wk_span control, struct wk_s
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c,
-                  wk_cuda_control(c->stream, control.data, square_sum.data, (float)how->clip_norm,
-                                  how->scaled, how->grow_after),
-                  "control");
+    LAUNCH(c, control, control.data, square_sum.data, (float)how->clip_norm, how->scaled,
+           how->grow_after);
 }
 
 /* What the update multiplies with, on the device; lr and step (0: it does not count) are sent when they are not there yet. */
@@ -690,10 +600,8 @@ static bool make_factors(struct wk_cuda *c, double lr, long step, struct wk_span
     now.taken = step ? (float)step : now.taken;
     if (memcmp(&now, &c->step_sent, sizeof now) != 0)
         wk_cuda_send_step(c, &now);
-    return wk_cuda_check(c,
-                         wk_cuda_factors(c->stream, c->factors, c->step, control.data, (float)scale,
-                                         form, adamw ? adamw->beta1 : 0, adamw ? adamw->beta2 : 0),
-                         "factors");
+    return LAUNCH(c, factors, c->factors, c->step, control.data, (float)scale, form,
+                  adamw ? adamw->beta1 : 0, adamw ? adamw->beta2 : 0);
 }
 
 static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
@@ -702,11 +610,8 @@ static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span 
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (value.n && make_factors(c, h->lr, h->step, h->control, h->scale, h))
-        wk_cuda_check(c,
-                      wk_cuda_adamw(c->stream, value.data, type_of(h->copy), h->copy.data,
-                                    gradient.data, m.data, v.data, value.n, c->factors, h->beta1,
-                                    h->beta2, (float)h->eps, (float)h->decay),
-                      "adamw");
+        LAUNCH(c, adamw, value.data, type_of(h->copy), h->copy.data, gradient.data, m.data, v.data,
+               value.n, c->factors, h->beta1, h->beta2, (float)h->eps, (float)h->decay);
 }
 
 static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
@@ -715,11 +620,8 @@ static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_sp
     struct wk_cuda *c = wk_cuda_of(dev);
 
     if (value.n && make_factors(c, h->lr, 0, h->control, h->scale, NULL))
-        wk_cuda_check(c,
-                      wk_cuda_adadelta(c->stream, value.data, type_of(h->copy), h->copy.data,
-                                       gradient.data, square.data, delta.data, value.n, c->factors,
-                                       h->rho, (float)h->eps),
-                      "adadelta");
+        LAUNCH(c, adadelta, value.data, type_of(h->copy), h->copy.data, gradient.data, square.data,
+               delta.data, value.n, c->factors, h->rho, (float)h->eps);
 }
 
 /* ---- Workspace ---- */

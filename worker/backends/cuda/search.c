@@ -9,7 +9,6 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/text.h"
 
 #define SCHEMA "hpcgrid-algorithms/1"
 #define TRIES 5

@@ -4,8 +4,6 @@
 #ifndef WK_BACKENDS_CUDA_SEARCH_H
 #define WK_BACKENDS_CUDA_SEARCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
