@@ -105,7 +105,7 @@ bool hg_picks_fits(void *picks, int batch, uint32_t line)
 }
 
 int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
-                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   const struct hg_submission *sub, const struct hg_executor_job *job,
                    struct hg_ranges *hit, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
