@@ -48,7 +48,7 @@ struct hg_plan {
     size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
-                         results, cwd (absolute) */
+                         results, cwd and matrix (absolute) */
     json_t *site;     /* name, launcher (words), env, heartbeat_s */
 };
 

@@ -235,7 +235,7 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     const struct hg_workload *w = &m->workload;
     json_t *out = json_object();
     char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
-    char *absolute = hg_fs_absolute(cwd, NULL);
+    char *absolute = hg_fs_absolute(cwd, NULL), *file = NULL;
     json_t *folder = hg_json_path(absolute ? absolute : m->dir, err);
 
     if (w->program)
@@ -246,7 +246,11 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     json_object_set(out, "files", w->files);
     json_object_set(out, "results", w->results);
     json_object_set_new(out, "cwd", folder);
+    if (m->doc.file && (file = hg_fs_absolute(m->doc.file, NULL)))
+        json_object_set_new(out, "matrix",
+                            hg_json_text(file)); /* not part of the code under test */
     free(absolute);
+    free(file);
     free(cwd);
     if (folder)
         return out;

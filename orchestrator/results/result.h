@@ -14,6 +14,7 @@ struct hg_result {
     const json_t *cell;       /* its "cell" */
     const json_t *comparable; /* NULL: none */
     const json_t *env;        /* NULL: none */
+    const json_t *code;       /* which code ran: node/README.md; NULL: not known */
     const char *device;       /* what its first rank computed on; NULL: not said */
     const char *id;           /* "" in sets without ids */
     const char *baseline_id;  /* "" if none is named */

@@ -74,6 +74,7 @@ static void store_entry(struct hg_store *store, json_t *entry, struct hg_result 
     r->problem = hg_store_text(store, r->problem);
     r->comparable = hg_store_value(store, r->comparable);
     r->env = hg_store_value(store, r->env);
+    r->code = hg_store_value(store, r->code);
     r->cell = store_cell(store, r->cell);
     r->entry = NULL;
     json_object_del(entry, "cell");
