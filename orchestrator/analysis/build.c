@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "analysis/best.h"
+#include "analysis/code.h"
 #include "analysis/configurations.h"
 #include "analysis/cost.h"
 #include "analysis/entries.h"
@@ -46,6 +47,7 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
         for (size_t t = 0; t < r->tables.n; t++)
             fill_table(&b, &r->tables.items[t]);
         hg_cost_list_spent(&b);
+        hg_code_list(&b);
     } else {
         hg_report_free(r);
         r = NULL;

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "analysis/code.h"
 #include "analysis/comparable.h"
 #include "analysis/work.h"
 #include "typeset/plain.h"
@@ -406,6 +407,95 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
         refuse(p);
 }
 
+/* ---- The code under test ---- */
+
+/* The place that this one is compared with: its baseline, else the first place of the table from the same set; NULL: none. */
+static const struct hg_configuration *code_reference(const struct notes *notes,
+                                                     const struct hg_table *t,
+                                                     const struct hg_configuration *c,
+                                                     const struct hg_point *p, bool *is_base)
+{
+    const struct hg_builder *b = notes->b;
+
+    *is_base = b->wants_speedup && b->r->kind != HG_METRIC_OTHER && c->base != HG_MAP_NONE;
+    if (*is_base)
+        return &b->configurations.items[c->base];
+    for (const struct hg_point *q = t->points; q < p; q++) {
+        const struct hg_configuration *other = q->n ? hg_builder_configuration(b, q) : NULL;
+
+        if (other && b->r->entries[other->entry].set == b->r->entries[c->entry].set)
+            return other;
+    }
+    return NULL;
+}
+
+#define CODES_MAX 16 /* of one place that are told apart */
+
+/* The code of the runs of c that count, each once: equal ones of a set are one value. */
+static size_t list_codes(const struct hg_builder *b, const struct hg_configuration *c,
+                         const json_t *codes[static CODES_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_entries && n < CODES_MAX; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+        size_t k = 0;
+
+        while (k < n && codes[k] != e->result->code)
+            k++;
+        if (!e->state && e->result->code && k == n)
+            codes[n++] = e->result->code;
+    }
+    return n;
+}
+
+/* Every run of c against every run of other: another place (called that), or c itself. */
+static void compare_code(struct notes *notes, const struct hg_configuration *c,
+                         const struct hg_configuration *other, const char *called,
+                         struct hg_point *p)
+{
+    const char *refused = notes->b->options->strict ? "refused (strict): " : "";
+    const json_t *own[CODES_MAX], *others[CODES_MAX];
+    size_t n = list_codes(notes->b, c, own), m = list_codes(notes->b, other, others);
+    struct hg_buf mine = HG_BUF_INIT, theirs = HG_BUF_INIT;
+    char *head = c == other ? hg_str_printf("%sits runs ran different code: ", refused)
+                            : hg_str_printf("%sran other code than %s: ", refused, called);
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) {
+            char *text;
+
+            if (!hg_code_differs(own[i], others[k], &mine, &theirs))
+                continue;
+            text = hg_str_printf("%s%s (%s %s)", head, mine.data, called + strcspn(called, " ") + 1,
+                                 theirs.data);
+            if (c == other)
+                add_note(notes, p, head, mine.data, "");
+            else /* a note for each, so that every place shows its own */
+                add_note(notes, p, text, "", "");
+            p->differs = p->unlike = true;
+            free(text);
+        }
+    free(head);
+    hg_buf_done(&mine);
+    hg_buf_done(&theirs);
+}
+
+static void note_code(struct notes *notes, const struct hg_table *t,
+                      const struct hg_configuration *c, struct hg_point *p)
+{
+    bool is_base, before = p->differs;
+    const struct hg_configuration *other = code_reference(notes, t, c, p, &is_base);
+
+    p->differs = false;
+    compare_code(notes, c, c, "", p);
+    if (other && other != c && !notes->b->options->against_first) /* there it is on purpose */
+        compare_code(notes, c, other, is_base ? "its baseline" : "the first place", p);
+    if (p->differs && notes->b->options->strict)
+        refuse(p);
+    p->differs = p->differs || before;
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -475,6 +565,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_mixed(&notes, c, p);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
+        note_code(&notes, t, c, p);
     }
     count_refused(b->r, t);
     write_notes(&notes, t);

@@ -3,6 +3,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "analysis/code.h"
 #include "analysis/labels.h"
 #include "typeset/plain.h"
 
@@ -90,6 +91,25 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
     if (r->refused)
         hg_buf_printf(out, "; %zu place%s refused: not comparable", r->refused,
                       hg_text_s(r->refused));
+}
+
+void hg_code_format(const struct hg_report *r, const char *const *words, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    bool known = false;
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        size_t before;
+
+        hg_buf_printf(&text, "%s%s ", s ? "; " : "code under test: ", words[s]);
+        before = text.len;
+        hg_code_of_set(r, s, &text);
+        known = known || text.len > before;
+        hg_buf_puts(&text, text.len > before ? "" : "not known");
+    }
+    if (known)
+        hg_clean_append(hg_buf_str(&text), 0, out);
+    hg_buf_done(&text);
 }
 
 void hg_common_format(const struct hg_report *r, struct hg_buf *out)
