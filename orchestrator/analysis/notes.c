@@ -496,6 +496,26 @@ static void note_code(struct notes *notes, const struct hg_table *t,
     p->differs = p->differs || before;
 }
 
+/* ---- Cells that were removed from the matrix ---- */
+
+static void note_removed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    bool strict = notes->b->options->strict, removed = false;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        removed = removed || (e->shown && e->result->removed);
+    }
+    if (!removed)
+        return;
+    add_note(notes, p,
+             strict ? "refused (strict): no longer in the matrix" : "no longer in the matrix", "",
+             "");
+    if (strict)
+        refuse(p);
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -566,6 +586,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
         note_code(&notes, t, c, p);
+        note_removed(&notes, c, p);
     }
     count_refused(b->r, t);
     write_notes(&notes, t);

@@ -7,20 +7,27 @@
 #include "analysis/labels.h"
 #include "typeset/plain.h"
 
+static void append_absent(const struct hg_report *r, struct hg_buf *out)
+{
+    if (r->skipped)
+        hg_buf_printf(out, "; %zu more cannot run", r->skipped);
+    if (r->removed)
+        hg_buf_printf(out, "; %zu %s no longer in the matrix", r->removed,
+                      r->removed == 1 ? "is" : "are");
+}
+
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
 {
-    if (hg_report_is_complete(r)) {
-        hg_buf_printf(out, "%zu of %zu cell%s complete", r->complete, r->cells,
-                      hg_text_s(r->cells));
-        return;
-    }
-    hg_buf_printf(out, "partial: %zu of %zu cell%s complete (", r->complete, r->cells,
-                  hg_text_s(r->cells));
-    for (size_t i = 0; i < r->states.n; i++) {
-        hg_buf_printf(out, "%s%zu ", i ? ", " : "", r->states.items[i].n);
+    bool complete = hg_report_is_complete(r);
+
+    hg_buf_printf(out, "%s%zu of %zu cell%s complete", complete ? "" : "partial: ", r->complete,
+                  r->cells, hg_text_s(r->cells));
+    for (size_t i = 0; i < r->states.n && !complete; i++) {
+        hg_buf_printf(out, "%s%zu ", i ? ", " : " (", r->states.items[i].n);
         hg_clean_append(r->states.items[i].word, 40, out);
     }
-    hg_buf_puts(out, ")");
+    hg_buf_puts(out, complete ? "" : ")");
+    append_absent(r, out);
 }
 
 static void append_json_member(const char *name, const json_t *value, struct hg_buf *out)

@@ -7,7 +7,7 @@
 
 /* Sentences about a report, the same in every form for people. Each is appended. */
 
-/* "15 of 16 cells complete" or "partial: 15 of 16 cells complete (1 failed)". */
+/* "15 of 16 cells complete" or "partial: 15 of 16 cells complete (1 failed); 2 more cannot run; 1 is no longer in the matrix". */
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out);
 
 /* "train_s: geometric mean of 3 of 3 runs, ± is the 95 % interval; lower is better" */

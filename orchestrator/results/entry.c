@@ -217,6 +217,7 @@ static void read_words(struct hg_check *c, const json_t *entry, struct hg_result
     r->problem = json_is_string(error) ? json_string_value(error)
                                        : json_string_value(json_object_get(error, "message"));
     r->added = check_bool(c, entry, "added");
+    r->removed = json_is_true(json_object_get(entry, "removed"));
     r->rehearsal = check_bool(c, entry, "rehearsal");
     r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
     r->oversubscribed = check_bool(c, entry, "oversubscribed");

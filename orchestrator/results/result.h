@@ -25,6 +25,7 @@ struct hg_result {
     const char *problem; /* the error's message, or what is wrong with the entry; NULL */
     bool ok;             /* status "ok" and nothing wrong with the entry */
     bool added;          /* not in the matrix: run because it is somebody's baseline */
+    bool removed;        /* the run's matrix was edited and has this cell no more */
     bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
                   newest */
     bool has_rehearsal, rehearsal;

@@ -249,6 +249,13 @@ int hg_results_end(struct hg_results *set, struct hg_errs *errs)
     return -1;
 }
 
+size_t hg_results_count(const struct hg_results *set, const char *member)
+{
+    json_int_t n = json_integer_value(json_object_get(json_object_get(set->doc.root, member), "n"));
+
+    return n > 0 ? (size_t)n : 0;
+}
+
 /* ---- A whole document ---- */
 
 static int check_list(const struct hg_results *set, struct hg_errs *errs)
