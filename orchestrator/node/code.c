@@ -16,7 +16,8 @@
 #include "node/git.h"
 
 /* Cells that start together on a shared file system each wait at most so long, and ask for one file after the other. */
-#define LOOK_MAX_S 2.0
+#define LOOK_MAX_S 5.0
+#define GIT_MAX_S 2.0
 #define FILE_MAX ((size_t)64 << 20) /* bytes of a program or script that is hashed */
 #define WORDS_MAX 32
 
@@ -38,7 +39,7 @@ static char *below(const char *root, const char *path)
 
 static void set_dirty(json_t *code, const struct hg_git *g, const char *const *omit, bool changed)
 {
-    int staged = changed ? 1 : hg_git_is_staged(g, omit, LOOK_MAX_S);
+    int staged = changed ? 1 : hg_git_is_staged(g, omit, GIT_MAX_S);
 
     if (staged >= 0)
         json_object_set_new(code, "dirty", json_boolean(staged));

@@ -135,7 +135,7 @@ struct reader {
 };
 
 struct entry {
-    unsigned mode, flags;
+    unsigned mode, flags; /* flags & 0x3000: in a merge that is not resolved */
     uint32_t mtime_s, mtime_ns, size;
     const unsigned char *oid;
     bool absent_on_purpose; /* left out by a sparse checkout */
@@ -211,8 +211,10 @@ static bool is_whole(const struct reader *r)
 
 /* ---- One file ---- */
 
+enum found { GONE, THERE, LATE };
+
 /* Name of a content as git makes it: SHA-1 of "blob SIZE\0CONTENT". */
-static bool name_file(int fd, off_t size, unsigned char oid[static OID])
+static enum found name_file(int fd, off_t size, double end_s, unsigned char oid[static OID])
 {
     char head[40], chunk[65536];
     struct hg_sha1 sha;
@@ -220,13 +222,13 @@ static bool name_file(int fd, off_t size, unsigned char oid[static OID])
 
     hg_sha1_begin(&sha);
     hg_sha1_add(&sha, head, (size_t)snprintf(head, sizeof head, "blob %lld", (long long)size) + 1);
-    while ((n = read(fd, chunk, sizeof chunk)) > 0)
+    while ((n = read(fd, chunk, sizeof chunk)) > 0 && hg_clock_mono_s() <= end_s)
         hg_sha1_add(&sha, chunk, (size_t)n);
     hg_sha1_end(&sha, oid);
-    return n == 0;
+    return n > 0 ? LATE : n == 0 ? THERE : GONE;
 }
 
-static bool name_link(int root, const char *name, unsigned char oid[static OID])
+static enum found name_link(int root, const char *name, unsigned char oid[static OID])
 {
     char text[PATH_MAX + 40], target[PATH_MAX];
     ssize_t n = readlinkat(root, name, target, sizeof target);
@@ -234,12 +236,12 @@ static bool name_link(int root, const char *name, unsigned char oid[static OID])
     struct hg_sha1 sha;
 
     if (n < 0)
-        return false;
+        return GONE;
     memcpy(text + head, target, (size_t)n);
     hg_sha1_begin(&sha);
     hg_sha1_add(&sha, text, (size_t)head + (size_t)n);
     hg_sha1_end(&sha, oid);
-    return true;
+    return THERE;
 }
 
 static bool is_untouched(const struct reader *r, const struct entry *e, const struct stat *st)
@@ -254,30 +256,31 @@ static bool is_untouched(const struct reader *r, const struct entry *e, const st
     return same && !late;
 }
 
-/* The content that the file has now. False: it is gone, or is no file any more. */
-static bool look_at_file(int root, const struct reader *r, const struct entry *e,
-                         unsigned char oid[static OID])
+/* The content that the file has now. GONE: also if it is no file any more. */
+static enum found look_at_file(int root, const struct reader *r, const struct entry *e,
+                               double end_s, unsigned char oid[static OID])
 {
     const char *name = hg_buf_str(&r->name);
     unsigned kind = e->mode & S_IFMT;
+    enum found found;
     struct stat st;
-    bool good;
     int fd;
 
     memcpy(oid, e->oid, OID);
     if (e->absent_on_purpose || (kind != S_IFREG && kind != S_IFLNK)) /* a submodule: its commit */
-        return true;
+        return THERE;
     if (fstatat(root, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || (st.st_mode & S_IFMT) != kind)
-        return false;
+        return GONE;
     if (is_untouched(r, e, &st))
-        return true;
+        return THERE;
     if (kind == S_IFLNK)
         return name_link(root, name, oid);
     fd = openat(root, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    good = fd >= 0 && name_file(fd, st.st_size, oid);
-    if (fd >= 0)
-        close(fd);
-    return good;
+    if (fd < 0)
+        return GONE;
+    found = name_file(fd, st.st_size, end_s, oid);
+    close(fd);
+    return found;
 }
 
 /* ---- All of them ---- */
@@ -299,16 +302,18 @@ static bool look_at_all(int root, struct reader *r, const char *const *omit, dou
 {
     for (; tree->seen < tree->files; tree->seen++) {
         unsigned char oid[OID];
+        enum found found;
         struct entry e;
-        bool there;
 
         if (!next_entry(r, &e) || hg_clock_mono_s() > end_s)
             return false;
         if (is_omitted(omit, hg_buf_str(&r->name)))
             continue;
-        there = look_at_file(root, r, &e, oid);
-        tree->changed |= !there || memcmp(oid, e.oid, OID) != 0 || e.flags & 0x3000; /* unmerged */
-        if (!there) /* as if it were not tracked any more */
+        found = look_at_file(root, r, &e, end_s, oid);
+        if (found == LATE)
+            return false;
+        tree->changed |= found == GONE || memcmp(oid, e.oid, OID) != 0 || e.flags & 0x3000;
+        if (found == GONE) /* as if it were not tracked any more */
             continue;
         hg_buf_append(sum, hg_buf_str(&r->name), r->name.len + 1);
         hg_buf_append(sum, oid, OID);
