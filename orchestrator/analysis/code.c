@@ -12,6 +12,7 @@
 #define WORKER "hpcgrid-worker"
 #define SHORT 10 /* digits of a revision or hash that people are shown */
 #define SHOWN_OF_SET 3
+#define CODES_MAX 16 /* of one place that are told apart */
 
 static const char *text_of(const json_t *code, const char *member)
 {
@@ -89,6 +90,116 @@ bool hg_code_differs(const json_t *a, const json_t *b, struct hg_buf *mine, stru
     hg_buf_printf(mine, "%s %.*s", file, SHORT, text_of(json_object_get(a, "files"), file));
     hg_buf_printf(theirs, "%s %.*s", file, SHORT, text_of(json_object_get(b, "files"), file));
     return true;
+}
+
+/* ---- A place ---- */
+
+/* The place that c is compared with: its baseline, else the first place of the table from the same set; NULL: none. */
+static const struct hg_configuration *reference_of(const struct hg_builder *b,
+                                                   const struct hg_table *t,
+                                                   const struct hg_configuration *c,
+                                                   const struct hg_point *p, const char **called)
+{
+    if (b->options->against_first) /* there it is on purpose */
+        return NULL;
+    *called = "its baseline";
+    if (b->wants_speedup && b->r->kind != HG_METRIC_OTHER && c->base != HG_MAP_NONE)
+        return &b->configurations.items[c->base];
+    *called = "the first place";
+    for (const struct hg_point *q = t->points; q < p; q++) {
+        const struct hg_configuration *other = q->n ? hg_builder_configuration(b, q) : NULL;
+
+        if (other && b->r->entries[other->entry].set == b->r->entries[c->entry].set)
+            return other;
+    }
+    return NULL;
+}
+
+/* The code of the runs of c that count, each once: equal ones of a set are one value. */
+static size_t list_codes(const struct hg_builder *b, const struct hg_configuration *c,
+                         const json_t *codes[static CODES_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_entries && n < CODES_MAX; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+        size_t k = 0;
+
+        while (k < n && codes[k] != e->result->code)
+            k++;
+        if (!e->state && e->result->code && k == n)
+            codes[n++] = e->result->code;
+    }
+    return n;
+}
+
+/* What is being said of a place. */
+struct saying {
+    const char *refused; /* "" or how a sentence begins */
+    void (*say)(void *context, const char *text);
+    void *context;
+    struct hg_buf mine, theirs, text;
+};
+
+/* Names each that differs from some other. */
+static bool say_mixed(struct saying *s, const json_t *const *codes, size_t n)
+{
+    bool mixed = false;
+
+    hg_buf_clear(&s->text);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++) {
+            if (!hg_code_differs(codes[i], codes[k], &s->mine, &s->theirs))
+                continue;
+            hg_buf_printf(&s->text, "%s%s%s", mixed ? ", " : s->refused,
+                          mixed ? "" : "its runs ran different code: ", hg_buf_str(&s->mine));
+            mixed = true;
+            break;
+        }
+    if (mixed)
+        s->say(s->context, hg_buf_str(&s->text));
+    return mixed;
+}
+
+/* Each of the one against each of the other. */
+static bool say_other(struct saying *s, const json_t *const *own, size_t n,
+                      const json_t *const *others, size_t m, const char *called)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < m; k++) {
+            if (!hg_code_differs(own[i], others[k], &s->mine, &s->theirs))
+                continue;
+            hg_buf_clear(&s->text);
+            hg_buf_printf(&s->text, "%sran other code than %s: %s (%s %s)", s->refused, called,
+                          hg_buf_str(&s->mine), called + strcspn(called, " ") + 1,
+                          hg_buf_str(&s->theirs));
+            s->say(s->context, hg_buf_str(&s->text));
+            found = true;
+        }
+    return found;
+}
+
+bool hg_code_place(const struct hg_builder *b, const struct hg_table *t,
+                   const struct hg_configuration *c, const struct hg_point *p,
+                   void (*say)(void *context, const char *text), void *context)
+{
+    struct saying s = { .refused = b->options->strict ? "refused (strict): " : "",
+                        .say = say,
+                        .context = context };
+    const json_t *own[CODES_MAX], *others[CODES_MAX];
+    size_t n = list_codes(b, c, own);
+    const char *called = "";
+    const struct hg_configuration *other = reference_of(b, t, c, p, &called);
+    bool differs = say_mixed(&s, own, n);
+
+    if (other && other != c)
+        differs |= say_other(&s, own, n, others, list_codes(b, other, others), called);
+    hg_buf_done(&s.mine);
+    hg_buf_done(&s.theirs);
+    hg_buf_done(&s.text);
+    return differs;
 }
 
 /* ---- All results ---- */

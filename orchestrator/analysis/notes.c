@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "analysis/code.h"
 #include "analysis/comparable.h"
+#include "analysis/spread.h"
 #include "analysis/work.h"
 #include "typeset/plain.h"
 
@@ -407,96 +408,47 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
         refuse(p);
 }
 
-/* ---- The code under test ---- */
+/* ---- The runs of a place ---- */
 
-/* The place that this one is compared with: its baseline, else the first place of the table from the same set; NULL: none. */
-static const struct hg_configuration *code_reference(const struct notes *notes,
-                                                     const struct hg_table *t,
-                                                     const struct hg_configuration *c,
-                                                     const struct hg_point *p, bool *is_base)
+/* Where a sentence about a place goes. */
+struct place {
+    struct notes *notes;
+    struct hg_point *p;
+};
+
+static void take_sentence(void *context, const char *text)
 {
-    const struct hg_builder *b = notes->b;
+    const struct place *place = context;
 
-    *is_base = b->wants_speedup && b->r->kind != HG_METRIC_OTHER && c->base != HG_MAP_NONE;
-    if (*is_base)
-        return &b->configurations.items[c->base];
-    for (const struct hg_point *q = t->points; q < p; q++) {
-        const struct hg_configuration *other = q->n ? hg_builder_configuration(b, q) : NULL;
-
-        if (other && b->r->entries[other->entry].set == b->r->entries[c->entry].set)
-            return other;
-    }
-    return NULL;
+    add_note(place->notes, place->p, text, "", "");
 }
 
-#define CODES_MAX 16 /* of one place that are told apart */
-
-/* The code of the runs of c that count, each once: equal ones of a set are one value. */
-static size_t list_codes(const struct hg_builder *b, const struct hg_configuration *c,
-                         const json_t *codes[static CODES_MAX])
+static void note_spread(struct notes *notes, const struct hg_configuration *c, struct hg_point *p,
+                        struct hg_spread *spread)
 {
-    size_t n = 0;
+    struct place place = { notes, p };
+    const struct hg_estimate *s = &p->speedup;
 
-    for (size_t i = 0; i < c->n_entries && n < CODES_MAX; i++) {
-        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
-        size_t k = 0;
-
-        while (k < n && codes[k] != e->result->code)
-            k++;
-        if (!e->state && e->result->code && k == n)
-            codes[n++] = e->result->code;
-    }
-    return n;
+    hg_spread_place(notes->b, c, spread, take_sentence, &place);
+    if (s->has_interval && s->low < 1 && s->high > 1 && p->p != 1 &&
+        !notes->b->options->against_first)
+        add_note(notes, p, "the difference from its baseline is within the interval of the speedup",
+                 "", "");
 }
 
-/* Every run of c against every run of other: another place (called that), or c itself. */
-static void compare_code(struct notes *notes, const struct hg_configuration *c,
-                         const struct hg_configuration *other, const char *called,
-                         struct hg_point *p)
-{
-    const char *refused = notes->b->options->strict ? "refused (strict): " : "";
-    const json_t *own[CODES_MAX], *others[CODES_MAX];
-    size_t n = list_codes(notes->b, c, own), m = list_codes(notes->b, other, others);
-    struct hg_buf mine = HG_BUF_INIT, theirs = HG_BUF_INIT;
-    char *head = c == other ? hg_str_printf("%sits runs ran different code: ", refused)
-                            : hg_str_printf("%sran other code than %s: ", refused, called);
-
-    for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < m; k++) {
-            char *text;
-
-            if (!hg_code_differs(own[i], others[k], &mine, &theirs))
-                continue;
-            text = hg_str_printf("%s%s (%s %s)", head, mine.data, called + strcspn(called, " ") + 1,
-                                 theirs.data);
-            if (c == other)
-                add_note(notes, p, head, mine.data, "");
-            else /* a note for each, so that every place shows its own */
-                add_note(notes, p, text, "", "");
-            p->differs = p->unlike = true;
-            free(text);
-        }
-    free(head);
-    hg_buf_done(&mine);
-    hg_buf_done(&theirs);
-}
+/* ---- The code under test, and cells that were removed from the matrix ---- */
 
 static void note_code(struct notes *notes, const struct hg_table *t,
                       const struct hg_configuration *c, struct hg_point *p)
 {
-    bool is_base, before = p->differs;
-    const struct hg_configuration *other = code_reference(notes, t, c, p, &is_base);
+    struct place place = { notes, p };
 
-    p->differs = false;
-    compare_code(notes, c, c, "", p);
-    if (other && other != c && !notes->b->options->against_first) /* there it is on purpose */
-        compare_code(notes, c, other, is_base ? "its baseline" : "the first place", p);
-    if (p->differs && notes->b->options->strict)
-        refuse(p);
-    p->differs = p->differs || before;
+    if (hg_code_place(notes->b, t, c, p, take_sentence, &place)) {
+        p->differs = p->unlike = true;
+        if (notes->b->options->strict)
+            refuse(p);
+    }
 }
-
-/* ---- Cells that were removed from the matrix ---- */
 
 static void note_removed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
 {
@@ -572,6 +524,7 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
 void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
+    struct hg_spread spread = { .values = 0 };
 
     t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
@@ -583,11 +536,13 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_completeness(&notes, c, p);
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
+        note_spread(&notes, c, p, &spread);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
         note_code(&notes, t, c, p);
         note_removed(&notes, c, p);
     }
+    hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
     write_notes(&notes, t);
 }
