@@ -363,14 +363,14 @@ void hg_git_look(const struct hg_git *g, const char *const *omit, double limit_s
 /* The commit's files are packed, so that git has to be asked. */
 int hg_git_is_staged(const struct hg_git *g, const char *const *omit, double limit_s)
 {
-    const char *argv[16] = { "git",        "-C",       g->root,   "-c",   "safe.directory=*",
-                             "diff-index", "--cached", "--quiet", "HEAD", "--",
-                             "." };
+    const char *argv[20] = { "git",         "-C",    g->root,      "--git-dir", g->folder,
+                             "--work-tree", g->root, "diff-index", "--cached",  "--quiet",
+                             "HEAD",        "--",    "." };
     char *paths[4] = { NULL };
     int status, n = 0, rc;
 
     for (; omit[n] && n < 3; n++)
-        argv[11 + n] = paths[n] = hg_str_printf(":(exclude,top,literal)%s", omit[n]);
+        argv[13 + n] = paths[n] = hg_str_printf(":(exclude,top,literal)%s", omit[n]);
     rc = hg_proc_capture(argv, limit_s, NULL, NULL, &status, NULL);
     while (n--)
         free(paths[n]);
