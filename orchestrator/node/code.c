@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "node/code.h"
 
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/buf.h"
 #include "base/fs.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "node/git.h"
@@ -18,7 +14,7 @@
 /* Cells that start together on a shared file system each wait at most so long, and ask for one file after the other. */
 #define LOOK_MAX_S 5.0
 #define GIT_MAX_S 2.0
-#define FILE_MAX ((size_t)64 << 20) /* bytes of a program or script that is hashed */
+#define FILE_MAX_S 1.0 /* some 500 MB of a program */
 #define WORDS_MAX 32
 
 /* ---- The tracked files ---- */
@@ -84,21 +80,13 @@ static bool is_code(const char *path)
 
 static void add_file(const struct hg_code_place *p, const char *word, json_t *files)
 {
-    char *path = hg_fs_join(p->dir, word);
+    char *path = hg_fs_join(p->dir, word), hash[41];
     const char *name =
         strcmp(hg_fs_basename(word), "hpcgrid-worker") == 0 ? "hpcgrid-worker" : word;
-    size_t run = strlen(p->run);
-    struct hg_buf text = HG_BUF_INIT;
-    char hash[33];
-    struct stat st;
 
-    if (*word && strncmp(path, p->run, run) != 0 && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-        (size_t)st.st_size <= FILE_MAX && is_code(path) &&
-        hg_fs_read_file(path, FILE_MAX, &text, NULL) == 0) {
-        hg_hash128_hex(hg_buf_str(&text), text.len, hash);
+    if (*word && strncmp(path, p->run, strlen(p->run)) != 0 && is_code(path) &&
+        hg_git_name_file(path, FILE_MAX_S, hash))
         json_object_set_new(files, name, json_string(hash));
-    }
-    hg_buf_done(&text);
     free(path);
 }
 

@@ -228,6 +228,21 @@ static enum found name_file(int fd, off_t size, double end_s, unsigned char oid[
     return n > 0 ? LATE : n == 0 ? THERE : GONE;
 }
 
+bool hg_git_name_file(const char *path, double limit_s, char hex[static 41])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    unsigned char oid[OID];
+    struct stat st;
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+                name_file(fd, st.st_size, hg_clock_mono_s() + limit_s, oid) == THERE;
+
+    for (size_t i = 0; i < OID && good; i++)
+        snprintf(hex + 2 * i, 3, "%02x", oid[i]);
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
 static enum found name_link(int root, const char *name, unsigned char oid[static OID])
 {
     char text[PATH_MAX + 40], target[PATH_MAX];
