@@ -94,9 +94,8 @@ static const char *objection(const struct hg_builder *b, const struct hg_table *
         if (base_of(b, point_of(t, s, i)) != base)
             return "different baselines";
     }
-    for (size_t i = 0; i < t->n_rows * t->n_columns; i++)
-        if (t->points[i].config == base && t->points[i].off_law)
-            return "its baseline has a footnote";
+    if (b->configurations.items[base].off_law)
+        return "its baseline has a footnote";
     return point_of(t, s, s->n_points - 1)->speedup.value > 1 ? NULL : "no gain from more devices";
 }
 
@@ -182,6 +181,8 @@ void hg_laws_of_series(struct hg_builder *b, const struct hg_table *t, struct hg
 
 /* ---- What is withheld ---- */
 
+#define NAMES_MAX 12 /* of series, in one note */
+
 /* Why law number `law` is withheld, HG_LAWS: the prediction; NULL: it is not. */
 static const char *withheld(const struct hg_series *s, int law)
 {
@@ -196,10 +197,17 @@ static bool any_law(const struct hg_series *s)
     return false;
 }
 
-static void append_name(const struct hg_series *s, bool *first, struct hg_buf *out)
+/* Append ", NAME" for the name after n others. */
+static void append_name(const struct hg_series *s, size_t n, struct hg_buf *out)
 {
-    hg_buf_printf(out, "%s%s", *first ? "" : ", ", *s->label ? s->label : "the series");
-    *first = false;
+    if (n < NAMES_MAX)
+        hg_buf_printf(out, "%s%s", n ? ", " : "", s->label);
+}
+
+static void append_rest(size_t n, struct hg_buf *out)
+{
+    if (n > NAMES_MAX)
+        hg_buf_printf(out, " and %zu more", n - NAMES_MAX);
 }
 
 /* "no USL: ddp, fsdp (too few runs)". Series for which no law is fitted at all (none) share "no law", said with the reason of their first. */
@@ -207,7 +215,7 @@ static void note_reason(const struct hg_table *t, int law, bool none, const char
                         struct hg_listing *l)
 {
     struct hg_buf text = HG_BUF_INIT;
-    bool first = true;
+    size_t n = 0;
 
     hg_buf_printf(&text, "no %s: ",
                   none             ? "law"
@@ -217,36 +225,47 @@ static void note_reason(const struct hg_table *t, int law, bool none, const char
         const char *own = withheld(&t->series.items[i], law);
 
         if (own && strcmp(own, why) == 0 && any_law(&t->series.items[i]) != none)
-            append_name(&t->series.items[i], &first, &text);
+            append_name(&t->series.items[i], n++, &text);
     }
+    append_rest(n, &text);
     hg_buf_printf(&text, " (%s)", why);
     hg_listing_note(l, hg_buf_str(&text));
     hg_buf_done(&text);
 }
 
-/* Was the same said of a series before this one? */
-static bool is_said(const struct hg_table *t, size_t before, int law, bool none, const char *why)
-{
-    for (size_t i = 0; i < before; i++) {
-        const char *own = withheld(&t->series.items[i], law);
+#define REASONS_MAX 32 /* more than there are */
 
-        if (own && strcmp(own, why) == 0 && any_law(&t->series.items[i]) != none)
-            return true;
-    }
-    return false;
+struct said {
+    const char *why;
+    bool none;
+};
+
+/* Is it new? If so it is added. */
+static bool say(struct said *said, size_t *n, const char *why, bool none)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (said[i].none == none && strcmp(said[i].why, why) == 0)
+            return false;
+    if (*n == REASONS_MAX)
+        return false;
+    said[(*n)++] = (struct said){ why, none };
+    return true;
 }
 
 void hg_laws_note_withheld(const struct hg_table *t, struct hg_listing *l)
 {
-    for (int law = 0; law <= HG_LAWS; law++)
-        for (size_t i = 0; i < t->series.n; i++) {
-            const struct hg_series *s = &t->series.items[i];
-            const char *why = withheld(s, law);
-            bool none = !any_law(s);
+    for (int law = 0; law <= HG_LAWS; law++) {
+        struct said said[REASONS_MAX];
+        size_t n = 0;
 
-            if (why && !(none && law == HG_LAW_USL) && !is_said(t, i, law, none, why))
+        for (size_t i = 0; i < t->series.n; i++) {
+            const char *why = withheld(&t->series.items[i], law);
+            bool none = !any_law(&t->series.items[i]);
+
+            if (why && !(none && law == HG_LAW_USL) && say(said, &n, why, none))
                 note_reason(t, law, none, why, l);
         }
+    }
 }
 
 /* ---- The listings ---- */
@@ -275,13 +294,14 @@ static void note_series(const struct hg_table *t, bool (*has)(const struct hg_se
                         const char *head, struct hg_listing *l)
 {
     struct hg_buf text = HG_BUF_INIT;
-    bool first = true;
+    size_t n = 0;
 
     hg_buf_puts(&text, head);
     for (size_t i = 0; i < t->series.n; i++)
         if (has(&t->series.items[i]))
-            append_name(&t->series.items[i], &first, &text);
-    if (!first)
+            append_name(&t->series.items[i], n++, &text);
+    append_rest(n, &text);
+    if (n)
         hg_listing_note(l, hg_buf_str(&text));
     hg_buf_done(&text);
 }

@@ -512,6 +512,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_spread(&notes, c, p, &spread);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
+        b->configurations.items[p->config].off_law = p->off_law;
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
