@@ -27,19 +27,47 @@ def report(results, *options, **members):
     return json.loads(done.stdout)
 
 
-def interval(v):
-    """The mean of the logarithms by scipy's own one-sample interval."""
-    if len(v) < 3:
+def order_interval(v):
+    """Between order statistics, with the coverage of the binomial distribution; beyond 97 % as Hettmansperger and Sheather."""
+    v, n = np.log(np.sort(v)), len(v)
+    level = {d: 1 - 2 * stats.binom.cdf(d - 1, n, 0.5) for d in range(1, n // 2 + 1)}
+    d = max(d for d in level if level[d] >= 0.95)
+    share = 0
+    if level[d] > 0.97 and d + 1 in level:
+        i = (level[d] - 0.95) / (level[d] - level[d + 1])
+        share = (n - d) * i / (d + (n - 2 * d) * i)
+    inner = d if share else d - 1
+    return np.exp((1 - share) * v[d - 1] + share * v[inner]), np.exp((1 - share) * v[n - d] + share * v[n - 1 - inner])
+
+
+def center(v, median):
+    return np.median(v) if median else stats.gmean(v)
+
+
+def interval(v, median):
+    """The mean of the logarithms by scipy's own one-sample interval, or the median by order statistics."""
+    if len(v) < (6 if median else 3):
         return None
+    if median:
+        return order_interval(v)
     low, high = stats.ttest_1samp(np.log(v), 0).confidence_interval(0.95)
     return np.exp(low), np.exp(high)
 
 
-def welch(a, b):
+def ratio(a, b, median):
+    """Of geometric means by scipy's Welch; of medians from the halves of both intervals, with Welch's degrees of freedom."""
     if len(a) < 3 or len(b) < 3:
         return None
-    low, high = stats.ttest_ind(np.log(a), np.log(b), equal_var=False).confidence_interval(0.95)
-    return np.exp(low), np.exp(high)
+    if not median:
+        low, high = stats.ttest_ind(np.log(a), np.log(b), equal_var=False).confidence_interval(0.95)
+        return np.exp(low), np.exp(high)
+    x, y, value = np.log(order_interval(a)), np.log(order_interval(b)), np.log(np.median(a) / np.median(b))
+    ends = []
+    for sign, half_a, half_b in ((-1, np.log(np.median(a)) - x[0], y[1] - np.log(np.median(b))), (1, x[1] - np.log(np.median(a)), np.log(np.median(b)) - y[0])):
+        e = [half / stats.t.ppf(0.975, len(v) - 1) for half, v in ((half_a, a), (half_b, b))]
+        df = (e[0] ** 2 + e[1] ** 2) ** 2 / (e[0] ** 4 / (len(a) - 1) + e[1] ** 4 / (len(b) - 1))
+        ends.append(np.exp(value + sign * stats.t.ppf(0.975, df) * np.hypot(*e)))
+    return tuple(ends)
 
 
 def check_interval(name, point, member, wanted):
@@ -52,10 +80,10 @@ def check_interval(name, point, member, wanted):
 
 
 def tables(rng):
-    """Medians, intervals, speedups and efficiencies of random repeats."""
-    times = {}
+    """Values, intervals, speedups and efficiencies of random repeats."""
+    times, least = {}, rng.choice([1, 6])
     for nodes in (1, 2, 4, 8):
-        n = int(rng.integers(1, 9))
+        n = int(rng.integers(least, 12))
         spread = rng.choice([0.0005, 0.02, 0.3])
         times[nodes] = np.exp(rng.normal(np.log(1000 / nodes ** 0.8), spread, n))
     rate = rng.random() < 0.5
@@ -64,18 +92,20 @@ def tables(rng):
                for nodes, v in times.items() for i, t in enumerate(v)]
     rng.shuffle(results)
     out = report(results, "--metric", metric, baseline={"nodes": 1})
+    median = all(len(v) >= 6 for v in times.values())
+    assert out["statistic"] == ("median" if median else "geometric mean"), out["statistic"]
     for point in out["tables"][0]["points"]:
         p = point["row"]["nodes"]
         v = np.array([1e6 / t if rate else t for t in times[p]])
         base = np.array([1e6 / t if rate else t for t in times[1]])
-        near("median", point["value"], np.median(v))
-        check_interval("value", point, "value", interval(v))
-        speedup = np.median(v) / np.median(base) if rate else np.median(base) / np.median(v)
+        near("value", point["value"], center(v, median))
+        check_interval("value", point, "value", interval(v, median))
+        speedup = center(v, median) / center(base, median) if rate else center(base, median) / center(v, median)
         near("speedup", point["speedup"], speedup)
         near("efficiency", point["efficiency"], speedup / p)
         near("serial", point.get("serial_fraction"), (1 / speedup - 1 / p) / (1 - 1 / p) if p > 1 else None)
         if p > 1:
-            check_interval("speedup", point, "speedup", welch(v, base) if rate else welch(base, v))
+            check_interval("speedup", point, "speedup", ratio(v, base, median) if rate else ratio(base, v, median))
 
 
 LAWS = {"amdahl": lambda p, f: np.log(f + (1 - f) / p), "usl": lambda p, s, k: np.log((1 + s * (p - 1) + k * p * (p - 1)) / p),
@@ -132,7 +162,7 @@ def laws(rng):
         near("predicted high", predicted["speedup_interval"][1], base * (32 if weak else 1) / time * np.exp(half), 1e-5)
 
 
-def coverage(rng, law, truth, counts, runs, cv, draws=400):
+def coverage(rng, law, truth, counts, runs, cv, draws):
     """How often true coefficients and a further run lie within what the report says of the series that it fits."""
     spread, weak = np.sqrt(np.log1p(cv * cv)), law == "gustafson"
     amount = lambda p: {"problem_size": p} if weak else {}
@@ -157,7 +187,7 @@ def promises(rng):
         errors, ahead = [], []
         for counts in ([1, 2, 4, 8], [1, 2, 4, 8, 16], [1, 2, 4, 8, 16, 32]):
             for runs, cv in ((1, 0.01), (3, 0.03), (5, 0.1)):
-                _, e, a = coverage(rng, law, truth, counts, runs, cv, 120)
+                _, e, a = coverage(rng, law, truth, counts, runs, cv, 240)
                 errors += e
                 ahead += a
         print(law, truth, "within ±:", np.mean(errors), "of", len(errors), "predicted:", np.mean(ahead) if ahead else "-", "of", len(ahead))
@@ -174,8 +204,9 @@ def comparison(rng):
                        "results": [{"cell": {"nodes": 1, "repeat": i + 1}, "train_s": float(t)} for i, t in enumerate(v)]}, f)
     done = subprocess.run([HPCGRID, "compare", "a.json", "b.json", "--json"], capture_output=True, text=True)
     cell = json.loads(done.stdout)["cells"][0]
-    low, high = welch(a, b)
-    near("speed", cell["speed"], np.median(a) / np.median(b))
+    median = len(a) >= 6 and len(b) >= 6
+    low, high = ratio(a, b, median)
+    near("speed", cell["speed"], center(a, median) / center(b, median))
     near("low", cell["interval"][0], low)
     near("high", cell["interval"][1], high)
     verdict = "faster" if low > 1.05 else "slower" if high < 1 / 1.05 else "same" if low >= 1 / 1.05 and high <= 1.05 else "unclear"
