@@ -24,7 +24,7 @@ static void fill_table(struct hg_builder *b, struct hg_table *t)
     hg_cost_fill(b, t);
     hg_notes_write(b, t);
     hg_figures_settle(t);
-    hg_series_fit(b->r, t);
+    hg_series_fit(b, t);
     hg_best_list(b, t);
     hg_series_list(b->r, t);
     hg_traffic_list(b, t);

@@ -177,6 +177,7 @@ static void note_flags(struct notes *notes, const struct hg_configuration *c, st
         add_note(notes, p,
                  "oversubscribed: more ranks than cores, so the times are not representative", "",
                  "");
+    p->off_law = p->off_law || suspended || diverged;
     if (suspended)
         add_note(notes, p, "suspended by the scheduler: its times include the pause", "", "");
     if (diverged)
@@ -244,6 +245,7 @@ static void note_env(void *context, const char *key, const json_t *mine, const j
                                value_text(theirs, &text));
 
     add_note(pair->notes, pair->p, head, value_text(mine, &text), tail);
+    pair->p->off_law = true;
     free(head);
     free(tail);
     hg_buf_done(&text);
@@ -283,6 +285,7 @@ static void note_mixed_env(void *context, const char *key, const json_t *mine, c
 
     (void)mine, (void)theirs;
     add_note(pair->notes, pair->p, "its runs differ in ", key, "");
+    pair->p->off_law = true;
 }
 
 static void note_mixed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
@@ -325,9 +328,11 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  "no efficiency: the device count of the cell or of its baseline is unknown", "",
                  "");
     else if (key != HG_MAP_NONE &&
-             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key])
+             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key]) {
         add_note(notes, p, "efficiency against one device of other hardware: ",
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
+        p->off_law = true;
+    }
 }
 
 /* A difference in work that no other note explains yet. */
@@ -356,14 +361,13 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
 
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
-    if (s->has_interval && s->low <= p->p)
-        add_note(notes, p, "efficiency above 1, but its interval includes 1: this may be chance",
-                 "", "");
-    else
-        add_note(
-            notes, p,
-            "efficiency above 1: more per device than the baseline; did both do the same work?", "",
-            "");
+    p->superlinear = !s->has_interval || s->low > p->p;
+    add_note(
+        notes, p,
+        p->superlinear
+            ? "efficiency above 1: more per device than the baseline; did both do the same work?"
+            : "efficiency above 1, but its interval includes 1: this may be chance",
+        "", "");
 }
 
 /* The value stays, because it was measured; only the comparison is withheld. */
@@ -401,8 +405,10 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     note_work(notes, p);
     if (hardware_of(b, c) == hardware_of(b, base)) /* otherwise a difference is expected */
         hg_comparable_each_env(own, other, note_env, &pair);
-    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
+    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c)) {
         add_note(notes, p, "its baseline is oversubscribed", "", "");
+        p->off_law = true;
+    }
     note_efficiency(notes, p);
     if (b->options->strict && p->differs)
         refuse(p);
@@ -541,6 +547,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_others(&notes, t, c, p);
         note_code(&notes, t, c, p);
         note_removed(&notes, c, p);
+        b->configurations.items[p->config].off_law = p->off_law;
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
