@@ -492,7 +492,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
 static int walk_rounds(struct walk *w)
 {
-    for (unsigned long long round = 1; round <= (unsigned long long)w->m->repeats; round++) {
+    for (unsigned long long round = 1; round <= (unsigned long long)w->m->repeats.max; round++) {
         int rc = walk_round(w, round);
 
         if (rc != 0)
@@ -506,7 +506,7 @@ static int walk_rounds(struct walk *w)
 static void prepare(struct walk *w)
 {
     size_t n = w->g->columns.n;
-    double cells = w->g->size * (double)w->m->repeats;
+    double cells = w->g->size * (double)w->m->repeats.max;
 
     w->finisher = hg_finisher_create(w->m);
     w->names = hg_ids_create(w->m);
