@@ -99,6 +99,10 @@ struct hg_table {
     struct hg_listings listings; /* what else is known about its places */
     bool has_speedup, has_efficiency;
     bool weak; /* some of its places are under weak scaling: the work is not part of a series */
+    struct {
+        char **items;
+        size_t n, cap;
+    } remarks;              /* sentences about all its runs */
     const char *no_speedup; /* why there is none though a baseline is named; NULL */
 };
 
