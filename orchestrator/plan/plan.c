@@ -247,9 +247,10 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
+    if (rc > 0 || (rc == 0 && json_object_get(mk->known, cell->id)))
+        note_turn(mk, cell);
     if (rc <= 0)
         return rc;
-    note_turn(mk, cell);
     rc = hg_shape_make(mk->m->site, cell->members, &shape, &mk->err);
     if (rc < 0) {
         hg_err_wrap(&mk->err, "cell %s", cell->id);

@@ -290,7 +290,9 @@ static void test_adaptive_repeats_know_their_configuration(void **state)
 static void test_a_run_becomes_adaptive(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"size\":[1,2]},\"repeats\":3");
-    struct hg_plan *plan = make(m, NULL), *grown;
+    struct hg_selector *size_1 = hg_selector_parse("size=1", NULL);
+    struct hg_plan *plan = make(m, NULL), *grown, *again;
+    struct hg_errs errs = HG_ERRS_INIT;
 
     (void)state;
     assert_null(plan->items[0].turns);
@@ -303,6 +305,12 @@ static void test_a_run_becomes_adaptive(void **state)
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(grown->items[1].turns[i].run, i / 2 + 4);
     assert_int_equal(hg_batch_first(&grown->items[1], &grown->repeats), 2);
+    again = hg_plan_make(m, size_1, grown, &errs); /* what is not selected now is still known */
+    assert_non_null(again);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(again->items[0].turns[i].run, i / 2 + 1);
+    hg_plan_free(again);
+    hg_selector_free(size_1);
     hg_plan_free(grown);
     hg_plan_free(plan);
     hg_matrix_free(m);
