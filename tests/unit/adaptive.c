@@ -8,7 +8,7 @@
 #include "contract/repeats.h"
 #include "results/adaptive.h"
 
-#define SERIES 3000
+#define SERIES 2500
 #define RUNS_MAX 30
 
 /* xorshift64*, then Box and Muller. */
@@ -85,6 +85,33 @@ static void test_printed_intervals_cover(void **state)
             if (!(share >= 0.93 && share <= 0.97))
                 fail_msg("rule %zu, cv %g: covers %.3f", r, cvs[i], share);
         }
+}
+
+/* Both sides were repeated until they were narrow; at three runs each the interval is wider than it has to be. */
+static void test_intervals_of_ratios_cover(void **state)
+{
+    static const double cvs[] = { 0.01, 0.05, 0.1 };
+    const struct hg_repeats rule = { 0.05, 3, 20 };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cvs); i++) {
+        struct series s = { .cv = cvs[i] };
+        size_t hits = 0;
+
+        seed = 88172645463325252ULL;
+        for (int k = 0; k < SERIES; k++) {
+            struct hg_estimate a, b, r;
+
+            run_rounds(&s, &rule);
+            a = hg_adaptive_center(s.v, s.n, &rule);
+            run_rounds(&s, &rule);
+            b = hg_adaptive_center(s.v, s.n, &rule);
+            r = hg_adaptive_ratio(&a, &b);
+            hits += r.low <= 1 && 1 <= r.high;
+        }
+        if (hits < 0.935 * SERIES || hits > 0.995 * SERIES)
+            fail_msg("cv %g: covers %.3f", s.cv, (double)hits / SERIES);
+    }
 }
 
 /* Runs of which one in ten takes three times as long: of the median of that mixture the coverage is bounded; its geometric mean is
@@ -190,6 +217,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_printed_intervals_cover),
+        cmocka_unit_test(test_intervals_of_ratios_cover),
         cmocka_unit_test(test_coverage_under_outliers_is_bounded),
         cmocka_unit_test(test_quiet_configurations_stop_early),
         cmocka_unit_test(test_what_is_wanted_next),
