@@ -12,16 +12,15 @@
 /* "5%" or 0.05; 0: neither. */
 static double until_of(const json_t *value)
 {
-    const char *text = json_string_value(value);
-    double share;
-    char *end;
+    const char *text = json_string_value(value), *end;
+    size_t digits = text ? strspn(text, "0123456789.") : 0;
 
     if (json_is_number(value))
         return json_number_value(value);
-    if (!text || !strspn(text, "0123456789."))
+    if (!digits)
         return 0;
-    share = strtod(text, &end) / 100;
-    return strcmp(end + (*end == ' '), "%") == 0 ? share : 0;
+    end = text + digits;
+    return strcmp(end + (*end == ' '), "%") == 0 ? strtod(text, NULL) / 100 : 0;
 }
 
 static void check_until(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
