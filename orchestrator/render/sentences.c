@@ -70,7 +70,11 @@ static bool any_speedup(const struct hg_report *r)
 void hg_method_format(const struct hg_report *r, struct hg_buf *out)
 {
     hg_clean_append(r->metric, 0, out);
-    if (r->repeats > 1)
+    if (r->adaptive)
+        hg_buf_printf(out, ": %s of %lld to %lld runs, repeated until ±%.3g %%%s",
+                      hg_statistic_words[r->statistic], r->adaptive->min, r->adaptive->max,
+                      100 * r->adaptive->until, any_interval(r) ? ", ± is the 95 % interval" : "");
+    else if (r->repeats > 1)
         hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
                       r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
     else
