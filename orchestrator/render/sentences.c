@@ -71,6 +71,17 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
 }
 
+void hg_geometric_format(const struct hg_report *r, struct hg_buf *out)
+{
+    hg_clean_append(r->metric, 0, out);
+    if (r->repeats > 1)
+        hg_buf_printf(out, ": geometric mean of %zu of %zu runs%s", r->repeats, r->repeats,
+                      r->repeats >= HG_STATS_INTERVAL_MIN ? ", ± is the 95 % interval" : "");
+    else
+        hg_buf_puts(out, ": one run each");
+    hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
+}
+
 void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
 {
     const char *name;

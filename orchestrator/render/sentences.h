@@ -13,6 +13,9 @@ void hg_completeness_format(const struct hg_report *r, struct hg_buf *out);
 /* "train_s: median of 3 of 3 runs, ± is the 95 % interval; lower is better" */
 void hg_method_format(const struct hg_report *r, struct hg_buf *out);
 
+/* The same of `compare` and `history`, whose figures are geometric means. */
+void hg_geometric_format(const struct hg_report *r, struct hg_buf *out);
+
 /* "speedup and efficiency against nodes=1 strategy=single"; nothing if no table has a speedup. */
 void hg_baseline_format(const struct hg_report *r, struct hg_buf *out);
 

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 #define PRIOR_DF 4.0 /* what repeats and the assumption weigh against the scatter of the runs */
-#define SINGLE_DF 2  /* without repeats: below that the scatter of the runs says nothing */
+#define SCATTER_DF 2 /* below that the scatter of the runs says nothing */
 #define STRETCH_SHARE 0.2 /* of the level, for stretches that begin and end inside */
 #define STRETCH_MAX 64    /* runs of such a stretch */
 
@@ -33,7 +33,7 @@ static void open_series(struct series *s, struct hg_track *t)
     s->squares = s->sum + t->n + 1;
     s->inverse = s->squares + t->n + 1;
     for (size_t i = 0; i < t->n; i++) {
-        const struct hg_batch *b = &t->runs[i];
+        const struct hg_sample *b = &t->runs[i];
 
         if (b->n == 0)
             continue;
@@ -58,7 +58,8 @@ struct split {
 struct measured {
     double d;
     struct hg_variance noise; /* of d, from the repeats alone */
-    struct hg_variance total; /* of d; df 0: unknown */
+    struct hg_variance total; /* of d, from these and the assumption; df 0: nothing was repeated */
+    struct hg_variance scatter; /* of d, from the runs alone; df 0: too few */
 };
 
 static struct hg_variance scaled(struct hg_variance v, double factor)
@@ -66,24 +67,23 @@ static struct hg_variance scaled(struct hg_variance v, double factor)
     return (struct hg_variance){ v.value * factor, v.df };
 }
 
-/* Variance of a run's mean: what its repeats and the assumption make of it, and how the runs scatter around two levels. */
-static struct hg_variance of_a_run(const struct series *s, const struct split *k, double scatter,
-                                   double between)
+/* Variance of a run's mean by what its repeats and the assumption make of it, and by how the runs scatter around two levels. */
+static struct hg_variance of_a_run(const struct series *s, const struct split *k,
+                                   struct hg_variance seen, double between)
 {
-    double m = (double)(k->to - k->from), df = m - 2, share;
+    double m = (double)(k->to - k->from), share = PRIOR_DF / (PRIOR_DF + seen.df);
     double repeats = m / (s->inverse[k->to] - s->inverse[k->from]);
-    struct hg_variance prior, both, seen = { df > 0 ? fmax(0, scatter / df) : 0, df };
+    struct hg_variance prior, both;
 
     if (s->within.df == 0)
-        return df >= SINGLE_DF ? seen : (struct hg_variance){ 0 };
+        return (struct hg_variance){ 0 };
     prior = hg_fdr_add(scaled(s->within, 1 / repeats),
                        (struct hg_variance){ between * between, HG_FDR_DF_MAX });
-    if (df == 0)
+    if (seen.df == 0)
         return prior;
-    share = PRIOR_DF / (PRIOR_DF + df);
     both = hg_fdr_add(scaled(prior, share), scaled(seen, 1 - share));
     /* Satterthwaite trusts a scatter more the smaller it happens to be: at most as if both were equal. */
-    both.df = fmin(both.df, df / ((1 - share) * (1 - share)));
+    both.df = fmin(both.df, seen.df / ((1 - share) * (1 - share)));
     return both;
 }
 
@@ -94,21 +94,36 @@ static struct measured measure(const struct series *s, const struct split *k, do
     double squares = s->squares[k->to] - s->squares[k->from];
     double inverse = s->inverse[k->j] - s->inverse[k->i];
     double others = s->inverse[k->to] - s->inverse[k->from] - inverse;
+    double rest = squares - in * in / a - out * out / b; /* around the two levels */
+    struct hg_variance seen = { m > 2 ? fmax(0, rest / (m - 2)) : 0, m - 2 };
     struct measured x = { .d = in / a - out / b };
 
     x.noise = scaled(s->within, inverse / (a * a) + others / (b * b));
-    x.total = scaled(of_a_run(s, k, squares - in * in / a - out * out / b, between), 1 / a + 1 / b);
+    x.total = scaled(of_a_run(s, k, seen, between), 1 / a + 1 / b);
+    x.scatter = scaled(seen, 1 / a + 1 / b);
+    if (m - 2 < SCATTER_DF)
+        x.scatter.df = 0;
     return x;
 }
 
-/* Without repeats the scatter of the runs is the only noise, and has to keep clear of the tolerance, too. */
+/* Without repeats the scatter of the runs is the only noise, and has to keep clear of the tolerance, too. Else it is one of two ways to
+ * see how much runs differ: the more significant counts, twice. */
 static double p_of(const struct measured *x, double tolerance)
 {
-    if (x->total.df == 0)
-        return 1;
+    double p = 1;
+
     if (x->noise.df == 0)
-        return hg_fdr_p(x->d, tolerance, x->total);
-    return fmax(hg_fdr_p(x->d, tolerance, x->noise), hg_fdr_p(x->d, 0, x->total));
+        return x->scatter.df > 0 ? hg_fdr_p(x->d, tolerance, x->scatter) : 1;
+    p = hg_fdr_p(x->d, 0, x->total);
+    if (x->scatter.df > 0)
+        p = fmin(1, 2 * fmin(p, hg_fdr_p(x->d, 0, x->scatter)));
+    return fmax(p, hg_fdr_p(x->d, tolerance, x->noise));
+}
+
+/* In standard deviations; those of few degrees of freedom count less, as far as a t quantile says. */
+static double deviations(double d, struct hg_variance v)
+{
+    return v.df > 0 ? d / sqrt(fmax(v.value, 1e-30)) / (1 + 2 / v.df) : 0;
 }
 
 /* The order of p_of, nearly, without its cost. */
@@ -116,12 +131,12 @@ static double weight_of(const struct measured *x, double tolerance)
 {
     double beyond = fabs(x->d) - tolerance;
 
-    if (beyond <= 0 || x->total.df == 0)
+    if (beyond <= 0)
         return 0;
     if (x->noise.df == 0)
-        return beyond / sqrt(fmax(x->total.value, 1e-30));
-    return fmin(beyond / sqrt(fmax(x->noise.value, 1e-30)),
-                fabs(x->d) / sqrt(fmax(x->total.value, 1e-30)));
+        return deviations(beyond, x->scatter);
+    return fmin(deviations(beyond, x->noise),
+                fmax(deviations(fabs(x->d), x->total), deviations(fabs(x->d), x->scatter)));
 }
 
 /* ---- The best of all places ---- */
@@ -204,7 +219,7 @@ static size_t measure_all(const struct series *s, const struct search *q)
         k.j = k.to = i + 1 < n ? items[i + 1].at : s->n;
         x = measure(s, &k, q->between);
         items[i].d = x.d;
-        items[i].v = x.total;
+        items[i].v = deviations(1, x.total) > deviations(1, x.scatter) ? x.total : x.scatter;
         if (fabs(x.d) < fabs(items[least].d))
             least = i;
     }

@@ -13,9 +13,9 @@
 #define CORE_BIAS \
     6.0 /* what the shortest interval of n is too short by, in variance: 1 + this / n */
 
-bool hg_batch_make(const double *v, size_t n, struct hg_batch *b)
+bool hg_sample_make(const double *v, size_t n, struct hg_sample *b)
 {
-    *b = (struct hg_batch){ .n = n };
+    *b = (struct hg_sample){ .n = n };
     for (size_t i = 0; i < n; i++) {
         if (!(v[i] > 0) || isinf(v[i]))
             return false;
@@ -27,7 +27,7 @@ bool hg_batch_make(const double *v, size_t n, struct hg_batch *b)
 }
 
 /* Mean of the runs of one side; adds to what both sides share. */
-static double add_side(const struct hg_batch *b, size_t n, struct hg_contrast *c)
+static double add_side(const struct hg_sample *b, size_t n, struct hg_contrast *c)
 {
     double mean = 0, r = (double)n;
 
@@ -44,7 +44,7 @@ static double add_side(const struct hg_batch *b, size_t n, struct hg_contrast *c
     return mean;
 }
 
-void hg_contrast_make(const struct hg_batch *a, size_t na, const struct hg_batch *b, size_t nb,
+void hg_contrast_make(const struct hg_sample *a, size_t na, const struct hg_sample *b, size_t nb,
                       double sign, struct hg_contrast *c)
 {
     *c = (struct hg_contrast){ 0 };
@@ -217,7 +217,7 @@ struct hg_overall hg_contrasts_judge(struct hg_contrast *c, size_t n, double tol
                                      double between)
 {
     double *room = hg_alloc((n + 1) * sizeof *room), runs = 0;
-    struct hg_overall o = { .p = 1 };
+    struct hg_overall o = { .p = 1, .between = between };
     struct hg_variance per_run, most;
     struct null null;
 
@@ -230,6 +230,8 @@ struct hg_overall hg_contrasts_judge(struct hg_contrast *c, size_t n, double tol
         o.measured = o.measured || c[i].spread_df > 0;
     }
     o.between = sqrt(per_run.value);
+    o.between_df = per_run.df;
+    o.runs = runs;
     most = scaled(per_run, runs);
     null = learn_null(c, n, most, room);
     judge_overall(c, n, most, &null, &o);

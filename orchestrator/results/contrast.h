@@ -19,13 +19,13 @@
 #define HG_CONTRAST_MANY 10
 
 /* The measurements of one cell in one run: mean and sum of squares of the logarithms. */
-struct hg_batch {
+struct hg_sample {
     double mean, squares;
     size_t n;
 };
 
 /* False if there is none, or one is not positive. */
-bool hg_batch_make(const double *v, size_t n, struct hg_batch *b);
+bool hg_sample_make(const double *v, size_t n, struct hg_sample *b);
 
 /* One cell on both sides. */
 struct hg_contrast {
@@ -40,7 +40,7 @@ struct hg_contrast {
 };
 
 /* Fill all but what hg_contrasts_judge fills from the runs of two sides (at least one each). sign 1: d = a - b, as for times; -1. */
-void hg_contrast_make(const struct hg_batch *a, size_t na, const struct hg_batch *b, size_t nb,
+void hg_contrast_make(const struct hg_sample *a, size_t na, const struct hg_sample *b, size_t nb,
                       double sign, struct hg_contrast *c);
 
 struct hg_overall {
@@ -48,8 +48,10 @@ struct hg_overall {
     struct hg_variance noise;
     double p;
     double between; /* standard deviation between runs that was used, a fraction */
-    bool measured;  /* it comes from several runs on a side, not from the assumption alone */
-    bool repeated;  /* some cell has repeats: the noise was measured */
+    double between_df;
+    double runs;   /* variance of d in units of its square */
+    bool measured; /* it comes from several runs on a side, not from the assumption alone */
+    bool repeated; /* some cell has repeats: the noise was measured */
 };
 
 /* Judge all contrasts of a comparison at once. tolerance: of |d|; between: assumed standard deviation between runs. */
