@@ -159,12 +159,13 @@ static enum hg_verdict_kind verdict_of(const struct hg_estimate *speed, double p
                                                                : HG_VERDICT_UNCLEAR;
 }
 
-/* What the repeats leave open about these runs, and with several runs on a side what the runs do. */
+/* What the repeats leave open about these runs, and with several runs on a side what these show. */
 static struct hg_estimate ratio_of(const struct hg_compare *c, double d, struct hg_variance noise,
                                    double runs, bool has_interval)
 {
-    struct hg_variance between = { c->between * c->between * runs, c->between_df };
-    struct hg_estimate e = hg_contrast_ratio(d, c->measured ? hg_fdr_add(noise, between) : noise);
+    struct hg_variance between = { c->seen.value * runs, c->seen.df };
+    struct hg_estimate e =
+        hg_contrast_ratio(d, c->seen.df > 0 ? hg_fdr_add(noise, between) : noise);
 
     e.has_interval = e.has_interval && has_interval;
     return e;
@@ -186,8 +187,7 @@ static void judge(struct work *w, double between)
     struct hg_overall o = hg_contrasts_judge(w->contrasts.items, n, log1p(c->tolerance), between);
 
     c->between = o.between;
-    c->between_df = o.between_df;
-    c->measured = o.measured;
+    c->seen = o.seen;
     c->overall_p = n ? o.p : NAN;
     c->overall =
         n ? ratio_of(c, o.d, o.noise, o.runs, o.repeated) : (struct hg_estimate)HG_ESTIMATE_NONE;
@@ -240,7 +240,6 @@ struct hg_compare *hg_compare_build(const struct hg_results *sets, size_t n_sets
     o.against_first = true;
     c->n_a = n_a;
     c->tolerance = how->tolerance;
-    c->assumed = how->between;
     c->report = hg_report_build(sets, n_sets, &o, errs);
     if (!c->report || hg_compare_needs_direction(c->report, errs) < 0) {
         hg_compare_free(c);

@@ -53,10 +53,8 @@ struct hg_compare {
     enum hg_verdict_kind overall_verdict; /* NONE without a speed */
     double overall_p;
     double tolerance;
-    double between; /* standard deviation between runs, a fraction, that was used */
-    double between_df;
-    double assumed; /* what it started from */
-    bool measured;  /* several runs on a side measured it, together with the assumption */
+    double between; /* standard deviation between runs, a fraction, that the verdicts rest on */
+    struct hg_variance seen; /* what several runs on a side show of it; df 0: one each */
 };
 
 struct hg_compare_options {

@@ -27,7 +27,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
     HG_OPTION_BETWEEN(&between),
-    HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest against this run"),
+    HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
     HG_OPTION_REPORTS(&reports),
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
@@ -160,11 +160,10 @@ const struct hg_cmd hg_cmd_history = {
     .args = "NAME|RUN|FILE...",
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
     .details = "NAME means all its runs, oldest first; several operands are named as for\n"
-               "`hpcgrid report`, oldest first. A change is beyond the tolerance, chance and what\n"
-               "whole runs differ by (--between); at most 5 % of the cells with one are false.\n"
-               "HTML has a plot over time. Exit code 1: the last change of a cell was for the\n"
-               "worse (the newest is worse than the baseline run), or it failed or is missing\n"
-               "in the newest set.",
+               "`hpcgrid report`. A change is beyond the tolerance, chance and what whole runs\n"
+               "differ by; at most 5 % of the cells with one are false. HTML has a plot. Exit\n"
+               "code 1: the last change of a cell was for the worse (or the newest is worse\n"
+               "than --baseline-run), or it failed or is missing in the newest set.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -63,9 +63,13 @@ void hg_plot_tracks(const struct hg_history *h, size_t table, struct hg_plots *p
     struct hg_plot *p = hg_plot_add(r, table, HG_PLOT_LOSS, "over time", "set", title, plots);
 
     p->lines = p->marks = true;
-    for (size_t i = 0; i < h->cells.n; i++)
-        if (h->cells.items[i].table == &r->tables.items[table])
-            put_cell(h, &h->cells.items[i], p);
+    for (int steady = 0; steady <= 1; steady++) /* what changed first: not every cell may fit */
+        for (size_t i = 0; i < h->cells.n; i++) {
+            const struct hg_history_cell *c = &h->cells.items[i];
+
+            if (c->table == &r->tables.items[table] && (c->track.shifts.n == 0) == steady)
+                put_cell(h, c, p);
+        }
     free(title);
     hg_plot_drop_empty(p);
     hg_plot_limit(p, HG_PLOT_SERIES_MAX);

@@ -182,15 +182,17 @@ static void append_assumptions(const struct hg_compare *c, struct hg_buf *out)
     hg_buf_puts(out, "differences up to ");
     append_percent(c, c->tolerance, out);
     hg_buf_puts(out, " count as the same; whole runs ");
-    if (!c->measured && c->between == 0) {
+    if (c->seen.df > 0) {
+        hg_buf_puts(out, "differ by ");
+        append_percent(c, sqrt(c->seen.value), out);
+        hg_buf_puts(out, " as measured, ");
+        append_percent(c, c->between, out);
+        hg_buf_puts(out, " together with the assumption");
+    } else if (c->between > 0) {
+        hg_buf_puts(out, "are assumed to differ by ");
+        append_percent(c, c->between, out);
+    } else {
         hg_buf_puts(out, "are assumed not to differ");
-        return;
-    }
-    hg_buf_puts(out, c->measured ? "differ by " : "are assumed to differ by ");
-    append_percent(c, c->between, out);
-    if (c->measured) {
-        hg_buf_puts(out, " as measured, starting from ");
-        append_percent(c, c->assumed, out);
     }
 }
 
@@ -324,14 +326,15 @@ static void write_json(const struct hg_compare *c, struct hg_buf *out)
         if (c->counts[v])
             json_object_set_new(counts, hg_verdict_word(c->report, v),
                                 json_integer((json_int_t)c->counts[v]));
-    root = json_pack("{s:s, s:s, s:{s:o, s:o}, s:b, s:f, s:f, s:b, s:o, s:o, s:o, s:o, s:s, s:o}",
-                     "schema", "hpcgrid-compare/1", "metric", c->report->metric, "sets", "a",
-                     labels(c, 0, c->n_a), "b", labels(c, c->n_a, c->report->n_sets), "good",
-                     hg_compare_is_good(c), "tolerance", c->tolerance, "between", c->between,
-                     "between_measured", c->measured, "counts", counts, "overall",
-                     hg_json_number(c->overall.value), "overall_interval", interval(&c->overall),
-                     "overall_p", hg_json_number(c->overall_p), "overall_verdict",
-                     hg_verdict_word(c->report, c->overall_verdict), "cells", cells);
+    root = json_pack(
+        "{s:s, s:s, s:{s:o, s:o}, s:b, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "schema",
+        "hpcgrid-compare/1", "metric", c->report->metric, "sets", "a", labels(c, 0, c->n_a), "b",
+        labels(c, c->n_a, c->report->n_sets), "good", hg_compare_is_good(c), "tolerance",
+        c->tolerance, "between", c->between, "between_measured",
+        c->seen.df > 0 ? hg_json_number(sqrt(c->seen.value)) : json_null(), "counts", counts,
+        "overall", hg_json_number(c->overall.value), "overall_interval", interval(&c->overall),
+        "overall_p", hg_json_number(c->overall_p), "overall_verdict",
+        hg_verdict_word(c->report, c->overall_verdict), "cells", cells);
     hg_json_dump(root, HG_JSON_INDENT, out);
     hg_buf_puts(out, "\n");
     json_decref(root);

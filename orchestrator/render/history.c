@@ -131,7 +131,7 @@ static void draw(const struct hg_history *h, struct hg_buf *out)
         hg_plot_tracks(h, t, &plots);
     for (size_t i = 0; i < plots.n; i++) {
         hg_buf_puts(out, "<figure>\n<figcaption>");
-        hg_html_append(plots.items[i].title, out);
+        hg_html_append(h->report->tables.n > 1 ? plots.items[i].title : plots.items[i].what, out);
         if (plots.items[i].note) {
             hg_buf_puts(out, ": ");
             hg_html_append(plots.items[i].note, out);

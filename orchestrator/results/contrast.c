@@ -136,23 +136,33 @@ static bool settle_noise(struct hg_contrast *c, size_t n, double *room)
 
 /* ---- Variance between runs ---- */
 
-/* Several runs on a side show it, and the assumption counts as PRIOR_DF further degrees of freedom. All cells of a run may have
- * shifted together: they are no independent witnesses, so the df are those of one cell. */
-static struct hg_variance between_runs(const struct hg_contrast *c, size_t n, double assumed)
+/* As several runs on a side show it; df 0: they do not. All cells of a run may have shifted together: they are no independent
+ * witnesses, so the df are those of one cell. */
+static struct hg_variance seen_between(const struct hg_contrast *c, size_t n)
 {
-    double sum = 0, weights = 0, df = 0, prior = assumed > 0 ? PRIOR_DF : 0;
+    struct hg_variance seen = { 0 };
+    double weights = 0;
 
     for (size_t i = 0; i < n; i++) {
         double per_run = c[i].runs > 0 ? c[i].within.value * c[i].weight / c[i].runs : 0;
 
-        sum += c[i].spread_df * (c[i].spread - per_run);
+        seen.value += c[i].spread_df * (c[i].spread - per_run);
         weights += c[i].spread_df;
-        df = fmax(df, c[i].spread_df);
+        seen.df = fmax(seen.df, c[i].spread_df);
     }
-    if (df == 0)
+    seen.value = weights > 0 ? fmax(0, seen.value / weights) : 0;
+    return seen;
+}
+
+/* The assumption counts as PRIOR_DF further degrees of freedom; one of no variance is taken to be none. */
+static struct hg_variance between_runs(struct hg_variance seen, double assumed)
+{
+    double prior = assumed > 0 ? PRIOR_DF : 0;
+
+    if (seen.df == 0)
         return (struct hg_variance){ assumed * assumed, HG_FDR_DF_MAX };
     return (struct hg_variance){
-        (prior * assumed * assumed + df * fmax(0, sum / weights)) / (prior + df), prior + df
+        (prior * assumed * assumed + seen.df * seen.value) / (prior + seen.df), prior + seen.df
     };
 }
 
@@ -224,13 +234,11 @@ struct hg_overall hg_contrasts_judge(struct hg_contrast *c, size_t n, double tol
     if (n == 0)
         goto out;
     o.repeated = settle_noise(c, n, room);
-    per_run = between_runs(c, n, between);
-    for (size_t i = 0; i < n; i++) {
+    o.seen = seen_between(c, n);
+    per_run = between_runs(o.seen, between);
+    for (size_t i = 0; i < n; i++)
         runs += c[i].runs / (double)n;
-        o.measured = o.measured || c[i].spread_df > 0;
-    }
     o.between = sqrt(per_run.value);
-    o.between_df = per_run.df;
     o.runs = runs;
     most = scaled(per_run, runs);
     null = learn_null(c, n, most, room);

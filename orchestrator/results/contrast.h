@@ -47,11 +47,10 @@ struct hg_overall {
     double d;
     struct hg_variance noise;
     double p;
-    double between; /* standard deviation between runs that was used, a fraction */
-    double between_df;
-    double runs;   /* variance of d in units of its square */
-    bool measured; /* it comes from several runs on a side, not from the assumption alone */
-    bool repeated; /* some cell has repeats: the noise was measured */
+    double between;          /* standard deviation between runs that was used, a fraction */
+    struct hg_variance seen; /* what several runs on a side show of it; df 0: one each */
+    double runs;             /* variance of d in units of that between runs */
+    bool repeated;           /* some cell has repeats: the noise was measured */
 };
 
 /* Judge all contrasts of a comparison at once. tolerance: of |d|; between: assumed standard deviation between runs. */
