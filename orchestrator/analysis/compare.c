@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "analysis/samples.h"
+#include "analysis/cellruns.h"
 #include "analysis/build.h"
 
 static const char *const words[HG_VERDICTS] = {
@@ -33,9 +33,9 @@ const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verd
 
 struct work {
     struct hg_compare *c;
-    struct hg_samples samples;
+    struct hg_cellruns cellruns;
     struct hg_cell_run *runs; /* of one row, a set each */
-    struct hg_sample *room;   /* those that count, of one side */
+    struct hg_moments *room;  /* those that count, of one side */
     struct {
         struct hg_contrast *items;
         size_t n, cap;
@@ -47,17 +47,17 @@ struct work {
 };
 
 /* Several runs count alike; from three on their interval is that of their means. */
-static struct hg_estimate side_estimate(const struct hg_sample *b, size_t n)
+static struct hg_estimate side_estimate(const struct hg_moments *b, size_t n)
 {
-    struct hg_sample means = { .n = n };
+    struct hg_moments means = { .n = n };
 
     if (n <= 1)
-        return hg_sample_estimate(n ? b : &means);
+        return hg_moments_estimate(n ? b : &means);
     for (size_t i = 0; i < n; i++)
         means.mean += b[i].mean / (double)n;
     for (size_t i = 0; i < n; i++)
         means.squares += (b[i].mean - means.mean) * (b[i].mean - means.mean);
-    return hg_sample_estimate(&means);
+    return hg_moments_estimate(&means);
 }
 
 static void add_notes(struct hg_point *side, const struct hg_point *p)
@@ -74,7 +74,7 @@ static void add_notes(struct hg_point *side, const struct hg_point *p)
 
 /* The runs first..last as one; those with a value in `out`. Returns how many. */
 static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t last,
-                        struct hg_point *side, struct hg_sample *out)
+                        struct hg_point *side, struct hg_moments *out)
 {
     size_t n = 0;
 
@@ -90,8 +90,8 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
         side->refused = side->refused || p->refused;
         if (s > 0) /* the first set is what the others are held against */
             add_notes(side, p);
-        if (runs[s].sample.n)
-            out[n++] = runs[s].sample;
+        if (runs[s].moments.n)
+            out[n++] = runs[s].moments;
     }
     if (side->n)
         side->state = NULL;
@@ -99,7 +99,7 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
     return n;
 }
 
-static size_t measurements(const struct hg_sample *b, size_t n)
+static size_t measurements(const struct hg_moments *b, size_t n)
 {
     size_t sum = 0;
 
@@ -127,12 +127,12 @@ static void add_cell(struct work *w, const struct hg_table *t, size_t row)
     struct hg_compare *c = w->c;
     struct hg_comparison *cell = HG_VEC_PUSH(&c->cells);
     size_t n_sets = c->report->n_sets, na, nb;
-    struct hg_sample *b;
+    struct hg_moments *b;
     bool judge;
 
     *cell = (struct hg_comparison){ .table = t, .row = row, .sure = true, .p = NAN };
     cell->speed = (struct hg_estimate)HG_ESTIMATE_NONE;
-    hg_samples_row(&w->samples, t, row, w->runs);
+    hg_cellruns_row(&w->cellruns, t, row, w->runs);
     na = read_side(w->runs, 0, c->n_a, &cell->a, w->room);
     b = w->room + na;
     nb = read_side(w->runs, c->n_a, n_sets, &cell->b, b);
@@ -207,12 +207,12 @@ static void compare_all(struct hg_compare *c, double between)
                       .runs = hg_alloc((r->n_sets + 1) * sizeof *w.runs),
                       .room = hg_alloc((r->n_sets + 1) * sizeof *w.room) };
 
-    hg_samples_open(r, &w.samples);
+    hg_cellruns_open(r, &w.cellruns);
     for (size_t t = 0; t < r->tables.n; t++)
         for (size_t row = 0; row < r->tables.items[t].n_rows; row++)
             add_cell(&w, &r->tables.items[t], row);
     judge(&w, between);
-    hg_samples_close(&w.samples);
+    hg_cellruns_close(&w.cellruns);
     HG_VEC_DONE(&w.contrasts);
     HG_VEC_DONE(&w.judged);
     free(w.runs);

@@ -15,7 +15,7 @@
 
 struct work {
     struct hg_history *h;
-    struct hg_samples samples;
+    struct hg_cellruns cellruns;
 };
 
 /* ---- Reading ---- */
@@ -36,15 +36,15 @@ static void add_cell(struct work *w, const struct hg_table *t, size_t row)
     struct hg_history_cell c = { .table = t, .row = row };
 
     c.runs = hg_alloc_zeroed(n + 1, sizeof *c.runs);
-    hg_samples_row(&w->samples, t, row, c.runs);
+    hg_cellruns_row(&w->cellruns, t, row, c.runs);
     if (!has_any(&c, n)) {
         free(c.runs);
         return;
     }
-    c.samples = hg_alloc_zeroed(n + 1, sizeof *c.samples);
+    c.moments = hg_alloc_zeroed(n + 1, sizeof *c.moments);
     for (size_t s = 0; s < n; s++)
-        c.samples[s] = c.runs[s].sample;
-    c.track.runs = c.samples;
+        c.moments[s] = c.runs[s].moments;
+    c.track.runs = c.moments;
     c.track.n = n;
     *HG_VEC_PUSH(&h->cells) = c;
 }
@@ -97,6 +97,29 @@ static size_t reference_of(const struct hg_history *h, const struct hg_history_c
     return c->track.shifts.n ? c->track.shifts.items[c->track.shifts.n - 1].at - 1 : 0;
 }
 
+static double gain(const struct hg_history *h, double then, double now)
+{
+    return lower_is_better(h) ? log(then / now) : log(now / then);
+}
+
+/* The change from which on a cell is as it is now: the last one; against a baseline run the first of those since which it is better, or
+ * worse, than that run. */
+static size_t find_since(const struct hg_history *h, const struct hg_history_cell *c, double then,
+                         double change)
+{
+    size_t i = c->track.shifts.n;
+
+    while (i > 0) {
+        size_t at = c->track.shifts.items[i - 1].at;
+        double before = gain(h, then, c->levels[at - 1]);
+
+        if (h->baseline == SIZE_MAX || !(fabs(before) > log1p(h->tolerance)) || before * change < 0)
+            return at;
+        i--;
+    }
+    return 0;
+}
+
 /* A change back to where the baseline run was is none. */
 static void judge(struct hg_history *h, struct hg_history_cell *c)
 {
@@ -108,21 +131,20 @@ static void judge(struct hg_history *h, struct hg_history_cell *c)
         c->levels[i] = find_level(c, i);
     now = c->levels[c->track.n - 1];
     then = c->levels[reference_of(h, c)];
-    change = lower_is_better(h) ? log(then / now) : log(now / then);
-
-    c->since = c->track.shifts.n ? c->track.shifts.items[c->track.shifts.n - 1].at : 0;
+    change = gain(h, then, now);
+    c->since = find_since(h, c, then, change);
     c->speed = speed_of(h, log(now / c->levels[h->baseline == SIZE_MAX ? 0 : h->baseline]),
                         (struct hg_variance){ 0, 0 });
-    if (!newest->point)
-        c->verdict = HG_VERDICT_ONLY_A, h->missing++;
-    else if (newest->point->n == 0)
-        c->verdict = HG_VERDICT_BROKEN, h->broken++;
-    else if (!(fabs(change) > log1p(h->tolerance)))
-        c->verdict = HG_VERDICT_SAME, h->steady++;
-    else if (change < 0)
-        c->verdict = HG_VERDICT_SLOWER, h->slower++;
-    else
-        c->verdict = HG_VERDICT_FASTER, h->faster++;
+    c->verdict = !newest->point                          ? HG_VERDICT_ONLY_A
+                 : newest->point->n == 0                 ? HG_VERDICT_BROKEN
+                 : !(fabs(change) > log1p(h->tolerance)) ? HG_VERDICT_SAME
+                 : change < 0                            ? HG_VERDICT_SLOWER
+                                                         : HG_VERDICT_FASTER;
+    h->missing += c->verdict == HG_VERDICT_ONLY_A;
+    h->broken += c->verdict == HG_VERDICT_BROKEN;
+    h->steady += c->verdict == HG_VERDICT_SAME;
+    h->slower += c->verdict == HG_VERDICT_SLOWER;
+    h->faster += c->verdict == HG_VERDICT_FASTER;
 }
 
 static void find_changes(struct hg_history *h)
@@ -174,8 +196,6 @@ void hg_history_verdict(const struct hg_history *h, const struct hg_history_cell
         return;
     }
     hg_buf_puts(out, hg_verdict_word(h->report, c->verdict));
-    if (h->baseline != SIZE_MAX)
-        hg_buf_printf(out, " than %s", h->report->labels[h->baseline]);
     if (c->since)
         hg_buf_printf(out, " since %s", h->report->labels[c->since]);
 }
@@ -303,11 +323,11 @@ static void analyse(struct hg_history *h)
 {
     struct work w = { .h = h };
 
-    hg_samples_open(h->report, &w.samples);
+    hg_cellruns_open(h->report, &w.cellruns);
     for (size_t t = 0; t < h->report->tables.n; t++)
         for (size_t row = 0; row < h->report->tables.items[t].n_rows; row++)
             add_cell(&w, &h->report->tables.items[t], row);
-    hg_samples_close(&w.samples);
+    hg_cellruns_close(&w.cellruns);
     find_changes(h);
     list_all(h);
 }
@@ -338,7 +358,7 @@ void hg_history_free(struct hg_history *h)
     if (!h)
         return;
     for (size_t i = 0; i < h->cells.n; i++) {
-        free(h->cells.items[i].samples);
+        free(h->cells.items[i].moments);
         free(h->cells.items[i].levels);
         HG_VEC_DONE(&h->cells.items[i].track.shifts);
         free(h->cells.items[i].runs);

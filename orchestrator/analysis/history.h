@@ -2,7 +2,7 @@
 #ifndef HG_ANALYSIS_HISTORY_H
 #define HG_ANALYSIS_HISTORY_H
 
-#include "analysis/samples.h"
+#include "analysis/cellruns.h"
 #include "analysis/compare.h"
 #include "results/changes.h"
 
@@ -12,14 +12,14 @@
 struct hg_history_cell {
     const struct hg_table *table;
     size_t row;
-    struct hg_cell_run *runs;  /* one for each set, in their order */
-    struct hg_sample *samples; /* of them */
+    struct hg_cell_run *runs;   /* one for each set, in their order */
+    struct hg_moments *moments; /* of them */
     struct hg_track track;
     double *levels; /* geometric mean of the stretch that each set lies in; NaN: no value */
     struct hg_estimate
         speed; /* of the newest stretch in units of the first, or of that of the baseline run */
     enum hg_verdict_kind verdict; /* SAME: steady; FASTER, SLOWER; BROKEN; ONLY_A: gone */
-    size_t since;                 /* the set after the last change; 0: none */
+    size_t since;                 /* the first set since which that is so; 0: always */
 };
 
 struct hg_history {

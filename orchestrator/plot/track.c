@@ -21,13 +21,13 @@ static void put_cell(const struct hg_history *h, const struct hg_history_cell *c
     hg_row_label(h->report, c->table, c->row, &label);
     s = hg_plot_find_series(p, hg_buf_str(&label));
     for (size_t i = 0; i < c->track.n; i++) {
-        struct hg_sample b = c->samples[i];
+        struct hg_moments b = c->moments[i];
         struct hg_estimate e;
 
         if (b.n == 0)
             continue;
         b.mean = sign * (b.mean - reference);
-        e = hg_sample_estimate(&b);
+        e = hg_moments_estimate(&b);
         hg_plot_put(p, s,
                     (struct hg_plot_point){ .x = (double)i + 1,
                                             .y = e.value,

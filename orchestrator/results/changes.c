@@ -33,7 +33,7 @@ static void open_series(struct series *s, struct hg_track *t)
     s->squares = s->sum + t->n + 1;
     s->inverse = s->squares + t->n + 1;
     for (size_t i = 0; i < t->n; i++) {
-        const struct hg_sample *b = &t->runs[i];
+        const struct hg_moments *b = &t->runs[i];
 
         if (b->n == 0)
             continue;

@@ -16,7 +16,7 @@ struct hg_shift {
 
 /* One cell in all runs, oldest first. */
 struct hg_track {
-    const struct hg_sample *runs; /* n == 0: no value there */
+    const struct hg_moments *runs; /* n == 0: no value there */
     size_t n;
     struct {
         struct hg_shift *items; /* by time; free with HG_VEC_DONE */

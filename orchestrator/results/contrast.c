@@ -13,9 +13,9 @@
 #define CORE_BIAS \
     6.0 /* what the shortest interval of n is too short by, in variance: 1 + this / n */
 
-bool hg_sample_make(const double *v, size_t n, struct hg_sample *b)
+bool hg_moments_make(const double *v, size_t n, struct hg_moments *b)
 {
-    *b = (struct hg_sample){ .n = n };
+    *b = (struct hg_moments){ .n = n };
     for (size_t i = 0; i < n; i++) {
         if (!(v[i] > 0) || isinf(v[i]))
             return false;
@@ -27,7 +27,7 @@ bool hg_sample_make(const double *v, size_t n, struct hg_sample *b)
 }
 
 /* Mean of the runs of one side; adds to what both sides share. */
-static double add_side(const struct hg_sample *b, size_t n, struct hg_contrast *c)
+static double add_side(const struct hg_moments *b, size_t n, struct hg_contrast *c)
 {
     double mean = 0, r = (double)n;
 
@@ -44,7 +44,7 @@ static double add_side(const struct hg_sample *b, size_t n, struct hg_contrast *
     return mean;
 }
 
-void hg_contrast_make(const struct hg_sample *a, size_t na, const struct hg_sample *b, size_t nb,
+void hg_contrast_make(const struct hg_moments *a, size_t na, const struct hg_moments *b, size_t nb,
                       double sign, struct hg_contrast *c)
 {
     *c = (struct hg_contrast){ 0 };

@@ -19,13 +19,13 @@
 #define HG_CONTRAST_MANY 10
 
 /* The measurements of one cell in one run: mean and sum of squares of the logarithms. */
-struct hg_sample {
+struct hg_moments {
     double mean, squares;
     size_t n;
 };
 
 /* False if there is none, or one is not positive. */
-bool hg_sample_make(const double *v, size_t n, struct hg_sample *b);
+bool hg_moments_make(const double *v, size_t n, struct hg_moments *b);
 
 /* One cell on both sides. */
 struct hg_contrast {
@@ -40,7 +40,7 @@ struct hg_contrast {
 };
 
 /* Fill all but what hg_contrasts_judge fills from the runs of two sides (at least one each). sign 1: d = a - b, as for times; -1. */
-void hg_contrast_make(const struct hg_sample *a, size_t na, const struct hg_sample *b, size_t nb,
+void hg_contrast_make(const struct hg_moments *a, size_t na, const struct hg_moments *b, size_t nb,
                       double sign, struct hg_contrast *c);
 
 struct hg_overall {

@@ -136,9 +136,14 @@ sets() {
     run "$hpcgrid" history s004.json s005.json --baseline-run s001.json
     [ "$status" -eq 1 ]
     [[ "${lines[0]}" == "nightly/001 to nightly/005 · 3 sets"* ]]
-    [[ "$output" == *"slower than nightly/001 since nightly/004"* ]]
+    [[ "$output" == *"slower since nightly/004"* ]]
     run "$hpcgrid" history s*.json --baseline-run s003.json --json
     jq -e '.baseline == "nightly/003" and (.sets | length == 5)' <<<"$output"
+    sets 100 100 130 130 115 115
+    "$hpcgrid" history s*.json | grep -q "faster since nightly/005"
+    run "$hpcgrid" history s*.json --baseline-run 001
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"slower since nightly/003"* ]]
     run "$hpcgrid" history s*.json --baseline-run nothing
     [ "$status" -ge 3 ]
 }

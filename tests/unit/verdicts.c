@@ -84,14 +84,14 @@ static double normal(uint64_t *seed)
     return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
 }
 
-static struct hg_sample draw(uint64_t *seed, double mean, double cv, size_t n)
+static struct hg_moments draw(uint64_t *seed, double mean, double cv, size_t n)
 {
-    struct hg_sample b;
+    struct hg_moments b;
     double v[16];
 
     for (size_t i = 0; i < n; i++)
         v[i] = 100 * exp(mean + cv * normal(seed));
-    assert_true(hg_sample_make(v, n, &b));
+    assert_true(hg_moments_make(v, n, &b));
     return b;
 }
 
@@ -119,7 +119,7 @@ static void draw_contrasts(const struct setting *s, uint64_t *seed, struct hg_co
         shift[1][r] = s->of_run * normal(seed);
     }
     for (size_t i = 0; i < s->cells; i++) {
-        struct hg_sample side[2][4];
+        struct hg_moments side[2][4];
 
         for (size_t k = 0; k < 2; k++)
             for (size_t r = 0; r < s->runs; r++)
@@ -254,7 +254,7 @@ static double follow(struct setting s, size_t runs, size_t at, int draws, uint64
     double found = 0;
 
     for (int k = 0; k < draws; k++) {
-        static struct hg_sample samples[CELLS_MAX][RUNS_MAX];
+        static struct hg_moments moments[CELLS_MAX][RUNS_MAX];
         struct hg_track t[CELLS_MAX] = { 0 };
         double shift[RUNS_MAX];
         bool any = false;
@@ -263,11 +263,11 @@ static double follow(struct setting s, size_t runs, size_t at, int draws, uint64
             shift[r] = s.of_run * normal(seed);
         for (size_t i = 0; i < s.cells; i++) {
             for (size_t r = 0; r < runs; r++)
-                samples[i][r] = draw(seed,
+                moments[i][r] = draw(seed,
                                      shift[r] + s.of_cell * normal(seed) +
                                          (i < s.changed && r >= at ? log(1 + s.by) : 0),
                                      s.cv, s.n);
-            t[i].runs = samples[i];
+            t[i].runs = moments[i];
             t[i].n = runs;
         }
         hg_changes_find(t, s.cells, TOLERANCE, HG_BETWEEN_DEFAULT);
@@ -326,17 +326,17 @@ static void test_more_repeats_find_a_change_no_later(void **state)
     }
 }
 
-static struct hg_track track(struct hg_sample *runs, const double *v, size_t n)
+static struct hg_track track(struct hg_moments *runs, const double *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        runs[i] = (struct hg_sample){ log(v[i]), 2e-5, 3 };
+        runs[i] = (struct hg_moments){ log(v[i]), 2e-5, 3 };
     return (struct hg_track){ .runs = runs, .n = n };
 }
 
 static void test_a_stretch_between_two_changes_is_found(void **state)
 {
     static const double v[] = { 100, 100.3, 130, 130.2, 129.8, 100.4, 100.1 };
-    struct hg_sample runs[7];
+    struct hg_moments runs[7];
     struct hg_track t = track(runs, v, 7);
 
     (void)state;
@@ -353,7 +353,7 @@ static void test_what_is_within_the_tolerance_is_no_change(void **state)
     static const double v[] = {
         100, 100.1, 104, 104.1, 103.9, 120, 120.1, 119.9, 115, 115.2, 115.1
     };
-    struct hg_sample runs[11];
+    struct hg_moments runs[11];
     struct hg_track t = track(runs, v, 11);
 
     (void)state;
@@ -366,7 +366,7 @@ static void test_what_is_within_the_tolerance_is_no_change(void **state)
 static void test_runs_without_a_value_are_passed_over(void **state)
 {
     static const double v[] = { 100, 100.2, 1, 130, 1, 130.3 };
-    struct hg_sample runs[6];
+    struct hg_moments runs[6];
     struct hg_track t = track(runs, v, 6);
 
     (void)state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "analysis/samples.h"
+#include "analysis/cellruns.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "analysis/groups.h"
 
-void hg_samples_open(const struct hg_report *r, struct hg_samples *b)
+void hg_cellruns_open(const struct hg_report *r, struct hg_cellruns *b)
 {
     size_t *of_entry = hg_alloc((r->n_entries + 1) * sizeof *of_entry), n_configs = 0;
     size_t *sorted = hg_alloc((r->n_entries + 1) * sizeof *sorted), n = 0;
@@ -21,7 +21,7 @@ void hg_samples_open(const struct hg_report *r, struct hg_samples *b)
         of_entry[i] = e->shown && !e->state ? e->config : HG_MAP_NONE;
         n += of_entry[i] != HG_MAP_NONE;
     }
-    *b = (struct hg_samples){ .report = r };
+    *b = (struct hg_cellruns){ .report = r };
     b->begin = hg_alloc_zeroed(n_configs + 2, sizeof *b->begin);
     b->values = hg_alloc((n + 1) * sizeof *b->values);
     b->set = hg_alloc_zeroed(n_configs + 1, sizeof *b->set);
@@ -34,15 +34,15 @@ void hg_samples_open(const struct hg_report *r, struct hg_samples *b)
     free(sorted);
 }
 
-void hg_samples_close(struct hg_samples *b)
+void hg_cellruns_close(struct hg_cellruns *b)
 {
     free(b->values);
     free(b->begin);
     free(b->set);
 }
 
-void hg_samples_row(const struct hg_samples *b, const struct hg_table *t, size_t row,
-                    struct hg_cell_run *runs)
+void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size_t row,
+                     struct hg_cell_run *runs)
 {
     memset(runs, 0, b->report->n_sets * sizeof *runs);
     for (size_t column = 0; column < t->n_columns; column++) {
@@ -53,12 +53,12 @@ void hg_samples_row(const struct hg_samples *b, const struct hg_table *t, size_t
             continue;
         run = &runs[b->set[p->config]];
         run->point = p;
-        if (!hg_sample_make(b->values + b->begin[p->config], p->n, &run->sample))
-            run->sample.n = 0;
+        if (!hg_moments_make(b->values + b->begin[p->config], p->n, &run->moments))
+            run->moments.n = 0;
     }
 }
 
-struct hg_estimate hg_sample_estimate(const struct hg_sample *b)
+struct hg_estimate hg_moments_estimate(const struct hg_moments *b)
 {
     struct hg_variance v = { 0 };
     struct hg_estimate e;
