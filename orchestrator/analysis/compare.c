@@ -96,6 +96,8 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
     if (side->n)
         side->state = NULL;
     side->value = side_estimate(out, n);
+    if (n == 0 && last - first == 1 && runs[first].point) /* not positive: it has no logarithm */
+        side->value = runs[first].point->value;
     return n;
 }
 
