@@ -363,6 +363,31 @@ static void test_what_is_within_the_tolerance_is_no_change(void **state)
     HG_VEC_DONE(&t.shifts);
 }
 
+/* Also not one that was more before its neighbours were found. */
+static void test_no_change_that_is_told_is_within_the_tolerance(void **state)
+{
+    uint64_t seed = 42;
+    size_t told = 0;
+
+    (void)state;
+    for (int k = 0; k < 400; k++) {
+        struct hg_moments runs[RUNS_MAX];
+        struct hg_track t = { .runs = runs, .n = RUNS_MAX };
+        double level = 0;
+
+        for (size_t r = 0; r < RUNS_MAX; r++) {
+            level += r % 3 == 0 ? 0.05 * normal(&seed) : 0;
+            runs[r] = draw(&seed, level, 0.02, 3);
+        }
+        hg_changes_find(&t, 1, TOLERANCE, 0.001);
+        for (size_t i = 0; i < t.shifts.n; i++)
+            assert_true(fabs(t.shifts.items[i].d) > TOLERANCE);
+        told += t.shifts.n;
+        HG_VEC_DONE(&t.shifts);
+    }
+    assert_true(told > 400);
+}
+
 static void test_runs_without_a_value_are_passed_over(void **state)
 {
     static const double v[] = { 100, 100.2, 1, 130, 1, 130.3 };
@@ -393,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_more_repeats_find_a_change_no_later),
         cmocka_unit_test(test_a_stretch_between_two_changes_is_found),
         cmocka_unit_test(test_what_is_within_the_tolerance_is_no_change),
+        cmocka_unit_test(test_no_change_that_is_told_is_within_the_tolerance),
         cmocka_unit_test(test_runs_without_a_value_are_passed_over),
     };
 
