@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "analysis/code.h"
 #include "analysis/comparable.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
@@ -441,6 +442,38 @@ static void note_spread(struct notes *notes, const struct hg_configuration *c, s
                  "", "");
 }
 
+/* ---- The code under test, and cells that were removed from the matrix ---- */
+
+static void note_code(struct notes *notes, const struct hg_table *t,
+                      const struct hg_configuration *c, struct hg_point *p)
+{
+    struct place place = { notes, p };
+
+    if (hg_code_place(notes->b, t, c, p, take_sentence, &place)) {
+        p->differs = p->unlike = true;
+        if (notes->b->options->strict)
+            refuse(p);
+    }
+}
+
+static void note_removed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    bool strict = notes->b->options->strict, removed = false;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        removed = removed || (e->shown && e->result->removed);
+    }
+    if (!removed)
+        return;
+    add_note(notes, p,
+             strict ? "refused (strict): no longer in the matrix" : "no longer in the matrix", "",
+             "");
+    if (strict)
+        refuse(p);
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -512,7 +545,9 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_spread(&notes, c, p, &spread);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
-        b->configurations.items[p->config].off_law = p->off_law;
+        note_code(&notes, t, c, p);
+        note_removed(&notes, c, p);
+        b->configurations.items[p->config].off_law = p->off_law || p->unlike;
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);

@@ -28,8 +28,10 @@ enum hg_metric_kind {
 /* A result of a set as the report sees it: one for each cell. */
 struct hg_report_entry {
     const struct hg_result *result;
-    size_t set;        /* index of its set */
-    bool shown;        /* selected by `where` */
+    size_t set; /* index of its set */
+    bool shown; /* selected by `where` */
+    bool
+        replaced; /* its cell is no longer in the matrix, which has an equal one with another workload */
     bool rehearsal;    /* of the result, or of its hardware's other results if it has none */
     double value;      /* of the metric; only if state is NULL */
     const char *state; /* why it does not count: "failed", "pending", ...; NULL: it counts */
@@ -131,8 +133,9 @@ struct hg_report {
     bool higher_is_better;
     json_t *baseline; /* members, own reference; NULL: none */
     enum hg_statistic
-        statistic;          /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
-    size_t cells, complete; /* shown cells, and those that count */
+        statistic;           /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
+    size_t skipped, removed; /* cells of runs that cannot run, or that their matrix has no more */
+    size_t cells, complete;  /* shown cells, and those that count */
     struct {
         struct hg_report_state *items;
         size_t n, cap;

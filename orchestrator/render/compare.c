@@ -155,6 +155,7 @@ static void append_overall(const struct hg_compare *c, struct hg_buf *out)
 
 void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
 {
+    static const char *const sides[] = { "A", "B" };
     const struct hg_report *r = c->report;
     struct hg_sheet s = { .n_columns = r->n_split_keys + r->n_row_keys + 4 };
     struct hg_buf line = HG_BUF_INIT;
@@ -167,6 +168,10 @@ void hg_compare_text(const struct hg_compare *c, struct hg_buf *out)
     hg_buf_puts(out, "\n");
     hg_method_format(r, &line);
     hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 0, out);
+    hg_buf_clear(&line);
+    hg_code_format(r, sides, &line);
+    if (line.len)
+        hg_wrapped_append(hg_buf_str(&line), WIDTH, 2, 0, out);
     hg_buf_puts(out, "differences up to ");
     hg_digits_append(&r->style, c->tolerance * 100, 3, out);
     hg_buf_puts(out, " % count as the same\n\n");

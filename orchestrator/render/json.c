@@ -208,6 +208,10 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "cells", json_integer((json_int_t)r->cells));
     json_object_set_new(root, "cells_complete", json_integer((json_int_t)r->complete));
     json_object_set_new(root, "states", states);
+    if (r->skipped)
+        json_object_set_new(root, "skipped", json_integer((json_int_t)r->skipped));
+    if (r->removed)
+        json_object_set_new(root, "removed", json_integer((json_int_t)r->removed));
     json_object_set_new(root, "metric", json_string(r->metric));
     json_object_set_new(root, "kind", json_string(kinds[r->kind]));
     if (r->has_direction)

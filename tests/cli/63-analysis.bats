@@ -273,6 +273,62 @@ withheld() {
     [[ "$stderr" == *'/prices/a100: expected a number that is not negative, found "1.5 EUR"'* ]]
 }
 
+# codes JQ [MEMBERS]: one run on 1, 2, 4 nodes with these members, which see $n; h: a hash, f: a revision of that digit
+codes() {
+    of "def h(d): d * 32; def f(d): d * 40; (1, 2, 4) as \$n | {cell: {nodes: \$n}, train_s: (100 / \$n), eval: {accuracy: 0.5}} + ($1)" "${2:-}"
+}
+notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [] | join("; "))"'; }
+
+@test "runs of other code than their baseline's are marked with both, and refused by --strict" {
+    codes '{code: ({"1": {revision: f("a"), dirty: false, hash: h("1")}, "2": {revision: f("b"), dirty: false, hash: h("2")},
+        "4": {revision: f("a"), dirty: true, hash: h("3")}}[$n | tostring])}'
+    [ "$(notes)" = "1 
+2 ran other code than its baseline: bbbbbbbbbb (baseline aaaaaaaaaa)
+4 ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)" ]
+    report | jq -e '.listings[] | select(.name == "code") | [.rows[] | [.revision[:2], .dirty, .hash[:2], .runs]]
+        == [["aa", "no", "11", 1], ["bb", "no", "22", 1], ["aa", "yes", "33", 1]]'
+    run -1 report --strict
+    jq -e '.refused == 2 and [.tables[0].points[].speedup] == [1, null, null]
+        and (.tables[0].points[1].notes | any(startswith("refused (strict): ran other code")))' <<<"$output"
+    # both with changes, which are not the same; the same files under two revisions; a program that is not tracked
+    codes '{code: {revision: f("a"), dirty: true, hash: h($n | tostring)}}'
+    [ "$(notes | sed -n 2p)" = "2 ran other code than its baseline: aaaaaaaaaa-dirty (files 2222222222) (baseline aaaaaaaaaa-dirty (files 1111111111))" ]
+    codes '{code: {revision: f($n | tostring), dirty: false, hash: h("1")}}'
+    [ "$(notes --strict)" = $'1 \n2 \n4 ' ]
+    codes '{code: {files: {"./sim": h($n | tostring), "x.sh": h("0")}}}'
+    [ "$(notes | tail -1)" = "4 ran other code than its baseline: ./sim 4444444444 (baseline ./sim 1111111111)" ]
+    # without hashes revision and dirty tell; nothing known is no difference
+    codes 'if $n == 1 then {code: {revision: f("a"), dirty: false}} elif $n == 2 then {code: {revision: f("a"), dirty: true}} else {} end'
+    [ "$(notes)" = "1 
+2 ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)
+4 " ]
+    # hpcgrid-worker is its program
+    codes '{code: {revision: f($n | tostring), dirty: true, hash: h($n | tostring), files: {"hpcgrid-worker": h(if $n == 4 then "4" else "1" end)}}}'
+    [ "$(notes)" = $'1 \n2 \n4 ran other code than its baseline: hpcgrid-worker 4444444444 (baseline hpcgrid-worker 1111111111)' ]
+}
+
+@test "other code is marked without a baseline, for an accuracy, and among the runs of one place" {
+    codes '{code: {revision: f($n | tostring), dirty: false, hash: h($n | tostring)}}' '{baseline: null}'
+    [ "$(notes | tail -1)" = "4 ran other code than the first place: 4444444444 (first place 1111111111)" ]
+    run -1 report --strict
+    codes '{code: {revision: f($n | tostring), dirty: false, hash: h($n | tostring)}}'
+    [ "$(notes --metric eval.accuracy | tail -1)" = "4 ran other code than the first place: 4444444444 (first place 1111111111)" ]
+    of '(1, 2) as $n | range(1; 4) as $i | {cell: {nodes: $n, repeat: $i}, train_s: (100 / $n + $i),
+        code: {revision: ("a" * 40), dirty: ($n == 2 and $i == 3), hash: (if $n == 2 and $i == 3 then "2" else "1" end * 32)}}'
+    [ "$(notes)" = "1 
+2 its runs ran different code: aaaaaaaaaa, aaaaaaaaaa-dirty; ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)" ]
+    run -1 report --strict
+    jq -e '.refused == 1' <<<"$output"
+}
+
+@test "compare says which code each side ran, and marks only what is mixed within one" {
+    codes '{code: {revision: f("a"), dirty: false, hash: h("1")}}' && mv set.json a.json
+    codes '{code: {revision: f("b"), dirty: true, hash: h("2")}}' && mv set.json b.json
+    "$hpcgrid" compare a.json b.json --strict >out
+    grep -qxF 'code under test: A aaaaaaaaaa; B bbbbbbbbbb-dirty' out
+    if grep -q 'other code' out; then return 1; fi
+}
+
 @test "outliers, groups, drift, whole seconds: runs that an interval does not describe are named" {
     runs() { # TIMES... of one place, started in this order
         jq -n '{schema: "hpcgrid-results/1", name: "runs", report: {rows: ["nodes"]}, results: [$ARGS.positional | to_entries[]
