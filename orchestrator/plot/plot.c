@@ -40,11 +40,11 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
 
 struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label)
 {
+    size_t n = p->series.n, at = hg_map_put(&p->series_index, label, strlen(label), n);
     struct hg_plot_series *s;
 
-    for (size_t i = 0; i < p->series.n; i++)
-        if (strcmp(p->series.items[i].label, label) == 0)
-            return &p->series.items[i];
+    if (at < n)
+        return &p->series.items[at];
     s = HG_VEC_PUSH(&p->series);
     *s = (struct hg_plot_series){ .label = hg_strdup(label), .label_at = NAN };
     return s;
@@ -131,6 +131,7 @@ static void free_plot(struct hg_plot *p)
     for (size_t i = 0; i < p->series.n; i++)
         free_series(&p->series.items[i]);
     HG_VEC_DONE(&p->series);
+    hg_map_done(&p->series_index);
     for (size_t i = 0; i < p->bar_labels.n; i++)
         free(p->bar_labels.items[i]);
     HG_VEC_DONE(&p->bar_labels);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "analysis/report.h"
+#include "base/map.h"
 
 /* Pictures of a report as data: curves or stacked bars, their axes, ticks and labels. plots.c decides everything, once; svg.c
  * (for a page) and gnuplot.c (for a file) only draw what stands here. */
@@ -78,6 +79,7 @@ struct hg_plot {
         struct hg_plot_series *items;
         size_t n, cap;
     } series;
+    struct hg_map series_index; /* by label, while points are put in */
     struct {
         char **items; /* what each bar is called */
         size_t n, cap;
@@ -94,7 +96,7 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
                             const char *what, const char *x_title, const char *y_title,
                             struct hg_plots *plots);
 
-/* The series of this name, added if it is new. */
+/* The series of this name, added if it is new; not behind hg_plot_limit or hg_plot_drop_empty. */
 struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label);
 
 /* Put a point into a series; takes its label over. Points too far away to be drawn are left out. */
