@@ -47,8 +47,9 @@ size_t hg_builder_values(const struct hg_builder *b, const struct hg_configurati
     return n;
 }
 
-double hg_builder_median(const struct hg_builder *b, const struct hg_configuration *c,
-                         bool shown_only, double (*number)(const struct hg_result *r))
+double hg_builder_center(const struct hg_builder *b, const struct hg_configuration *c,
+                         bool shown_only, enum hg_statistic statistic,
+                         double (*number)(const struct hg_result *r))
 {
     size_t n = 0;
 
@@ -61,7 +62,7 @@ double hg_builder_median(const struct hg_builder *b, const struct hg_configurati
         if (isnan(b->room[n++]))
             return NAN;
     }
-    return hg_stats_median(b->room, n);
+    return hg_stats_center(b->room, n, statistic).value;
 }
 
 size_t hg_builder_key(struct hg_builder *b, const char *what, const char *name,

@@ -189,6 +189,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     if (r->currency)
         json_object_set_new(root, "currency", json_string(r->currency));
     json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
+    json_object_set_new(root, "statistic", json_string(hg_statistic_words[r->statistic]));
     json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
