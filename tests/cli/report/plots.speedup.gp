@@ -1,31 +1,38 @@
 # Made by hpcgrid report; gnuplot 5.4 or later draws it.
 set encoding utf8
-set terminal svg noenhanced size 720,484 font "sans-serif,14" background "#ffffff"
+set terminal svg noenhanced size 720,480 font "sans-serif,14" background "#ffffff"
 set output "speedup.svg"
-set label "plots: speedup" at screen 0.01667,0.95868 left
-set label "hollow: predicted by USL" at screen 0.01667,0.02893 left textcolor rgb "#505050"
+set label "plots: speedup" at screen 0.01667,0.95833 left
+set label "hollow: predicted by USL" at screen 0.01667,0.02917 left textcolor rgb "#505050"
 unset key
 set border 3
 set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
-set lmargin at screen 0.10556
-set rmargin at screen 0.83694
-set tmargin at screen 0.88430
-set bmargin at screen 0.18182
-set xrange [1:32.0032]
+set lmargin at screen 0.09322
+set rmargin at screen 0.79633
+set tmargin at screen 0.88333
+set bmargin at screen 0.17500
+set xrange [0.8796490759:36.38178096]
 set logscale x 2
 set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)
 set xlabel "devices / devices of the baseline"
-set yrange [1:32.0032]
+set yrange [0.9395525895:32.0032]
 set logscale y 2
 set ytics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)
 set ylabel "speedup"
-set arrow 1 from 1,1 to 32,32 nohead back linecolor rgb "#606060" dashtype 2
+set arrow 1 from 0.9395525895,0.9395525895 to 32,32 nohead back linecolor rgb "#606060" dashtype 2
 set label "ideal" at 32,32 right offset character -3,-0.6
-set label "single" at 1,1 left offset character 0.8,0.5
+set arrow from screen 0.81022,0.18752 to screen 0.85744,0.18752 nohead dashtype 1 linewidth 1.5 linecolor rgb "#011948"
+set label "single" at screen 0.83383,0.18752 left offset character 3,-0.12 point pointtype 7 pointsize 0.8 linecolor rgb "#011948"
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set label "ddp" at screen 0.86472,0.75060 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
+$d0 << EOD
+1 1.002035676
+1 1.009065429
+1 0.9890027258
+EOD
+set arrow from screen 0.81022,0.75091 to screen 0.85744,0.75091 nohead dashtype 2 linewidth 1.5 linecolor rgb "#e2781c"
+set label "ddp" at screen 0.83383,0.75091 left offset character 3,-0.12 point pointtype 5 pointsize 0.8 linecolor rgb "#e2781c"
 $s1 << EOD
 2 1.907540769 1.86539893 1.950634648 1.907540769
 4 3.585122892 3.501024699 3.67124121 3.585122892
@@ -35,7 +42,19 @@ $p1 << EOD
 16 11.06771057 NaN NaN
 32 16.54600181 14.86317429 18.65854618
 EOD
-set label "fsdp" at screen 0.86472,0.60930 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
+$d1 << EOD
+2 1.927067449
+2 1.891387459
+2 1.904338139
+4 3.605859512
+4 3.541052663
+4 3.608867637
+16 10.96299292
+16 11.12510572
+16 11.11578404
+EOD
+set arrow from screen 0.81022,0.61095 to screen 0.85744,0.61095 nohead dashtype 3 linewidth 1.5 linecolor rgb "#41a58d"
+set label "fsdp" at screen 0.83383,0.61095 left offset character 3,-0.12 point pointtype 9 pointsize 0.8 linecolor rgb "#41a58d"
 $s2 << EOD
 2 1.774116778 1.723331149 1.826399031 1.774116778
 4 2.999693442 2.911905597 3.090127905 2.999693442
@@ -45,7 +64,19 @@ $p2 << EOD
 16 6.717017553 NaN NaN
 32 8.240246285 7.383192173 9.322408032
 EOD
-set label "deepspeed" at screen 0.86472,0.57067 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
+$d2 << EOD
+2 1.776405906
+2 1.748190408
+2 1.798107564
+4 3.045131349
+4 2.996142041
+4 2.95843609
+16 6.736223078
+16 6.785030464
+16 6.630727599
+EOD
+set arrow from screen 0.81022,0.57199 to screen 0.85744,0.57199 nohead dashtype 4 linewidth 1.5 linecolor rgb "#65310f"
+set label "deepspeed" at screen 0.83383,0.57199 left offset character 3,-0.12 point pointtype 13 pointsize 0.8 linecolor rgb "#65310f"
 $s3 << EOD
 2 1.699208408 1.642251388 1.758140828 1.699208408
 4 2.825984338 2.764981687 2.888332865 2.825984338
@@ -55,25 +86,44 @@ $p3 << EOD
 16 6.140477989 NaN NaN
 32 7.331183977 6.207242158 8.952143531
 EOD
+$d3 << EOD
+2 1.723390804
+2 1.668215599
+2 1.706490976
+4 2.831234977
+4 2.834279532
+4 2.812487859
+16 6.069781938
+16 6.226077185
+16 6.126591831
+EOD
 set datafile missing "NaN"
-plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
-     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
-     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
-     $s1 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#e2781c", \
-     $s1 using 1:2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
-     $s1 using 1:2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
-     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#41a58d", \
-     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
-     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
-     $s3 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#65310f", \
-     $s3 using 1:2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
-     $s3 using 1:2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
-     $p1 using 1:2 with lines dashtype 3 linecolor rgb "#e2781c", \
-     $p1 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
-     $p1 using 1:2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
-     $p2 using 1:2 with lines dashtype 3 linecolor rgb "#41a58d", \
-     $p2 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
-     $p2 using 1:2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
-     $p3 using 1:2 with lines dashtype 3 linecolor rgb "#65310f", \
-     $p3 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
-     $p3 using 1:2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8
+plot $s0 using ($1*0.904386):(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s0 using ($1*0.904386):2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using ($1*0.904386):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $d0 using ($1*0.904386):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d0 using ($1*0.904386):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.28, \
+     $s1 using ($1*0.967055):(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s1 using ($1*0.967055):2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using ($1*0.967055):2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $d1 using ($1*0.967055):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d1 using ($1*0.967055):2 with points linecolor rgb "#e2781c" pointtype 7 pointsize 0.28, \
+     $s2 using ($1*1.034067):(valid(5) ? $5 : 1/0) with lines dashtype 3 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s2 using ($1*1.034067):2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using ($1*1.034067):2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $d2 using ($1*1.034067):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d2 using ($1*1.034067):2 with points linecolor rgb "#41a58d" pointtype 7 pointsize 0.28, \
+     $s3 using ($1*1.105723):(valid(5) ? $5 : 1/0) with lines dashtype 4 linewidth 1.5 linecolor rgb "#65310f", \
+     $s3 using ($1*1.105723):2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using ($1*1.105723):2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
+     $d3 using ($1*1.105723):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d3 using ($1*1.105723):2 with points linecolor rgb "#65310f" pointtype 7 pointsize 0.28, \
+     $p1 using ($1*0.967055):2 with lines dashtype 3 linecolor rgb "#e2781c", \
+     $p1 using ($1*0.967055):2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p1 using ($1*0.967055):2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p2 using ($1*1.034067):2 with lines dashtype 3 linecolor rgb "#41a58d", \
+     $p2 using ($1*1.034067):2:3:4 every ::1 with yerrorbars linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p2 using ($1*1.034067):2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p3 using ($1*1.105723):2 with lines dashtype 3 linecolor rgb "#65310f", \
+     $p3 using ($1*1.105723):2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
+     $p3 using ($1*1.105723):2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8
