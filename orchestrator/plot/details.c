@@ -8,6 +8,7 @@
 
 #define MARKS 6       /* on a line of many points */
 #define DODGE 0.018   /* between two series; less where places are close */
+#define CROWD 200     /* points that are not compared one by one */
 #define DODGE_MAX 0.4 /* of the way to the next place, for all series together */
 
 double hg_plot_moved(const struct hg_plot_axis *a, double v, double share)
@@ -66,6 +67,29 @@ static bool has_spread(const struct hg_plot_series *s)
     return s->dots.n > 0;
 }
 
+static bool share_place(const struct hg_plot_series *a, const struct hg_plot_series *b)
+{
+    for (size_t i = 0; i < a->points.n; i++)
+        for (size_t k = 0; k < b->points.n; k++)
+            if (a->points.items[i].x == b->points.items[k].x)
+                return true;
+    return false;
+}
+
+/* Does anything of this series hide something of another? */
+static bool is_crowded(const struct hg_plot *p, size_t series)
+{
+    const struct hg_plot_series *s = &p->series.items[series];
+
+    if (!has_spread(s))
+        return false;
+    for (size_t i = 0; i < p->series.n; i++)
+        if (i != series && has_spread(&p->series.items[i]) &&
+            (s->points.n > CROWD || share_place(s, &p->series.items[i])))
+            return true;
+    return false;
+}
+
 /* Both ends of the axis move out by as much as series are moved, and half a mark. */
 static void make_room(struct hg_plot_axis *a, double share)
 {
@@ -86,12 +110,12 @@ static void dodge(struct hg_plot *p)
     double step;
 
     for (size_t s = 0; s < p->series.n; s++)
-        n += has_spread(&p->series.items[s]);
+        n += is_crowded(p, s);
     if (n < 2)
         return;
     step = fmin(DODGE, DODGE_MAX * least_gap(p) / (double)(n - 1));
     for (size_t s = 0; s < p->series.n; s++)
-        if (has_spread(&p->series.items[s]))
+        if (is_crowded(p, s))
             p->series.items[s].dodge = step * ((double)at++ - (double)(n - 1) / 2);
     make_room(&p->x, step * (double)(n - 1) / 2 + 0.01);
 }

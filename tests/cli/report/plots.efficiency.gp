@@ -10,15 +10,15 @@ set lmargin at screen 0.09983
 set rmargin at screen 0.79633
 set tmargin at screen 0.87879
 set bmargin at screen 0.14286
-set xrange [0.9025007275:17.73029042]
+set xrange [0.925304428:17.29333559]
 set logscale x 2
 set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16)
 set xlabel "devices / devices of the baseline"
 set yrange [0:1.0595187]
 set ytics nomirror scale 0.5 ("0.0" 0, "0.2" 0.2, "0.4" 0.4, "0.6" 0.6, "0.8" 0.8, "1.0" 1)
 set ylabel "efficiency"
-set arrow 1 from 0.9025007275,1 to 17.72851757,1 nohead back linecolor rgb "#606060" dashtype 2
-set label "ideal" at 17.72851757,1 right offset character -0.5,0.6
+set arrow 1 from 0.925304428,1 to 17.29160643,1 nohead back linecolor rgb "#606060" dashtype 2
+set label "ideal" at 17.29160643,1 right offset character -0.5,0.6
 set arrow from screen 0.81022,0.83745 to screen 0.85744,0.83745 nohead dashtype 1 linewidth 1.5 linecolor rgb "#011948"
 set label "single" at screen 0.83383,0.83745 left offset character 3,-0.12 point pointtype 7 pointsize 0.8 linecolor rgb "#011948"
 $s0 << EOD
@@ -84,23 +84,23 @@ $d3 << EOD
 16 0.3829119894
 EOD
 set datafile missing "NaN"
-plot $s0 using ($1*0.922748):(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
-     $s0 using ($1*0.922748):2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
-     $s0 using ($1*0.922748):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
-     $d0 using ($1*0.922748):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d0 using ($1*0.922748):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.28, \
-     $s1 using ($1*0.973556):(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c", \
-     $s1 using ($1*0.973556):2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
-     $s1 using ($1*0.973556):2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
-     $d1 using ($1*0.973556):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d1 using ($1*0.973556):2 with points linecolor rgb "#e2781c" pointtype 7 pointsize 0.28, \
-     $s2 using ($1*1.027162):(valid(5) ? $5 : 1/0) with lines dashtype 3 linewidth 1.5 linecolor rgb "#41a58d", \
-     $s2 using ($1*1.027162):2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
-     $s2 using ($1*1.027162):2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
-     $d2 using ($1*1.027162):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d2 using ($1*1.027162):2 with points linecolor rgb "#41a58d" pointtype 7 pointsize 0.28, \
-     $s3 using ($1*1.083720):(valid(5) ? $5 : 1/0) with lines dashtype 4 linewidth 1.5 linecolor rgb "#65310f", \
-     $s3 using ($1*1.083720):2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
-     $s3 using ($1*1.083720):2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
-     $d3 using ($1*1.083720):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d3 using ($1*1.083720):2 with points linecolor rgb "#65310f" pointtype 7 pointsize 0.28
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $d0 using 1:2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.28, \
+     $s1 using ($1*0.948663):(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s1 using ($1*0.948663):2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using ($1*0.948663):2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $d1 using ($1*0.948663):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d1 using ($1*0.948663):2 with points linecolor rgb "#e2781c" pointtype 7 pointsize 0.28, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 3 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $d2 using 1:2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d2 using 1:2 with points linecolor rgb "#41a58d" pointtype 7 pointsize 0.28, \
+     $s3 using ($1*1.054115):(valid(5) ? $5 : 1/0) with lines dashtype 4 linewidth 1.5 linecolor rgb "#65310f", \
+     $s3 using ($1*1.054115):2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using ($1*1.054115):2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
+     $d3 using ($1*1.054115):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d3 using ($1*1.054115):2 with points linecolor rgb "#65310f" pointtype 7 pointsize 0.28

@@ -11,7 +11,7 @@ set lmargin at screen 0.09322
 set rmargin at screen 0.79633
 set tmargin at screen 0.88333
 set bmargin at screen 0.17500
-set xrange [0.8796490759:36.38178096]
+set xrange [0.9075191553:35.2644898]
 set logscale x 2
 set xtics nomirror scale 0.5 ("1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)
 set xlabel "devices / devices of the baseline"
@@ -98,32 +98,32 @@ $d3 << EOD
 16 6.126591831
 EOD
 set datafile missing "NaN"
-plot $s0 using ($1*0.904386):(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
-     $s0 using ($1*0.904386):2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
-     $s0 using ($1*0.904386):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
-     $d0 using ($1*0.904386):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d0 using ($1*0.904386):2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.28, \
-     $s1 using ($1*0.967055):(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c", \
-     $s1 using ($1*0.967055):2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
-     $s1 using ($1*0.967055):2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
-     $d1 using ($1*0.967055):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d1 using ($1*0.967055):2 with points linecolor rgb "#e2781c" pointtype 7 pointsize 0.28, \
-     $s2 using ($1*1.034067):(valid(5) ? $5 : 1/0) with lines dashtype 3 linewidth 1.5 linecolor rgb "#41a58d", \
-     $s2 using ($1*1.034067):2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
-     $s2 using ($1*1.034067):2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
-     $d2 using ($1*1.034067):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d2 using ($1*1.034067):2 with points linecolor rgb "#41a58d" pointtype 7 pointsize 0.28, \
-     $s3 using ($1*1.105723):(valid(5) ? $5 : 1/0) with lines dashtype 4 linewidth 1.5 linecolor rgb "#65310f", \
-     $s3 using ($1*1.105723):2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
-     $s3 using ($1*1.105723):2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
-     $d3 using ($1*1.105723):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
-     $d3 using ($1*1.105723):2 with points linecolor rgb "#65310f" pointtype 7 pointsize 0.28, \
-     $p1 using ($1*0.967055):2 with lines dashtype 3 linecolor rgb "#e2781c", \
-     $p1 using ($1*0.967055):2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
-     $p1 using ($1*0.967055):2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
-     $p2 using ($1*1.034067):2 with lines dashtype 3 linecolor rgb "#41a58d", \
-     $p2 using ($1*1.034067):2:3:4 every ::1 with yerrorbars linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
-     $p2 using ($1*1.034067):2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
-     $p3 using ($1*1.105723):2 with lines dashtype 3 linecolor rgb "#65310f", \
-     $p3 using ($1*1.105723):2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
-     $p3 using ($1*1.105723):2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8
+plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#011948", \
+     $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
+     $s0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.8, \
+     $d0 using 1:2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d0 using 1:2 with points linecolor rgb "#011948" pointtype 7 pointsize 0.28, \
+     $s1 using ($1*0.936246):(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#e2781c", \
+     $s1 using ($1*0.936246):2:3:4 with yerrorbars linecolor rgb "#e2781c" pointtype 5 pointsize 0.4, \
+     $s1 using ($1*0.936246):2 with points linecolor rgb "#e2781c" pointtype 5 pointsize 0.8, \
+     $d1 using ($1*0.936246):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d1 using ($1*0.936246):2 with points linecolor rgb "#e2781c" pointtype 7 pointsize 0.28, \
+     $s2 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 3 linewidth 1.5 linecolor rgb "#41a58d", \
+     $s2 using 1:2:3:4 with yerrorbars linecolor rgb "#41a58d" pointtype 9 pointsize 0.4, \
+     $s2 using 1:2 with points linecolor rgb "#41a58d" pointtype 9 pointsize 0.8, \
+     $d2 using 1:2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d2 using 1:2 with points linecolor rgb "#41a58d" pointtype 7 pointsize 0.28, \
+     $s3 using ($1*1.068095):(valid(5) ? $5 : 1/0) with lines dashtype 4 linewidth 1.5 linecolor rgb "#65310f", \
+     $s3 using ($1*1.068095):2:3:4 with yerrorbars linecolor rgb "#65310f" pointtype 13 pointsize 0.4, \
+     $s3 using ($1*1.068095):2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
+     $d3 using ($1*1.068095):2 with points linecolor rgb "#ffffff" pointtype 7 pointsize 0.42, \
+     $d3 using ($1*1.068095):2 with points linecolor rgb "#65310f" pointtype 7 pointsize 0.28, \
+     $p1 using ($1*0.936246):2 with lines dashtype 3 linecolor rgb "#e2781c", \
+     $p1 using ($1*0.936246):2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p1 using ($1*0.936246):2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
+     $p2 using 1:2 with lines dashtype 3 linecolor rgb "#41a58d", \
+     $p2 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p2 using 1:2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
+     $p3 using ($1*1.068095):2 with lines dashtype 3 linecolor rgb "#65310f", \
+     $p3 using ($1*1.068095):2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
+     $p3 using ($1*1.068095):2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8
