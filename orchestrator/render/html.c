@@ -695,12 +695,14 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         append_table(r, &runs, i, out);
     hg_plot_runs_done(&runs);
     if (r->listings.n)
-        hg_buf_puts(out, "<section>\n<h2>All tables</h2>\n");
+        hg_buf_puts(out, r->tables.n ? "<section>\n<h2>All tables</h2>\n"
+                                     : "<section>\n<h2>Results</h2>\n");
     for (size_t i = 0; i < r->listings.n; i++)
         append_listing(r, &r->listings.items[i], out);
     if (r->listings.n)
         hg_buf_puts(out, "</section>\n");
-    append_cells(r, o->page, out);
+    if (r->n_entries)
+        append_cells(r, o->page, out);
     append_provenance(r, o->page, out);
     hg_buf_puts(out, "</main>\n<script>"); /* the hash is that of the script alone */
     hg_buf_puts(out, hg_html_script);
