@@ -280,7 +280,7 @@ static void note_part(const struct hg_digest *d, size_t n, struct hg_listing *l)
 static void list_keys(const struct hg_digest *d, const struct hg_digest_cell *cells, size_t n,
                       struct hg_report *r)
 {
-    char *title = hg_str_printf("%s by the values of each key", r->metric);
+    char *title = hg_str_printf("digest of %zu cells: %s by the values of each key", n, r->metric);
     struct hg_listing *l = hg_listing_add(&r->listings, "by_key", title);
 
     free(title);
