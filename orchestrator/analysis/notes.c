@@ -406,6 +406,61 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
         refuse(p);
 }
 
+/* ---- What the set says of its rows ---- */
+
+/* Why a configuration is not comparable with others; NULL: it is. */
+static const char *why_alone(const struct hg_builder *b, const struct hg_configuration *c)
+{
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+
+        if (!e->state && e->result->not_comparable)
+            return e->result->not_comparable;
+    }
+    return NULL;
+}
+
+/* A place that is not comparable, or whose baseline is not, has no speedup, with or without --strict. Two sets may agree in it. */
+static void note_alone(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    const struct hg_builder *b = notes->b;
+    const struct hg_configuration *base =
+        c->base == HG_MAP_NONE ? NULL : &b->configurations.items[c->base];
+    const char *mine = why_alone(b, c), *theirs = base ? why_alone(b, base) : NULL;
+
+    if (!mine && (!theirs || base == c))
+        return;
+    if (b->options->against_first && mine && theirs && strcmp(mine, theirs) == 0)
+        return;
+    if (mine)
+        add_note(notes, p, "not comparable with the others: ", mine, "");
+    else
+        add_note(notes, p, "its baseline is not comparable: ", theirs, "");
+    if (!base || base == c)
+        return;
+    p->differs = p->unlike = true;
+    refuse(p);
+    p->refused = b->options->strict;
+}
+
+static void note_set(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    char *text;
+
+    if (p->published) {
+        text = hg_str_printf("mean of %zu runs, as published", p->published);
+        add_note(notes, p, text, "", "");
+        free(text);
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        if (e->shown && e->result->footnote)
+            add_note(notes, p, e->result->footnote, "", "");
+    }
+    note_alone(notes, c, p);
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -473,6 +528,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_completeness(&notes, c, p);
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
+        note_set(&notes, c, p);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
     }

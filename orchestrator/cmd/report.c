@@ -321,6 +321,7 @@ static int read_options(struct request *q, struct hg_err *err)
                                      .better = better,
                                      .where = where,
                                      .strict = strict,
+                                     .has_style = numbers != NULL,
                                      .cost = cost,
                                      .traffic = traffic };
     if (numbers && hg_style_parse(numbers, &o->style, err) < 0)

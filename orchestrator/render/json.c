@@ -66,6 +66,8 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     json_object_set_new(object, "of", json_integer((json_int_t)p->of));
     if (p->state)
         json_object_set_new(object, "state", json_string(p->state));
+    if (p->published)
+        json_object_set_new(object, "runs", json_integer((json_int_t)p->published));
     set_estimate(object, "value", &p->value);
     set_estimate(object, "speedup", &p->speedup);
     set_number(object, "efficiency", p->efficiency);
@@ -75,6 +77,8 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     set_number(object, "work_ratio", p->work);
     if (p->weak)
         json_object_set_new(object, "scaling", json_string("weak"));
+    if (p->alone)
+        json_object_set_new(object, "comparable", json_false());
     if (p->refused)
         json_object_set_new(object, "refused", json_true());
     set_estimate(object, "samples_per_s", &p->per_s);

@@ -43,6 +43,15 @@ static bool any_interval(const struct hg_report *r)
     return false;
 }
 
+static bool any_published(const struct hg_report *r)
+{
+    for (size_t t = 0; t < r->tables.n; t++)
+        for (size_t i = 0; i < r->tables.items[t].n_rows * r->tables.items[t].n_columns; i++)
+            if (r->tables.items[t].points[i].published)
+                return true;
+    return false;
+}
+
 static bool any_weak(const struct hg_report *r)
 {
     for (size_t t = 0; t < r->tables.n; t++)
@@ -66,7 +75,8 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
         hg_buf_printf(out, ": median of %zu of %zu runs%s", r->repeats, r->repeats,
                       any_interval(r) ? ", ± is the 95 % interval" : "");
     else
-        hg_buf_puts(out, ": one run each");
+        hg_buf_printf(out, ": one run each%s%s", any_published(r) ? " but for the footnotes" : "",
+                      any_interval(r) ? "; ± is the 95 % interval" : "");
     if (r->has_direction)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
 }

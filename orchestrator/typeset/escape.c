@@ -162,7 +162,7 @@ void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf 
 
 void hg_csv_append_seconds(const struct hg_style *style, double s, struct hg_buf *out)
 {
-    if (isfinite(s) && style->durations)
+    if (isfinite(s) && style->durations && !style->from_set)
         hg_seconds_append_exact(style, s, out);
     else
         hg_csv_append_number(style, s, out);

@@ -23,48 +23,38 @@ set label "single" at 1,1 left offset character 0.8,0.5
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set label "dp" at screen 0.76917,0.18182 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
+set label "ddp" at screen 0.76917,0.61333 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
-2 0.2356425467 NaN NaN NaN
-2 1.098922388 NaN NaN 1.098922388
-4 0.2882008738 NaN NaN 0.2882008738
-EOD
-$p1 << EOD
-4 0.2882008738 NaN NaN
-8 0.2424045223 NaN NaN
-EOD
-set label "ddp" at screen 0.76917,0.61333 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
-$s2 << EOD
 2 1.825356769 NaN NaN NaN
 2 1.835229675 NaN NaN 1.835229675
 4 3.261315578 NaN NaN 3.261315578
 EOD
-$p2 << EOD
+$p1 << EOD
 4 3.261315578 NaN NaN
 8 5.159872914 4.678887132 5.751079163
 EOD
-set label "fsdp" at screen 0.76917,0.57469 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
-$s3 << EOD
+set label "fsdp" at screen 0.76917,0.57469 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
+$s2 << EOD
 2 1.757092148 NaN NaN NaN
 2 1.783574815 NaN NaN 1.783574815
 4 3.140412284 NaN NaN 3.140412284
 EOD
-$p3 << EOD
+$p2 << EOD
 4 3.140412284 NaN NaN
 8 4.740052727 3.905624929 6.027899646
 EOD
-set label "deepspeed" at screen 0.76917,0.32074 left offset character 1,0 point pointtype 11 linecolor rgb "#9c58c8"
-$s4 << EOD
+set label "deepspeed" at screen 0.76917,0.32074 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
+$s3 << EOD
 2 0.857974999 NaN NaN NaN
 2 1.06856194 NaN NaN 1.06856194
 4 1.766355582 NaN NaN 1.766355582
 EOD
-$p4 << EOD
+$p3 << EOD
 4 1.766355582 NaN NaN
 8 1.661168575 NaN NaN
 EOD
-set label "deepspeed\137stage\1373" at screen 0.76917,0.22045 left offset character 1,0 point pointtype 1 linecolor rgb "#4a20e7"
-$s5 << EOD
+set label "deepspeed\137stage\1373" at screen 0.76917,0.20865 left offset character 1,0 point pointtype 11 linecolor rgb "#9c58c8"
+$s4 << EOD
 2 0.3205851027 NaN NaN NaN
 2 0.3208766986 NaN NaN 0.3208766986
 EOD
@@ -84,9 +74,6 @@ plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linec
      $s4 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#9c58c8", \
      $s4 using 1:2:3:4 with yerrorbars linecolor rgb "#9c58c8" pointtype 11 pointsize 0.4, \
      $s4 using 1:2 with points linecolor rgb "#9c58c8" pointtype 11 pointsize 0.8, \
-     $s5 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#4a20e7", \
-     $s5 using 1:2:3:4 with yerrorbars linecolor rgb "#4a20e7" pointtype 1 pointsize 0.4, \
-     $s5 using 1:2 with points linecolor rgb "#4a20e7" pointtype 1 pointsize 0.8, \
      $p1 using 1:2 with lines dashtype 3 linecolor rgb "#e2781c", \
      $p1 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
      $p1 using 1:2 every ::1 with points linecolor rgb "#e2781c" pointtype 4 pointsize 0.8, \
@@ -95,7 +82,4 @@ plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linec
      $p2 using 1:2 every ::1 with points linecolor rgb "#41a58d" pointtype 8 pointsize 0.8, \
      $p3 using 1:2 with lines dashtype 3 linecolor rgb "#65310f", \
      $p3 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
-     $p3 using 1:2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8, \
-     $p4 using 1:2 with lines dashtype 3 linecolor rgb "#9c58c8", \
-     $p4 using 1:2:3:4 every ::1 with yerrorbars linecolor rgb "#9c58c8" pointtype 10 pointsize 0.8, \
-     $p4 using 1:2 every ::1 with points linecolor rgb "#9c58c8" pointtype 10 pointsize 0.8
+     $p3 using 1:2 every ::1 with points linecolor rgb "#65310f" pointtype 12 pointsize 0.8
