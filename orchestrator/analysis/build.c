@@ -63,6 +63,7 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
     if (choose_style(&b) == 0 && hg_entries_list(&b) == 0 && hg_work_settle(&b) == 0 &&
         hg_configurations_find(&b) == 0 && hg_keys_choose(&b) == 0) {
         hg_pivot_arrange(&b);
+        hg_points_choose_statistic(&b);
         for (size_t t = 0; t < r->tables.n; t++)
             fill_table(&b, &r->tables.items[t]);
         hg_cost_list_spent(&b);

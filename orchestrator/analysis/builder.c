@@ -62,8 +62,9 @@ const struct hg_report_entry *hg_builder_published(const struct hg_builder *b,
     return n == 1 && found->result->runs > 1 ? found : NULL;
 }
 
-double hg_builder_median(const struct hg_builder *b, const struct hg_configuration *c,
-                         bool shown_only, double (*number)(const struct hg_result *r))
+double hg_builder_center(const struct hg_builder *b, const struct hg_configuration *c,
+                         bool shown_only, enum hg_statistic statistic,
+                         double (*number)(const struct hg_result *r))
 {
     size_t n = 0;
 
@@ -76,7 +77,7 @@ double hg_builder_median(const struct hg_builder *b, const struct hg_configurati
         if (isnan(b->room[n++]))
             return NAN;
     }
-    return hg_stats_median(b->room, n);
+    return hg_stats_center(b->room, n, statistic).value;
 }
 
 size_t hg_builder_key(struct hg_builder *b, const char *what, const char *name,

@@ -54,10 +54,11 @@ size_t hg_builder_values(const struct hg_builder *b, const struct hg_configurati
 const struct hg_report_entry *hg_builder_published(const struct hg_builder *b,
                                                    const struct hg_configuration *c);
 
-/* Median of a number over the entries that count (shown_only: and are shown); NaN if one of them does not have it. The numbers stay
+/* A number's statistic over the entries that count (shown_only: and are shown); NaN if one of them does not have it. The numbers stay
  * in b->room. */
-double hg_builder_median(const struct hg_builder *b, const struct hg_configuration *c,
-                         bool shown_only, double (*number)(const struct hg_result *r));
+double hg_builder_center(const struct hg_builder *b, const struct hg_configuration *c,
+                         bool shown_only, enum hg_statistic statistic,
+                         double (*number)(const struct hg_result *r));
 
 /* Key of a name, or HG_MAP_NONE with an error that suggests one. The name comes from an option or a member `what` ("rows",
  * "--baseline"), or from the document of a set, at the pointer. */

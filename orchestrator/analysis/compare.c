@@ -87,16 +87,14 @@ static void compare_table(struct hg_compare *c, const struct hg_table *t)
 /* Cells weigh the same, however many runs they had. */
 static void mean_of_cells(struct hg_compare *c)
 {
-    double *v = hg_alloc((c->cells.n + 1) * sizeof *v), sum = 0;
+    double *v = hg_alloc((c->cells.n + 1) * sizeof *v);
     size_t n = 0;
 
     for (size_t i = 0; i < c->cells.n; i++)
         if (c->cells.items[i].speed.value > 0) {
-            v[n] = c->cells.items[i].speed.value;
-            sum += log(v[n++]);
+            v[n++] = c->cells.items[i].speed.value;
         }
-    c->overall = hg_stats_center(v, n);
-    c->overall.value = n ? exp(sum / (double)n) : NAN;
+    c->overall = hg_stats_center(v, n, HG_GEOMETRIC_MEAN);
     c->overall_verdict = n ? hg_verdict_judge(&c->overall, c->tolerance) : HG_VERDICT_NONE;
     free(v);
 }

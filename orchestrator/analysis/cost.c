@@ -46,15 +46,15 @@ static void fill_point(const struct hg_builder *b, const struct hg_configuration
 {
     double per_s;
 
-    p->device_hours = hg_builder_median(b, c, true, device_hours);
+    p->device_hours = hg_builder_center(b, c, true, b->r->statistic, device_hours);
     if (c->base != HG_MAP_NONE)
-        p->hours_ratio = p->device_hours / hg_builder_median(b, &b->configurations.items[c->base],
-                                                             false, device_hours);
-    p->energy_j = hg_builder_median(b, c, true, energy_j);
+        p->hours_ratio = p->device_hours / hg_builder_center(b, &b->configurations.items[c->base],
+                                                             false, b->r->statistic, device_hours);
+    p->energy_j = hg_builder_center(b, c, true, b->r->statistic, energy_j);
     p->cost = p->device_hours * price_of(b, &b->r->entries[c->entry]);
-    per_s = hg_builder_median(b, c, true, samples_per_s);
+    per_s = hg_builder_center(b, c, true, b->r->statistic, samples_per_s);
     if (per_s > 0) /* b->room still holds the runs */
-        p->per_s = hg_stats_center(b->room, p->n);
+        p->per_s = hg_stats_center(b->room, p->n, b->r->statistic);
 }
 
 void hg_cost_fill(struct hg_builder *b, struct hg_table *t)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "analysis/comparable.h"
+#include "analysis/spread.h"
 #include "analysis/work.h"
 #include "typeset/plain.h"
 
@@ -461,6 +462,34 @@ static void note_set(struct notes *notes, const struct hg_configuration *c, stru
     note_alone(notes, c, p);
 }
 
+/* ---- The runs of a place ---- */
+
+/* Where a sentence about a place goes. */
+struct place {
+    struct notes *notes;
+    struct hg_point *p;
+};
+
+static void take_sentence(void *context, const char *text)
+{
+    const struct place *place = context;
+
+    add_note(place->notes, place->p, text, "", "");
+}
+
+static void note_spread(struct notes *notes, const struct hg_configuration *c, struct hg_point *p,
+                        struct hg_spread *spread)
+{
+    struct place place = { notes, p };
+    const struct hg_estimate *s = &p->speedup;
+
+    hg_spread_place(notes->b, c, spread, take_sentence, &place);
+    if (s->has_interval && s->low < 1 && s->high > 1 && p->p != 1 &&
+        !notes->b->options->against_first)
+        add_note(notes, p, "the difference from its baseline is within the interval of the speedup",
+                 "", "");
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -517,6 +546,7 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
 void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
+    struct hg_spread spread = { .values = 0 };
 
     t->no_speedup = why_no_speedup(b, t);
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
@@ -529,9 +559,11 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
         note_set(&notes, c, p);
+        note_spread(&notes, c, p, &spread);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
     }
+    hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
     write_notes(&notes, t);
 }

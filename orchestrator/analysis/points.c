@@ -55,7 +55,7 @@ static struct hg_estimate published_speedup(struct hg_builder *b, const struct h
 {
     struct hg_moments own = moments_of(b, c, b->room, p->n),
                       other = moments_of(b, base, b->room_base, p->base_n);
-    double value = p->value.value / hg_stats_center(b->room_base, p->base_n).value;
+    double value = p->value.value / hg_stats_center(b->room_base, p->base_n, b->r->statistic).value;
 
     return b->r->kind == HG_METRIC_RATE ? hg_published_ratio(value, &own, &other)
                                         : hg_published_ratio(1 / value, &other, &own);
@@ -82,9 +82,9 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
     else if (hg_builder_published(b, c) || hg_builder_published(b, base))
         p->speedup = published_speedup(b, c, base, p);
     else if (r->kind == HG_METRIC_RATE)
-        p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n);
+        p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n, r->statistic);
     else
-        p->speedup = hg_stats_ratio(b->room_base, p->base_n, b->room, p->n);
+        p->speedup = hg_stats_ratio(b->room_base, p->base_n, b->room, p->n, r->statistic);
     if (!isfinite(p->speedup.value) || p->speedup.value <= 0) /* beyond the range of a double */
         p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
     see_scaling(r, p);
@@ -112,7 +112,7 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
     }
     if (p->n == 0)
         return;
-    p->value = hg_stats_center(b->room, p->n);
+    p->value = hg_stats_center(b->room, p->n, b->r->statistic);
     p->state = NULL;
     if (published) {
         p->published = published->result->runs;
@@ -131,6 +131,43 @@ static void fill_point(struct hg_builder *b, struct hg_point *p)
     p->is_baseline = c->base == p->config;
     if (c->base != HG_MAP_NONE)
         compare_with_baseline(b, c, p);
+}
+
+/* Has a configuration some runs, but too few for a median? A value that is not positive has no logarithm: *nonpositive. */
+static bool has_few(const struct hg_builder *b, size_t config, bool shown_only, bool *nonpositive)
+{
+    const struct hg_configuration *c = &b->configurations.items[config];
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+
+        if (e->state || (shown_only && !e->shown))
+            continue;
+        *nonpositive = *nonpositive || !(e->value > 0);
+        n++;
+    }
+    return n > 0 && n < HG_STATS_MEDIAN_MIN;
+}
+
+void hg_points_choose_statistic(struct hg_builder *b)
+{
+    bool few = false, nonpositive = false;
+
+    for (size_t i = 0; i < b->r->tables.n; i++) {
+        const struct hg_table *t = &b->r->tables.items[i];
+
+        for (size_t k = 0; k < t->n_rows * t->n_columns; k++) {
+            const struct hg_configuration *c = hg_builder_configuration(b, &t->points[k]);
+
+            if (!c)
+                continue;
+            few = has_few(b, t->points[k].config, true, &nonpositive) || few;
+            if (c->base != HG_MAP_NONE)
+                few = has_few(b, c->base, false, &nonpositive) || few;
+        }
+    }
+    b->r->statistic = few && !nonpositive ? HG_GEOMETRIC_MEAN : HG_MEDIAN;
 }
 
 void hg_points_fill(struct hg_builder *b, struct hg_table *t)

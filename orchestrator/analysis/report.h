@@ -15,7 +15,7 @@
 #include "typeset/style.h"
 
 /* A report as data: results arranged as tables. Rows and columns are keys of the cells, other keys that vary split the report into
- * tables, and every place has the median of its runs, speedup and efficiency. build.h computes all figures, once; renderers
+ * tables, and every place has the center of its runs, speedup and efficiency. build.h computes all figures, once; renderers
  * only write them. */
 
 enum hg_metric_kind {
@@ -47,7 +47,7 @@ struct hg_point {
     double p;            /* devices / devices of the baseline; NaN: none */
     double karp_flatt;   /* NaN: none, as under weak scaling */
     double work;         /* in units of the baseline's; NaN: unknown */
-    size_t base_n;       /* runs behind the baseline's median */
+    size_t base_n;       /* runs behind the baseline's value */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     size_t published;    /* its value is a published mean of so many runs; 0: it is not */
     bool is_baseline;    /* other places are compared with this one */
@@ -58,9 +58,9 @@ struct hg_point {
     bool refused; /* for that (strict): speedup and efficiency are withheld */
     bool weak;    /* more work in proportion to the devices: the speedup of a time is scaled,
                             work x T_base / T */
-    double device_hours;      /* median of devices x wall_s (or train_s); NaN: not known */
+    double device_hours;      /* devices x wall_s (or train_s); NaN: not known */
     double hours_ratio;       /* device_hours in units of the baseline's; NaN */
-    double energy_j;          /* median; NaN: not measured */
+    double energy_j;          /* NaN: not measured */
     double cost;              /* device_hours x price of the hardware; NaN: no price */
     struct hg_estimate per_s; /* samples_per_s */
     size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
@@ -101,6 +101,10 @@ struct hg_table {
     struct hg_listings listings; /* what else is known about its places */
     bool has_speedup, has_efficiency;
     bool weak; /* some of its places are under weak scaling: the work is not part of a series */
+    struct {
+        char **items;
+        size_t n, cap;
+    } remarks;              /* sentences about all its runs */
     const char *no_speedup; /* why there is none though a baseline is named; NULL */
 };
 
@@ -118,7 +122,9 @@ struct hg_report {
     enum hg_metric_kind kind;
     bool has_direction; /* it is known whether higher or lower is better */
     bool higher_is_better;
-    json_t *baseline;       /* members, own reference; NULL: none */
+    json_t *baseline; /* members, own reference; NULL: none */
+    enum hg_statistic
+        statistic;          /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
     size_t cells, complete; /* shown cells, and those that count */
     struct {
         struct hg_report_state *items;

@@ -76,9 +76,10 @@ static void list_places(const struct hg_builder *b, const struct hg_table *t, st
             continue;
         hg_place_values(b->r, t, i, l);
         for (size_t k = 0; k < N_COLUMNS; k++)
-            hg_listing_number(
-                l, hg_builder_median(b, hg_builder_configuration(b, p), true, columns[k].of),
-                columns[k].decimals);
+            hg_listing_number(l,
+                              hg_builder_center(b, hg_builder_configuration(b, p), true, HG_MEDIAN,
+                                                columns[k].of),
+                              columns[k].decimals);
     }
 }
 

@@ -10,8 +10,8 @@
 
 #define BARS_MAX 40
 
-/* Median of `number` over the runs that have it; NaN if none does. */
-static double median_of(const struct hg_report *r, const struct hg_plot_runs *runs, size_t config,
+/* The report's statistic of `number` over the runs that have it; NaN if none does. */
+static double center_of(const struct hg_report *r, const struct hg_plot_runs *runs, size_t config,
                         double (*number)(const struct hg_result *run, const char *name),
                         const char *name)
 {
@@ -24,7 +24,7 @@ static double median_of(const struct hg_report *r, const struct hg_plot_runs *ru
         if (!isnan(v))
             runs->room[n++] = v;
     }
-    return hg_stats_median(runs->room, n);
+    return hg_stats_center(runs->room, n, r->statistic).value;
 }
 
 /* ---- Time ---- */
@@ -177,7 +177,7 @@ static void add_bar(const struct hg_report *r, const struct hg_plot_runs *runs,
     *HG_VEC_PUSH(&p->bar_labels) = hg_buf_detach(&label);
     for (size_t s = 0; s < p->series.n; s++) {
         struct hg_plot_series *series = &p->series.items[s];
-        double v = median_of(r, runs, t->points[point].config,
+        double v = center_of(r, runs, t->points[point].config,
                              p->kind == HG_PLOT_TIME ? time_part : memory_part, series->label);
 
         if (!(v > 0))

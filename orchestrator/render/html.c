@@ -352,6 +352,11 @@ static void append_table(const struct hg_report *r, size_t table, struct hg_buf 
         hg_html_append(t->no_speedup, out);
         hg_buf_puts(out, "</p>\n");
     }
+    for (size_t i = 0; i < t->remarks.n; i++) {
+        hg_buf_puts(out, "<p>");
+        hg_html_append(t->remarks.items[i], out);
+        hg_buf_puts(out, "</p>\n");
+    }
     if (t->notes.n)
         hg_buf_puts(out, "<ol class=\"notes\">\n");
     for (size_t i = 0; i < t->notes.n; i++) {

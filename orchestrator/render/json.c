@@ -149,7 +149,8 @@ static json_t *series(const struct hg_report *r, const struct hg_series *s)
 
 static json_t *table(const struct hg_report *r, const struct hg_table *t)
 {
-    json_t *object = json_object(), *points = json_array(), *scaling = json_array();
+    json_t *object = json_object(), *points = json_array(), *scaling = json_array(),
+           *remarks = json_array();
 
     json_object_set_new(object, "where", members(r, r->split_keys, r->n_split_keys, t->split));
     json_object_set_new(object, "rehearsal", json_boolean(t->rehearsal));
@@ -161,9 +162,12 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
                 json_array_append_new(points, point(r, t, row, column));
     for (size_t i = 0; i < t->series.n; i++)
         json_array_append_new(scaling, series(r, &t->series.items[i]));
+    for (size_t i = 0; i < t->remarks.n; i++)
+        json_array_append_new(remarks, hg_json_text(t->remarks.items[i]));
     json_object_set_new(object, "points", points);
     json_object_set_new(object, "scaling", scaling);
     json_object_set_new(object, "listings", hg_listings_encode(&t->listings));
+    json_object_set_new(object, "remarks", remarks);
     if (t->no_speedup)
         json_object_set_new(object, "no_speedup", hg_json_text(t->no_speedup));
     return object;
@@ -193,6 +197,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     if (r->currency)
         json_object_set_new(root, "currency", json_string(r->currency));
     json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
+    json_object_set_new(root, "statistic", json_string(hg_statistic_words[r->statistic]));
     json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));

@@ -72,8 +72,8 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
 {
     hg_clean_append(r->metric, 0, out);
     if (r->repeats > 1)
-        hg_buf_printf(out, ": median of %zu of %zu runs%s", r->repeats, r->repeats,
-                      any_interval(r) ? ", ± is the 95 % interval" : "");
+        hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
+                      r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
     else
         hg_buf_printf(out, ": one run each%s%s", any_published(r) ? " but for the footnotes" : "",
                       any_interval(r) ? "; ± is the 95 % interval" : "");

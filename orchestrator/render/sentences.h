@@ -10,7 +10,7 @@
 /* "15 of 16 cells complete" or "partial: 15 of 16 cells complete (1 failed)". */
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out);
 
-/* "train_s: median of 3 of 3 runs, ± is the 95 % interval; lower is better" */
+/* "train_s: geometric mean of 3 of 3 runs, ± is the 95 % interval; lower is better" */
 void hg_method_format(const struct hg_report *r, struct hg_buf *out);
 
 /* "speedup and efficiency against nodes=1 strategy=single"; nothing if no table has a speedup. */

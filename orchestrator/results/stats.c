@@ -5,6 +5,13 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Order statistics whose level is within this are taken as they are. */
+#define HG_ORDER_LEVEL_MAX 0.97
+
+const char *const hg_statistic_words[2] = {
+    [HG_GEOMETRIC_MEAN] = "geometric mean", [HG_MEDIAN] = "median"
+};
+
 static int compare_doubles(const void *pa, const void *pb)
 {
     double a = *(const double *)pa, b = *(const double *)pb;
@@ -130,45 +137,6 @@ static bool log_moments(const double *v, size_t n, double *mean, double *varianc
     return true;
 }
 
-static void set_interval(struct hg_estimate *e, double mean, double half)
-{
-    e->low = exp(mean - half);
-    e->high = exp(mean + half);
-    e->has_interval = isfinite(e->low) && isfinite(e->high);
-}
-
-struct hg_estimate hg_stats_center(double *v, size_t n)
-{
-    struct hg_estimate e = { .value = hg_stats_median(v, n) };
-    double mean, variance;
-
-    if (log_moments(v, n, &mean, &variance))
-        set_interval(&e, mean,
-                     hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, (double)(n - 1)) *
-                         sqrt(variance / (double)n));
-    return e;
-}
-
-struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb)
-{
-    struct hg_estimate e = { .value = hg_stats_median(a, na) / hg_stats_median(b, nb) };
-    double mean_a, mean_b, variance_a, variance_b, ea, eb, df;
-
-    if (!log_moments(a, na, &mean_a, &variance_a) || !log_moments(b, nb, &mean_b, &variance_b))
-        return e;
-    ea = variance_a / (double)na;
-    eb = variance_b / (double)nb;
-    if (ea + eb == 0) { /* all equal on both sides: Welch's df is 0/0, the interval has no width */
-        set_interval(&e, mean_a - mean_b, 0);
-        return e;
-    }
-    /* Welch-Satterthwaite */
-    df = (ea + eb) * (ea + eb) / (ea * ea / (double)(na - 1) + eb * eb / (double)(nb - 1));
-    set_interval(&e, mean_a - mean_b,
-                 hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, df) * sqrt(ea + eb));
-    return e;
-}
-
 static double log_mean(const double *v, size_t n)
 {
     double sum = 0;
@@ -176,6 +144,113 @@ static double log_mean(const double *v, size_t n)
     for (size_t i = 0; i < n; i++)
         sum += log(v[i]); /* NaN below 0, -infinity at 0 */
     return sum / (double)n;
+}
+
+static void set_interval(struct hg_estimate *e, double mean, double half)
+{
+    e->low = exp(mean - half);
+    e->high = exp(mean + half);
+    e->has_interval = isfinite(e->low) && isfinite(e->high);
+}
+
+/* Level of the interval between the d-th smallest and the d-th largest of n values: 1 - 2 P(X < d), X binomial (n, 1/2). */
+static double order_level(size_t n, size_t d)
+{
+    return 1 - 2 * hg_stats_beta((double)(n - d + 1), (double)d, 0.5);
+}
+
+/* The innermost pair of order statistics that reaches the level. */
+static size_t order_of(size_t n)
+{
+    size_t low = 1, high = n / 2 + 1;
+
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+
+        if (order_level(n, middle) >= HG_STATS_LEVEL)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The value a share of the way from one order statistic to its inner neighbour. */
+static double between(double outer, double inner, double share)
+{
+    return outer > 0 && inner > 0 ? exp((1 - share) * log(outer) + share * log(inner))
+                                  : (1 - share) * outer + share * inner;
+}
+
+/* Interval of the median of sorted values. Where two order statistics reach more than 97 %, their inner neighbours are
+ * approached (Hettmansperger and Sheather 1986). */
+static void set_order_interval(struct hg_estimate *e, const double *v, size_t n)
+{
+    size_t d = order_of(n);
+    double outer = order_level(n, d), inner = order_level(n, d + 1), share = 0, excess;
+
+    if (outer > HG_ORDER_LEVEL_MAX && 2 * (d + 1) <= n) {
+        excess = (outer - HG_STATS_LEVEL) / (outer - inner);
+        share = (double)(n - d) * excess / ((double)d + (double)(n - 2 * d) * excess);
+    }
+    e->low = between(v[d - 1], v[share > 0 ? d : d - 1], share);
+    e->high = between(v[n - d], v[share > 0 ? n - d - 1 : n - d], share);
+    e->has_interval = true;
+}
+
+static bool all_positive(const double *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(v[i] > 0))
+            return false;
+    return true;
+}
+
+struct hg_estimate hg_stats_center(double *v, size_t n, enum hg_statistic statistic)
+{
+    struct hg_estimate e = { .value = hg_stats_median(v, n) };
+    double mean, variance;
+
+    if (statistic == HG_MEDIAN || !all_positive(v, n)) {
+        if (n >= HG_STATS_MEDIAN_MIN)
+            set_order_interval(&e, v, n);
+        return e;
+    }
+    if (n > 1 && v[0] < v[n - 1]) /* equal values keep their last digit */
+        e.value = exp(log_mean(v, n));
+    if (log_moments(v, n, &mean, &variance))
+        set_interval(&e, log(e.value),
+                     hg_stats_t_quantile(0.5 + HG_STATS_LEVEL / 2, (double)(n - 1)) *
+                         sqrt(variance / (double)n));
+    return e;
+}
+
+/* A half width of a ratio from those of its two sides, all on the logarithms. */
+static double combine(double half_a, size_t na, double half_b, size_t nb)
+{
+    const double p = 0.5 + HG_STATS_LEVEL / 2;
+    double dfa = (double)na - 1, dfb = (double)nb - 1;
+    double ea = half_a / hg_stats_t_quantile(p, dfa), eb = half_b / hg_stats_t_quantile(p, dfb);
+    double variance = ea * ea + eb * eb, df;
+
+    if (variance == 0) /* all equal on both sides: Welch's df is 0/0, the interval has no width */
+        return 0;
+    df = variance * variance / (pow(ea, 4) / dfa + pow(eb, 4) / dfb); /* Welch-Satterthwaite */
+    return hg_stats_t_quantile(p, df) * sqrt(variance);
+}
+
+struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb,
+                                  enum hg_statistic statistic)
+{
+    struct hg_estimate x = hg_stats_center(a, na, statistic), y = hg_stats_center(b, nb, statistic);
+    struct hg_estimate e = { .value = x.value / y.value };
+
+    if (!x.has_interval || !y.has_interval || !(x.low > 0) || !(y.low > 0))
+        return e;
+    e.low = e.value / exp(combine(log(x.value / x.low), na, log(y.high / y.value), nb));
+    e.high = e.value * exp(combine(log(x.high / x.value), na, log(y.value / y.low), nb));
+    e.has_interval = isfinite(e.low) && isfinite(e.high);
+    return e;
 }
 
 struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
@@ -206,5 +281,5 @@ struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, s
 
 double hg_stats_spread(const struct hg_estimate *e)
 {
-    return e->has_interval ? sqrt(e->high / e->low) - 1 : 0;
+    return e->has_interval ? fmax(e->high / e->value, e->value / e->low) - 1 : 0;
 }

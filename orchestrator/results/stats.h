@@ -36,13 +36,25 @@ double hg_stats_t_cdf(double t, double df);
 /* Its inverse: the t below which a share p of the distribution lies, 0 < p < 1. */
 double hg_stats_t_quantile(double p, double df);
 
-/* Median of n values, with the interval exp(mean ± t s/sqrt(n)) of the logarithms where n is at
- * least HG_STATS_INTERVAL_MIN and all values are positive. Sorts v in place. */
-struct hg_estimate hg_stats_center(double *v, size_t n);
+/* What the runs of a place are summarised by. One for all places of a report: a ratio of a median to a
+ * geometric mean would estimate neither. */
+enum hg_statistic { HG_GEOMETRIC_MEAN, HG_MEDIAN };
+extern const char *const hg_statistic_words[2];
 
-/* median(a) / median(b), with Welch's interval of the difference of the mean logarithms where both
- * sides have at least HG_STATS_INTERVAL_MIN positive values. Sorts both in place. */
-struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb);
+/* Fewest measurements from which an interval of the median at HG_STATS_LEVEL exists. */
+#define HG_STATS_MEDIAN_MIN 6
+
+/* The statistic of n values with its own interval, so that the value always lies inside. Sorts v in place.
+ * HG_GEOMETRIC_MEAN: exp(m ± t s/sqrt(n)) of the logarithms, from HG_STATS_INTERVAL_MIN values on.
+ * HG_MEDIAN: between two order statistics, from HG_STATS_MEDIAN_MIN on, whatever the distribution.
+ * If a value is not positive, the geometric mean does not exist: the median is taken. */
+struct hg_estimate hg_stats_center(double *v, size_t n, enum hg_statistic statistic);
+
+/* center(a) / center(b). Interval: the half widths of both as standard errors, combined and multiplied by
+ * t with Welch's degrees of freedom, upwards and downwards on its own; for geometric means this is Welch's
+ * interval. Sorts both in place. */
+struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb,
+                                  enum hg_statistic statistic);
 
 /* Geometric mean of a in units of that of b, with the interval that has this level: Welch's where both
  * sides have HG_STATS_INTERVAL_MIN positive values; where only one has, the other is taken to spread
@@ -51,7 +63,8 @@ struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb);
 struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
                                   double level);
 
-/* Half width of an interval as a factor less one: sqrt(high / low) - 1; 0 if there is no interval. */
+/* How far the interval reaches from the value, as a factor less one: the larger of high / value and
+ * value / low, less 1; 0 if there is no interval. */
 double hg_stats_spread(const struct hg_estimate *e);
 
 #endif

@@ -91,10 +91,10 @@ near() {
 }
 
 @test "the best strategy is named, and those that cannot be told from it" {
-    of '(["ddp", [10, 10.2, 10.1]], ["fsdp", [10.1, 10.3, 9.9]], ["zero", [13, 13.1, 12.9]]) as [$s, $t] | range(3) as $i
+    of '(["ddp", [10, 10.2, 10.1]], ["fsdp", [10.1, 10.4, 9.9]], ["zero", [13, 13.1, 12.9]]) as [$s, $t] | range(3) as $i
         | {cell: {nodes: 2, strategy: $s, repeat: ($i + 1)}, train_s: $t[$i]}' '{baseline: null}'
     report | jq -e '.tables[0].listings[0] | .name == "best" and .rows[0].best == "ddp" and .rows[0].verdict == "not distinguishable" and .rows[0].next == "fsdp"'
-    report --where strategy!=fsdp | jq -e '.tables[0].listings[0].rows[0] | .best == "ddp" and .next == "zero" and .verdict == "clear" and .times_better == 13 / 10.1'
+    report --where strategy!=fsdp | jq -e '.tables[0].listings[0].rows[0] | .best == "ddp" and .next == "zero" and .verdict == "clear" and (.times_better - pow(13 * 13.1 * 12.9 / (10 * 10.2 * 10.1); 1 / 3) | fabs) < 1e-12'
     of '{cell: {nodes: 1, strategy: "a"}, train_s: 3}, {cell: {nodes: 1, strategy: "b"}, train_s: 2}, {cell: {nodes: 2, strategy: "b"}, train_s: 1}' '{baseline: null}'
     report | jq -e '.tables[0].listings[0]| (.rows == [{nodes: 1, best: "b", value: 2, next: "a", times_better: 1.5}]) and (.notes[0] | startswith("unsure, with fewer than 3 runs"))'
     report --metric train_s --better higher | jq -e '.tables[0].listings[0].rows[0].best == "a"'
@@ -192,4 +192,38 @@ near() {
     run --separate-stderr "$hpcgrid" report bad.json
     [ "$status" -eq 3 ]
     [[ "$stderr" == *'/prices/a100: expected a number that is not negative, found "1.5 EUR"'* ]]
+}
+
+@test "outliers, groups, drift, whole seconds: runs that an interval does not describe are named" {
+    runs() { # TIMES... of one place, started in this order
+        jq -n '{schema: "hpcgrid-results/1", name: "runs", report: {rows: ["nodes"]}, results: [$ARGS.positional | to_entries[]
+            | {id: "c\(.key)", cell: {nodes: 1, repeat: (.key + 1)}, train_s: (.value | tonumber)}]}' --args "$@" >set.json
+        "$hpcgrid" report set.json --format json
+    }
+    runs 60.1 61.2 610.4 | jq -e '.tables[0].points[0] | .notes == ["run 3 (c2) is an outlier: 10 times the others"] and .value > 130'
+    runs 140.5 100.1 100.7 100.3 | jq -e '.tables[0].points[0].notes == ["run 1 (c0) is an outlier: 40 % above the others; it was the first, before caches were filled?"]'
+    runs 100.5 280.1 100.8 101 290 100 285 100.2 | jq -e '.statistic == "median" and (.tables[0].points[0]
+        | .value >= .value_interval[0] and .value <= .value_interval[1] and .notes == ["its runs form two groups: 5 near 100.5, 3 near 285; no single figure describes both"])'
+    runs 10.1 10.2 10.5 10.6 10.9 11.1 11.3 11.4 | jq -e '.tables[0] | (.points[0].notes == ["drifts: its later runs are 8 % above the earlier ones"])
+        and (.remarks[0] | startswith("runs resemble the run before"))'
+    runs 60 61 62 | jq -e '.tables[0].remarks == ["all times are whole seconds: one second is up to 1.7 % of them"]'
+    runs 60 61 62.5 | jq -e '.tables[0] | .remarks == [] and (.points[0] | has("notes") | not)'
+    # the order is that of the start, not that of the set
+    jq '.results |= [.[2], .[0], .[1]] | .results[0] += {train_s: 130, started: "2026-01-01T00:00:01Z"}
+        | .results[1].started = "2026-01-01T00:00:02Z" | .results[2].started = "2026-01-01T00:00:00Z"' set.json >order.json
+    "$hpcgrid" report order.json --format json | jq -e '.tables[0].points[0].notes == ["run 3 (c2) is an outlier: 2.1 times the others"]'
+    jq '.results[0].started = "2025-01-01T00:00:01Z"' order.json >first.json
+    "$hpcgrid" report first.json --format json | jq -e '.tables[0].points[0].notes[0] | endswith("2.1 times the others; it was the first, before caches were filled?")'
+}
+
+@test "a first run that is slowest everywhere, and a speedup that the runs do not show, are said" {
+    of 'range(1; 6) as $n | [3, 1, 2] as $t | range(3) as $r
+        | {cell: {nodes: $n, repeat: ($r + 1)}, train_s: (100 + $n / 9 + $t[$r])}'
+    report >out.json
+    jq -e '.tables[0].remarks == ["the first run is the slowest in 5 of 5 places: caches, or a warm-up?"]' out.json
+    jq -e '[.tables[0].points[] | (.notes // []) | any(startswith("the difference from its baseline is within"))] == [false, true, true, true, true]' out.json
+    "$hpcgrid" report set.json --format md | grep -q '^the first run is the slowest'
+    "$hpcgrid" report set.json --format html | grep -q '<p>the first run is the slowest'
+    "$hpcgrid" report set.json --format latex | grep -q 'the first run is the slowest'
+    "$hpcgrid" report set.json --format text --template <(echo '{{#tables}}{{#remarks}}<{{text}}>{{/remarks}}{{/tables}}') | grep -q '<the first run'
 }

@@ -83,7 +83,8 @@ static void test_intervals_cover_the_truth(void **state)
 static void test_a_published_mean_is_as_good_as_its_runs(void **state)
 {
     double a[] = { 233.48, 235.41, 234.85 }, b[] = { 57.24, 56.61, 57.87 };
-    struct hg_estimate center = hg_stats_center(a, 3), ratio = hg_stats_ratio(a, 3, b, 3);
+    struct hg_estimate center = hg_stats_center(a, 3, HG_GEOMETRIC_MEAN),
+                       ratio = hg_stats_ratio(a, 3, b, 3, HG_GEOMETRIC_MEAN);
     struct hg_estimate published = hg_published_center(234.58, 0.9929, 3);
     struct hg_moments ma = hg_moments_of_mean(234.58, 0.9929, 3), mb = hg_moments_of_values(b, 3);
     struct hg_estimate speedup = hg_published_ratio(234.58 / 57.24, &ma, &mb);

@@ -79,42 +79,72 @@ static void test_quantiles_of_students_t(void **state)
     }
 }
 
-static void test_intervals_of_medians_and_ratios(void **state)
+static void test_intervals_of_geometric_means_and_ratios(void **state)
 {
     double a[] = { 12.1, 12.4, 12.2 }, b[] = { 101.7, 98.2, 103.9, 100.4, 99.9 };
     double base[] = { 12.1, 12.4, 12.2, 12.9 }, mine[] = { 6.6, 6.9, 6.3 };
-    double same[] = { 10, 10, 10 }, other[] = { 10, 11, 12 };
-    struct hg_estimate e = hg_stats_center(a, 3);
+    double same[] = { 10.1, 10.1, 10.1 }, other[] = { 10, 11, 12 };
+    struct hg_estimate e = hg_stats_center(a, 3, HG_GEOMETRIC_MEAN);
 
     (void)state;
     assert_true(e.has_interval);
-    assert_near(e.value, 12.2, 1e-15);
+    assert_near(e.value, 12.232699164700968, 1e-13);
     assert_near(e.low, 11.8597801801408191, 1e-12);
     assert_near(e.high, 12.6173442155905954, 1e-12);
-    e = hg_stats_center(b, 5);
+    e = hg_stats_center(b, 5, HG_GEOMETRIC_MEAN);
     assert_near(e.low, 98.1991789650943394, 1e-12);
     assert_near(e.high, 103.473947836046089, 1e-12);
-    e = hg_stats_ratio(base, 4, mine, 3);
-    assert_near(e.value, 12.3 / 6.6, 1e-15);
+    e = hg_stats_ratio(base, 4, mine, 3, HG_GEOMETRIC_MEAN);
+    assert_near(e.value, 1.8795099270070683, 1e-12);
     assert_near(e.low, 1.71374258591366546, 1e-12);
     assert_near(e.high, 2.06131165482753391, 1e-12);
-    e = hg_stats_ratio(other, 3, same, 3); /* no spread on one side */
-    assert_near(e.low, 0.874598637159558542, 1e-12);
-    e = hg_stats_ratio(same, 3, same, 3);
+    e = hg_stats_ratio(other, 3, same, 3, HG_GEOMETRIC_MEAN); /* no spread on one side */
+    assert_near(e.low, 0.874598637159558542 / 1.01, 1e-12);
+    e = hg_stats_ratio(same, 3, same, 3, HG_GEOMETRIC_MEAN);
     assert_near(e.low, 1, 1e-15);
     assert_near(hg_stats_spread(&e), 0, 0);
+    assert_true(hg_stats_center(same, 3, HG_GEOMETRIC_MEAN).value == 10.1);
 }
 
-static void test_no_interval_below_three_or_without_logarithms(void **state)
+/* Levels of order statistics: scipy's binom(n, 0.5). Shares between them: Hettmansperger and Sheather's formula in exact fractions. */
+static void test_intervals_of_medians(void **state)
 {
-    double two[] = { 1, 2 }, zero[] = { 0, 1, 2 }, three[] = { 1, 2, 3 };
+    double six[] = { 6, 1, 3, 2, 5, 4 }, ten[10], zero[] = { 0, -1, 2, 3, 4, 5 }, share;
+    struct hg_estimate e = hg_stats_center(six, 6, HG_MEDIAN);
 
     (void)state;
-    assert_false(hg_stats_center(two, 2).has_interval);
-    assert_false(hg_stats_center(zero, 3).has_interval);
-    assert_false(hg_stats_ratio(two, 2, three, 3).has_interval);
-    assert_false(hg_stats_ratio(three, 3, two, 2).has_interval);
-    assert_true(hg_stats_ratio(three, 3, three, 3).has_interval);
+    assert_near(e.value, 3.5, 1e-15); /* 96.9 %: both ends */
+    assert_near(e.low, 1, 0);
+    assert_near(e.high, 6, 0);
+    assert_near(hg_stats_spread(&e), 2.5, 1e-15); /* 3.5 / 1, not 6 / 3.5 */
+    for (int i = 0; i < 10; i++)
+        ten[i] = exp(10 - i);
+    e = hg_stats_center(ten, 10, HG_MEDIAN); /* second and third: 97.85 and 89.06 % */
+    share = (1002. / 1024 - 0.95) / (90. / 1024);
+    share = 8 * share / (2 + 6 * share);
+    assert_near(log(e.low), 2 + share, 1e-12);
+    assert_near(log(e.high), 9 - share, 1e-12);
+    e = hg_stats_center(zero, 6, HG_GEOMETRIC_MEAN); /* has no logarithms */
+    assert_near(e.value, 2.5, 1e-15);
+    assert_near(e.low, -1, 0);
+    assert_false(hg_stats_ratio(zero, 6, six, 6, HG_MEDIAN).has_interval);
+    e = hg_stats_ratio(six, 6, six, 6, HG_MEDIAN);
+    assert_true(e.value == 1 && e.low < 1 && e.high > 1);
+    assert_near(e.low * e.high, 1, 1e-12);
+}
+
+static void test_no_interval_from_too_few_or_without_logarithms(void **state)
+{
+    double two[] = { 1, 2 }, zero[] = { 0, 1, 2 }, three[] = { 1, 2, 3 },
+           five[] = { 1, 2, 3, 4, 5 };
+
+    (void)state;
+    assert_false(hg_stats_center(two, 2, HG_GEOMETRIC_MEAN).has_interval);
+    assert_false(hg_stats_center(zero, 3, HG_GEOMETRIC_MEAN).has_interval);
+    assert_false(hg_stats_center(five, 5, HG_MEDIAN).has_interval);
+    assert_false(hg_stats_ratio(two, 2, three, 3, HG_GEOMETRIC_MEAN).has_interval);
+    assert_false(hg_stats_ratio(three, 3, two, 2, HG_GEOMETRIC_MEAN).has_interval);
+    assert_true(hg_stats_ratio(three, 3, three, 3, HG_GEOMETRIC_MEAN).has_interval);
 }
 
 /* Reference values: scipy's ttest_ind(equal_var=False) on logarithms; t.ppf for the single run. */
@@ -147,33 +177,67 @@ static double normal(uint64_t *seed)
     return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
 }
 
-/* The interval holds the true median of log-normal draws 95 times in a hundred. */
+static double uniform(uint64_t *seed)
+{
+    return 0.5 * erfc(normal(seed) / sqrt(2));
+}
+
+/* Logarithm of a draw, and the median of the distribution (for the first also its geometric mean). */
+static double draw(size_t kind, uint64_t *seed, double *median)
+{
+    double z = normal(seed), chi = 0;
+
+    switch (kind) {
+    case 0: /* log-normal */
+        *median = 0;
+        return 0.05 * z;
+    case 1: /* heavy tails: Student's t with 3 degrees of freedom */
+        for (int i = 0; i < 3; i++)
+            chi += pow(normal(seed), 2);
+        *median = 0;
+        return 0.05 * z / sqrt(chi / 3);
+    case 2: /* one in ten takes three times as long: the median is the 0.5 / 0.9 quantile of the others */
+        *median = 0.05 * 0.139710298881862;
+        return 0.05 * z + (uniform(seed) < 0.1 ? log(3) : 0);
+    default: /* two modes, 65 and 35 %: the 0.5 / 0.65 quantile of the first */
+        *median = 0.01 * 0.736315917376130;
+        return 0.01 * z + (uniform(seed) < 0.35 ? log(2.8) : 0);
+    }
+}
+
+static bool covers(struct hg_estimate e, double value)
+{
+    return e.low <= value && value <= e.high;
+}
+
+/* The interval of the statistic that is printed holds it 93 to 97 times in a hundred. */
 static void test_intervals_cover_what_they_promise(void **state)
 {
-    static const size_t sizes[] = { 3, 5, 10, 20 };
-    const int draws = 20000;
+    static const size_t sizes[] = { 3, 5, 6, 10, 20 };
+    const double draws = 4000, error = sqrt(0.03 * 0.97 / draws); /* of a share of the draws */
     uint64_t seed = 42;
 
     (void)state;
-    for (size_t s = 0; s < N_OF(sizes); s++) {
-        int center = 0, ratio = 0;
+    for (size_t kind = 0; kind < 4; kind++)
+        for (size_t s = kind ? 2 : 0; s < N_OF(sizes); s++) {
+            enum hg_statistic statistic =
+                sizes[s] < HG_STATS_MEDIAN_MIN ? HG_GEOMETRIC_MEAN : HG_MEDIAN;
+            double center = 0, ratio = 0, median = 0;
 
-        for (int i = 0; i < draws; i++) {
-            double a[20], b[20];
-            struct hg_estimate e;
+            for (int i = 0; i < (int)draws; i++) {
+                double a[20], b[20];
 
-            for (size_t k = 0; k < sizes[s]; k++) {
-                a[k] = 100 * exp(0.05 * normal(&seed));
-                b[k] = 25 * exp(0.10 * normal(&seed));
+                for (size_t k = 0; k < sizes[s]; k++) {
+                    a[k] = 100 * exp(draw(kind, &seed, &median));
+                    b[k] = 25 * exp(2 * draw(kind, &seed, &median));
+                }
+                center += covers(hg_stats_center(a, sizes[s], statistic), 100 * exp(median));
+                ratio +=
+                    covers(hg_stats_ratio(a, sizes[s], b, sizes[s], statistic), 4 * exp(-median));
             }
-            e = hg_stats_center(a, sizes[s]);
-            center += e.low <= 100 && 100 <= e.high;
-            e = hg_stats_ratio(a, sizes[s], b, sizes[s]);
-            ratio += e.low <= 4 && 4 <= e.high;
+            assert_true(fabs(center / draws - 0.95) < 0.02 + 3 * error);
+            assert_true(ratio / draws > 0.93); /* with few runs the ratio is careful */
         }
-        assert_near((double)center / draws, 0.95, 0.006);
-        assert_near((double)ratio / draws, 0.95, 0.011); /* Welch is a little careful at n = 3 */
-    }
 }
 
 static void test_karp_flatt_and_efficiency(void **state)
@@ -335,8 +399,9 @@ int main(void)
         cmocka_unit_test(test_the_median_is_the_middle),
         cmocka_unit_test(test_the_incomplete_beta_function),
         cmocka_unit_test(test_quantiles_of_students_t),
-        cmocka_unit_test(test_intervals_of_medians_and_ratios),
-        cmocka_unit_test(test_no_interval_below_three_or_without_logarithms),
+        cmocka_unit_test(test_intervals_of_geometric_means_and_ratios),
+        cmocka_unit_test(test_intervals_of_medians),
+        cmocka_unit_test(test_no_interval_from_too_few_or_without_logarithms),
         cmocka_unit_test(test_intervals_cover_what_they_promise),
         cmocka_unit_test(test_a_shift_has_an_interval_of_any_level),
         cmocka_unit_test(test_karp_flatt_and_efficiency),

@@ -11,40 +11,40 @@ set lmargin at screen 0.10556
 set rmargin at screen 0.83694
 set tmargin at screen 0.88430
 set bmargin at screen 0.18182
-set xrange [0:428.95548]
+set xrange [0:429.8286945]
 set xtics nomirror scale 0.5 ("0" 0, "100" 100, "200" 200, "300" 300, "400" 400)
 set xlabel "train\137s, seconds"
-set yrange [0:0.4078128]
+set yrange [0:0.4071117104]
 set ytics nomirror scale 0.5 ("0.0" 0, "0.1" 0.1, "0.2" 0.2, "0.3" 0.3, "0.4" 0.4)
 set ylabel "device-hours"
 set label "single" at screen 0.86472,0.88430 left offset character 1,0 point pointtype 7 linecolor rgb "#011948"
-set label "1×1" at 397.181,0.1138002778 left offset character 0.8,0.5
+set label "1×1" at 397.9895319,0.1140249865 left offset character 0.8,0.5
 $s0 << EOD
-397.181 0.1138002778 NaN NaN 0.1138002778
+397.9895319 0.1140249865 NaN NaN 0.1140249865
 EOD
 set label "ddp" at screen 0.86472,0.84566 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
-set label "1×2" at 208.991,0.1233283333 left offset character 0.8,0.5
-set label "2×2" at 110.373,0.1381922222 left offset character 0.8,0.5
-set label "4×4" at 35.804,0.2480177778 left offset character 0.8,0.5
+set label "1×2" at 208.6401185,0.123133602 left offset character 0.8,0.5
+set label "2×2" at 111.0114057,0.1389020902 left offset character 0.8,0.5
+set label "4×4" at 35.95951748,0.2487102599 left offset character 0.8,0.5
 $s1 << EOD
-208.991 0.1233283333 NaN NaN 0.1233283333
-110.373 0.1381922222 NaN NaN 0.1381922222
-35.804 0.2480177778 NaN NaN 0.2480177778
+208.6401185 0.123133602 NaN NaN 0.123133602
+111.0114057 0.1389020902 NaN NaN 0.1389020902
+35.95951748 0.2487102599 NaN NaN 0.2487102599
 EOD
 set label "fsdp" at screen 0.86472,0.80702 left offset character 1,0 point pointtype 9 linecolor rgb "#41a58d"
-set label "2×2" at 132.834,0.1631488889 left offset character 0.8,0.5
-set label "4×4" at 59.082,0.3514755556 left offset character 0.8,0.5
+set label "2×2" at 132.676735,0.1629751337 left offset character 0.8,0.5
+set label "4×4" at 59.25092927,0.3522294164 left offset character 0.8,0.5
 $s2 << EOD
-224.042 0.13169 NaN NaN 0.13169
-132.834 0.1631488889 NaN NaN 0.1631488889
-59.082 0.3514755556 NaN NaN 0.3514755556
+224.3310795 0.1318510532 NaN NaN 0.1318510532
+132.676735 0.1629751337 NaN NaN 0.1629751337
+59.25092927 0.3522294164 NaN NaN 0.3522294164
 EOD
 set label "deepspeed" at screen 0.86472,0.76839 left offset character 1,0 point pointtype 13 linecolor rgb "#65310f"
-set label "4×4" at 64.961,0.3776044444 left offset character 0.8,0.5
+set label "4×4" at 64.81409633,0.3769552874 left offset character 0.8,0.5
 $s3 << EOD
-233.221 0.1367894444 NaN NaN 0.1367894444
-140.571 0.1717455556 NaN NaN 0.1717455556
-64.961 0.3776044444 NaN NaN 0.3776044444
+234.2205524 0.1373453852 NaN NaN 0.1373453852
+140.8321789 0.1720358367 NaN NaN 0.1720358367
+64.81409633 0.3769552874 NaN NaN 0.3769552874
 EOD
 set datafile missing "NaN"
 plot $s0 using 1:2:3:4 with yerrorbars linecolor rgb "#011948" pointtype 7 pointsize 0.4, \
