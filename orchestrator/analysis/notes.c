@@ -455,9 +455,17 @@ static void note_set(struct notes *notes, const struct hg_configuration *c, stru
     }
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+        const struct hg_result *result = e->result;
 
-        if (e->shown && e->result->footnote)
-            add_note(notes, p, e->result->footnote, "", "");
+        if (e->shown && result->footnote)
+            add_note(notes, p, result->footnote, "", "");
+        if (e->shown && result->note)
+            add_note(notes, p, result->note, "", "");
+        if (e->shown && result->source && notes->list.n < QUOTED_MAX) {
+            text = hg_str_printf("source: %s", result->source);
+            add_note(notes, p, text, "", "");
+            free(text);
+        }
     }
     note_alone(notes, c, p);
 }

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "render/listings.h"
+#include "render/sentences.h"
 
 static json_t *key_names(const struct hg_report *r, const size_t *keys, size_t n)
 {
@@ -173,6 +174,23 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
     return object;
 }
 
+static json_t *set_list(const struct hg_report *r)
+{
+    static const char *const members[] = { "source", "repository", "commit", "date", "note" };
+    json_t *list = json_array();
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        json_t *object = json_object(), *value;
+
+        json_object_set_new(object, "label", hg_json_text(r->labels[s]));
+        for (size_t m = 0; m < sizeof members / sizeof *members; m++)
+            if ((value = json_object_get(r->sets[s].doc.root, members[m])))
+                json_object_set(object, members[m], value);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
     static const char *const kinds[] = { "time", "rate", "other" };
@@ -202,6 +220,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));
+    json_object_set_new(root, "made_by", json_string(HG_MADE_BY));
+    json_object_set_new(root, "sets", set_list(r));
     json_object_set_new(root, "tables", tables);
     json_object_set_new(root, "listings", hg_listings_encode(&r->listings));
     hg_json_dump(root, HG_JSON_INDENT, out);

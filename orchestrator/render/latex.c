@@ -308,6 +308,23 @@ static void append_listing(const struct hg_report *r, const struct hg_listing *l
     hg_buf_puts(out, "\\end{table}\n");
 }
 
+/* Below a table: "source: ...", "note: ...", what made it. */
+static void append_origin(const struct hg_report *r, struct hg_buf *out)
+{
+    struct hg_buf lines = HG_BUF_INIT;
+    char *rest = NULL;
+
+    hg_origin_format(r, &lines);
+    hg_buf_puts(out, "\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\\raggedright\n");
+    for (char *line = strtok_r(lines.data, "\n", &rest); line;) {
+        hg_latex_append(line, out);
+        line = strtok_r(NULL, "\n", &rest);
+        hg_buf_puts(out, line ? "\\\\\n" : "\n");
+    }
+    hg_buf_puts(out, "\\end{minipage}\n");
+    hg_buf_done(&lines);
+}
+
 static void append_table(const struct hg_report *r, const struct hg_table *t, struct hg_buf *out)
 {
     hg_buf_puts(out, "\\begin{table}\n\\centering\n");
@@ -322,6 +339,7 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
             append_section(r, t, (enum hg_section)s, out);
     hg_buf_puts(out, "\\bottomrule\n\\end{tabular}\n");
     append_notes(t, out);
+    append_origin(r, out);
     hg_buf_puts(out, "\\end{table}\n");
     for (size_t i = 0; i < t->listings.n; i++)
         append_listing(r, &t->listings.items[i], out);

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "analysis/labels.h"
+#include "render/page.h"
 #include "typeset/plain.h"
 
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
@@ -120,4 +121,35 @@ void hg_common_format(const struct hg_report *r, struct hg_buf *out)
         hg_member_append(r->frame.keys.items[r->same_keys[i]].name, hg_report_text(r, value), out);
         first = false;
     }
+}
+
+const char *hg_set_text(const struct hg_results *set, const char *member)
+{
+    const char *text = json_string_value(json_object_get(set->doc.root, member));
+
+    return text && *text ? text : NULL;
+}
+
+void hg_origin_format(const struct hg_report *r, struct hg_buf *out)
+{
+    static const char *const members[] = { "source", "note" };
+
+    for (size_t s = 0; s < r->n_sets; s++)
+        for (size_t m = 0; m < 2; m++) {
+            const char *text = hg_set_text(&r->sets[s], members[m]);
+
+            if (!text)
+                continue;
+            hg_buf_puts(out, members[m]);
+            if (r->n_sets > 1) {
+                hg_buf_puts(out, " of ");
+                hg_clean_append(r->labels[s], 0, out);
+            }
+            hg_buf_puts(out, ": ");
+            hg_clean_append(text, 0, out);
+            hg_buf_puts(out, "\n");
+        }
+    hg_buf_puts(out, HG_MADE_BY);
+    hg_measured_format(r, out);
+    hg_buf_puts(out, "\n");
 }

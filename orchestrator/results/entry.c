@@ -244,6 +244,8 @@ static void read_published(struct hg_check *c, const json_t *entry, struct hg_re
 
     r->not_comparable = text_of(c, entry, "not_comparable");
     r->footnote = text_of(c, entry, "footnote");
+    r->note = json_string_value(json_object_get(entry, "note"));
+    r->source = json_string_value(json_object_get(entry, "source"));
     check_whole(c, entry, "n", 1);
     r->runs = (size_t)cell_number(entry, "n", 1);
     if (sd && cell_number(entry, "n", 1) < 2)

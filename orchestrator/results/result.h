@@ -30,7 +30,7 @@ struct hg_result {
     bool oversubscribed, diverged;
     bool suspended;             /* the scheduler stopped it for a while: its times contain that */
     const char *not_comparable; /* why it is not comparable with other cells; NULL: it is */
-    const char *footnote;       /* a remark of its set; NULL */
+    const char *footnote, *note, *source; /* remarks of its set, and where it is from; NULL */
     size_t runs;    /* 1; more: it is their published mean, see hg_result_get(r, "sd") */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */

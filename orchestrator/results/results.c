@@ -75,6 +75,8 @@ static void store_entry(struct hg_store *store, json_t *entry, struct hg_result 
     r->problem = hg_store_text(store, r->problem);
     r->not_comparable = hg_store_text(store, r->not_comparable);
     r->footnote = hg_store_text(store, r->footnote);
+    r->note = hg_store_text(store, r->note);
+    r->source = hg_store_text(store, r->source);
     r->comparable = hg_store_value(store, r->comparable);
     r->env = hg_store_value(store, r->env);
     r->cell = store_cell(store, r->cell);
