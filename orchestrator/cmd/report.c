@@ -24,7 +24,7 @@
 #include "rundir/identity.h"
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
-    *out_path, *reports, *numbers, *plot, *template_path;
+    *out_path, *reports, *numbers, *plot, *template_path, *caption, *label;
 static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
@@ -53,6 +53,8 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "caption", &caption, "LATEX", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "label", &label, "LABEL", NULL, 0, 0 },
     HG_OPTION_NUMBERS(&numbers),
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
@@ -139,6 +141,11 @@ static bool has_ranks(const struct hg_renderer *form)
     return form->sheet != NULL;
 }
 
+static bool is_typeset(const struct hg_renderer *form)
+{
+    return form->typeset;
+}
+
 static bool has_numbers(const struct hg_renderer *form)
 {
     return !form->fixed_numbers;
@@ -171,6 +178,8 @@ static int check_words(struct hg_errs *errs)
         return hg_renderer_unknown(format, hg_errs_next(errs));
     check_form("--pivot", pivot, has_pivot, errs);
     check_form("--ranks", ranks, has_ranks, errs);
+    check_form("--caption", caption, is_typeset, errs);
+    check_form("--label", label, is_typeset, errs);
     check_form("--numbers", numbers, has_numbers, errs);
     if (better && strcmp(better, ways[0]) != 0 && strcmp(better, ways[1]) != 0) {
         struct hg_err *err = hg_errs_next(errs);
@@ -271,6 +280,9 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
 {
     const struct hg_render_options o = { .width = table_width(),
                                          .pivot = pivot,
+                                         .caption = caption,
+                                         .label = label,
+                                         .points = (size_t)width,
                                          .page = &in->page };
     struct hg_err err = HG_ERR_INIT;
 

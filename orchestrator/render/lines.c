@@ -111,7 +111,7 @@ void hg_csv_append_json(const struct hg_style *style, const char *name, const js
     } else if (json_is_integer(value) || json_is_boolean(value)) {
         hg_json_dump(value, HG_JSON_COMPACT, out);
     } else if (json_is_string(value)) {
-        hg_csv_append(style, json_string_value(value), out);
+        hg_csv_append_text(style, json_string_value(value), out);
     } else if (value && !json_is_null(value)) {
         hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
         hg_csv_append(style, hg_buf_str(&text), out);
@@ -220,7 +220,7 @@ static void put_field(struct hg_lines *l, uint64_t place, const char *name, cons
 static void put_own(struct hg_lines *l, const char *text, bool first)
 {
     hg_buf_puts(&l->field, first ? "" : hg_csv_separator(l->style));
-    hg_csv_append(l->style, text, &l->field);
+    hg_csv_append_text(l->style, text, &l->field);
 }
 
 /* The set of a line; lines of a set stand together. */
@@ -245,7 +245,8 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
     hg_buf_clear(&l->field);
     put_own(l, r->status, true);
-    put_own(l, r->added ? "true" : "false", false);
+    hg_buf_puts(&l->field, hg_csv_separator(l->style));
+    hg_buf_puts(&l->field, r->added ? "true" : "false");
     put_own(l, r->baseline_id, false);
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
 }

@@ -38,6 +38,16 @@ bad_names() {
     grep -qE '12\.41' text
 }
 
+@test "no table is wider than a column of a two-column article" {
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format latex --label tab:x >table.tex || [ $? -eq 1 ]
+        { printf '\\documentclass[twocolumn]{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,siunitx}\n\\begin{document}\n'
+          sed 's/^\\caption.*/\\caption{x}/' table.tex; echo '\end{document}'; } >doc.tex
+        pdflatex -interaction=nonstopmode -halt-on-error doc.tex >log </dev/null
+        if grep -A3 '^Overfull .hbox' log; then echo "$set"; return 1; fi
+    done
+}
+
 @test "names full of LaTeX stay names" {
     bad_names >set.json
     "$hpcgrid" report set.json --rows strategy --columns nodes --format latex >table.tex

@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "render/latex_width.h"
+
 static void test_a_half_is_rounded_as_it_is_written(void **state)
 {
     static const struct {
@@ -85,12 +87,31 @@ static void test_words_give_decimals(void **state)
     }
 }
 
+/* Widths that TeX gives (\\settowidth at 10 pt). */
+static void test_text_in_latex_is_as_wide_as_tex_makes_it(void **state)
+{
+    struct hg_buf out = HG_BUF_INIT;
+
+    (void)state;
+    assert_float_equal(hg_latex_width("0123456789"), 50, 0.1);
+    assert_float_equal(hg_latex_width("deepspeed"), 43.9, 0.2);
+    assert_float_equal(hg_latex_width("ABC xyz"), 7.5 + 7.08 + 7.22 + 3.33 + 5.28 + 5.28 + 4.44,
+                       0.1);
+    assert_float_equal(hg_latex_stack("deepspeed_stage_3", 50, 'c', &out), 43.9, 0.2);
+    assert_string_equal(hg_buf_str(&out), "\\shortstack[c]{deepspeed\\\\\\_stage\\_3}");
+    hg_buf_clear(&out);
+    assert_float_equal(hg_latex_stack("ddp", 50, 'c', &out), 16.7, 0.1);
+    assert_string_equal(hg_buf_str(&out), "ddp");
+    hg_buf_done(&out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_half_is_rounded_as_it_is_written),
         cmocka_unit_test(test_every_half_goes_up),
         cmocka_unit_test(test_words_give_decimals),
+        cmocka_unit_test(test_text_in_latex_is_as_wide_as_tex_makes_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
