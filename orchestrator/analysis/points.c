@@ -128,6 +128,7 @@ static void fill_point(struct hg_builder *b, struct hg_point *p)
         return;
     p->devices = b->r->entries[c->entry].result->devices;
     count_entries(b, c, p);
+    p->base = c->base;
     p->is_baseline = c->base == p->config;
     if (c->base != HG_MAP_NONE)
         compare_with_baseline(b, c, p);

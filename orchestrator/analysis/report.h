@@ -50,6 +50,7 @@ struct hg_point {
     size_t base_n;       /* runs behind the baseline's value */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     size_t published;    /* its value is a published mean of so many runs; 0: it is not */
+    size_t base;         /* report_entry.config of its baseline; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: left out of scaling curves */
     bool unlike;  /* differs from its baseline in more than the global batch: left out, too */

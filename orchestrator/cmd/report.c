@@ -17,6 +17,7 @@
 #include "cmd/print.h"
 #include "cmd/results.h"
 #include "analysis/build.h"
+#include "render/kinds.h"
 #include "render/ranks.h"
 #include "render/renderers.h"
 #include "render/save.h"
@@ -24,7 +25,7 @@
 #include "rundir/identity.h"
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
-    *out_path, *reports, *numbers, *plot, *template_path, *caption, *label;
+    *out_path, *reports, *numbers, *plot, *template_path, *caption, *label, *csv_kind;
 static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
@@ -53,6 +54,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "csv", &csv_kind, "KIND", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "caption", &caption, "LATEX", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "label", &label, "LABEL", NULL, 0, 0 },
     HG_OPTION_NUMBERS(&numbers),
@@ -173,11 +175,15 @@ static int check_words(struct hg_errs *errs)
 
     if (plot || template_path)
         return check_pictures(errs);
-    format = format ? format : hg_renderers[0]->name;
+    format = format ? format : csv_kind ? hg_renderer_csv.name : hg_renderers[0]->name;
     if (!hg_renderer_find(format))
         return hg_renderer_unknown(format, hg_errs_next(errs));
     check_form("--pivot", pivot, has_pivot, errs);
     check_form("--ranks", ranks, has_ranks, errs);
+    check_form("--csv", csv_kind, has_pivot, errs);
+    if (csv_kind && (pivot || ranks))
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE,
+                   "--csv cannot be combined with --pivot or --ranks");
     check_form("--caption", caption, is_typeset, errs);
     check_form("--label", label, is_typeset, errs);
     check_form("--numbers", numbers, has_numbers, errs);
@@ -288,7 +294,9 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
 
     if (template_path)
         return hg_view_render(r, &in->page, template_path, format, out, errs);
-    if (ranks)
+    if (csv_kind)
+        hg_csv_kind_render(r, csv_kind, out, &err);
+    else if (ranks)
         hg_ranks_render(r, hg_renderer_find(format), out, &err);
     else
         hg_renderer_find(format)->render(r, &o, out);
@@ -361,8 +369,9 @@ static void request_done(struct request *q)
 /* Lines of one set, for which no table has to be made. */
 static bool is_lines(int argc)
 {
-    return argc == 1 && !plot && !template_path && !ranks && !pivot && !strict && !rows &&
-           !columns && !group && !work && !better && !baseline && hg_renderer_find(format)->tidy;
+    return argc == 1 && !plot && !template_path && !ranks && !pivot && !csv_kind && !strict &&
+           !rows && !columns && !group && !work && !better && !baseline &&
+           hg_renderer_find(format)->tidy;
 }
 
 /* Of very many results no tables are made, and none are saved. 0 or 1; 2: they are not so many; -1 with err set. */

@@ -479,3 +479,38 @@ END
     set_of '{"cell": {"torch": "2,10"}, "train_s": 9.5}' >set.json
     "$hpcgrid" report set.json --format csv --numbers comma | grep -qF "'2,10;9,5"
 }
+
+@test "a sentence for each comparison says what the table says, and no more" {
+    set_of '{"cell": {"nodes": 1, "strategy": "single"}, "train_s": 100, "n": 5, "sd": 1.5}, {"cell": {"nodes": 4, "strategy": "ddp"}, "train_s": 30, "n": 5, "sd": 0.5},
+            {"cell": {"nodes": 2, "strategy": "ddp"}, "train_s": 52}, {"cell": {"nodes": 2, "strategy": "dp"}, "train_s": 90, "not_comparable": "no sampler"}' \
+        '"baseline": {"nodes": 1, "strategy": "single"}, ' >set.json
+    "$hpcgrid" report set.json --format sentences >out
+    grep -qxF 'ddp on 4 GPUs is 3.33 (95 % CI 3.26 to 3.41, n = 5) times as fast as single on 1 GPU. Note: mean of 5 runs, as published.' out
+    grep -qxF 'ddp on 2 GPUs is 1.92 (n = 1 and 5, no interval) times as fast as single on 1 GPU.' out
+    grep -qxF 'No comparison of dp on 2 GPUs. Note: not comparable with the others: no sampler.' out
+    "$hpcgrid" report set.json --format sentences --numbers comma | grep -qF '3,33 (95 % CI 3,26 to 3,41'
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format sentences >out || [ $? -eq 1 ]
+        "$hpcgrid" report "$set" --format json >out.json || [ $? -eq 1 ]
+        [ "$(jq '[.tables[].points[] | select(.speedup and (.is_baseline | not))] | length' out.json)" = "$(grep -cE ' (times as fast as|scaled speedup of|times better than) ' out)" ]
+    done
+}
+
+@test "csv by step, by epoch, and for pgfplots" {
+    set_of '{"id": "a", "attempt": "1.10", "cell": {"nodes": 1, "strategy": "single"}, "train_s": 100, "n": 5, "sd": 1.5, "epoch_s": [50, 49.5],
+             "loss": {"epoch": [0.5, 0.25], "step": [1, 10], "loss": [0.75, 0.125], "lr": [0.1, 0.2]}},
+            {"id": "b", "cell": {"nodes": 2, "strategy": "ddp lr=0.1"}, "train_s": 50, "n": 5, "sd": 1, "epoch_s": [25]}, {"id": "c", "cell": {"nodes": 2, "strategy": "single"}, "train_s": 60}' \
+        '"baseline": {"nodes": 1, "strategy": "single"}, ' >set.json
+    "$hpcgrid" report set.json --csv steps | tr -d '\r' | diff - <(printf '%s\n' id,attempt,nodes,strategy,step,loss,lr "a,'1.10,1,single,1,0.75,0.1" "a,'1.10,1,single,10,0.125,0.2")
+    "$hpcgrid" report set.json --csv epochs | tr -d '\r' | diff - <(printf '%s\n' id,attempt,nodes,strategy,epoch,epoch_s,loss \
+        "a,'1.10,1,single,1,50,0.5" "a,'1.10,1,single,2,49.5,0.25" 'b,,2,ddp lr=0.1,1,25,')
+    "$hpcgrid" report set.json --csv pgfplots | tr -d '\r' >plot.csv
+    head -1 plot.csv | grep -qx 'table,devices,single,single_minus,.*,single_efficiency,ddp_lr_0_1,.*,ddp_lr_0_1_efficiency'
+    awk -F, 'NR == 2 { ok = $2 == 1 && $3 == 100 && $4 > 1.8 && $5 > 1.8 && $10 == "nan" }
+             NR == 3 { ok = ok && $2 == 2 && $3 == 60 && $4 == "nan" && $10 == 50 && $13 == 2 && $16 == 1 } END { exit !ok || NR != 3 }' plot.csv
+    run -3 "$hpcgrid" report "$labs/lab-strategies.json" --csv steps
+    [[ $output == *"no result has a list by step"* ]]
+    run -2 "$hpcgrid" report set.json --csv days
+    run -2 "$hpcgrid" report set.json --csv steps --pivot
+    run -2 "$hpcgrid" report set.json --csv steps --format text
+}
