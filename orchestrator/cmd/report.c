@@ -41,7 +41,7 @@ static const struct hg_opt opts[] = {
       "overrides that select a cell's baseline", 0, 0 },
     { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup if cell and baseline are not comparable",
       0, 0 },
-    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the text table", 0, 0 },
+    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line per rank: real, user, sys, host, device", 0,
       0 },
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",

@@ -283,14 +283,14 @@ EOT
 3|--baseline nodez=1|--baseline: no cell has "nodez"
 2|--baseline nodes|--baseline: "nodes" is not KEY=VALUE
 3|--baseline {"nodes":}|--baseline:1:10: error
-2|--format yaml|known: text, md, csv, json, latex, html
+2|--format yaml|known: text, md, csv, json, latex, sentences, html
 2|--better bigger|--better: "bigger" is neither lower nor higher
 2|--pivot|--pivot does not go with --format text
 2|--ranks -f json|known: text, md, csv
 3|--ranks|no result lists its ranks
 2|--width 3|width
 2|--numbers komma|did you mean "comma"?
-2|--numbers comma -f json|known: text, md, csv, latex, html
+2|--numbers comma -f json|known: text, md, csv, latex, sentences, html
 EOT
     run "$hpcgrid" report no-such-run
     [ "$status" -ge 3 ]
