@@ -60,7 +60,7 @@ EOT
 3|{{titel}}||did you mean "title"?
 3|{{#tables}}{{>x}}||t.txt:1:12: error: {{>x}}: a template is one file
 3|{{#results}}{{cell.strateg}}{{/results}}||t.txt:1:13: error: there is no "cell.strateg" here
-2|{{title}}|--format yaml|known: text, md, csv, json, latex, html
+2|{{title}}|--format yaml|known: text, md, csv, json, latex, sentences, html
 2|{{title}}|--plot all|--plot cannot be combined with --template
 2|{{title}}|--ranks|--template cannot be combined with --ranks
 EOT

@@ -100,6 +100,10 @@ PY
     "$hpcgrid" report "$data/plots.json" --format csv --numbers comma >comma.csv
     "$hpcgrid" report "$data/plots.json" --format csv >point.csv
     Rscript -e 'stopifnot(all.equal(read.csv2("comma.csv"), read.csv("point.csv")))'
+    jq -n '{schema: "hpcgrid-results/1", name: "x", results: [("1.9", "1.10") as $a | {id: "c", cell: {torch: "2.10"}, attempt: $a, train_s: 1}]}' >set.json
+    "$hpcgrid" report set.json --format csv >tidy.csv
+    "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert [a.lstrip(chr(39)) for a in t.attempt] == ["1.9", "1.10"] and t.torch[0].endswith("2.10")'
+    Rscript -e 't <- read.csv("tidy.csv"); stopifnot(is.character(t$attempt), sub("^.", "", t$attempt) == c("1.9", "1.10"))'
     bad_names >set.json
     "$hpcgrid" report set.json --format csv >tidy.csv
     "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert len(t) == 18 and t.strategy.nunique() == 9; assert not t.strategy.str.match("[=+@-]").any()'
