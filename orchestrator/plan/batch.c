@@ -37,6 +37,7 @@ void hg_batch_done(struct hg_batch *b)
     free(b->backend);
     free(b->shape);
     hg_buf_done(&b->cells);
+    hg_ranges_done(&b->removed);
 }
 
 void hg_plan_free(struct hg_plan *plan)
@@ -52,6 +53,7 @@ void hg_plan_free(struct hg_plan *plan)
     }
     HG_VEC_DONE(&plan->skips);
     hg_cells_count_done(&plan->count);
+    json_decref(plan->skipped);
     json_decref(plan->workload);
     json_decref(plan->site);
     free(plan->name);

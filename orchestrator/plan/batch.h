@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/ranges.h"
 #include "matrix/cell.h"
 
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
@@ -15,16 +16,17 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
-    json_t *places;      /* where that is set: hg_shape_places; NULL: not known */
-    double time_s;       /* the limit requested, 0: none */
-    long long devices;   /* GPUs of one cell, or its cores where the hardware has no GPUs */
-    char *hardware;      /* name in the site */
-    char *backend;       /* of the hardware; NULL: not said */
-    bool gpu;            /* the hardware has GPUs */
-    char **modules;      /* to load, NULL-terminated; NULL: none */
-    char *shape;         /* what the cells have in common, as text */
-    struct hg_buf cells; /* text of a cells file not yet saved; empty once it is */
-    bool renewed;        /* asks for other resources than the saved script does */
+    json_t *places;           /* where that is set: hg_shape_places; NULL: not known */
+    double time_s;            /* the limit requested, 0: none */
+    long long devices;        /* GPUs of one cell, or its cores where the hardware has no GPUs */
+    char *hardware;           /* name in the site */
+    char *backend;            /* of the hardware; NULL: not said */
+    bool gpu;                 /* the hardware has GPUs */
+    char **modules;           /* to load, NULL-terminated; NULL: none */
+    char *shape;              /* what the cells have in common, as text */
+    struct hg_buf cells;      /* text of a cells file not yet saved; empty once it is */
+    struct hg_ranges removed; /* lines of cells that the matrix has no more */
+    bool renewed;             /* asks for other resources than the saved script does */
 };
 
 struct hg_skip {
@@ -43,12 +45,15 @@ struct hg_plan {
     struct {
         struct hg_skip *items;
         size_t n, cap;
-    } skips;          /* cells that would hold more than their device has */
+    } skips; /* cells that would hold more than their device has */
+    json_t *
+        skipped; /* {"n", "cells": [{"id", "why"}]}: those, and cells that can never run; the first few. NULL: none */
+    size_t removed;   /* cells that the run has and the matrix has no more */
     size_t renewed;   /* known cells whose batch requests other resources from now on */
     size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
-                         results, cwd (absolute) */
+                         results, cwd and matrix (absolute) */
     json_t *site;     /* name, launcher (words), env, heartbeat_s */
 };
 

@@ -40,6 +40,13 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_object_set_new(out, "job", job);
     if (b->places)
         json_object_set(out, "places", b->places);
+    if (b->removed.n) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        hg_ranges_format(&b->removed, &text);
+        json_object_set_new(out, "removed", json_string(hg_buf_str(&text)));
+        hg_buf_done(&text);
+    }
     return out;
 }
 
@@ -61,6 +68,8 @@ static json_t *encode(const struct hg_plan *plan, const char *dir, struct hg_err
     json_object_set(out, "workload", plan->workload);
     json_object_set(out, "site", plan->site);
     json_object_set_new(out, "batches", batches);
+    if (plan->skipped)
+        json_object_set(out, "skipped", plan->skipped);
     return out;
 }
 

@@ -15,6 +15,8 @@
 #include "plan/shape.h"
 #include "plan/template.h"
 
+#define SKIPPED_KEPT 20 /* cells that the plan names */
+
 /* What the cells of a known batch would request today. */
 struct fresh {
     struct hg_batch batch; /* without number, ids and cells */
@@ -28,6 +30,7 @@ struct make {
     struct hg_plan *plan;
     struct hg_fit *fit;  /* what fits its device */
     json_t *known;       /* id: index of its batch among known ones */
+    json_t *unseen;      /* the ids of known that the walk has not come to */
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
     json_t *by_shape; /* shape: index of its new batch */
@@ -173,6 +176,21 @@ static void renew_batches(struct make *mk)
     }
 }
 
+/* The run's report names what has no result because it cannot have one. */
+static void note_skipped(struct hg_plan *plan, const struct hg_cell *cell, const char *why)
+{
+    json_t *cells, *n;
+
+    if (!plan->skipped)
+        plan->skipped = json_pack("{s:i, s:[]}", "n", 0, "cells");
+    n = json_object_get(plan->skipped, "n");
+    cells = json_object_get(plan->skipped, "cells");
+    json_integer_set(n, json_integer_value(n) + 1);
+    if (json_array_size(cells) < SKIPPED_KEPT)
+        json_array_append_new(cells,
+                              json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
+}
+
 static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
                        const struct hg_shape *shape)
 {
@@ -187,6 +205,7 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
     why = hg_fit_why(mk->fit, cell->members);
     if (why[0]) {
         *HG_VEC_PUSH(&mk->plan->skips) = (struct hg_skip){ hg_strdup(cell->id), hg_strdup(why) };
+        note_skipped(mk->plan, cell, why);
         return;
     }
     add_cell(at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key), cell);
@@ -200,19 +219,21 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
+    if (!cell->skip)
+        json_object_del(mk->unseen, cell->id);
     if (rc <= 0)
         return rc;
-    rc = hg_shape_make(mk->m->site, cell->members, &shape, &mk->err);
-    if (rc < 0) {
-        hg_err_wrap(&mk->err, "cell %s", cell->id);
-    } else {
-        round_time(mk, &shape);
-        hg_shape_key(&shape, &key);
-        place_cell(mk, cell, hg_buf_str(&key), &shape);
+    if (cell->skip) {
+        note_skipped(mk->plan, cell, cell->skip);
+        return 0;
     }
+    hg_shape_make(mk->m->site, cell->members, &shape);
+    round_time(mk, &shape);
+    hg_shape_key(&shape, &key);
+    place_cell(mk, cell, hg_buf_str(&key), &shape);
     hg_shape_done(&shape);
     hg_buf_done(&key);
-    return rc;
+    return 0;
 }
 
 /* ---- What the node side needs ---- */
@@ -235,7 +256,7 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     const struct hg_workload *w = &m->workload;
     json_t *out = json_object();
     char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
-    char *absolute = hg_fs_absolute(cwd, NULL);
+    char *absolute = hg_fs_absolute(cwd, NULL), *file = NULL;
     json_t *folder = hg_json_path(absolute ? absolute : m->dir, err);
 
     if (w->program)
@@ -246,7 +267,11 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     json_object_set(out, "files", w->files);
     json_object_set(out, "results", w->results);
     json_object_set_new(out, "cwd", folder);
+    if (m->doc.file && (file = hg_fs_absolute(m->doc.file, NULL)))
+        json_object_set_new(out, "matrix",
+                            hg_json_text(file)); /* not part of the code under test */
     free(absolute);
+    free(file);
     free(cwd);
     if (folder)
         return out;
@@ -290,12 +315,25 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
         for (size_t j = 0; j < from->n; j++) {
             hg_batch_push(b, hg_strdup(from->ids[j]));
             json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i));
+            json_object_set_new(mk->unseen, from->ids[j], json_true());
         }
     }
     mk->fresh = hg_alloc_zeroed(known->n, sizeof *mk->fresh);
     mk->n_fresh = known->n;
     mk->plan->cells = known->cells;
     memcpy(mk->plan->run_key, known->run_key, sizeof known->run_key);
+}
+
+static void note_removed(struct make *mk)
+{
+    for (size_t i = 0; i < mk->n_fresh; i++) {
+        struct hg_batch *b = &mk->plan->items[i];
+
+        for (size_t j = 0; j < b->n; j++)
+            if (json_object_get(mk->unseen, b->ids[j]))
+                hg_ranges_add(&b->removed, (uint32_t)j);
+        mk->plan->removed += (size_t)hg_ranges_count(&b->removed);
+    }
 }
 
 static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
@@ -324,9 +362,11 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return -1;
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
-    if (hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs) < 0)
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, plan_cell, mk, &mk->plan->count,
+                      errs) < 0)
         return -1;
     renew_batches(mk);
+    note_removed(mk);
     return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
 }
 
@@ -361,6 +401,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
                        .select = select,
                        .plan = hg_alloc_zeroed(1, sizeof *mk.plan),
                        .known = json_object(),
+                       .unseen = json_object(),
                        .by_shape = json_object(),
                        .longest = json_object(),
                        .err = HG_ERR_INIT };
@@ -372,6 +413,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     free(mk.fresh);
     hg_fit_free(mk.fit);
     json_decref(mk.known);
+    json_decref(mk.unseen);
     json_decref(mk.by_shape);
     json_decref(mk.longest);
     if (failed || mk.err.code) {

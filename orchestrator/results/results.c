@@ -74,6 +74,7 @@ static void store_entry(struct hg_store *store, json_t *entry, struct hg_result 
     r->problem = hg_store_text(store, r->problem);
     r->comparable = hg_store_value(store, r->comparable);
     r->env = hg_store_value(store, r->env);
+    r->code = hg_store_value(store, r->code);
     r->cell = store_cell(store, r->cell);
     r->entry = NULL;
     json_object_del(entry, "cell");
@@ -246,6 +247,13 @@ int hg_results_end(struct hg_results *set, struct hg_errs *errs)
         return hg_attempts_choose(set, errs);
     hg_json_error(&set->doc, "", errs, "no results in it");
     return -1;
+}
+
+size_t hg_results_count(const struct hg_results *set, const char *member)
+{
+    json_int_t n = json_integer_value(json_object_get(json_object_get(set->doc.root, member), "n"));
+
+    return n > 0 ? (size_t)n : 0;
 }
 
 /* ---- A whole document ---- */

@@ -46,6 +46,9 @@ enum {
     HG_RESULTS_TOLERANT = 1,
 };
 
+/* "n" of a member of the head: how many cells were "skipped", or "removed" from the matrix. 0: none, or the set does not say. */
+size_t hg_results_count(const struct hg_results *set, const char *member);
+
 /* Read a set from a file ("-": standard input). Every problem is added to errs with its place, the first HG_ERRS_MAX of them. Returns 0
  * or -1; hg_results_done either way. set->doc.root has all members but "results", also on failure; NULL: the file is not JSON. */
 int hg_results_load(const char *path, struct hg_results *set, struct hg_errs *errs);
