@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "analysis/absent.h"
+#include "analysis/adaptive.h"
 #include "analysis/best.h"
 #include "analysis/code.h"
 #include "analysis/configurations.h"
@@ -44,6 +45,7 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
     if (hg_entries_list(&b) == 0 && hg_work_settle(&b) == 0 && hg_configurations_find(&b) == 0 &&
         hg_keys_choose(&b) == 0) {
         hg_pivot_arrange(&b);
+        r->adaptive = hg_adaptive_find(&b);
         hg_points_choose_statistic(&b);
         for (size_t t = 0; t < r->tables.n; t++)
             fill_table(&b, &r->tables.items[t]);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "analysis/adaptive.h"
 #include "analysis/code.h"
 #include "analysis/comparable.h"
 #include "analysis/spread.h"
@@ -148,6 +149,16 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
     }
     add_note(notes, p, hg_buf_str(&text), "", "");
     hg_buf_done(&text);
+}
+
+static void note_adaptive(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    struct hg_buf head = HG_BUF_INIT, value = HG_BUF_INIT;
+
+    if (hg_adaptive_note(notes->b, c, p, &head, &value))
+        add_note(notes, p, hg_buf_str(&head), hg_buf_str(&value), "");
+    hg_buf_done(&head);
+    hg_buf_done(&value);
 }
 
 /* ---- Flags of the results ---- */
@@ -540,6 +551,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         if (!c)
             continue;
         note_completeness(&notes, c, p);
+        note_adaptive(&notes, c, p);
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
         note_spread(&notes, c, p, &spread);

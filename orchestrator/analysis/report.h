@@ -141,6 +141,8 @@ struct hg_report {
         size_t n, cap;
     } states;       /* of the others, most frequent first */
     size_t repeats; /* runs in most places */
+    const struct hg_repeats
+        *adaptive;  /* places were repeated by this rule, lent by a set; NULL: none */
     size_t refused; /* places refused (strict) */
     struct hg_frame frame;
     size_t *row_keys, *column_keys, *split_keys, *same_keys; /* columns of frame */

@@ -6,7 +6,14 @@
 
 #include "base/buf.h"
 #include "base/ranges.h"
+#include "contract/repeats.h"
 #include "matrix/cell.h"
+
+/* Which run of which configuration a cell is. */
+struct hg_turn {
+    uint32_t configuration; /* from 1; 0: the matrix does not have the cell (any more) */
+    uint32_t run;           /* from 1, in the order of the rounds */
+};
 
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
 struct hg_batch {
@@ -16,6 +23,7 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
+    struct hg_turn *turns;    /* adaptive repeats: by line; NULL: every cell is run */
     json_t *places;           /* where that is set: hg_shape_places; NULL: not known */
     double time_s;            /* the limit requested, 0: none */
     long long devices;        /* GPUs of one cell, or its cores where the hardware has no GPUs */
@@ -42,6 +50,8 @@ struct hg_plan {
     size_t n, cap;
     struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
     size_t cells;                /* of all batches */
+    struct hg_repeats
+        repeats; /* of the matrix; min cells of a configuration are submitted at first */
     struct {
         struct hg_skip *items;
         size_t n, cap;
@@ -65,8 +75,12 @@ double hg_plan_heartbeat_s(const json_t *site);
 /* Append a cell's id, which the batch then owns. */
 void hg_batch_push(struct hg_batch *b, char *id);
 
-/* GPU- or core-hours of all its cells by their time limit; 0 without one. */
+/* How many of its cells are submitted at first: all, or with adaptive repeats those of the first round. */
+size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats);
+
+/* GPU- or core-hours of all its cells, or of those, by their time limit; 0 without one. */
 double hg_batch_device_hours(const struct hg_batch *b);
+double hg_batch_first_hours(const struct hg_batch *b, const struct hg_repeats *repeats);
 
 /* Free what a batch owns, not the struct. */
 void hg_batch_done(struct hg_batch *b);

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
@@ -35,7 +36,17 @@ struct make {
     size_t n_fresh;
     json_t *by_shape; /* shape: index of its new batch */
     json_t *longest;  /* hardware: longest time requested, in seconds */
-    bool tried;       /* the words */
+    bool has_turns;   /* the matrix has adaptive repeats, or had them when the run began */
+    struct hg_map turn_of, configurations; /* by cell id, by fingerprint */
+    struct {
+        struct hg_turn *items;
+        size_t n, cap;
+    } turns;
+    struct {
+        uint32_t *items;
+        size_t n, cap;
+    } runs;     /* of each configuration */
+    bool tried; /* the words */
     struct hg_err err;
 };
 
@@ -212,6 +223,42 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
     mk->plan->cells++;
 }
 
+/* ---- Adaptive repeats ---- */
+
+static void note_turn(struct make *mk, const struct hg_cell *cell)
+{
+    uint64_t key = cell->configuration;
+    size_t known = mk->configurations.n, number;
+
+    if (!mk->has_turns)
+        return;
+    number = hg_map_put(&mk->configurations, &key, sizeof key, known);
+    if (number == known)
+        *HG_VEC_PUSH(&mk->runs) = 0;
+    hg_map_put(&mk->turn_of, cell->id, strlen(cell->id), mk->turns.n);
+    *HG_VEC_PUSH(&mk->turns) = (struct hg_turn){
+        .configuration = (uint32_t)number + 1,
+        .run = ++mk->runs.items[number],
+    };
+}
+
+/* The walk is over: every line's turn, also of cells that an earlier plan has. */
+static void place_turns(struct make *mk)
+{
+    for (size_t b = 0; b < mk->plan->n && mk->has_turns; b++) {
+        struct hg_batch *batch = &mk->plan->items[b];
+
+        free(batch->turns);
+        batch->turns = hg_alloc_zeroed(batch->n + 1, sizeof *batch->turns);
+        for (size_t i = 0; i < batch->n; i++) {
+            size_t at = hg_map_find(&mk->turn_of, batch->ids[i], strlen(batch->ids[i]));
+
+            if (at != HG_MAP_NONE)
+                batch->turns[i] = mk->turns.items[at];
+        }
+    }
+}
+
 static int plan_cell(const struct hg_cell *cell, void *context)
 {
     struct make *mk = context;
@@ -219,8 +266,11 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
-    if (!cell->skip)
+    if (!cell->skip) {
         json_object_del(mk->unseen, cell->id);
+        if (rc > 0 || (rc == 0 && json_object_get(mk->known, cell->id)))
+            note_turn(mk, cell);
+    }
     if (rc <= 0)
         return rc;
     if (cell->skip) {
@@ -308,6 +358,7 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
                                 .time_s = from->time_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };
+        mk->has_turns = mk->has_turns || from->turns;
         b->hardware = hg_strdup(from->hardware);
         b->backend = from->backend ? hg_strdup(from->backend) : NULL;
         b->shape = hg_strdup(from->shape);
@@ -350,6 +401,8 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     const struct hg_matrix *m = mk->m;
 
     mk->plan->name = hg_strdup(m->name);
+    mk->plan->repeats = m->repeats;
+    mk->has_turns = hg_repeats_are_adaptive(&m->repeats);
     mk->plan->workload = workload_of(m, &mk->err);
     mk->plan->site = site_of(m->site);
     hg_text_random_hex(16, mk->plan->run_key);
@@ -367,6 +420,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return -1;
     renew_batches(mk);
     note_removed(mk);
+    place_turns(mk);
     return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
 }
 
@@ -380,14 +434,16 @@ static int check_gpu_hours(const struct hg_matrix *m, const struct hg_plan *plan
 
     for (size_t i = 0; i < plan->n; i++)
         if (plan->items[i].gpu) {
-            hours += hg_batch_device_hours(&plan->items[i]);
+            hours += hg_batch_first_hours(&plan->items[i], &plan->repeats);
             endless = endless || plan->items[i].time_s <= 0;
         }
     if (!m->gpu_hours || (!endless && hours <= m->gpu_hours))
         return 0;
     err = hg_json_error(&m->doc, "/limits/gpu_hours", errs,
                         endless ? "cells without a time limit may cost any number of GPU-hours"
-                                : "the cells may cost %.4g GPU-hours, the limit is %.4g",
+                        : hg_repeats_are_adaptive(&m->repeats)
+                            ? "the first round may cost %.4g GPU-hours, the limit is %.4g"
+                            : "the cells may cost %.4g GPU-hours, the limit is %.4g",
                         hours, m->gpu_hours);
     hg_err_hint(err, endless ? "give the workload a \"time\""
                              : "fewer cells, a shorter \"time\", or a higher limit");
@@ -416,6 +472,10 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     json_decref(mk.unseen);
     json_decref(mk.by_shape);
     json_decref(mk.longest);
+    hg_map_done(&mk.turn_of);
+    hg_map_done(&mk.configurations);
+    HG_VEC_DONE(&mk.turns);
+    HG_VEC_DONE(&mk.runs);
     if (failed || mk.err.code) {
         hg_plan_free(mk.plan);
         return NULL;

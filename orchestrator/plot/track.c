@@ -64,7 +64,10 @@ static void draw_table(const struct hg_history *h, size_t table, struct hg_plots
         hg_str_printf("speed, 1 = %s", h->baseline == SIZE_MAX ? "first" : r->labels[h->baseline]);
     struct hg_plot *p = hg_plot_add(r, table, HG_PLOT_LOSS, "over time", "set", title, plots);
 
+    /* All sets' names would be a title of many lines. */
+    free(p->title);
     free(p->name);
+    p->title = hg_str_printf("%s to %s: over time", r->labels[0], r->labels[r->n_sets - 1]);
     p->name = r->tables.n > 1 ? hg_str_printf("history-%zu", table + 1) : hg_strdup("history");
     p->lines = p->marks = true;
     for (int steady = 0; steady <= 1; steady++) /* what changed first: not every cell may fit */

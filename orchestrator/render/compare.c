@@ -170,15 +170,6 @@ static void append_sides(const struct hg_compare *c, const char *between, struct
     }
 }
 
-/* The code of each side; several runs of a side by their names. */
-static void append_code(const struct hg_compare *c, struct hg_buf *out)
-{
-    static const char *const sides[] = { "A", "B" };
-    const char *const *names = (const char *const *)c->report->labels;
-
-    hg_code_format(c->report, c->report->n_sets == 2 ? sides : names, out);
-}
-
 static void append_percent(const struct hg_compare *c, double fraction, struct hg_buf *out)
 {
     hg_digits_append(&c->report->style, fraction * 100, 3, out);
@@ -364,7 +355,7 @@ static void fill_page(const struct hg_compare *c, struct hg_verdict_page *page)
     page->state = hg_buf_detach(&text);
     hg_geometric_format(c->report, &text);
     hg_verdict_head(page, &text);
-    append_code(c, &text);
+    hg_code_format(c->report, c->n_a, &text);
     if (text.len)
         hg_verdict_head(page, &text);
     append_assumptions(c, &text);

@@ -221,6 +221,11 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
     json_object_set_new(root, "statistic", json_string(hg_statistic_words[r->statistic]));
     json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
+    if (r->adaptive)
+        json_object_set_new(root, "repeats",
+                            json_pack("{s:f,s:I,s:I}", "until", r->adaptive->until, "min",
+                                      (json_int_t)r->adaptive->min, "max",
+                                      (json_int_t)r->adaptive->max));
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));

@@ -70,7 +70,11 @@ static bool any_speedup(const struct hg_report *r)
 void hg_method_format(const struct hg_report *r, struct hg_buf *out)
 {
     hg_clean_append(r->metric, 0, out);
-    if (r->repeats > 1)
+    if (r->adaptive)
+        hg_buf_printf(out, ": %s of %lld to %lld runs, repeated until ±%.3g %%%s",
+                      hg_statistic_words[r->statistic], r->adaptive->min, r->adaptive->max,
+                      100 * r->adaptive->until, any_interval(r) ? ", ± is the 95 % interval" : "");
+    else if (r->repeats > 1)
         hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
                       r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
     else
@@ -111,7 +115,7 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
                       hg_text_s(r->refused));
 }
 
-void hg_code_format(const struct hg_report *r, const char *const *words, struct hg_buf *out)
+void hg_code_format(const struct hg_report *r, size_t n_a, struct hg_buf *out)
 {
     struct hg_buf text = HG_BUF_INIT;
     bool known = false;
@@ -119,7 +123,7 @@ void hg_code_format(const struct hg_report *r, const char *const *words, struct 
     for (size_t s = 0; s < r->n_sets; s++) {
         size_t before;
 
-        hg_buf_printf(&text, "%s%s ", s ? "; " : "code under test: ", words[s]);
+        hg_buf_printf(&text, "%s%s ", s ? "; " : "code under test: ", s < n_a ? "A" : "B");
         before = text.len;
         hg_code_of_set(r, s, &text);
         known = known || text.len > before;

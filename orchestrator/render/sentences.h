@@ -19,8 +19,8 @@ void hg_geometric_format(const struct hg_report *r, struct hg_buf *out);
 /* "speedup and efficiency against nodes=1 strategy=single"; nothing if no table has a speedup. */
 void hg_baseline_format(const struct hg_report *r, struct hg_buf *out);
 
-/* "code under test: A 33ac97501f, B 12ab34cd56-dirty", each set by its word; nothing if no set's is known. */
-void hg_code_format(const struct hg_report *r, const char *const *words, struct hg_buf *out);
+/* "code under test: A 33ac97501f, B 12ab34cd56-dirty", the first n_a sets are A; nothing if no set's is known. */
+void hg_code_format(const struct hg_report *r, size_t n_a, struct hg_buf *out);
 
 /* "hardware=a100 epochs=15": the values that all cells share; nothing if there are none. */
 void hg_common_format(const struct hg_report *r, struct hg_buf *out);

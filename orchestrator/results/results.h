@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "contract/repeats.h"
 #include "results/metric.h"
 #include "results/pack.h"
 #include "results/result.h"
@@ -22,10 +23,11 @@
 struct hg_results {
     struct hg_json_doc doc;
     unsigned flags;
-    const char *name, *run; /* run: "" in sets that are not a run of ours */
-    const json_t *baseline; /* members put over a cell; NULL: none */
-    const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
-    const char *currency;   /* of the prices; "" if not said */
+    const char *name, *run;    /* run: "" in sets that are not a run of ours */
+    const json_t *baseline;    /* members put over a cell; NULL: none */
+    const json_t *prices;      /* of an hour of a device, by hardware; NULL: not said */
+    const char *currency;      /* of the prices; "" if not said */
+    struct hg_repeats repeats; /* until 0: not adaptive */
     /* How to show the set; NULL where it does not say. */
     char **rows, **columns, **group, **work; /* NULL-terminated */
     char *metric, *where, *better;

@@ -12,6 +12,7 @@
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/resultfile.h"
+#include "rundir/runstate.h"
 
 struct collect {
     struct hg_attempt_group group; /* of the run */
@@ -157,6 +158,8 @@ static int collect_cell(size_t number, const json_t *line, void *context)
         c->at++;
     c->is_removed = c->at < c->removed.n && c->removed.items[c->at].first <= number;
     get_verdict(c, number, rc == 0 && list.n > 0, &v);
+    if (rc == 0 && !list.n && strcmp(v.status, hg_cell_state_names[HG_CELL_UNNEEDED]) == 0)
+        return 0;
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         bool judged = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
                       strcmp(v.status, "ok");
@@ -182,9 +185,10 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     return rc;
 }
 
-/* "baseline" and "report" as the user wrote them. */
+/* "baseline", "report" and adaptive "repeats" as the user wrote them. */
 static int copy_settings(const struct hg_rundir *rd, json_t *doc, struct hg_err *err)
 {
+    const json_t *repeats;
     char *path = hg_rundir_path(rd, "matrix.json");
     struct hg_json_doc matrix = HG_JSON_DOC_INIT;
     int rc = hg_json_load(path, &matrix, err);
@@ -193,6 +197,9 @@ static int copy_settings(const struct hg_rundir *rd, json_t *doc, struct hg_err 
         json_object_set(doc, "baseline", json_object_get(matrix.root, "baseline"));
     if (rc == 0 && json_object_get(matrix.root, "report"))
         json_object_set(doc, "report", json_object_get(matrix.root, "report"));
+    repeats = rc == 0 ? json_object_get(matrix.root, "repeats") : NULL;
+    if (json_is_object(repeats))
+        json_object_set(doc, "repeats", (json_t *)repeats);
     hg_json_doc_done(&matrix);
     free(path);
     return rc;

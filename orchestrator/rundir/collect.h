@@ -40,7 +40,7 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, char *file, struct hg
  *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" or "cells/1-000.tar": in this folder or pack,
  *                    "status", ...every other key of result.json } ] }
  *
- * Every planned cell is listed at least once, in the plan's order; one entry for each attempt
+ * "repeats" as in the matrix, if they are adaptive. Every planned cell that is needed is listed at least once, in the plan's order; one entry for each attempt
  * with a result file, oldest first, and one for a cell without: its status is the verdict's word
  * ("pending" where verdict is NULL). A file that does not count is an entry with status "invalid"
  * and error {"message"}. */

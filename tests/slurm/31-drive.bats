@@ -312,6 +312,32 @@ cancelled() {
     [ "$(cat ran/often.* | wc -l)" = 9 ]
 }
 
+@test "adaptive repeats go on in rounds until they are narrow, also when their driver is killed" {
+    local pid
+    matrix rounds 2 0 '.workload.command = ["sh", "-c", "echo x >>\"$0.$1\"; echo t=$((100 + ($1 - 1) * ($2 * 37 % 80)))", ($dir + "/ran/rounds"), "{{i}}", "{{repeat}}"] |
+        .workload.results = {train_s: "t=([0-9]+)"} | .repeats = {until: "5%", min: 3, max: 8}'
+    run --separate-stderr "$HPCGRID" submit rounds.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"pending 6 · not_needed 10"* ]]
+    [[ "$stderr" == *"decides which of 10 more are needed"* ]]
+    "$HPCGRID" resume rounds >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 grep -q 'more run' log
+    kill -KILL $pid
+    wait $pid || true
+    run --separate-stderr "$HPCGRID" resume rounds
+    echo "$output"
+    [ "$status" = 0 ]
+    [[ "$output" == *"stopped at the maximum of 8 runs"* ]]
+    [ "$(wc -l <ran/rounds.1)" = 3 ]
+    [ "$(wc -l <ran/rounds.2)" = 8 ]
+    is rounds '{"ok":11,"not_needed":5}'
+    run --separate-stderr "$HPCGRID" run rounds.json # nothing is left to do
+    [ "$status" = 0 ]
+    is rounds '{"ok":11,"not_needed":5}'
+    "$HPCGRID" fsck rounds
+}
+
 @test "a requeued cell is pending again, not failed" {
     local pid
     matrix fall 1 held '.axes = {"i": [1]}'
