@@ -10,10 +10,12 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/pictures.h"
 #include "cmd/results.h"
+#include "plot/track.h"
 #include "rundir/rundir.h"
 
-static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run;
+static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run, *plot;
 static double tolerance = 5, between = HG_BETWEEN_DEFAULT * 100;
 static long last;
 static bool as_json;
@@ -27,8 +29,9 @@ static const struct hg_opt opts[] = {
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
     HG_OPTION_BETWEEN(&between),
+    HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
     HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
-    HG_OPTION_REPORTS(&reports),
+    HG_OPTION_TEXT(0, "reports", &reports, "DIR", NULL),
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
 };
@@ -128,6 +131,17 @@ static int find_baseline(struct sets *sets, size_t *baseline, struct hg_errs *er
     return 0;
 }
 
+static int draw(const struct hg_history *h, struct hg_errs *errs)
+{
+    struct hg_plots plots = { 0 };
+    struct hg_err err = HG_ERR_INIT;
+
+    hg_plot_tracks(h, &plots);
+    hg_pictures_write(&plots, plot, &err);
+    hg_plots_done(&plots);
+    return hg_errs_add(errs, &err);
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     const struct hg_compare_options how = { tolerance / 100, between / 100 };
@@ -145,7 +159,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         (h = hg_history_build(sets.items, sets.n, &o, &how, baseline, errs))) {
         hg_history_write(h, form, &text);
         fputs(hg_buf_str(&text), stdout);
-        rc = !hg_history_is_good(h);
+        rc = plot && draw(h, errs) < 0 ? -1 : !hg_history_is_good(h);
     }
     hg_buf_done(&text);
     hg_history_free(h);
@@ -161,9 +175,9 @@ const struct hg_cmd hg_cmd_history = {
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
     .details = "NAME means all its runs, oldest first; several operands are named as for\n"
                "`hpcgrid report`. A change is beyond the tolerance, chance and what whole runs\n"
-               "differ by; at most 5 % of the cells with one are false. HTML has a plot. Exit\n"
-               "code 1: the last change of a cell was for the worse (or the newest is worse\n"
-               "than --baseline-run), or it failed or is missing in the newest set.",
+               "differ by; at most 5 % of the cells with one are false. Exit code 1: the last\n"
+               "change of a cell was for the worse (or the newest is worse than --baseline-run),\n"
+               "or it failed or is missing in the newest set.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,
