@@ -19,6 +19,9 @@ static void free_table(struct hg_table *t)
     for (size_t i = 0; i < t->notes.n; i++)
         free(t->notes.items[i]);
     HG_VEC_DONE(&t->notes);
+    for (size_t i = 0; i < t->remarks.n; i++)
+        free(t->remarks.items[i]);
+    HG_VEC_DONE(&t->remarks);
     for (size_t i = 0; i < t->series.n; i++) {
         free(t->series.items[i].label);
         free(t->series.items[i].points);

@@ -206,12 +206,16 @@ static void append_caption(const struct hg_report *r, const struct hg_table *t, 
 
 static void append_notes(const struct hg_table *t, struct hg_buf *out)
 {
-    if (!t->no_speedup && t->notes.n == 0)
+    if (!t->no_speedup && t->remarks.n + t->notes.n == 0)
         return;
     hg_buf_puts(out, "\n\\smallskip\n\\begin{minipage}{\\linewidth}\\footnotesize\n");
     if (t->no_speedup) {
         hg_latex_append(t->no_speedup, out);
-        hg_buf_puts(out, t->notes.n ? "\\\\\n" : "\n");
+        hg_buf_puts(out, t->remarks.n + t->notes.n ? "\\\\\n" : "\n");
+    }
+    for (size_t i = 0; i < t->remarks.n; i++) {
+        hg_latex_append(t->remarks.items[i], out);
+        hg_buf_puts(out, i + 1 < t->remarks.n || t->notes.n ? "\\\\\n" : "\n");
     }
     for (size_t i = 0; i < t->notes.n; i++) {
         hg_buf_printf(out, "\\textsuperscript{%zu} ", i + 1);

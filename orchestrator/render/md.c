@@ -99,6 +99,11 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
         hg_md_append(t->no_speedup, out);
         hg_buf_puts(out, "\n");
     }
+    for (size_t i = 0; i < t->remarks.n; i++) {
+        hg_buf_puts(out, "\n");
+        hg_md_append(t->remarks.items[i], out);
+        hg_buf_puts(out, "\n");
+    }
     for (size_t i = 0; i < t->notes.n; i++) {
         hg_buf_puts(out, "\n");
         hg_mark_format(i, out);

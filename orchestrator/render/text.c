@@ -469,6 +469,10 @@ static void append_notes(const struct grid *g)
         hg_buf_puts(g->out, "\n");
         hg_wrapped_append(g->t->no_speedup, g->width, 2, 0, g->out);
     }
+    for (size_t i = 0; i < g->t->remarks.n; i++) {
+        hg_buf_puts(g->out, "\n");
+        hg_wrapped_append(g->t->remarks.items[i], g->width, 2, 0, g->out);
+    }
     if (g->t->notes.n)
         hg_buf_puts(g->out, "\n");
     for (size_t i = 0; i < g->t->notes.n; i++) {

@@ -31,7 +31,7 @@ static const char shape_text[] =
     "      \"rows\": [{ \"keys\": [{ \"name\": \"\", \"value\": \"\" }],"
     "        \"places\": [{ \"number\": \"\", \"spread\": \"\", \"exact\": \"\", \"state\": \"\", \"n\": 0,"
     "          \"of\": 0, \"marks\": [{ \"number\": 0 }] }] }] }],"
-    "    \"notes\": [{ \"number\": 0, \"text\": \"\" }],"
+    "    \"remarks\": [{ \"text\": \"\" }], \"notes\": [{ \"number\": 0, \"text\": \"\" }],"
     "    \"listings\": [{ \"name\": \"\", \"title\": \"\", \"columns\": [{ \"name\": \"\", \"title\": \"\","
     "      \"left\": true }], \"rows\": [{ \"values\": [{ \"text\": \"\", \"exact\": \"\" }] }],"
     "      \"notes\": [{ \"text\": \"\" }] }] }],"
@@ -250,6 +250,7 @@ static json_t *view_table(const struct hg_report *r, size_t number)
     json_object_set_new(object, "keys", keys);
     json_object_set_new(object, "columns", columns);
     json_object_set_new(object, "sections", sections);
+    json_object_set_new(object, "remarks", view_texts(t->remarks.items, t->remarks.n, false));
     json_object_set_new(object, "notes", view_texts(t->notes.items, t->notes.n, true));
     json_object_set_new(object, "listings", view_listings(r, &t->listings));
     return object;
