@@ -559,7 +559,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         note_others(&notes, t, c, p);
         note_code(&notes, t, c, p);
         note_removed(&notes, c, p);
-        b->configurations.items[p->config].off_law = p->off_law;
+        b->configurations.items[p->config].off_law = p->off_law || p->unlike;
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);
