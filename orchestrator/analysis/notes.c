@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "analysis/adaptive.h"
+#include "analysis/code.h"
 #include "analysis/comparable.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
@@ -149,6 +151,16 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
     hg_buf_done(&text);
 }
 
+static void note_adaptive(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    struct hg_buf head = HG_BUF_INIT, value = HG_BUF_INIT;
+
+    if (hg_adaptive_note(notes->b, c, p, &head, &value))
+        add_note(notes, p, hg_buf_str(&head), hg_buf_str(&value), "");
+    hg_buf_done(&head);
+    hg_buf_done(&value);
+}
+
 /* ---- Flags of the results ---- */
 
 static bool any_oversubscribed(const struct hg_builder *b, const struct hg_configuration *c)
@@ -176,6 +188,7 @@ static void note_flags(struct notes *notes, const struct hg_configuration *c, st
         add_note(notes, p,
                  "oversubscribed: more ranks than cores, so the times are not representative", "",
                  "");
+    p->off_law = p->off_law || suspended || diverged;
     if (suspended)
         add_note(notes, p, "suspended by the scheduler: its times include the pause", "", "");
     if (diverged)
@@ -243,6 +256,7 @@ static void note_env(void *context, const char *key, const json_t *mine, const j
                                value_text(theirs, &text));
 
     add_note(pair->notes, pair->p, head, value_text(mine, &text), tail);
+    pair->p->off_law = true;
     free(head);
     free(tail);
     hg_buf_done(&text);
@@ -282,6 +296,7 @@ static void note_mixed_env(void *context, const char *key, const json_t *mine, c
 
     (void)mine, (void)theirs;
     add_note(pair->notes, pair->p, "its runs differ in ", key, "");
+    pair->p->off_law = true;
 }
 
 static void note_mixed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
@@ -324,9 +339,11 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  "no efficiency: the device count of the cell or of its baseline is unknown", "",
                  "");
     else if (key != HG_MAP_NONE &&
-             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key])
+             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key]) {
         add_note(notes, p, "efficiency against one device of other hardware: ",
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
+        p->off_law = true;
+    }
 }
 
 /* A difference in work that no other note explains yet. */
@@ -355,14 +372,13 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
 
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
-    if (s->has_interval && s->low <= p->p)
-        add_note(notes, p, "efficiency above 1, but its interval includes 1: this may be chance",
-                 "", "");
-    else
-        add_note(
-            notes, p,
-            "efficiency above 1: more per device than the baseline; did both do the same work?", "",
-            "");
+    p->superlinear = !s->has_interval || s->low > p->p;
+    add_note(
+        notes, p,
+        p->superlinear
+            ? "efficiency above 1: more per device than the baseline; did both do the same work?"
+            : "efficiency above 1, but its interval includes 1: this may be chance",
+        "", "");
 }
 
 /* The value stays, because it was measured; only the comparison is withheld. */
@@ -400,8 +416,10 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     note_work(notes, p);
     if (hardware_of(b, c) == hardware_of(b, base)) /* otherwise a difference is expected */
         hg_comparable_each_env(own, other, note_env, &pair);
-    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
+    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c)) {
         add_note(notes, p, "its baseline is oversubscribed", "", "");
+        p->off_law = true;
+    }
     note_efficiency(notes, p);
     if (b->options->strict && p->differs)
         refuse(p);
@@ -498,6 +516,38 @@ static void note_spread(struct notes *notes, const struct hg_configuration *c, s
                  "", "");
 }
 
+/* ---- The code under test, and cells that were removed from the matrix ---- */
+
+static void note_code(struct notes *notes, const struct hg_table *t,
+                      const struct hg_configuration *c, struct hg_point *p)
+{
+    struct place place = { notes, p };
+
+    if (hg_code_place(notes->b, t, c, p, take_sentence, &place)) {
+        p->differs = p->unlike = true;
+        if (notes->b->options->strict)
+            refuse(p);
+    }
+}
+
+static void note_removed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    bool strict = notes->b->options->strict, removed = false;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        removed = removed || (e->shown && e->result->removed);
+    }
+    if (!removed)
+        return;
+    add_note(notes, p,
+             strict ? "refused (strict): no longer in the matrix" : "no longer in the matrix", "",
+             "");
+    if (strict)
+        refuse(p);
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -564,12 +614,16 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
         if (!c)
             continue;
         note_completeness(&notes, c, p);
+        note_adaptive(&notes, c, p);
         note_flags(&notes, c, p);
         note_mixed(&notes, c, p);
         note_set(&notes, c, p);
         note_spread(&notes, c, p, &spread);
         note_speedup(&notes, t, c, p);
         note_others(&notes, t, c, p);
+        note_code(&notes, t, c, p);
+        note_removed(&notes, c, p);
+        b->configurations.items[p->config].off_law = p->off_law || p->unlike;
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);

@@ -18,6 +18,7 @@
 #include "drive/orders.h"
 #include "drive/queue.h"
 #include "drive/requests.h"
+#include "drive/rounds.h"
 #include "drive/settle.h"
 #include "drive/window.h"
 #include "rundir/identity.h"
@@ -101,7 +102,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
-    const char *transport = d->o.executor->facts(d->o.exec)->transport;
+    const char *transport = d->o.executor->facts(d->o.session)->transport;
     const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
@@ -123,7 +124,8 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
                            hg_json_text(host), "pid", (json_int_t)getpid(), "transport", transport,
                            "cluster", cluster));
     if (grown)
-        hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes));
+        hg_drive_say(d, "plan",
+                     json_pack("{s:O,s:o*}", "batches", sizes, "spare", hg_drive_spare_lines(d)));
     json_decref(sizes);
     return hg_drive_commit(d, err);
 }
@@ -188,6 +190,7 @@ void hg_drive_close(struct hg_drive *d)
     hg_drive_drop_news(d);
     HG_VEC_DONE(&d->news);
     HG_VEC_DONE(&d->orders);
+    hg_drive_rounds_done(d);
     hg_journal_close(d->journal);
     hg_lock_release(d->lock);
     hg_attempt_group_forget(&d->group);
@@ -250,7 +253,7 @@ static double poll_interval(const struct hg_drive *d)
 /* Of this process and of the executor's. */
 static double cpu_s(const struct hg_drive *d)
 {
-    double theirs = d->o.executor->facts(d->o.exec)->cpu_s;
+    double theirs = d->o.executor->facts(d->o.session)->cpu_s;
     struct timespec t;
 
     return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
@@ -260,12 +263,12 @@ static double cpu_s(const struct hg_drive *d)
 
 static int poll_queue(struct hg_drive *d, struct hg_err *err)
 {
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     struct hg_err why = HG_ERR_INIT;
     double wall_s = hg_drive_now(d), mono = hg_drive_mono(d), before_s = cpu_s(d);
     int rc;
 
-    if (d->o.executor->poll(d->o.exec, &jobs, &why) < 0) {
+    if (d->o.executor->poll(d->o.session, &jobs, &why) < 0) {
         if (why.code != HG_E_ENV && why.code != HG_E_AGAIN) {
             *err = why;
             return -1;
@@ -283,7 +286,7 @@ static int poll_queue(struct hg_drive *d, struct hg_err *err)
     d->poll_s = mono;
     d->fresh = true;
     rc = hg_drive_read_queue(d, &jobs, err);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     d->poll_cost_s = d->o.io.mono ? 0 : fmax(cpu_s(d) - before_s, 0);
     return rc;
 }
@@ -356,7 +359,8 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
     if (hg_drive_read_requests(d, err) < 0 || hg_drive_load_limits(d, err) < 0 ||
         maybe_poll(d, err) < 0)
         return -1;
-    if (hg_drive_settle(d, err) < 0 || (!d->o.send_nothing && hg_drive_retry(d, err) < 0))
+    if (hg_drive_settle(d, err) < 0 ||
+        (!d->o.send_nothing && (hg_drive_retry(d, err) < 0 || hg_drive_rounds(d, err) < 0)))
         return -1;
     if (!hg_drive_stopped(d) && hg_drive_give_orders(d, err) < 0)
         return -1;
