@@ -13,11 +13,12 @@
 struct hg_result {
     const json_t *cell;       /* its "cell" */
     const json_t *comparable; /* NULL: none */
-    const json_t *env;        /* NULL: none */
-    const char *device;       /* what its first rank computed on; NULL: not said */
-    const char *id;           /* "" in sets without ids */
-    const char *baseline_id;  /* "" if none is named */
-    const char *attempt;      /* "" if none began, or if the set does not say */
+    const json_t *inputs; /* members beside it that say the same (hg_result_inputs); NULL: none */
+    const json_t *env;    /* NULL: none */
+    const char *device;   /* what its first rank computed on; NULL: not said */
+    const char *id;       /* "" in sets without ids */
+    const char *baseline_id; /* "" if none is named */
+    const char *attempt;     /* "" if none began, or if the set does not say */
     const char *
         attempt_in; /* where it is below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
     const char *status;  /* "ok", or why there is no result */
@@ -31,8 +32,13 @@ struct hg_result {
     bool suspended; /* the scheduler stopped it for a while: its times contain that */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */
-    size_t first;   /* index of the first attempt at the same cell */
-    size_t best;    /* only there: index of the attempt that counts */
+    const json_t
+        *doubts;        /* what it says against its own figures (results/doubts.h); NULL: nothing */
+    double steps;       /* of the optimizer; NaN: it does not say */
+    double trained;     /* samples: samples_per_s x train_s, else the result's own "samples"; NaN */
+    double loss, score; /* at the end of the training; NaN */
+    size_t first;       /* index of the first attempt at the same cell */
+    size_t best;        /* only there: index of the attempt that counts */
 
     /* All members; see hg_result_get. */
     const json_t *entry; /* while it is looked at; NULL: packed */
@@ -40,6 +46,9 @@ struct hg_result {
     char *
         loss_file; /* a result.json that has the loss curve, or "PACK.tar:FILE"; NULL: it is among the members. Owned by the set */
 };
+
+/* Members of `comparable` that may as well stand in the result itself or in its cell; ends with NULL. */
+extern const char *const hg_result_inputs[];
 
 /* Are its files in a pack? */
 bool hg_result_is_packed(const struct hg_result *r);
