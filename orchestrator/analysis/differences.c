@@ -109,9 +109,12 @@ static void compare_end(const struct hg_side *own, const struct hg_side *base, c
     json_decref(theirs);
 }
 
-static void compare_ends(const struct hg_side *own, const struct hg_side *base, struct pair *p)
+/* A loss or score that is the metric itself is what is compared. */
+static void compare_ends(const struct hg_report *r, const struct hg_side *own,
+                         const struct hg_side *base, struct pair *p)
 {
-    if (!is_like(own->runs[0], base->runs[0]))
+    if (!(hg_metric_is_time(r->metric) || hg_metric_is_rate(r->metric)) ||
+        !is_like(own->runs[0], base->runs[0]))
         return;
     compare_end(own, base, "final_loss", loss_of, is_loss_far, p);
     compare_end(own, base, "score", score_of, is_score_far, p);
@@ -120,7 +123,8 @@ static void compare_ends(const struct hg_side *own, const struct hg_side *base, 
 /* ---- All with all ---- */
 
 /* Runs that all agree with the other side's first agree with each other. */
-void hg_differences_each(const struct hg_side *own, const struct hg_side *base,
+void hg_differences_each(const struct hg_report *r, const struct hg_side *own,
+                         const struct hg_side *base,
                          void (*see)(void *context, const struct hg_difference *d), void *context)
 {
     struct pair p = { .see = see, .context = context };
@@ -132,10 +136,10 @@ void hg_differences_each(const struct hg_side *own, const struct hg_side *base,
         p.other = i < own->n ? base->runs[0] : base->runs[i - own->n + 1];
         compare_pair(&p);
     }
-    compare_ends(own, base, &p);
+    compare_ends(r, own, base, &p);
 }
 
-void hg_differences_within(const struct hg_side *own,
+void hg_differences_within(const struct hg_report *r, const struct hg_side *own,
                            void (*see)(void *context, const struct hg_difference *d), void *context)
 {
     struct pair p = { .see = see, .context = context };
@@ -146,7 +150,7 @@ void hg_differences_within(const struct hg_side *own,
         compare_pair(&p);
     }
     if (own->n > 1)
-        compare_ends(own, own, &p);
+        compare_ends(r, own, own, &p);
 }
 
 double hg_differences_samples(const struct hg_report *r, const struct hg_side *own,

@@ -26,11 +26,12 @@ struct hg_difference {
 };
 
 /* Call `see` with every difference between the two, some more than once. */
-void hg_differences_each(const struct hg_side *own, const struct hg_side *base,
+void hg_differences_each(const struct hg_report *r, const struct hg_side *own,
+                         const struct hg_side *base,
                          void (*see)(void *context, const struct hg_difference *d), void *context);
 
 /* The same among the runs of one side. */
-void hg_differences_within(const struct hg_side *own,
+void hg_differences_within(const struct hg_report *r, const struct hg_side *own,
                            void (*see)(void *context, const struct hg_difference *d),
                            void *context);
 

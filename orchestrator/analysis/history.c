@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "analysis/boundaries.h"
 #include "analysis/build.h"
 #include "analysis/compare.h"
 #include "analysis/figures.h"
@@ -33,6 +34,8 @@ struct line {
     size_t row;
     struct run *runs; /* one for each set, in their order */
     size_t n_runs;
+    size_t
+        unlike; /* strict: the newest set since the last change that is not comparable with the one before; SIZE_MAX */
     struct {
         struct change *items; /* by time */
         size_t n, cap;
@@ -44,6 +47,7 @@ struct work {
     double *values; /* of all configs, one behind the other */
     size_t *begin;  /* by config */
     size_t *set_of_column;
+    struct hg_boundaries boundaries;
     double *room; /* for as many values as there are */
 };
 
@@ -229,6 +233,8 @@ static void append_verdict(const struct hg_history *h, const struct line *l, str
         hg_buf_puts(out, "gone");
     else if (newest->n == 0)
         hg_buf_puts(out, "broken");
+    else if (l->unlike != SIZE_MAX)
+        hg_buf_printf(out, "not comparable since %s", h->report->labels[l->unlike]);
     else if (last)
         hg_buf_printf(out, "%s since %s",
                       hg_verdict_word(h->report, last->speed.value < 1 ? HG_VERDICT_SLOWER
@@ -247,6 +253,8 @@ static void count(struct hg_history *h, const struct line *l)
         h->missing++;
     else if (newest->n == 0)
         h->broken++;
+    else if (l->unlike != SIZE_MAX)
+        h->unlike++;
     else if (l->changes.n == 0)
         h->steady++;
     else if (l->changes.items[l->changes.n - 1].speed.value < 1)
@@ -309,9 +317,9 @@ static void list_line(const struct work *w, const struct line *line, struct hg_l
     hg_buf_done(&text);
 }
 
-static void changes_head(const struct hg_history *h, struct hg_listing *l)
+static void changes_head(const struct work *w, struct hg_listing *l)
 {
-    key_columns(h->report, l);
+    key_columns(w->h->report, l);
     hg_listing_column(l, "since", "since", true);
     hg_listing_column(l, "verdict", "verdict", true);
     hg_listing_column(l, "speed", "speed", false);
@@ -319,12 +327,15 @@ static void changes_head(const struct hg_history *h, struct hg_listing *l)
     hg_listing_column(l, "speed_high", "to", false);
     hg_listing_column(l, "before", "before", false);
     hg_listing_column(l, "after", "after", false);
+    if (w->boundaries.notes.n)
+        hg_listing_column(l, "differs", "not like the set before", true);
 }
 
 static void list_changes(const struct work *w, const struct line *line, struct hg_listing *l)
 {
     const struct hg_report *r = w->h->report;
     int decimals = hg_section_decimals(line->table, HG_SECTION_VALUE);
+    struct hg_buf text = HG_BUF_INIT;
 
     for (size_t i = 0; i < line->changes.n; i++) {
         const struct change *c = &line->changes.items[i];
@@ -339,7 +350,12 @@ static void list_changes(const struct work *w, const struct line *line, struct h
         hg_listing_number(l, c->speed.has_interval ? c->speed.high : NAN, 2);
         hg_place_metric(r, l, level_of(w, line, from, c->at), decimals);
         hg_place_metric(r, l, level_of(w, line, c->at, to), decimals);
+        hg_buf_clear(&text);
+        hg_boundaries_text(&w->boundaries, line->table, line->row, line->runs[c->at].set, &text);
+        if (w->boundaries.notes.n)
+            hg_listing_text(l, hg_buf_str(&text));
     }
+    hg_buf_done(&text);
 }
 
 /* ---- All cells ---- */
@@ -353,6 +369,9 @@ static void add_line(struct work *w, struct line *line, struct hg_listing *histo
         return;
     find_changes(w, line, 0, line->n_runs);
     measure_changes(w, line);
+    line->unlike =
+        w->h->strict ? hg_boundaries_last(&w->boundaries, line->table, line->row, last_change(line))
+                     : SIZE_MAX;
     count(w->h, line);
     list_line(w, line, history);
     list_changes(w, line, changes);
@@ -378,13 +397,14 @@ static void add_lines(struct work *w)
     struct hg_listing changes = { .name = hg_strdup("changes"), .title = hg_strdup("changes") };
 
     history_head(w->h, &history);
-    changes_head(w->h, &changes);
+    changes_head(w, &changes);
     for (size_t t = 0; t < r->tables.n; t++) {
         line.table = &r->tables.items[t];
         match_columns(w, line.table);
         for (line.row = 0; line.row < line.table->n_rows; line.row++)
             add_line(w, &line, &history, &changes);
     }
+    hg_boundaries_list(&w->boundaries, w->h->cells, &history);
     take_listing(w->h, &history);
     take_listing(w->h, &changes);
     HG_VEC_DONE(&line.changes);
@@ -396,7 +416,9 @@ static void analyse(struct hg_history *h)
     struct work w = { .h = h };
 
     gather_values(&w);
+    hg_boundaries_open(h->report, &w.boundaries);
     add_lines(&w);
+    hg_boundaries_close(&w.boundaries);
     free(w.values);
     free(w.begin);
     free(w.room);
@@ -412,6 +434,7 @@ struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets
 
     o.against_first = true;
     h->tolerance = tolerance;
+    h->strict = o.strict;
     h->report = hg_report_build(sets, n_sets, &o, errs);
     if (!h->report || hg_compare_needs_direction(h->report, errs) < 0) {
         hg_history_free(h);
@@ -432,5 +455,5 @@ void hg_history_free(struct hg_history *h)
 
 bool hg_history_is_good(const struct hg_history *h)
 {
-    return h->slower + h->broken + h->missing == 0;
+    return h->slower + h->broken + h->missing + h->unlike == 0;
 }

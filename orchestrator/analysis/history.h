@@ -9,9 +9,10 @@
 struct hg_history {
     struct hg_report *report;
     double tolerance;
+    bool strict; /* no verdict on what is not comparable */
     struct hg_listings
         listings; /* "history": a line for each cell; "changes": one for each change */
-    size_t cells, steady, slower, faster, broken, missing; /* as of the newest set */
+    size_t cells, steady, slower, faster, broken, missing, unlike; /* as of the newest set */
 };
 
 /* options as in a report, `where` and `metric` at least; `tolerance` is a fraction: a change of up to
@@ -22,7 +23,7 @@ struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets
                                     struct hg_errs *errs);
 void hg_history_free(struct hg_history *h);
 
-/* In no cell was the last change for the worse, and none is broken in the newest set or gone. */
+/* In no cell was the last change for the worse, and none is broken in the newest set, gone, or (strict) not comparable. */
 bool hg_history_is_good(const struct hg_history *h);
 
 #endif

@@ -340,7 +340,8 @@ static void note_others(struct notes *notes, const struct hg_table *t,
         if (!other || hardware_of(b, other) != hardware_of(b, c))
             continue;
         base = side_of(b, other);
-        hg_differences_each(own, &base, note_other_env, &(struct pair){ .notes = notes, .p = p });
+        hg_differences_each(b->r, own, &base, note_other_env,
+                            &(struct pair){ .notes = notes, .p = p });
         free(base.runs);
         return;
     }
@@ -482,11 +483,11 @@ static void note_comparison(struct notes *notes, const struct hg_side *own,
     struct pair pair = { notes, p, notes->b->options->against_first ? "A" : "its baseline",
                          .same_hardware = same_hardware, .silent = { HG_BUF_INIT, HG_BUF_INIT } };
 
-    hg_differences_each(own, base, note_difference, &pair);
+    hg_differences_each(notes->b->r, own, base, note_difference, &pair);
     note_silent(&pair);
     if (note_work(notes, p))
         note_samples(&pair, own, base);
-    hg_differences_within(base, note_base_mixed, &pair);
+    hg_differences_within(notes->b->r, base, note_base_mixed, &pair);
     note_doubts(notes, base, pair.whom, p);
 }
 
@@ -608,7 +609,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
 
     note_completeness(notes, c, p);
     note_flags(notes, c, p);
-    hg_differences_within(&own, note_mixed, &(struct pair){ .notes = notes, .p = p });
+    hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
     note_copies(notes, c, p);
     note_doubts(notes, &own, "", p);
     note_spread(notes, c, p, spread);

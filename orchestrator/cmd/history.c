@@ -16,7 +16,7 @@
 static const char *metric, *better, *where, *reports, *numbers;
 static double tolerance = 5;
 static long last;
-static bool as_json;
+static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_JSON(&as_json),
@@ -25,6 +25,8 @@ static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is better: higher or lower", 0, 0 },
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
+      0 },
     HG_OPTION_REPORTS(&reports),
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
@@ -88,7 +90,9 @@ static int read_all(int argc, char **argv, struct sets *sets, struct hg_errs *er
 
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct hg_report_options o = {
+        .metric = metric, .better = better, .where = where, .strict = strict
+    };
     struct sets sets = { 0 };
     struct hg_history *h = NULL;
     struct hg_buf text = HG_BUF_INIT;

@@ -211,3 +211,55 @@ EOT
     of '(16, 32, 64) as $b | {cell: {gpus_per_node: 1, strategy: "single", batch_size: $b, epochs: 3}, train_s: (100 - $b / 2), final_loss: 0.5}' '{baseline: {batch_size: 16}}'
     accepted
 }
+
+# history N JQ: six sets of three runs of two cells, twice as fast from the fourth on, which is changed by this
+history() {
+    rm -f s*.json
+    for i in 1 2 3 4 5 6; do
+        jq -n --argjson i $i "{schema: \"hpcgrid-results/1\", name: \"nightly\", run: \"00\($i)\", results: [(1, 2) as \$n | range(3) as \$r
+            | {cell: {nodes: \$n, repeat: (\$r + 1)}, train_s: ((if $i < 4 then 100 else $1 end) + \$r / 10), comparable: {precision: \"fp32\", revision: \"\($i)\"}, env: {driver: \"560\"}}
+            | if $i < 4 then . else $2 end]}" >s$i.json
+    done
+}
+
+@test "history notes what compare notes, on the line of the change, and --strict gives no verdict" {
+    lie='.comparable.precision = "bf16" | .env.driver = "570"'
+    history 50 "$lie"
+    run --separate-stderr "$hpcgrid" history s?.json --json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -e '.listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    run --separate-stderr "$hpcgrid" history s?.json --json --strict
+    [ "$status" -eq 1 ]
+    jq -e '.not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
+    "$hpcgrid" compare s3.json s4.json --json --strict >out || true
+    jq -e '.counts == {"not comparable": 2}' out
+    grep -q 'precision bf16 (A fp32)' out
+    grep -q 'driver 570 (A 560)' out
+    # slower by as much as the lie hides: nothing has changed, which is no news to trust
+    history 100 'if $n == 2 then .comparable.precision = "bf16" else . end'
+    run --separate-stderr "$hpcgrid" history s?.json
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"2 steady"*"not like the set before: nightly/004: precision bf16 (before fp32) (1 of 2"*"cells)"* ]]
+    run --separate-stderr "$hpcgrid" history s?.json --strict
+    [ "$status" -eq 1 ]
+    # an honest change
+    history 50 .
+    run --separate-stderr "$hpcgrid" history s?.json --json --strict
+    [ "$status" -eq 0 ]
+    jq -e '.faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
+    # half of the samples; a doubtful result
+    history 50 '.samples_per_s = 10' && for i in 1 2 3; do jq '.results[].samples_per_s = 10' s$i.json >t && mv t s$i.json; done
+    "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: counts 0.50 times the samples for the same work'
+    history 50 '.wall_s = 4000'
+    "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: most of its time is not measured: train_s 50 of wall_s 4000'
+}
+
+@test "a loss that is the metric is compared, not refused" {
+    pair '{final_loss: 0.31}' '{final_loss: 2.3}'
+    jq '.results[].final_loss = 0.3' set.json >a.json
+    jq '.name = "y" | .results[].final_loss = 2.3' set.json >b.json
+    run --separate-stderr "$hpcgrid" compare a.json b.json --metric final_loss --strict --json
+    jq -e '.counts.worse == 2' <<<"$output"
+}
