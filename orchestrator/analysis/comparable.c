@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "results/inputs.h"
 
 /* ---- What they computed ---- */
 
@@ -40,8 +41,8 @@ bool hg_comparable_is_same(const struct hg_result *own, const struct hg_result *
 
 static bool is_input(const char *key)
 {
-    for (size_t i = 0; hg_result_inputs[i]; i++)
-        if (strcmp(hg_result_inputs[i], key) == 0)
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        if (strcmp(hg_inputs_keys[i], key) == 0)
             return true;
     return false;
 }
@@ -53,8 +54,8 @@ void hg_comparable_each(const struct hg_result *a, const struct hg_result *b,
     const char *key;
     json_t *value;
 
-    for (size_t i = 0; hg_result_inputs[i]; i++)
-        see(context, hg_result_inputs[i]);
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        see(context, hg_inputs_keys[i]);
     for (size_t i = 0; i < 2; i++) {
         json_object_foreach((json_t *)sides[i]->comparable, key, value) {
             if (!is_input(key))
@@ -91,15 +92,6 @@ bool hg_comparable_is_like(const struct hg_result *a, const struct hg_result *b,
 
 /* ---- What they ran on ---- */
 
-/* Members of a result's `env` that describe what it ran on, besides versions and clocks. */
-static const char *const env_keys[] = {
-    "gpu",      "cpu",      "driver",    "cuda",      "nccl",         "cudnn",       "cublas",
-    "blas",     "mpi",      "kernel",    "machine",   "os",           "modules",     "container",
-    "image",    "python",   "torch",     "pytorch",   "jax",          "torchvision", "tensorflow",
-    "numpy",    "xformers", "lightning", "deepspeed", "transformers", "accelerate",  "framework",
-    "compiler", "cublaslt", "triton",    "apex",      "flash_attn",
-};
-
 /* Libraries that only several devices need. */
 static const char *const comm_keys[] = { "nccl", "mpi" };
 
@@ -119,31 +111,9 @@ static bool is_one_of(const char *const *list, size_t n, const char *key)
     return false;
 }
 
-static bool is_env_key(const char *key)
-{
-    return is_one_of(env_keys, sizeof env_keys / sizeof *env_keys, key) || is_clock(key) ||
-           strstr(key, "version") || strstr(key, "throttle") || strstr(key, "NUM_THREADS") ||
-           strncmp(key, "NCCL_", 5) == 0;
-}
-
 static const json_t *env_value(const struct hg_result *result, const char *key)
 {
-    const json_t *value = json_object_get(result->env, key);
-
-    return json_is_null(value) ? NULL : value;
-}
-
-/* Does it say anything of what it ran on? */
-static bool has_env(const struct hg_result *r)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)r->env, key, value) {
-        if (is_env_key(key))
-            return true;
-    }
-    return false;
+    return json_object_get(result->platform, key);
 }
 
 static bool env_differs(const struct hg_result *own, const struct hg_result *other, const char *key)
@@ -164,19 +134,19 @@ void hg_comparable_each_env(const struct hg_result *own, const struct hg_result 
                             void *context)
 {
     const struct hg_result *sides[2] = { own, other };
-    bool silent = own->env == other->env; /* equal values are kept once */
+    bool silent = own->platform == other->platform; /* equal values are kept once */
     const char *key;
     json_t *value;
 
-    if (!silent && has_env(own) != has_env(other)) {
+    if (!silent && (!own->platform || !other->platform)) {
         value = json_string("given");
-        see(context, "env", has_env(own) ? value : NULL, has_env(own) ? NULL : value);
+        see(context, "env", own->platform ? value : NULL, own->platform ? NULL : value);
         json_decref(value);
         silent = true;
     }
     for (size_t i = 0; i < 2 && !silent; i++)
-        json_object_foreach((json_t *)sides[i]->env, key, value) {
-            if (is_env_key(key) && (i == 0 || !env_value(own, key)) && env_differs(own, other, key))
+        json_object_foreach((json_t *)sides[i]->platform, key, value) {
+            if ((i == 0 || !env_value(own, key)) && env_differs(own, other, key))
                 see(context, key, env_value(own, key), env_value(other, key));
         }
     if (own->device && other->device && strcmp(own->device, other->device) != 0) {

@@ -10,7 +10,7 @@
 /* In what two results must agree for their ratio to mean something: the members of `comparable` (precision, dataset, epochs ...),
  * and what they ran on (`env`). */
 
-/* A member of a result's `comparable`; if that does not have it, of its cell, or of the result itself (hg_result_inputs). NULL:
+/* A member of a result's `comparable`; if that does not have it, of its cell, or of the result itself (results/inputs.h). NULL:
  * unknown. Lent. */
 const json_t *hg_comparable_get(const struct hg_result *result, const char *key);
 

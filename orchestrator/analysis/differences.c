@@ -39,10 +39,15 @@ static void see_env(void *context, const char *key, const json_t *mine, const js
     p->see(p->context, &(struct hg_difference){ HG_DIFFERENCE_ENV, key, mine, theirs });
 }
 
+/* Runs of one case that say the same: equal values are kept once. */
+static bool is_alike(const struct hg_result *a, const struct hg_result *b)
+{
+    return a->comparable == b->comparable && a->inputs == b->inputs && a->platform == b->platform &&
+           a->device == b->device;
+}
+
 static void compare_pair(struct pair *p)
 {
-    if (p->own == p->other)
-        return;
     hg_comparable_each(p->own, p->other, see_input, p);
     hg_comparable_each_env(p->own, p->other, see_env, p);
 }
@@ -132,9 +137,12 @@ void hg_differences_each(const struct hg_report *r, const struct hg_side *own,
     if (own->n == 0 || base->n == 0)
         return;
     for (size_t i = 0; i < own->n + base->n - 1; i++) {
-        p.own = i < own->n ? own->runs[i] : own->runs[0];
-        p.other = i < own->n ? base->runs[0] : base->runs[i - own->n + 1];
-        compare_pair(&p);
+        size_t j = i < own->n ? 0 : i - own->n + 1;
+
+        p.own = own->runs[j ? 0 : i];
+        p.other = base->runs[j];
+        if (i == 0 || !(j ? is_alike(p.other, base->runs[0]) : is_alike(p.own, own->runs[0])))
+            compare_pair(&p);
     }
     compare_ends(r, own, base, &p);
 }
@@ -147,7 +155,8 @@ void hg_differences_within(const struct hg_report *r, const struct hg_side *own,
     for (size_t i = 1; i < own->n; i++) {
         p.own = own->runs[i];
         p.other = own->runs[0];
-        compare_pair(&p);
+        if (!is_alike(p.own, p.other))
+            compare_pair(&p);
     }
     if (own->n > 1)
         compare_ends(r, own, own, &p);

@@ -319,19 +319,3 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     check_rate(&d);
     return d.found;
 }
-
-json_t *hg_doubts_inputs(const json_t *entry)
-{
-    json_t *inputs = NULL;
-
-    for (size_t i = 0; hg_result_inputs[i]; i++) {
-        json_t *value = json_object_get(entry, hg_result_inputs[i]);
-
-        if (!value || json_is_null(value))
-            continue;
-        if (!inputs)
-            inputs = json_object();
-        json_object_set(inputs, hg_result_inputs[i], value);
-    }
-    return inputs;
-}

@@ -17,7 +17,4 @@ const char *hg_doubts_state(const json_t *entry, char why[static 64]);
  * reports/README.md. */
 json_t *hg_doubts_find(const json_t *entry, struct hg_result *r);
 
-/* The members beside `comparable` that say what was computed, such as "batch_size"; a new reference; NULL: none. */
-json_t *hg_doubts_inputs(const json_t *entry);
-
 #endif

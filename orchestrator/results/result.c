@@ -17,12 +17,6 @@
 
 /* ---- Members ---- */
 
-const char *const hg_result_inputs[] = {
-    "precision", "tf32",    "global_batch", "batch_size", "seq_len", "padding",
-    "gelu",      "epochs",  "dataset",      "revision",   "model",   "dtype",
-    "amp",       "dropout", "max_length",   "parameters", NULL,
-};
-
 /* The loss curve in a file, or in one of a pack: "PACK.tar:FILE". NULL if it cannot be read any more. */
 static json_t *load_loss(const char *path)
 {

@@ -13,10 +13,11 @@
 struct hg_result {
     const json_t *cell;       /* its "cell" */
     const json_t *comparable; /* NULL: none */
-    const json_t *inputs; /* members beside it that say the same (hg_result_inputs); NULL: none */
-    const json_t *env;    /* NULL: none */
-    const char *device;   /* what its first rank computed on; NULL: not said */
-    const char *id;       /* "" in sets without ids */
+    const json_t *inputs;   /* members beside it that say the same (results/inputs.h); NULL: none */
+    const json_t *env;      /* NULL: none */
+    const json_t *platform; /* its members that say what the result was computed on; NULL: none */
+    const char *device;     /* what its first rank computed on; NULL: not said */
+    const char *id;         /* "" in sets without ids */
     const char *baseline_id; /* "" if none is named */
     const char *attempt;     /* "" if none began, or if the set does not say */
     const char *
@@ -46,9 +47,6 @@ struct hg_result {
     char *
         loss_file; /* a result.json that has the loss curve, or "PACK.tar:FILE"; NULL: it is among the members. Owned by the set */
 };
-
-/* Members of `comparable` that may as well stand in the result itself or in its cell; ends with NULL. */
-extern const char *const hg_result_inputs[];
 
 /* Are its files in a pack? */
 bool hg_result_is_packed(const struct hg_result *r);

@@ -12,6 +12,7 @@
 #include "results/attempts_choose.h"
 #include "results/doubts.h"
 #include "results/entry.h"
+#include "results/inputs.h"
 
 /* The text of a larger set is not kept for the places of later errors. */
 #define TEXT_KEPT_MAX ((size_t)16 << 20)
@@ -79,7 +80,8 @@ static void read_doubts(struct hg_store *store, const json_t *entry, struct hg_r
 
     if (!json_is_object(entry))
         return;
-    r->inputs = store_own(store, hg_doubts_inputs(entry));
+    r->inputs = store_own(store, hg_inputs_find(entry));
+    r->platform = store_own(store, hg_inputs_platform(entry));
     r->doubts = store_own(store, hg_doubts_find(entry, r));
     if (!r->ok && !r->problem && !json_object_get(entry, "status") && hg_doubts_state(entry, why))
         r->problem = hg_store_text(store, why);
