@@ -55,6 +55,13 @@ int hg_fs_check_file(const char *path, struct hg_err *err)
     return 0;
 }
 
+/* What this process was given open, as `<(...)` of a shell: pipes are read there. */
+static bool is_own(const char *path)
+{
+    return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 ||
+           strncmp(path, "/proc/self/fd/", 14) == 0;
+}
+
 static int open_input(const char *path, struct hg_err *err)
 {
     struct stat st;
@@ -62,8 +69,14 @@ static int open_input(const char *path, struct hg_err *err)
 
     if (strcmp(path, "-") == 0)
         return dup(STDIN_FILENO);
-    fd = open_reading(path, 0, &st, err);
-    return fd < 0 || !S_ISDIR(st.st_mode) ? fd : refuse(fd, path, "a directory", err);
+    fd = open_reading(path, is_own(path) ? 0 : O_NONBLOCK, &st, err);
+    if (fd < 0 || S_ISREG(st.st_mode) || (!S_ISDIR(st.st_mode) && is_own(path)))
+        return fd;
+    return refuse(fd, path,
+                  S_ISDIR(st.st_mode)    ? "a directory"
+                  : S_ISFIFO(st.st_mode) ? "a FIFO; \"-\" reads standard input"
+                                         : "not a regular file",
+                  err);
 }
 
 static void too_large(const char *path, size_t max, struct hg_err *err)

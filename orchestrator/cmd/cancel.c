@@ -41,7 +41,7 @@ static size_t count_picked(const struct hg_run_state *state, const struct hg_pic
 }
 
 static int cancel_job(const struct hg_scheduler *s, const struct hg_run_state *state,
-                      const struct hg_picks *picks, const struct hg_exec_job *job,
+                      const struct hg_picks *picks, const struct hg_executor_job *job,
                       const struct hg_submission *sub, struct hg_err *err)
 {
     struct hg_ranges hit = HG_RANGES_INIT;
@@ -50,7 +50,7 @@ static int cancel_job(const struct hg_scheduler *s, const struct hg_run_state *s
 
     hg_ranges_format(&hit, &text);
     if (rc == 0 && text.len)
-        rc = s->executor->cancel(s->exec, job->job_id, hg_buf_str(&text), err);
+        rc = s->executor->cancel(s->session, job->job_id, hg_buf_str(&text), err);
     hg_ranges_done(&hit);
     hg_buf_done(&text);
     return rc;
@@ -60,11 +60,11 @@ static int cancel_job(const struct hg_scheduler *s, const struct hg_run_state *s
 static int cancel_jobs(const struct hg_scheduler *s, const struct hg_run_state *state,
                        const struct hg_picks *picks, struct hg_err *err)
 {
-    struct hg_exec_jobs jobs;
-    int rc = s->executor->poll(s->exec, &jobs, err);
+    struct hg_executor_jobs jobs;
+    int rc = s->executor->poll(s->session, &jobs, err);
 
     for (size_t i = 0; rc == 0 && i < jobs.n; i++) {
-        const struct hg_exec_job *job = &jobs.items[i];
+        const struct hg_executor_job *job = &jobs.items[i];
         const struct hg_submission *sub = hg_run_submission_find(state, job->key);
 
         if (sub && (strcmp(job->state, "PENDING") == 0 || strcmp(job->state, "RUNNING") == 0 ||
@@ -72,7 +72,7 @@ static int cancel_jobs(const struct hg_scheduler *s, const struct hg_run_state *
             rc = cancel_job(s, state, picks, job, sub, err);
     }
     if (rc == 0 || jobs.n)
-        hg_exec_jobs_done(&jobs);
+        hg_executor_jobs_done(&jobs);
     return rc;
 }
 

@@ -54,7 +54,7 @@ static void count_picked(struct change *d)
 }
 
 /* Is a request needed for this pending job? Not for one that only an administrator may release. */
-static bool needs_request(const struct change *d, const struct hg_exec_job *job)
+static bool needs_request(const struct change *d, const struct hg_executor_job *job)
 {
     bool held = hg_reason_is_hold(job->reason);
 
@@ -74,7 +74,7 @@ struct tasks {
 };
 
 /* Add the tasks of a job whose cells are picked. */
-static int pick_tasks(struct change *d, const struct hg_exec_job *job,
+static int pick_tasks(struct change *d, const struct hg_executor_job *job,
                       const struct hg_submission *sub, struct tasks *list, struct hg_err *err)
 {
     bool add = needs_request(d, job), denied = !d->hold && hg_reason_is_admin_hold(job->reason);
@@ -110,7 +110,7 @@ static int request_job(struct change *d, const struct task *tasks, size_t n, str
     for (size_t i = 0; i < n; i++)
         hg_ranges_add(&set, tasks[i].index);
     hg_ranges_format(&set, &text);
-    rc = d->r.scheduler.executor->hold(d->r.scheduler.exec, tasks->job_id, hg_buf_str(&text),
+    rc = d->r.scheduler.executor->hold(d->r.scheduler.session, tasks->job_id, hg_buf_str(&text),
                                        d->hold, err);
     d->told += rc == 0 ? n : 0;
     hg_ranges_done(&set);
@@ -118,7 +118,7 @@ static int request_job(struct change *d, const struct task *tasks, size_t n, str
     return rc;
 }
 
-static int request_jobs(struct change *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+static int request_jobs(struct change *d, const struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     struct tasks list = { 0 };
     int rc = 0;
@@ -143,16 +143,16 @@ static int request_jobs(struct change *d, const struct hg_exec_jobs *jobs, struc
 /* Sent to Slurm at once, whether or not another process drives the run. */
 static int request_slurm(struct change *d, struct hg_err *err)
 {
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     int rc;
 
-    rc = d->r.scheduler.executor->poll(d->r.scheduler.exec, &jobs, err);
+    rc = d->r.scheduler.executor->poll(d->r.scheduler.session, &jobs, err);
     if (rc < 0)
         return -1;
     rc = hg_drive_overlay(d->r.state, &jobs, err);
     if (rc == 0)
         rc = request_jobs(d, &jobs, err);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     return rc;
 }
 

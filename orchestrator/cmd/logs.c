@@ -75,8 +75,10 @@ static int is_requested(const struct request *a, const json_t *entry, struct hg_
 
     if (a->id)
         return strncmp(id, a->id, strlen(a->id)) == 0;
-    if (a->select)
+    if (a->select) {
+        hg_selector_see(a->select, json_object_get(entry, "cell"));
         return hg_selector_match(a->select, id, json_object_get(entry, "cell"), err);
+    }
     return is_bad(status);
 }
 
@@ -313,7 +315,9 @@ static int tell_nothing(const struct walk *w, struct hg_err *err)
     if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
     else if (!w->picked)
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s matches", w->group.rd->path);
+        return hg_selector_check_seen(a->select, err) < 0
+                   ? -1
+                   : hg_err_set(err, HG_E_INPUT, "no cell of %s matches", w->group.rd->path);
     else if (!w->begun)
         hg_info("%s", wanted ? "there is no such attempt" : "nothing has started yet");
     return 0;

@@ -13,7 +13,7 @@
 #define CELLS_FILE_MAX ((size_t)1 << 30)
 
 static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const char *text,
-                     size_t len, const struct hg_selector *select, struct hg_err *err)
+                     size_t len, struct hg_selector *select, struct hg_err *err)
 {
     json_t *record = json_loadb(text, len, 0, NULL);
     const char *id = json_string_value(json_object_get(record, "id"));
@@ -23,6 +23,7 @@ static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const ch
         hg_err_set(err, HG_E_INPUT, "batches/%zu.cells.jsonl: line %zu is damaged", batch + 1,
                    line + 1);
     } else {
+        hg_selector_see(select, json_object_get(record, "cell"));
         match = hg_selector_match(select, id, json_object_get(record, "cell"), err);
         picks->batches[batch].picked[line] = match == 1;
         picks->batches[batch].ids[line] = hg_strdup(id);
@@ -32,7 +33,7 @@ static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const ch
 }
 
 static int read_batch(struct hg_picks *picks, const char *run_dir, size_t batch,
-                      const struct hg_selector *select, struct hg_err *err)
+                      struct hg_selector *select, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%zu.cells.jsonl", run_dir, batch + 1);
     struct hg_buf text = HG_BUF_INIT;
@@ -69,7 +70,7 @@ int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_r
         if (read_batch(picks, run_dir, b, select, err) < 0)
             goto out;
     }
-    rc = 0;
+    rc = hg_selector_check_seen(select, err);
 out:
     hg_selector_free(select);
     return rc;
@@ -104,7 +105,7 @@ bool hg_picks_fits(void *picks, int batch, uint32_t line)
 }
 
 int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
-                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   const struct hg_submission *sub, const struct hg_executor_job *job,
                    struct hg_ranges *hit, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;

@@ -29,7 +29,7 @@ int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_r
                   const char *text, struct hg_err *err);
 /* Tasks of a job whose cells are picked. Add each to hit. INPUT: the scheduler's list of tasks cannot be read. */
 int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *state,
-                   const struct hg_submission *sub, const struct hg_exec_job *job,
+                   const struct hg_submission *sub, const struct hg_executor_job *job,
                    struct hg_ranges *hit, struct hg_err *err);
 const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line); /* "" if unknown */
 

@@ -209,7 +209,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_err err = HG_ERR_INIT;
     struct hg_selector *select = select_text ? hg_selector_parse(select_text, &err) : NULL;
     struct hg_matrix *m = err.code ? NULL : hg_matrix_load(argv[0], site, errs);
-    struct hg_plan *plan = m ? hg_plan_make(m, select, NULL, errs) : NULL;
+    bool known = m && (!select || hg_selector_check(select, m->grid, &err) == 0);
+    struct hg_plan *plan = known ? hg_plan_make(m, select, NULL, errs) : NULL;
     int rc = plan ? show(plan, m, &err) : -1;
 
     (void)argc;

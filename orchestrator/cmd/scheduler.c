@@ -18,8 +18,8 @@
 static int open_executor(struct hg_scheduler *s, const json_t *site, struct hg_err *err)
 {
     s->executor = &hg_executor_slurm;
-    s->exec = s->executor->open(site, HG_SCHEDULER_DEADLINE_S, err);
-    return s->exec ? 0 : -1;
+    s->session = s->executor->open(site, HG_SCHEDULER_DEADLINE_S, err);
+    return s->session ? 0 : -1;
 }
 
 int hg_scheduler_reach(struct hg_scheduler *s, const json_t *site, bool box, struct hg_err *err)
@@ -53,11 +53,11 @@ int hg_scheduler_open(struct hg_scheduler *s, const struct hg_rundir *rd, struct
 int hg_scheduler_ask(struct hg_scheduler *s, struct hg_err *err)
 {
     double start = hg_clock_mono_s();
-    struct hg_exec_limits limits;
+    struct hg_executor_limits limits;
 
     for (int i = 0; i < TRIES; i++) { /* an agent that died is started again */
         *err = (struct hg_err)HG_ERR_INIT;
-        if (s->executor->limits(s->exec, &limits, err) == 0) {
+        if (s->executor->limits(s->session, &limits, err) == 0) {
             snprintf(s->cluster, sizeof s->cluster, "%s", limits.cluster);
             return 0;
         }
@@ -74,7 +74,7 @@ int hg_scheduler_wait(struct hg_scheduler *s, const struct hg_rundir *rd, struct
     int rc;
 
     /* what is missing on this machine does not come by waiting */
-    while ((rc = hg_scheduler_ask(s, err)) < 0 && s->executor->facts(s->exec)->away &&
+    while ((rc = hg_scheduler_ask(s, err)) < 0 && s->executor->facts(s->session)->away &&
            !hg_signals_stop) {
         if (!said)
             hg_warn("Slurm does not answer (%s); jobs continue; waiting (Ctrl-C stops this)",
@@ -114,7 +114,7 @@ bool hg_scheduler_is_private(const struct hg_scheduler *s)
 
 void hg_scheduler_close(struct hg_scheduler *s)
 {
-    if (s->exec)
-        s->executor->close(s->exec);
-    s->exec = NULL;
+    if (s->session)
+        s->executor->close(s->session);
+    s->session = NULL;
 }

@@ -10,7 +10,7 @@
 /* The way to the scheduler that a command takes, from its first request to its last. */
 struct hg_scheduler {
     const struct hg_executor *executor;
-    struct hg_exec *exec;
+    struct hg_executor_session *session;
     char cluster[64];             /* name of the cluster; "": not known */
     char box[HG_RUNBOX_NAME_MAX]; /* name of the run's own box; "": none */
 };

@@ -34,7 +34,7 @@ static int open_drive(struct hg_session *s, struct hg_err *err)
 {
     struct hg_drive_options options = {
         .executor = s->scheduler.executor,
-        .exec = s->scheduler.exec,
+        .session = s->scheduler.session,
         .deadline_s = HG_SCHEDULER_DEADLINE_S,
         .running = s->running,
         .retry = s->retry,

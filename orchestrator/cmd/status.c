@@ -89,19 +89,19 @@ static int load_state(struct view *v, struct hg_err *err)
 static int ask_slurm(struct view *v, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
-    struct hg_exec_jobs jobs = { 0 };
+    struct hg_executor_jobs jobs = { 0 };
     struct hg_scheduler s;
     int rc = 0;
 
     if (!poll || !hg_state_live(v->state))
         return 0;
     v->polled =
-        hg_scheduler_open(&s, &v->rd, &why) == 0 && s.executor->poll(s.exec, &jobs, &why) == 0;
+        hg_scheduler_open(&s, &v->rd, &why) == 0 && s.executor->poll(s.session, &jobs, &why) == 0;
     if (v->polled)
         rc = hg_drive_overlay(v->state, &jobs, err);
     else
         snprintf(v->unreachable, sizeof v->unreachable, "%.255s", why.text);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     hg_scheduler_close(&s);
     return rc;
 }

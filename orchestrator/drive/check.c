@@ -19,7 +19,7 @@ int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
     if (d->has_limits)
         return 0;
     /* A request that got lost, perhaps with its agent, is repeated. */
-    for (int i = 1; d->o.executor->limits(d->o.exec, &d->limits, &why) < 0; i++) {
+    for (int i = 1; d->o.executor->limits(d->o.session, &d->limits, &why) < 0; i++) {
         if (why.code != HG_E_AGAIN || i == LIMITS_TRIES ||
             hg_drive_mono(d) - start > d->o.deadline_s / 4) {
             *err = why;
@@ -98,7 +98,7 @@ static void explain_refusal(const struct hg_drive *d, int batch, struct hg_err *
 {
     const struct hg_batch *b = &d->plan->items[batch - 1];
     const char *site = json_string_value(json_object_get(d->plan->site, "name"));
-    const char *about = d->o.executor->facts(d->o.exec)->about;
+    const char *about = d->o.executor->facts(d->o.session)->about;
     char where[256] = "", hint[sizeof why->hint];
     struct hg_buf requests = HG_BUF_INIT;
 
@@ -131,7 +131,7 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
         if (was_submitted(state, batch))
             continue;
         job = probe_job(d, batch);
-        rc = d->o.executor->probe(d->o.exec, job, &why);
+        rc = d->o.executor->probe(d->o.session, job, &why);
         json_decref(job);
         probed++;
         if (rc == 0 || why.code == HG_E_AGAIN || why.code == HG_E_AMBIGUOUS)

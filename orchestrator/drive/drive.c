@@ -101,7 +101,7 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
 
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
-    const char *transport = d->o.executor->facts(d->o.exec)->transport;
+    const char *transport = d->o.executor->facts(d->o.session)->transport;
     const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
@@ -250,7 +250,7 @@ static double poll_interval(const struct hg_drive *d)
 /* Of this process and of the executor's. */
 static double cpu_s(const struct hg_drive *d)
 {
-    double theirs = d->o.executor->facts(d->o.exec)->cpu_s;
+    double theirs = d->o.executor->facts(d->o.session)->cpu_s;
     struct timespec t;
 
     return clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0
@@ -260,12 +260,12 @@ static double cpu_s(const struct hg_drive *d)
 
 static int poll_queue(struct hg_drive *d, struct hg_err *err)
 {
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     struct hg_err why = HG_ERR_INIT;
     double wall_s = hg_drive_now(d), mono = hg_drive_mono(d), before_s = cpu_s(d);
     int rc;
 
-    if (d->o.executor->poll(d->o.exec, &jobs, &why) < 0) {
+    if (d->o.executor->poll(d->o.session, &jobs, &why) < 0) {
         if (why.code != HG_E_ENV && why.code != HG_E_AGAIN) {
             *err = why;
             return -1;
@@ -283,7 +283,7 @@ static int poll_queue(struct hg_drive *d, struct hg_err *err)
     d->poll_s = mono;
     d->fresh = true;
     rc = hg_drive_read_queue(d, &jobs, err);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     d->poll_cost_s = d->o.io.mono ? 0 : fmax(cpu_s(d) - before_s, 0);
     return rc;
 }

@@ -37,7 +37,7 @@ static size_t missing_keys(const struct hg_drive *d, const char **keys, double *
 }
 
 /* How the tasks of one record ended. */
-static void read_record(struct hg_drive *d, const struct hg_exec_job *job,
+static void read_record(struct hg_drive *d, const struct hg_executor_job *job,
                         const struct hg_submission *sub, const struct hg_ranges *set)
 {
     char ended[128];
@@ -56,10 +56,10 @@ static void read_record(struct hg_drive *d, const struct hg_exec_job *job,
         }
 }
 
-static int read_records(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+static int read_records(struct hg_drive *d, const struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     for (size_t i = 0; i < jobs->n; i++) {
-        const struct hg_exec_job *job = &jobs->items[i];
+        const struct hg_executor_job *job = &jobs->items[i];
         const struct hg_submission *sub = hg_run_submission_find(d->state, job->key);
         struct hg_ranges set = HG_RANGES_INIT;
 
@@ -72,12 +72,12 @@ static int read_records(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
 }
 
 static bool ask(struct hg_drive *d, const char *const *keys, size_t n, double since_s,
-                struct hg_exec_jobs *jobs)
+                struct hg_executor_jobs *jobs)
 {
     struct hg_err why = HG_ERR_INIT;
 
-    *jobs = (struct hg_exec_jobs){ 0 };
-    if (d->o.executor->history(d->o.exec, keys, n, since_s - 60, jobs, &why) == 0)
+    *jobs = (struct hg_executor_jobs){ 0 };
+    if (d->o.executor->history(d->o.session, keys, n, since_s - 60, jobs, &why) == 0)
         return true;
     hg_debug("accounting does not answer: %s", why.text);
     return false;
@@ -85,7 +85,7 @@ static bool ask(struct hg_drive *d, const char *const *keys, size_t n, double si
 
 int hg_drive_read_history(struct hg_drive *d, struct hg_err *err)
 {
-    struct hg_exec_jobs jobs = { 0 };
+    struct hg_executor_jobs jobs = { 0 };
     double since_s = 0, mono = hg_drive_mono(d);
     const char **keys;
     size_t n;
@@ -100,7 +100,7 @@ int hg_drive_read_history(struct hg_drive *d, struct hg_err *err)
         if (ask(d, keys, n, since_s, &jobs))
             rc = read_records(d, &jobs, err);
     }
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     free(keys);
     return rc;
 }
@@ -108,11 +108,11 @@ int hg_drive_read_history(struct hg_drive *d, struct hg_err *err)
 bool hg_drive_is_in_history(struct hg_drive *d, const struct hg_submission *sub, bool *answered)
 {
     const char *key = sub->key;
-    struct hg_exec_jobs jobs = { 0 };
+    struct hg_executor_jobs jobs = { 0 };
     bool found;
 
     *answered = !d->limits.accounting || ask(d, &key, 1, sub->t, &jobs);
     found = jobs.n > 0;
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     return found;
 }

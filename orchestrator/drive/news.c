@@ -13,13 +13,13 @@
 
 bool hg_drive_has_uncounted(const struct hg_drive *d)
 {
-    return memcmp(&d->o.executor->facts(d->o.exec)->counts, &d->counted, sizeof d->counted) != 0;
+    return memcmp(&d->o.executor->facts(d->o.session)->counts, &d->counted, sizeof d->counted) != 0;
 }
 
 /* Requests made since the last line that counted them. */
 static void attach_receipt(struct hg_drive *d, json_t *members)
 {
-    struct hg_exec_counts old = d->counted, now = d->o.executor->facts(d->o.exec)->counts;
+    struct hg_executor_counts old = d->counted, now = d->o.executor->facts(d->o.session)->counts;
 
     json_object_set_new(members, "rpc",
                         json_pack("[I,I,I]", (json_int_t)(now.submits - old.submits),

@@ -25,9 +25,9 @@ struct hg_drive_io {
 
 struct hg_drive_options {
     const struct hg_executor *executor;
-    struct hg_exec *exec;  /* open; stays the caller's */
-    double deadline_s;     /* of its calls */
-    long long running;     /* most cells at a time over all arrays; 0: no limit */
+    struct hg_executor_session *session; /* open; stays the caller's */
+    double deadline_s;                   /* of its calls */
+    long long running;                   /* most cells at a time over all arrays; 0: no limit */
     long long max_queued;  /* most cells in the queue; 0: as the scheduler's limits allow */
     struct hg_retry retry; /* of the matrix */
     double visible_s;     /* how long a result may take to be seen here; negative: by file system */

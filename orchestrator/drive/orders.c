@@ -13,7 +13,7 @@
 
 #define AGAIN_S 30.0 /* an order that had no effect is repeated */
 
-static void add_order(struct hg_drive *d, const struct hg_exec_job *job,
+static void add_order(struct hg_drive *d, const struct hg_executor_job *job,
                       const struct hg_submission *sub, uint32_t index, enum hg_order what,
                       const char *text)
 {
@@ -23,7 +23,7 @@ static void add_order(struct hg_drive *d, const struct hg_exec_job *job,
 }
 
 /* A user's request that it does not start, or the end of that. What the user holds in Slurm stays held. */
-static void judge_hold(struct hg_drive *d, const struct hg_exec_job *job,
+static void judge_hold(struct hg_drive *d, const struct hg_executor_job *job,
                        const struct hg_submission *sub, uint32_t index,
                        const struct hg_run_cell *cell, struct hg_drive_task *task)
 {
@@ -40,7 +40,7 @@ static void judge_hold(struct hg_drive *d, const struct hg_exec_job *job,
     add_order(d, job, sub, index, hold ? HG_ORDER_HOLD : HG_ORDER_RELEASE, NULL);
 }
 
-void hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
+void hg_drive_judge(struct hg_drive *d, const struct hg_executor_job *job,
                     const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
                     struct hg_drive_task *task)
 {
@@ -88,8 +88,9 @@ static int make_request(const struct hg_drive *d, const struct hg_drive_order *o
                         const char *tasks, struct hg_err *err)
 {
     if (request_of(order) == HG_ORDER_CANCEL)
-        return d->o.executor->cancel(d->o.exec, order->job_id, tasks, err);
-    return d->o.executor->hold(d->o.exec, order->job_id, tasks, order->what == HG_ORDER_HOLD, err);
+        return d->o.executor->cancel(d->o.session, order->job_id, tasks, err);
+    return d->o.executor->hold(d->o.session, order->job_id, tasks, order->what == HG_ORDER_HOLD,
+                               err);
 }
 
 /* What becomes of the cells once their job will not start any more. */

@@ -5,7 +5,7 @@
 #include "drive/state.h"
 
 /* Queue the order that a waiting or running task needs, if any. */
-void hg_drive_judge(struct hg_drive *d, const struct hg_exec_job *job,
+void hg_drive_judge(struct hg_drive *d, const struct hg_executor_job *job,
                     const struct hg_submission *sub, uint32_t index, const struct hg_run_cell *cell,
                     struct hg_drive_task *task);
 

@@ -7,7 +7,7 @@
 #include "rundir/events.h"
 
 static int overlay_job(struct hg_run_state *state, const struct hg_submission *sub,
-                       const struct hg_exec_job *job, struct hg_err *err)
+                       const struct hg_executor_job *job, struct hg_err *err)
 {
     bool running = hg_drive_state_of(job) == HG_CELL_RUNNING;
     char ended[128];
@@ -29,7 +29,7 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
         err);
 }
 
-int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs,
+int hg_drive_overlay(struct hg_run_state *state, const struct hg_executor_jobs *jobs,
                      struct hg_err *err)
 {
     /* What was queued or running and is not there has ended; what is there is put back below. */

@@ -9,7 +9,7 @@
 /* For readers, who have no lock. */
 
 /* Update a state that was loaded for reading with what the scheduler shows now. Cells whose job is gone are "ended". */
-int hg_drive_overlay(struct hg_run_state *state, const struct hg_exec_jobs *jobs,
+int hg_drive_overlay(struct hg_run_state *state, const struct hg_executor_jobs *jobs,
                      struct hg_err *err);
 
 /* For hg_collect_run: what the journal (a struct hg_run_state) knows of a cell. */

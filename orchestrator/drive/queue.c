@@ -16,7 +16,7 @@
 #include "drive/orders.h"
 #include "rundir/reasons.h"
 
-enum hg_cell_state hg_drive_state_of(const struct hg_exec_job *job)
+enum hg_cell_state hg_drive_state_of(const struct hg_executor_job *job)
 {
     if (strcmp(job->state, "PENDING") == 0)
         return HG_CELL_PENDING;
@@ -37,7 +37,7 @@ bool hg_drive_never_opened(const char *ended)
     return strstr(ended, NOT_OPENED_TEXT) != NULL;
 }
 
-void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
+void hg_drive_end_text(const struct hg_executor_job *job, char out[static 128])
 {
     char status[sizeof NOT_OPENED_TEXT] = "";
     bool failed = job->exit_status && strcmp(job->state, "FAILED") == 0;
@@ -52,7 +52,7 @@ void hg_drive_end_text(const struct hg_exec_job *job, char out[static 128])
 }
 
 /* Ambiguous or absent submissions that exist after all. */
-static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+static int settle_found(struct hg_drive *d, const struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     const struct hg_run_state *state = d->state;
     uint32_t last = 0;
@@ -78,7 +78,7 @@ static int settle_found(struct hg_drive *d, const struct hg_exec_jobs *jobs, str
 }
 
 /* Only pending reasons that need a person are journalled: the others change all the time. */
-static const char *text_of(const struct hg_exec_job *job, enum hg_cell_state next,
+static const char *text_of(const struct hg_executor_job *job, enum hg_cell_state next,
                            char ended[static 128])
 {
     if (next == HG_CELL_PENDING)
@@ -96,7 +96,7 @@ bool hg_drive_was_redone(const struct hg_drive *d, const struct hg_run_cell *cel
     return !cell->cancel && cell->losses < 3 && hg_reason_find(last)->class == HG_REASON_REDO;
 }
 
-static void read_task(struct hg_drive *d, const struct hg_exec_job *job,
+static void read_task(struct hg_drive *d, const struct hg_executor_job *job,
                       const struct hg_submission *sub, uint32_t index)
 {
     const struct hg_run_state *state = d->state;
@@ -132,7 +132,7 @@ static void read_task(struct hg_drive *d, const struct hg_exec_job *job,
         hg_drive_tell(d, "state", sub, index, job->state, job->restarts, text);
 }
 
-static int read_job(struct hg_drive *d, const struct hg_exec_job *job,
+static int read_job(struct hg_drive *d, const struct hg_executor_job *job,
                     const struct hg_submission *sub, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
@@ -179,7 +179,7 @@ static void mark_missing(struct hg_drive *d)
     }
 }
 
-int hg_drive_read_queue(struct hg_drive *d, const struct hg_exec_jobs *jobs, struct hg_err *err)
+int hg_drive_read_queue(struct hg_drive *d, const struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     d->table_tasks = 0;
     d->orders.n = 0;

@@ -57,7 +57,7 @@ struct hg_drive {
     struct hg_lock *lock;
     struct hg_journal *journal;
     const struct hg_run_state *state; /* of the journal */
-    struct hg_exec_limits limits;
+    struct hg_executor_limits limits;
     bool has_limits;
     struct hg_drive_task **tasks;  /* by batch - 1, line */
     struct hg_attempt_group group; /* of attempts, the last one that this pass has read */
@@ -86,7 +86,7 @@ struct hg_drive {
     bool sending;            /* more could be submitted, except for the tokens */
     bool crowded;            /* more could be submitted, except for the room in the table */
 
-    struct hg_exec_counts counted; /* requests that are in the journal already */
+    struct hg_executor_counts counted; /* requests that are in the journal already */
     struct {
         struct hg_drive_news *items;
         size_t n, cap;

@@ -212,7 +212,7 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
 static int on_ambiguous(struct hg_drive *d, const struct hg_submission *sub,
                         const struct hg_err *why, struct hg_err *err)
 {
-    uint32_t said_s = d->o.executor->facts(d->o.exec)->doubt_s;
+    uint32_t said_s = d->o.executor->facts(d->o.session)->doubt_s;
     uint32_t doubt_s = said_s ? said_s : d->limits.ambiguous_s;
     double until_s = hg_drive_now(d) + doubt_s;
 
@@ -247,7 +247,7 @@ static int send_chunk(struct hg_drive *d, const struct chunk *c, uint32_t runnin
         return -1;
     sub = hg_drive_submission(d, (uint32_t)d->state->submissions.n);
     job = hg_drive_make_job(d, sub);
-    rc = d->o.executor->submit(d->o.exec, job, &job_id, &why);
+    rc = d->o.executor->submit(d->o.session, job, &job_id, &why);
     json_decref(job);
     d->changed_s = hg_drive_mono(d);
     if (rc < 0 && (why.code == HG_E_AGAIN || why.code == HG_E_ENV))

@@ -23,7 +23,7 @@
 struct loader {
     struct hg_attempt_group group; /* of the run */
     const struct hg_run_state *state;
-    const struct hg_selector *select;
+    struct hg_selector *select;
     const char *run_key;
     int batch;
     struct hg_timeline *t;
@@ -212,7 +212,10 @@ static int add_cell(size_t line, const json_t *record, void *context)
     struct loader *l = context;
     const char *id = json_string_value(json_object_get(record, "id"));
     struct hg_attempt_list list;
-    int rc = hg_selector_match(l->select, id ? id : "", json_object_get(record, "cell"), l->err);
+    int rc;
+
+    hg_selector_see(l->select, json_object_get(record, "cell"));
+    rc = hg_selector_match(l->select, id ? id : "", json_object_get(record, "cell"), l->err);
 
     if (rc < 1 || !id)
         return rc;
@@ -257,7 +260,7 @@ static int load_batches(struct loader *l, const json_t *plan)
 }
 
 int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *state,
-                     const struct hg_selector *select, struct hg_timeline *t, struct hg_err *err)
+                     struct hg_selector *select, struct hg_timeline *t, struct hg_err *err)
 {
     struct loader l = {
         .group = { .rd = rd }, .state = state, .select = select, .t = t, .err = err
@@ -269,7 +272,7 @@ int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *stat
     if (!plan)
         return -1;
     l.run_key = json_string_value(json_object_get(plan, "run_key"));
-    rc = load_batches(&l, plan);
+    rc = load_batches(&l, plan) < 0 ? -1 : hg_selector_check_seen(select, err);
     hg_attempt_group_forget(&l.group);
     if (t->n)
         qsort(t->items, t->n, sizeof *t->items, by_begin);

@@ -39,7 +39,7 @@ struct hg_timeline {
 /* Read it. state: the journal, NULL if there is none. select: NULL picks all. Returns 0 or -1;
  * hg_timeline_done either way. */
 int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *state,
-                     const struct hg_selector *select, struct hg_timeline *t, struct hg_err *err);
+                     struct hg_selector *select, struct hg_timeline *t, struct hg_err *err);
 void hg_timeline_done(struct hg_timeline *t);
 
 #endif

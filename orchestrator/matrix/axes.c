@@ -2,9 +2,11 @@
 #include "matrix/axes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "contract/keys.h"
 #include "matrix/grid.h"
 #include "matrix/pointer.h"
 
@@ -106,6 +108,23 @@ static int parse_alt(struct hg_draft *p, struct hg_axis *axis, const json_t *jso
     return parse_generator(p, axis->name, list, pointer, alt);
 }
 
+/* In an object of values that belong together, a list of words is most likely meant as one value, but would multiply. */
+static int check_words_list(struct hg_draft *p, const char *name, const json_t *json,
+                            const char *pointer)
+{
+    int key = hg_key_find(name);
+    struct hg_err *err;
+
+    if (strncmp(pointer, "/include/", 9) != 0 || key < 0 || hg_keys[key].kind != HG_KEY_WORDS ||
+        json_array_size(json) < 2 || !json_is_string(json_array_get(json, 0)))
+        return 0;
+    err = hg_json_error(&p->m->doc, pointer, p->errs,
+                        "%zu values of \"%s\": each would make a cell of its own",
+                        json_array_size(json), name);
+    return hg_err_hint(
+        err, "one list of words is written [[\"a\", \"b\"]]; several values belong into \"axes\"");
+}
+
 static int parse_axis(struct hg_draft *p, const char *name, const json_t *json, const char *pointer,
                       struct hg_axis *axis)
 {
@@ -115,6 +134,8 @@ static int parse_axis(struct hg_draft *p, const char *name, const json_t *json, 
     int rc = 0;
 
     axis->name = hg_strdup(name);
+    if (check_words_list(p, name, json, pointer) < 0)
+        return -1;
     if (!json_is_array(json))
         rc = parse_alt(p, axis, json, pointer, pointer);
     if (json_is_array(json) && json_array_size(json) == 0) {

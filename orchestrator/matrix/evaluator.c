@@ -176,12 +176,30 @@ void hg_evaluator_free(struct hg_evaluator *f)
     free(f);
 }
 
+/* A member that an expression surely reads and no cell has: null, which nearly always is a typing mistake. NULL: none. */
+static const char *unknown_member(const struct hg_evaluator *f, int expr)
+{
+    const struct hg_expr_uses *u = hg_exprs_uses(f->g->exprs, expr);
+
+    for (size_t i = 0; i < u->n; i++)
+        if (u->certain[i] && !hg_grid_has_key(f->g, u->names[i]))
+            return u->names[i];
+    return NULL;
+}
+
 int hg_evaluator_fail(const struct hg_evaluator *f, int expr, const char *pointer,
                       const hg_value *values, const struct hg_err *err, struct hg_errs *errs)
 {
+    const char *unknown = unknown_member(f, expr);
     char cell[400];
     struct hg_err *e;
 
+    if (unknown) {
+        e = hg_json_error(&f->m->doc, pointer, errs, "no cell has \"%s\", so it is null here: %s",
+                          unknown, err->text);
+        hg_grid_suggest(f->g, unknown, e);
+        return -1;
+    }
     describe_cell(f, &f->memos[expr], values, cell, sizeof cell);
     e = hg_json_error(&f->m->doc, pointer, errs, "%s", err->text);
     if (cell[0])

@@ -3,11 +3,15 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/vec.h"
 #include "contract/keys.h"
+#include "contract/sbatch.h"
 #include "matrix/params.h"
 
 #define EXACT_MAX (1LL << 53) /* larger integers are not exact as doubles */
@@ -92,6 +96,42 @@ static int judge_words(const json_t *value, struct hg_err *err)
             return wrong_type(word, "a list of strings", err);
     }
     return 0;
+}
+
+void hg_member_words(const json_t *value, struct hg_words *out)
+{
+    const char *p = json_string_value(value);
+    json_t *item;
+    size_t i;
+
+    while (p && *(p += strspn(p, " \t\n"))) {
+        size_t n = strcspn(p, " \t\n");
+        char *word = hg_strndup(p, n);
+
+        hg_words_push(out, word);
+        free(word);
+        p += n;
+    }
+    json_array_foreach((json_t *)value, i, item)
+        hg_words_push(out, json_string_value(item));
+}
+
+static int judge_sbatch(const json_t *value, struct hg_err *err)
+{
+    struct hg_words all = HG_WORDS_INIT, others = HG_WORDS_INIT;
+    struct hg_sbatch_options options = { 0 };
+    int rc;
+
+    hg_member_words(value, &all);
+    for (size_t i = 0; i < all.n; i++)
+        if (hg_sbatch_signal_lead(all.items[i]) < 0)
+            hg_words_push(&others, all.items[i]);
+    if ((rc = hg_sbatch_read(others.items, &options, err)) < 0)
+        err->code = HG_E_INPUT;
+    HG_VEC_DONE(&options);
+    hg_words_done(&all);
+    hg_words_done(&others);
+    return rc;
 }
 
 static int judge_duration(const json_t *value, struct hg_err *err)
@@ -179,7 +219,9 @@ static int judge_key(const struct hg_judge *j, int index, const json_t *value, s
     case HG_KEY_WHOLE:
         return judge_number(value, true, key->min, key->max, err);
     case HG_KEY_WORDS:
-        return judge_words(value, err);
+        return judge_words(value, err) < 0 ? -1
+               : index == HG_COLUMN_SBATCH ? judge_sbatch(value, err)
+                                           : 0;
     case HG_KEY_DURATION:
         return judge_duration(value, err);
     case HG_KEY_SIZE:

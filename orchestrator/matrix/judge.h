@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/err.h"
+#include "base/words.h"
 #include "matrix/site.h"
 
 /* Who judges a member: the site for hardware, the table of hpcgrid-worker if that is the workload.
@@ -22,5 +23,8 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err);
 /* Is this value right for the key? null is right everywhere. */
 int hg_member_judge(const struct hg_judge *j, const char *key, const json_t *value,
                     struct hg_err *err);
+
+/* Append the words of a value of kind HG_KEY_WORDS: a text is split at blanks, a list is taken as it is. */
+void hg_member_words(const json_t *value, struct hg_words *out);
 
 #endif

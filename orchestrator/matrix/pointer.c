@@ -36,6 +36,19 @@ void hg_check_object(const struct hg_json_doc *doc, const json_t *value, const c
         hg_json_error(doc, pointer, errs, "expected an object, found %s", hg_json_type_name(value));
 }
 
+json_t *hg_number_text(const json_t *value)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *string = NULL;
+
+    if (json_is_number(value)) {
+        hg_json_dump(value, HG_JSON_COMPACT, &text);
+        string = json_string(hg_buf_str(&text));
+    }
+    hg_buf_done(&text);
+    return string;
+}
+
 void hg_check_texts(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                     struct hg_errs *errs)
 {
@@ -45,9 +58,13 @@ void hg_check_texts(const struct hg_json_doc *doc, const json_t *value, const ch
 
     hg_check_object(doc, value, pointer, errs);
     json_object_foreach((json_t *)value, key, text) {
-        if (!json_is_string(text))
+        json_t *number = hg_number_text(text);
+
+        if (number)
+            json_object_set_new((json_t *)value, key, number);
+        else if (!json_is_string(text))
             hg_json_error(doc, hg_member_pointer(&path, pointer, key), errs,
-                          "expected a string, found %s", hg_json_type_name(text));
+                          "expected a string or a number, found %s", hg_json_type_name(text));
     }
     hg_buf_done(&path);
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "base/vec.h"
 #include "matrix/expr.h"
 #include "matrix/grid.h"
@@ -26,6 +27,7 @@ struct part {
 };
 
 struct hg_selector {
+    json_t *seen; /* keys of the cells; NULL: none were seen */
     struct part *items;
     size_t n, cap;
     struct hg_exprs *exprs; /* jq instead of parts */
@@ -178,6 +180,7 @@ void hg_selector_free(struct hg_selector *s)
         return;
     drop_parts(s);
     hg_exprs_free(s->exprs);
+    json_decref(s->seen);
     free(s);
 }
 
@@ -194,6 +197,43 @@ int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, stru
             hg_grid_suggest(g, s->items[i].key, err);
             return -1;
         }
+    return 0;
+}
+
+void hg_selector_see(struct hg_selector *s, const json_t *cell)
+{
+    const char *key;
+    json_t *value;
+
+    if (!s)
+        return;
+    if (!s->seen)
+        s->seen = json_object();
+    json_object_foreach((json_t *)cell, key, value) {
+        if (!json_object_get(s->seen, key))
+            json_object_set_new(s->seen, key, json_null());
+    }
+}
+
+static int unknown_key(const struct hg_selector *s, const char *name, struct hg_err *err)
+{
+    const char **names = hg_alloc((json_object_size(s->seen) + 1) * sizeof *names), *key;
+    size_t n = 0;
+    json_t *value;
+
+    json_object_foreach(s->seen, key, value)
+        names[n++] = key;
+    hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", name);
+    hg_text_suggest(err, name, names, n);
+    free(names);
+    return -1;
+}
+
+int hg_selector_check_seen(const struct hg_selector *s, struct hg_err *err)
+{
+    for (size_t i = 0; s && s->seen && i < s->n; i++)
+        if (strcmp(s->items[i].key, "id") != 0 && !json_object_get(s->seen, s->items[i].key))
+            return unknown_key(s, s->items[i].key, err);
     return 0;
 }
 

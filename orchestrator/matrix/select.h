@@ -25,6 +25,11 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
  * with a suggestion): a typing mistake would pick nothing, or everything. */
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err);
 
+/* Where there is no matrix: remember a cell's keys, and after the last cell check that each key of the selector
+ * was one of some cell. 0, or -1 as above; 0 where no cell was seen. */
+void hg_selector_see(struct hg_selector *s, const json_t *cell);
+int hg_selector_check_seen(const struct hg_selector *s, struct hg_err *err);
+
 /* The i-th key that a selector names, as often as it names it; NULL after the last, and of a jq
  * expression or a NULL selector. Lent by s. "id" is one, though no cell has it as a member. */
 const char *hg_selector_key(const struct hg_selector *s, size_t i);

@@ -10,6 +10,9 @@
 #include "base/fields.h"
 #include "base/fs.h"
 #include "base/text.h"
+#include "base/vec.h"
+#include "base/words.h"
+#include "contract/sbatch.h"
 #include "matrix/pointer.h"
 
 #define SITES_MAX 64
@@ -24,6 +27,24 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
 
     if (json_is_string(value) && hg_text_size_parse(json_string_value(value), &bytes, &err) < 0)
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
+}
+
+static void check_extra(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                        struct hg_errs *errs)
+{
+    struct hg_sbatch_options options = { 0 };
+    struct hg_words words = HG_WORDS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    json_t *word;
+    size_t i;
+
+    json_array_foreach((json_t *)value, i, word)
+        if (json_is_string(word))
+            hg_words_push(&words, json_string_value(word));
+    if (hg_sbatch_read(words.items, &options, &err) < 0)
+        hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
+    HG_VEC_DONE(&options);
+    hg_words_done(&words);
 }
 
 static const char *const backends[] = { "cpu", "cuda", NULL };
@@ -79,7 +100,7 @@ const struct hg_field hg_site_fields[] = {
     { "account", HG_J_STRING, offsetof(struct hg_site, account), .doc = "account to charge" },
     { "qos", HG_J_STRING, offsetof(struct hg_site, qos), .doc = "quality of service" },
     { "reservation", HG_J_STRING, offsetof(struct hg_site, reservation), .doc = "reservation" },
-    { "extra", HG_J_STRINGS, offsetof(struct hg_site, extra),
+    { "extra", HG_J_STRINGS, offsetof(struct hg_site, extra), .check = check_extra,
       .doc = "further sbatch options, as typed" },
     { "default", HG_J_STRING, offsetof(struct hg_site, default_hardware),
       .doc = "hardware of cells that name none; absent: a cell must name it, unless there is one" },
@@ -365,6 +386,25 @@ struct hg_site *hg_site_find(const char *word, struct hg_errs *errs)
     return site;
 }
 
+/* An error in the site's file says which line chose it. */
+static struct hg_site *load_chosen(const struct hg_json_doc *doc, const char *pointer,
+                                   const char *path, struct hg_errs *errs)
+{
+    size_t before = errs->n;
+    struct hg_site *site = hg_site_load(path, errs);
+    struct hg_err *first = errs->n > before ? &errs->items[before] : NULL;
+
+    if (first) {
+        char *place = hg_pointer_place(doc, pointer, "chosen here");
+        char *hint = hg_str_printf("%s%s%s", first->hint, first->hint[0] ? "\n  " : "", place);
+
+        hg_err_hint(first, "%s", hint);
+        free(hint);
+        free(place);
+    }
+    return site;
+}
+
 struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
                                    const char *pointer, const char *dir, struct hg_errs *errs)
 {
@@ -385,7 +425,7 @@ struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *
     if (path && !hg_fs_exists(path))
         hg_json_error(doc, pointer, errs, "there is no site file \"%s\"", json_string_value(value));
     else if (path)
-        site = hg_site_load(path, errs);
+        site = load_chosen(doc, pointer, path, errs);
     else
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
     free(path);

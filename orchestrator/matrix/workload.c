@@ -89,9 +89,13 @@ static void check_inner_words(const struct hg_json_doc *doc, const json_t *list,
     size_t i;
 
     json_array_foreach((json_t *)list, i, word) {
-        if (!json_is_string(word))
+        json_t *number = hg_number_text(word);
+
+        if (number)
+            json_array_set_new((json_t *)list, i, number);
+        else if (!json_is_string(word))
             hg_json_error(doc, hg_item_pointer(&path, pointer, i), errs,
-                          "expected a string, found %s", hg_json_type_name(word));
+                          "expected a string or a number, found %s", hg_json_type_name(word));
     }
     hg_buf_done(&path);
 }
@@ -110,11 +114,14 @@ static void check_words(const struct hg_json_doc *doc, const json_t *value, cons
                     "no shell reads a command: write [\"python\", \"train.py\", \"{{args}}\"]");
     json_array_foreach((json_t *)value, i, word) {
         const char *at = hg_item_pointer(&path, pointer, i);
+        json_t *number = hg_number_text(word);
 
-        if (json_is_array(word))
+        if (number)
+            json_array_set_new((json_t *)value, i, number);
+        else if (json_is_array(word))
             check_inner_words(doc, word, at, errs);
         else if (!json_is_string(word))
-            hg_json_error(doc, at, errs, "expected a string or a list of strings, found %s",
+            hg_json_error(doc, at, errs, "expected a string, a number or a list of them, found %s",
                           hg_json_type_name(word));
     }
     hg_buf_done(&path);
@@ -169,9 +176,9 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
 
 static const char *const programs[] = { "hpcgrid-worker", NULL };
 
-#define WORDS_SCHEMA                                                                    \
-    "{\"type\": \"array\", \"items\": {\"anyOf\": [{\"type\": \"string\"}, {\"type\": " \
-    "\"array\", \"items\": {\"type\": \"string\"}}]}}"
+#define WORDS_SCHEMA                                                                                  \
+    "{\"type\": \"array\", \"items\": {\"anyOf\": [{\"type\": [\"string\", \"number\"]}, {\"type\": " \
+    "\"array\", \"items\": {\"type\": [\"string\", \"number\"]}}]}}"
 
 const struct hg_field hg_workload_fields[] = {
     { "program", HG_J_STRING, offsetof(struct hg_workload, program), .words = programs,
@@ -179,13 +186,14 @@ const struct hg_field hg_workload_fields[] = {
     { "command", HG_J_JSON, offsetof(struct hg_workload, words), .check = check_command,
       .schema = WORDS_SCHEMA,
       .doc =
-          "any other program: a list of words that no shell reads; a list inside the list is left "
+          "any other program: a list of words (numbers, too) that no shell reads; a list inside the list is left "
           "out as a whole when a placeholder in it has no value" },
     { "launch", HG_J_JSON, offsetof(struct hg_workload, launch), .check = check_words,
       .schema = WORDS_SCHEMA,
       .doc = "words instead of the site's launcher; `[]`: once, on the first node" },
     { "env", HG_J_JSON, offsetof(struct hg_workload, env), .check = check_env,
-      .schema = HG_TEXTS_SCHEMA, .doc = "environment variables: name and text, with placeholders" },
+      .schema = HG_TEXTS_SCHEMA,
+      .doc = "environment variables: name and text (or a number), with placeholders" },
     { "files", HG_J_JSON, offsetof(struct hg_workload, files), .check = check_files,
       .schema = HG_TEXTS_SCHEMA,
       .doc = "files to write before the start: name and text, with placeholders" },

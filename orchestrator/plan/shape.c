@@ -11,9 +11,9 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/text.h"
+#include "contract/sbatch.h"
 #include "matrix/cell.h"
-
-#define WORD_SEPARATORS " \t\n"
+#include "matrix/judge.h"
 
 /* Slurm may send the signal up to 60 s early; a limit shorter than that leaves nothing to warn of.
  */
@@ -21,109 +21,20 @@
 
 /* ---- sbatch options as typed ---- */
 
-/* Options that hpcgrid sets itself, and what to write instead. */
-static const struct {
-    const char *name;
-    char letter;
-    const char *instead;
-} reserved[] = {
-    { "--nodes", 'N', "the key \"nodes\"" },
-    { "--ntasks", 'n', "the keys \"nodes\" and \"tasks_per_node\"" },
-    { "--ntasks-per-node", 0, "the key \"tasks_per_node\"" },
-    { "--cpus-per-task", 'c', "the key \"cpus_per_task\"" },
-    { "--gres", 0, "the key \"gpus_per_node\" and the site's \"gres\"" },
-    { "--gpus", 'G', "the key \"gpus_per_node\"" },
-    { "--gpus-per-node", 0, "the key \"gpus_per_node\"" },
-    { "--gpus-per-task", 0, "the keys \"gpus_per_node\" and \"tasks_per_node\"" },
-    { "--time", 't', "the key \"time\"" },
-    { "--mem", 0, "the key \"mem\"" },
-    { "--partition", 'p', "the hardware's \"partition\" in the site" },
-    { "--account", 'A', "\"account\" in the site" },
-    { "--qos", 'q', "\"qos\" in the site" },
-    { "--constraint", 'C', "the hardware's \"constraint\" in the site" },
-    { "--reservation", 0, "\"reservation\" in the site" },
-    { "--licenses", 'L', "\"licenses\" in the site" },
-    { "--signal", 0, "\"signal_lead_s\" in the site, or --signal=USR1@SECONDS" },
-    { "--array", 'a', NULL },
-    { "--job-name", 'J', NULL },
-    { "--comment", 0, NULL },
-    { "--output", 'o', NULL },
-    { "--error", 'e', NULL },
-    { "--open-mode", 0, NULL },
-    { "--chdir", 'D', NULL },
-    { "--export", 0, NULL },
-    { "--wrap", 0, NULL },
-    { "--parsable", 0, NULL },
-    { "--wait", 'W', NULL },
-    { "--requeue", 0, NULL },
-    { "--no-requeue", 0, NULL },
-    { "--test-only", 0, NULL },
-};
-
-static int check_option(const char *word, struct hg_err *err)
+static void push_options(const json_t *value, struct hg_shape *s)
 {
-    size_t n = strcspn(word, "=");
+    struct hg_words words = HG_WORDS_INIT;
 
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++) {
-        bool is = strlen(reserved[i].name) == n && memcmp(word, reserved[i].name, n) == 0;
+    hg_member_words(value, &words);
+    for (size_t i = 0; i < words.n; i++) {
+        long lead = hg_sbatch_signal_lead(words.items[i]);
 
-        is |= reserved[i].letter && word[0] == '-' && word[1] == reserved[i].letter;
-        if (!is)
-            continue;
-        hg_err_set(err, HG_E_INPUT, "the sbatch option %.*s is set by hpcgrid itself", (int)n,
-                   word);
-        if (reserved[i].instead)
-            hg_err_hint(err, "use %s", reserved[i].instead);
-        return -1;
+        if (lead >= 0)
+            s->signal_lead_s = lead;
+        else
+            hg_words_push(&s->extra, words.items[i]);
     }
-    return 0;
-}
-
-static int push_option(const char *word, struct hg_shape *s, struct hg_err *err)
-{
-    unsigned lead;
-    int end = 0;
-
-    if (sscanf(word, "--signal=USR1@%5u%n", &lead, &end) == 1 && word[end] == '\0') {
-        s->signal_lead_s = lead;
-        return 0;
-    }
-    if (check_option(word, err) < 0)
-        return -1;
-    hg_words_push(&s->extra, word);
-    return 0;
-}
-
-static int push_module(const char *word, struct hg_shape *s, struct hg_err *err)
-{
-    (void)err;
-    hg_words_push(&s->modules, word);
-    return 0;
-}
-
-/* A text is split at blanks, a list is taken as it is. */
-static int push_words(const json_t *value,
-                      int (*push)(const char *word, struct hg_shape *s, struct hg_err *err),
-                      struct hg_shape *s, struct hg_err *err)
-{
-    const char *p = json_string_value(value);
-    size_t i;
-    json_t *item;
-
-    while (p && *(p += strspn(p, WORD_SEPARATORS))) {
-        size_t n = strcspn(p, WORD_SEPARATORS);
-        char *word = hg_strndup(p, n);
-        int rc = push(word, s, err);
-
-        free(word);
-        if (rc < 0)
-            return -1;
-        p += n;
-    }
-    json_array_foreach(value, i, item)
-        if (push(json_string_value(item), s, err) < 0)
-            return -1;
-    return 0;
+    hg_words_done(&words);
 }
 
 static void push_strings(char *const *strings, struct hg_words *out)
@@ -173,8 +84,7 @@ static void fill_cpus(const json_t *cell, struct hg_shape *s)
     s->cpus_per_task = count_of(cell, "cpus_per_task", share);
 }
 
-int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s,
-                  struct hg_err *err)
+void hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s)
 {
     *s = (struct hg_shape){ .time_s = hg_cell_time_s(cell) };
     s->hw = hg_site_find_hardware(site, json_string_value(json_object_get(cell, "hardware")));
@@ -185,9 +95,8 @@ int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shap
     fill_memory(cell, s);
     push_strings(site->extra, &s->extra);
     push_strings(site->modules, &s->modules);
-    if (push_words(json_object_get(cell, "sbatch"), push_option, s, err) < 0)
-        return -1;
-    return push_words(json_object_get(cell, "modules"), push_module, s, err);
+    push_options(json_object_get(cell, "sbatch"), s);
+    hg_member_words(json_object_get(cell, "modules"), &s->modules);
 }
 
 void hg_shape_done(struct hg_shape *s)

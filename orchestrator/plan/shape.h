@@ -23,10 +23,8 @@ struct hg_shape {
     bool own_mem, own_cpus;  /* the cell says them, not the site */
 };
 
-/* Of a cell that a walk over the matrix gave. Fails with INPUT: an sbatch option is hpcgrid's own. Release with
- * hg_shape_done, also after a failure. */
-int hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *shape,
-                  struct hg_err *err);
+/* Of a cell that a walk over the matrix gave, so its members were judged. Release with hg_shape_done. */
+void hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *shape);
 void hg_shape_done(struct hg_shape *shape);
 
 /* Append a text that is equal exactly for equal shapes. */

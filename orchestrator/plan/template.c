@@ -12,30 +12,6 @@
 
 #define KEY_MAX 64
 
-/* ---- Lists of words ---- */
-
-void hg_words_push(struct hg_words *words, const char *word)
-{
-    *HG_VEC_PUSH(words) = hg_strdup(word);
-    /* one place more than n, for the NULL at the end */
-    hg_vec_grow((void **)&words->items, words->n, &words->cap, sizeof *words->items);
-    words->items[words->n] = NULL;
-}
-
-static void words_cut(struct hg_words *words, size_t n)
-{
-    while (words->n > n)
-        free(words->items[--words->n]);
-    if (words->items)
-        words->items[words->n] = NULL;
-}
-
-void hg_words_done(struct hg_words *words)
-{
-    words_cut(words, 0);
-    HG_VEC_DONE(words);
-}
-
 /* ---- Values ---- */
 
 /* Is this member of a cell a parameter of the workload? Not where and how the job runs (site, nodes,
@@ -236,7 +212,7 @@ int hg_template_words(const json_t *list, const struct hg_template_vars *vars,
             if (push_word(json_string_value(inner), vars, words, &absent, err) < 0)
                 return -1;
         if (absent)
-            words_cut(words, before);
+            hg_words_cut(words, before);
     }
     return 0;
 }

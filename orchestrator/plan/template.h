@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "base/words.h"
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -24,19 +25,6 @@ struct hg_template_vars {
     const json_t *cell; /* its members; lent, as are the others */
     const char *dir, *head, *id;
 };
-
-/* A list of words that ends with NULL, so that it serves as argv. */
-struct hg_words {
-    char **items;
-    size_t n, cap;
-};
-#define HG_WORDS_INIT \
-    {                 \
-        0             \
-    }
-/* Append a copy. */
-void hg_words_push(struct hg_words *words, const char *word);
-void hg_words_done(struct hg_words *words);
 
 /* Append a member's value as a placeholder shows it; nothing for null. */
 void hg_template_value(const json_t *value, struct hg_buf *out);

@@ -243,6 +243,17 @@ static int open_of_matrix(const char *root, const char *path, struct hg_rundir *
     return rc;
 }
 
+/* A matrix or a set of results, not a run: no run has this name. */
+static bool is_missing_file(const char *root, const char *word)
+{
+    size_t n = strlen(word);
+    char *dir = hg_fs_join(root, word);
+    bool is = n > 5 && strcmp(word + n - 5, ".json") == 0 && !hg_fs_is_dir(dir);
+
+    free(dir);
+    return is;
+}
+
 int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, struct hg_err *err)
 {
     int rc;
@@ -251,6 +262,8 @@ int hg_rundir_find(const char *root, const char *word, struct hg_rundir *rd, str
         return open_folder(word, rd, err);
     if (hg_fs_exists(word) && !hg_fs_is_dir(word))
         return open_of_matrix(root, word, rd, err);
+    if (is_missing_file(root, word))
+        return hg_err_set(err, HG_E_NOTFOUND, "there is no file %s", word);
     rc = open_by_number(root, word, rd, err);
     if (rc != 1)
         return rc;

@@ -108,3 +108,51 @@ setup() {
     [[ "$output" == *"more than 2048 different keys"* ]]
     [[ "$output" == *"/exclude: 6001 rules; the limit is 5000"* ]]
 }
+
+@test "an error in a site file names the line of the matrix that chose it" {
+    echo '{ "hardware": { "cpu": { "coresper_node": 4 } } }' >"$BATS_TEST_TMPDIR/site.json"
+    printf '{"hpcgrid": 1, "name": "x",\n "site": "site.json", "workload": {"command": ["a"]}}' >"$BATS_TEST_TMPDIR/matrix.json"
+    cd "$BATS_TEST_TMPDIR"
+    run "$hpcgrid" check matrix.json
+    [ "$status" = 3 ]
+    [[ "$output" == *'site.json:1:'*'did you mean "cores_per_node"?'* ]]
+    [[ "$output" == *'matrix.json:2:10: chosen here: /site'* ]]
+}
+
+@test "a FIFO or a device is not waited for; a pipe that the shell opened is read" {
+    matrix="$HPCGRID_SOURCE/matrices/quickstart.json"
+    cd "$BATS_TEST_TMPDIR"
+    mkfifo pipe.json
+    for file in pipe.json /dev/zero; do
+        run timeout 10 "$hpcgrid" check $file
+        [ "$status" = 3 ]
+        [[ "$output" == *"cannot read $file: it is "* ]]
+    done
+    jq '.site = "./pipe.json"' "$matrix" >matrix.json
+    run timeout 10 "$hpcgrid" check matrix.json
+    [ "$status" = 3 ]
+    run timeout 10 "$hpcgrid" report pipe.json
+    [ "$status" = 3 ]
+    timeout 10 "$hpcgrid" check <(cat "$matrix")
+    timeout 10 "$hpcgrid" check /dev/stdin <"$matrix"
+}
+
+@test "numbers may stand as words of a command and as values of env" {
+    echo '{"hpcgrid": 1, "name": "n", "site": {"name": "h", "hardware": {"c": {}}},
+        "workload": {"command": ["a", 3, ["--lr", 0.5]], "env": {"N": 4}}, "axes": {"x": [1]}}' >"$BATS_TEST_TMPDIR/n.json"
+    "$hpcgrid" plan "$BATS_TEST_TMPDIR/n.json" --out "$BATS_TEST_TMPDIR/run"
+    jq -e '.workload | .command == ["a", "3", ["--lr", "0.5"]] and .env == {N: "4"}' "$BATS_TEST_TMPDIR/run/matrix.json" ||
+        jq -e '[.. | .command? // empty] | any(. == ["a", "3", ["--lr", "0.5"]])' "$BATS_TEST_TMPDIR/run/plan.json"
+}
+
+@test "a selector with a key that no cell has is refused by every command" {
+    cd "$BATS_TEST_TMPDIR"
+    matrix="$HPCGRID_SOURCE/matrices/quickstart.json"
+    "$hpcgrid" plan "$matrix" --out run >/dev/null
+    for command in "expand $matrix -s" "plan $matrix -s" "status run -s" "trace run -s" "logs run"; do
+        # shellcheck disable=SC2086
+        run "$hpcgrid" $command nodez=1
+        [ "$status" = 2 ]
+        [[ "$output" == *'no cell has "nodez"'*'did you mean "nodes"?'* ]]
+    done
+}

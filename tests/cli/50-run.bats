@@ -316,6 +316,11 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     run --separate-stderr "$hpcgrid" status nothing
     [ "$status" = 4 ]
     [[ "$stderr" == *'"nothing" has no run yet'* ]]
+    for c in status report; do
+        run --separate-stderr "$hpcgrid" $c nothing.json
+        [ "$status" = 4 ]
+        [ "$stderr" = "hpcgrid: error: there is no file nothing.json" ]
+    done
 }
 
 @test "data that the worker does not find are said before anything is made" {

@@ -142,7 +142,7 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_wor
                      struct hg_err *err)
 {
     static char buffer[512];
-    struct hg_agent_options options = { 0 };
+    struct hg_sbatch_options options = { 0 };
     size_t n = 0;
     int rc;
 
@@ -153,7 +153,7 @@ static int run_words(const char *text, job_desc_msg_t *desc, struct hg_agent_wor
     slurm_init_job_desc_msg(desc);
     *kept = (struct hg_agent_words){ 0 };
     *err = (struct hg_err)HG_ERR_INIT;
-    rc = hg_agent_options_read(copies, &options, err);
+    rc = hg_sbatch_read(copies, &options, err);
     if (rc == 0)
         rc = hg_agent_extra(desc, &options, kept, err);
     HG_VEC_DONE(&options);

@@ -21,7 +21,7 @@ endif()
 function(hg_add_cli_bats file timeout)
     get_filename_component(stem ${file} NAME_WE)
     add_test(NAME slurm.${stem}-cli COMMAND ${BATS} --filter-tags commands ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-    set_tests_properties(slurm.${stem}-cli PROPERTIES LABELS slurm TIMEOUT ${timeout} RESOURCE_LOCK slurm ENVIRONMENT
+    set_tests_properties(slurm.${stem}-cli PROPERTIES LABELS slurm TIMEOUT ${timeout} ${HG_SLURM_PROPERTIES} ENVIRONMENT
         "HPCGRID_BUILD=${PROJECT_BINARY_DIR};HPCGRID_SOURCE=${PROJECT_SOURCE_DIR};AGENT=$<TARGET_FILE:hpcgrid-sbatch>")
 endfunction()
 hg_add_cli_bats(slurm/20-agent.bats 420)

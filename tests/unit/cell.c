@@ -101,7 +101,7 @@ static void test_ids_outlast_changes_that_mean_nothing(void **state)
         HEAD RUN ", \"axes\": {\"a\": [1, 2], \"b\": [\"x\", \"y\"]}, \"include\": [{\"c\": 1}]}",
         /* time, memory, options and notes */
         HEAD "\"workload\": {\"command\": [\"x\", \"{{args}}\"], \"lr\": 1, \"time\": \"5m\", "
-             "\"mem\": \"1G\", \"sbatch\": [\"-v\"], \"_note\": 1, \"cwd\": \"/\", \"results\": "
+             "\"mem\": \"1G\", \"sbatch\": [\"-k\"], \"_note\": 1, \"cwd\": \"/\", \"results\": "
              "{\"t\": \"(.*)\"}}, \"axes\": {\"a\": [1, 2], \"b\": [\"x\", \"y\"]}}",
         /* what was a default is stated, what was stated is derived */
         HEAD "\"workload\": {\"command\": [\"x\", \"{{args}}\"], \"nodes\": 1, \"hardware\": "

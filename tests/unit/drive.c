@@ -50,7 +50,7 @@ struct world {
     struct hg_rundir rd;
     struct hg_plan plan;
     struct hg_batch batches[4];
-    struct hg_exec *exec;
+    struct hg_executor_session *exec;
     struct hg_drive_options options;
     struct hg_drive *drive;
 };
@@ -105,7 +105,7 @@ static void make_world(struct world *w, const char *config, const size_t *sizes,
     w->exec = mock->open(json, 1, NULL);
     w->options = (struct hg_drive_options){
         .executor = mock,
-        .exec = w->exec,
+        .session = w->exec,
         .deadline_s = 5,
         .visible_s = 3,
         .io = { world_time, world_time, world_attempt, w },
@@ -300,7 +300,7 @@ static void test_every_trouble_has_its_way_out(void **state)
     for (size_t i = 0; i < N_OF(scenarios); i++) {
         const struct scenario *s = &scenarios[i];
         struct hg_err err = HG_ERR_INIT;
-        struct hg_exec_counts made;
+        struct hg_executor_counts made;
         char counts[200];
         struct world w;
         double took;
@@ -460,7 +460,7 @@ static void test_cancelled_cells_are_not_submitted_and_jobs_end(void **state)
 /* Tasks that the scheduler holds, as an index set. */
 static void format_held(const struct world *w, char *out, size_t size)
 {
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     size_t used = 0;
 
     out[0] = '\0';
@@ -469,7 +469,7 @@ static void format_held(const struct world *w, char *out, size_t size)
         if (strcmp(jobs.items[i].reason, "JobHeldUser") == 0)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "," : "",
                                      jobs.items[i].tasks);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
 }
 
 static void drive_for(struct world *w, double seconds)
@@ -690,7 +690,8 @@ static void test_tasks_that_somebody_cancels_in_slurm_are_not_sent_again(void **
 static unsigned unheard;
 
 /* The request arrives, the answer does not. */
-static int cancel_unheard(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+static int cancel_unheard(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                          struct hg_err *err)
 {
     if (mock->cancel(x, job_id, tasks, err) < 0)
         return -1;
@@ -836,7 +837,7 @@ static void test_a_reader_sees_what_the_table_says(void **state)
 {
     struct hg_drive_pass pass;
     struct hg_run_state *reader;
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     size_t cells = 4;
     char counts[200];
     struct world w;
@@ -852,7 +853,7 @@ static void test_a_reader_sees_what_the_table_says(void **state)
     assert_int_equal(hg_drive_overlay(reader, &jobs, NULL), 0);
     format_counts(reader, counts, sizeof counts);
     assert_string_equal(counts, "running 3, ended 1");
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     hg_run_state_free(reader);
     end_world(&w);
 }
@@ -924,7 +925,8 @@ int __wrap_fsync(int fd)
     return 0; /* the test need not survive a power failure itself */
 }
 
-static int crashing_submit(struct hg_exec *x, const json_t *job, uint32_t *id, struct hg_err *err)
+static int crashing_submit(struct hg_executor_session *x, const json_t *job, uint32_t *id,
+                           struct hg_err *err)
 {
     int rc;
 
@@ -934,13 +936,14 @@ static int crashing_submit(struct hg_exec *x, const json_t *job, uint32_t *id, s
     return rc;
 }
 
-static int crashing_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+static int crashing_poll(struct hg_executor_session *x, struct hg_executor_jobs *jobs,
+                         struct hg_err *err)
 {
     maybe_crash();
     return mock->poll(x, jobs, err);
 }
 
-static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks,
+static int crashing_cancel(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
                            struct hg_err *err)
 {
     int rc;
@@ -951,8 +954,8 @@ static int crashing_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks
     return rc;
 }
 
-static int crashing_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
-                         struct hg_err *err)
+static int crashing_hold(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                         bool held, struct hg_err *err)
 {
     int rc;
 

@@ -190,12 +190,6 @@ static void expect_refusal(const char *members, const char *text)
 static void test_what_cannot_be_asked_for_is_refused_with_the_reason(void **state)
 {
     (void)state;
-    expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--time=5\"}",
-                   "the sbatch option --time is set by hpcgrid itself\n  use the key \"time\"");
-    expect_refusal(COMMAND "\"axes\":{\"sbatch\":[\"-N4\"]}",
-                   "the sbatch option -N4 is set by hpcgrid itself");
-    expect_refusal(COMMAND "\"axes\":{\"sbatch\":\"--signal=B:TERM@5\"}",
-                   "or --signal=USR1@SECONDS");
     expect_refusal("\"workload\":{\"command\":[\"a\",\"x{{args}}\"]},\"axes\":{\"n\":[1]}",
                    "\"x{{args}}\": {{args}} stands for several words");
 }

@@ -47,13 +47,13 @@ struct attempt {
     bool left; /* a copy left because of it */
 };
 
-struct hg_exec {
+struct hg_executor_session {
     json_t *config;
-    struct hg_exec_limits limits;
+    struct hg_executor_limits limits;
     double now_s;
     uint32_t next_id;
     size_t n_submits, n_polls; /* calls, for the scripts */
-    struct hg_exec_facts facts;
+    struct hg_executor_facts facts;
     unsigned doubles, most_running;
     struct {
         struct job *items;
@@ -67,14 +67,14 @@ struct hg_exec {
 
 /* ---- The script ---- */
 
-static const char *word_of(const struct hg_exec *x, const char *list, size_t i)
+static const char *word_of(const struct hg_executor_session *x, const char *list, size_t i)
 {
     const char *word = json_string_value(json_array_get(json_object_get(x->config, list), i));
 
     return word ? word : "ok";
 }
 
-static bool is_down(const struct hg_exec *x)
+static bool is_down(const struct hg_executor_session *x)
 {
     const json_t *list = json_object_get(x->config, "down"), *pair;
     size_t i;
@@ -86,7 +86,7 @@ static bool is_down(const struct hg_exec *x)
     return false;
 }
 
-unsigned mock_runs(const struct hg_exec *x, int batch, uint32_t line)
+unsigned mock_runs(const struct hg_executor_session *x, int batch, uint32_t line)
 {
     unsigned n = 0;
 
@@ -95,7 +95,7 @@ unsigned mock_runs(const struct hg_exec *x, int batch, uint32_t line)
     return n;
 }
 
-static const json_t *action_of(const struct hg_exec *x, int batch, uint32_t line)
+static const json_t *action_of(const struct hg_executor_session *x, int batch, uint32_t line)
 {
     char name[32];
     const json_t *action;
@@ -120,7 +120,7 @@ static bool action_flag(const json_t *action, const char *name)
 
 /* ---- Time ---- */
 
-static struct attempt *find_attempt(const struct hg_exec *x, const struct job *job,
+static struct attempt *find_attempt(const struct hg_executor_session *x, const struct job *job,
                                     const struct task *t)
 {
     for (size_t i = 0; i < x->attempts.n; i++) {
@@ -142,7 +142,8 @@ static unsigned count_running(const struct job *job)
     return n;
 }
 
-static void queue_task(const struct hg_exec *x, const struct job *job, struct task *t, double at_s)
+static void queue_task(const struct hg_executor_session *x, const struct job *job, struct task *t,
+                       double at_s)
 {
     t->phase = TASK_PENDING;
     t->late = false;
@@ -153,7 +154,7 @@ static void queue_task(const struct hg_exec *x, const struct job *job, struct ta
         action_flag(t->action, "held") ? INFINITY : at_s + action_number(t->action, "start_s", 1);
 }
 
-static bool is_alive(const struct hg_exec *x, const struct attempt *a)
+static bool is_alive(const struct hg_executor_session *x, const struct attempt *a)
 {
     for (size_t i = 0; i < x->jobs.n; i++)
         for (size_t k = 0; k < x->jobs.items[i].n; k++) {
@@ -168,7 +169,7 @@ static bool is_alive(const struct hg_exec *x, const struct attempt *a)
 }
 
 /* Is there a reason to leave? Else it has the number of a free attempt. */
-static bool find_twin(struct hg_exec *x, const struct job *job, struct task *t)
+static bool find_twin(struct hg_executor_session *x, const struct job *job, struct task *t)
 {
     struct attempt *a;
 
@@ -189,7 +190,7 @@ static const char *refusal(const struct task *t)
     return t->twice && !t->ghost ? json_string_value(json_object_get(t->action, "refused")) : NULL;
 }
 
-static void start_task(struct hg_exec *x, struct job *job, struct task *t)
+static void start_task(struct hg_executor_session *x, struct job *job, struct task *t)
 {
     double twice_s = action_number(t->action, "twice_s", 0);
     unsigned running = 0;
@@ -214,7 +215,7 @@ static void start_task(struct hg_exec *x, struct job *job, struct task *t)
         x->most_running = running;
 }
 
-static void write_result(struct hg_exec *x, const struct job *job, const struct task *t)
+static void write_result(struct hg_executor_session *x, const struct job *job, const struct task *t)
 {
     const json_t *result = json_object_get(t->action, "result");
     struct attempt *a = find_attempt(x, job, t);
@@ -226,7 +227,7 @@ static void write_result(struct hg_exec *x, const struct job *job, const struct 
 }
 
 /* The controller forgets that it is at work: the process goes on as a ghost, the task is pending again. */
-static void forget_task(const struct hg_exec *x, struct job *job, struct task *t)
+static void forget_task(const struct hg_executor_session *x, struct job *job, struct task *t)
 {
     struct task *ghost = &job->tasks[job->n++];
 
@@ -240,7 +241,7 @@ static void forget_task(const struct hg_exec *x, struct job *job, struct task *t
     queue_task(x, job, t, x->now_s);
 }
 
-static void end_task(struct hg_exec *x, struct job *job, struct task *t)
+static void end_task(struct hg_executor_session *x, struct job *job, struct task *t)
 {
     const char *state = json_string_value(json_object_get(t->action, "state"));
     double late_s = action_number(t->action, "late_s", 0);
@@ -275,7 +276,8 @@ static void end_task(struct hg_exec *x, struct job *job, struct task *t)
 }
 
 /* A job that the controller has forgotten starts nothing any more; what runs, runs on. */
-static bool may_move(const struct hg_exec *x, const struct job *job, const struct task *t)
+static bool may_move(const struct hg_executor_session *x, const struct job *job,
+                     const struct task *t)
 {
     if (t->phase == TASK_ENDED || job->appears_s > x->now_s)
         return false;
@@ -289,7 +291,8 @@ static bool may_move(const struct hg_exec *x, const struct job *job, const struc
 }
 
 /* The next thing that happens until the given time; NULL if nothing does. */
-static struct task *next_event(const struct hg_exec *x, double until_s, struct job **job)
+static struct task *next_event(const struct hg_executor_session *x, double until_s,
+                               struct job **job)
 {
     struct task *next = NULL;
 
@@ -307,12 +310,12 @@ static struct task *next_event(const struct hg_exec *x, double until_s, struct j
     return next;
 }
 
-double mock_now(const struct hg_exec *x)
+double mock_now(const struct hg_executor_session *x)
 {
     return x->now_s;
 }
 
-void mock_advance(struct hg_exec *x, double seconds)
+void mock_advance(struct hg_executor_session *x, double seconds)
 {
     double until_s = x->now_s + seconds;
     struct job *job = NULL;
@@ -330,7 +333,7 @@ void mock_advance(struct hg_exec *x, double seconds)
     x->now_s = until_s;
 }
 
-void mock_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
+void mock_attempt(const struct hg_executor_session *x, int batch, uint32_t line, uint32_t claim,
                   struct mock_attempt *attempt)
 {
     *attempt = (struct mock_attempt){ 0 };
@@ -350,19 +353,19 @@ void mock_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t cl
     }
 }
 
-unsigned mock_doubles(const struct hg_exec *x)
+unsigned mock_doubles(const struct hg_executor_session *x)
 {
     return x->doubles;
 }
 
-unsigned mock_most_running(const struct hg_exec *x)
+unsigned mock_most_running(const struct hg_executor_session *x)
 {
     return x->most_running;
 }
 
 /* ---- Methods ---- */
 
-static void mock_close(struct hg_exec *x)
+static void mock_close(struct hg_executor_session *x)
 {
     if (!x)
         return;
@@ -381,16 +384,17 @@ static uint32_t config_u32(const json_t *config, const char *name, uint32_t othe
     return value ? (uint32_t)json_integer_value(value) : otherwise;
 }
 
-static struct hg_exec *mock_open(const json_t *config, double deadline_s, struct hg_err *err)
+static struct hg_executor_session *mock_open(const json_t *config, double deadline_s,
+                                             struct hg_err *err)
 {
-    struct hg_exec *x = hg_alloc_zeroed(1, sizeof *x);
+    struct hg_executor_session *x = hg_alloc_zeroed(1, sizeof *x);
 
     (void)deadline_s;
     (void)err;
     x->config = config ? json_deep_copy(config) : json_object();
     x->now_s = EPOCH_S;
     x->next_id = 1;
-    x->limits = (struct hg_exec_limits){
+    x->limits = (struct hg_executor_limits){
         .max_array_size = config_u32(config, "max_array_size", 1001),
         .max_jobs = config_u32(config, "max_jobs", 10000),
         .ambiguous_s = config_u32(config, "ambiguous_s", 10),
@@ -402,7 +406,7 @@ static struct hg_exec *mock_open(const json_t *config, double deadline_s, struct
     return x;
 }
 
-static int answer(const struct hg_exec *x, const char *word, struct hg_err *err)
+static int answer(const struct hg_executor_session *x, const char *word, struct hg_err *err)
 {
     if (strcmp(word, "env") == 0 || is_down(x))
         return hg_err_set(err, HG_E_ENV, "the controller is down");
@@ -411,7 +415,8 @@ static int answer(const struct hg_exec *x, const char *word, struct hg_err *err)
     return 0;
 }
 
-static int mock_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
+static int mock_limits(struct hg_executor_session *x, struct hg_executor_limits *limits,
+                       struct hg_err *err)
 {
     x->facts.counts.polls++;
     if (answer(x, "ok", err) < 0)
@@ -420,12 +425,12 @@ static int mock_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct 
     return 0;
 }
 
-static bool is_known(const struct hg_exec *x, const struct job *job)
+static bool is_known(const struct hg_executor_session *x, const struct job *job)
 {
     return job->appears_s <= x->now_s && job->lost_s > x->now_s;
 }
 
-static size_t count_table(const struct hg_exec *x)
+static size_t count_table(const struct hg_executor_session *x)
 {
     size_t n = 0;
 
@@ -439,7 +444,7 @@ static size_t count_table(const struct hg_exec *x)
     return n;
 }
 
-static void count_doubles(struct hg_exec *x, const struct job *made)
+static void count_doubles(struct hg_executor_session *x, const struct job *made)
 {
     for (size_t i = 0; i < x->jobs.n; i++) {
         const struct job *job = &x->jobs.items[i];
@@ -472,8 +477,8 @@ static int batch_of(const char *script)
     return atoi(slash ? slash + 1 : "0");
 }
 
-static void add_tasks(const struct hg_exec *x, struct job *made, const struct hg_ranges *set,
-                      uint32_t offset)
+static void add_tasks(const struct hg_executor_session *x, struct job *made,
+                      const struct hg_ranges *set, uint32_t offset)
 {
     size_t room = 2 * hg_ranges_count(set) + 1; /* for ghosts, too */
 
@@ -488,8 +493,8 @@ static void add_tasks(const struct hg_exec *x, struct job *made, const struct hg
         }
 }
 
-static int create_job(struct hg_exec *x, const json_t *job, double delay_s, double lost_s,
-                      uint32_t *job_id, struct hg_err *err)
+static int create_job(struct hg_executor_session *x, const json_t *job, double delay_s,
+                      double lost_s, uint32_t *job_id, struct hg_err *err)
 {
     struct job made = { .id = x->next_id,
                         .claim = arg_number(job, "--submission"),
@@ -520,7 +525,8 @@ static int create_job(struct hg_exec *x, const json_t *job, double delay_s, doub
     return 0;
 }
 
-static int mock_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err)
+static int mock_submit(struct hg_executor_session *x, const json_t *job, uint32_t *job_id,
+                       struct hg_err *err)
 {
     const char *word = word_of(x, "submits", x->n_submits++);
     double seconds = strchr(word, ':') ? strtod(strchr(word, ':') + 1, NULL) : 0;
@@ -542,7 +548,7 @@ static int mock_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, s
     return 0;
 }
 
-static int mock_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
+static int mock_probe(struct hg_executor_session *x, const json_t *job, struct hg_err *err)
 {
     x->facts.counts.polls++;
     if (answer(x, "ok", err) < 0)
@@ -560,16 +566,16 @@ static int exit_status(const struct task *t)
     return refusal(t) ? 1 << 8 : (int)action_number(t->action, "signal", 0);
 }
 
-static void add_record(const struct job *job, const struct task *t, struct hg_exec_jobs *jobs)
+static void add_record(const struct job *job, const struct task *t, struct hg_executor_jobs *jobs)
 {
-    struct hg_exec_job *r = HG_VEC_PUSH(jobs);
+    struct hg_executor_job *r = HG_VEC_PUSH(jobs);
 
-    *r = (struct hg_exec_job){ .job_id = job->id,
-                               .restarts = t->restarts,
-                               .exit_status = exit_status(t),
-                               .submit_s = job->submit_s,
-                               .start_s = t->start_s,
-                               .end_s = t->end_s };
+    *r = (struct hg_executor_job){ .job_id = job->id,
+                                   .restarts = t->restarts,
+                                   .exit_status = exit_status(t),
+                                   .submit_s = job->submit_s,
+                                   .start_s = t->start_s,
+                                   .end_s = t->end_s };
     memcpy(r->key, job->key, sizeof r->key);
     r->tasks = hg_str_printf("%u", t->index);
     snprintf(r->state, sizeof r->state, "%s", t->state);
@@ -579,9 +585,10 @@ static void add_record(const struct job *job, const struct task *t, struct hg_ex
                                                  : "");
 }
 
-static int mock_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+static int mock_poll(struct hg_executor_session *x, struct hg_executor_jobs *jobs,
+                     struct hg_err *err)
 {
-    *jobs = (struct hg_exec_jobs){ 0 };
+    *jobs = (struct hg_executor_jobs){ 0 };
     x->facts.counts.polls++;
     if (answer(x, word_of(x, "polls", x->n_polls++), err) < 0)
         return -1;
@@ -600,11 +607,11 @@ static int mock_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err
     return 0;
 }
 
-static int mock_history(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
-                        struct hg_exec_jobs *jobs, struct hg_err *err)
+static int mock_history(struct hg_executor_session *x, const char *const *keys, size_t n_keys,
+                        double since_s, struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     (void)since_s;
-    *jobs = (struct hg_exec_jobs){ 0 };
+    *jobs = (struct hg_executor_jobs){ 0 };
     x->facts.counts.polls++;
     if (!x->limits.accounting)
         return hg_err_set(err, HG_E_ENV, "no accounting here");
@@ -618,7 +625,7 @@ static int mock_history(struct hg_exec *x, const char *const *keys, size_t n_key
     return 0;
 }
 
-static int cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
+static int cancel_task(const struct hg_executor_session *x, struct task *t, bool by_index)
 {
     const char *word = t->phase == TASK_RUNNING
                            ? json_string_value(json_object_get(t->action, "cancelled"))
@@ -634,9 +641,9 @@ static int cancel_task(const struct hg_exec *x, struct task *t, bool by_index)
 }
 
 /* Call each for the tasks of a job that have not ended and are in the set (NULL: all). */
-static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
-                     int (*each)(const struct hg_exec *x, struct task *t, bool flag), bool flag,
-                     struct hg_err *err)
+static int each_task(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                     int (*each)(const struct hg_executor_session *x, struct task *t, bool flag),
+                     bool flag, struct hg_err *err)
 {
     struct hg_ranges set = HG_RANGES_INIT;
     struct hg_range all = { 0, UINT32_MAX - 1 };
@@ -664,12 +671,13 @@ static int each_task(struct hg_exec *x, uint32_t job_id, const char *tasks,
     return rc;
 }
 
-static int mock_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+static int mock_cancel(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                       struct hg_err *err)
 {
     return each_task(x, job_id, tasks, cancel_task, tasks != NULL, err);
 }
 
-static int hold_task(const struct hg_exec *x, struct task *t, bool held)
+static int hold_task(const struct hg_executor_session *x, struct task *t, bool held)
 {
     (void)x;
     if (!held && t->reason && strcmp(t->reason, "JobHeldAdmin") == 0)
@@ -678,7 +686,7 @@ static int hold_task(const struct hg_exec *x, struct task *t, bool held)
     return 0;
 }
 
-static int mock_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+static int mock_hold(struct hg_executor_session *x, uint32_t job_id, const char *tasks, bool held,
                      struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
@@ -692,7 +700,7 @@ static int mock_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool
     return -1;
 }
 
-static const struct hg_exec_facts *mock_facts(const struct hg_exec *x)
+static const struct hg_executor_facts *mock_facts(const struct hg_executor_session *x)
 {
     return &x->facts;
 }

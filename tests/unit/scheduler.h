@@ -8,7 +8,7 @@
 /* A scheduler that exists in memory only, keeps its own time and misbehaves as configured. Time stands still until
  * mock_advance moves it. Its configuration, a JSON object:
  *
- *   max_array_size, max_jobs, ambiguous_s, min_job_age_s, accounting   as in struct hg_exec_limits
+ *   max_array_size, max_jobs, ambiguous_s, min_job_age_s, accounting   as in struct hg_executor_limits
  *   submits   list, what happens to the first submissions; all later ones are "ok":
  *               "ok", "again", "env", "refused"
  *               "absent"    ambiguous, and the job does not exist
@@ -53,20 +53,20 @@ struct mock_attempt {
     bool left;       /* a copy left because of it */
 };
 
-double mock_now(const struct hg_exec *x);
-void mock_advance(struct hg_exec *x, double seconds);
+double mock_now(const struct hg_executor_session *x);
+void mock_advance(struct hg_executor_session *x, double seconds);
 
 /* Newest attempt of a cell under a claim number, or one of any number with a good result. */
-void mock_attempt(const struct hg_exec *x, int batch, uint32_t line, uint32_t claim,
+void mock_attempt(const struct hg_executor_session *x, int batch, uint32_t line, uint32_t claim,
                   struct mock_attempt *attempt);
 
 /* How often the workload of a cell was started, by whatever job. */
-unsigned mock_runs(const struct hg_exec *x, int batch, uint32_t line);
+unsigned mock_runs(const struct hg_executor_session *x, int batch, uint32_t line);
 
 /* Tasks accepted while the scheduler still had another unfinished one for the same cell. */
-unsigned mock_doubles(const struct hg_exec *x);
+unsigned mock_doubles(const struct hg_executor_session *x);
 
 /* Most tasks that ever ran at one time. */
-unsigned mock_most_running(const struct hg_exec *x);
+unsigned mock_most_running(const struct hg_executor_session *x);
 
 #endif

@@ -86,10 +86,10 @@ static void push_array(struct hg_agent_words *w, const struct hg_agent_fields *f
         push_option(w, "array", f->array);
 }
 
-static void push_options(struct hg_agent_words *w, const struct hg_agent_options *options)
+static void push_options(struct hg_agent_words *w, const struct hg_sbatch_options *options)
 {
     for (size_t i = 0; i < options->n; i++) {
-        const struct hg_agent_option *o = &options->items[i];
+        const struct hg_sbatch_option *o = &options->items[i];
 
         hg_agent_words_take(w, o->text ? hg_str_printf("--%s=%s", o->name, o->text)
                                        : hg_str_printf("--%s", o->name));

@@ -39,9 +39,9 @@
  * None of the methods prints. A method never blocks longer than the deadline given to open.
  */
 /* clang-format on */
-struct hg_exec; /* an open session; each executor has its own */
+struct hg_executor_session; /* an open session; each executor has its own */
 
-struct hg_exec_limits {
+struct hg_executor_limits {
     uint32_t max_array_size; /* indices go to max_array_size - 1 */
     uint32_t max_jobs;       /* of the whole controller */
     uint32_t ambiguous_s;    /* how long a lost submission may still appear: munge's ttl */
@@ -53,7 +53,7 @@ struct hg_exec_limits {
 };
 
 /* One or more tasks of one array that share a state. */
-struct hg_exec_job {
+struct hg_executor_job {
     char key[33];    /* as submitted */
     uint32_t job_id; /* of the array */
     char *tasks;     /* index set "0-9,12"; "": no array, or what stays of a cancelled one; owned */
@@ -65,18 +65,18 @@ struct hg_exec_job {
     double submit_s, start_s, end_s; /* seconds since 1970; 0 = not yet */
 };
 
-struct hg_exec_jobs {
-    struct hg_exec_job *items;
+struct hg_executor_jobs {
+    struct hg_executor_job *items;
     size_t n, cap;
 };
 
-struct hg_exec_counts {
+struct hg_executor_counts {
     unsigned submits, polls, cancels; /* a hold or release counts as a cancel */
 };
 
 /* What a session knows about itself. */
-struct hg_exec_facts {
-    struct hg_exec_counts counts; /* requests so far */
+struct hg_executor_facts {
+    struct hg_executor_counts counts; /* requests so far */
     const char *transport; /* how requests travel, as "transport" of a site; NULL: only one way */
     double cpu_s;          /* CPU time of its process since that began; it may be started again */
     bool away;             /* the last error: the scheduler does not answer, waiting may help */
@@ -90,38 +90,43 @@ struct hg_executor {
 
     /* deadline_s: of each later call. config: executor's own (may be NULL); of "slurm": the site as
      * written, for its "transport". */
-    struct hg_exec *(*open)(const json_t *config, double deadline_s, struct hg_err *err);
-    int (*limits)(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err);
+    struct hg_executor_session *(*open)(const json_t *config, double deadline_s,
+                                        struct hg_err *err);
+    int (*limits)(struct hg_executor_session *x, struct hg_executor_limits *limits,
+                  struct hg_err *err);
 
     /* All or nothing. *job_id is the array's id. */
-    int (*submit)(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err);
+    int (*submit)(struct hg_executor_session *x, const json_t *job, uint32_t *job_id,
+                  struct hg_err *err);
 
     /* Would this job be accepted? 0 or -1 with REFUSED; burns no job id where that can be avoided. */
-    int (*probe)(struct hg_exec *x, const json_t *job, struct hg_err *err);
+    int (*probe)(struct hg_executor_session *x, const json_t *job, struct hg_err *err);
 
     /* All jobs of this user that carry an hpcgrid key and are still in the controller's table: one
      * RPC however many there are. Absence says nothing about how a job ended. */
-    int (*poll)(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err);
+    int (*poll)(struct hg_executor_session *x, struct hg_executor_jobs *jobs, struct hg_err *err);
 
     /* Look keys up in accounting, for jobs that have left the table. since_s: not before. */
-    int (*history)(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
-                   struct hg_exec_jobs *jobs, struct hg_err *err);
+    int (*history)(struct hg_executor_session *x, const char *const *keys, size_t n_keys,
+                   double since_s, struct hg_executor_jobs *jobs, struct hg_err *err);
 
     /* Cancel these tasks ("0-9"; NULL: the whole array). Tasks that have ended already are fine. */
-    int (*cancel)(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err);
+    int (*cancel)(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                  struct hg_err *err);
 
     /* held: keep these tasks from starting, as their user ("JobHeldUser"); running tasks continue.
      * Not held: release them; REFUSED where only an administrator may. Tasks that have ended
      * are fine. */
-    int (*hold)(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+    int (*hold)(struct hg_executor_session *x, uint32_t job_id, const char *tasks, bool held,
                 struct hg_err *err);
 
-    const struct hg_exec_facts *(*facts)(const struct hg_exec *x); /* lent, always up to date */
-    void (*close)(struct hg_exec *x);
+    const struct hg_executor_facts *(*facts)(
+        const struct hg_executor_session *x); /* lent, always up to date */
+    void (*close)(struct hg_executor_session *x);
 };
 
 extern const struct hg_executor hg_executor_slurm; /* Slurm, through an agent */
 
-void hg_exec_jobs_done(struct hg_exec_jobs *jobs);
+void hg_executor_jobs_done(struct hg_executor_jobs *jobs);
 
 #endif

@@ -17,12 +17,12 @@
 #define NO_PARTITION 2000 /* ESLURM_INVALID_PARTITION_NAME, in every version */
 #define NAMES_MAX 256
 
-struct hg_exec {
+struct hg_executor_session {
     const struct hg_transport *transport;
     bool automatic; /* this transport was not requested: another one may be used */
     json_t *site;   /* NULL: none */
     struct hg_pipe pipe;
-    struct hg_exec_facts facts;
+    struct hg_executor_facts facts;
     json_int_t last_errno; /* Slurm's number of the last error */
     bool unfit;            /* the last error: this agent does not fit this Slurm */
 };
@@ -96,8 +96,8 @@ static void get_text(const json_t *object, const char *name, char *out, size_t s
 }
 
 /* The answer's "ok" object, a new reference, or its error. */
-static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, json_t **ok,
-                       struct hg_err *err)
+static int take_answer(struct hg_executor_session *x, const char *op, const json_t *answer,
+                       json_t **ok, struct hg_err *err)
 {
     const json_t *error = json_object_get(answer, "error");
     json_t *value = json_object_get(answer, "ok");
@@ -120,8 +120,8 @@ static int take_answer(struct hg_exec *x, const char *op, const json_t *answer, 
 }
 
 /* Ask this agent. */
-static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
-                    struct hg_err *err)
+static int ask_once(struct hg_executor_session *x, const char *op, json_t *request, unsigned *rpcs,
+                    json_t **ok, struct hg_err *err)
 {
     json_t *answer;
     int rc;
@@ -141,7 +141,7 @@ static int ask_once(struct hg_exec *x, const char *op, json_t *request, unsigned
 
 /* ---- Which agent ---- */
 
-static void leave_agent(struct hg_exec *x)
+static void leave_agent(struct hg_executor_session *x)
 {
     hg_pipe_stop(&x->pipe);
     free(x->pipe.path);
@@ -149,7 +149,8 @@ static void leave_agent(struct hg_exec *x)
     x->pipe.path = x->pipe.argument = NULL;
 }
 
-static int take_transport(struct hg_exec *x, const struct hg_transport *t, struct hg_err *err)
+static int take_transport(struct hg_executor_session *x, const struct hg_transport *t,
+                          struct hg_err *err)
 {
     leave_agent(x);
     x->transport = t;
@@ -161,7 +162,8 @@ static int take_transport(struct hg_exec *x, const struct hg_transport *t, struc
 }
 
 /* Does its agent start, and find a Slurm? Slurm itself is not contacted. */
-static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg_err *why)
+static bool is_usable(struct hg_executor_session *x, const struct hg_transport *t,
+                      struct hg_err *why)
 {
     json_t *ok = NULL;
     bool usable;
@@ -176,7 +178,7 @@ static bool is_usable(struct hg_exec *x, const struct hg_transport *t, struct hg
 }
 
 /* The first usable transport from t on. -1 with ENV and why each of them is not. */
-static int choose(struct hg_exec *x, const struct hg_transport *t, struct hg_err *err)
+static int choose(struct hg_executor_session *x, const struct hg_transport *t, struct hg_err *err)
 {
     struct hg_buf why = HG_BUF_INIT;
 
@@ -196,7 +198,7 @@ static int choose(struct hg_exec *x, const struct hg_transport *t, struct hg_err
 }
 
 /* If none works, the errors of the first agent that is installed help most. */
-static int choose_any(struct hg_exec *x, struct hg_err *err)
+static int choose_any(struct hg_executor_session *x, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
 
@@ -212,7 +214,7 @@ static int choose_any(struct hg_exec *x, struct hg_err *err)
 }
 
 /* Replace the unfit one; if there is no other, it stays. */
-static int choose_next(struct hg_exec *x)
+static int choose_next(struct hg_executor_session *x)
 {
     const struct hg_transport *unfit = x->transport;
 
@@ -222,7 +224,7 @@ static int choose_next(struct hg_exec *x)
     return -1;
 }
 
-static int open_transport(struct hg_exec *x, struct hg_err *err)
+static int open_transport(struct hg_executor_session *x, struct hg_err *err)
 {
     const struct hg_transport *wanted;
     const char *by;
@@ -240,8 +242,8 @@ static int open_transport(struct hg_exec *x, struct hg_err *err)
 
 /* Ask; *ok is the answer's "ok" object, a new reference. request is consumed. An agent that does not fit
  * this Slurm has done nothing, so another one may be tried. */
-static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpcs, json_t **ok,
-               struct hg_err *err)
+static int ask(struct hg_executor_session *x, const char *op, json_t *request, unsigned *rpcs,
+               json_t **ok, struct hg_err *err)
 {
     struct hg_err why = HG_ERR_INIT;
     int rc = ask_once(x, op, request, rpcs, ok, &why);
@@ -257,7 +259,7 @@ static int ask(struct hg_exec *x, const char *op, json_t *request, unsigned *rpc
     return rc;
 }
 
-static void slurm_close(struct hg_exec *x)
+static void slurm_close(struct hg_executor_session *x)
 {
     if (!x)
         return;
@@ -267,9 +269,10 @@ static void slurm_close(struct hg_exec *x)
     free(x);
 }
 
-static struct hg_exec *slurm_open(const json_t *config, double deadline_s, struct hg_err *err)
+static struct hg_executor_session *slurm_open(const json_t *config, double deadline_s,
+                                              struct hg_err *err)
 {
-    struct hg_exec *x = hg_alloc_zeroed(1, sizeof *x);
+    struct hg_executor_session *x = hg_alloc_zeroed(1, sizeof *x);
 
     x->pipe.deadline_s = deadline_s;
     x->site = json_incref((json_t *)config);
@@ -280,13 +283,14 @@ static struct hg_exec *slurm_open(const json_t *config, double deadline_s, struc
     return x;
 }
 
-static int slurm_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct hg_err *err)
+static int slurm_limits(struct hg_executor_session *x, struct hg_executor_limits *limits,
+                        struct hg_err *err)
 {
     json_t *ok;
 
     if (ask(x, "limits", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
-    *limits = (struct hg_exec_limits){
+    *limits = (struct hg_executor_limits){
         .max_array_size = get_u32(ok, "max_array_size"),
         .max_jobs = get_u32(ok, "max_jobs"),
         .ambiguous_s = get_u32(ok, "ambiguous_s"),
@@ -300,7 +304,8 @@ static int slurm_limits(struct hg_exec *x, struct hg_exec_limits *limits, struct
     return 0;
 }
 
-static int slurm_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, struct hg_err *err)
+static int slurm_submit(struct hg_executor_session *x, const json_t *job, uint32_t *job_id,
+                        struct hg_err *err)
 {
     json_t *ok;
     const char *site;
@@ -322,7 +327,7 @@ static int slurm_submit(struct hg_exec *x, const json_t *job, uint32_t *job_id, 
 }
 
 /* Which partitions are there instead? */
-static void suggest_partition(struct hg_exec *x, const char *wanted, struct hg_err *err)
+static void suggest_partition(struct hg_executor_session *x, const char *wanted, struct hg_err *err)
 {
     const char *names[NAMES_MAX];
     const json_t *list, *item;
@@ -339,7 +344,7 @@ static void suggest_partition(struct hg_exec *x, const char *wanted, struct hg_e
     json_decref(ok);
 }
 
-static int slurm_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
+static int slurm_probe(struct hg_executor_session *x, const json_t *job, struct hg_err *err)
 {
     json_t *ok;
 
@@ -355,18 +360,18 @@ static int slurm_probe(struct hg_exec *x, const json_t *job, struct hg_err *err)
     return 0;
 }
 
-void hg_exec_jobs_done(struct hg_exec_jobs *jobs)
+void hg_executor_jobs_done(struct hg_executor_jobs *jobs)
 {
     for (size_t i = 0; i < jobs->n; i++)
         free(jobs->items[i].tasks);
     HG_VEC_DONE(jobs);
 }
 
-static void decode_job(const json_t *item, struct hg_exec_job *job)
+static void decode_job(const json_t *item, struct hg_executor_job *job)
 {
     const char *tasks = json_string_value(json_object_get(item, "tasks"));
 
-    *job = (struct hg_exec_job){
+    *job = (struct hg_executor_job){
         .job_id = get_u32(item, "job_id"),
         .tasks = hg_strdup(tasks ? tasks : ""),
         .restarts = get_u32(item, "restarts"),
@@ -382,7 +387,7 @@ static void decode_job(const json_t *item, struct hg_exec_job *job)
 }
 
 /* The answer's reference is taken. */
-static void decode_jobs(json_t *ok, struct hg_exec_jobs *jobs)
+static void decode_jobs(json_t *ok, struct hg_executor_jobs *jobs)
 {
     const json_t *list = json_object_get(ok, "jobs"), *item;
     size_t i;
@@ -392,23 +397,24 @@ static void decode_jobs(json_t *ok, struct hg_exec_jobs *jobs)
     json_decref(ok);
 }
 
-static int slurm_poll(struct hg_exec *x, struct hg_exec_jobs *jobs, struct hg_err *err)
+static int slurm_poll(struct hg_executor_session *x, struct hg_executor_jobs *jobs,
+                      struct hg_err *err)
 {
     json_t *ok;
 
-    *jobs = (struct hg_exec_jobs){ 0 };
+    *jobs = (struct hg_executor_jobs){ 0 };
     if (ask(x, "poll", json_object(), &x->facts.counts.polls, &ok, err) < 0)
         return -1;
     decode_jobs(ok, jobs);
     return 0;
 }
 
-static int slurm_history(struct hg_exec *x, const char *const *keys, size_t n_keys, double since_s,
-                         struct hg_exec_jobs *jobs, struct hg_err *err)
+static int slurm_history(struct hg_executor_session *x, const char *const *keys, size_t n_keys,
+                         double since_s, struct hg_executor_jobs *jobs, struct hg_err *err)
 {
     json_t *list = json_array(), *ok;
 
-    *jobs = (struct hg_exec_jobs){ 0 };
+    *jobs = (struct hg_executor_jobs){ 0 };
     for (size_t i = 0; i < n_keys; i++)
         json_array_append_new(list, json_string(keys[i]));
     if (ask(x, "history", json_pack("{s:o,s:I}", "keys", list, "since_s", (json_int_t)since_s),
@@ -418,7 +424,8 @@ static int slurm_history(struct hg_exec *x, const char *const *keys, size_t n_ke
     return 0;
 }
 
-static int slurm_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, struct hg_err *err)
+static int slurm_cancel(struct hg_executor_session *x, uint32_t job_id, const char *tasks,
+                        struct hg_err *err)
 {
     json_t *request = json_pack("{s:I,s:s*}", "job_id", (json_int_t)job_id, "tasks", tasks), *ok;
 
@@ -428,7 +435,7 @@ static int slurm_cancel(struct hg_exec *x, uint32_t job_id, const char *tasks, s
     return 0;
 }
 
-static int slurm_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, bool held,
+static int slurm_hold(struct hg_executor_session *x, uint32_t job_id, const char *tasks, bool held,
                       struct hg_err *err)
 {
     json_t *request =
@@ -441,7 +448,7 @@ static int slurm_hold(struct hg_exec *x, uint32_t job_id, const char *tasks, boo
     return 0;
 }
 
-static const struct hg_exec_facts *slurm_facts(const struct hg_exec *x)
+static const struct hg_executor_facts *slurm_facts(const struct hg_executor_session *x)
 {
     return &x->facts;
 }

@@ -244,7 +244,7 @@ static void make_names(struct hg_agent_job *job)
 
 static int read_options(struct hg_agent_job *job, struct hg_err *err)
 {
-    if (hg_agent_options_read(job->f.extra, &job->options, err) < 0)
+    if (hg_sbatch_read(job->f.extra, &job->options, err) < 0)
         return -1;
     for (size_t i = 0; i < job->options.n; i++)
         if (strcmp(job->options.items[i].name, "mem-per-cpu") == 0 && job->f.mem_mib >= 0)

@@ -3,7 +3,7 @@
 #define HG_SLURM_COMMON_JOB_H
 
 #include "slurm/common/call.h"
-#include "slurm/common/options.h"
+#include "contract/sbatch.h"
 
 #define HG_AGENT_KEY_DIGITS 32
 
@@ -22,10 +22,10 @@ struct hg_agent_fields {
 
 struct hg_agent_job {
     struct hg_agent_fields f;
-    struct hg_buf script;            /* text of the batch script */
-    struct hg_agent_options options; /* extra, understood */
-    char *comment, *name;            /* "hg-KEY"; the name, which also contains it */
-    struct hg_agent_words env;       /* "NAME=value": what the job may see */
+    struct hg_buf script;             /* text of the batch script */
+    struct hg_sbatch_options options; /* extra, understood */
+    char *comment, *name;             /* "hg-KEY"; the name, which also contains it */
+    struct hg_agent_words env;        /* "NAME=value": what the job may see */
 };
 
 /* Decode the request's "job" and do the checks that sbatch does before it sends anything. -1 with

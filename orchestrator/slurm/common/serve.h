@@ -7,7 +7,7 @@
 
 #define HG_AGENT_PROTOCOL 1
 
-/* An agent: what it does for each operation of the protocol (slurm/README.md). hg_agent_main does everything that is the same
+/* An agent: what it does for each operation of the protocol (slurm/protocol.md). hg_agent_main does everything that is the same
  * for all agents, from the command line to the checks of a request. An operation returns 0 after it filled the answer
  * (call->ok, or the list that is handed over), or -1 with call->err set. */
 struct hg_agent {

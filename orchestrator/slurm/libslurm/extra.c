@@ -10,7 +10,7 @@
 struct setter {
     job_desc_msg_t *desc;
     struct hg_agent_words *kept;
-    const struct hg_agent_option *o;
+    const struct hg_sbatch_option *o;
 };
 
 #define TEXT_SETTER(name, field)                   \
@@ -115,7 +115,7 @@ static void set_mail_type(const struct setter *s)
     static const uint16_t bits[] = { MAIL_JOB_BEGIN,   MAIL_JOB_END,       MAIL_JOB_FAIL,
                                      MAIL_JOB_REQUEUE, MAIL_JOB_STAGE_OUT, MAIL_JOB_TIME100,
                                      MAIL_JOB_TIME90,  MAIL_JOB_TIME80,    MAIL_JOB_TIME50,
-                                     MAIL_ARRAY_TASKS }; /* as in hg_agent_mail_kinds */
+                                     MAIL_ARRAY_TASKS }; /* as in hg_sbatch_mail_kinds */
 
     s->desc->mail_type = 0;
     for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
@@ -161,11 +161,11 @@ static const struct {
     { "wckey", set_wckey },
 };
 
-int hg_agent_extra(job_desc_msg_t *desc, const struct hg_agent_options *options,
+int hg_agent_extra(job_desc_msg_t *desc, const struct hg_sbatch_options *options,
                    struct hg_agent_words *kept, struct hg_err *err)
 {
     for (size_t i = 0; i < options->n; i++) {
-        const struct hg_agent_option *o = &options->items[i];
+        const struct hg_sbatch_option *o = &options->items[i];
         size_t k = 0, n = sizeof setters / sizeof *setters;
 
         while (k < n && strcmp(setters[k].name, o->name) != 0)

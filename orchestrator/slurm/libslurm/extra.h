@@ -5,10 +5,10 @@
 #include <slurm/slurm.h>
 
 #include "slurm/common/call.h"
-#include "slurm/common/options.h"
+#include "contract/sbatch.h"
 
 /* Put sbatch options into a descriptor. Strings are lent by the options, except those that `kept` takes. */
-int hg_agent_extra(job_desc_msg_t *desc, const struct hg_agent_options *options,
+int hg_agent_extra(job_desc_msg_t *desc, const struct hg_sbatch_options *options,
                    struct hg_agent_words *kept, struct hg_err *err);
 
 /* "gres:" or "gres/", as this version of Slurm writes it in front of generic resources. */

@@ -79,7 +79,7 @@ static const char *gres_prefix(void)
 }
 
 /* A moment, as Slurm's parser of times takes it where a text is required. */
-static int put_moment(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_moment(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     char text[32];
 
@@ -90,29 +90,29 @@ static int put_moment(struct body *b, const char *name, const struct hg_agent_op
                                          : put_number(b, name, o->number);
 }
 
-static int put_as_typed(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_as_typed(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     return put_text(b, name, o->text);
 }
 
-static int put_its_count(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_its_count(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     return put_count(b, name, o->number);
 }
 
-static int put_its_number(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_its_number(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     return put_number(b, name, o->number);
 }
 
-static int put_yes(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_yes(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     (void)o;
     return put(b, name, json_true());
 }
 
 /* "per GPU": sbatch's own value, or a descriptor's "gres/gpu:VALUE". */
-static int put_per_gpu(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_per_gpu(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     bool is_text = strcmp(o->name, "gpu-bind") == 0;
     char *text = is_text ? hg_str_printf("%sgpu:%s", gres_prefix(), o->text)
@@ -127,7 +127,7 @@ static int put_per_gpu(struct body *b, const char *name, const struct hg_agent_o
     return rc;
 }
 
-static int put_gpu_freq(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_gpu_freq(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     char *text = hg_str_printf("gpu:%s", o->text);
     int rc = put_text(b, name, hg_rest.plain ? o->text : text);
@@ -136,30 +136,30 @@ static int put_gpu_freq(struct body *b, const char *name, const struct hg_agent_
     return rc;
 }
 
-static int put_exclusive(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_exclusive(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     return put_word(b, name, o->text ? o->text : "exclusive", o->text ? o->text : "none");
 }
 
-static int put_oversubscribe(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_oversubscribe(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     return hg_rest.plain ? put_yes(b, name, o) : put_word(b, name, "", "oversubscribe");
 }
 
-static int put_no_kill(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_no_kill(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     (void)o;
     return put(b, name, hg_rest.plain ? json_string("set") : json_false());
 }
 
 /* With both, sbatch holds the job, whichever comes last. */
-static int put_hold(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_hold(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     json_object_del(b->job, "priority");
     return put_yes(b, name, o);
 }
 
-static int put_priority(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_priority(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     if (json_object_get(b->job, "hold"))
         return 0;
@@ -176,7 +176,7 @@ static json_t *mail_kind(const char *kind)
     return json_sprintf("TIME=%s%%", kind[sizeof limit - 1] ? kind + sizeof limit : "100");
 }
 
-static int put_mail_type(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_mail_type(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     json_t *kinds = json_array();
 
@@ -184,13 +184,13 @@ static int put_mail_type(struct body *b, const char *name, const struct hg_agent
         json_decref(kinds);
         return put_text(b, name, o->text);
     }
-    for (int i = 0; hg_agent_mail_kinds[i]; i++)
+    for (int i = 0; hg_sbatch_mail_kinds[i]; i++)
         if (o->number >> i & 1)
-            json_array_append_new(kinds, mail_kind(hg_agent_mail_kinds[i]));
+            json_array_append_new(kinds, mail_kind(hg_sbatch_mail_kinds[i]));
     return put(b, name, kinds);
 }
 
-static int put_switches(struct body *b, const char *name, const struct hg_agent_option *o)
+static int put_switches(struct body *b, const char *name, const struct hg_sbatch_option *o)
 {
     if (put_number(b, name, o->number) < 0)
         return -1;
@@ -199,7 +199,7 @@ static int put_switches(struct body *b, const char *name, const struct hg_agent_
 
 static const struct {
     const char *name, *plain, *newer; /* NULL: not supported */
-    int (*put)(struct body *b, const char *name, const struct hg_agent_option *o);
+    int (*put)(struct body *b, const char *name, const struct hg_sbatch_option *o);
 } options[] = {
     { "begin", "begin_time", "begin_time", put_moment },
     { "container", "container", "container", put_as_typed },
@@ -238,7 +238,7 @@ static const struct {
 static int put_options(struct body *b, const struct hg_agent_job *job)
 {
     for (size_t i = 0; i < job->options.n; i++) {
-        const struct hg_agent_option *o = &job->options.items[i];
+        const struct hg_sbatch_option *o = &job->options.items[i];
         size_t k = 0;
 
         b->option = o->name;

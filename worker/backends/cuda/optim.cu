@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Optimizers over flat buffers, and what controls them. Twins: backends/cpu/update.c, kernels.c, kernels_tokens.c.
+/* Optimizers over flat buffers, and what controls them. Twins: backends/cpu/optim.c, kernels.c, kernels_tokens.c.
  *
  * Updates are bound by memory: AdamW reads and writes value, m and v, reads the gradient, and writes the copy for the passes, 30 bytes
  * a parameter with a 16-bit copy. */

@@ -61,9 +61,10 @@ struct agent_fixture {
     char *path;
 };
 
-static struct hg_exec *open_agent(struct agent_fixture *f, const char *script, double deadline_s)
+static struct hg_executor_session *open_agent(struct agent_fixture *f, const char *script,
+                                              double deadline_s)
 {
-    struct hg_exec *x;
+    struct hg_executor_session *x;
 
     strcpy(f->dir, "/tmp/hg-exec-XXXXXX");
     assert_non_null(mkdtemp(f->dir));
@@ -75,7 +76,7 @@ static struct hg_exec *open_agent(struct agent_fixture *f, const char *script, d
     return x;
 }
 
-static void close_agent(struct agent_fixture *f, struct hg_exec *x)
+static void close_agent(struct agent_fixture *f, struct hg_executor_session *x)
 {
     hg_executor_slurm.close(x);
     hg_fs_remove_tree(f->dir, NULL);
@@ -99,10 +100,10 @@ static void test_agent_that_gives_no_answer_leaves_only_a_submission_in_doubt(vo
     (void)state;
     for (size_t i = 0; i < N_OF(scripts); i++) {
         struct hg_err submit = HG_ERR_INIT, poll = HG_ERR_INIT;
-        struct hg_exec_jobs jobs;
+        struct hg_executor_jobs jobs;
         struct agent_fixture f;
         double deadline_s = strstr(scripts[i], "sleep") ? 0.3 : 60;
-        struct hg_exec *x = open_agent(&f, scripts[i], deadline_s);
+        struct hg_executor_session *x = open_agent(&f, scripts[i], deadline_s);
         uint32_t id;
 
         assert_int_equal(slurm->submit(x, job, &id, &submit), -1);
@@ -123,9 +124,9 @@ static void test_agent_is_started_again_after_its_death(void **state)
     static const char script[] = "#!/bin/sh\nread line; n=${line##*'\"id\":'}; n=${n%%,*}\n"
                                  "echo '{\"id\":'$n',\"ok\":{\"jobs\":[]},\"rpcs\":1}'\n";
     const struct hg_executor *slurm = &hg_executor_slurm;
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     struct agent_fixture f;
-    struct hg_exec *x = open_agent(&f, script, 60);
+    struct hg_executor_session *x = open_agent(&f, script, 60);
     int good = 0;
 
     (void)state;
@@ -152,10 +153,10 @@ static void test_answers_of_the_agent_are_decoded(void **state)
         "read line; echo '{\"id\":4,\"ok\":{\"job_id\":17,\"site\":\"\"},\"rpcs\":1}'\nread line\n";
     const struct hg_executor *slurm = &hg_executor_slurm;
     struct hg_err err = HG_ERR_INIT;
-    struct hg_exec_limits limits;
-    struct hg_exec_jobs jobs;
+    struct hg_executor_limits limits;
+    struct hg_executor_jobs jobs;
     struct agent_fixture f;
-    struct hg_exec *x = open_agent(&f, script, 5);
+    struct hg_executor_session *x = open_agent(&f, script, 5);
     json_t *job = json_pack("{s:s}", "name", "x");
     uint32_t id;
 
@@ -171,7 +172,7 @@ static void test_answers_of_the_agent_are_decoded(void **state)
     assert_string_equal(jobs.items[0].tasks, "3-9");
     assert_int_equal(jobs.items[0].restarts, 1);
     assert_true(slurm->facts(x)->cpu_s == 0.25);
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     assert_int_equal(slurm->submit(x, job, &id, NULL), 0);
     assert_int_equal(id, 17);
     json_decref(job);
@@ -277,8 +278,8 @@ static void test_by_itself_the_first_agent_is_taken_that_fits(void **state)
     for (size_t i = 0; i < N_OF(cases); i++) {
         char *first = write_agent(dir, "first", cases[i].slurm);
         char *second = write_agent(dir, "second", cases[i].cli);
-        struct hg_exec_jobs jobs;
-        struct hg_exec *x;
+        struct hg_executor_jobs jobs;
+        struct hg_executor_session *x;
 
         setenv("HPCGRID_SLURM_AGENT", first, 1);
         setenv("HPCGRID_CLI_AGENT", second, 1);
@@ -316,7 +317,7 @@ static void test_a_submission_is_sent_once_whatever_is_said_of_it(void **state)
         char *first = write_agent(dir, "first", answers[i]);
         char *second = write_agent(dir, "second", HELLO ANSWER("submit", "\"ok\":{\"job_id\":7}"));
         struct hg_err err = HG_ERR_INIT;
-        struct hg_exec *x;
+        struct hg_executor_session *x;
         uint32_t id;
 
         setenv("HPCGRID_SLURM_AGENT", first, 1);
@@ -365,10 +366,10 @@ static void test_the_scheduler_in_memory_does_what_it_is_told(void **state)
                                 "\"result\":\"failed\"}]}}",
                                 0, NULL);
     json_t *job = mock_job("k", "0-1", "1"), *twin = mock_job("l", "1", "1");
-    struct hg_exec *x = mock->open(config, 1, NULL);
+    struct hg_executor_session *x = mock->open(config, 1, NULL);
     struct hg_err err = HG_ERR_INIT;
     struct mock_attempt a;
-    struct hg_exec_jobs jobs;
+    struct hg_executor_jobs jobs;
     uint32_t id;
 
     (void)state;
@@ -380,7 +381,7 @@ static void test_the_scheduler_in_memory_does_what_it_is_told(void **state)
     mock_advance(x, 1.5);
     assert_int_equal(mock->poll(x, &jobs, NULL), 0);
     assert_string_equal(jobs.items[1].state, "RUNNING");
-    hg_exec_jobs_done(&jobs);
+    hg_executor_jobs_done(&jobs);
     mock_advance(x, 5);
     mock_attempt(x, 1, 11, 1, &a);
     assert_string_equal(a.status, "failed");

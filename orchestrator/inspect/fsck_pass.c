@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "inspect/check.h"
+#include "inspect/fsck_pass.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 /* ---- Findings ---- */
 
-size_t hg_check_count(const struct hg_check *c, const char *code)
+size_t hg_fsck_count(const struct hg_fsck_pass *c, const char *code)
 {
     size_t n = 0;
 
@@ -28,8 +28,8 @@ size_t hg_check_count(const struct hg_check *c, const char *code)
     return n;
 }
 
-void hg_check_found(struct hg_check *c, enum hg_severity severity, const char *code,
-                    const char *file, size_t line, const char *next, const char *fmt, ...)
+void hg_fsck_found(struct hg_fsck_pass *c, enum hg_severity severity, const char *code,
+                   const char *file, size_t line, const char *next, const char *fmt, ...)
 {
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
@@ -39,7 +39,7 @@ void hg_check_found(struct hg_check *c, enum hg_severity severity, const char *c
             strcmp(c->f->items[i].file, file) == 0)
             return;
     c->f->by_severity[severity]++;
-    if (hg_check_count(c, code) >= KEPT_MAX) {
+    if (hg_fsck_count(c, code) >= KEPT_MAX) {
         c->f->more++;
         return;
     }
@@ -56,7 +56,7 @@ void hg_check_found(struct hg_check *c, enum hg_severity severity, const char *c
 
 /* ---- Files ---- */
 
-int hg_check_is_plain(struct hg_check *c, const char *file)
+int hg_fsck_is_plain(struct hg_fsck_pass *c, const char *file)
 {
     char *path = hg_rundir_path(c->rd, "%s", file);
     struct stat st;
@@ -65,24 +65,24 @@ int hg_check_is_plain(struct hg_check *c, const char *file)
     free(path);
     if (!there || S_ISREG(st.st_mode))
         return there;
-    hg_check_found(c, HG_FSCK_ERROR, "file-type", file, 0, "put the file itself there",
-                   "not a regular file%s",
-                   S_ISLNK(st.st_mode) ? ": a link, which may lead out of the run" : "");
+    hg_fsck_found(c, HG_FSCK_ERROR, "file-type", file, 0, "put the file itself there",
+                  "not a regular file%s",
+                  S_ISLNK(st.st_mode) ? ": a link, which may lead out of the run" : "");
     return -1;
 }
 
 /* Others must not be able to write a run's files. */
-static void check_access(struct hg_check *c, const char *file, const struct stat *st)
+static void check_access(struct hg_fsck_pass *c, const char *file, const struct stat *st)
 {
     if (S_ISLNK(st->st_mode))
         return;
     if (c->open && (st->st_mode & S_IWOTH))
-        hg_check_found(c, HG_FSCK_WARNING, "mode", file, 0, "chmod o-w it",
-                       "writable for everybody (mode %04o)", (unsigned)(st->st_mode & 07777));
+        hg_fsck_found(c, HG_FSCK_WARNING, "mode", file, 0, "chmod o-w it",
+                      "writable for everybody (mode %04o)", (unsigned)(st->st_mode & 07777));
     if (st->st_uid != c->owner)
-        hg_check_found(c, HG_FSCK_WARNING, "owner", file, 0, "ask who has written into this run",
-                       "belongs to user %u, the run to user %u", (unsigned)st->st_uid,
-                       (unsigned)c->owner);
+        hg_fsck_found(c, HG_FSCK_WARNING, "owner", file, 0, "ask who has written into this run",
+                      "belongs to user %u, the run to user %u", (unsigned)st->st_uid,
+                      (unsigned)c->owner);
 }
 
 static bool ends_in_number(const char *text)
@@ -108,7 +108,7 @@ static bool is_temporary(const char *name)
     return sscanf(name, "rank.%9u.json.part%n", &rank, &end) == 1 && end && !name[end];
 }
 
-static void check_leftover(struct hg_check *c, const char *file, const char *path,
+static void check_leftover(struct hg_fsck_pass *c, const char *file, const char *path,
                            const struct stat *st)
 {
     size_t before = c->f->n;
@@ -117,8 +117,8 @@ static void check_leftover(struct hg_check *c, const char *file, const char *pat
     if (!S_ISREG(st->st_mode) || !is_temporary(strrchr(path, '/') + 1) ||
         hg_clock_wall_s() - (double)st->st_mtim.tv_sec < STALE_S)
         return;
-    hg_check_found(c, HG_FSCK_NOTE, "leftover", file, 0, "`hpcgrid fsck --repair` removes it",
-                   "left by a process that was killed while it wrote");
+    hg_fsck_found(c, HG_FSCK_NOTE, "leftover", file, 0, "`hpcgrid fsck --repair` removes it",
+                  "left by a process that was killed while it wrote");
     found = c->f->n > before ? &c->f->items[before] : NULL;
     if (found)
         found->can_repair = true;
@@ -134,8 +134,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void visit(struct hg_check *c, const char *dir, const char *name,
-                  void (*each)(struct hg_check *c, const char *file, const char *name,
+static void visit(struct hg_fsck_pass *c, const char *dir, const char *name,
+                  void (*each)(struct hg_fsck_pass *c, const char *file, const char *name,
                                const struct stat *st))
 {
     char *file = *dir ? hg_str_printf("%s/%s", dir, name) : hg_strdup(name);
@@ -152,17 +152,17 @@ static void visit(struct hg_check *c, const char *dir, const char *name,
     free(file);
 }
 
-void hg_check_each(struct hg_check *c, const char *dir,
-                   void (*each)(struct hg_check *c, const char *file, const char *name,
-                                const struct stat *st))
+void hg_fsck_each(struct hg_fsck_pass *c, const char *dir,
+                  void (*each)(struct hg_fsck_pass *c, const char *file, const char *name,
+                               const struct stat *st))
 {
     char *path = hg_rundir_path(c->rd, "%s", dir);
     struct dirent **list = NULL;
     int n = scandir(path, &list, NULL, by_name);
 
     if (n < 0 && errno != ENOENT)
-        hg_check_found(c, HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode",
-                       "cannot be read: %s", strerror(errno));
+        hg_fsck_found(c, HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode",
+                      "cannot be read: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
         if (strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
             visit(c, dir, list[i]->d_name, each);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sbatch options as typed, for all agents. */
-#include "slurm/common/options.h"
+#include "contract/sbatch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* One option that is being understood. */
 struct reader {
-    struct hg_agent_option *o;
+    struct hg_sbatch_option *o;
     long long min, max;
     struct hg_err *err;
 };
@@ -193,7 +193,7 @@ static int read_switches(const struct reader *r)
     return at ? read_minutes(r, at + 1, &r->o->wait_min) : 0;
 }
 
-const char *const hg_agent_mail_kinds[] = {
+const char *const hg_sbatch_mail_kinds[] = {
     "BEGIN",         "END",           "FAIL",          "REQUEUE",     "STAGE_OUT", "TIME_LIMIT",
     "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS", NULL
 };
@@ -205,9 +205,9 @@ static long long find_mail_kind(const char *word, size_t n)
         return 0;
     if (n == 3 && strncasecmp(word, "ALL", n) == 0)
         return MAIL_ALL;
-    for (int i = 0; hg_agent_mail_kinds[i]; i++)
-        if (strlen(hg_agent_mail_kinds[i]) == n &&
-            strncasecmp(hg_agent_mail_kinds[i], word, n) == 0)
+    for (int i = 0; hg_sbatch_mail_kinds[i]; i++)
+        if (strlen(hg_sbatch_mail_kinds[i]) == n &&
+            strncasecmp(hg_sbatch_mail_kinds[i], word, n) == 0)
             return 1LL << i;
     return -1;
 }
@@ -304,7 +304,8 @@ static const struct option options[] = {
     { "qos", 'q', HAS_VALUE, NULL, "use \"qos\" of the site", 0, 0 },
     { "requeue", 0, NO_VALUE, NULL, "use \"retry\" of the matrix", 0, 0 },
     { "reservation", 0, HAS_VALUE, NULL, "use \"reservation\" of the site", 0, 0 },
-    { "signal", 0, HAS_VALUE, NULL, "use \"signal_lead_s\" of the site", 0, 0 },
+    { "signal", 0, HAS_VALUE, NULL, "use \"signal_lead_s\" of the site, or --signal=USR1@SECONDS",
+      0, 0 },
     { "test-only", 0, NO_VALUE, NULL, "use `hpcgrid plan`", 0, 0 },
     { "time", 't', HAS_VALUE, NULL, "use \"time\"", 0, 0 },
     { "wait", 'W', NO_VALUE, NULL, "use `hpcgrid run`", 0, 0 },
@@ -359,7 +360,7 @@ static const struct option *find_option(char *word, char **value, struct hg_err 
     return NULL;
 }
 
-static int read_option(const struct option *o, char *value, struct hg_agent_option *out,
+static int read_option(const struct option *o, char *value, struct hg_sbatch_option *out,
                        struct hg_err *err)
 {
     if (!o->read)
@@ -368,11 +369,11 @@ static int read_option(const struct option *o, char *value, struct hg_agent_opti
         return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s does not take a value", o->name);
     if (o->value == HAS_VALUE && !value)
         return hg_err_set(err, HG_E_REFUSED, "sbatch option --%s needs a value", o->name);
-    *out = (struct hg_agent_option){ .name = o->name, .text = value, .wait_min = -1 };
+    *out = (struct hg_sbatch_option){ .name = o->name, .text = value, .wait_min = -1 };
     return o->read(&(struct reader){ out, o->min, o->max, err });
 }
 
-int hg_agent_options_read(char *const *words, struct hg_agent_options *all, struct hg_err *err)
+int hg_sbatch_read(char *const *words, struct hg_sbatch_options *all, struct hg_err *err)
 {
     for (size_t i = 0; words && words[i]; i++) {
         char *value;
@@ -386,4 +387,13 @@ int hg_agent_options_read(char *const *words, struct hg_agent_options *all, stru
             return -1;
     }
     return 0;
+}
+
+long hg_sbatch_signal_lead(const char *word)
+{
+    unsigned lead;
+    int end = 0;
+
+    return sscanf(word, "--signal=USR1@%5u%n", &lead, &end) == 1 && word[end] == '\0' ? (long)lead
+                                                                                      : -1;
 }
