@@ -162,35 +162,45 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
 
 /* ---- Flags of the results ---- */
 
-static bool any_oversubscribed(const struct hg_builder *b, const struct hg_configuration *c)
+/* What makes the times of a run no measure of its case. */
+static const char *const flags[] = {
+    "oversubscribed: more ranks than cores, so the times are not representative",
+    "suspended by the scheduler: its times include the pause",
+    "diverged: the loss became NaN or infinite",
+};
+
+static bool has_flag(const struct hg_side *side, size_t flag)
 {
-    for (size_t i = 0; i < c->n_entries; i++)
-        if (!hg_builder_entry(b, c, i)->state && hg_builder_entry(b, c, i)->result->oversubscribed)
+    for (size_t i = 0; i < side->n; i++) {
+        const struct hg_result *r = side->runs[i];
+
+        if (flag == 0 ? r->oversubscribed : flag == 1 ? r->suspended : r->diverged)
             return true;
+    }
     return false;
 }
 
-static void note_flags(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+/* Those of a place, or those that only its baseline has. */
+static void note_flags(struct notes *notes, const struct hg_side *own, const struct hg_side *base,
+                       const char *whom, struct hg_point *p)
 {
-    bool added = false, diverged = false, suspended = false;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        char *head = hg_str_printf("%s%s%s", whom, base ? ": " : "", flags[i]);
 
+        if (has_flag(own, i) ? !base : base && has_flag(base, i))
+            add_reason(notes, p, head, "", "");
+        free(head);
+    }
+}
+
+static void note_added(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
 
-        added = added || (e->shown && e->result->added);
-        diverged = diverged || (e->shown && !e->state && e->result->diverged);
-        suspended = suspended || (e->shown && !e->state && e->result->suspended);
+        if (e->shown && e->result->added)
+            add_note(notes, p, "not in the matrix: added as a baseline", "", "");
     }
-    if (added)
-        add_note(notes, p, "not in the matrix: added as a baseline", "", "");
-    if (any_oversubscribed(notes->b, c))
-        add_note(notes, p,
-                 "oversubscribed: more ranks than cores, so the times are not representative", "",
-                 "");
-    if (suspended)
-        add_note(notes, p, "suspended by the scheduler: its times include the pause", "", "");
-    if (diverged)
-        add_note(notes, p, "diverged: the loss became NaN or infinite", "", "");
 }
 
 /* ---- Comparability ---- */
@@ -372,6 +382,13 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* Times measured to six digits do not repeat by chance. */
+static bool is_copy(double a, double b)
+{
+    double unit = pow(10, floor(log10(a)) - 4);
+
+    return a == b && fabs(a / unit - round(a / unit)) > 1e-6;
+}
+
 static void note_copies(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
 {
     const struct hg_builder *b = notes->b;
@@ -380,14 +397,21 @@ static void note_copies(struct notes *notes, const struct hg_configuration *c, s
     if (b->r->kind == HG_METRIC_OTHER)
         return;
     qsort(b->room, n, sizeof *b->room, compare_doubles);
-    for (size_t i = 1; i < n; i++) {
-        double v = b->room[i], unit = pow(10, floor(log10(v)) - 4);
-
-        if (v == b->room[i - 1] && fabs(v / unit - round(v / unit)) > 1e-6) {
+    for (size_t i = 1; i < n; i++)
+        if (is_copy(b->room[i], b->room[i - 1]))
             add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
-            return;
-        }
-    }
+}
+
+/* Two sets that are compared may have runs in common. */
+static void note_base_copies(struct notes *notes, const struct hg_configuration *c,
+                             const struct hg_configuration *base, struct hg_point *p)
+{
+    const struct hg_builder *b = notes->b;
+    size_t n = hg_builder_values(b, c, b->room), m = hg_builder_values(b, base, b->room_base);
+
+    for (size_t i = 0; i < n && !b->options->against_first; i++)
+        if (is_copy(b->room[i], b->room_base[i < m ? i : 0]))
+            add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
 }
 
 /* What results say against their own figures. */
@@ -489,6 +513,7 @@ static void note_comparison(struct notes *notes, const struct hg_side *own,
         note_samples(&pair, own, base);
     hg_differences_within(notes->b->r, base, note_base_mixed, &pair);
     note_doubts(notes, base, pair.whom, p);
+    note_flags(notes, own, base, pair.whom, p);
 }
 
 static void note_speedup(struct notes *notes, const struct hg_table *t,
@@ -516,8 +541,7 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     other = side_of(b, base);
     note_hardware(notes, c, base, p);
     note_comparison(notes, own, &other, hardware_of(b, c) == hardware_of(b, base), p);
-    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c))
-        add_note(notes, p, "its baseline is oversubscribed", "", "");
+    note_base_copies(notes, c, base, p);
     note_efficiency(notes, p);
     free(other.runs);
 }
@@ -608,7 +632,8 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     struct hg_side own = side_of(notes->b, c);
 
     note_completeness(notes, c, p);
-    note_flags(notes, c, p);
+    note_added(notes, c, p);
+    note_flags(notes, &own, NULL, "", p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
     note_copies(notes, c, p);
     note_doubts(notes, &own, "", p);

@@ -66,7 +66,7 @@ static const char *state_of_slurm(const json_t *entry, char why[static 64])
 const char *hg_doubts_state(const json_t *entry, char why[static 64])
 {
     static const char *const codes[] = { "exit_code", "exit_status", "returncode", "signal" };
-    const json_t *slurm = json_object_get(entry, "slurm");
+    const json_t *slurm = json_object_get(entry, "slurm"), *error = json_object_get(entry, "error");
     const char *state = state_of_slurm(entry, why);
 
     for (size_t i = 0; i < 2 * sizeof codes / sizeof *codes && !state; i++) {
@@ -79,6 +79,10 @@ const char *hg_doubts_state(const json_t *entry, char why[static 64])
             snprintf(why, 64, "%s %.20s", name, json_string_value(code));
         else
             snprintf(why, 64, "%s %.0f", name, json_number_value(code));
+        state = "failed";
+    }
+    if (!state && (json_is_object(error) || json_string_length(error))) {
+        snprintf(why, 64, "it has an error");
         state = "failed";
     }
     return state;
@@ -245,10 +249,22 @@ static void check_ranks(struct doubts *d)
     const json_t *ranks = json_object_get(d->entry, "ranks"), *first = json_array_get(ranks, 0);
     const char *device = json_string_value(odd_rank(ranks, "device"));
     bool real = !d->r->rehearsal && !d->r->on_cores;
+    size_t i;
+    json_t *rank;
 
     if (json_array_size(ranks) < 2)
         return;
     check_slow_rank(d, ranks);
+    json_array_foreach(ranks, i, rank) {
+        const json_t *code = json_object_get(rank, "exit_code"),
+                     *uuid = json_object_get(rank, "uuid");
+
+        if (d->r->ok && is_failure(code) && json_is_number(code))
+            add(d, "counts as good, but ended otherwise: ",
+                hg_str_printf("exit_code %.0f of rank %zu", json_number_value(code), i));
+        if (i > 0 && uuid && json_equal((json_t *)uuid, json_object_get(first, "uuid")))
+            add(d, "two of its ranks shared a GPU: ", hg_str_printf("0 and %zu", i));
+    }
     if (device)
         add(d, "its ranks ran on different devices: ",
             hg_str_printf("%s and %s", json_string_value(json_object_get(first, "device")),
@@ -299,15 +315,20 @@ static double first_number(const json_t *entry, const char *const *keys)
 
 json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
 {
-    static const char *const losses[] = { "final_loss", "eval.loss", NULL };
-    static const char *const scores[] = { "eval.f1",  "eval.em", "eval.accuracy", "f1",
-                                          "accuracy", "em",      "score",         NULL };
+    static const char *const amounts[] = { "samples", "train_samples", "train_examples", "examples",
+                                           NULL };
+    static const char *const losses[] = { "final_loss", "train_loss", "eval.loss",
+                                          "eval_loss",  "loss",       NULL };
+    static const char *const scores[] = {
+        "eval.f1", "eval.em", "eval.accuracy", "eval_accuracy", "accuracy", "f1", "em",
+        "score",   NULL
+    };
     struct doubts d = { entry, r, NULL };
 
     r->steps = input(&d, "steps");
     r->trained = number(entry, "samples_per_s") * number(entry, "train_s");
     if (isnan(r->trained))
-        r->trained = number(entry, "samples");
+        r->trained = first_number(entry, amounts);
     r->loss = first_number(entry, losses);
     r->score = first_number(entry, scores);
     check_end(&d);

@@ -116,6 +116,12 @@ EOT
 {wall_s: 4000}|most of its time is not measured: train_s 52 of wall_s 4000
 {wall_s: 40}|more time than it ran: train_s 52 of wall_s 40
 {status: "ok", exit_code: 137}|counts as good, but ended otherwise: exit_code 137
+{status: "ok", error: {message: "killed"}}|counts as good, but ended otherwise: it has an error
+{ranks: [{exit_code: 0}, {exit_code: 137}]}|counts as good, but ended otherwise: exit_code 137 of rank 1
+{ranks: [{uuid: "GPU-1"}, {uuid: "GPU-1"}]}|two of its ranks shared a GPU: 0 and 1
+{suspended_s: 4}|suspended by the scheduler: its times include the pause
+{diverged: true}|diverged: the loss became NaN or infinite
+{oversubscribed: true}|oversubscribed: more ranks than cores, so the times are not representative
 {status: "ok", slurm: {state: "TIMEOUT"}}|counts as good, but ended otherwise: Slurm: TIMEOUT
 {ranks: [{rank: 0, real_s: 60}, {rank: 1, real_s: 600}]}|one rank ran much longer than the others: rank 1 600 s, the median 60 s
 {ranks: [{rank: 0, device: "A100"}, {rank: 1, device: "T4"}]}|its ranks ran on different devices: A100 and T4
@@ -136,11 +142,11 @@ EOT
 
 @test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
     of '{cell: {n: 1}, train_s: 9, exit_code: 137}, {cell: {n: 2}, train_s: 9, slurm: {state: "TIMEOUT"}}, {cell: {n: 3}, train_s: 9, slurm: {state: "CANCELLED by 1000", exit_code: "0:15"}},
-        {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
+        {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
     run --separate-stderr "$hpcgrid" report set.json --format json
     [ "$status" -eq 1 ]
-    jq -e '.states == {failed: 2, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
-    jq -e '[.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)"]' <<<"$output"
+    jq -e '.states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
+    jq -e '[.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
 }
 
 @test "samples that are counted once for each rank are no speedup" {
@@ -198,6 +204,10 @@ EOT
     of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
     refused 'two of its runs agree to the last digit: copied?'
+    pair '{train_s: 51.82934}' '{train_s: 51.82934}'
+    refused 'agrees with its baseline to the last digit: copied?'
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
     jq '.results[].train_s |= (. * 10 | round / 10)' set.json >r.json && mv r.json set.json
     accepted
 }
