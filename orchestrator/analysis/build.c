@@ -2,7 +2,10 @@
 #include "analysis/build.h"
 
 #include "base/alloc.h"
+#include "analysis/absent.h"
+#include "analysis/adaptive.h"
 #include "analysis/best.h"
+#include "analysis/code.h"
 #include "analysis/configurations.h"
 #include "analysis/cost.h"
 #include "analysis/entries.h"
@@ -22,7 +25,7 @@ static void fill_table(struct hg_builder *b, struct hg_table *t)
     hg_cost_fill(b, t);
     hg_notes_write(b, t);
     hg_figures_settle(t);
-    hg_series_fit(b->r, t);
+    hg_series_fit(b, t);
     hg_best_list(b, t);
     hg_series_list(b->r, t);
     hg_traffic_list(b, t);
@@ -42,10 +45,13 @@ struct hg_report *hg_report_build(const struct hg_results *sets, size_t n_sets,
     if (hg_entries_list(&b) == 0 && hg_work_settle(&b) == 0 && hg_configurations_find(&b) == 0 &&
         hg_keys_choose(&b) == 0) {
         hg_pivot_arrange(&b);
+        r->adaptive = hg_adaptive_find(&b);
         hg_points_choose_statistic(&b);
         for (size_t t = 0; t < r->tables.n; t++)
             fill_table(&b, &r->tables.items[t]);
         hg_cost_list_spent(&b);
+        hg_code_list(&b);
+        hg_absent_list(r);
     } else {
         hg_report_free(r);
         r = NULL;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
 #include "base/vec.h"
+#include "analysis/cellruns.h"
 #include "analysis/build.h"
 
 static const char *const words[HG_VERDICTS] = {
@@ -29,74 +29,196 @@ const char *hg_verdict_word(const struct hg_report *r, enum hg_verdict_kind verd
     return !hg_compare_is_speed(r) && verdict == HG_VERDICT_SLOWER ? "worse" : words[verdict];
 }
 
+/* ---- Sides ---- */
+
+struct work {
+    struct hg_compare *c;
+    struct hg_cellruns cellruns;
+    struct hg_cell_run *runs; /* of one row, a set each */
+    struct hg_moments *room;  /* those that count, of one side */
+    struct {
+        struct hg_contrast *items;
+        size_t n, cap;
+    } contrasts;
+    struct {
+        size_t *items;
+        size_t n, cap;
+    } judged; /* the cell of each contrast */
+};
+
+/* Several runs count alike; from three on their interval is that of their means. */
+static struct hg_estimate side_estimate(const struct hg_moments *b, size_t n)
+{
+    struct hg_moments means = { .n = n };
+
+    if (n <= 1)
+        return hg_moments_estimate(n ? b : &means);
+    for (size_t i = 0; i < n; i++)
+        means.mean += b[i].mean / (double)n;
+    for (size_t i = 0; i < n; i++)
+        means.squares += (b[i].mean - means.mean) * (b[i].mean - means.mean);
+    return hg_moments_estimate(&means);
+}
+
+static void add_notes(struct hg_point *side, const struct hg_point *p)
+{
+    for (size_t i = 0; i < p->n_notes; i++) {
+        bool known = side->n_notes == HG_POINT_NOTES_MAX;
+
+        for (size_t k = 0; k < side->n_notes; k++)
+            known = known || side->notes[k] == p->notes[i];
+        if (!known)
+            side->notes[side->n_notes++] = p->notes[i];
+    }
+}
+
+/* The runs first..last as one; those with a value in `out`. Returns how many. */
+static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t last,
+                        struct hg_point *side, struct hg_moments *out)
+{
+    size_t n = 0;
+
+    *side = (struct hg_point){ .value = HG_ESTIMATE_NONE };
+    for (size_t s = first; s < last; s++) {
+        const struct hg_point *p = runs[s].point;
+
+        if (!p)
+            continue;
+        side->of += p->of;
+        side->n += p->n;
+        side->state = side->state ? side->state : p->state;
+        side->refused = side->refused || p->refused;
+        if (s > 0) /* the first set is what the others are held against */
+            add_notes(side, p);
+        if (runs[s].moments.n)
+            out[n++] = runs[s].moments;
+    }
+    if (side->n)
+        side->state = NULL;
+    side->value = side_estimate(out, n);
+    if (n == 0 && last - first == 1 && runs[first].point) /* not positive: it has no logarithm */
+        side->value = runs[first].point->value;
+    return n;
+}
+
+static size_t measurements(const struct hg_moments *b, size_t n)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += b[i].n;
+    return sum;
+}
+
+/* What is known without statistics; NONE with `judge` set: the rest is left to it. */
+static enum hg_verdict_kind state_of(const struct hg_comparison *c, bool *judge)
+{
+    *judge = false;
+    if (c->a.of == 0 || c->b.of == 0)
+        return c->a.of ? HG_VERDICT_ONLY_A : HG_VERDICT_ONLY_B;
+    if (c->a.n == 0 || c->b.n == 0)
+        return c->a.n ? HG_VERDICT_BROKEN : c->b.n ? HG_VERDICT_MENDED : HG_VERDICT_NONE;
+    if (c->a.refused || c->b.refused)
+        return HG_VERDICT_UNLIKE;
+    *judge = true;
+    return HG_VERDICT_UNCLEAR;
+}
+
+static void add_cell(struct work *w, const struct hg_table *t, size_t row)
+{
+    struct hg_compare *c = w->c;
+    struct hg_comparison *cell = HG_VEC_PUSH(&c->cells);
+    size_t n_sets = c->report->n_sets, na, nb;
+    struct hg_moments *b;
+    bool judge;
+
+    *cell = (struct hg_comparison){ .table = t, .row = row, .sure = true, .p = NAN };
+    cell->speed = (struct hg_estimate)HG_ESTIMATE_NONE;
+    hg_cellruns_row(&w->cellruns, t, row, w->runs);
+    na = read_side(w->runs, 0, c->n_a, &cell->a, w->room);
+    b = w->room + na;
+    nb = read_side(w->runs, c->n_a, n_sets, &cell->b, b);
+    cell->verdict = state_of(cell, &judge);
+    if (!judge || na == 0 || nb == 0)
+        return;
+    cell->sure = measurements(w->room, na) >= HG_STATS_INTERVAL_MIN &&
+                 measurements(b, nb) >= HG_STATS_INTERVAL_MIN;
+    *HG_VEC_PUSH(&w->judged) = c->cells.n - 1;
+    hg_contrast_make(w->room, na, b, nb, c->report->higher_is_better ? -1 : 1,
+                     HG_VEC_PUSH(&w->contrasts));
+}
+
 /* ---- Verdicts ---- */
 
-enum hg_verdict_kind hg_verdict_judge(const struct hg_estimate *speed, double tolerance)
+static enum hg_verdict_kind verdict_of(const struct hg_estimate *speed, double p, double tolerance)
 {
     double low = speed->has_interval ? speed->low : speed->value;
     double high = speed->has_interval ? speed->high : speed->value;
-    double fast = 1 + tolerance, slow = 1 / fast;
 
-    if (low > fast)
-        return HG_VERDICT_FASTER;
-    if (high < slow)
-        return HG_VERDICT_SLOWER;
-    return low >= slow && high <= fast ? HG_VERDICT_SAME : HG_VERDICT_UNCLEAR;
+    if (p <= 1 - HG_STATS_LEVEL)
+        return speed->value > 1 ? HG_VERDICT_FASTER : HG_VERDICT_SLOWER;
+    return low >= 1 / (1 + tolerance) && high <= 1 + tolerance ? HG_VERDICT_SAME
+                                                               : HG_VERDICT_UNCLEAR;
 }
 
-static void settle(struct hg_comparison *c, double tolerance)
+/* What the repeats leave open about these runs, and with several runs on a side what these show. */
+static struct hg_estimate ratio_of(const struct hg_compare *c, double d, struct hg_variance noise,
+                                   double runs, bool has_interval)
 {
-    c->speed = c->b.speedup;
-    c->sure = true;
-    if (c->a.of == 0 || c->b.of == 0) {
-        c->verdict = c->a.of ? HG_VERDICT_ONLY_A : HG_VERDICT_ONLY_B;
-    } else if (c->a.n == 0 || c->b.n == 0) {
-        c->verdict = c->a.n ? HG_VERDICT_BROKEN : c->b.n ? HG_VERDICT_MENDED : HG_VERDICT_NONE;
-    } else if (c->b.refused) {
-        c->verdict = HG_VERDICT_UNLIKE;
-    } else if (isnan(c->speed.value)) {
-        c->verdict = HG_VERDICT_UNCLEAR;
-    } else {
-        c->verdict = hg_verdict_judge(&c->speed, tolerance);
-        c->sure = c->speed.has_interval;
-    }
+    struct hg_variance between = { c->seen.value * runs, c->seen.df };
+    struct hg_estimate e =
+        hg_contrast_ratio(d, c->seen.df > 0 ? hg_fdr_add(noise, between) : noise);
+
+    e.has_interval = e.has_interval && has_interval;
+    return e;
 }
 
-static bool is_a(const struct hg_report *r, const struct hg_table *t, size_t column)
+static void settle(struct hg_compare *c, struct hg_comparison *cell, const struct hg_contrast *x)
 {
-    const json_t *a = json_object_get(r->baseline, r->source_key);
-
-    return hg_json_equal(r->frame.values.items[t->columns[column]].json, a);
+    cell->p = x->p;
+    cell->speed = ratio_of(c, x->d, x->noise, x->runs, cell->sure);
+    cell->verdict = verdict_of(&cell->speed, x->p, c->tolerance);
+    cell->chance = cell->verdict == HG_VERDICT_UNCLEAR && fabs(x->d) > log1p(c->tolerance);
+    c->by_chance += cell->chance;
 }
 
-static void compare_table(struct hg_compare *c, const struct hg_table *t)
+static void judge(struct work *w, double between)
 {
-    for (size_t row = 0; row < t->n_rows; row++) {
-        struct hg_comparison *cell = HG_VEC_PUSH(&c->cells);
+    struct hg_compare *c = w->c;
+    size_t n = w->contrasts.n;
+    struct hg_overall o = hg_contrasts_judge(w->contrasts.items, n, log1p(c->tolerance), between);
 
-        *cell = (struct hg_comparison){ .table = t, .row = row };
-        for (size_t column = 0; column < t->n_columns; column++)
-            *(is_a(c->report, t, column) ? &cell->a : &cell->b) = *hg_table_point(t, row, column);
-        if (cell->b.of == 0)
-            cell->b.speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
-        settle(cell, c->tolerance);
-        c->counts[cell->verdict]++;
-    }
-}
-
-/* Cells weigh the same, however many runs they had. */
-static void mean_of_cells(struct hg_compare *c)
-{
-    double *v = hg_alloc((c->cells.n + 1) * sizeof *v);
-    size_t n = 0;
-
+    c->between = o.between;
+    c->seen = o.seen;
+    c->overall_p = n ? o.p : NAN;
+    c->overall =
+        n ? ratio_of(c, o.d, o.noise, o.runs, o.repeated) : (struct hg_estimate)HG_ESTIMATE_NONE;
+    c->overall_verdict = n ? verdict_of(&c->overall, o.p, c->tolerance) : HG_VERDICT_NONE;
+    for (size_t i = 0; i < n; i++)
+        settle(c, &c->cells.items[w->judged.items[i]], &w->contrasts.items[i]);
     for (size_t i = 0; i < c->cells.n; i++)
-        if (c->cells.items[i].speed.value > 0) {
-            v[n++] = c->cells.items[i].speed.value;
-        }
-    c->overall = hg_stats_center(v, n, HG_GEOMETRIC_MEAN);
-    c->overall_verdict = n ? hg_verdict_judge(&c->overall, c->tolerance) : HG_VERDICT_NONE;
-    free(v);
+        c->counts[c->cells.items[i].verdict]++;
+}
+
+/* ---- All cells ---- */
+
+static void compare_all(struct hg_compare *c, double between)
+{
+    const struct hg_report *r = c->report;
+    struct work w = { .c = c,
+                      .runs = hg_alloc((r->n_sets + 1) * sizeof *w.runs),
+                      .room = hg_alloc((r->n_sets + 1) * sizeof *w.room) };
+
+    hg_cellruns_open(r, &w.cellruns);
+    for (size_t t = 0; t < r->tables.n; t++)
+        for (size_t row = 0; row < r->tables.items[t].n_rows; row++)
+            add_cell(&w, &r->tables.items[t], row);
+    judge(&w, between);
+    hg_cellruns_close(&w.cellruns);
+    HG_VEC_DONE(&w.contrasts);
+    HG_VEC_DONE(&w.judged);
+    free(w.runs);
+    free(w.room);
 }
 
 int hg_compare_needs_direction(const struct hg_report *r, struct hg_errs *errs)
@@ -110,23 +232,22 @@ int hg_compare_needs_direction(const struct hg_report *r, struct hg_errs *errs)
     return hg_err_hint(err, "add --better lower or --better higher");
 }
 
-struct hg_compare *hg_compare_build(const struct hg_results *sets,
-                                    const struct hg_report_options *options, double tolerance,
-                                    struct hg_errs *errs)
+struct hg_compare *hg_compare_build(const struct hg_results *sets, size_t n_sets, size_t n_a,
+                                    const struct hg_report_options *options,
+                                    const struct hg_compare_options *how, struct hg_errs *errs)
 {
     struct hg_compare *c = hg_alloc_zeroed(1, sizeof *c);
     struct hg_report_options o = *options;
 
     o.against_first = true;
-    c->tolerance = tolerance;
-    c->report = hg_report_build(sets, 2, &o, errs);
+    c->n_a = n_a;
+    c->tolerance = how->tolerance;
+    c->report = hg_report_build(sets, n_sets, &o, errs);
     if (!c->report || hg_compare_needs_direction(c->report, errs) < 0) {
         hg_compare_free(c);
         return NULL;
     }
-    for (size_t i = 0; i < c->report->tables.n; i++)
-        compare_table(c, &c->report->tables.items[i]);
-    mean_of_cells(c);
+    compare_all(c, how->between);
     return c;
 }
 
@@ -141,7 +262,8 @@ void hg_compare_free(struct hg_compare *c)
 
 bool hg_compare_is_good(const struct hg_compare *c)
 {
-    return c->counts[HG_VERDICT_SLOWER] + c->counts[HG_VERDICT_ONLY_A] +
-               c->counts[HG_VERDICT_BROKEN] + c->counts[HG_VERDICT_UNLIKE] ==
-           0;
+    return c->overall_verdict != HG_VERDICT_SLOWER &&
+           c->counts[HG_VERDICT_SLOWER] + c->counts[HG_VERDICT_ONLY_A] +
+                   c->counts[HG_VERDICT_BROKEN] + c->counts[HG_VERDICT_UNLIKE] ==
+               0;
 }

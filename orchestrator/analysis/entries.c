@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "matrix/select.h"
+#include "analysis/absent.h"
 #include "analysis/metric.h"
 #include "base/alloc.h"
 
@@ -190,7 +191,7 @@ static int mark_fitting(struct hg_builder *b, const struct hg_selector *selector
 
         if (match < 0)
             break;
-        e->shown = match == 1;
+        e->shown = match == 1 && !e->replaced;
         *shown += e->shown;
     }
     return hg_errs_add(b->errs, &err);
@@ -303,7 +304,7 @@ static void measure_entries(struct hg_report *r)
         struct hg_report_entry *e = &r->entries[i];
 
         e->value = hg_result_number(e->result, r->metric);
-        e->state = hg_metric_state(r, e->result, e->value);
+        e->state = e->replaced ? "replaced" : hg_metric_state(r, e->result, e->value);
         if (e->shown)
             hg_metric_count(r, e->state);
     }
@@ -336,6 +337,7 @@ int hg_entries_list(struct hg_builder *b)
     list_entries(r);
     build_frame(r);
     settle_rehearsals(r);
+    hg_absent_mark(r);
     if (mark_shown(b) < 0 || settle_metric(b) < 0)
         return -1;
     measure_entries(r);

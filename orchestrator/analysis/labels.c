@@ -59,6 +59,23 @@ void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t 
     hg_buf_done(&sizes);
 }
 
+void hg_row_label(const struct hg_report *r, const struct hg_table *t, size_t row,
+                  struct hg_buf *out)
+{
+    for (size_t k = 0; k < r->n_split_keys; k++) {
+        hg_buf_puts(out, k ? " " : "");
+        hg_member_append(r->frame.keys.items[r->split_keys[k]].name, hg_report_text(r, t->split[k]),
+                         out);
+    }
+    for (size_t k = 0; k < r->n_row_keys; k++) {
+        hg_buf_puts(out, k + r->n_split_keys ? " " : "");
+        hg_member_append(r->frame.keys.items[r->row_keys[k]].name,
+                         hg_report_text(r, t->rows[row * r->n_row_keys + k]), out);
+    }
+    if (r->n_split_keys + r->n_row_keys == 0)
+        hg_buf_puts(out, "all");
+}
+
 void hg_column_label(const struct hg_report *r, const struct hg_table *t, size_t column,
                      struct hg_buf *out)
 {

@@ -19,6 +19,10 @@ enum hg_label {
 void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t point,
                     enum hg_label what, struct hg_buf *out);
 
+/* Append "nodes=2 strategy=ddp": the keys that tell the rows of all tables apart; "all" without any. */
+void hg_row_label(const struct hg_report *r, const struct hg_table *t, size_t row,
+                  struct hg_buf *out);
+
 /* Append the label of a column, "ddp lr=0.1": words as they are, numbers with their key, "–" for absence. */
 void hg_column_label(const struct hg_report *r, const struct hg_table *t, size_t column,
                      struct hg_buf *out);

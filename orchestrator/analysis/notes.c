@@ -9,6 +9,8 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "analysis/adaptive.h"
+#include "analysis/code.h"
 #include "analysis/differences.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
@@ -160,6 +162,16 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
     hg_buf_done(&text);
 }
 
+static void note_adaptive(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    struct hg_buf head = HG_BUF_INIT, value = HG_BUF_INIT;
+
+    if (hg_adaptive_note(notes->b, c, p, &head, &value))
+        add_note(notes, p, hg_buf_str(&head), hg_buf_str(&value), "");
+    hg_buf_done(&head);
+    hg_buf_done(&value);
+}
+
 /* ---- Flags of the results ---- */
 
 /* What makes the times of a run no measure of its case. */
@@ -187,8 +199,11 @@ static void note_flags(struct notes *notes, const struct hg_side *own, const str
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         char *head = hg_str_printf("%s%s%s", whom, base ? ": " : "", flags[i]);
 
-        if (has_flag(own, i) ? !base : base && has_flag(base, i))
+        if (has_flag(own, i) ? !base : base && has_flag(base, i)) {
             add_reason(notes, p, head, "", "");
+            p->off_law =
+                p->off_law || base || i > 0; /* oversubscribed places are left out anyway */
+        }
         free(head);
     }
 }
@@ -251,6 +266,7 @@ static void note_difference(void *context, const struct hg_difference *d)
     if (d->kind == HG_DIFFERENCE_INPUT && !is_on_purpose(pair, d->key))
         note_input(pair, d, hg_buf_str(&mine), tail);
     else if (d->kind == HG_DIFFERENCE_ENV && pair->same_hardware)
+        pair->p->off_law = true,
         head = hg_str_printf("ran on other nodes or software: %s ", d->key);
     else if (d->kind == HG_DIFFERENCE_END && !pair->p->weak)
         head = hg_str_printf("%s is far from that of %s: ", d->key, pair->whom);
@@ -365,6 +381,7 @@ static void note_mixed(void *context, const struct hg_difference *d)
 
     add_reason(pair->notes, pair->p, "its runs differ in ", d->key, "");
     pair->p->unlike = pair->p->unlike || d->kind == HG_DIFFERENCE_INPUT;
+    pair->p->off_law = true;
 }
 
 static void note_base_mixed(void *context, const struct hg_difference *d)
@@ -372,6 +389,7 @@ static void note_base_mixed(void *context, const struct hg_difference *d)
     const struct pair *pair = context;
 
     add_reason(pair->notes, pair->p, "the runs of its baseline differ in ", d->key, "");
+    pair->p->off_law = true;
 }
 
 static int compare_doubles(const void *a, const void *b)
@@ -426,6 +444,7 @@ static void note_doubts(struct notes *notes, const struct hg_side *side, const c
             char *head = hg_str_printf("%s%s%s", whom, *whom ? ": " : "", what);
 
             add_reason(notes, p, head, json_string_value(value), "");
+            p->off_law = true;
             free(head);
         }
 }
@@ -448,9 +467,11 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
                  "no efficiency: the device count of the cell or of its baseline is unknown", "",
                  "");
     else if (key != HG_MAP_NONE &&
-             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key])
+             hg_frame_row(f, c->entry)[key] != hg_frame_row(f, base->entry)[key]) {
         add_note(notes, p, "efficiency against one device of other hardware: ",
                  hg_report_text(notes->b->r, hg_frame_row(f, base->entry)[key]), "");
+        p->off_law = true;
+    }
 }
 
 /* A difference in work that no other note explains yet. True: the work is in proportion. */
@@ -482,14 +503,13 @@ static void note_efficiency(struct notes *notes, struct hg_point *p)
 
     if (!(p->efficiency > 1 + 1e-9) || p->p == 1)
         return;
-    if (s->has_interval && s->low <= p->p)
-        add_note(notes, p, "efficiency above 1, but its interval includes 1: this may be chance",
-                 "", "");
-    else
-        add_note(
-            notes, p,
-            "efficiency above 1: more per device than the baseline; did both do the same work?", "",
-            "");
+    p->superlinear = !s->has_interval || s->low > p->p;
+    add_note(
+        notes, p,
+        p->superlinear
+            ? "efficiency above 1: more per device than the baseline; did both do the same work?"
+            : "efficiency above 1, but its interval includes 1: this may be chance",
+        "", "");
 }
 
 /* The value stays, because it was measured; only the comparison is withheld. */
@@ -572,6 +592,38 @@ static void note_spread(struct notes *notes, const struct hg_configuration *c, s
                  "", "");
 }
 
+/* ---- The code under test, and cells that were removed from the matrix ---- */
+
+static void note_code(struct notes *notes, const struct hg_table *t,
+                      const struct hg_configuration *c, struct hg_point *p)
+{
+    struct place place = { notes, p };
+
+    if (hg_code_place(notes->b, t, c, p, take_sentence, &place)) {
+        p->differs = p->unlike = true;
+        if (notes->b->options->strict)
+            refuse(p);
+    }
+}
+
+static void note_removed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    bool strict = notes->b->options->strict, removed = false;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+
+        removed = removed || (e->shown && e->result->removed);
+    }
+    if (!removed)
+        return;
+    add_note(notes, p,
+             strict ? "refused (strict): no longer in the matrix" : "no longer in the matrix", "",
+             "");
+    if (strict)
+        refuse(p);
+}
+
 /* ---- All of them ---- */
 
 static void write_notes(struct notes *notes, struct hg_table *t)
@@ -632,6 +684,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     struct hg_side own = side_of(notes->b, c);
 
     note_completeness(notes, c, p);
+    note_adaptive(notes, c, p);
     note_added(notes, c, p);
     note_flags(notes, &own, NULL, "", p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
@@ -640,6 +693,9 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_spread(notes, c, p, spread);
     note_speedup(notes, t, c, &own, p);
     note_others(notes, t, c, &own, p);
+    note_code(notes, t, c, p);
+    note_removed(notes, c, p);
+    notes->b->configurations.items[p->config].off_law = p->off_law;
     if (notes->b->options->strict && p->differs)
         refuse(p);
     free(own.runs);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "analysis/adaptive.h"
 #include "analysis/work.h"
 
 static void scale(struct hg_estimate *e, double factor)
@@ -44,6 +45,7 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
         p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n, r->statistic);
     else
         p->speedup = hg_stats_ratio(b->room_base, p->base_n, b->room, p->n, r->statistic);
+    hg_adaptive_fill(b, c, base, p);
     if (!isfinite(p->speedup.value) || p->speedup.value <= 0) /* beyond the range of a double */
         p->speedup = (struct hg_estimate)HG_ESTIMATE_NONE;
     see_scaling(r, p);
@@ -69,6 +71,7 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
     if (p->n) {
         p->value = hg_stats_center(b->room, p->n, b->r->statistic);
         p->state = NULL;
+        hg_adaptive_fill(b, c, NULL, p);
     }
 }
 
@@ -119,7 +122,7 @@ void hg_points_choose_statistic(struct hg_builder *b)
                 few = has_few(b, c->base, false, &nonpositive) || few;
         }
     }
-    b->r->statistic = few && !nonpositive ? HG_GEOMETRIC_MEAN : HG_MEDIAN;
+    b->r->statistic = (few || hg_adaptive_find(b)) && !nonpositive ? HG_GEOMETRIC_MEAN : HG_MEDIAN;
 }
 
 void hg_points_fill(struct hg_builder *b, struct hg_table *t)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "results/frame.h"
+#include "results/laws.h"
 #include "results/results.h"
 #include "results/scaling.h"
 #include "results/stats.h"
@@ -27,8 +28,10 @@ enum hg_metric_kind {
 /* A result of a set as the report sees it: one for each cell. */
 struct hg_report_entry {
     const struct hg_result *result;
-    size_t set;        /* index of its set */
-    bool shown;        /* selected by `where` */
+    size_t set; /* index of its set */
+    bool shown; /* selected by `where` */
+    bool
+        replaced; /* its cell is no longer in the matrix, which has an equal one with another workload */
     bool rehearsal;    /* of the result, or of its hardware's other results if it has none */
     double value;      /* of the metric; only if state is NULL */
     const char *state; /* why it does not count: "failed", "pending", ...; NULL: it counts */
@@ -51,16 +54,19 @@ struct hg_point {
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: left out of scaling curves */
-    bool unlike;  /* differs from its baseline in more than the global batch: left out, too */
-    bool differs; /* differs from its baseline, perhaps only in the global batch */
-    bool refused; /* for that (strict): speedup and efficiency are withheld */
-    bool weak;    /* more work in proportion to the devices: the speedup of a time is scaled,
+    bool unlike;      /* differs from its baseline in more than the global batch: left out, too */
+    bool superlinear; /* efficiency above 1, and no interval says that this may be chance */
+    bool
+        off_law; /* a footnote says that the times are not those of such devices: left out of laws */
+    bool differs;        /* differs from its baseline, perhaps only in the global batch */
+    bool refused;        /* for that (strict): speedup and efficiency are withheld */
+    bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
                             work x T_base / T */
-    double device_hours;      /* devices x wall_s (or train_s); NaN: not known */
-    double hours_ratio;       /* device_hours in units of the baseline's; NaN */
-    double energy_j;          /* NaN: not measured */
-    double cost;              /* device_hours x price of the hardware; NaN: no price */
-    struct hg_estimate per_s; /* samples_per_s */
+    double device_hours; /* devices x wall_s (or train_s); NaN: not known */
+    double hours_ratio;  /* device_hours in units of the baseline's; NaN */
+    double energy_j;     /* NaN: not measured */
+    double cost;         /* device_hours x price of the hardware; NaN: no price */
+    struct hg_estimate per_s;                  /* samples_per_s */
     size_t notes[HG_POINT_NOTES_MAX], n_notes; /* into the table's notes, ascending */
 };
 
@@ -71,13 +77,18 @@ struct hg_series {
     size_t *points;            /* into the table's, by p: those with a speedup and p > 1 */
     size_t n_points;
     double first_p, first_karp_flatt, last_p, last_karp_flatt;
-    bool has_amdahl, has_usl, has_gustafson;
-    struct hg_amdahl amdahl; /* these two under strong scaling, or if the work is not known */
-    struct hg_usl usl;
-    struct hg_gustafson gustafson; /* under weak scaling */
-    bool has_prediction;           /* of twice the devices of the last point */
-    struct hg_prediction prediction;
-    double predicted_devices, predicted_value; /* value: of the metric, for a time or a rate */
+    bool has_law
+        [HG_LAWS]; /* Amdahl and USL under strong scaling, or if the work is not known; Gustafson under weak */
+    const char *no_law[HG_LAWS]; /* why a law of its kind is withheld; NULL */
+    struct hg_law_fit laws[HG_LAWS];
+    size_t law_points;   /* its points that the laws were fitted to */
+    bool has_prediction; /* of one further run on twice the devices of the last of these; if not: */
+    const char *no_prediction; /* why a fitted USL or Gustafson predicts nothing; NULL */
+    struct {
+        enum hg_law law;
+        double p, devices;
+        struct hg_estimate speedup, value; /* value: of the metric, for a time or a rate */
+    } prediction;
 };
 
 struct hg_table {
@@ -122,13 +133,16 @@ struct hg_report {
     bool higher_is_better;
     json_t *baseline; /* members, own reference; NULL: none */
     enum hg_statistic
-        statistic;          /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
-    size_t cells, complete; /* shown cells, and those that count */
+        statistic;           /* of all places: the median if each has HG_STATS_MEDIAN_MIN runs */
+    size_t skipped, removed; /* cells of runs that cannot run, or that their matrix has no more */
+    size_t cells, complete;  /* shown cells, and those that count */
     struct {
         struct hg_report_state *items;
         size_t n, cap;
     } states;       /* of the others, most frequent first */
     size_t repeats; /* runs in most places */
+    const struct hg_repeats
+        *adaptive;  /* places were repeated by this rule, lent by a set; NULL: none */
     size_t refused; /* places refused (strict) */
     struct hg_frame frame;
     size_t *row_keys, *column_keys, *split_keys, *same_keys; /* columns of frame */

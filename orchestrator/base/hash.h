@@ -18,4 +18,14 @@ struct hg_hash128 hg_hash128(const void *data, size_t n);
 uint64_t hg_hash64(const void *data, size_t n);
 void hg_hash128_hex(const void *data, size_t n, char out[static 33]);
 
+/* SHA-1 (RFC 3174), because git names contents by it; not for secrets. Begin, feed pieces, end. */
+struct hg_sha1 {
+    uint32_t h[5];
+    uint64_t n; /* bytes so far */
+    unsigned char block[64];
+};
+void hg_sha1_begin(struct hg_sha1 *s);
+void hg_sha1_add(struct hg_sha1 *s, const void *data, size_t n);
+void hg_sha1_end(struct hg_sha1 *s, unsigned char out[static 20]);
+
 #endif

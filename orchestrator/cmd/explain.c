@@ -60,12 +60,23 @@ static void print_rule(const struct explain *x, int rule)
     hg_buf_done(&b);
 }
 
+static void print_runs(const struct explain *x, const struct hg_cell *cell)
+{
+    const struct hg_repeats *r = &x->m->repeats;
+
+    if (json_number_value(json_object_get(cell->members, "repeat")) <= (double)r->min)
+        puts("runs");
+    else
+        printf("runs if the intervals of %lld runs or more are wider than ±%.3g %%\n", r->min,
+               100 * r->until);
+}
+
 static void print_fate(const struct explain *x, const struct hg_cell *cell)
 {
     printf("  %-14s ", "fate");
     switch (cell->fate) {
     case HG_CELL_RUNS:
-        puts("runs");
+        print_runs(x, cell);
         break;
     case HG_CELL_SKIPPED:
         printf("skipped: %s\n", cell->skip);

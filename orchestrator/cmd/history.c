@@ -13,20 +13,23 @@
 #include "cmd/results.h"
 #include "rundir/rundir.h"
 
-static const char *metric, *better, *where, *reports, *numbers;
-static double tolerance = 5;
+static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run;
+static double tolerance = 5, between = HG_BETWEEN_DEFAULT * 100;
 static long last;
 static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
+    HG_OPTION_TEXT('f', "format", &format, "FORMAT", "one of" HG_VERDICT_FORMS),
     HG_OPTION_JSON(&as_json),
     { HG_OPT_INT, 'n', "last", &last, "N", "only the newest N sets", 2, 1000000 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to follow: train_s, eval.f1", 0, 0 },
     { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is better: higher or lower", 0, 0 },
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
+    HG_OPTION_BETWEEN(&between),
     { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
       0 },
+    HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
     HG_OPTION_REPORTS(&reports),
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
@@ -88,23 +91,63 @@ static int read_all(int argc, char **argv, struct sets *sets, struct hg_errs *er
     return rc;
 }
 
+/* Is it the set that a user calls so: "nightly/003" or "003"? */
+static bool is_called(const struct hg_results *set, const char *name)
+{
+    char *full = hg_str_printf("%s/%s", set->name, set->run);
+    bool same = strcmp(full, name) == 0 || (*set->run && strcmp(set->run, name) == 0);
+
+    free(full);
+    return same;
+}
+
+/* The set that --baseline-run names; one that is not among them comes first. */
+static int find_baseline(struct sets *sets, size_t *baseline, struct hg_errs *errs)
+{
+    struct hg_results set;
+
+    *baseline = SIZE_MAX;
+    for (size_t i = 0; baseline_run && i < sets->n; i++)
+        if (is_called(&sets->items[i], baseline_run))
+            *baseline = i;
+    if (!baseline_run || *baseline != SIZE_MAX)
+        return 0;
+    if (read_one(baseline_run, sets, errs) < 0)
+        return -1;
+    set = sets->items[sets->n - 1];
+    memmove(sets->items + 1, sets->items, (sets->n - 1) * sizeof set);
+    sets->items[0] = set;
+    *baseline = 0;
+    for (size_t i = 1; i < sets->n; i++) /* a file may hold a run that is there already */
+        if (*set.run && strcmp(set.name, sets->items[i].name) == 0 &&
+            strcmp(set.run, sets->items[i].run) == 0)
+            *baseline = i;
+    if (*baseline == 0)
+        return 0;
+    hg_results_done(&sets->items[0]);
+    memmove(sets->items, sets->items + 1, --sets->n * sizeof set);
+    --*baseline;
+    return 0;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
+    const struct hg_compare_options how = { tolerance / 100, between / 100 };
     struct hg_report_options o = {
         .metric = metric, .better = better, .where = where, .strict = strict
     };
     struct sets sets = { 0 };
     struct hg_history *h = NULL;
     struct hg_buf text = HG_BUF_INIT;
+    enum hg_verdict_form form;
+    size_t baseline;
     int rc = -1;
 
-    if (hg_style_option(numbers, as_json, &o.style, errs) == 0 &&
-        read_all(argc, argv, &sets, errs) == 0 &&
-        (h = hg_history_build(sets.items, sets.n, &o, tolerance / 100, errs))) {
-        if (as_json)
-            hg_history_json(h, &text);
-        else
-            hg_history_text(h, 0, &text);
+    if (hg_verdict_form(format, as_json, &form, errs) == 0 &&
+        hg_style_option(numbers, form == HG_FORM_JSON, &o.style, errs) == 0 &&
+        read_all(argc, argv, &sets, errs) == 0 && find_baseline(&sets, &baseline, errs) == 0 &&
+        (h = hg_history_build(sets.items, sets.n, &o, &how, baseline, errs))) {
+        hg_history_write(h, form, &text);
         fputs(hg_buf_str(&text), stdout);
         rc = !hg_history_is_good(h);
     }
@@ -120,11 +163,11 @@ const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
-    .details = "NAME means all its runs, oldest first; several operands are named as for\n"
-               "`hpcgrid report`, oldest first. A change is where the 95 % interval of the ratio\n"
-               "of after to before (at least three results on one side) lies outside the\n"
-               "tolerance. Exit code 1: the last change of a cell was for the worse, or it\n"
-               "failed or is missing in the newest set.",
+    .details =
+        "NAME means all its runs, oldest first. A change is beyond the tolerance, chance and\n"
+        "what whole runs differ by; at most 5 % of the cells with one are false. HTML has\n"
+        "a plot. Exit code 1: the last change of a cell was for the worse (or the newest\n"
+        "is worse than --baseline-run), or it failed, is missing or rejected.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -30,6 +30,7 @@
 
 /* double, in percent */
 #define HG_OPTION_TOLERANCE(target) { HG_OPT_REAL, 't', "tolerance", target, "PERCENT", "smaller changes count as none (5)", 0.001, 1000 }
+#define HG_OPTION_BETWEEN(target) { HG_OPT_REAL, 0, "between", target, "PERCENT", "how much whole runs of the same code differ (3)", 0, 1000 }
 /* clang-format on */
 
 /* The folder of all runs: the value of --reports, else of HPCGRID_REPORTS, else "reports". */

@@ -57,6 +57,24 @@ static double total_hours(const struct hg_plan *plan, size_t *unpriced)
     return hours;
 }
 
+static size_t first_cells(const struct hg_plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        n += hg_batch_first(&plan->items[i], &plan->repeats);
+    return n;
+}
+
+static double first_hours(const struct hg_plan *plan)
+{
+    double hours = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        hours += hg_batch_first_hours(&plan->items[i], &plan->repeats);
+    return hours;
+}
+
 /* ---- Text ---- */
 
 static long long number(const struct hg_batch *b, const char *key)
@@ -103,6 +121,9 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
     printf("\nsubmissions  %zu", least);
     if (usual > least)
         printf("  (%zu where an array holds %d)", usual, DEFAULT_ARRAY);
+    if (hg_repeats_are_adaptive(&plan->repeats))
+        printf("\nfirst round  %zu cells, %.4g device-hours; a configuration has %lld to %lld runs",
+               first_cells(plan), first_hours(plan), plan->repeats.min, plan->repeats.max);
     printf("\nat most      %.4g device-hours", hours);
     if (unpriced)
         printf(", and %zu cell%s without a time limit", unpriced, hg_text_s(unpriced));
@@ -163,6 +184,10 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
                           (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
                           "cells_without_limit", (json_int_t)unpriced);
 
+    if (hg_repeats_are_adaptive(&plan->repeats))
+        json_object_set_new(o, "first_round",
+                            json_pack("{s:I,s:f}", "cells", (json_int_t)first_cells(plan),
+                                      "device_hours", first_hours(plan)));
     for (size_t i = 0; i < plan->n; i++)
         json_array_append_new(batches, batch_json(&plan->items[i]));
     json_object_set_new(o, "batches", batches);

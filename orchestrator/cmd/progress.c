@@ -66,7 +66,7 @@ static void tell_failures(struct hg_session *s, struct progress *p)
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
             const char *text = hg_run_text(state, cell);
 
-            if (p->told[at] || cell->state <= HG_CELL_OK || cell->state == HG_CELL_REFUSED)
+            if (p->told[at] || cell->state <= HG_CELL_OK || cell->state >= HG_CELL_REFUSED)
                 continue;
             p->told[at] = true;
             if (++p->failures > FAILURES_SHOWN)

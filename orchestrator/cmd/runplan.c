@@ -93,6 +93,11 @@ static void tell_changes(const struct hg_rundir *rd, const struct hg_plan *plan,
     if (plan->renewed)
         hg_info("cells of this run that request other resources at their next submission: %zu",
                 plan->renewed);
+    if (plan->removed)
+        hg_info(
+            "cells of this run that the matrix has no more: %zu; they keep their results (--new "
+            "starts a run without them)",
+            plan->removed);
     if (before && plan->cells > before)
         hg_info("%s: %zu new cell%s", rd->path, plan->cells - before,
                 hg_text_s(plan->cells - before));

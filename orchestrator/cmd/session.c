@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -38,6 +39,9 @@ static int open_drive(struct hg_session *s, struct hg_err *err)
         .deadline_s = HG_SCHEDULER_DEADLINE_S,
         .running = s->running,
         .retry = s->retry,
+        .repeats = s->repeats,
+        .metric = s->metric,
+        .gpu_hours = s->gpu_hours,
         .max_queued = s->max_queued,
         .visible_s = -1,
         .near = hg_scheduler_is_private(&s->scheduler),
@@ -52,6 +56,20 @@ static int open_drive(struct hg_session *s, struct hg_err *err)
     s->lock = NULL;
     s->drive = hg_drive_open(&s->rd, s->plan, &options, err);
     return s->drive ? 0 : -1;
+}
+
+/* What a matrix says about how it is driven. */
+static void take_rules(struct hg_session *s, const json_t *matrix)
+{
+    const json_t *limits = json_object_get(matrix, "limits");
+    const char *metric =
+        json_string_value(json_object_get(json_object_get(matrix, "report"), "metric"));
+
+    s->running = json_integer_value(json_object_get(limits, "running"));
+    s->gpu_hours = json_number_value(json_object_get(limits, "gpu_hours"));
+    s->retry = hg_retry_of(json_object_get(matrix, "retry"));
+    s->repeats = hg_repeats_of(json_object_get(matrix, "repeats"));
+    s->metric = metric ? hg_strdup(metric) : NULL;
 }
 
 /* ---- From a matrix ---- */
@@ -143,8 +161,7 @@ int hg_session_begin(struct hg_session *s, const struct hg_begin_options *o, int
     m = load_matrix(o, errs);
     if (!m || (select && hg_selector_check(select, m->grid, &err) < 0))
         goto out;
-    s->running = m->running;
-    s->retry = m->retry;
+    take_rules(s, m->doc.root);
     s->max_queued = m->site->max_queued;
     if (o->box)
         unsetenv("SLURM_CONF"); /* a plan looks there for what a box has; this box is not up yet */
@@ -168,12 +185,8 @@ static void read_limits(struct hg_session *s)
          *site = hg_rundir_path(&s->rd, "site.json");
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
 
-    if (hg_json_load(matrix, &doc, NULL) == 0) {
-        const json_t *limits = json_object_get(doc.root, "limits");
-
-        s->running = json_integer_value(json_object_get(limits, "running"));
-        s->retry = hg_retry_of(json_object_get(doc.root, "retry"));
-    }
+    if (hg_json_load(matrix, &doc, NULL) == 0)
+        take_rules(s, doc.root);
     hg_json_doc_done(&doc);
     if (hg_json_load(site, &doc, NULL) == 0)
         s->max_queued = json_integer_value(json_object_get(doc.root, "max_queued"));
@@ -252,6 +265,7 @@ void hg_session_done(struct hg_session *s)
     hg_plan_free(s->plan);
     hg_rundir_done(&s->rd);
     free(s->command);
+    free(s->metric);
     *s = (struct hg_session){ 0 };
 }
 

@@ -16,6 +16,9 @@ struct hg_session {
     char *command;        /* as typed, for another process that finds the run locked */
     long long running, max_queued;
     struct hg_retry retry;
+    struct hg_repeats repeats;
+    double gpu_hours;
+    char *metric; /* of the report; NULL: not said */
     bool steal, send_nothing;
     bool box_is_new;  /* its box was started by this process, and nothing was submitted to it */
     bool box_is_over; /* the run in the box is over: the box may go */

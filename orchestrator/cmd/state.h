@@ -16,6 +16,9 @@ size_t hg_state_live(const struct hg_run_state *state);
 /* The same, and cells that wait to be submitted: 0 means the run is over. */
 size_t hg_state_open(const struct hg_run_state *state);
 
+/* Cells without a good result that need one. */
+size_t hg_state_bad(const struct hg_run_state *state);
+
 /* Append "ok 12 · running 3 · waiting 9". */
 void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out);
 

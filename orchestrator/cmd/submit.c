@@ -70,9 +70,10 @@ static void print_json(const struct hg_session *s, size_t from)
                                               sub->state == HG_SUB_SUBMITTED));
     }
     answer =
-        json_pack("{s:o,s:I,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
+        json_pack("{s:o,s:I,s:I,s:I,s:I,s:o}", "run", hg_json_text(s->rd.path), "cells",
                   (json_int_t)state->cells, "waiting", (json_int_t)state->counts[HG_CELL_WAITING],
-                  "held", (json_int_t)count_held(state), "submissions", list);
+                  "not_needed", (json_int_t)state->counts[HG_CELL_UNNEEDED], "held",
+                  (json_int_t)count_held(state), "submissions", list);
     hg_print_json(answer);
 }
 
@@ -91,6 +92,10 @@ static void print_text(const struct hg_session *s)
             waiting - held);
     if (held)
         hg_info("held, not submitted: %zu; `hpcgrid release %s` lets them start", held, s->rd.path);
+    if (state->counts[HG_CELL_UNNEEDED])
+        hg_info("adaptive repeats: when these cells have ended, `hpcgrid run` or `resume` decides "
+                "which of %zu more are needed, and submits them",
+                state->counts[HG_CELL_UNNEEDED]);
     if (state->counts[HG_CELL_AMBIGUOUS])
         hg_info("not known whether submitted: %zu; `hpcgrid resume` looks them up",
                 state->counts[HG_CELL_AMBIGUOUS]);

@@ -41,7 +41,7 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
         hg_buf_done(&last);
         last = line;
         over = hg_state_open(state) == 0;
-        *bad = state->cells - state->counts[HG_CELL_OK];
+        *bad = hg_state_bad(state);
         hg_run_state_free(state);
         if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
             rc = over ? 0 : 1;
@@ -65,7 +65,7 @@ static int drive(const char *run, struct hg_errs *errs)
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
     rc = hg_progress_drive(&s, errs);
-    bad = hg_drive_state(s.drive)->cells - hg_drive_state(s.drive)->counts[HG_CELL_OK];
+    bad = hg_state_bad(hg_drive_state(s.drive));
     hg_session_done(&s);
     if (rc == 1)
         return hg_signals_code();

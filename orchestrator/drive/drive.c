@@ -18,6 +18,7 @@
 #include "drive/orders.h"
 #include "drive/queue.h"
 #include "drive/requests.h"
+#include "drive/rounds.h"
 #include "drive/settle.h"
 #include "drive/window.h"
 #include "rundir/identity.h"
@@ -123,7 +124,8 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
                            hg_json_text(host), "pid", (json_int_t)getpid(), "transport", transport,
                            "cluster", cluster));
     if (grown)
-        hg_drive_say(d, "plan", json_pack("{s:O}", "batches", sizes));
+        hg_drive_say(d, "plan",
+                     json_pack("{s:O,s:o*}", "batches", sizes, "spare", hg_drive_spare_lines(d)));
     json_decref(sizes);
     return hg_drive_commit(d, err);
 }
@@ -188,6 +190,7 @@ void hg_drive_close(struct hg_drive *d)
     hg_drive_drop_news(d);
     HG_VEC_DONE(&d->news);
     HG_VEC_DONE(&d->orders);
+    hg_drive_rounds_done(d);
     hg_journal_close(d->journal);
     hg_lock_release(d->lock);
     hg_attempt_group_forget(&d->group);
@@ -356,7 +359,8 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
     if (hg_drive_read_requests(d, err) < 0 || hg_drive_load_limits(d, err) < 0 ||
         maybe_poll(d, err) < 0)
         return -1;
-    if (hg_drive_settle(d, err) < 0 || (!d->o.send_nothing && hg_drive_retry(d, err) < 0))
+    if (hg_drive_settle(d, err) < 0 ||
+        (!d->o.send_nothing && (hg_drive_retry(d, err) < 0 || hg_drive_rounds(d, err) < 0)))
         return -1;
     if (!hg_drive_stopped(d) && hg_drive_give_orders(d, err) < 0)
         return -1;

@@ -20,6 +20,8 @@ struct hg_drive_io {
     /* The attempt that counts, as hg_attempt_find. */
     int (*attempt)(void *context, int batch, uint32_t line, uint32_t claim, struct hg_attempt *a,
                    struct hg_err *err);
+    /* The result of a good cell; a new reference. */
+    json_t *(*result)(void *context, int batch, uint32_t line);
     void *context;
 };
 
@@ -29,7 +31,10 @@ struct hg_drive_options {
     double deadline_s;                   /* of its calls */
     long long running;                   /* most cells at a time over all arrays; 0: no limit */
     long long max_queued;  /* most cells in the queue; 0: as the scheduler's limits allow */
-    struct hg_retry retry; /* of the matrix */
+    struct hg_retry retry; /* of the matrix, as are the next three */
+    struct hg_repeats repeats;
+    const char *metric;   /* of the report; NULL: train_s, else wall_s */
+    double gpu_hours;     /* that rounds of adaptive repeats may cost; 0: no limit */
     double visible_s;     /* how long a result may take to be seen here; negative: by file system */
     bool near;            /* a private scheduler (a box): poll it often */
     bool send_nothing;    /* submit nothing */

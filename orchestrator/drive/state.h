@@ -9,7 +9,7 @@
 
 /* What the files of the loop share: the state of a drive and small helpers. The order of the files, each uses only those
  * before it: state, news (the journal), orders, queue (what the scheduler shows), ended, history, settle, window,
- * again, requests, check; drive calls them all. */
+ * rounds, again, requests, check; drive calls them all. */
 
 /* What this process remembers of a cell beyond the journal. */
 struct hg_drive_task {
@@ -48,6 +48,27 @@ struct hg_drive_order {
     uint32_t job_id, submission, index;
     enum hg_order what;
     const char *text;
+};
+
+/* Where a run of a configuration is in the plan. */
+struct hg_drive_place {
+    struct hg_turn turn;
+    int batch;
+    uint32_t line;
+};
+
+/* Adaptive repeats. */
+struct hg_drive_rounds {
+    struct hg_drive_place *places; /* by configuration, then by run; NULL: not listed yet */
+    size_t n;
+    uint32_t *
+        judged; /* by the first place of a configuration: what it was judged by, so that results are read once */
+    struct {
+        struct hg_drive_place *items;
+        size_t n, cap;
+    } needs;      /* of this round */
+    double hours; /* GPU-hours asked for so far */
+    bool told;    /* that the budget is used up */
 };
 
 struct hg_drive {
@@ -95,6 +116,7 @@ struct hg_drive {
         struct hg_drive_order *items;
         size_t n, cap;
     } orders;
+    struct hg_drive_rounds rounds;
 };
 
 double hg_drive_now(const struct hg_drive *d);  /* wall */

@@ -232,7 +232,7 @@ void hg_axes_parse(struct hg_draft *p)
 
 void hg_axes_check_size(struct hg_draft *p)
 {
-    double cells = p->g->size * (double)p->m->repeats;
+    double cells = p->g->size * (double)p->m->repeats.max;
     const char *pointer = p->m->axes ? "/axes" : p->m->include ? "/include" : "";
     struct hg_err *err;
 

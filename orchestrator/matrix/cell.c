@@ -73,7 +73,10 @@ struct walk {
     struct made cell, base;
     bool base_known; /* base belongs to the present base.start */
     struct hg_ids *names;
-    char *base_why;       /* why the first lost baseline is lost */
+    struct hg_ids *
+        configurations; /* adaptive repeats: fingerprints of cells without their repeat; else NULL */
+    bool *of_repeat;    /* per column: `repeat`, or made from it */
+    char *base_why;     /* why the first lost baseline is lost */
     struct hg_seen ids;   /* of the matrix's own cells */
     struct hg_seen bases; /* of baselines that can run */
     bool *lacks;          /* per column: an own cell is without it */
@@ -164,11 +167,26 @@ static bool is_wanted(const struct walk *w, enum hg_cell_fate fate)
     }
 }
 
+/* Adaptive repeats belong together if all but `repeat`, and what is derived from it, is equal. */
+static uint64_t configuration_of(struct walk *w, const struct made *made)
+{
+    hg_value *values = w->placed + w->g->columns.n; /* scratch */
+
+    if (!w->configurations)
+        return 0;
+    for (size_t i = 0; i < w->g->columns.n; i++)
+        values[i] = w->of_repeat[i] && (i == HG_COLUMN_REPEAT || hg_value_is_absent(made->start[i]))
+                        ? HG_VALUE_ABSENT
+                        : made->values[i];
+    return hg_ids_fingerprint(w->configurations, values);
+}
+
 static int hand_out(struct walk *w, const struct made *made, enum hg_cell_fate fate, bool added,
                     const char *baseline)
 {
     struct hg_cell cell = {
         .added = added,
+        .configuration = configuration_of(w, made),
         .skip = made->outcome.why,
         .fate = fate,
         .source = w->g->sources.items[made->source].pointer,
@@ -492,7 +510,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
 static int walk_rounds(struct walk *w)
 {
-    for (unsigned long long round = 1; round <= (unsigned long long)w->m->repeats; round++) {
+    for (unsigned long long round = 1; round <= (unsigned long long)w->m->repeats.max; round++) {
         int rc = walk_round(w, round);
 
         if (rc != 0)
@@ -503,13 +521,35 @@ static int walk_rounds(struct walk *w)
 
 /* ---- The walk ---- */
 
+/* Which columns follow from `repeat`: formulas may read those before them. */
+static void find_repeats(struct walk *w)
+{
+    w->of_repeat = hg_alloc_zeroed(w->g->columns.n, sizeof *w->of_repeat);
+    w->of_repeat[HG_COLUMN_REPEAT] = true;
+    for (size_t d = 0; d < w->g->derives.n; d++) {
+        const struct hg_derive *derive = &w->g->derives.items[d];
+        const struct hg_expr_uses *uses = hg_exprs_uses(w->g->exprs, derive->expr);
+        bool reads = uses->all;
+
+        for (size_t i = 0; i < uses->n && !reads; i++) {
+            int column = hg_grid_column(w->g, uses->names[i]);
+
+            reads = column >= 0 && w->of_repeat[column];
+        }
+        w->of_repeat[derive->column] = reads;
+    }
+}
+
 static void prepare(struct walk *w)
 {
     size_t n = w->g->columns.n;
-    double cells = w->g->size * (double)w->m->repeats;
+    double cells = w->g->size * (double)w->m->repeats.max;
 
     w->finisher = hg_finisher_create(w->m);
     w->names = hg_ids_create(w->m);
+    find_repeats(w);
+    if (hg_repeats_are_adaptive(&w->m->repeats))
+        w->configurations = hg_ids_create(w->m);
     w->placed = hg_alloc_zeroed(2 * n, sizeof *w->placed);
     w->cell.start = hg_alloc_zeroed(n, sizeof *w->cell.start);
     w->cell.values = hg_alloc_zeroed(n, sizeof *w->cell.values);
@@ -531,6 +571,9 @@ static void finish_walk(struct walk *w)
     hg_cursor_done(&w->cursor);
     free(w->placed);
     hg_ids_free(w->names);
+    if (w->configurations)
+        hg_ids_free(w->configurations);
+    free(w->of_repeat);
     free(w->cell.start);
     free(w->cell.values);
     free(w->base.start);

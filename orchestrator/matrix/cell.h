@@ -16,8 +16,9 @@ struct hg_cell {
     char id[HG_CELL_ID_MAX];
     json_t *members; /* the whole cell, defaults, derived members and notes included */
     char baseline[HG_CELL_ID_MAX]; /* id of its baseline; "" if it has none */
-    bool added;       /* not in the matrix: made because it is another cell's baseline */
-    const char *skip; /* why it cannot run; NULL if it can */
+    bool added;             /* not in the matrix: made because it is another cell's baseline */
+    uint64_t configuration; /* adaptive repeats: the same for all repeats of it; else 0 */
+    const char *skip;       /* why it cannot run; NULL if it can */
     enum hg_cell_fate fate;
     const char *source; /* what made it: "/axes", "/include/3", "" (the workload alone) */
     int rule;           /* EXCLUDED: number of the rule, else -1 */

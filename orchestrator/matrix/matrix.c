@@ -108,7 +108,7 @@ const struct hg_field hg_limits_fields[] = {
     { "gpu_hours", HG_J_REAL, offsetof(struct hg_matrix, gpu_hours), .min = 0.001, .max = 1e9,
       .doc =
           "GPU-hours that all cells may cost by their time limits, retries left out; a larger plan is "
-          "refused" },
+          "refused, adaptive repeats beyond the first round end there" },
     { 0 },
 };
 
@@ -139,8 +139,9 @@ const struct hg_field hg_matrix_fields[] = {
       .doc = "rules that remove cells: objects that match, or jq expressions" },
     { "derive", HG_J_JSON, offsetof(struct hg_matrix, derive), .check = hg_check_object,
       .schema = HG_TEXTS_SCHEMA, .doc = "jq expressions for members that a cell lacks, in order" },
-    { "repeats", HG_J_INT, offsetof(struct hg_matrix, repeats), .min = 1, .max = 100000,
-      .doc = "how many times every cell is run; absent: 1" },
+    { "repeats", HG_J_JSON, offsetof(struct hg_matrix, repeats_json), .check = hg_repeats_check,
+      .schema = "{\"anyOf\": [{\"type\": \"integer\"}, {\"type\": \"object\"}]}",
+      .doc = "how many times every cell is run, 1 to 100000, or until when; absent: 1" },
     { "shuffle", HG_J_INT, offsetof(struct hg_matrix, shuffle), .min = 0, .max = 999999999999999,
       .doc = "a seed: the cells of each round are mixed" },
     { "together", HG_J_STRINGS, 0, HG_J_REFUSED, .doc = "hpcgrid does not run cells together" },
@@ -166,8 +167,8 @@ static char *folder_of(const char *path, struct hg_err *err)
 
 static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
 {
-    m->repeats = 1;
     hg_json_decode(&m->doc, m->doc.root, "", hg_matrix_fields, true, m, errs);
+    m->repeats = hg_repeats_of(m->repeats_json);
     m->has_shuffle = json_object_get(m->doc.root, "shuffle") != NULL;
     m->site = site ? hg_site_find(site, errs)
                    : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/fields.h"
+#include "contract/repeats.h"
 #include "matrix/retry.h"
 #include "matrix/site.h"
 #include "matrix/workload.h"
@@ -19,9 +20,9 @@ struct hg_matrix {
     char *name;
     struct hg_site *site;
     struct hg_workload workload;
-    json_t *site_json, *workload_json, *axes, *include, *exclude, *derive, *baseline,
-        *report; /* as written; NULL: absent */
-    long long repeats;
+    json_t *site_json, *workload_json, *axes, *include, *exclude, *derive, *baseline, *report,
+        *repeats_json; /* as written; NULL: absent */
+    struct hg_repeats repeats;
     bool has_shuffle;
     long long shuffle;
     long long running; /* limits.running; 0: no limit */

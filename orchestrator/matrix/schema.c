@@ -2,6 +2,7 @@
 #include "matrix/schema.h"
 
 #include "contract/keys.h"
+#include "contract/repeats.h"
 #include "matrix/matrix.h"
 #include "matrix/report.h"
 
@@ -78,6 +79,12 @@ static json_t *workload_schema(void)
     return schema;
 }
 
+static json_t *repeats_schema(void)
+{
+    return json_pack("{s:[{s:s, s:i, s:i}, o]}", "anyOf", "type", "integer", "minimum", 1,
+                     "maximum", HG_REPEATS_MAX, hg_json_schema(hg_repeats_fields, true));
+}
+
 static json_t *exclude_schema(void)
 {
     json_t *expression = json_pack("{s:s, s:s}", "type", "string", "description",
@@ -111,6 +118,7 @@ json_t *hg_matrix_schema(void)
     refine(properties, "include",
            json_pack("{s:s, s:{s:s}}", "type", "array", "items", "$ref", "#/$defs/product"));
     refine(properties, "exclude", exclude_schema());
+    refine(properties, "repeats", repeats_schema());
     refine(properties, "baseline",
            json_pack("{s:s, s:o}", "type", "object", "properties", members_schema()));
     refine(properties, "report", hg_json_schema(hg_report_fields, true));

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "node/code.h"
 #include "node/enter.h"
 #include "node/job.h"
 #include "node/outcome.h"
@@ -293,6 +294,18 @@ static void wait_for_end(struct node *n)
 
 /* ---- The attempt ---- */
 
+/* The workload's own words, behind those of the launcher and "--attempt DIR --" of exec. */
+static const char *const *command_words(const struct node *n)
+{
+    static const char *const none[] = { NULL };
+    const struct hg_words *words = &n->launch.words;
+
+    for (size_t i = 0; i + 3 < words->n; i++)
+        if (strcmp(words->items[i], "--attempt") == 0)
+            return (const char *const *)words->items + i + 3;
+    return none;
+}
+
 static void find_out(struct node *n)
 {
     const char *cwd = json_string_value(json_object_get(n->job.workload, "cwd"));
@@ -300,8 +313,14 @@ static void find_out(struct node *n)
         json_string_value(json_array_get(json_object_get(n->job.site, "launcher"), 0));
     bool srun = launcher && strcmp(basename(launcher), "srun") == 0;
 
-    n->outcome.env = hg_where_env(cwd ? cwd : n->job.rd.path);
+    n->outcome.env = hg_where_env();
     n->outcome.slurm = hg_where_slurm(srun ? launcher : NULL);
+    n->outcome.code = hg_code_of(&(struct hg_code_place){
+        .dir = cwd ? cwd : n->job.rd.path,
+        .run = n->job.rd.path,
+        .matrix = json_string_value(json_object_get(n->job.workload, "matrix")),
+        .words = command_words(n),
+    });
 }
 
 static int run_claimed(struct node *n, int *code, struct hg_err *err)
@@ -330,6 +349,7 @@ static void node_done(struct node *n)
     hg_save_not_at_end();
     json_decref(n->outcome.env);
     json_decref(n->outcome.slurm);
+    json_decref(n->outcome.code);
     hg_launch_done(&n->launch);
     hg_job_done(&n->job);
     free(n->dir);

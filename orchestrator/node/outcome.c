@@ -517,6 +517,8 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
     json_object_set_new(result, "env", merged_env(o, theirs));
     if (o->slurm)
         json_object_set(result, "slurm", o->slurm);
+    if (o->code)
+        json_object_set(result, "code", o->code);
     json_object_set(result, "cell", json_object_get(o->line, "cell"));
     json_decref(theirs);
     return result;

@@ -32,6 +32,7 @@ struct hg_outcome {
     double wall_s;         /* from before the launcher's start to its end, monotonic */
     double start_s, end_s; /* since 1970 */
     json_t *env, *slurm;   /* node/where.h; NULL: left out */
+    json_t *code;          /* node/code.h; NULL: not known */
 };
 
 /* The result of an attempt, whatever happened, to be written with hg_seal_dump: what exec knows, merged with what the workload and

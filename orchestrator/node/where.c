@@ -121,108 +121,11 @@ long long hg_where_oom_kills(void)
     return kills;
 }
 
-/* ---- The source tree ---- */
-
-/* First line of a small file. Yours; NULL if it cannot be read. */
-static char *first_line(const char *dir, const char *name)
-{
-    char *path = hg_fs_join(dir, name);
-    FILE *f = fopen(path, "re");
-    char *line = NULL;
-    size_t cap = 0;
-
-    if (f && getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-    } else {
-        free(line);
-        line = NULL;
-    }
-    if (f)
-        fclose(f);
-    free(path);
-    return line;
-}
-
-/* The .git folder of the work tree around dir. Yours; NULL if there is none. */
-static char *git_folder(const char *dir)
-{
-    char *at = hg_strdup(dir);
-
-    while (at) {
-        char *git = hg_fs_join(at, ".git");
-        char *up;
-
-        if (hg_fs_is_dir(git)) {
-            free(at);
-            return git;
-        }
-        if (hg_fs_exists(git)) { /* a linked work tree: "gitdir: PATH" */
-            char *line = first_line(at, ".git");
-            char *folder =
-                line && strncmp(line, "gitdir: ", 8) == 0 ? hg_fs_join(at, line + 8) : NULL;
-
-            free(line);
-            free(git);
-            free(at);
-            return folder;
-        }
-        free(git);
-        up = strcmp(at, "/") == 0 ? NULL : hg_fs_dirname(at);
-        free(at);
-        at = up;
-    }
-    return NULL;
-}
-
-static char *packed_ref(const char *git, const char *ref)
-{
-    char *path = hg_fs_join(git, "packed-refs");
-    FILE *f = fopen(path, "re");
-    char *line = NULL, *found = NULL;
-    size_t cap = 0;
-
-    while (f && !found && getline(&line, &cap, f) > 0) {
-        char *space = strchr(line, ' ');
-
-        line[strcspn(line, "\n")] = '\0';
-        if (space && strcmp(space + 1, ref) == 0)
-            found = hg_strndup(line, (size_t)(space - line));
-    }
-    if (f)
-        fclose(f);
-    free(line);
-    free(path);
-    return found;
-}
-
-static char *git_revision(const char *dir)
-{
-    char *git = git_folder(dir);
-    char *head = git ? first_line(git, "HEAD") : NULL;
-    char *common, *shared, *revision;
-
-    if (!head || strncmp(head, "ref: ", 5) != 0) { /* none, or a detached head */
-        free(git);
-        return head;
-    }
-    common = first_line(git, "commondir"); /* branches of a linked work tree live there */
-    shared = common ? hg_fs_join(git, common) : hg_strdup(git);
-    revision = first_line(shared, head + 5);
-    if (!revision)
-        revision = packed_ref(shared, head + 5);
-    free(shared);
-    free(common);
-    free(head);
-    free(git);
-    return revision;
-}
-
-json_t *hg_where_env(const char *dir)
+json_t *hg_where_env(void)
 {
     json_t *env = json_object();
     struct utsname u;
     char text[256];
-    char *revision = git_revision(dir);
 
     uname(&u);
     set_text(env, "host", u.nodename);
@@ -234,8 +137,6 @@ json_t *hg_where_env(const char *dir)
     if (hg_where_gpu(text, sizeof text))
         set_text(env, "gpu", text);
     set_text(env, "hpcgrid", HPCGRID_VERSION);
-    set_text(env, "revision", revision);
-    free(revision);
     return env;
 }
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Where something ran: facts about the machine, the job and the source tree. Facts that cannot be
+/* Where something ran: facts about the machine and the job. Facts that cannot be
  * found out are left out; nothing here fails. */
 
 /* Processor model ("AMD EPYC 7452 32-Core Processor"), or the architecture if the kernel does not name it. */
@@ -19,9 +19,8 @@ long hg_where_cores(void);
 /* Model of the first GPU that the kernel knows. False if there is none. */
 bool hg_where_gpu(char *out, size_t size);
 
-/* {"host", "kernel", "machine", "cpu", "cores", "gpu", "hpcgrid", "revision"}; revision: of the git
- * work tree that holds `dir` (read from its files, git is not started). A new reference. */
-json_t *hg_where_env(const char *dir);
+/* {"host", "kernel", "machine", "cpu", "cores", "gpu", "hpcgrid"}. A new reference. */
+json_t *hg_where_env(void);
 
 /* {"job_id", "array_job_id", "array_task_id", "restarts", "nodes", "partition", "account", "qos",
  * "cluster", "version"} from the job's environment; an empty object outside of Slurm. `srun` prints the

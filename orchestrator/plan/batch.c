@@ -18,9 +18,28 @@ void hg_batch_push(struct hg_batch *b, char *id)
     b->ids[b->n++] = id;
 }
 
+size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        n += !b->turns || (b->turns[i].configuration && b->turns[i].run <= repeats->min);
+    return n;
+}
+
+static double hours(const struct hg_batch *b, size_t n)
+{
+    return (double)n * (double)b->devices * b->time_s / 3600;
+}
+
 double hg_batch_device_hours(const struct hg_batch *b)
 {
-    return (double)b->n * (double)b->devices * b->time_s / 3600;
+    return hours(b, b->n);
+}
+
+double hg_batch_first_hours(const struct hg_batch *b, const struct hg_repeats *repeats)
+{
+    return hours(b, hg_batch_first(b, repeats));
 }
 
 void hg_batch_done(struct hg_batch *b)
@@ -30,6 +49,7 @@ void hg_batch_done(struct hg_batch *b)
     for (size_t i = 0; i < b->n; i++)
         free(b->ids[i]);
     free(b->ids);
+    free(b->turns);
     for (char **m = b->modules; m && *m; m++)
         free(*m);
     free(b->modules);
@@ -37,6 +57,7 @@ void hg_batch_done(struct hg_batch *b)
     free(b->backend);
     free(b->shape);
     hg_buf_done(&b->cells);
+    hg_ranges_done(&b->removed);
 }
 
 void hg_plan_free(struct hg_plan *plan)
@@ -52,6 +73,7 @@ void hg_plan_free(struct hg_plan *plan)
     }
     HG_VEC_DONE(&plan->skips);
     hg_cells_count_done(&plan->count);
+    json_decref(plan->skipped);
     json_decref(plan->workload);
     json_decref(plan->site);
     free(plan->name);

@@ -5,7 +5,15 @@
 #include <jansson.h>
 
 #include "base/buf.h"
+#include "base/ranges.h"
+#include "contract/repeats.h"
 #include "matrix/cell.h"
+
+/* Which run of which configuration a cell is. */
+struct hg_turn {
+    uint32_t configuration; /* from 1; 0: the matrix does not have the cell (any more) */
+    uint32_t run;           /* from 1, in the order of the rounds */
+};
 
 /* Cells of one resource shape: one job array (or a few, where limits split it). */
 struct hg_batch {
@@ -15,16 +23,18 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
-    json_t *places;      /* where that is set: hg_shape_places; NULL: not known */
-    double time_s;       /* the limit requested, 0: none */
-    long long devices;   /* GPUs of one cell, or its cores where the hardware has no GPUs */
-    char *hardware;      /* name in the site */
-    char *backend;       /* of the hardware; NULL: not said */
-    bool gpu;            /* the hardware has GPUs */
-    char **modules;      /* to load, NULL-terminated; NULL: none */
-    char *shape;         /* what the cells have in common, as text */
-    struct hg_buf cells; /* text of a cells file not yet saved; empty once it is */
-    bool renewed;        /* asks for other resources than the saved script does */
+    struct hg_turn *turns;    /* adaptive repeats: by line; NULL: every cell is run */
+    json_t *places;           /* where that is set: hg_shape_places; NULL: not known */
+    double time_s;            /* the limit requested, 0: none */
+    long long devices;        /* GPUs of one cell, or its cores where the hardware has no GPUs */
+    char *hardware;           /* name in the site */
+    char *backend;            /* of the hardware; NULL: not said */
+    bool gpu;                 /* the hardware has GPUs */
+    char **modules;           /* to load, NULL-terminated; NULL: none */
+    char *shape;              /* what the cells have in common, as text */
+    struct hg_buf cells;      /* text of a cells file not yet saved; empty once it is */
+    struct hg_ranges removed; /* lines of cells that the matrix has no more */
+    bool renewed;             /* asks for other resources than the saved script does */
 };
 
 struct hg_skip {
@@ -40,15 +50,20 @@ struct hg_plan {
     size_t n, cap;
     struct hg_cells_count count; /* of the walk, warnings included; empty in a loaded plan */
     size_t cells;                /* of all batches */
+    struct hg_repeats
+        repeats; /* of the matrix; min cells of a configuration are submitted at first */
     struct {
         struct hg_skip *items;
         size_t n, cap;
-    } skips;          /* cells that would hold more than their device has */
+    } skips; /* cells that would hold more than their device has */
+    json_t *
+        skipped; /* {"n", "cells": [{"id", "why"}]}: those, and cells that can never run; the first few. NULL: none */
+    size_t removed;   /* cells that the run has and the matrix has no more */
     size_t renewed;   /* known cells whose batch requests other resources from now on */
     size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
-                         results, cwd (absolute) */
+                         results, cwd and matrix (absolute) */
     json_t *site;     /* name, launcher (words), env, heartbeat_s */
 };
 
@@ -60,8 +75,12 @@ double hg_plan_heartbeat_s(const json_t *site);
 /* Append a cell's id, which the batch then owns. */
 void hg_batch_push(struct hg_batch *b, char *id);
 
-/* GPU- or core-hours of all its cells by their time limit; 0 without one. */
+/* How many of its cells are submitted at first: all, or with adaptive repeats those of the first round. */
+size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats);
+
+/* GPU- or core-hours of all its cells, or of those, by their time limit; 0 without one. */
 double hg_batch_device_hours(const struct hg_batch *b);
+double hg_batch_first_hours(const struct hg_batch *b, const struct hg_repeats *repeats);
 
 /* Free what a batch owns, not the struct. */
 void hg_batch_done(struct hg_batch *b);

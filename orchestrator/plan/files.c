@@ -18,6 +18,17 @@
 
 /* ---- Saving ---- */
 
+/* [[configuration, run], ...] by line. */
+static json_t *encode_turns(const struct hg_batch *b)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < b->n; i++)
+        json_array_append_new(list, json_pack("[I,I]", (json_int_t)b->turns[i].configuration,
+                                              (json_int_t)b->turns[i].run));
+    return list;
+}
+
 static json_t *encode_batch(const struct hg_batch *b)
 {
     json_t *job = json_copy(b->job);
@@ -40,6 +51,15 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_object_set_new(out, "job", job);
     if (b->places)
         json_object_set(out, "places", b->places);
+    if (b->removed.n) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        hg_ranges_format(&b->removed, &text);
+        json_object_set_new(out, "removed", json_string(hg_buf_str(&text)));
+        hg_buf_done(&text);
+    }
+    if (b->turns)
+        json_object_set_new(out, "turns", encode_turns(b));
     return out;
 }
 
@@ -61,6 +81,8 @@ static json_t *encode(const struct hg_plan *plan, const char *dir, struct hg_err
     json_object_set(out, "workload", plan->workload);
     json_object_set(out, "site", plan->site);
     json_object_set_new(out, "batches", batches);
+    if (plan->skipped)
+        json_object_set(out, "skipped", plan->skipped);
     return out;
 }
 
@@ -241,6 +263,23 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
     return decode_modules(json_object_get(from, "modules"), b) < 0 ? -1 : place_batch(b, dir, err);
 }
 
+/* Once its ids are loaded. */
+static void decode_turns(const json_t *list, struct hg_batch *b)
+{
+    size_t i;
+    json_t *item;
+
+    if (!list)
+        return;
+    b->turns = hg_alloc_zeroed(b->n + 1, sizeof *b->turns);
+    json_array_foreach(list, i, item)
+        if (i < b->n)
+            b->turns[i] = (struct hg_turn){
+                .configuration = (uint32_t)json_integer_value(json_array_get(item, 0)),
+                .run = (uint32_t)json_integer_value(json_array_get(item, 1)),
+            };
+}
+
 static int decode(const json_t *root, const char *dir, struct hg_plan *plan, struct hg_err *err)
 {
     const char *key = json_string_value(json_object_get(root, "run_key"));
@@ -262,6 +301,7 @@ static int decode(const json_t *root, const char *dir, struct hg_plan *plan, str
                               i + 1);
         if (hg_plan_load_ids(b, (size_t)cells, dir, err) < 0)
             return -1;
+        decode_turns(json_object_get(item, "turns"), b);
         plan->cells += b->n;
     }
     return 0;

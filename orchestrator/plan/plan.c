@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
@@ -14,6 +15,8 @@
 #include "plan/fit.h"
 #include "plan/shape.h"
 #include "plan/template.h"
+
+#define SKIPPED_KEPT 20 /* cells that the plan names */
 
 /* What the cells of a known batch would request today. */
 struct fresh {
@@ -28,11 +31,22 @@ struct make {
     struct hg_plan *plan;
     struct hg_fit *fit;  /* what fits its device */
     json_t *known;       /* id: index of its batch among known ones */
+    json_t *unseen;      /* the ids of known that the walk has not come to */
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
     json_t *by_shape; /* shape: index of its new batch */
     json_t *longest;  /* hardware: longest time requested, in seconds */
-    bool tried;       /* the words */
+    bool has_turns;   /* the matrix has adaptive repeats, or had them when the run began */
+    struct hg_map turn_of, configurations; /* by cell id, by fingerprint */
+    struct {
+        struct hg_turn *items;
+        size_t n, cap;
+    } turns;
+    struct {
+        uint32_t *items;
+        size_t n, cap;
+    } runs;     /* of each configuration */
+    bool tried; /* the words */
     struct hg_err err;
 };
 
@@ -173,6 +187,21 @@ static void renew_batches(struct make *mk)
     }
 }
 
+/* The run's report names what has no result because it cannot have one. */
+static void note_skipped(struct hg_plan *plan, const struct hg_cell *cell, const char *why)
+{
+    json_t *cells, *n;
+
+    if (!plan->skipped)
+        plan->skipped = json_pack("{s:i, s:[]}", "n", 0, "cells");
+    n = json_object_get(plan->skipped, "n");
+    cells = json_object_get(plan->skipped, "cells");
+    json_integer_set(n, json_integer_value(n) + 1);
+    if (json_array_size(cells) < SKIPPED_KEPT)
+        json_array_append_new(cells,
+                              json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
+}
+
 static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
                        const struct hg_shape *shape)
 {
@@ -187,10 +216,47 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
     why = hg_fit_why(mk->fit, cell->members);
     if (why[0]) {
         *HG_VEC_PUSH(&mk->plan->skips) = (struct hg_skip){ hg_strdup(cell->id), hg_strdup(why) };
+        note_skipped(mk->plan, cell, why);
         return;
     }
     add_cell(at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key), cell);
     mk->plan->cells++;
+}
+
+/* ---- Adaptive repeats ---- */
+
+static void note_turn(struct make *mk, const struct hg_cell *cell)
+{
+    uint64_t key = cell->configuration;
+    size_t known = mk->configurations.n, number;
+
+    if (!mk->has_turns)
+        return;
+    number = hg_map_put(&mk->configurations, &key, sizeof key, known);
+    if (number == known)
+        *HG_VEC_PUSH(&mk->runs) = 0;
+    hg_map_put(&mk->turn_of, cell->id, strlen(cell->id), mk->turns.n);
+    *HG_VEC_PUSH(&mk->turns) = (struct hg_turn){
+        .configuration = (uint32_t)number + 1,
+        .run = ++mk->runs.items[number],
+    };
+}
+
+/* The walk is over: every line's turn, also of cells that an earlier plan has. */
+static void place_turns(struct make *mk)
+{
+    for (size_t b = 0; b < mk->plan->n && mk->has_turns; b++) {
+        struct hg_batch *batch = &mk->plan->items[b];
+
+        free(batch->turns);
+        batch->turns = hg_alloc_zeroed(batch->n + 1, sizeof *batch->turns);
+        for (size_t i = 0; i < batch->n; i++) {
+            size_t at = hg_map_find(&mk->turn_of, batch->ids[i], strlen(batch->ids[i]));
+
+            if (at != HG_MAP_NONE)
+                batch->turns[i] = mk->turns.items[at];
+        }
+    }
 }
 
 static int plan_cell(const struct hg_cell *cell, void *context)
@@ -200,8 +266,17 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
+    if (!cell->skip) {
+        json_object_del(mk->unseen, cell->id);
+        if (rc > 0 || (rc == 0 && json_object_get(mk->known, cell->id)))
+            note_turn(mk, cell);
+    }
     if (rc <= 0)
         return rc;
+    if (cell->skip) {
+        note_skipped(mk->plan, cell, cell->skip);
+        return 0;
+    }
     hg_shape_make(mk->m->site, cell->members, &shape);
     round_time(mk, &shape);
     hg_shape_key(&shape, &key);
@@ -231,7 +306,7 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     const struct hg_workload *w = &m->workload;
     json_t *out = json_object();
     char *cwd = hg_fs_join(m->dir, w->cwd ? w->cwd : ".");
-    char *absolute = hg_fs_absolute(cwd, NULL);
+    char *absolute = hg_fs_absolute(cwd, NULL), *file = NULL;
     json_t *folder = hg_json_path(absolute ? absolute : m->dir, err);
 
     if (w->program)
@@ -242,7 +317,11 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     json_object_set(out, "files", w->files);
     json_object_set(out, "results", w->results);
     json_object_set_new(out, "cwd", folder);
+    if (m->doc.file && (file = hg_fs_absolute(m->doc.file, NULL)))
+        json_object_set_new(out, "matrix",
+                            hg_json_text(file)); /* not part of the code under test */
     free(absolute);
+    free(file);
     free(cwd);
     if (folder)
         return out;
@@ -279,6 +358,7 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
                                 .time_s = from->time_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };
+        mk->has_turns = mk->has_turns || from->turns;
         b->hardware = hg_strdup(from->hardware);
         b->backend = from->backend ? hg_strdup(from->backend) : NULL;
         b->shape = hg_strdup(from->shape);
@@ -286,12 +366,25 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
         for (size_t j = 0; j < from->n; j++) {
             hg_batch_push(b, hg_strdup(from->ids[j]));
             json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i));
+            json_object_set_new(mk->unseen, from->ids[j], json_true());
         }
     }
     mk->fresh = hg_alloc_zeroed(known->n, sizeof *mk->fresh);
     mk->n_fresh = known->n;
     mk->plan->cells = known->cells;
     memcpy(mk->plan->run_key, known->run_key, sizeof known->run_key);
+}
+
+static void note_removed(struct make *mk)
+{
+    for (size_t i = 0; i < mk->n_fresh; i++) {
+        struct hg_batch *b = &mk->plan->items[i];
+
+        for (size_t j = 0; j < b->n; j++)
+            if (json_object_get(mk->unseen, b->ids[j]))
+                hg_ranges_add(&b->removed, (uint32_t)j);
+        mk->plan->removed += (size_t)hg_ranges_count(&b->removed);
+    }
 }
 
 static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
@@ -308,6 +401,8 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     const struct hg_matrix *m = mk->m;
 
     mk->plan->name = hg_strdup(m->name);
+    mk->plan->repeats = m->repeats;
+    mk->has_turns = hg_repeats_are_adaptive(&m->repeats);
     mk->plan->workload = workload_of(m, &mk->err);
     mk->plan->site = site_of(m->site);
     hg_text_random_hex(16, mk->plan->run_key);
@@ -320,9 +415,12 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return -1;
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
-    if (hg_cells_walk(m, HG_CELLS_MEMBERS, plan_cell, mk, &mk->plan->count, errs) < 0)
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, plan_cell, mk, &mk->plan->count,
+                      errs) < 0)
         return -1;
     renew_batches(mk);
+    note_removed(mk);
+    place_turns(mk);
     return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
 }
 
@@ -336,14 +434,16 @@ static int check_gpu_hours(const struct hg_matrix *m, const struct hg_plan *plan
 
     for (size_t i = 0; i < plan->n; i++)
         if (plan->items[i].gpu) {
-            hours += hg_batch_device_hours(&plan->items[i]);
+            hours += hg_batch_first_hours(&plan->items[i], &plan->repeats);
             endless = endless || plan->items[i].time_s <= 0;
         }
     if (!m->gpu_hours || (!endless && hours <= m->gpu_hours))
         return 0;
     err = hg_json_error(&m->doc, "/limits/gpu_hours", errs,
                         endless ? "cells without a time limit may cost any number of GPU-hours"
-                                : "the cells may cost %.4g GPU-hours, the limit is %.4g",
+                        : hg_repeats_are_adaptive(&m->repeats)
+                            ? "the first round may cost %.4g GPU-hours, the limit is %.4g"
+                            : "the cells may cost %.4g GPU-hours, the limit is %.4g",
                         hours, m->gpu_hours);
     hg_err_hint(err, endless ? "give the workload a \"time\""
                              : "fewer cells, a shorter \"time\", or a higher limit");
@@ -357,6 +457,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
                        .select = select,
                        .plan = hg_alloc_zeroed(1, sizeof *mk.plan),
                        .known = json_object(),
+                       .unseen = json_object(),
                        .by_shape = json_object(),
                        .longest = json_object(),
                        .err = HG_ERR_INIT };
@@ -368,8 +469,13 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     free(mk.fresh);
     hg_fit_free(mk.fit);
     json_decref(mk.known);
+    json_decref(mk.unseen);
     json_decref(mk.by_shape);
     json_decref(mk.longest);
+    hg_map_done(&mk.turn_of);
+    hg_map_done(&mk.configurations);
+    HG_VEC_DONE(&mk.turns);
+    HG_VEC_DONE(&mk.runs);
     if (failed || mk.err.code) {
         hg_plan_free(mk.plan);
         return NULL;

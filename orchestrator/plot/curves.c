@@ -11,6 +11,8 @@
 
 #define POINTS_MAX 200 /* of a loss curve */
 #define POINT_LABELS_MAX 30
+#define SPAN_MAX \
+    8 /* of a predicted interval, as a factor: a wider one would flatten the measured points */
 
 /* ---- Speedup and efficiency ---- */
 
@@ -44,19 +46,24 @@ static void put_scaling(const struct hg_point *from, enum hg_plot_kind kind, str
                                         .high = e->has_interval ? e->high * by : NAN });
 }
 
-/* Of the series that have one, beside the points that were measured. */
+/* What the listing of predictions has (analysis/laws.h), beside the points that were measured. */
 static void add_predictions(const struct hg_report *r, const struct hg_table *t, struct hg_plot *p)
 {
     struct hg_buf label = HG_BUF_INIT;
     const char *law = NULL;
+    bool wide = false;
 
     for (size_t i = 0; i < t->series.n; i++) {
         const struct hg_series *from = &t->series.items[i];
         const struct hg_estimate *e = &from->prediction.speedup;
         struct hg_plot_series *s;
 
-        if (!from->has_prediction || from->n_points == 0 || isnan(e->value))
+        if (!from->has_prediction)
             continue;
+        if (e->high > SPAN_MAX * e->low) {
+            wide = true;
+            continue;
+        }
         hg_point_label(r, t, from->points[0], HG_LABEL_SERIES, &label);
         s = hg_plot_find_series(p, hg_buf_str(&label));
         if (s->points.n == 0)
@@ -66,13 +73,15 @@ static void add_predictions(const struct hg_report *r, const struct hg_table *t,
                                                 .y = e->value,
                                                 .low = e->has_interval ? e->low : NAN,
                                                 .high = e->has_interval ? e->high : NAN };
-        law = from->prediction.law;
+        law = hg_law_names[from->prediction.law];
     }
     if (law) {
         hg_buf_clear(&label);
         hg_buf_printf(&label, "hollow: predicted by %s", law);
         hg_plot_note(p, hg_buf_str(&label));
     }
+    if (wide)
+        hg_plot_note(p, "predictions with intervals too wide for this picture are only listed");
     hg_buf_done(&label);
 }
 

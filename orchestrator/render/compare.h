@@ -4,11 +4,9 @@
 
 #include "analysis/compare.h"
 #include "base/buf.h"
+#include "render/verdicts.h"
 
-/* Append a comparison as text, 80 columns wide. */
-void hg_compare_text(const struct hg_compare *c, struct hg_buf *out);
-
-/* Append it as JSON, "schema": "hpcgrid-compare/1". */
-void hg_compare_json(const struct hg_compare *c, struct hg_buf *out);
+/* Append a comparison: text is 80 columns wide, JSON "schema": "hpcgrid-compare/1". */
+void hg_compare_write(const struct hg_compare *c, enum hg_verdict_form form, struct hg_buf *out);
 
 #endif

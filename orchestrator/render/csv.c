@@ -46,16 +46,19 @@ static unsigned char *flag_lines(const struct hg_report *r)
         n += r->sets[s].n;
     }
     flags = hg_alloc_zeroed(n + 1, 1);
-    shown = hg_alloc_zeroed(n + 1, 1); /* by a cell's first line */
+    shown = hg_alloc_zeroed(n + 1, 1); /* by a cell's first line; 2: it does not count */
     for (size_t i = 0; i < r->n_entries; i++)
-        if (r->entries[i].shown)
-            shown[first[r->entries[i].set] + r->entries[i].result->first] = 1;
+        if (r->entries[i].shown || r->entries[i].replaced)
+            shown[first[r->entries[i].set] + r->entries[i].result->first] =
+                r->entries[i].replaced ? 2 : 1;
     for (size_t s = 0; s < r->n_sets; s++)
         for (size_t i = 0; i < r->sets[s].n; i++) {
             const struct hg_result *result = &r->sets[s].items[i];
 
-            flags[first[s] + i] = (shown[first[s] + result->first] ? HG_LINE_SHOWN : 0) |
-                                  (result->used && result->ok ? HG_LINE_COUNTS : 0);
+            flags[first[s] + i] =
+                (shown[first[s] + result->first] ? HG_LINE_SHOWN : 0) |
+                (result->used && result->ok && shown[first[s] + result->first] != 2 ? HG_LINE_COUNTS
+                                                                                    : 0);
         }
     free(shown);
     free(first);

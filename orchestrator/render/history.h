@@ -4,11 +4,9 @@
 
 #include "analysis/history.h"
 #include "base/buf.h"
+#include "render/verdicts.h"
 
-/* Append a history as text. width: columns; 0: 80. */
-void hg_history_text(const struct hg_history *h, size_t width, struct hg_buf *out);
-
-/* Append it as JSON, "schema": "hpcgrid-history/1". */
-void hg_history_json(const struct hg_history *h, struct hg_buf *out);
+/* Append a history: text is 80 columns wide, JSON "schema": "hpcgrid-history/1", HTML has pictures. */
+void hg_history_write(const struct hg_history *h, enum hg_verdict_form form, struct hg_buf *out);
 
 #endif

@@ -58,7 +58,7 @@ static void append_header_word(const char *text, struct hg_buf *out)
 
 /* ---- Head ---- */
 
-static void append_head(const struct hg_report *r, struct hg_buf *out)
+void hg_html_head(const char *title, struct hg_buf *out)
 {
     hg_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
@@ -67,7 +67,7 @@ static void append_head(const struct hg_report *r, struct hg_buf *out)
                      "script-src 'sha256-");
     hg_buf_puts(out, hg_html_script_hash);
     hg_buf_puts(out, "'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    hg_html_append(r->title, out);
+    hg_html_append(title, out);
     hg_buf_puts(out, "</title>\n<style>\n");
     hg_buf_puts(out, hg_html_style);
     hg_buf_puts(out, "</style>\n</head>\n<body>\n");
@@ -620,7 +620,7 @@ static void append_provenance(const struct hg_report *r, const struct hg_page *p
 
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
-    append_head(r, out);
+    hg_html_head(r->title, out);
     append_summary(r, out);
     for (size_t i = 0; i < r->tables.n; i++)
         append_table(r, i, out);

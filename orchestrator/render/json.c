@@ -4,9 +4,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "base/text.h"
 #include "render/listings.h"
 
 static json_t *key_names(const struct hg_report *r, const size_t *keys, size_t n)
@@ -94,12 +96,48 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
 
 static json_t *prediction(const struct hg_report *r, const struct hg_series *s)
 {
-    json_t *object = json_pack("{s:s}", "law", s->prediction.law);
+    json_t *object = json_pack("{s:s}", "law", hg_law_names[s->prediction.law]);
 
-    set_number(object, "devices", s->predicted_devices);
+    set_number(object, "devices", s->prediction.devices);
     set_number(object, "devices_ratio", s->prediction.p);
     set_estimate(object, "speedup", &s->prediction.speedup);
-    set_number(object, r->metric, s->predicted_value);
+    set_estimate(object, r->metric, &s->prediction.value);
+    return object;
+}
+
+/* Members of a law: NAME, NAME_error, NAME_interval for each coefficient. */
+static const struct {
+    const char *name, *coefficients[HG_LAW_COEFFICIENTS_MAX];
+} law_members[HG_LAWS] = { { "amdahl", { "serial_fraction" } },
+                           { "usl", { "contention", "coherency" } },
+                           { "gustafson", { "serial_fraction" } } };
+
+static void set_coefficient(json_t *object, const char *name, const struct hg_coefficient *c)
+{
+    struct hg_estimate e = { c->value, c->low, c->high, true };
+    char *error = hg_str_printf("%s_error", name);
+
+    set_estimate(object, name, &e);
+    set_number(object, error, c->error);
+    free(error);
+}
+
+static json_t *law_fit(const struct hg_law_fit *fit)
+{
+    json_t *object = json_object();
+
+    for (size_t k = 0; k < fit->n; k++)
+        set_coefficient(object, law_members[fit->law].coefficients[k], &fit->coefficients[k]);
+    if (fit->law != HG_LAW_GUSTAFSON) {
+        set_number(object, "limit", hg_laws_limit(fit));
+        set_number(object, "knee_devices_ratio", hg_laws_knee(fit));
+    }
+    if (fit->law == HG_LAW_USL)
+        set_number(object, "peak_devices_ratio", hg_laws_peak(fit));
+    set_number(object, "error", fit->error);
+    set_number(object, "degrees_of_freedom", fit->freedom);
+    if (fit->lack_of_fit)
+        json_object_set_new(object, "lack_of_fit", json_true());
     return object;
 }
 
@@ -107,39 +145,23 @@ static json_t *series(const struct hg_report *r, const struct hg_series *s)
 {
     json_t *object = json_pack("{s:s, s:i, s:s}", "label", s->label, "points", (int)s->n_points,
                                "kind", hg_scaling_kind_words[s->kind]);
+    json_t *withheld = json_object();
 
-    if (s->has_amdahl) {
-        json_t *fit = json_object();
-
-        set_number(fit, "serial_fraction", s->amdahl.serial);
-        set_number(fit, "serial_fraction_error", s->amdahl.serial_error);
-        set_number(fit, "limit", s->amdahl.limit);
-        set_number(fit, "knee_devices_ratio", s->amdahl.knee_p);
-        set_number(fit, "error", s->amdahl.error);
-        json_object_set_new(object, "amdahl", fit);
-    }
-    if (s->has_usl) {
-        json_t *fit = json_object();
-
-        set_number(fit, "contention", s->usl.contention);
-        set_number(fit, "contention_error", s->usl.contention_error);
-        set_number(fit, "coherency", s->usl.coherency);
-        set_number(fit, "coherency_error", s->usl.coherency_error);
-        set_number(fit, "peak_devices_ratio", s->usl.peak_p);
-        set_number(fit, "knee_devices_ratio", s->usl.knee_p);
-        set_number(fit, "error", s->usl.error);
-        json_object_set_new(object, "usl", fit);
-    }
-    if (s->has_gustafson) {
-        json_t *fit = json_object();
-
-        set_number(fit, "serial_fraction", s->gustafson.serial);
-        set_number(fit, "serial_fraction_error", s->gustafson.serial_error);
-        set_number(fit, "error", s->gustafson.error);
-        json_object_set_new(object, "gustafson", fit);
+    for (enum hg_law law = 0; law < HG_LAWS; law++) {
+        if (s->has_law[law])
+            json_object_set_new(object, law_members[law].name, law_fit(&s->laws[law]));
+        if (s->no_law[law])
+            json_object_set_new(withheld, law_members[law].name, json_string(s->no_law[law]));
     }
     if (s->has_prediction)
         json_object_set_new(object, "predicted", prediction(r, s));
+    if (s->no_prediction)
+        json_object_set_new(withheld, "predicted", json_string(s->no_prediction));
+    if (s->law_points)
+        json_object_set_new(object, "law_points", json_integer((json_int_t)s->law_points));
+    if (json_object_size(withheld))
+        json_object_set(object, "withheld", withheld);
+    json_decref(withheld);
     return object;
 }
 
@@ -186,6 +208,10 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "cells", json_integer((json_int_t)r->cells));
     json_object_set_new(root, "cells_complete", json_integer((json_int_t)r->complete));
     json_object_set_new(root, "states", states);
+    if (r->skipped)
+        json_object_set_new(root, "skipped", json_integer((json_int_t)r->skipped));
+    if (r->removed)
+        json_object_set_new(root, "removed", json_integer((json_int_t)r->removed));
     json_object_set_new(root, "metric", json_string(r->metric));
     json_object_set_new(root, "kind", json_string(kinds[r->kind]));
     if (r->has_direction)
@@ -195,6 +221,11 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "refused", json_integer((json_int_t)r->refused));
     json_object_set_new(root, "statistic", json_string(hg_statistic_words[r->statistic]));
     json_object_set_new(root, "level", json_real(HG_STATS_LEVEL));
+    if (r->adaptive)
+        json_object_set_new(root, "repeats",
+                            json_pack("{s:f,s:I,s:I}", "until", r->adaptive->until, "min",
+                                      (json_int_t)r->adaptive->min, "max",
+                                      (json_int_t)r->adaptive->max));
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));

@@ -6,10 +6,8 @@
 #include "base/json.h"
 #include "typeset/escape.h"
 #include "typeset/plain.h"
-#include "typeset/sheet.h"
 
-/* The header and the rows as words. */
-static struct hg_sheet make_sheet(const struct hg_listing *l, const struct hg_style *style)
+struct hg_sheet hg_listing_sheet(const struct hg_listing *l, const struct hg_style *style)
 {
     struct hg_sheet s = { .n_columns = l->columns.n };
 
@@ -72,7 +70,7 @@ static void append_continued(const char *title, size_t width, struct hg_buf *out
 void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *style, size_t width,
                            struct hg_buf *out)
 {
-    struct hg_sheet s = make_sheet(l, style);
+    struct hg_sheet s = hg_listing_sheet(l, style);
     size_t *widths = hg_sheet_widths(&s), from;
     size_t keys = l->n_keys && l->n_keys < l->columns.n ? l->n_keys : 1;
 
@@ -101,7 +99,7 @@ void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *st
 void hg_listing_write_md(const struct hg_listing *l, const struct hg_style *style,
                          struct hg_buf *out)
 {
-    struct hg_sheet s = make_sheet(l, style);
+    struct hg_sheet s = hg_listing_sheet(l, style);
 
     hg_buf_puts(out, "**");
     hg_md_append(l->title, out);

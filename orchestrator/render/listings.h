@@ -5,6 +5,10 @@
 #include <jansson.h>
 
 #include "analysis/listing.h"
+#include "typeset/sheet.h"
+
+/* The header and the rows as words; hg_sheet_done it. */
+struct hg_sheet hg_listing_sheet(const struct hg_listing *l, const struct hg_style *style);
 
 /* Append a listing as text that fits the width (it has at least one column). */
 void hg_listing_write_text(const struct hg_listing *l, const struct hg_style *style, size_t width,

@@ -433,6 +433,8 @@ static int settle_metric(struct hg_many *m)
         return -1;
     hg_metric_direct(&m->r, metric, m->set.better, false);
     m->r.metric = hg_strdup(metric);
+    m->r.skipped = hg_results_count(&m->set, "skipped");
+    m->r.removed = hg_results_count(&m->set, "removed");
     m->r.title = hg_str_printf("%s%s%s", m->set.name, *m->set.run ? "/" : "", m->set.run);
     return 0;
 }

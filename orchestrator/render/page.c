@@ -176,7 +176,7 @@ static void put_sources(const struct hg_report *r, struct hg_listing *l)
     }
 }
 
-enum part { PART_RANKS, PART_ENV, PART_COMPARABLE, PART_SLURM, PARTS };
+enum part { PART_RANKS, PART_ENV, PART_COMPARABLE, PART_CODE, PART_SLURM, PARTS };
 
 static const struct {
     const char *title, *member;
@@ -193,7 +193,7 @@ static const struct {
     { "kernel", "kernel", PART_ENV },
     { "hpcgrid", "hpcgrid", PART_ENV },
     { "hpcgrid-worker", "revision", PART_COMPARABLE },
-    { "revision of the working directory", "revision", PART_ENV },
+    { "revision of the working directory", "revision", PART_CODE },
     { "Slurm", "version", PART_SLURM },
     { "cluster", "cluster", PART_SLURM },
     { "partition", "partition", PART_SLURM },
@@ -207,7 +207,10 @@ static void gather(const struct hg_result *result, struct values values[static F
 {
     json_t *ranks = hg_result_get(result, "ranks"), *slurm = hg_result_get(result, "slurm"), *rank;
     const json_t *parts[PARTS] = {
-        [PART_ENV] = result->env, [PART_COMPARABLE] = result->comparable, [PART_SLURM] = slurm
+        [PART_ENV] = result->env,
+        [PART_COMPARABLE] = result->comparable,
+        [PART_CODE] = result->code,
+        [PART_SLURM] = slurm,
     };
     size_t k;
 

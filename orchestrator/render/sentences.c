@@ -3,23 +3,31 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "analysis/code.h"
 #include "analysis/labels.h"
 #include "typeset/plain.h"
 
+static void append_absent(const struct hg_report *r, struct hg_buf *out)
+{
+    if (r->skipped)
+        hg_buf_printf(out, "; %zu more cannot run", r->skipped);
+    if (r->removed)
+        hg_buf_printf(out, "; %zu %s no longer in the matrix", r->removed,
+                      r->removed == 1 ? "is" : "are");
+}
+
 void hg_completeness_format(const struct hg_report *r, struct hg_buf *out)
 {
-    if (hg_report_is_complete(r)) {
-        hg_buf_printf(out, "%zu of %zu cell%s complete", r->complete, r->cells,
-                      hg_text_s(r->cells));
-        return;
-    }
-    hg_buf_printf(out, "partial: %zu of %zu cell%s complete (", r->complete, r->cells,
-                  hg_text_s(r->cells));
-    for (size_t i = 0; i < r->states.n; i++) {
-        hg_buf_printf(out, "%s%zu ", i ? ", " : "", r->states.items[i].n);
+    bool complete = hg_report_is_complete(r);
+
+    hg_buf_printf(out, "%s%zu of %zu cell%s complete", complete ? "" : "partial: ", r->complete,
+                  r->cells, hg_text_s(r->cells));
+    for (size_t i = 0; i < r->states.n && !complete; i++) {
+        hg_buf_printf(out, "%s%zu ", i ? ", " : " (", r->states.items[i].n);
         hg_clean_append(r->states.items[i].word, 40, out);
     }
-    hg_buf_puts(out, ")");
+    hg_buf_puts(out, complete ? "" : ")");
+    append_absent(r, out);
 }
 
 static void append_json_member(const char *name, const json_t *value, struct hg_buf *out)
@@ -62,13 +70,28 @@ static bool any_speedup(const struct hg_report *r)
 void hg_method_format(const struct hg_report *r, struct hg_buf *out)
 {
     hg_clean_append(r->metric, 0, out);
-    if (r->repeats > 1)
+    if (r->adaptive)
+        hg_buf_printf(out, ": %s of %lld to %lld runs, repeated until ±%.3g %%%s",
+                      hg_statistic_words[r->statistic], r->adaptive->min, r->adaptive->max,
+                      100 * r->adaptive->until, any_interval(r) ? ", ± is the 95 % interval" : "");
+    else if (r->repeats > 1)
         hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
                       r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
     else
         hg_buf_puts(out, ": one run each");
     if (r->has_direction)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
+}
+
+void hg_geometric_format(const struct hg_report *r, struct hg_buf *out)
+{
+    hg_clean_append(r->metric, 0, out);
+    if (r->repeats > 1)
+        hg_buf_printf(out, ": geometric mean of %zu of %zu runs%s", r->repeats, r->repeats,
+                      r->repeats >= HG_STATS_INTERVAL_MIN ? ", ± is the 95 % interval" : "");
+    else
+        hg_buf_puts(out, ": one run each");
+    hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
 }
 
 void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
@@ -90,6 +113,25 @@ void hg_baseline_format(const struct hg_report *r, struct hg_buf *out)
     if (r->refused)
         hg_buf_printf(out, "; %zu place%s refused: not comparable", r->refused,
                       hg_text_s(r->refused));
+}
+
+void hg_code_format(const struct hg_report *r, size_t n_a, struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    bool known = false;
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        size_t before;
+
+        hg_buf_printf(&text, "%s%s ", s ? "; " : "code under test: ", s < n_a ? "A" : "B");
+        before = text.len;
+        hg_code_of_set(r, s, &text);
+        known = known || text.len > before;
+        hg_buf_puts(&text, text.len > before ? "" : "not known");
+    }
+    if (known)
+        hg_clean_append(hg_buf_str(&text), 0, out);
+    hg_buf_done(&text);
 }
 
 void hg_common_format(const struct hg_report *r, struct hg_buf *out)

@@ -55,8 +55,11 @@ static size_t first_of_cell(struct hg_results *set, struct cells *cells, const s
 {
     const struct hg_result *r = &set->items[i];
     uint32_t *row = hg_frame_row(f, i);
-    size_t same = hg_map_put(&cells->members, row, identity(f, row), i), id;
+    size_t same, id;
 
+    if (r->removed && *r->id) /* the matrix may have an equal one with another command */
+        return hg_map_put(&cells->ids, r->id, strlen(r->id), i);
+    same = hg_map_put(&cells->members, row, identity(f, row), i);
     if (!*r->id)
         return same;
     id = hg_map_put(&cells->ids, r->id, strlen(r->id), i);

@@ -126,7 +126,9 @@ static void check_value(struct hg_check *c, const char *name, enum quantity q, c
 /* Members of a result that hold no figures of it. */
 static bool is_description(const char *name, size_t len)
 {
-    static const char *const names[] = { "cell", "env", "slurm", "error", "comparable", NULL };
+    static const char *const names[] = {
+        "cell", "env", "slurm", "error", "comparable", "code", NULL
+    };
 
     return hg_text_is_one_of(name, len, names);
 }
@@ -218,6 +220,7 @@ static void read_words(struct hg_check *c, const json_t *entry, struct hg_result
     r->problem = json_is_string(error) ? json_string_value(error)
                                        : json_string_value(json_object_get(error, "message"));
     r->added = check_bool(c, entry, "added");
+    r->removed = json_is_true(json_object_get(entry, "removed"));
     r->rehearsal = check_bool(c, entry, "rehearsal");
     r->has_rehearsal = json_is_boolean(json_object_get(entry, "rehearsal"));
     r->oversubscribed = check_bool(c, entry, "oversubscribed");
@@ -238,6 +241,7 @@ static void read_members(struct hg_check *c, const json_t *entry, struct hg_resu
         hg_check_wrong(c, "comparable", "an object", value);
     r->comparable = value;
     r->env = json_object_get(entry, "env");
+    r->code = json_object_get(entry, "code");
     r->device = json_string_value(
         json_object_get(json_array_get(json_object_get(entry, "ranks"), 0), "device"));
     if (!r->device)

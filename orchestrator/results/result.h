@@ -16,6 +16,7 @@ struct hg_result {
     const json_t *inputs;   /* members beside it that say the same (results/inputs.h); NULL: none */
     const json_t *env;      /* NULL: none */
     const json_t *platform; /* its members that say what the result was computed on; NULL: none */
+    const json_t *code;     /* which code ran: node/README.md; NULL: not known */
     const char *device;     /* what its first rank computed on; NULL: not said */
     const char *id;         /* "" in sets without ids */
     const char *baseline_id; /* "" if none is named */
@@ -26,6 +27,7 @@ struct hg_result {
     const char *problem; /* the error's message, or what is wrong with the entry; NULL */
     bool ok;             /* status "ok" and nothing wrong with the entry */
     bool added;          /* not in the matrix: run because it is somebody's baseline */
+    bool removed;        /* the run's matrix was edited and has this cell no more */
     bool used; /* the one that counts among the attempts at its cell: the newest good one, else the
                   newest */
     bool has_rehearsal, rehearsal;

@@ -24,12 +24,12 @@ static const struct {
     { "comparable", OBJECT }, { "diverged", TRUTH },       { "env", OBJECT },
 };
 
-static const char *const own[] = { "schema",      "crc",   "hpcgrid",        "run_key",
-                                   "id",          "cell",  "attempt",        "attempt_in",
-                                   "status",      "error", "wall_s",         "exit_code",
-                                   "started",     "ended", "oversubscribed", "rehearsal",
-                                   "slurm",       "added", "baseline_id",    "checkpoint",
-                                   "suspended_s", "ending" };
+static const char *const own[] = { "schema",     "crc",         "hpcgrid",        "run_key",
+                                   "id",         "cell",        "attempt",        "attempt_in",
+                                   "status",     "error",       "wall_s",         "exit_code",
+                                   "started",    "ended",       "oversubscribed", "rehearsal",
+                                   "slurm",      "added",       "removed",        "baseline_id",
+                                   "checkpoint", "suspended_s", "ending",         "code" };
 
 bool hg_result_key_is_own(const char *key)
 {

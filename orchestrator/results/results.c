@@ -99,6 +99,7 @@ static void store_entry(struct hg_store *store, json_t *entry, struct hg_result 
     r->problem = hg_store_text(store, r->problem);
     r->comparable = hg_store_value(store, r->comparable);
     r->env = hg_store_value(store, r->env);
+    r->code = hg_store_value(store, r->code);
     r->cell = store_cell(store, r->cell);
     r->entry = NULL;
     json_object_del(entry, "cell");
@@ -175,8 +176,8 @@ static bool check_schema(struct hg_results *set, struct hg_errs *errs)
 /* Members that describe the set are free; one that looks like a misspelt known one is an error. */
 static void check_members(struct hg_results *set, struct hg_errs *errs)
 {
-    static const char *const known[] = { "schema", "name",    "run",    "baseline",
-                                         "report", "results", "prices", "currency" };
+    static const char *const known[] = { "schema",  "name",   "run",      "baseline", "report",
+                                         "results", "prices", "currency", "repeats" };
     static const char *const free_words[] = { "source", "note", "notes" };
     const size_t n = sizeof known / sizeof *known;
     const char *name;
@@ -220,6 +221,17 @@ static void read_prices(struct hg_results *set, struct hg_check *c)
     hg_check_leave(c, keep);
 }
 
+static void read_repeats(struct hg_results *set, struct hg_errs *errs)
+{
+    const json_t *repeats = json_object_get(set->doc.root, "repeats");
+    size_t before = errs->n + errs->dropped;
+
+    if (repeats)
+        hg_repeats_check(&set->doc, repeats, "/repeats", errs);
+    if (errs->n + errs->dropped == before)
+        set->repeats = hg_repeats_of(repeats);
+}
+
 static void read_head(struct hg_results *set, struct hg_errs *errs)
 {
     const json_t *root = set->doc.root;
@@ -240,6 +252,7 @@ static void read_head(struct hg_results *set, struct hg_errs *errs)
         hg_check_wrong(&c, "baseline", "an object of members put over a cell", set->baseline);
     set->currency = hg_check_string(&c, root, "currency");
     read_prices(set, &c);
+    read_repeats(set, errs);
     if (report && !json_is_null(report))
         hg_json_decode(&set->doc, report, "/report", report_fields, true, set, errs);
     hg_buf_done(&c.pointer);
@@ -272,6 +285,13 @@ int hg_results_end(struct hg_results *set, struct hg_errs *errs)
         return hg_attempts_choose(set, errs);
     hg_json_error(&set->doc, "", errs, "no results in it");
     return -1;
+}
+
+size_t hg_results_count(const struct hg_results *set, const char *member)
+{
+    json_int_t n = json_integer_value(json_object_get(json_object_get(set->doc.root, member), "n"));
+
+    return n > 0 ? (size_t)n : 0;
 }
 
 /* ---- A whole document ---- */

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "contract/repeats.h"
 #include "results/metric.h"
 #include "results/pack.h"
 #include "results/result.h"
@@ -22,10 +23,11 @@
 struct hg_results {
     struct hg_json_doc doc;
     unsigned flags;
-    const char *name, *run; /* run: "" in sets that are not a run of ours */
-    const json_t *baseline; /* members put over a cell; NULL: none */
-    const json_t *prices;   /* of an hour of a device, by hardware; NULL: not said */
-    const char *currency;   /* of the prices; "" if not said */
+    const char *name, *run;    /* run: "" in sets that are not a run of ours */
+    const json_t *baseline;    /* members put over a cell; NULL: none */
+    const json_t *prices;      /* of an hour of a device, by hardware; NULL: not said */
+    const char *currency;      /* of the prices; "" if not said */
+    struct hg_repeats repeats; /* until 0: not adaptive */
     /* How to show the set; NULL where it does not say. */
     char **rows, **columns, **group, **work; /* NULL-terminated */
     char *metric, *where, *better;
@@ -45,6 +47,9 @@ enum {
      */
     HG_RESULTS_TOLERANT = 1,
 };
+
+/* "n" of a member of the head: how many cells were "skipped", or "removed" from the matrix. 0: none, or the set does not say. */
+size_t hg_results_count(const struct hg_results *set, const char *member);
 
 /* Read a set from a file ("-": standard input). Every problem is added to errs with its place, the first HG_ERRS_MAX of them. Returns 0
  * or -1; hg_results_done either way. set->doc.root has all members but "results", also on failure; NULL: the file is not JSON. */

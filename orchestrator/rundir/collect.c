@@ -12,6 +12,7 @@
 #include "rundir/attempt.h"
 #include "rundir/attempts.h"
 #include "rundir/resultfile.h"
+#include "rundir/runstate.h"
 
 struct collect {
     struct hg_attempt_group group; /* of the run */
@@ -19,6 +20,9 @@ struct collect {
     hg_verdict_fn verdict;
     void *context;
     int batch;
+    struct hg_ranges removed; /* its lines of cells that the matrix has no more */
+    size_t at;                /* the range at or behind the current line */
+    bool is_removed;          /* the current line's cell */
     hg_collect_fn take;
     void *take_context;
     bool curves;
@@ -37,6 +41,8 @@ static json_t *new_entry(const struct collect *c, const json_t *line,
     json_object_set(entry, "cell", json_object_get(line, "cell"));
     json_object_set(entry, "baseline_id", json_object_get(line, "baseline"));
     json_object_set(entry, "added", json_object_get(line, "added"));
+    if (c->is_removed)
+        json_object_set_new(entry, "removed", json_true());
     if (f)
         hg_attempt_name(f->submission, f->restarts, name);
     json_object_set_new(entry, "attempt", f ? json_string(name) : json_null());
@@ -148,7 +154,12 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     struct hg_verdict v;
     int rc = hg_attempt_list(&c->group, c->batch, number, id ? id : "", &list, c->err);
 
+    while (c->at < c->removed.n && c->removed.items[c->at].last < number)
+        c->at++;
+    c->is_removed = c->at < c->removed.n && c->removed.items[c->at].first <= number;
     get_verdict(c, number, rc == 0 && list.n > 0, &v);
+    if (rc == 0 && !list.n && strcmp(v.status, hg_cell_state_names[HG_CELL_UNNEEDED]) == 0)
+        return 0;
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         bool judged = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
                       strcmp(v.status, "ok");
@@ -174,9 +185,10 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     return rc;
 }
 
-/* "baseline" and "report" as the user wrote them. */
+/* "baseline", "report" and adaptive "repeats" as the user wrote them. */
 static int copy_settings(const struct hg_rundir *rd, json_t *doc, struct hg_err *err)
 {
+    const json_t *repeats;
     char *path = hg_rundir_path(rd, "matrix.json");
     struct hg_json_doc matrix = HG_JSON_DOC_INIT;
     int rc = hg_json_load(path, &matrix, err);
@@ -185,6 +197,9 @@ static int copy_settings(const struct hg_rundir *rd, json_t *doc, struct hg_err 
         json_object_set(doc, "baseline", json_object_get(matrix.root, "baseline"));
     if (rc == 0 && json_object_get(matrix.root, "report"))
         json_object_set(doc, "report", json_object_get(matrix.root, "report"));
+    repeats = rc == 0 ? json_object_get(matrix.root, "repeats") : NULL;
+    if (json_is_object(repeats))
+        json_object_set(doc, "repeats", (json_t *)repeats);
     hg_json_doc_done(&matrix);
     free(path);
     return rc;
@@ -213,6 +228,14 @@ static void copy_prices(const struct hg_rundir *rd, json_t *doc)
     free(path);
 }
 
+/* Lines of a batch in plan.json. */
+static void read_removed(const json_t *batch, struct hg_ranges *out)
+{
+    const char *text = json_string_value(json_object_get(batch, "removed"));
+
+    hg_ranges_parse(text ? text : "", UINT32_MAX - 1, out, NULL);
+}
+
 static int collect_all(struct collect *c, const json_t *plan)
 {
     size_t i;
@@ -220,10 +243,32 @@ static int collect_all(struct collect *c, const json_t *plan)
 
     json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         c->batch = (int)json_integer_value(json_object_get(batch, "number"));
+        hg_ranges_done(&c->removed);
+        read_removed(batch, &c->removed);
+        c->at = 0;
         if (hg_plan_each_cell(c->group.rd->path, c->batch, collect_cell, c, c->err) != 0)
             return -1;
     }
     return 0;
+}
+
+/* What the results of the run are not: those of all its matrix's cells, and of no others. */
+static void copy_changes(const json_t *plan, json_t *doc)
+{
+    json_int_t n = 0;
+    size_t i;
+    json_t *batch;
+
+    json_array_foreach(json_object_get(plan, "batches"), i, batch) {
+        struct hg_ranges removed = HG_RANGES_INIT;
+
+        read_removed(batch, &removed);
+        n += (json_int_t)hg_ranges_count(&removed);
+        hg_ranges_done(&removed);
+    }
+    if (n)
+        json_object_set_new(doc, "removed", json_pack("{s:I}", "n", n));
+    json_object_set(doc, "skipped", json_object_get(plan, "skipped"));
 }
 
 static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct hg_err *err)
@@ -238,6 +283,7 @@ static json_t *make_head(const struct hg_rundir *rd, const json_t *plan, struct 
     json_object_set(doc, "name", json_object_get(plan, "name"));
     json_object_set_new(doc, "run", hg_json_text(rd->number ? run : folder));
     copy_prices(rd, doc);
+    copy_changes(plan, doc);
     if (copy_settings(rd, doc, err) == 0)
         return doc;
     json_decref(doc);
@@ -275,6 +321,7 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
     c.run_key = json_string_value(json_object_get(plan, "run_key"));
     rc = collect_all(&c, plan);
     hg_attempt_group_forget(&c.group);
+    hg_ranges_done(&c.removed);
     json_decref(plan);
     return rc;
 }

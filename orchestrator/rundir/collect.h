@@ -35,11 +35,12 @@ typedef int (*hg_collect_fn)(void *context, json_t *entry, char *file, struct hg
  *
  *   { "schema": "hpcgrid-results/1", "name": "squad", "run": "001",
  *     "baseline": {...}, "report": {...},              as in the matrix; absent if absent there
- *     "results": [ { "id", "cell": {all members}, "baseline_id": "..." or null, "added": bool,
+ *     "skipped": {"n", "cells"}, "removed": {"n"},     cells that cannot run (the first few), that the matrix has no more; absent: none
+ *     "results": [ { "id", "cell": {all members}, "baseline_id": "..." or null, "added": bool, "removed": true,
  *                    "attempt": "1.0" or null, "attempt_in": "cells/1-000" or "cells/1-000.tar": in this folder or pack,
  *                    "status", ...every other key of result.json } ] }
  *
- * Every planned cell is listed at least once, in the plan's order; one entry for each attempt
+ * "repeats" as in the matrix, if they are adaptive. Every planned cell that is needed is listed at least once, in the plan's order; one entry for each attempt
  * with a result file, oldest first, and one for a cell without: its status is the verdict's word
  * ("pending" where verdict is NULL). A file that does not count is an entry with status "invalid"
  * and error {"message"}. */

@@ -143,9 +143,16 @@ static int grow_batch(const struct fold *f, struct hg_run_batch *batch, size_t n
     return 0;
 }
 
+static void cell_spare(const struct fold *f, struct hg_run_cell *cell)
+{
+    if (cell->state == HG_CELL_WAITING)
+        set_state(f->state, cell, HG_CELL_UNNEEDED);
+}
+
 static int fold_plan(struct fold *f)
 {
     const json_t *list = json_object_get(f->record, "batches"), *count;
+    const json_t *spare = json_object_get(f->record, "spare"), *lines;
     size_t i;
 
     if (json_array_size(list) > BATCHES_MAX)
@@ -158,7 +165,17 @@ static int fold_plan(struct fold *f)
         if (grow_batch(f, &f->state->batches.items[i], n > 0 ? (size_t)n : 0) < 0)
             return -1;
     }
+    json_array_foreach(spare, i, lines)
+        if (json_string_length(lines) &&
+            each_cell(f, (int)i + 1, 0, json_string_value(lines), cell_spare) < 0)
+            return -1;
     return 0;
+}
+
+static void cell_need(const struct fold *f, struct hg_run_cell *cell)
+{
+    if (cell->state == HG_CELL_UNNEEDED && !cell->cancel)
+        set_state(f->state, cell, HG_CELL_WAITING);
 }
 
 static void cell_intended(const struct fold *f, struct hg_run_cell *cell)
@@ -331,7 +348,7 @@ static void cell_lost(const struct fold *f, struct hg_run_cell *cell)
 
 static void cell_cancel(const struct fold *f, struct hg_run_cell *cell)
 {
-    if (hg_cell_is_over(cell) && cell->state != HG_CELL_REFUSED)
+    if (hg_cell_is_over(cell) && cell->state < HG_CELL_REFUSED)
         return;
     cell->cancel = true;
     if (cell->state == HG_CELL_WAITING || cell->state == HG_CELL_REFUSED)
@@ -409,7 +426,7 @@ static const struct kind {
     { "again", false, NULL, cell_again },        { "plan", false, fold_plan, NULL },
     { "open", false, fold_open, NULL },          { "receipt", false, NULL, NULL },
     { "adopted", false, NULL, cell_adopted },    { "hold", false, fold_held, NULL },
-    { "release", false, fold_held, NULL },
+    { "release", false, fold_held, NULL },       { "need", false, NULL, cell_need },
 };
 
 static const struct kind *find_kind(const char *name)

@@ -21,7 +21,9 @@
  * submission; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
  *
  *   open       schema, command, host, pid, transport, cluster a writer begins
- *   plan       batches [cells of batch 1, of 2, ...]
+ *   plan       batches [cells of batch 1, of 2, ...], spare   spare: which of the new lines of each batch
+ *                                                             ["3-59", "", ...] are not needed so far
+ *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
  *              running_max, until                             before the request
  *   submitted  submission, job

@@ -8,8 +8,8 @@
 #include "base/vec.h"
 
 const char *const hg_cell_state_names[HG_CELL_STATES] = {
-    "waiting", "intended", "ambiguous", "pending",   "running",   "ended", "ok",
-    "failed",  "timeout",  "oom",       "node_fail", "cancelled", "lost",  "refused",
+    "waiting", "intended", "ambiguous", "pending",   "running", "ended",   "ok",         "failed",
+    "timeout", "oom",      "node_fail", "cancelled", "lost",    "refused", "not_needed",
 };
 
 bool hg_cell_is_over(const struct hg_run_cell *cell)

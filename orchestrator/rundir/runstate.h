@@ -23,8 +23,9 @@ enum hg_cell_state {
     HG_CELL_OOM,
     HG_CELL_NODE_FAIL,
     HG_CELL_CANCELLED,
-    HG_CELL_LOST,    /* it began, and its end is not known */
-    HG_CELL_REFUSED, /* the scheduler refused it; `resume` tries once more */
+    HG_CELL_LOST,     /* it began, and its end is not known */
+    HG_CELL_REFUSED,  /* the scheduler refused it; `resume` tries once more */
+    HG_CELL_UNNEEDED, /* a repeat that no round of adaptive repeats has asked for */
     HG_CELL_STATES
 };
 

@@ -21,7 +21,7 @@ slurm/rest base contract slurm/common
 slurm/cli base contract slurm/common
 slurm/client base matrix
 node base results matrix plan rundir
-drive base matrix plan rundir slurm/client
+drive base results matrix plan rundir slurm/client
 inspect base contract matrix plan rundir drive
 typeset base
 analysis base results matrix typeset

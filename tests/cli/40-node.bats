@@ -671,6 +671,82 @@ END
     [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "[]" ]
 }
 
+# A repository with a script, and the result's "code" of a cell that runs there. code [MEMBER]
+code_repository() {
+    export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_CONFIG_GLOBAL=/dev/null
+    repo=$BATS_TEST_TMPDIR/repo
+    git init -q "$repo"
+    mkdir "$repo/exp"
+    echo 'echo 1' | tee "$repo/train.sh" "$repo/exp/other.sh" >"$repo/exp/data.txt"
+    ln -s train.sh "$repo/link"
+    echo '{}' >"$repo/exp/m.json"
+    git -C "$repo" add -A
+    git -C "$repo" commit -qm first
+    printf -v workload '{"command": ["sh", "../train.sh", "data.txt"], "launch": [], "cwd": "%s", "matrix": "%s"}' "$repo/exp" "$repo/exp/m.json"
+}
+code() {
+    rm -rf "$run_dir/cells"
+    plan "$workload"
+    node
+    jq -c ".code${1:-}" "$run_dir/cells/1-000/c-0.0.0/result.json"
+}
+
+@test "a result says which code ran: revision, whether its files were changed, and a hash of them" {
+    code_repository
+    clean=$(code)
+    jq -e --arg r "$(git -C "$repo" rev-parse HEAD)" --arg h "$(git hash-object "$repo/train.sh")" '.revision == $r and .dirty == false
+        and (.hash | length == 32) and .files == {"../train.sh": $h}' <<<"$clean"
+    # contents count, not times; the matrix and files that are not tracked do not
+    touch -d '2001-01-01' "$repo/train.sh" "$repo/exp/data.txt"
+    echo '{"edited": 1}' >"$repo/exp/m.json"
+    echo new >"$repo/log"
+    [ "$(code)" = "$clean" ]
+    git -C "$repo" add exp/m.json
+    git -C "$repo" update-index --index-version 4
+    [ "$(code)" = "$clean" ]
+    git clone -q "$repo" "$BATS_TEST_TMPDIR/clone"
+    hash=$(code .hash)
+    workload=${workload//$repo/$BATS_TEST_TMPDIR/clone}
+    [ "$(code .hash)" = "$hash" ]
+    workload=${workload//$BATS_TEST_TMPDIR\/clone/$repo}
+    # another size, the same size, a link, a file that is gone; staged or not
+    for edit in 'echo "echo 22" >train.sh' 'echo "echo 2" >train.sh' 'ln -sf exp/other.sh link' 'rm exp/other.sh'; do
+        (cd "$repo" && eval "$edit")
+        dirty=$(code)
+        jq -e --argjson clean "$clean" '.revision == $clean.revision and .dirty and .hash != $clean.hash' <<<"$dirty"
+        git -C "$repo" add -u
+        [ "$(code)" = "$dirty" ]
+        git -C "$repo" reset -q --hard
+        [ "$(code)" = "$clean" ]
+    done
+    # a commit that changes no file is another revision of the same code
+    git -C "$repo" commit -q --allow-empty -m second
+    [ "$(code .hash)" = "$hash" ]
+    [ "$(code .revision)" != "$(jq .revision <<<"$clean")" ]
+}
+
+@test "which code ran is found out without git, in a linked work tree, and where there is no repository" {
+    code_repository
+    clean=$(code)
+    bin=$BATS_TEST_TMPDIR/bin
+    mkdir "$bin"
+    for tool in sh awk cat jq rm; do ln -s "$(command -v $tool)" "$bin"; done
+    PATH=$bin code | jq -e --argjson clean "$clean" '. == ($clean | del(.dirty))' # is anything staged? only git knows
+    echo 'echo 22' >"$repo/train.sh"
+    PATH=$bin code | jq -e --argjson clean "$clean" '.dirty and .hash != $clean.hash'
+    git -C "$repo" checkout -q -- .
+    git -C "$repo" worktree add -q "$BATS_TEST_TMPDIR/linked" -b side
+    workload=${workload//$repo/$BATS_TEST_TMPDIR/linked}
+    [ "$(code)" = "$clean" ]
+    rm "$BATS_TEST_TMPDIR/linked/.git"
+    [ "$(code)" = "$(jq -c '{files}' <<<"$clean")" ]
+    echo 'garbage' >"$repo/.git/index"
+    workload=${workload//$BATS_TEST_TMPDIR\/linked/$repo}
+    code | jq -e '(.revision | length == 40) and .hash == null and .dirty == null and (.unknown | startswith("looked at 0 of 0"))'
+    plan "$(sh_workload 'exit 0')" && rm -rf "$run_dir/cells" && node
+    [ "$(result code)" = "" ]
+}
+
 @test "a GPU's cell on a machine without is a rehearsal; too many threads are oversubscribed" {
     [ ! -e /proc/driver/nvidia/gpus ] || skip "there is a GPU here"
     gpu=true cpus=100000 plan "$(sh_workload 'exit 0')"

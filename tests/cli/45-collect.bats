@@ -127,6 +127,20 @@ END
     [ "$(jq -c '[.cells, .submissions, (.batches | length), (.batches[0].ids | length)]' out)" = "[3,1,1,3]" ]
 }
 
+@test "a plan says what the first round of adaptive repeats costs, and the limit must hold it" {
+    jq '.repeats = {until: "5%", min: 3, max: 20} | .workload.time = "30m" | .limits = {gpu_hours: 9} |
+        .site.hardware = {g: {gpus_per_node: 4}} | .site.default = "g" | .workload.gpus_per_node = 2' m.json >adaptive.json
+    "$hpcgrid" plan adaptive.json >out
+    tail -n 3 out | diff - <(printf '%s\n' 'submissions  1' \
+        'first round  9 cells, 9 device-hours; a configuration has 3 to 20 runs' 'at most      60 device-hours')
+    "$hpcgrid" plan adaptive.json --json | jq -e '.cells == 60 and .first_round == {cells: 9, device_hours: 9}'
+    jq '.limits.gpu_hours = 8' adaptive.json >dear.json
+    run -3 "$hpcgrid" plan dear.json
+    [[ "$output" == *"/limits/gpu_hours: the first round may cost 9 GPU-hours, the limit is 8"* ]]
+    "$hpcgrid" explain adaptive.json size=4,repeat=3 | grep -q 'fate *runs$'
+    "$hpcgrid" explain adaptive.json size=4,repeat=4 | grep -q 'fate *runs if the intervals of 3 runs or more are wider than ±5 %$'
+}
+
 @test "a plan that may cost more than limits.gpu_hours is refused" {
     jq '.limits = {gpu_hours: 10} | .site.hardware = {g: {gpus_per_node: 4}} | .site.default = "g" | .workload.gpus_per_node = 2' m.json >gpu.json
     run -3 "$hpcgrid" plan gpu.json

@@ -57,6 +57,57 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [[ "$output" == *"receipt: submit 1 · poll "* ]]
 }
 
+# ran BATCH N: the first N cells of a batch, as its jobs would run them
+ran() {
+    for ((i = 0; i < $2; i++)); do SLURM_ARRAY_TASK_ID=$i "$hpcgrid" exec --run reports/m/001 --batch "$1" --submission 1; done
+}
+# listing NAME: of the report of m
+listing() { "$hpcgrid" report m --format json | jq -c --arg name "$1" '.listings[] | select(.name == $name) | [.rows[] | del(.cell)], .notes'; }
+
+@test "a report names the cells that cannot run, and results of cells that the matrix has no more" {
+    jq '.workload.launch = [] | .axes = {i: [1, 2, 3], nodes: [1, 2], gpus_per_node: [0, 4]} | .report = {rows: ["i"], columns: ["nodes"]}' m.json >a.json
+    mv a.json m.json
+    "$hpcgrid" submit m.json
+    ran 1 3
+    ran 2 3
+    "$hpcgrid" report m >out
+    grep -qF 'm/001 · 6 of 6 cells complete; 6 more cannot run' out
+    [ "$(listing skipped | head -1 | jq -c '[length, (map(.reason) | unique)]')" = '[5,["4 GPUs per node requested, cpu has none"]]' ]
+    [ "$(listing skipped | tail -1)" = '["and 1 more"]' ]
+    [ "$(listing removed)" = "" ]
+    # a selection removes nothing from the matrix; an edit does
+    "$hpcgrid" submit m.json -s i=1
+    [ "$("$hpcgrid" report m --format json | jq -c '[.skipped, .removed]')" = '[2,null]' ]
+    jq '.axes = {i: [1, 2], nodes: [1, 2]}' m.json >a.json && mv a.json m.json
+    run --separate-stderr "$hpcgrid" submit m.json
+    [[ "$stderr" == *"cells of this run that the matrix has no more: 2; they keep their results"* ]]
+    "$hpcgrid" report m >out
+    grep -qF 'm/001 · 6 of 6 cells complete; 2 are no longer in the matrix' out
+    grep -qF '¹ no longer in the matrix' out
+    [ "$(listing removed | head -1)" = '[{"result":"ok","differs":"i 3 (1)"},{"result":"ok","differs":"i 3 (1)"}]' ]
+    run -1 "$hpcgrid" report m --strict --format json
+    [ "$(jq -c '[.refused, ([.tables[].points[] | select(.refused) | .row.i] | unique)]' <<<"$output")" = '[2,[3]]' ]
+    # what comes back into the matrix is no exception any more
+    jq '.axes.i = [1, 2, 3]' m.json >a.json && mv a.json m.json
+    "$hpcgrid" submit m.json
+    "$hpcgrid" report m | grep -qxF 'm/001 · 6 of 6 cells complete'
+}
+
+@test "results of another command do not stand in the place of the matrix's cells" {
+    jq '.workload.launch = [] | .axes.i = [1, 2]' m.json >a.json && mv a.json m.json
+    "$hpcgrid" submit m.json
+    ran 1 2
+    jq '.workload.command = ["sleep", "0"]' m.json >a.json && mv a.json m.json
+    "$hpcgrid" submit m.json
+    ran 2 2
+    "$hpcgrid" report m --format json >out
+    jq -e '.cells == 2 and .complete and .removed == 2 and all(.tables[].points[]; .of == 1)
+        and [.listings[0].rows[] | [.result, .differs]] == [["replaced", "command, launch, env or files"], ["replaced", "command, launch, env or files"]]' out
+    [ "$("$hpcgrid" report m --format csv | tr -d '\r' | awk -F, 'NR > 1 { print $4 }' | xargs)" = "false false true true" ]
+    "$hpcgrid" collect m
+    "$hpcgrid" report reports/m/001/tables/results.json --format json | jq -e --slurpfile run out '.tables == $run[0].tables'
+}
+
 # queued REASON: what Slurm says of the three tasks that were submitted
 queued() {
     answer poll "$(jq -c --arg reason "$1" 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-2", state: "PENDING",

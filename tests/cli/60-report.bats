@@ -222,6 +222,22 @@ AWK
     "$hpcgrid" report set.json --format csv | tr -d '\r' | cut -d, -f3,4,5 | diff - <(printf 'attempt,counts,status\n1.9,false,ok\n1.10,true,ok\n2.0,false,failed\n')
 }
 
+@test "adaptive repeats: the corrected interval, and which places stopped at the maximum" {
+    jq -n '{schema: "hpcgrid-results/1", name: "x", repeats: {until: "5%", min: 3, max: 6}, baseline: {case: "quiet"}, results: [
+        {quiet: [100, 101, 99], mid: [100, 104, 97, 101, 99], noisy: [50, 90, 70, 60, 80, 55], short: [50, 90, 70, 60]} | to_entries[]
+        | .key as $case | .value | to_entries[] | {cell: {case: $case, repeat: (.key + 1)}, train_s: .value}]}' >set.json
+    "$hpcgrid" report set.json --rows case >out
+    grep -q 'geometric mean of 3 to 6 runs, repeated until ±5 %' out
+    grep -q 'stopped at the maximum of 6 runs: ±2[0-9] %' out
+    grep -q 'more runs are needed for ±5 %: ±[0-9]* %' out
+    # t at 96 % for three runs, 98 % for five: scipy.stats.t.ppf
+    "$hpcgrid" report set.json --rows case --format json >out.json
+    jq -e '.repeats == {until: 0.05, min: 3, max: 6} and .statistic == "geometric mean"' out.json
+    jq -e '[.tables[0].points[] | {key: .row.case, value: .value_interval}] | from_entries
+        | ((.quiet[1] / .quiet[0] | log) - 2 * 4.848732213850609 * 0.010000375022692782 / (3 | sqrt) | fabs) < 1e-9
+          and ((.mid[1] / .mid[0] | log) - 2 * 3.746947387979196 * 0.025744133685846726 / (5 | sqrt) | fabs) < 1e-9' out.json
+}
+
 @test "a seed made from repeat does not tear repeats apart" {
     set_of '{"cell": {"nodes": 1, "seed": 7, "repeat": 1}, "train_s": 8}, {"cell": {"nodes": 1, "seed": 8, "repeat": 2}, "train_s": 18},
             {"cell": {"nodes": 2, "seed": 7, "repeat": 1}, "train_s": 4}, {"cell": {"nodes": 2, "seed": 8, "repeat": 2}, "train_s": 9}' >set.json

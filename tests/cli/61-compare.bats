@@ -68,7 +68,7 @@ verdict() { # NODES TASKS STRATEGY
     run "$hpcgrid" compare "$before" worse.json --metric eval.accuracy --json
     [ "$status" -eq 1 ]
     jq -e '.counts.worse == 5 and .overall_verdict == "worse"' <<<"$output"
-    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -e '.counts.better == 5 and .overall == 2'
+    "$hpcgrid" compare worse.json better.json --metric final_loss --json | jq -e '.counts.better == 5 and (.overall - 2 | fabs) < 1e-12'
 }
 
 @test "what is not alike is said, and refused by --strict; another revision is what one compares" {
@@ -104,7 +104,7 @@ verdict() { # NODES TASKS STRATEGY
     "$hpcgrid" compare "$before" "$before" --numbers comma,durations >out
     grep -qF '0m12,43s ±3 %' out
     grep -qF ' 1,00 ±' out
-    "$hpcgrid" history "$before" "$before" --numbers comma,durations | grep -qF '0m12,41s'
+    "$hpcgrid" history "$before" "$before" --numbers comma,durations | grep -qF '0m12,43s'
     run "$hpcgrid" compare "$before" "$before" --numbers komma
     [ "$status" -eq 2 ]
     run "$hpcgrid" history "$before" "$before" --numbers komma
@@ -136,5 +136,84 @@ verdict() { # NODES TASKS STRATEGY
     grep -q '90,80' out
     if grep -E '[0-9]\.[0-9]' out; then return 1; fi
     run --separate-stderr "$hpcgrid" compare a.json b.json --json --numbers comma
+    [ "$status" -eq 2 ]
+}
+
+# cells NAME TIME...: a set in which each time is a cell of three repeats, one of the middle and 1 % to both sides
+cells() {
+    local name=$1
+    shift
+    jq -n --arg name "$name" '{schema: "hpcgrid-results/1", name: $name, results: [$ARGS.positional | to_entries[] | . as $c | (0.99, 1, 1.01) as $f
+        | {cell: {case: $c.key, repeat: ($f * 100)}, train_s: ($c.value | tonumber * $f)}]}' --args "$@" >"$name.json"
+}
+
+@test "several runs on each side show how much runs differ" {
+    cells a1 100 50; cells a2 103 51.5; cells b1 110 55; cells b2 113 56.5
+    run "$hpcgrid" compare a1.json a2.json vs b1.json b2.json
+    echo "$output"
+    [ "${lines[0]}" = "A: a1, a2 B: b1, b2" ]
+    [[ "${output//$'\n'  / }" == *"whole runs differ by "*" % as measured, "*" % together with the assumption"* ]]
+    "$hpcgrid" compare a1.json a2.json vs b1.json b2.json --json >out || true
+    jq -e '.sets == {a: ["a1", "a2"], b: ["b1", "b2"]} and (.between_measured > 0.015) and .between_measured < 0.025 and .between > .between_measured' out
+    jq -e '.cells[0] | .a.n == 6 and .a.value > 101 and .a.value < 102 and .speed < 0.92 and (.interval | .[1] - .[0] > 0.05)' out
+    "$hpcgrid" compare --baseline-run a1.json a2.json b1.json --json >out || true
+    jq -e '.sets == {a: ["a1"], b: ["a2", "b1"]}' out
+    for wrong in "a1.json a2.json b1.json" "a1.json vs" "vs a1.json" "a1.json" "a1.json vs a2.json vs b1.json"; do
+        run "$hpcgrid" compare $wrong
+        [ "$status" -ge 2 ]
+    done
+}
+
+@test "what runs differ by anyway is no change, unless it is ruled out" {
+    cells a 100; cells b 107.5
+    run "$hpcgrid" compare a.json b.json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"assumed to differ by 3 %"* ]]
+    [[ "$output" == *"1 cell differs by more than the tolerance, but not by more than chance and the"* ]]
+    run "$hpcgrid" compare a.json b.json --between 0
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"assumed not to differ"*slower* ]]
+}
+
+@test "all together can be slower though no cell is" {
+    cells a 100 100 100 100 100 100 100 100 100 100 100 100
+    jq '.results |= map(if .train_s < 99.5 then .train_s = 86 elif .train_s > 100.5 then .train_s = 115 else . end)' a.json >noisy.json
+    jq '.name = "b" | .results[].train_s *= 1.15' noisy.json >b.json
+    run "$hpcgrid" compare noisy.json b.json --json
+    [ "$status" -eq 1 ]
+    jq -e '.counts == {unclear: 12} and .overall_verdict == "slower" and .overall_p < 0.05 and (.good | not)' <<<"$output"
+}
+
+@test "single runs are slower only beyond all that they could scatter by" {
+    jq -n '{schema: "hpcgrid-results/1", name: "a", results: [{cell: {case: "x"}, train_s: 100}]}' >a.json
+    jq '.name = "b" | .results[0].train_s = 120' a.json >b.json
+    run "$hpcgrid" compare a.json b.json --json
+    [ "$status" -eq 0 ]
+    jq -e '.counts == {unclear: 1} and .cells[0].interval == null' <<<"$output"
+    jq '.results[0].train_s = 200' b.json >c.json
+    run "$hpcgrid" compare a.json c.json
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"slower?"* ]]
+    run "$hpcgrid" compare a.json a.json
+    [[ "$output" == *"same?"* ]]
+}
+
+@test "Markdown, HTML and JUnit say the same" {
+    "$hpcgrid" compare "$before" after.json --format md >out || [ $? -eq 1 ]
+    same_as_golden compare.md out
+    "$hpcgrid" compare "$before" after.json --format html >out || [ $? -eq 1 ]
+    grep -q '^<!DOCTYPE html>' out
+    grep -qF '>slower? ¹ ²</td>' out
+    if grep -qE 'src=|href=' out; then return 1; fi
+    "$hpcgrid" compare "$before" after.json --format junit >out || [ $? -eq 1 ]
+    same_as_golden compare.junit out
+    jq '.name = "a<b>&\"\u0001"' after.json >odd.json
+    "$hpcgrid" compare "$before" odd.json --format junit >out || [ $? -eq 1 ]
+    grep -qF 'a&#60;b&#62;&#38;&#34;?' out
+    run "$hpcgrid" compare "$before" after.json --format junitt
+    [ "$status" -eq 2 ]
+    [[ "$output" == *junit* ]]
+    run "$hpcgrid" compare "$before" after.json --format md --json
     [ "$status" -eq 2 ]
 }

@@ -120,3 +120,52 @@ sets() {
     run "$hpcgrid" history
     [ "$status" -eq 2 ]
 }
+
+@test "the newest is judged by the run that one names" {
+    sets 100 100 120 120 120 100.5 100.3
+    run "$hpcgrid" history s*.json --json
+    [ "$status" -eq 0 ]
+    jq -e '.baseline == null and .faster == 2' <<<"$output"
+    run "$hpcgrid" history s*.json --baseline-run nightly/002 --json
+    [ "$status" -eq 0 ]
+    jq -e '.baseline == "nightly/002" and .steady == 2' <<<"$output"
+    sets 100 100 120 120 120
+    run "$hpcgrid" history s*.json --baseline-run 004
+    [ "$status" -eq 0 ]
+    [[ "${output//$'\n'  / }" == *"judged against nightly/004"* ]]
+    run "$hpcgrid" history s004.json s005.json --baseline-run s001.json
+    [ "$status" -eq 1 ]
+    [[ "${lines[0]}" == "nightly/001 to nightly/005 · 3 sets"* ]]
+    [[ "$output" == *"slower since nightly/004"* ]]
+    run "$hpcgrid" history s*.json --baseline-run s003.json --json
+    jq -e '.baseline == "nightly/003" and (.sets | length == 5)' <<<"$output"
+    sets 100 100 130 130 115 115
+    "$hpcgrid" history s*.json | grep -q "faster since nightly/005"
+    run "$hpcgrid" history s*.json --baseline-run 001
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"slower since nightly/003"* ]]
+    run "$hpcgrid" history s*.json --baseline-run nothing
+    [ "$status" -ge 3 ]
+}
+
+@test "more repeats find a change no later, and a change within the tolerance is none" {
+    sets 100 100 100 120
+    "$hpcgrid" history s*.json && return 1
+    sets 100 100 104 104 104 108 108 108
+    "$hpcgrid" history s*.json --json >out || true
+    jq -e 'all(.listings[] | select(.name == "changes") | .rows[]; (.speed - 1 | fabs) > 0.047)' out
+}
+
+@test "Markdown, HTML with a plot, and JUnit" {
+    sets 100 100 100 112 112 112
+    "$hpcgrid" history s*.json -f md >out || [ $? -eq 1 ]
+    grep -qF '| 1 | 6 |' out
+    "$hpcgrid" history s*.json -f html >out || [ $? -eq 1 ]
+    [ "$(grep -c '<svg' out)" -eq 1 ]
+    grep -qF 'slower since nightly/004' out
+    "$hpcgrid" history s*.json -f junit >out || [ $? -eq 1 ]
+    grep -qF 'tests="2" failures="2"' out
+    [ "$(grep -c '<failure message="slower since nightly/004, speed 0.89" type="slower"/>' out)" -eq 2 ]
+    run "$hpcgrid" history s*.json -f csv
+    [ "$status" -eq 2 ]
+}

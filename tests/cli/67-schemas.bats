@@ -31,6 +31,11 @@ valid() {
         "$hpcgrid" report "$set" --format json --cost --traffic >report.json || [ $? -eq 1 ]
         valid report report.json
     done
+    jq '.skipped = {n: 2, cells: [{id: "x", why: "too large"}]} | .removed = {n: 1} | .results[0].removed = true
+        | .results |= map(.code = {revision: .attempt, dirty: true})' "$data/quickstart.json" >changed.json
+    "$hpcgrid" report changed.json --format json --strict >report.json || [ $? -eq 1 ]
+    valid report report.json
+    jq -e '.skipped == 2 and .removed == 1 and ([.listings[].name] | contains(["skipped", "removed"]))' report.json
 }
 
 @test "comparisons are, with every verdict" {

@@ -27,19 +27,47 @@ def report(results, *options, **members):
     return json.loads(done.stdout)
 
 
-def interval(v):
-    """The mean of the logarithms by scipy's own one-sample interval."""
-    if len(v) < 3:
+def order_interval(v):
+    """Between order statistics, with the coverage of the binomial distribution; beyond 97 % as Hettmansperger and Sheather."""
+    v, n = np.log(np.sort(v)), len(v)
+    level = {d: 1 - 2 * stats.binom.cdf(d - 1, n, 0.5) for d in range(1, n // 2 + 1)}
+    d = max(d for d in level if level[d] >= 0.95)
+    share = 0
+    if level[d] > 0.97 and d + 1 in level:
+        i = (level[d] - 0.95) / (level[d] - level[d + 1])
+        share = (n - d) * i / (d + (n - 2 * d) * i)
+    inner = d if share else d - 1
+    return np.exp((1 - share) * v[d - 1] + share * v[inner]), np.exp((1 - share) * v[n - d] + share * v[n - 1 - inner])
+
+
+def center(v, median):
+    return np.median(v) if median else stats.gmean(v)
+
+
+def interval(v, median):
+    """The mean of the logarithms by scipy's own one-sample interval, or the median by order statistics."""
+    if len(v) < (6 if median else 3):
         return None
+    if median:
+        return order_interval(v)
     low, high = stats.ttest_1samp(np.log(v), 0).confidence_interval(0.95)
     return np.exp(low), np.exp(high)
 
 
-def welch(a, b):
+def ratio(a, b, median):
+    """Of geometric means by scipy's Welch; of medians from the halves of both intervals, with Welch's degrees of freedom."""
     if len(a) < 3 or len(b) < 3:
         return None
-    low, high = stats.ttest_ind(np.log(a), np.log(b), equal_var=False).confidence_interval(0.95)
-    return np.exp(low), np.exp(high)
+    if not median:
+        low, high = stats.ttest_ind(np.log(a), np.log(b), equal_var=False).confidence_interval(0.95)
+        return np.exp(low), np.exp(high)
+    x, y, value = np.log(order_interval(a)), np.log(order_interval(b)), np.log(np.median(a) / np.median(b))
+    ends = []
+    for sign, half_a, half_b in ((-1, np.log(np.median(a)) - x[0], y[1] - np.log(np.median(b))), (1, x[1] - np.log(np.median(a)), np.log(np.median(b)) - y[0])):
+        e = [half / stats.t.ppf(0.975, len(v) - 1) for half, v in ((half_a, a), (half_b, b))]
+        df = (e[0] ** 2 + e[1] ** 2) ** 2 / (e[0] ** 4 / (len(a) - 1) + e[1] ** 4 / (len(b) - 1))
+        ends.append(np.exp(value + sign * stats.t.ppf(0.975, df) * np.hypot(*e)))
+    return tuple(ends)
 
 
 def check_interval(name, point, member, wanted):
@@ -52,10 +80,10 @@ def check_interval(name, point, member, wanted):
 
 
 def tables(rng):
-    """Medians, intervals, speedups and efficiencies of random repeats."""
-    times = {}
+    """Values, intervals, speedups and efficiencies of random repeats."""
+    times, least = {}, rng.choice([1, 6])
     for nodes in (1, 2, 4, 8):
-        n = int(rng.integers(1, 9))
+        n = int(rng.integers(least, 12))
         spread = rng.choice([0.0005, 0.02, 0.3])
         times[nodes] = np.exp(rng.normal(np.log(1000 / nodes ** 0.8), spread, n))
     rate = rng.random() < 0.5
@@ -64,69 +92,107 @@ def tables(rng):
                for nodes, v in times.items() for i, t in enumerate(v)]
     rng.shuffle(results)
     out = report(results, "--metric", metric, baseline={"nodes": 1})
+    median = all(len(v) >= 6 for v in times.values())
+    assert out["statistic"] == ("median" if median else "geometric mean"), out["statistic"]
     for point in out["tables"][0]["points"]:
         p = point["row"]["nodes"]
         v = np.array([1e6 / t if rate else t for t in times[p]])
         base = np.array([1e6 / t if rate else t for t in times[1]])
-        near("median", point["value"], np.median(v))
-        check_interval("value", point, "value", interval(v))
-        speedup = np.median(v) / np.median(base) if rate else np.median(base) / np.median(v)
+        near("value", point["value"], center(v, median))
+        check_interval("value", point, "value", interval(v, median))
+        speedup = center(v, median) / center(base, median) if rate else center(base, median) / center(v, median)
         near("speedup", point["speedup"], speedup)
         near("efficiency", point["efficiency"], speedup / p)
         near("serial", point.get("serial_fraction"), (1 / speedup - 1 / p) / (1 - 1 / p) if p > 1 else None)
         if p > 1:
-            check_interval("speedup", point, "speedup", welch(v, base) if rate else welch(base, v))
+            check_interval("speedup", point, "speedup", ratio(v, base, median) if rate else ratio(base, v, median))
 
 
-def least_squares(x, y):
-    """Coefficients not below zero, their standard errors, and the covariance, as curve_fit sees them."""
-    keep = np.ones(x.shape[1], bool)
-    while True:
-        b = np.linalg.lstsq(x[:, keep], y, rcond=None)[0]
-        if (b >= 0).all() or not keep.any():
-            break
-        keep[np.flatnonzero(keep)[np.argmin(b)]] = False
-    full = np.zeros(x.shape[1])
-    full[keep] = b
-    _, covariance = optimize.curve_fit(lambda _, *c: x[:, keep] @ np.array(c), None, y, p0=b)
-    return full, keep, covariance
+LAWS = {"amdahl": lambda p, f: np.log(f + (1 - f) / p), "usl": lambda p, s, k: np.log((1 + s * (p - 1) + k * p * (p - 1)) / p),
+        "gustafson": lambda p, s: -np.log(p - s * (p - 1))}
+NAMES = {"amdahl": ["serial_fraction"], "usl": ["contention", "coherency"], "gustafson": ["serial_fraction"]}
+
+
+def curve(rng, law, truth, cv, weak):
+    """Runs of a noisy curve, one to five on each number of devices; their logarithms (per unit of work)."""
+    runs = {p: np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, cv, int(rng.integers(1, 6))) for p in (1, 2, 3, 4, 6, 8, 12, 16)}
+    results = [{"cell": {"nodes": p, "epochs": 1, "repeat": i + 1, **({"problem_size": p} if weak else {})}, "train_s": float(np.exp(y) * (p if weak else 1))}
+               for p, v in runs.items() for i, y in enumerate(v)]
+    return runs, report(results, baseline={"nodes": 1, **({"problem_size": 1} if weak else {})}, report={"rows": ["nodes"]})["tables"][0]
 
 
 def laws(rng):
-    """Fits, errors, knees and predictions of a noisy curve."""
-    p = np.array([2, 3, 4, 6, 8, 12, 16], float)
-    sigma, kappa = rng.uniform(0.01, 0.2), rng.choice([0, rng.uniform(1e-4, 5e-3)])
-    speedup = p / (1 + sigma * (p - 1) + kappa * p * (p - 1)) * np.exp(rng.normal(0, 0.01, len(p)))
-    results = [{"cell": {"nodes": 1, "epochs": 1}, "train_s": 100.0}]
-    results += [{"cell": {"nodes": int(n), "epochs": 1}, "train_s": 100.0 / s} for n, s in zip(p, speedup)]
-    series = report(results, baseline={"nodes": 1})["tables"][0]["scaling"][0]
-    assert series["kind"] == "strong"
-    x, y = 1 - 1 / p, 1 / speedup - 1 / p
-    f = optimize.curve_fit(lambda x, f: f * x, x, y)
-    near("serial", series["amdahl"]["serial_fraction"], f[0][0], 1e-7)
-    near("serial error", series["amdahl"]["serial_fraction_error"], np.sqrt(f[1][0, 0]), 1e-6)
-    near("amdahl knee", series["amdahl"]["knee_devices_ratio"], (1 - f[0][0]) / f[0][0], 1e-6)
-    x, y = np.column_stack([p - 1, p * (p - 1)]), p / speedup - 1
-    b, keep, covariance = least_squares(x, y)
-    near("sigma", series["usl"]["contention"], b[0], 1e-7)
-    assert abs(series["usl"]["coherency"] - b[1]) < 1e-9, (series["usl"], b)
-    errors = iter(np.sqrt(np.diag(covariance)))
-    for name, free in zip(("contention_error", "coherency_error"), keep):
-        near(name, series["usl"].get(name), next(errors) if free else None, 1e-5)
-    if b[1] > 0:
-        best = optimize.minimize_scalar(lambda q: -q / (1 + b[0] * (q - 1) + b[1] * q * (q - 1)) ** 2, bounds=(1, 1e4), method="bounded",
-                                        options={"xatol": 1e-9})
-        near("knee", series["usl"]["knee_devices_ratio"], best.x, 1e-4)
-    x0 = np.array([31.0, 32 * 31.0])[keep]
-    freedom = len(p) - keep.sum()
-    fitted = 1 + x0 @ b[keep]
-    rest = y - x @ b
-    half = stats.t.ppf(0.975, freedom) * np.sqrt(rest @ rest / freedom + x0 @ covariance @ x0)
-    predicted = series["predicted"]
-    near("predicted", predicted["speedup"], 32 / fitted, 1e-7)
-    near("predicted low", predicted["speedup_interval"][0], 32 / (fitted + half), 1e-6)
-    near("predicted high", predicted["speedup_interval"][1], 32 / (fitted - half), 1e-6)
-    near("predicted time", predicted["train_s"], 100 * fitted / 32, 1e-7)
+    """Fits, errors, intervals, lack of fit and predictions of noisy curves."""
+    weak = rng.random() < 0.3
+    law, truth = ("gustafson", [rng.uniform(0.05, 0.3)]) if weak else ("usl", [rng.uniform(0.05, 0.2), rng.choice([0, rng.uniform(1e-4, 5e-3)])])
+    runs, table = curve(rng, law, truth, rng.choice([0.005, 0.03]), weak)
+    series = table["scaling"][0]
+    x, y = np.repeat(np.array(list(runs), float), [len(v) for v in runs.values()]), np.concatenate(list(runs.values()))
+    pure, freedom = sum(((v - v.mean()) ** 2).sum() for v in runs.values()), len(y) - len(runs)
+    for law in ("gustafson",) if weak else ("amdahl", "usl"):
+        h, fit = LAWS[law], series.get(law)
+        if fit is None:
+            assert series["withheld"][law], series
+            continue
+        slopes = lambda x, *b: np.stack([(b[0] + e[0] + h(x, *(b + e)[1:])).imag for e in 1e-20j * np.eye(len(b))], -1) / 1e-20
+        b, c = optimize.curve_fit(lambda x, a, *b: a + h(x, *b), x, y, p0=[np.log(100)] + [0.05, 0.001][:len(NAMES[law])], jac=slopes, xtol=1e-14, ftol=1e-14)
+        rest = ((y - b[0] - h(x, *b[1:])) ** 2).sum()
+        below = len(runs) - len(b)
+        lack = stats.f.sf((rest - pure) / below / (pure / freedom), below, freedom) < 0.01
+        assert lack == fit.get("lack_of_fit", False), (lack, fit)
+        df, scale = (below, np.sqrt((rest - pure) / below / (rest / (len(y) - len(b))))) if lack else (len(y) - len(b), 1)
+        for i, name in enumerate(NAMES[law], 1):
+            error = np.sqrt(c[i, i]) * scale
+            assert abs(fit[name] - b[i]) < 1e-5 * error, (fit, b)
+            near(name + " error", fit[name + "_error"], error * stats.t.ppf(stats.norm.cdf(1), df), 1e-4)
+            near(name + " low", fit[name + "_interval"][0] - b[i], -error * stats.t.ppf(0.975, df), 1e-4)
+        if law == "amdahl":
+            continue
+        assert lack == ("predicted" not in series), series
+        if lack:
+            continue
+        line = slopes(32.0, *b)
+        half = stats.t.ppf(0.975, df) * np.sqrt(rest / df + line @ c @ line)
+        time = np.exp(b[0] + h(32.0, *b[1:])) * (32 if weak else 1)
+        base = table["points"][0]["value"]
+        predicted = series["predicted"]
+        near("predicted time", predicted["train_s"], time, 1e-5)
+        near("predicted low", predicted["train_s_interval"][0], time * np.exp(-half), 1e-5)
+        near("predicted speedup", predicted["speedup"], base * (32 if weak else 1) / time, 1e-5)
+        near("predicted high", predicted["speedup_interval"][1], base * (32 if weak else 1) / time * np.exp(half), 1e-5)
+
+
+def coverage(rng, law, truth, counts, runs, cv, draws):
+    """How often true coefficients and a further run lie within what the report says of the series that it fits."""
+    spread, weak = np.sqrt(np.log1p(cv * cv)), law == "gustafson"
+    amount = lambda p: {"problem_size": p} if weak else {}
+    results, rest = [], {}
+    for s in range(draws):
+        for p in counts:
+            for i in range(runs):
+                t = np.exp(np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, spread)) * (p if weak else 1)
+                results.append({"cell": {"nodes": p, "strategy": f"s{s}", "epochs": 1, "repeat": i + 1, **amount(p)}, "train_s": t})
+    table = report(results, baseline={"nodes": 1, **amount(1)}, report={"rows": ["nodes"], "columns": ["strategy"]})["tables"][0]
+    fitted = [s for s in table["scaling"] if law in s]
+    errors = [abs(s[law][n] - t) <= s[law][n + "_error"] for s in fitted for n, t in zip(NAMES[law], truth)]
+    predicted = [s["predicted"]["train_s_interval"] for s in table["scaling"] if s.get("predicted", {}).get("law", "").lower() == law]
+    last = 2 * counts[-1]
+    new = np.exp(np.log(100) + LAWS[law](float(last), *truth) + rng.normal(0, spread, len(predicted))) * (last if weak else 1)
+    return len(fitted), errors, [low <= t <= high for (low, high), t in zip(predicted, new)]
+
+
+def promises(rng):
+    """Coverage over several truths, device counts, runs and spreads, through the program and with what it withholds."""
+    for law, truth in (("amdahl", [0.1]), ("usl", [0.05, 0.001]), ("usl", [0.1, 0]), ("gustafson", [0.15])):
+        errors, ahead = [], []
+        for counts in ([1, 2, 4, 8], [1, 2, 4, 8, 16], [1, 2, 4, 8, 16, 32]):
+            for runs, cv in ((1, 0.01), (3, 0.03), (5, 0.1)):
+                _, e, a = coverage(rng, law, truth, counts, runs, cv, 240)
+                errors += e
+                ahead += a
+        print(law, truth, "within ±:", np.mean(errors), "of", len(errors), "predicted:", np.mean(ahead) if ahead else "-", "of", len(ahead))
+        assert 0.64 <= np.mean(errors) <= 0.72, (law, truth, np.mean(errors))
+        assert not ahead or 0.93 <= np.mean(ahead) <= 0.97, (law, truth, np.mean(ahead))
 
 
 def comparison(rng):
@@ -138,8 +204,9 @@ def comparison(rng):
                        "results": [{"cell": {"nodes": 1, "repeat": i + 1}, "train_s": float(t)} for i, t in enumerate(v)]}, f)
     done = subprocess.run([HPCGRID, "compare", "a.json", "b.json", "--json"], capture_output=True, text=True)
     cell = json.loads(done.stdout)["cells"][0]
-    low, high = welch(a, b)
-    near("speed", cell["speed"], np.median(a) / np.median(b))
+    median = len(a) >= 6 and len(b) >= 6
+    low, high = ratio(a, b, median)
+    near("speed", cell["speed"], center(a, median) / center(b, median))
     near("low", cell["interval"][0], low)
     near("high", cell["interval"][1], high)
     verdict = "faster" if low > 1.05 else "slower" if high < 1 / 1.05 else "same" if low >= 1 / 1.05 and high <= 1.05 else "unclear"
@@ -151,4 +218,5 @@ for _ in range(60):
     tables(rng)
     laws(rng)
     comparison(rng)
+promises(rng)
 print(checked, "figures agree")

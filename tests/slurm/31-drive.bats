@@ -272,6 +272,30 @@ cancelled() {
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 8 ]
 }
 
+@test "the end of a run names other code, cells that cannot run and cells that the matrix has no more" {
+    export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
+    matrix code 2 0 '.workload.command = ["sh", "step.sh"] | .axes.gpus_per_node = [0, 2] | .report = {rows: ["i"]}'
+    git init -q .
+    echo 'sleep 0' >step.sh
+    git add step.sh code.json
+    git commit -qm first
+    run --separate-stderr "$HPCGRID" run code.json
+    [[ "${lines[0]}" == "code/001 · 2 of 2 cells complete; 2 more cannot run" ]]
+    [[ "$output" == *"2 GPUs per node requested, cpu has none"* ]]
+    [ "$status" = 0 ]
+    first=$(git rev-parse HEAD)
+    sed -i 's/0/0.1/' step.sh
+    jq '.axes.i = [2, 3] | .axes.gpus_per_node = 0' code.json >new.json && mv new.json code.json
+    run --separate-stderr "$HPCGRID" run code.json
+    echo "$output"
+    [ "$status" = 0 ]
+    [[ "${lines[0]}" == "code/001 · 3 of 3 cells complete; 1 is no longer in the matrix" ]]
+    [[ "$output" == *"ran other code than the first place: ${first:0:10}-dirty (first place ${first:0:10})"* ]]
+    [[ "$output" == *"no longer in the matrix"*"ok "*"i 1 (2)"* ]]
+    run "$HPCGRID" report code --strict
+    [ "$status" = 1 ]
+}
+
 @test "the matrix says how often what failed runs again" {
     # the first cell is well the third time, the others never
     matrix often 3 0 '.retry = {FAILED: 2} | .workload.command[2] = "echo begin >>\"$0\"; test $(grep -c begin \"$0\")${0##*.} = 31"'
@@ -286,6 +310,32 @@ cancelled() {
     run --separate-stderr "$HPCGRID" run often.json
     [ "$status" = 1 ]
     [ "$(cat ran/often.* | wc -l)" = 9 ]
+}
+
+@test "adaptive repeats go on in rounds until they are narrow, also when their driver is killed" {
+    local pid
+    matrix rounds 2 0 '.workload.command = ["sh", "-c", "echo x >>\"$0.$1\"; echo t=$((100 + ($1 - 1) * ($2 * 37 % 80)))", ($dir + "/ran/rounds"), "{{i}}", "{{repeat}}"] |
+        .workload.results = {train_s: "t=([0-9]+)"} | .repeats = {until: "5%", min: 3, max: 8}'
+    run --separate-stderr "$HPCGRID" submit rounds.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *"pending 6 · not_needed 10"* ]]
+    [[ "$stderr" == *"decides which of 10 more are needed"* ]]
+    "$HPCGRID" resume rounds >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 grep -q 'more run' log
+    kill -KILL $pid
+    wait $pid || true
+    run --separate-stderr "$HPCGRID" resume rounds
+    echo "$output"
+    [ "$status" = 0 ]
+    [[ "$output" == *"stopped at the maximum of 8 runs"* ]]
+    [ "$(wc -l <ran/rounds.1)" = 3 ]
+    [ "$(wc -l <ran/rounds.2)" = 8 ]
+    is rounds '{"ok":11,"not_needed":5}'
+    run --separate-stderr "$HPCGRID" run rounds.json # nothing is left to do
+    [ "$status" = 0 ]
+    is rounds '{"ok":11,"not_needed":5}'
+    "$HPCGRID" fsck rounds
 }
 
 @test "a requeued cell is pending again, not failed" {

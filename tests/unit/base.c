@@ -558,6 +558,37 @@ static void test_crc32c_has_its_check_value(void **state)
     assert_int_equal(hg_crc32c(hg_crc32c(0, "1234", 4), "56789", 5), 0xe3069283u);
 }
 
+/* Ends of a block are where padding goes wrong. */
+static void test_sha1_is_that_of_the_standard(void **state)
+{
+    static const struct {
+        const char *text, *hex;
+    } cases[] = {
+        { "", "da39a3ee5e6b4b0d3255bfef95601890afd80709" },
+        { "abc", "a9993e364706816aba3e25717850c26c9cd0d89d" },
+        { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+          "84983e441c3bd26ebaae4aa1f95129e5e54670f1" },
+        { "0123456701234567012345670123456701234567012345670123456701234567",
+          "e0c094e867ef46c350ef54a7f59dd60bed92ae83" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        size_t n = strlen(cases[i].text), first = n / 3;
+        unsigned char out[20];
+        char hex[41] = "";
+        struct hg_sha1 s;
+
+        hg_sha1_begin(&s);
+        hg_sha1_add(&s, cases[i].text, first);
+        hg_sha1_add(&s, cases[i].text + first, n - first);
+        hg_sha1_end(&s, out);
+        for (int k = 0; k < 20; k++)
+            sprintf(hex + (ptrdiff_t)(2 * k), "%02x", out[k]);
+        assert_string_equal(hex, cases[i].hex);
+    }
+}
+
 static void test_a_changed_byte_breaks_the_seal(void **state)
 {
     json_t *object = json_pack("{s:f, s:{s:[i,i]}}", "wall_s", 1.5, "cell", "n", 1, 2);
@@ -612,6 +643,7 @@ int main(void)
         cmocka_unit_test(test_a_program_that_does_not_end_is_killed),
         cmocka_unit_test(test_a_program_that_is_watched_ends_with_all_that_it_started),
         cmocka_unit_test(test_crc32c_has_its_check_value),
+        cmocka_unit_test(test_sha1_is_that_of_the_standard),
         cmocka_unit_test(test_a_changed_byte_breaks_the_seal),
     };
 

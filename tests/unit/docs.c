@@ -140,11 +140,17 @@ static const struct {
     const struct hg_field *fields; /* or */
     void (*write)(struct hg_buf *out);
 } tables[] = {
-    { "matrix", hg_matrix_fields, NULL }, { "workload", hg_workload_fields, NULL },
-    { "limits", hg_limits_fields, NULL }, { "retry", hg_retry_fields, NULL },
-    { "report", hg_report_fields, NULL }, { "site", hg_site_fields, NULL },
-    { "rest", hg_rest_fields, NULL },     { "hardware", hg_hardware_fields, NULL },
-    { "keys", NULL, keys_reference },     { "strategies", NULL, strategies_reference },
+    { "matrix", hg_matrix_fields, NULL },
+    { "workload", hg_workload_fields, NULL },
+    { "repeats", hg_repeats_fields, NULL },
+    { "limits", hg_limits_fields, NULL },
+    { "retry", hg_retry_fields, NULL },
+    { "report", hg_report_fields, NULL },
+    { "site", hg_site_fields, NULL },
+    { "rest", hg_rest_fields, NULL },
+    { "hardware", hg_hardware_fields, NULL },
+    { "keys", NULL, keys_reference },
+    { "strategies", NULL, strategies_reference },
     { "params", NULL, params_reference },
 };
 

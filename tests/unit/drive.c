@@ -108,7 +108,7 @@ static void make_world(struct world *w, const char *config, const size_t *sizes,
         .session = w->exec,
         .deadline_s = 5,
         .visible_s = 3,
-        .io = { world_time, world_time, world_attempt, w },
+        .io = { world_time, world_time, world_attempt, NULL, w },
     };
     json_decref(json);
 }
@@ -1099,6 +1099,38 @@ static int run_through_crashes(unsigned *crashes)
     return -1;
 }
 
+/* In every fifth round each batch is a noisy configuration: three cells first, the others once these have ended. */
+static json_t *noisy_result(void *context, int batch, uint32_t line)
+{
+    (void)context;
+    (void)batch;
+    return json_pack("{s:i}", "train_s", line % 2 ? 10 : 99);
+}
+
+static void repeat_adaptively(struct world *w)
+{
+    static struct hg_turn list[3][64];
+
+    for (size_t b = 0; b < w->plan.n; b++) {
+        for (uint32_t i = 0; i < w->batches[b].n; i++)
+            list[b][i] = (struct hg_turn){ (uint32_t)b + 1, i + 1 };
+        w->batches[b].turns = list[b];
+        w->plan.cells += w->batches[b].n;
+    }
+    w->options.repeats = (struct hg_repeats){ 0.05, 3, 64 };
+    w->options.io.result = noisy_result;
+}
+
+/* Too few runs of its configuration were good to say anything. */
+static bool is_rightly_unneeded(const struct hg_run_batch *b, const struct hg_run_cell *cell)
+{
+    size_t good = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        good += b->cells[i].state == HG_CELL_OK;
+    return cell->state == HG_CELL_UNNEEDED && good < 3;
+}
+
 static const json_t *last_action(const json_t *config, size_t batch, uint32_t line, unsigned *runs)
 {
     char name[24];
@@ -1125,6 +1157,8 @@ static int audit(const json_t *config, bool lossy)
             bool good = !result; /* scripted to end well */
             bool fine = runs == want && (cell->state == HG_CELL_OK) == good;
 
+            if (!runs && is_rightly_unneeded(&state->batches.items[b], cell))
+                continue;
             /* A job that was requeued or still ran when Slurm forgot it and hpcgrid died is given up;
              * its result counts when it comes. */
             if (lossy && !fine && hg_cell_is_over(cell) &&
@@ -1177,6 +1211,8 @@ static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
         w_random.options.executor = &crashing;
         w_random.options.near = rnd(2);
         w_random.options.running = rnd(3) ? 0 : rnd(6) + 1;
+        if (round % 5 == 2)
+            repeat_adaptively(&w_random);
         passes = 0;
         hold_half = round % 4 == 1;
         hold_at = round % 2 ? (unsigned)(round / 4 % 9) + 1 : 0;
@@ -1194,9 +1230,196 @@ static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
     print_message("%ld rounds, %u cells, %u crashes: 0 lost, 0 doubled\n", rounds, cells, crashes);
 }
 
+/* ---- Adaptive repeats ---- */
+
+#define CASES 3
+#define CASE_RUNS 10
+
+static struct hg_turn turns[CASES * CASE_RUNS];
+
+/* Case 0 is quiet, 1 needs a second round, 2 is noisy. */
+static json_t *timed_result(void *context, int batch, uint32_t line)
+{
+    static const double spread[CASES] = { 0.1, 3, 40 };
+    int run = (int)(line / CASES), sign = run % 2 ? -1 : 1;
+
+    (void)context;
+    (void)batch;
+    return json_pack("{s:f}", "train_s", 100 + sign * spread[line % CASES] * (run > 0));
+}
+
+/* All first runs, then all second ones: line = run * CASES + case. */
+static void make_cases(struct world *w, const char *config)
+{
+    size_t cells = CASES * CASE_RUNS;
+
+    make_world(w, config, &cells, 1);
+    for (uint32_t i = 0; i < cells; i++)
+        turns[i] = (struct hg_turn){ i % CASES + 1, i / CASES + 1 };
+    w->batches[0].turns = turns;
+    w->plan.cells = cells;
+    w->options.repeats = (struct hg_repeats){ 0.05, 3, CASE_RUNS };
+    w->options.io.result = timed_result;
+}
+
+/* "3 5 10": how often each case was run */
+static const char *runs_of_cases(const struct world *w)
+{
+    static char text[64];
+    unsigned n[CASES] = { 0 };
+
+    for (uint32_t i = 0; i < CASES * CASE_RUNS; i++)
+        n[i % CASES] += mock_runs(w->exec, 1, i);
+    snprintf(text, sizeof text, "%u %u %u", n[0], n[1], n[2]);
+    return text;
+}
+
+static void test_noisy_cases_are_repeated_more_often(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    make_cases(&w, "{\"default\":{\"run_s\":2}}");
+    open_drive(&w);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "waiting 9, not_needed 21");
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "3 6 10");
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 19, not_needed 11");
+    hg_drive_close(w.drive); /* the next driver decides the same */
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "3 6 10");
+    end_world(&w);
+}
+
+static void test_a_failed_repeat_is_not_replaced(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    char counts[200];
+    struct world w;
+
+    (void)state;
+    /* case 0 has two good runs of three: too few to decide; case 2 loses one of its ten */
+    make_cases(&w, "{\"tasks\":{\"1:3\":[{\"result\":\"failed\"},{}],"
+                   "\"1:14\":[{\"result\":\"failed\"},{\"result\":\"failed\"}]}}");
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "3 6 10");
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 17, failed 2, not_needed 11");
+    assert_int_equal(hg_drive_again(w.drive, 1u << HG_CELL_FAILED, NULL, NULL, NULL), 2);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    format_counts(hg_drive_state(w.drive), counts, sizeof counts);
+    assert_string_equal(counts, "ok 18, failed 1, not_needed 11");
+    end_world(&w);
+}
+
+static void test_what_a_person_cancels_is_not_repeated(void **state)
+{
+    struct hg_drive_pass pass;
+    struct hg_err err = HG_ERR_INIT;
+    struct world w;
+
+    (void)state;
+    make_cases(&w, "{\"default\":{\"start_s\":0,\"run_s\":50}}");
+    open_drive(&w);
+    assert_int_equal(hg_drive_pass(w.drive, &pass, NULL), 0);
+    assert_int_equal(
+        hg_drive_request(&w.rd, HG_REQUEST_CANCEL, hg_drive_state(w.drive), pick_even, NULL, NULL),
+        0);
+    assert_true(drive_to_end(&w, &err) >= 0); /* each case has even lines */
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_OK], 4);
+    assert_int_equal(hg_drive_state(w.drive)->counts[HG_CELL_UNNEEDED], 21);
+    end_world(&w);
+}
+
+static void test_rounds_end_at_the_budget(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct world w;
+
+    (void)state;
+    make_cases(&w, "{}");
+    w.batches[0].gpu = true;
+    w.batches[0].devices = 2;
+    w.batches[0].time_s = 1800;  /* a GPU-hour each */
+    w.options.gpu_hours = 9 + 4; /* three more for case 1, one for case 2 */
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "3 6 4");
+    end_world(&w);
+}
+
+static void test_an_edited_rule_holds_for_what_comes(void **state)
+{
+    struct hg_err err = HG_ERR_INIT;
+    struct world w;
+
+    (void)state;
+    make_cases(&w, "{}");
+    w.options.repeats.until = 1;
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "3 3 6");
+    hg_drive_close(w.drive);
+    w.options.repeats = (struct hg_repeats){ 0.05, 4, 7 }; /* at least four, at most seven */
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "4 6 7");
+    hg_drive_close(w.drive);
+    w.options.repeats = (struct hg_repeats){ 0, CASE_RUNS, CASE_RUNS }; /* not adaptive any more */
+    open_drive(&w);
+    assert_true(drive_to_end(&w, &err) >= 0);
+    assert_string_equal(runs_of_cases(&w), "10 10 10");
+    end_world(&w);
+}
+
+/* A controller that dies at any call: the next one asks for the same runs, each once. */
+static void test_rounds_survive_crashes(void **state)
+{
+    static volatile int at;
+    struct hg_executor crashing = *mock;
+
+    (void)state;
+    crashing.submit = crashing_submit;
+    crashing.poll = crashing_poll;
+    for (at = 1; at <= 60; at++) {
+        struct hg_err err = HG_ERR_INIT;
+
+        make_cases(&w_random, "{\"default\":{\"run_s\":2}}");
+        w_random.options.executor = &crashing;
+        durable = 0;
+        seed = (uint64_t)at;
+        crash_in = at;
+        if (setjmp(crash)) {
+            hg_drive_close(w_random.drive);
+            w_random.drive = NULL;
+            bury(w_random.dir);
+        }
+        open_drive(&w_random);
+        if (drive_to_end(&w_random, &err) < 0)
+            fail_msg("crash at call %d: %s", at, err.text);
+        if (strcmp(runs_of_cases(&w_random), "3 6 10") != 0)
+            fail_msg("crash at call %d: %s", at, runs_of_cases(&w_random));
+        assert_int_equal(mock_doubles(w_random.exec), 0);
+        crash_in = -1;
+        end_world(&w_random);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_noisy_cases_are_repeated_more_often),
+        cmocka_unit_test(test_a_failed_repeat_is_not_replaced),
+        cmocka_unit_test(test_what_a_person_cancels_is_not_repeated),
+        cmocka_unit_test(test_rounds_end_at_the_budget),
+        cmocka_unit_test(test_an_edited_rule_holds_for_what_comes),
+        cmocka_unit_test(test_rounds_survive_crashes),
         cmocka_unit_test(test_every_trouble_has_its_way_out),
         cmocka_unit_test(test_a_good_result_that_is_superseded_does_not_end_its_cell),
         cmocka_unit_test(test_what_two_copies_left_to_each_other_is_sent_again),

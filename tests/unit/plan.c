@@ -246,6 +246,70 @@ static void test_a_plan_that_was_saved_is_loaded_as_it_was(void **state)
     hg_matrix_free(m);
 }
 
+/* Configurations by what their cells have in common, whatever the order of the rounds; each has runs 1 to max. */
+static void test_adaptive_repeats_know_their_configuration(void **state)
+{
+    struct hg_matrix *m =
+        load(COMMAND "\"axes\":{\"size\":[1,2],\"nodes\":[1,2]},\"shuffle\":7,\"derive\":{"
+                     "\"seed\":\"1000 + .repeat\",\"tag\":\".seed * 2\"},"
+                     "\"baseline\":{\"nodes\":4,\"size\":null},"
+                     "\"repeats\":{\"until\":\"5%\",\"max\":6}");
+    struct hg_plan *plan = make(m, NULL), *loaded;
+    unsigned seen[6] = { 0 }; /* by configuration: bits of its runs */
+    char dir[128];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/turns", root);
+    loaded = save_and_load(plan, m, dir);
+    assert_int_equal(plan->n, 3);
+    for (size_t b = 0; b < plan->n; b++) {
+        const struct hg_batch *batch = &plan->items[b];
+
+        assert_non_null(batch->turns);
+        assert_int_equal(hg_batch_first(batch, &plan->repeats), batch->n / 2);
+        for (size_t i = 0; i < batch->n; i++) {
+            assert_in_range(batch->turns[i].configuration, 1, 5);
+            seen[batch->turns[i].configuration] |= 1u << batch->turns[i].run;
+            assert_memory_equal(&loaded->items[b].turns[i], &batch->turns[i], sizeof *batch->turns);
+        }
+    }
+    for (int c = 1; c <= 5; c++)
+        assert_int_equal(seen[c], 0x7e);
+    hg_plan_free(loaded);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
+/* A run that began with three repeats of each cell: they are the first ones. */
+static void test_a_run_becomes_adaptive(void **state)
+{
+    struct hg_matrix *m = load(COMMAND "\"axes\":{\"size\":[1,2]},\"repeats\":3");
+    struct hg_selector *size_1 = hg_selector_parse("size=1", NULL);
+    struct hg_plan *plan = make(m, NULL), *grown, *again;
+    struct hg_errs errs = HG_ERRS_INIT;
+
+    (void)state;
+    assert_null(plan->items[0].turns);
+    hg_matrix_free(m);
+    m = load(COMMAND "\"axes\":{\"size\":[1,2]},\"repeats\":{\"until\":0.05,\"min\":4,\"max\":5}");
+    grown = make(m, plan);
+    assert_int_equal(grown->n, 2);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(grown->items[0].turns[i].run, i / 2 + 1);
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(grown->items[1].turns[i].run, i / 2 + 4);
+    assert_int_equal(hg_batch_first(&grown->items[1], &grown->repeats), 2);
+    again = hg_plan_make(m, size_1, grown, &errs); /* what is not selected now is still known */
+    assert_non_null(again);
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(again->items[0].turns[i].run, i / 2 + 1);
+    hg_plan_free(again);
+    hg_selector_free(size_1);
+    hg_plan_free(grown);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+}
+
 static void test_a_raised_limit_holds_for_submissions_to_come(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"nodes\":[1,2],\"epochs\":[1,2],\"time\":60}");
@@ -550,6 +614,8 @@ int main(void)
         cmocka_unit_test(test_cells_that_ask_for_the_same_share_a_batch),
         cmocka_unit_test(test_what_cannot_be_asked_for_is_refused_with_the_reason),
         cmocka_unit_test(test_a_plan_that_was_saved_is_loaded_as_it_was),
+        cmocka_unit_test(test_adaptive_repeats_know_their_configuration),
+        cmocka_unit_test(test_a_run_becomes_adaptive),
         cmocka_unit_test(test_a_raised_limit_holds_for_submissions_to_come),
         cmocka_unit_test(test_a_matrix_that_grew_keeps_known_cells_where_they_are),
         cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results/stats and model/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
+/* results/stats and results/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
  * (scipy's last digits are wrong), the beta function by scipy.special.betainc, fits by
  * scipy.optimize.nnls and numpy on the formulas of reports/README.md. */
 #include "test.h"
@@ -251,120 +251,6 @@ static void test_karp_flatt_and_efficiency(void **state)
     assert_true(isnan(hg_scaling_karp_flatt(1, 0.5)));
 }
 
-static void test_amdahl_and_usl_fits(void **state)
-{
-    static const struct hg_scaling_point lab[] = {
-        { 1, 1 }, { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 }
-    };
-    static const struct hg_scaling_point good[] = {
-        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
-    };
-    static const struct hg_scaling_point bad[] = {
-        { 2, 1.8 }, { 4, 2.9 }, { 8, 3.2 }, { 16, 2.6 }
-    };
-    struct hg_amdahl a;
-    struct hg_usl u;
-
-    (void)state;
-    assert_true(hg_scaling_amdahl(lab, 4, &a) && hg_scaling_usl(lab, 4, &u));
-    assert_near(a.serial, 0.0837110278968554, 1e-12);
-    assert_near(a.limit, 1 / 0.0837110278968554, 1e-12);
-    assert_near(a.error, 0.0053003086797609, 1e-9);
-    assert_near(u.contention, 0.0786964975434053, 1e-12);
-    assert_near(u.coherency, 0, 0); /* free, it would be negative */
-    assert_near(u.error, 0.0130546956705587, 1e-9);
-    assert_true(isinf(u.peak_p));
-    assert_true(hg_scaling_amdahl(good, 4, &a) && hg_scaling_usl(good, 4, &u));
-    assert_near(a.serial, 0.062350963630157, 1e-12);
-    assert_near(u.contention, 0.0543778535201977, 1e-11);
-    assert_near(u.coherency, 0.00087307190554842, 1e-11);
-    assert_near(u.peak_p, 32.9104492496574, 1e-9);
-    assert_true(hg_scaling_usl(bad, 4, &u));
-    assert_near(u.contention, 0.0757708536850316, 1e-11);
-    assert_near(u.peak_p, 7.42623793388191, 1e-9);
-}
-
-static void test_fits_need_points_and_refuse_nonsense(void **state)
-{
-    static const struct hg_scaling_point few[] = { { 1, 1 }, { 2, 1.9 }, { 4, 3.5 } };
-    static const struct hg_scaling_point one_p[] = { { 2, 1.9 }, { 2, 1.8 }, { 2, 1.7 } };
-    static const struct hg_scaling_point above[] = { { 2, 2.2 }, { 4, 4.5 }, { 8, 9 } };
-    static const struct hg_scaling_point slower[] = { { 2, 0.2 }, { 4, 0.3 }, { 8, 0.5 } };
-    struct hg_amdahl a;
-    struct hg_usl u;
-
-    (void)state;
-    assert_false(hg_scaling_amdahl(few, 3, &a));
-    assert_false(hg_scaling_usl(few, 3, &u));
-    assert_true(hg_scaling_amdahl(one_p, 3, &a));
-    assert_false(hg_scaling_usl(one_p, 3, &u)); /* two unknowns, one p */
-    assert_false(hg_scaling_amdahl(above, 3, &a));
-    assert_true(hg_scaling_usl(above, 3, &u)); /* neither contention nor coherency: ideal */
-    assert_near(u.contention + u.coherency, 0, 0);
-    assert_false(hg_scaling_amdahl(slower, 3, &a));
-}
-
-/* Reference values: numpy 2 (lstsq, inverse of X'X), scipy 1.16 (t), the knee by search on a grid. */
-static void test_fits_say_how_sure_they_are(void **state)
-{
-    static const struct hg_scaling_point lab[] = { { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 } };
-    static const struct hg_scaling_point good[] = {
-        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
-    };
-    static const struct hg_scaling_point weak[] = {
-        { 2, 1.95 }, { 4, 3.8 }, { 8, 7.3 }, { 16, 14.4 }
-    };
-    struct hg_amdahl a;
-    struct hg_usl u;
-    struct hg_gustafson g;
-
-    (void)state;
-    assert_true(hg_scaling_amdahl(lab, 3, &a) && hg_scaling_usl(lab, 3, &u));
-    assert_near(a.serial_error, 0.006297705139539824, 1e-12);
-    assert_near(a.knee_p, (1 - a.serial) / a.serial, 1e-12);
-    assert_near(u.contention_error, 0.0048207658631115305, 1e-12);
-    assert_true(isnan(u.coherency_error)); /* set to 0, not measured as 0 */
-    assert_near(u.knee_p, 11.7070453, 1e-5);
-    assert_true(hg_scaling_usl(good, 4, &u));
-    assert_near(u.contention_error, 0.0007861879578924351, 1e-12);
-    assert_near(u.coherency_error, 5.369501509318227e-05, 1e-12);
-    assert_near(u.knee_p, 11.35821955, 1e-5);
-    assert_true(hg_scaling_gustafson(weak, 4, &g));
-    assert_near(g.serial, 0.10404929577464787, 1e-12);
-    assert_near(g.serial_error, 0.004576336083305601, 1e-12);
-    assert_near(g.error, 0.06678942629480143, 1e-12);
-    assert_false(hg_scaling_gustafson(weak, 2, &g));
-}
-
-static void test_predictions_have_intervals_where_points_are_left(void **state)
-{
-    static const struct hg_scaling_point good[] = {
-        { 2, 1.9 }, { 4, 3.4 }, { 8, 5.6 }, { 16, 7.9 }
-    };
-    static const struct hg_scaling_point lab[] = { { 2, 1.835 }, { 2, 1.825 }, { 4, 3.261 } };
-    static const struct hg_scaling_point weak[] = {
-        { 2, 1.95 }, { 4, 3.8 }, { 8, 7.3 }, { 16, 14.4 }
-    };
-    struct hg_prediction p;
-
-    (void)state;
-    assert_true(hg_scaling_predict(good, 4, HG_SCALING_STRONG, 32, &p));
-    assert_string_equal(p.law, "USL");
-    assert_near(p.speedup.value, 9.009514299120921, 1e-9);
-    assert_near(p.speedup.low, 8.689272223614491, 1e-9);
-    assert_near(p.speedup.high, 9.35426458767229, 1e-9);
-    assert_true(hg_scaling_predict(lab, 3, HG_SCALING_UNKNOWN, 8, &p));
-    assert_near(p.speedup.low, 4.674145033369295, 1e-9);
-    assert_near(p.speedup.high, 5.754534527110916, 1e-9);
-    assert_true(hg_scaling_predict(weak, 4, HG_SCALING_WEAK, 32, &p));
-    assert_string_equal(p.law, "Gustafson");
-    assert_near(p.speedup.value, 28.774471830985917, 1e-9);
-    assert_near(p.speedup.low, 28.26058951601034, 1e-9);
-    assert_near(p.speedup.high, 29.288354145961492, 1e-9);
-    assert_false(hg_scaling_predict(good, 4, HG_SCALING_NEITHER, 32, &p));
-    assert_false(hg_scaling_predict(good, 2, HG_SCALING_STRONG, 32, &p));
-}
-
 static void test_the_knee_is_where_a_device_costs_more_than_it_brings(void **state)
 {
     (void)state;
@@ -405,10 +291,6 @@ int main(void)
         cmocka_unit_test(test_intervals_cover_what_they_promise),
         cmocka_unit_test(test_a_shift_has_an_interval_of_any_level),
         cmocka_unit_test(test_karp_flatt_and_efficiency),
-        cmocka_unit_test(test_amdahl_and_usl_fits),
-        cmocka_unit_test(test_fits_need_points_and_refuse_nonsense),
-        cmocka_unit_test(test_fits_say_how_sure_they_are),
-        cmocka_unit_test(test_predictions_have_intervals_where_points_are_left),
         cmocka_unit_test(test_the_knee_is_where_a_device_costs_more_than_it_brings),
         cmocka_unit_test(test_strong_and_weak_are_told_by_the_work),
     };
