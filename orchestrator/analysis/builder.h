@@ -12,7 +12,7 @@ struct hg_configuration {
     size_t n_entries; /* see hg_builder_entry */
     size_t begin;     /* of its entries, in builder.members */
     size_t base;      /* the configuration it is compared with; HG_MAP_NONE: none */
-    bool off_law;     /* hg_point.off_law of its point, once that has its notes */
+    bool off_law;     /* its point is off_law or unlike, once that has its notes */
 };
 
 struct hg_builder {

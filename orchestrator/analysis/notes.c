@@ -695,7 +695,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_others(notes, t, c, &own, p);
     note_code(notes, t, c, p);
     note_removed(notes, c, p);
-    notes->b->configurations.items[p->config].off_law = p->off_law;
+    notes->b->configurations.items[p->config].off_law = p->off_law || p->unlike;
     if (notes->b->options->strict && p->differs)
         refuse(p);
     free(own.runs);

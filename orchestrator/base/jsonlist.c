@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 /* The next character that is not blank, left in the file. */
 static int peek(FILE *file)
 {
@@ -21,16 +23,33 @@ static bool accept(FILE *file, int wanted)
     return peek(file) == wanted && getc_unlocked(file) == wanted;
 }
 
-/* One character at a time: nothing behind a value is taken from the file. */
-static size_t get_one(void *to, size_t size, void *file)
+/* Append the value that begins here, an object, a list or a text, as it stands in the file, and nothing behind it. -1: the file ends in it. */
+static int copy_value(FILE *file, struct hg_buf *text)
 {
-    int c = getc_unlocked(file);
+    size_t depth = 0, n = 0;
+    bool quoted = false;
+    char part[4096];
 
-    (void)size;
-    if (c == EOF)
-        return 0;
-    *(char *)to = (char)c;
-    return 1;
+    for (int c; (c = getc_unlocked(file)) != EOF;) {
+        part[n++] = (char)c;
+        if (n > sizeof part - 2) {
+            hg_buf_append(text, part, n);
+            n = 0;
+        }
+        if (quoted && c == '\\' && (c = getc_unlocked(file)) != EOF)
+            part[n++] = (char)c;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '['))
+            depth++;
+        else if (!quoted && (c == '}' || c == ']'))
+            depth--;
+        if (!quoted && depth == 0) {
+            hg_buf_append(text, part, n);
+            return 0;
+        }
+    }
+    return -1;
 }
 
 /* A number or a word: its end is what follows. */
@@ -52,12 +71,16 @@ static json_t *read_word(FILE *file)
 
 static json_t *read_value(FILE *file)
 {
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *value = NULL;
     int c = peek(file);
 
     if (c != '{' && c != '[' && c != '"')
         return read_word(file);
-    return json_load_callback(
-        get_one, file, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, NULL);
+    if (copy_value(file, &text) == 0)
+        value = json_loadb(text.data, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, NULL);
+    hg_buf_done(&text);
+    return value;
 }
 
 static int read_list(FILE *file, int (*take)(void *context, json_t *item), void *context)

@@ -163,11 +163,10 @@ const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
-    .details =
-        "NAME means all its runs, oldest first. A change is beyond the tolerance, chance and\n"
-        "what whole runs differ by; at most 5 % of the cells with one are false. HTML has\n"
-        "a plot. Exit code 1: the last change of a cell was for the worse (or the newest\n"
-        "is worse than --baseline-run), or it failed, is missing or rejected.",
+    .details = "NAME means all its runs, oldest first. A change is beyond the tolerance, chance\n"
+               "and what whole runs differ by; at most 5 % of the cells with one are false. HTML\n"
+               "has a plot. Exit code 1: the last change of a cell was for the worse (or the\n"
+               "newest is worse than --baseline-run), or it failed, is missing or rejected.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -67,14 +67,15 @@ static int add_run(struct hg_many *m, void *context)
 }
 
 struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_state *state,
-                                const struct hg_report_options *options, struct hg_err *err)
+                                const struct hg_report_options *options, bool digest,
+                                struct hg_err *err)
 {
     struct run run = { .rd = rd, .state = state, .err = err };
     struct hg_json_doc head = { .root = hg_collect_head(rd, err), .file = hg_strdup(rd->path) };
     struct hg_many *m = NULL;
 
     if (head.root)
-        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options);
+        m = hg_many_create(&head, HG_RESULTS_TOLERANT, options, digest);
     else
         hg_json_doc_done(&head);
     return settle(m, m ? add_run(m, &run) : -1, add_run, &run, err);
@@ -92,7 +93,8 @@ static size_t count_cells(const struct hg_rundir *rd)
 }
 
 static struct hg_many *read_run(const char *word, const char *reports,
-                                const struct hg_report_options *options, struct hg_err *err)
+                                const struct hg_report_options *options, bool digest,
+                                struct hg_err *err)
 {
     struct hg_rundir rd = { 0 };
     struct hg_run_state *state;
@@ -101,10 +103,10 @@ static struct hg_many *read_run(const char *word, const char *reports,
 
     if (hg_rundir_find(hg_options_reports(reports), word, &rd, NULL) < 0)
         return NULL;
-    if (count_cells(&rd) > HG_MANY_MIN) {
+    if (count_cells(&rd) > (digest ? HG_TABLES_MAX : HG_MANY_MIN)) {
         state = hg_run_state_load(rd.path, &why);
         if (state || why.code == HG_E_NOTFOUND)
-            m = hg_cmd_many_run(&rd, state, options, err);
+            m = hg_cmd_many_run(&rd, state, options, digest, err);
         hg_run_state_free(state);
     }
     hg_rundir_done(&rd);
@@ -117,6 +119,7 @@ struct file {
     FILE *file;
     const char *name;
     const struct hg_report_options *options;
+    bool digest;
     json_t *head;  /* all its members but the results, as far as they are known */
     size_t n_head; /* how many there were when the first result came */
     struct hg_many *many;
@@ -128,7 +131,7 @@ static void begin_file(struct file *f)
     struct hg_json_doc head = { .root = json_copy(f->head), .file = hg_strdup(f->name) };
 
     f->n_head = json_object_size(f->head);
-    f->many = hg_many_create(&head, 0, f->options);
+    f->many = hg_many_create(&head, 0, f->options, f->digest);
 }
 
 static int add_item(void *context, json_t *item)
@@ -168,28 +171,57 @@ static struct hg_many *read_items(struct file *f)
     return settle(f->many, f->many ? rc : -1, add_file, f, f->err);
 }
 
-static struct hg_many *read_file(const char *path, const struct hg_report_options *options,
-                                 struct hg_err *err)
+/* Are there so many results in it? Counted are their cells; a name or a value may say "cell", too. */
+static bool is_long(FILE *file)
 {
-    struct file f = { .name = path, .options = options, .err = err };
+    static const char word[] = "\"cell\"";
+    const size_t tail = sizeof word - 2, size = 1 << 16;
+    char *text = hg_alloc(size + tail);
+    size_t n = 0, got, kept = 0;
+
+    while (n <= HG_TABLES_MAX && (got = fread(text + kept, 1, size, file)) > 0) {
+        const char *end = text + kept + got, *at = text;
+
+        while ((at = memmem(at, (size_t)(end - at), word, sizeof word - 1))) {
+            at += sizeof word - 1;
+            n++;
+        }
+        kept = kept + got < tail ? kept + got : tail;
+        memmove(text, end - kept, kept);
+    }
+    free(text);
+    return n > HG_TABLES_MAX;
+}
+
+static struct hg_many *read_file(const char *path, const struct hg_report_options *options,
+                                 bool digest, struct hg_err *err)
+{
+    struct file f = { .name = path, .options = options, .digest = digest, .err = err };
     struct hg_many *m = NULL;
     struct stat st;
 
     if (stat(path, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < FILE_MIN ||
         !(f.file = fopen(path, "re")))
         return NULL;
-    m = read_items(&f);
+    if (!digest || is_long(f.file))
+        m = read_items(&f);
     json_decref(f.head);
     fclose(f.file);
     return m;
 }
 
 struct hg_many *hg_cmd_many(const char *word, const char *reports,
-                            const struct hg_report_options *options, struct hg_err *err)
+                            const struct hg_report_options *options, bool digest,
+                            struct hg_err *err)
 {
-    if (!hg_fs_exists(word) || hg_fs_is_dir(word))
-        return read_run(word, reports, options, err);
-    return read_file(word, options, err);
+    bool run = !hg_fs_exists(word) || hg_fs_is_dir(word);
+    struct hg_many *m =
+        run ? read_run(word, reports, options, digest, err) : read_file(word, options, digest, err);
+
+    if (!m || !digest || hg_many_cells(m) > HG_TABLES_MAX)
+        return m;
+    hg_many_free(m); /* of the few that are selected there are tables */
+    return NULL;
 }
 
 /* ---- Writing ---- */

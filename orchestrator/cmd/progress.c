@@ -187,7 +187,7 @@ static int report_many(const struct hg_session *s, struct hg_buf *text, struct h
 {
     char *tables = hg_rundir_path(&s->rd, "tables"),
          *path = hg_rundir_path(&s->rd, "tables/results.csv");
-    struct hg_many *m = hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, err);
+    struct hg_many *m = hg_cmd_many_run(&s->rd, hg_drive_state(s->drive), NULL, false, err);
     int rc = m ? 0 : err->code ? -1 : 2;
 
     if (rc == 0 && (hg_report_forget(s->rd.path, err) < 0 || hg_fs_mkdirs(tables, 0755, err) < 0 ||

@@ -43,8 +43,8 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the text table", 0, 0 },
     { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line per rank: real, user, sys, host, device", 0,
       0 },
-    { HG_OPT_STRING, 0, "plot", &plot, "KINDS", "all or speedup,efficiency,time,memory,loss,cost",
-      0, 0 },
+    { HG_OPT_STRING, 0, "plot", &plot, "KINDS",
+      "all or speedup,efficiency,time,memory,loss,cost,runs", 0, 0 },
     { HG_OPT_STRING, 0, "template", &template_path, "FILE",
       "fill in a template: templates/reports/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
@@ -345,19 +345,42 @@ static void request_done(struct request *q)
     free(q->o.work);
 }
 
-/* Lines of one set, for which no table has to be made. */
-static bool is_lines(int argc)
+/* One set, and nothing asked for but a form of it: very many results are written line by line, or as a digest. */
+static bool is_plain(int argc)
 {
     return argc == 1 && !plot && !template_path && !ranks && !pivot && !strict && !rows &&
-           !columns && !group && !work && !better && !baseline && hg_renderer_find(format)->tidy;
+           !columns && !group && !work && !better && !baseline && !cost && !traffic;
+}
+
+static int write_digest(struct hg_many *m, int argc, char **argv, struct hg_err *err)
+{
+    struct hg_page page;
+    const struct hg_render_options o = { .width = table_width(), .page = &page };
+    struct hg_buf text = HG_BUF_INIT;
+    int rc = 0;
+
+    hg_page_init(&page, 0);
+    page.command = format_command(argc, argv);
+    hg_renderer_find(format)->render(hg_many_report(m), &o, &text);
+    if (out_path)
+        rc = hg_fs_replace(out_path, hg_buf_str(&text), text.len, 0644, err);
+    else
+        fwrite(hg_buf_str(&text), 1, text.len, stdout);
+    hg_page_done(&page);
+    hg_buf_done(&text);
+    return rc;
 }
 
 /* Of very many results no tables are made, and none are saved. 0 or 1; 2: they are not so many; -1 with err set. */
-static int write_many(const char *word, const struct hg_report_options *o, struct hg_err *err)
+static int write_many(int argc, char **argv, const struct hg_report_options *o, struct hg_err *err)
 {
-    struct hg_many *m = hg_cmd_many(word, reports, o, err);
-    int rc = m ? hg_cmd_many_write(m, out_path, err) : err->code ? -1 : 2;
+    bool tidy = hg_renderer_find(format)->tidy;
+    struct hg_many *m = hg_cmd_many(argv[0], reports, o, !tidy, err);
+    int rc;
 
+    if (!m)
+        return err->code ? -1 : 2;
+    rc = tidy ? hg_cmd_many_write(m, out_path, err) : write_digest(m, argc, argv, err);
     if (rc == 0)
         rc = !hg_many_is_complete(m);
     hg_many_free(m);
@@ -374,8 +397,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (check_words(errs) < 0)
         return -1;
     rc = read_options(&q, &err);
-    if (rc == 0 && is_lines(argc))
-        rc = write_many(argv[0], &q.o, &err);
+    if (rc == 0 && is_plain(argc))
+        rc = write_many(argc, argv, &q.o, &err);
     else if (rc == 0)
         rc = 2;
     if (rc != 2) {

@@ -8,6 +8,8 @@
 
 #include "base/text.h"
 #include "base/vec.h"
+#include "plot/details.h"
+#include "plot/layout.h"
 
 #define TICKS 6
 #define LABEL_GAP 0.055 /* of the height: a line of text */
@@ -82,8 +84,10 @@ struct range {
 
 static void widen(const struct hg_plot *p, const struct hg_plot_point *q, struct range *r)
 {
-    r->x_low = smaller(r->x_low, p->bars ? q->low : q->x);
-    r->x_high = larger(r->x_high, p->bars ? q->high : q->x);
+    bool part = p->bars && !p->strips;
+
+    r->x_low = smaller(part ? r->x_low : smaller(r->x_low, q->x), p->bars ? q->low : NAN);
+    r->x_high = larger(part ? r->x_high : larger(r->x_high, q->x), p->bars ? q->high : NAN);
     if (p->bars)
         return;
     r->y_low = smaller(smaller(r->y_low, q->y), q->low);
@@ -97,6 +101,8 @@ static struct range find_range(const struct hg_plot *p)
     for (size_t s = 0; s < p->series.n; s++) {
         for (size_t i = 0; i < p->series.items[s].points.n; i++)
             widen(p, &p->series.items[s].points.items[i], &r);
+        for (size_t i = 0; i < p->series.items[s].dots.n; i++)
+            widen(p, &p->series.items[s].dots.items[i], &r);
         if (p->series.items[s].has_prediction)
             widen(p, &p->series.items[s].prediction, &r);
     }
@@ -128,10 +134,23 @@ static void set_scaling(struct hg_plot *p, const struct range *r)
     if (many) {
         set_log2(&p->x, smaller(1, r->x_low), r->x_high);
         set_log2(&p->y, smaller(1, r->y_low), larger(r->x_high, r->y_high));
+        if (r->y_low < 1 && r->y_low > 0.8) /* a run a little slower than the baseline */
+            p->y.low = 0.95 * r->y_low;
     } else {
         set_linear(&p->x, 0, r->x_high * 1.05);
         set_linear(&p->y, 0, larger(r->x_high, r->y_high) * 1.05);
     }
+}
+
+/* From zero on, unless the runs are so alike that they would be one dot. */
+static void set_strips(struct hg_plot_axis *axis, double low, double high)
+{
+    double margin = (high - low) * 0.05;
+
+    if (low > high / 2)
+        set_linear(axis, low - margin, high + margin);
+    else
+        set_linear(axis, fmin(low - margin, 0), high + margin);
 }
 
 static void set_ranges(struct hg_plot *p)
@@ -139,7 +158,10 @@ static void set_ranges(struct hg_plot *p)
     struct range r = find_range(p);
 
     if (p->bars) {
-        set_linear(&p->x, 0, r.x_high * 1.02);
+        if (p->strips)
+            set_strips(&p->x, r.x_low, r.x_high);
+        else
+            set_linear(&p->x, 0, r.x_high * 1.02);
         set_linear(&p->y, -0.5, (double)p->bar_labels.n - 0.5);
     } else if (p->kind == HG_PLOT_SPEEDUP) {
         set_scaling(p, &r);
@@ -188,9 +210,7 @@ static void place_labels(struct hg_plot *p)
         const struct hg_plot_point *last;
 
         series->label_at = NAN;
-        if (series->points.n == 1 && p->lines) /* a single point has its label beside it */
-            series->points.items[0].label = hg_strdup(series->label);
-        if (series->points.n == 0 || (series->points.n == 1 && p->lines))
+        if (series->points.n == 0)
             continue;
         last = series->has_prediction ? &series->prediction
                                       : &series->points.items[series->points.n - 1];
@@ -212,17 +232,28 @@ static void place_labels(struct hg_plot *p)
 /* ---- Labels of points ---- */
 
 #define LABEL_HEIGHT 0.045
-#define LABEL_WIDTH 0.022 /* of a character */
+#define LABEL_EM 0.042  /* of the width */
+#define LABEL_EM_MAX 11 /* a longer label is cut: there is room on one side of every point */
+
+static double label_share(const struct hg_plot_point *q)
+{
+    return LABEL_EM * hg_plot_text_em(q->label);
+}
+
+/* Where a label begins. */
+static double label_start(const struct hg_plot *p, const struct hg_plot_point *q)
+{
+    return fraction(&p->x, q->x) - (q->label_left ? label_share(q) : 0);
+}
 
 /* Do the labels of two points stand on each other, the first one as it is, the other one below? */
 static bool collide(const struct hg_plot *p, const struct hg_plot_point *a,
                     const struct hg_plot_point *b, bool below)
 {
-    double ax = fraction(&p->x, a->x), bx = fraction(&p->x, b->x);
+    double ax = label_start(p, a), bx = label_start(p, b);
     double ay = fraction(&p->y, a->y) + (a->label_below ? -LABEL_HEIGHT : LABEL_HEIGHT / 3);
     double by = fraction(&p->y, b->y) + (below ? -LABEL_HEIGHT : LABEL_HEIGHT / 3);
-    double aw = LABEL_WIDTH * (double)hg_text_width(a->label);
-    double bw = LABEL_WIDTH * (double)hg_text_width(b->label);
+    double aw = label_share(a), bw = label_share(b);
 
     return ax < bx + bw && bx < ax + aw && fabs(ay - by) < LABEL_HEIGHT;
 }
@@ -239,6 +270,17 @@ static bool is_free(const struct hg_plot *p, size_t series, size_t point, bool b
     return true;
 }
 
+/* Cut, and on the side where it does not leave the picture. */
+static void fit_label(const struct hg_plot *p, struct hg_plot_point *q)
+{
+    struct hg_buf cut = HG_BUF_INIT;
+
+    hg_plot_text_fit(q->label, LABEL_EM_MAX, &cut);
+    free(q->label);
+    q->label = hg_buf_detach(&cut);
+    q->label_left = fraction(&p->x, q->x) + label_share(q) > 1;
+}
+
 /* One after the other, above its point, else below, else not at all. */
 static void place_point_labels(struct hg_plot *p)
 {
@@ -248,6 +290,8 @@ static void place_point_labels(struct hg_plot *p)
         for (size_t i = 0; i < p->series.items[s].points.n; i++) {
             struct hg_plot_point *q = &p->series.items[s].points.items[i];
 
+            if (q->label)
+                fit_label(p, q);
             if (!q->label || is_free(p, s, i, false))
                 continue;
             q->label_below = true;
@@ -263,9 +307,10 @@ static void place_point_labels(struct hg_plot *p)
 
 void hg_plot_settle(const struct hg_style *style, struct hg_plot *p)
 {
-    bool seconds = p->kind == HG_PLOT_TIME;
+    bool seconds = p->kind == HG_PLOT_TIME || p->seconds;
 
     set_ranges(p);
+    hg_plot_detail(style, p);
     if (p->x.log2)
         tick_log2(style, &p->x);
     else

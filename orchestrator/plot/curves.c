@@ -31,7 +31,24 @@ static bool is_drawn(const struct hg_point *p, enum hg_plot_kind kind)
            (kind == HG_PLOT_SPEEDUP || !isnan(p->efficiency));
 }
 
-static void put_scaling(const struct hg_point *from, enum hg_plot_kind kind, struct hg_plot *p,
+/* Every run against the baseline's value, if there are several: what its speedup would have been alone. */
+static void put_runs(const struct hg_report *r, const struct hg_plot_runs *runs,
+                     const struct hg_point *from, double y, struct hg_plot_series *s)
+{
+    const struct hg_report_entry *run;
+
+    for (size_t i = 0; from->n > 1 && i < HG_PLOT_DOTS_MAX; i++) {
+        if (!(run = hg_plot_entry(r, runs, from->config, i)))
+            break;
+        hg_plot_put_dot(s, from->p,
+                        y * (r->kind == HG_METRIC_RATE ? run->value / from->value.value
+                                                       : from->value.value / run->value),
+                        run->result->id);
+    }
+}
+
+static void put_scaling(const struct hg_report *r, const struct hg_plot_runs *runs,
+                        const struct hg_point *from, enum hg_plot_kind kind, struct hg_plot *p,
                         struct hg_plot_series *s)
 {
     double by = kind == HG_PLOT_SPEEDUP || !(from->efficiency > 0)
@@ -44,6 +61,7 @@ static void put_scaling(const struct hg_point *from, enum hg_plot_kind kind, str
                                         .y = e->value * by,
                                         .low = e->has_interval ? e->low * by : NAN,
                                         .high = e->has_interval ? e->high * by : NAN });
+    put_runs(r, runs, from, e->value * by, s);
 }
 
 /* What the listing of predictions has (analysis/laws.h), beside the points that were measured. */
@@ -86,7 +104,7 @@ static void add_predictions(const struct hg_report *r, const struct hg_table *t,
 }
 
 void hg_plot_add_scaling(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
-                         struct hg_plots *plots)
+                         const struct hg_plot_runs *runs, struct hg_plots *plots)
 {
     const struct hg_table *t = &r->tables.items[table];
     struct hg_plot *p =
@@ -107,13 +125,13 @@ void hg_plot_add_scaling(const struct hg_report *r, size_t table, enum hg_plot_k
             continue;
         more = more || point->p > 1;
         hg_point_label(r, t, i, HG_LABEL_SERIES, &label);
-        put_scaling(point, kind, p, hg_plot_find_series(p, hg_buf_str(&label)));
+        put_scaling(r, runs, point, kind, p, hg_plot_find_series(p, hg_buf_str(&label)));
     }
     for (size_t s = 0; s < p->series.n; s++) {
         struct hg_plot_series *series = &p->series.items[s];
 
         if (!more) /* nothing but the baseline: no curve */
-            series->points.n = 0;
+            series->points.n = series->dots.n = 0;
         else
             qsort(series->points.items, series->points.n, sizeof *series->points.items,
                   compare_points);

@@ -11,7 +11,7 @@
 #include "analysis/labels.h"
 
 const char *const hg_plot_names[HG_PLOT_KINDS] = {
-    "speedup", "efficiency", "time", "memory", "loss", "cost",
+    "speedup", "efficiency", "time", "memory", "loss", "cost", "runs",
 };
 
 struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plot_kind kind,
@@ -40,11 +40,11 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
 
 struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label)
 {
+    size_t n = p->series.n, at = hg_map_put(&p->series_index, label, strlen(label), n);
     struct hg_plot_series *s;
 
-    for (size_t i = 0; i < p->series.n; i++)
-        if (strcmp(p->series.items[i].label, label) == 0)
-            return &p->series.items[i];
+    if (at < n)
+        return &p->series.items[at];
     s = HG_VEC_PUSH(&p->series);
     *s = (struct hg_plot_series){ .label = hg_strdup(label), .label_at = NAN };
     return s;
@@ -58,10 +58,20 @@ static bool fits_paper(double v)
 
 void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_point point)
 {
-    if (fits_paper(point.x) && fits_paper(point.y) && (!p->bars || fits_paper(point.high)))
+    if (fits_paper(point.x) && fits_paper(point.y) && (!p->bars || !(fabs(point.high) >= 1e300))) {
         *HG_VEC_PUSH(&s->points) = point;
-    else
-        free(point.label);
+        return;
+    }
+    free(point.label);
+    free(point.tip);
+}
+
+void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const char *tip)
+{
+    if (fits_paper(x) && fits_paper(y))
+        *HG_VEC_PUSH(&s->dots) = (struct hg_plot_point){
+            .x = x, .y = y, .low = NAN, .high = NAN, .tip = tip && *tip ? hg_strdup(tip) : NULL
+        };
 }
 
 void hg_plot_note(struct hg_plot *p, const char *text)
@@ -72,11 +82,20 @@ void hg_plot_note(struct hg_plot *p, const char *text)
     p->note = longer;
 }
 
+static void free_points(struct hg_plot_points *points)
+{
+    for (size_t i = 0; i < points->n; i++) {
+        free(points->items[i].label);
+        free(points->items[i].tip);
+    }
+    HG_VEC_DONE(points);
+}
+
 static void free_series(struct hg_plot_series *s)
 {
-    for (size_t i = 0; i < s->points.n; i++)
-        free(s->points.items[i].label);
-    HG_VEC_DONE(&s->points);
+    free_points(&s->points);
+    free_points(&s->dots);
+    free(s->prediction.tip);
     free(s->label);
 }
 
@@ -106,21 +125,6 @@ void hg_plot_drop_empty(struct hg_plot *p)
     p->series.n = kept;
 }
 
-size_t hg_plot_label_width(const struct hg_plot *p, size_t most)
-{
-    size_t widest = 0;
-
-    for (size_t i = 0; i < (p->bars ? p->bar_labels.n : p->series.n); i++) {
-        size_t width = p->bars ? hg_text_width(p->bar_labels.items[i])
-                       : isnan(p->series.items[i].label_at)
-                           ? 0
-                           : hg_text_width(p->series.items[i].label);
-
-        widest = width > widest ? width : widest;
-    }
-    return widest < most ? widest : most;
-}
-
 double hg_plot_share(const struct hg_plot_axis *a, double v)
 {
     return a->log2 ? log2(v / a->low) / log2(a->high / a->low) : (v - a->low) / (a->high - a->low);
@@ -131,6 +135,7 @@ static void free_plot(struct hg_plot *p)
     for (size_t i = 0; i < p->series.n; i++)
         free_series(&p->series.items[i]);
     HG_VEC_DONE(&p->series);
+    hg_map_done(&p->series_index);
     for (size_t i = 0; i < p->bar_labels.n; i++)
         free(p->bar_labels.items[i]);
     HG_VEC_DONE(&p->bar_labels);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "analysis/report.h"
+#include "base/map.h"
 
 /* Pictures of a report as data: curves or stacked bars, their axes, ticks and labels. plots.c decides everything, once; svg.c
  * (for a page) and gnuplot.c (for a file) only draw what stands here. */
@@ -17,30 +18,37 @@ enum hg_plot_kind {
     HG_PLOT_MEMORY, /* peak bytes of each class */
     HG_PLOT_LOSS,
     HG_PLOT_COST, /* device-hours against the metric */
+    HG_PLOT_RUNS, /* every run of each place, its value and interval */
     HG_PLOT_KINDS
 };
 
 extern const char *const hg_plot_names[HG_PLOT_KINDS]; /* "speedup", ... */
 
-/* Colours, shapes and dashes repeat from there on. */
-#define HG_PLOT_COLOURS 8
-
-#define HG_PLOT_SERIES_MAX 12 /* curves in one picture */
+#define HG_PLOT_SERIES_MAX 16 /* curves in one picture: as many labels fit beside it */
+#define HG_PLOT_DOTS_MAX 100  /* runs of one place that are drawn */
 
 struct hg_plot_point {
     double x, y;
-    double low, high; /* curves: interval of y, NaN: none; bars: where the part begins and ends */
+    double low,
+        high; /* curves: interval of y, NaN: none; bars: where the part begins and ends; strips: interval of x */
     char *label;      /* beside the point; NULL: none */
     bool label_below; /* right below it instead of right above */
+    bool label_left;  /* left of it instead of right */
+    bool marked;      /* with the shape of its series */
+    char *tip;        /* its figures in words; NULL: none */
+};
+
+struct hg_plot_points {
+    struct hg_plot_point *items;
+    size_t n, cap;
 };
 
 struct hg_plot_series {
     char *label;
     double label_at; /* height of its label beside the picture, 0 (bottom) to 1; NaN: none */
-    struct {
-        struct hg_plot_point *items;
-        size_t n, cap;
-    } points;
+    double
+        dodge; /* moved to the right by this share of the axis, so that intervals of series stand beside each other */
+    struct hg_plot_points points, dots; /* dots: single runs */
     bool has_prediction; /* what a law predicts for more devices: drawn hollow and dotted */
     struct hg_plot_point prediction;
 };
@@ -73,11 +81,14 @@ struct hg_plot {
     enum hg_plot_ideal ideal;
     bool bars;  /* series are parts of horizontal bars; y counts the bars from the top, 0, 1, ... */
     bool lines; /* points of a series are joined */
-    bool marks; /* points are marked */
+    bool marks; /* every point is marked; else a few, to tell lines apart */
+    bool seconds; /* x is a time: durations where these are asked for */
+    bool strips;  /* bars without parts: a mark, its interval and its dots */
     struct {
         struct hg_plot_series *items;
         size_t n, cap;
     } series;
+    struct hg_map series_index; /* by label, while points are put in */
     struct {
         char **items; /* what each bar is called */
         size_t n, cap;
@@ -94,11 +105,14 @@ struct hg_plot *hg_plot_add(const struct hg_report *r, size_t table, enum hg_plo
                             const char *what, const char *x_title, const char *y_title,
                             struct hg_plots *plots);
 
-/* The series of this name, added if it is new. */
+/* The series of this name, added if it is new; not behind hg_plot_limit or hg_plot_drop_empty. */
 struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label);
 
-/* Put a point into a series; takes its label over. Points too far away to be drawn are left out. */
+/* Put a point into a series; takes its label and tip over. Points too far away to be drawn are left out. */
 void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_point point);
+
+/* The same of a single run. */
+void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const char *tip);
 
 /* Add a sentence to the note. */
 void hg_plot_note(struct hg_plot *p, const char *text);
@@ -108,9 +122,6 @@ void hg_plot_limit(struct hg_plot *p, size_t most);
 
 /* Remove the series without points. */
 void hg_plot_drop_empty(struct hg_plot *p);
-
-/* Columns of text that the labels left of bars or right of curves need, at most `most`. */
-size_t hg_plot_label_width(const struct hg_plot *p, size_t most);
 
 /* Where a value stands on an axis: 0 at its lower end, 1 at its upper. */
 double hg_plot_share(const struct hg_plot_axis *a, double v);

@@ -9,6 +9,7 @@
 #include "plot/axes.h"
 #include "plot/bars.h"
 #include "plot/curves.h"
+#include "plot/strips.h"
 
 const char *hg_plot_needs(enum hg_plot_kind kind)
 {
@@ -19,6 +20,7 @@ const char *hg_plot_needs(enum hg_plot_kind kind)
         "results with memory",
         "results with a loss curve (loss.step and loss.loss, or loss.epoch)",
         "results whose device count is known",
+        "a place with several runs",
     };
 
     return needs[kind];
@@ -79,11 +81,13 @@ void hg_plots_build(const struct hg_report *r, size_t table, unsigned kinds, str
         if (!(kinds >> k & 1))
             continue;
         if (k == HG_PLOT_SPEEDUP || k == HG_PLOT_EFFICIENCY)
-            hg_plot_add_scaling(r, table, (enum hg_plot_kind)k, plots);
+            hg_plot_add_scaling(r, table, (enum hg_plot_kind)k, &runs, plots);
         else if (k == HG_PLOT_LOSS)
             hg_plot_add_loss(r, table, &runs, plots);
         else if (k == HG_PLOT_COST)
             hg_plot_add_cost(r, table, plots);
+        else if (k == HG_PLOT_RUNS)
+            hg_plot_add_strips(r, table, &runs, plots);
         else
             hg_plot_add_bars(r, table, (enum hg_plot_kind)k, &runs, plots);
         finish(r, plots);

@@ -32,11 +32,20 @@ void hg_plot_runs_done(struct hg_plot_runs *runs)
     free(runs->room);
 }
 
-const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_plot_runs *runs,
-                                    size_t config, size_t i)
+const struct hg_report_entry *hg_plot_entry(const struct hg_report *r,
+                                            const struct hg_plot_runs *runs, size_t config,
+                                            size_t i)
 {
     if (config == HG_MAP_NONE || config >= runs->n_configs ||
         runs->begin[config] + i >= runs->begin[config + 1])
         return NULL;
-    return r->entries[runs->entries[runs->begin[config] + i]].result;
+    return &r->entries[runs->entries[runs->begin[config] + i]];
+}
+
+const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_plot_runs *runs,
+                                    size_t config, size_t i)
+{
+    const struct hg_report_entry *e = hg_plot_entry(r, runs, config, i);
+
+    return e ? e->result : NULL;
 }

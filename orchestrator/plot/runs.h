@@ -16,6 +16,9 @@ void hg_plot_runs_find(const struct hg_report *r, struct hg_plot_runs *runs);
 void hg_plot_runs_done(struct hg_plot_runs *runs);
 
 /* Run i of a configuration that counts; NULL: it has no more. HG_MAP_NONE has none. */
+const struct hg_report_entry *hg_plot_entry(const struct hg_report *r,
+                                            const struct hg_plot_runs *runs, size_t config,
+                                            size_t i);
 const struct hg_result *hg_plot_run(const struct hg_report *r, const struct hg_plot_runs *runs,
                                     size_t config, size_t i);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One page with everything in it: no network, no frameworks. The script only sorts tables: the page can be read without it. */
+/* One page with everything in it: no network, no frameworks. The script sorts and filters tables and tells what is under the pointer: the
+ * page can be read without it. */
 #include "render/renderers.h"
 
 #include <math.h>
@@ -12,6 +13,7 @@
 #include "analysis/figures.h"
 #include "analysis/labels.h"
 #include "plot/plots.h"
+#include "plot/runs.h"
 #include "plot/svg.h"
 #include "render/html_style.h"
 #include "render/sentences.h"
@@ -22,6 +24,13 @@
 
 /* Files of one kind that an attempt is linked with: the folder has them all. */
 #define FILES_MAX 4
+
+/* Places whose runs stand in the page, and runs of one of them. */
+#define RUNS_PLACES_MAX 1000
+#define RUNS_MAX 100
+
+/* Tables of more columns are printed smaller. */
+#define PAPER_COLUMNS 9
 
 /* Tables with pictures: the page stays one that opens at once. */
 #define PICTURES_MAX 8
@@ -123,20 +132,23 @@ static void append_raw(double v, struct hg_buf *out)
     hg_buf_printf(out, " data-v=\"%s\"", digits);
 }
 
-static bool is_left(const struct hg_report *r, const struct hg_table *t, size_t key)
+/* Which row keys have words among their values: true for these. Yours to free. */
+static bool *find_left(const struct hg_report *r, const struct hg_table *t)
 {
-    for (size_t row = 0; row < t->n_rows; row++)
-        if (!is_number(r, t->rows[row * r->n_row_keys + key]))
-            return true;
-    return false;
+    bool *left = hg_alloc_zeroed(r->n_row_keys + 1, sizeof *left);
+
+    for (size_t i = 0; i < t->n_rows * r->n_row_keys; i++)
+        if (!is_number(r, t->rows[i]))
+            left[i % r->n_row_keys] = true;
+    return left;
 }
 
 static void append_header(const struct hg_report *r, const struct hg_table *t,
-                          enum hg_section section, struct hg_buf *out)
+                          enum hg_section section, const bool *left, struct hg_buf *out)
 {
     hg_buf_puts(out, "<thead><tr>");
     for (size_t k = 0; k < r->n_row_keys; k++) {
-        hg_buf_printf(out, "<th scope=\"col\"%s>", is_left(r, t, k) ? " class=\"l\"" : "");
+        hg_buf_printf(out, "<th scope=\"col\"%s>", left[k] ? " class=\"l\"" : "");
         append_header_word(r->frame.keys.items[r->row_keys[k]].name, out);
         hg_buf_puts(out, "</th>");
     }
@@ -194,67 +206,125 @@ static void append_marks(const struct hg_point *p, size_t table, struct hg_buf *
         hg_buf_puts(out, "</sup>");
 }
 
-static void append_place(const struct hg_report *r, const struct hg_point *p, size_t table,
-                         enum hg_section section, int decimals, size_t tail, struct hg_buf *out)
+/* One section of one table. */
+struct part {
+    const struct hg_report *r;
+    const struct hg_plot_runs *runs;
+    size_t table;
+    enum hg_section section;
+    int decimals;
+    size_t tail;
+};
+
+/* A place of several runs opens to show them. */
+static bool has_runs(const struct part *part, const struct hg_point *p)
 {
+    const struct hg_table *t = &part->r->tables.items[part->table];
+
+    return part->section == HG_SECTION_VALUE && p->n > 1 &&
+           t->n_rows * t->n_columns <= RUNS_PLACES_MAX && part->table < PICTURES_MAX;
+}
+
+static void append_figure(const struct part *part, const struct hg_point *p,
+                          const struct hg_figure *figure, struct hg_buf *out)
+{
+    hg_html_append(figure->number, out);
+    if (!*figure->number || !part->tail)
+        return;
+    hg_buf_puts(out, "<span>");
+    if (*figure->spread) {
+        hg_buf_puts(out, " <small>");
+        hg_html_append(figure->spread, out);
+        hg_buf_puts(out, "</small>");
+    }
+    append_marks(p, part->table, out);
+    hg_buf_puts(out, "</span>");
+}
+
+static void append_runs(const struct part *part, const struct hg_point *p, struct hg_buf *out)
+{
+    const struct hg_report_entry *run;
+    size_t i = 0;
+
+    hg_buf_puts(out, "<ul>");
+    for (; i < RUNS_MAX && (run = hg_plot_entry(part->r, part->runs, p->config, i)); i++) {
+        struct hg_point one = { .of = 1, .n = 1, .value = { .value = run->value } };
+        struct hg_figure figure;
+
+        hg_figure_format(part->r, &one, HG_SECTION_VALUE, part->decimals, &figure);
+        hg_buf_puts(out, "<li");
+        if (*run->result->id) {
+            hg_buf_puts(out, " title=\"");
+            hg_html_append(run->result->id, out);
+            hg_buf_puts(out, "\"");
+        }
+        hg_buf_puts(out, ">");
+        hg_html_append(figure.number, out);
+        hg_buf_puts(out, "</li>");
+    }
+    if (p->n > i)
+        hg_buf_printf(out, "<li>and %zu more</li>", p->n - i);
+    hg_buf_puts(out, "</ul>");
+}
+
+static void append_place(const struct part *part, const struct hg_point *p, struct hg_buf *out)
+{
+    bool runs = has_runs(part, p);
     struct hg_figure figure;
 
-    hg_figure_format(r, p, section, decimals, &figure);
+    hg_figure_format(part->r, p, part->section, part->decimals, &figure);
     hg_buf_puts(out, p->of && p->n == 0 ? "<td class=\"off\"" : "<td");
-    append_raw(hg_section_value(p, section), out);
-    hg_buf_puts(out, ">");
-    hg_html_append(figure.number, out);
-    if (*figure.number && tail) {
-        hg_buf_puts(out, "<span>");
-        if (*figure.spread) {
-            hg_buf_puts(out, " <small>");
-            hg_html_append(figure.spread, out);
-            hg_buf_puts(out, "</small>");
-        }
-        append_marks(p, table, out);
-        hg_buf_puts(out, "</span>");
+    append_raw(hg_section_value(p, part->section), out);
+    hg_buf_puts(out, runs ? "><details><summary>" : ">");
+    append_figure(part, p, &figure, out);
+    if (runs) {
+        hg_buf_puts(out, "</summary>");
+        append_runs(part, p, out);
+        hg_buf_puts(out, "</details>");
     }
     hg_buf_puts(out, "</td>");
 }
 
 /* A region that scrolls by itself can be reached by keyboard, and so has a name. */
-static void open_table(const char *title, size_t tail, struct hg_buf *out)
+static void open_table(const char *title, size_t columns, size_t tail, struct hg_buf *out)
 {
     hg_buf_puts(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"");
     hg_html_append(title, out);
     hg_buf_puts(out, "\"><table class=\"sort\"");
-    if (tail)
-        hg_buf_printf(out, " style=\"--tail:%zuch\"", tail);
+    if (tail || columns > PAPER_COLUMNS)
+        hg_buf_printf(out, " style=\"--tail:%zuch;--columns:%zu\"", tail, columns);
     hg_buf_puts(out, ">\n<caption>");
     hg_html_append(title, out);
     hg_buf_puts(out, "</caption>\n");
 }
 
-static void append_section(const struct hg_report *r, size_t table, enum hg_section section,
-                           struct hg_buf *out)
+static void append_section(const struct hg_report *r, const struct hg_plot_runs *runs, size_t table,
+                           enum hg_section section, struct hg_buf *out)
 {
     const struct hg_table *t = &r->tables.items[table];
-    int decimals = hg_section_decimals(t, section);
-    size_t tail = tail_width(r, t, section, decimals);
+    struct part part = { r, runs, table, section, hg_section_decimals(t, section), 0 };
+    bool *left = find_left(r, t);
     struct hg_buf title = HG_BUF_INIT;
 
+    part.tail = tail_width(r, t, section, part.decimals);
     hg_section_title(r, section, &title);
-    open_table(hg_buf_str(&title), tail, out);
+    open_table(hg_buf_str(&title), r->n_row_keys + t->n_columns, part.tail, out);
     hg_buf_done(&title);
-    append_header(r, t, section, out);
+    append_header(r, t, section, left, out);
     hg_buf_puts(out, "<tbody>\n");
     for (size_t row = 0; row < t->n_rows; row++) {
         hg_buf_puts(out, "<tr>");
         for (size_t k = 0; k < r->n_row_keys; k++) {
-            hg_buf_printf(out, "<th scope=\"row\"%s>", is_left(r, t, k) ? " class=\"l\"" : "");
+            hg_buf_printf(out, "<th scope=\"row\"%s>", left[k] ? " class=\"l\"" : "");
             append_value(r, t->rows[row * r->n_row_keys + k], out);
             hg_buf_puts(out, "</th>");
         }
         for (size_t column = 0; column < t->n_columns; column++)
-            append_place(r, hg_table_point(t, row, column), table, section, decimals, tail, out);
+            append_place(&part, hg_table_point(t, row, column), out);
         hg_buf_puts(out, "</tr>\n");
     }
     hg_buf_puts(out, "</tbody></table></div>\n");
+    free(left);
 }
 
 /* ---- Listings ---- */
@@ -281,7 +351,7 @@ static void append_listing_cell(const struct hg_report *r, const struct hg_listi
 static void append_listing(const struct hg_report *r, const struct hg_listing *l,
                            struct hg_buf *out)
 {
-    open_table(l->title, 0, out);
+    open_table(l->title, l->columns.n, 0, out);
     hg_buf_puts(out, "<thead><tr>");
     for (size_t column = 0; column < l->columns.n; column++) {
         hg_buf_printf(out, "<th scope=\"col\"%s>",
@@ -330,7 +400,8 @@ static void append_plots(const struct hg_report *r, size_t table, struct hg_buf 
     hg_plots_done(&plots);
 }
 
-static void append_table(const struct hg_report *r, size_t table, struct hg_buf *out)
+static void append_table(const struct hg_report *r, const struct hg_plot_runs *runs, size_t table,
+                         struct hg_buf *out)
 {
     const struct hg_table *t = &r->tables.items[table];
     struct hg_buf title = HG_BUF_INIT;
@@ -345,7 +416,7 @@ static void append_table(const struct hg_report *r, size_t table, struct hg_buf 
     hg_buf_done(&title);
     for (int s = 0; s < HG_SECTIONS; s++)
         if (hg_section_exists(t, (enum hg_section)s))
-            append_section(r, table, (enum hg_section)s, out);
+            append_section(r, runs, table, (enum hg_section)s, out);
     hg_buf_puts(out, "</div>\n");
     if (t->no_speedup) {
         hg_buf_puts(out, "<p class=\"bad\">");
@@ -554,7 +625,7 @@ static void append_cells(const struct hg_report *r, const struct hg_page *page, 
                                                       : ": those without a good result");
     hg_buf_puts(out, "<details open>\n<summary>");
     hg_buf_printf(out, "%zu cell%s</summary>\n", wanted, hg_text_s(wanted));
-    open_table("one line for each cell", 0, out);
+    open_table("one line for each cell", keys.n + 4, 0, out);
     append_cells_head(r, page, &keys, out);
     for (size_t i = 0; i < r->n_entries && listed < wanted; i++)
         if (r->entries[i].shown && (all || r->entries[i].state)) {
@@ -620,17 +691,23 @@ static void append_provenance(const struct hg_report *r, const struct hg_page *p
 
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
+    struct hg_plot_runs runs = { 0 };
+
+    hg_plot_runs_find(r, &runs);
     hg_html_head(r->title, out);
     append_summary(r, out);
     for (size_t i = 0; i < r->tables.n; i++)
-        append_table(r, i, out);
+        append_table(r, &runs, i, out);
+    hg_plot_runs_done(&runs);
     if (r->listings.n)
-        hg_buf_puts(out, "<section>\n<h2>All tables</h2>\n");
+        hg_buf_puts(out, r->tables.n ? "<section>\n<h2>All tables</h2>\n"
+                                     : "<section>\n<h2>Results</h2>\n");
     for (size_t i = 0; i < r->listings.n; i++)
         append_listing(r, &r->listings.items[i], out);
     if (r->listings.n)
         hg_buf_puts(out, "</section>\n");
-    append_cells(r, o->page, out);
+    if (r->n_entries)
+        append_cells(r, o->page, out);
     append_provenance(r, o->page, out);
     hg_buf_puts(out, "</main>\n<script>"); /* the hash is that of the script alone */
     hg_buf_puts(out, hg_html_script);

@@ -11,6 +11,7 @@
 #include "matrix/select.h"
 #include "analysis/figures.h"
 #include "analysis/metric.h"
+#include "render/digest.h"
 #include "render/sentences.h"
 #include "typeset/plain.h"
 
@@ -45,7 +46,8 @@ struct hg_many {
     struct hg_results set; /* its head */
     const struct hg_report_options *options;
     struct hg_selector *selector;
-    struct hg_lines *lines;
+    struct hg_lines *lines;   /* NULL: digest */
+    struct hg_digest *digest; /* NULL: lines */
     const char *metrics[METRICS];
     size_t n_metrics;
     struct {
@@ -79,6 +81,8 @@ void hg_many_free(struct hg_many *m)
     }
     hg_selector_free(m->selector);
     hg_lines_free(m->lines);
+    hg_digest_free(m->digest);
+    hg_listings_done(&m->r.listings);
     HG_VEC_DONE(&m->facts);
     HG_VEC_DONE(&m->values);
     hg_buf_done(&m->text);
@@ -109,7 +113,7 @@ static int settle_wishes(struct hg_many *m)
 }
 
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
-                               const struct hg_report_options *options)
+                               const struct hg_report_options *options, bool digest)
 {
     static const struct hg_report_options none;
     struct hg_many *m = hg_alloc_zeroed(1, sizeof *m);
@@ -119,7 +123,8 @@ struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
     m->options = options ? options : &none;
     m->r.style = m->options->style;
     m->best = NAN;
-    m->lines = hg_lines_create(&m->options->style, LINES_IN_MEMORY);
+    m->lines = digest ? NULL : hg_lines_create(&m->options->style, LINES_IN_MEMORY);
+    m->digest = digest ? hg_digest_create() : NULL;
     if (hg_results_begin(head, flags, &m->set, &errs) == 0)
         rc = settle_wishes(m);
     hg_errs_done(&errs);
@@ -216,7 +221,9 @@ int hg_many_add(struct hg_many *m, const json_t *entry, struct hg_err *err)
 
     if (rc == 0)
         rc = add_fact(m, &r);
-    if (rc == 0)
+    if (rc == 0 && m->digest)
+        hg_digest_add(m->digest, r.cell);
+    else if (rc == 0)
         rc = hg_lines_add(m->lines, &m->set, &r, entry, err);
     hg_errs_done(&errs);
     return rc;
@@ -477,7 +484,7 @@ static int count_cells(struct hg_many *m)
 int hg_many_end(struct hg_many *m, struct hg_err *err)
 {
     (void)err;
-    if (hg_lines_again(m->lines)) {
+    if (m->lines && hg_lines_again(m->lines)) {
         m->facts.n = m->values.n = 0;
         return 1;
     }
@@ -500,6 +507,34 @@ int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct 
     rc = hg_lines_write(m->lines, keys, n, m->flags, put, context, err);
     free(keys);
     return rc;
+}
+
+const struct hg_report *hg_many_report(struct hg_many *m)
+{
+    struct hg_digest_cell *cells = hg_alloc((m->facts.n + 1) * sizeof *cells);
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->facts.n; i++) {
+        const struct fact *f = &m->facts.items[i];
+        const struct hg_result result = { .ok = f->ok,
+                                          .status = m->statuses.items[f->status].text };
+        double value = value_of(m, i, m->r.metric);
+
+        if (f->used && f->shown)
+            cells[n++] = (struct hg_digest_cell){ .row = i,
+                                                  .value = value,
+                                                  .state = hg_metric_state(&m->r, &result, value) };
+    }
+    hg_digest_list(m->digest, cells, n, &m->r);
+    m->r.sets = &m->set;
+    m->r.n_sets = 1;
+    free(cells);
+    return &m->r;
+}
+
+size_t hg_many_cells(const struct hg_many *m)
+{
+    return m->r.cells;
 }
 
 bool hg_many_is_complete(const struct hg_many *m)
@@ -529,8 +564,9 @@ void hg_many_summarize(const struct hg_many *m, const char *run, struct hg_buf *
     summarize(&m->r, m->best, hg_lines_marked_id(m->lines), out);
     hg_buf_printf(out,
                   "too many cells for tables; a line of each: %s/tables/results.csv\n"
-                  "tables anyway, with about %zu MB of memory: hpcgrid report %s\n",
-                  run, m->r.cells / 1000 * 4, run);
+                  "tables anyway, with about %zu MB of memory: hpcgrid report %s%s\n",
+                  run, m->r.cells / 1000 * 4, run,
+                  m->r.cells > HG_TABLES_MAX ? " --rows KEYS" : "");
 }
 
 void hg_report_summarize(const struct hg_report *r, const char *run, struct hg_buf *out)

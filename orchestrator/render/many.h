@@ -11,12 +11,16 @@
 /* So many results are too many for tables: above, `run` and `report --format csv` go this way. */
 #define HG_MANY_MIN 50000
 
+/* More than these get a digest (render/digest.h) in the other forms, unless they are asked for by an option: a result takes up to 9 KB
+ * of memory in a table. */
+#define HG_TABLES_MAX 100000
+
 struct hg_many;
 
 /* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where and style say something here; lent, may
- * be NULL. NULL: the set has to be read as a whole, which says what is wrong with it. */
+ * be NULL. digest: for hg_many_report, without lines. NULL: the set has to be read as a whole, which says what is wrong with it. */
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
-                               const struct hg_report_options *options);
+                               const struct hg_report_options *options, bool digest);
 void hg_many_free(struct hg_many *m);
 
 /* Add a result, lent for the call. Returns 0, or -1: with err not set as above. */
@@ -27,6 +31,12 @@ int hg_many_end(struct hg_many *m, struct hg_err *err);
 
 /* Write the CSV. Returns 0, or -1 with err set. */
 int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct hg_err *err);
+
+/* A report without tables, with a digest of all cells as its listings; lent. Once, after hg_many_end, with `digest`. */
+const struct hg_report *hg_many_report(struct hg_many *m);
+
+/* Cells that are shown, after hg_many_end. */
+size_t hg_many_cells(const struct hg_many *m);
 
 /* All cells shown have a complete, valid result. */
 bool hg_many_is_complete(const struct hg_many *m);

@@ -77,7 +77,7 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
     else if (r->repeats > 1)
         hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
                       r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
-    else
+    else if (r->tables.n)
         hg_buf_puts(out, ": one run each");
     if (r->has_direction)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");

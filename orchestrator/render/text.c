@@ -34,6 +34,7 @@ struct grid {
     const struct hg_table *t;
     struct column *keys, *values; /* n_row_keys, n_columns */
     char **labels;                /* of the values: n_columns times n_column_keys, clean */
+    bool *named;                  /* by column key: it stands left of its values */
     int decimals[HG_SECTIONS];
     size_t width;
     struct hg_buf *out;
@@ -144,15 +145,16 @@ static size_t column_width(const struct column *c)
 }
 
 /* A column key named on the left needs no guessing what 1 and 2 mean; words speak for themselves. */
-static bool names_key(const struct grid *g, size_t key)
+static void name_keys(struct grid *g)
 {
-    for (size_t i = 0; i < g->t->n_columns; i++) {
-        uint32_t value = g->t->columns[i * g->r->n_column_keys + key];
+    size_t n = g->r->n_column_keys;
 
-        if (value && (g->r->frame.values.items[value].is_number || g->r->n_column_keys > 1))
-            return true;
+    for (size_t i = 0; i < g->t->n_columns * n; i++) {
+        uint32_t value = g->t->columns[i];
+
+        if (value && (g->r->frame.values.items[value].is_number || n > 1))
+            g->named[i % n] = true;
     }
-    return false;
 }
 
 /* Room of the row keys themselves. */
@@ -173,7 +175,7 @@ static size_t keys_width(const struct grid *g)
     for (size_t k = 0; k < g->r->n_column_keys; k++) {
         char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[k]].name);
 
-        if (names_key(g, k))
+        if (g->named[k])
             width = larger(width, hg_text_width(name));
         free(name);
     }
@@ -316,7 +318,7 @@ static void append_key_name(const struct grid *g, size_t key, size_t line, size_
     char *name = clean_label(g->r->frame.keys.items[g->r->column_keys[key]].name);
     size_t width = hg_text_width(name);
 
-    if (line + 1 < lines || !names_key(g, key) || width > room) {
+    if (line + 1 < lines || !g->named[key] || width > room) {
         pad(g->out, room);
     } else {
         pad(g->out, room - width);
@@ -360,7 +362,7 @@ static size_t column_header_lines(const struct grid *g, size_t key, size_t from,
 static void append_header(const struct grid *g, size_t from, size_t to)
 {
     size_t n_keys = g->r->n_column_keys;
-    bool shared = n_keys == 0 || (n_keys == 1 && !names_key(g, 0));
+    bool shared = n_keys == 0 || (n_keys == 1 && !g->named[0]);
 
     for (size_t key = 0; key < (n_keys ? n_keys : 1); key++) {
         size_t lines = n_keys ? column_header_lines(g, key, from, to) : 0;
@@ -495,6 +497,8 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     g.keys = hg_alloc_zeroed(r->n_row_keys + 1, sizeof *g.keys);
     g.values = hg_alloc_zeroed(t->n_columns + 1, sizeof *g.values);
     g.labels = hg_alloc_zeroed(t->n_columns * r->n_column_keys + 1, sizeof *g.labels);
+    g.named = hg_alloc_zeroed(r->n_column_keys + 1, sizeof *g.named);
+    name_keys(&g);
     for (int s = 0; s < HG_SECTIONS; s++)
         g.decimals[s] = hg_section_decimals(t, (enum hg_section)s);
     measure_keys(&g);
@@ -518,6 +522,7 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     for (size_t i = 0; i < t->n_columns * r->n_column_keys; i++)
         free(g.labels[i]);
     free(g.labels);
+    free(g.named);
     free(g.keys);
     free(g.values);
     hg_buf_done(&title);

@@ -481,3 +481,29 @@ END
     "$hpcgrid" report many.json >out
     [ "$(grep -c '^lr=' out)" -eq 10 ]
 }
+
+@test "of more cells than anyone reads every form has a digest, and says so" {
+    awk 'BEGIN { printf "{\"schema\": \"hpcgrid-results/1\", \"name\": \"many\", \"source\": \"a generator\", \"results\": ["
+        for (i = 0; i < 100008; i++)
+            printf "%s{\"cell\":{\"hardware\":\"a100\",\"nodes\":%d,\"strategy\":\"%s\",\"lr\":%d},%s}\n", i ? "," : "", i % 4 + 1,
+                i % 2 ? "ddp" : "fsdp", i, i == 77 ? "\"status\":\"oom\"" : "\"train_s\":" 1 + (i * 7919) % 100008
+        printf "]}" }' >many.json
+    jq -r '.results | map(select(.cell.nodes == 3) | .train_s) | sort | "\(length) \(.[0]) \((.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2) \(.[-1])"' many.json >wanted
+    run -1 "$hpcgrid" report many.json --format json
+    jq -e '.tables == [] and .cells == 100008 and .cells_complete == 100007 and .states == {"oom": 1}' <<<"$output"
+    jq -r '.listings[] | select(.name == "by_key") | .rows[] | select(.key == "nodes" and .key_value == "3") | "\(.complete) \(.lowest) \(.median) \(.highest)"' <<<"$output" |
+        diff wanted -
+    jq -e '[.listings[].name] == ["by_key", "lowest", "highest", "incomplete"]' <<<"$output"
+    jq -e '[.listings[1].rows[].value] == [range(1; 21)]' <<<"$output"
+    jq -e '.listings[3].rows == [{nodes: "2", strategy: "ddp", lr: "77", status: "oom"}]' <<<"$output"
+    for form in text md latex html; do
+        run -1 "$hpcgrid" report many.json --format $form
+        [[ "$output" == *"100008 cells are too many for tables: this is a part."* ]]
+    done
+    [[ "$output" == *"a generator"* ]]                 # where it comes from
+    [[ "$output" == *"hpcgrid report --format html many.json"* ]]
+    run -0 "$hpcgrid" report many.json --where lr=5 # of a part there are tables
+    [[ "$output" == *"1 of 1 cell complete"*"train_s, seconds"* ]]
+    run -1 "$hpcgrid" report many.json --rows lr --columns strategy,nodes
+    [ "${#lines[@]}" -gt 100000 ]
+}

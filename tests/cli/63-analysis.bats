@@ -159,6 +159,16 @@ withheld() {
     [ "$status" -eq 1 ]
 }
 
+@test "a prediction that says next to nothing is listed as such, and would only flatten a picture" {
+    of '([1, 100], [2, 60], [4, 27], [8, 20], [16, 10.5]) as [$n, $t] | {cell: {nodes: $n}, train_s: $t}'
+    report | jq -e '.tables[0].scaling[0].predicted.speedup_interval | .[1] > 8 * .[0]'
+    "$hpcgrid" report set.json | grep -qx 'predicted, not measured: twice the devices'
+    "$hpcgrid" report set.json --plot speedup --format gp >out.gp
+    grep -q 'intervals too wide' out.gp
+    run grep "predicted by" out.gp
+    [ "$status" -eq 1 ]
+}
+
 @test "the best strategy is named, and those that cannot be told from it" {
     of '(["ddp", [10, 10.2, 10.1]], ["fsdp", [10.1, 10.4, 9.9]], ["zero", [13, 13.1, 12.9]]) as [$s, $t] | range(3) as $i
         | {cell: {nodes: 2, strategy: $s, repeat: ($i + 1)}, train_s: $t[$i]}' '{baseline: null}'

@@ -14,7 +14,7 @@ setup() {
 @test "scripts are as written down" {
     "$hpcgrid" report "$data/plots.json" --plot all --format gp --out scripts
     "$hpcgrid" report "$labs/lab-strategies.json" --plot speedup --format gp --numbers comma --out scripts/lab.gp || [ $? -eq 1 ]
-    [ "$(ls scripts)" = "$(printf '%s\n' cost efficiency lab loss memory speedup time | sed 's/$/.gp/')" ]
+    [ "$(ls scripts)" = "$(printf '%s\n' cost efficiency lab loss memory runs speedup time | sed 's/$/.gp/')" ]
     for script in scripts/*.gp; do
         name=plots.$(basename "$script")
         [ -z "${HPCGRID_BLESS:-}" ] || cp "$script" "$golden/$name"

@@ -48,7 +48,7 @@ def check(name, colours, background):
 
 source = sys.argv[1]
 style = open(f"{source}/orchestrator/render/html_style.c", encoding="utf-8").read().replace('"\n    "', "")
-script = open(f"{source}/orchestrator/plot/plot_gnuplot.c", encoding="utf-8").read()
+script = open(f"{source}/orchestrator/plot/gnuplot.c", encoding="utf-8").read()
 palettes = re.findall(r"--back:(#\w+);.*?--c0:(#\w+);--c1:(#\w+);--c2:(#\w+);--c3:(#\w+);--c4:(#\w+);--c5:(#\w+);--c6:(#\w+);--c7:(#\w+)", style)
 assert len(palettes) == 3, palettes
 full = lambda c: c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:])

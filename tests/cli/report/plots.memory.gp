@@ -6,8 +6,8 @@ set label "plots: memory" at screen 0.01667,0.95192 left
 unset key
 set border 3
 set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
-set lmargin at screen 0.18028
-set rmargin at screen 0.96667
+set lmargin at screen 0.19317
+set rmargin at screen 0.97711
 set tmargin at screen 0.73558
 set bmargin at screen 0.15865
 set xrange [0:3.71998996]

@@ -1,16 +1,16 @@
 # Made by hpcgrid report; gnuplot 5.4 or later draws it.
 set encoding utf8
-set terminal svg noenhanced size 720,438 font "sans-serif,14" background "#ffffff"
+set terminal svg noenhanced size 720,434 font "sans-serif,14" background "#ffffff"
 set output "time.svg"
-set label "plots: time breakdown" at screen 0.01667,0.95434 left
-set label "waiting for data was not measured: it is part of the training" at screen 0.01667,0.03196 left textcolor rgb "#505050"
+set label "plots: time breakdown" at screen 0.01667,0.95392 left
+set label "waiting for data was not measured: it is part of the training" at screen 0.01667,0.03226 left textcolor rgb "#505050"
 unset key
 set border 3
 set grid back linecolor rgb "#d8d8d8" linetype 1 linewidth 0.5
-set lmargin at screen 0.18028
-set rmargin at screen 0.96667
-set tmargin at screen 0.74886
-set bmargin at screen 0.20091
+set lmargin at screen 0.19317
+set rmargin at screen 0.96467
+set tmargin at screen 0.74654
+set bmargin at screen 0.19355
 set xrange [0:418.6993226]
 set xtics nomirror scale 0.5 ("0" 0, "100" 100, "200" 200, "300" 300, "400" 400)
 set xlabel "seconds"
@@ -26,7 +26,7 @@ set label "deepspeed 2×2" at graph 0, first 6 right offset character -0.8,0
 set label "ddp 4×4" at graph 0, first 7 right offset character -0.8,0
 set label "fsdp 4×4" at graph 0, first 8 right offset character -0.8,0
 set label "deepspeed 4×4" at graph 0, first 9 right offset character -0.8,0
-set label "start-up" at screen 0.03333,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#011948"
+set label "start-up" at screen 0.03333,0.89401 left offset character 1,0 point pointtype 5 linecolor rgb "#011948"
 $s0 << EOD
 0 4.3 0
 0 4.6 1
@@ -39,7 +39,7 @@ $s0 << EOD
 0 8.8 8
 0 8.8 9
 EOD
-set label "exposed communication" at screen 0.50000,0.89498 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
+set label "exposed communication" at screen 0.50000,0.89401 left offset character 1,0 point pointtype 5 linecolor rgb "#e2781c"
 $s1 << EOD
 4.6 8.355551953 1
 4.6 12.67579369 2
@@ -51,7 +51,7 @@ $s1 << EOD
 8.8 17.3322747 8
 8.8 27.46663856 9
 EOD
-set label "compute" at screen 0.03333,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#41a58d"
+set label "compute" at screen 0.03333,0.85253 left offset character 1,0 point pointtype 5 linecolor rgb "#41a58d"
 $s2 << EOD
 4.3 402.2895319 0
 8.355551953 213.2401184 1
@@ -64,7 +64,7 @@ $s2 << EOD
 17.3322747 68.05092926 8
 27.46663856 73.61409633 9
 EOD
-set label "evaluation" at screen 0.50000,0.85388 left offset character 1,0 point pointtype 5 linecolor rgb "#65310f"
+set label "evaluation" at screen 0.50000,0.85253 left offset character 1,0 point pointtype 5 linecolor rgb "#65310f"
 $s3 << EOD
 402.2895319 407.7895319 0
 213.2401184 218.7401184 1
@@ -77,7 +77,7 @@ $s3 << EOD
 68.05092926 73.55092926 8
 73.61409633 79.11409633 9
 EOD
-set label "launch, end and everything else" at screen 0.03333,0.81279 left offset character 1,0 point pointtype 5 linecolor rgb "#9c58c8"
+set label "launch, end and everything else" at screen 0.03333,0.81106 left offset character 1,0 point pointtype 5 linecolor rgb "#9c58c8"
 $s4 << EOD
 407.7895319 410.4895319 0
 218.7401184 221.6401184 1
