@@ -299,22 +299,24 @@ static void list_changes(const struct work *w, const struct hg_history_cell *c,
     const struct hg_report *r = h->report;
     int decimals = hg_section_decimals(c->table, HG_SECTION_VALUE);
     struct hg_buf text = HG_BUF_INIT;
+    bool differs;
 
     for (size_t i = 0; i < c->track.shifts.n; i++) {
         const struct hg_shift *s = &c->track.shifts.items[i];
         struct hg_estimate speed = speed_of(h, s->d, s->v);
 
+        hg_buf_clear(&text);
+        differs = hg_boundaries_text(&w->boundaries, c->table, c->row, s->at, &text);
         key_values(r, c, l);
         hg_listing_text(l, r->labels[s->at]);
-        hg_listing_text(
-            l, hg_verdict_word(r, speed.value < 1 ? HG_VERDICT_SLOWER : HG_VERDICT_FASTER));
+        hg_listing_text(l, hg_verdict_word(r, h->strict && differs ? HG_VERDICT_UNLIKE
+                                              : speed.value < 1    ? HG_VERDICT_SLOWER
+                                                                   : HG_VERDICT_FASTER));
         hg_listing_number(l, speed.value, 2);
         hg_listing_number(l, speed.has_interval ? speed.low : NAN, 2);
         hg_listing_number(l, speed.has_interval ? speed.high : NAN, 2);
         hg_place_metric(r, l, c->levels[s->at - 1], decimals);
         hg_place_metric(r, l, c->levels[s->at], decimals);
-        hg_buf_clear(&text);
-        hg_boundaries_text(&w->boundaries, c->table, c->row, s->at, &text);
         if (w->boundaries.notes.n)
             hg_listing_text(l, hg_buf_str(&text));
     }

@@ -243,6 +243,7 @@ history() {
     run --separate-stderr "$hpcgrid" history s?.json --json --strict
     [ "$status" -eq 1 ]
     jq -e '.not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
+    jq -e '[.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
     "$hpcgrid" compare s3.json s4.json --json --strict >out || true
     jq -e '.counts == {"not comparable": 2}' out
     grep -q 'precision bf16 (A fp32)' out
