@@ -5,13 +5,9 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "results/inputs.h"
 
 /* ---- What they computed ---- */
-
-/* Members of a cell that replace those that a result's `comparable` does not have. */
-static const char *const comparable_keys[] = { "precision", "tf32",    "global_batch",
-                                               "seq_len",   "padding", "gelu",
-                                               "epochs",    "dataset", "revision" };
 
 const json_t *hg_comparable_get(const struct hg_result *result, const char *key)
 {
@@ -19,7 +15,19 @@ const json_t *hg_comparable_get(const struct hg_result *result, const char *key)
 
     if (!value)
         value = json_object_get(result->cell, key);
+    if (!value)
+        value = json_object_get(result->inputs, key);
     return json_is_null(value) ? NULL : value;
+}
+
+/* The same for each device, or in all. Without a global batch; with one that is compared. */
+static bool is_batch_same(const struct hg_result *a, const struct hg_result *b)
+{
+    double x = json_number_value(hg_comparable_get(a, "batch_size"));
+    double y = json_number_value(hg_comparable_get(b, "batch_size"));
+
+    return (hg_comparable_get(a, "global_batch") && hg_comparable_get(b, "global_batch")) ||
+           fabs(x * a->devices - y * b->devices) < 0.5;
 }
 
 bool hg_comparable_is_same(const struct hg_result *own, const struct hg_result *other,
@@ -27,13 +35,14 @@ bool hg_comparable_is_same(const struct hg_result *own, const struct hg_result *
 {
     const json_t *a = hg_comparable_get(own, key), *b = hg_comparable_get(other, key);
 
-    return a == b || (a && b && hg_json_equal(a, b));
+    return a == b || (a && b && hg_json_equal(a, b)) ||
+           (strcmp(key, "batch_size") == 0 && is_batch_same(own, other));
 }
 
-static bool is_comparable_key(const char *key)
+static bool is_input(const char *key)
 {
-    for (size_t i = 0; i < sizeof comparable_keys / sizeof *comparable_keys; i++)
-        if (strcmp(comparable_keys[i], key) == 0)
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        if (strcmp(hg_inputs_keys[i], key) == 0)
             return true;
     return false;
 }
@@ -45,11 +54,11 @@ void hg_comparable_each(const struct hg_result *a, const struct hg_result *b,
     const char *key;
     json_t *value;
 
-    for (size_t i = 0; i < sizeof comparable_keys / sizeof *comparable_keys; i++)
-        see(context, comparable_keys[i]);
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        see(context, hg_inputs_keys[i]);
     for (size_t i = 0; i < 2; i++) {
         json_object_foreach((json_t *)sides[i]->comparable, key, value) {
-            if (!is_comparable_key(key))
+            if (!is_input(key))
                 see(context, key);
         }
     }
@@ -83,9 +92,8 @@ bool hg_comparable_is_like(const struct hg_result *a, const struct hg_result *b,
 
 /* ---- What they ran on ---- */
 
-/* Members of a result's `env` that describe what it ran on. */
-static const char *const env_keys[] = { "gpu",   "cpu",    "driver", "cuda",   "nccl",
-                                        "cudnn", "cublas", "mpi",    "kernel", "modules" };
+/* Libraries that only several devices need. */
+static const char *const comm_keys[] = { "nccl", "mpi" };
 
 /* Numbers of `env` that drift by themselves: reported if they differ by more than this fraction. */
 #define CLOCK_TOLERANCE 0.02
@@ -95,27 +103,26 @@ static bool is_clock(const char *key)
     return strstr(key, "clock") || strstr(key, "mhz") || strstr(key, "power_limit");
 }
 
-static bool is_env_key(const char *key)
+static bool is_one_of(const char *const *list, size_t n, const char *key)
 {
-    for (size_t i = 0; i < sizeof env_keys / sizeof *env_keys; i++)
-        if (strcmp(env_keys[i], key) == 0)
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i], key) == 0)
             return true;
-    return is_clock(key);
+    return false;
 }
 
 static const json_t *env_value(const struct hg_result *result, const char *key)
 {
-    return json_object_get(result->env, key);
+    return json_object_get(result->platform, key);
 }
 
-/* Only members that both have can differ. */
 static bool env_differs(const struct hg_result *own, const struct hg_result *other, const char *key)
 {
     const json_t *a = env_value(own, key), *b = env_value(other, key);
     double x = json_number_value(a), y = json_number_value(b);
 
-    if (!a || !b || json_is_null(a) || json_is_null(b))
-        return false;
+    if (!a || !b)
+        return a != b && !is_one_of(comm_keys, sizeof comm_keys / sizeof *comm_keys, key);
     if (is_clock(key) && json_is_number(a) && json_is_number(b))
         return fabs(x - y) > CLOCK_TOLERANCE * fmax(fabs(x), fabs(y));
     return !hg_json_equal(a, b);
@@ -126,13 +133,22 @@ void hg_comparable_each_env(const struct hg_result *own, const struct hg_result 
                                         const json_t *theirs),
                             void *context)
 {
+    const struct hg_result *sides[2] = { own, other };
+    bool silent = own->platform == other->platform; /* equal values are kept once */
     const char *key;
     json_t *value;
 
-    json_object_foreach((json_t *)own->env, key, value) {
-        if (is_env_key(key) && env_differs(own, other, key))
-            see(context, key, value, env_value(other, key));
+    if (!silent && (!own->platform || !other->platform)) {
+        value = json_string("given");
+        see(context, "env", own->platform ? value : NULL, own->platform ? NULL : value);
+        json_decref(value);
+        silent = true;
     }
+    for (size_t i = 0; i < 2 && !silent; i++)
+        json_object_foreach((json_t *)sides[i]->platform, key, value) {
+            if ((i == 0 || !env_value(own, key)) && env_differs(own, other, key))
+                see(context, key, env_value(own, key), env_value(other, key));
+        }
     if (own->device && other->device && strcmp(own->device, other->device) != 0) {
         json_t *mine = hg_json_text(own->device), *theirs = hg_json_text(other->device);
 

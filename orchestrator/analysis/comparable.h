@@ -10,10 +10,11 @@
 /* In what two results must agree for their ratio to mean something: the members of `comparable` (precision, dataset, epochs ...),
  * and what they ran on (`env`). */
 
-/* A member of a result's `comparable`, or of its cell if the result does not have it. NULL: unknown. Lent. */
+/* A member of a result's `comparable`; if that does not have it, of its cell, or of the result itself (results/inputs.h). NULL:
+ * unknown. Lent. */
 const json_t *hg_comparable_get(const struct hg_result *result, const char *key);
 
-/* Both have the same value, or none. */
+/* Both have the same value, or none; a "batch_size" may be the same for each device or in all. */
 bool hg_comparable_is_same(const struct hg_result *own, const struct hg_result *other,
                            const char *key);
 
@@ -26,7 +27,8 @@ bool hg_comparable_is_like(const struct hg_result *a, const struct hg_result *b,
                            bool (*ignored)(const void *context, const char *key),
                            const void *context);
 
-/* Call `see` with every member of `env` that both have and in which they differ (clocks by more than 2 %), and with "device". */
+/* Call `see` with every member of `env` in which they differ (clocks by more than 2 %) or that only one has (the other: NULL), with
+ * "device" if both say it, and once with "env" if only one says what it ran on. */
 void hg_comparable_each_env(const struct hg_result *own, const struct hg_result *other,
                             void (*see)(void *context, const char *key, const json_t *mine,
                                         const json_t *theirs),

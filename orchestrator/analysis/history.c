@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "analysis/boundaries.h"
 #include "analysis/build.h"
 #include "analysis/figures.h"
 #include "analysis/places.h"
@@ -15,6 +16,7 @@
 
 struct work {
     struct hg_history *h;
+    struct hg_boundaries boundaries;
     struct hg_cellruns cellruns;
 };
 
@@ -161,6 +163,25 @@ static void find_changes(struct hg_history *h)
     free(tracks);
 }
 
+/* Strict: no verdict on what is not comparable with what was before. */
+static void refuse(struct work *w, struct hg_history_cell *c)
+{
+    struct hg_history *h = w->h;
+    size_t *const counts[HG_VERDICTS] = { [HG_VERDICT_SAME] = &h->steady,
+                                          [HG_VERDICT_FASTER] = &h->faster,
+                                          [HG_VERDICT_SLOWER] = &h->slower };
+    size_t since = counts[c->verdict]
+                       ? hg_boundaries_last(&w->boundaries, c->table, c->row, c->since)
+                       : SIZE_MAX;
+
+    if (since == SIZE_MAX)
+        return;
+    --*counts[c->verdict];
+    h->unlike++;
+    c->verdict = HG_VERDICT_UNLIKE;
+    c->since = since;
+}
+
 /* ---- Listings ---- */
 
 /* One character for each set: its mean between the lowest and the highest; "·": no such cell, "!": no good result. */
@@ -257,7 +278,7 @@ static void list_cell(const struct hg_history *h, const struct hg_history_cell *
     hg_buf_done(&text);
 }
 
-static void changes_head(const struct hg_history *h, struct hg_listing *l)
+static void changes_head(const struct hg_history *h, bool differ, struct hg_listing *l)
 {
     key_columns(h->report, l);
     hg_listing_column(l, "since", "since", true);
@@ -267,28 +288,39 @@ static void changes_head(const struct hg_history *h, struct hg_listing *l)
     hg_listing_column(l, "speed_high", "to", false);
     hg_listing_column(l, "before", "before", false);
     hg_listing_column(l, "after", "after", false);
+    if (differ)
+        hg_listing_column(l, "differs", "not like the set before", true);
 }
 
-static void list_changes(const struct hg_history *h, const struct hg_history_cell *c,
+static void list_changes(const struct work *w, const struct hg_history_cell *c,
                          struct hg_listing *l)
 {
+    const struct hg_history *h = w->h;
     const struct hg_report *r = h->report;
     int decimals = hg_section_decimals(c->table, HG_SECTION_VALUE);
+    struct hg_buf text = HG_BUF_INIT;
+    bool differs;
 
     for (size_t i = 0; i < c->track.shifts.n; i++) {
         const struct hg_shift *s = &c->track.shifts.items[i];
         struct hg_estimate speed = speed_of(h, s->d, s->v);
 
+        hg_buf_clear(&text);
+        differs = hg_boundaries_text(&w->boundaries, c->table, c->row, s->at, &text);
         key_values(r, c, l);
         hg_listing_text(l, r->labels[s->at]);
-        hg_listing_text(
-            l, hg_verdict_word(r, speed.value < 1 ? HG_VERDICT_SLOWER : HG_VERDICT_FASTER));
+        hg_listing_text(l, hg_verdict_word(r, h->strict && differs ? HG_VERDICT_UNLIKE
+                                              : speed.value < 1    ? HG_VERDICT_SLOWER
+                                                                   : HG_VERDICT_FASTER));
         hg_listing_number(l, speed.value, 2);
         hg_listing_number(l, speed.has_interval ? speed.low : NAN, 2);
         hg_listing_number(l, speed.has_interval ? speed.high : NAN, 2);
         hg_place_metric(r, l, c->levels[s->at - 1], decimals);
         hg_place_metric(r, l, c->levels[s->at], decimals);
+        if (w->boundaries.notes.n)
+            hg_listing_text(l, hg_buf_str(&text));
     }
+    hg_buf_done(&text);
 }
 
 /* ---- All cells ---- */
@@ -303,18 +335,20 @@ static void take_listing(struct hg_history *h, struct hg_listing *made)
     *HG_VEC_PUSH(&h->listings) = *made;
 }
 
-static void list_all(struct hg_history *h)
+static void list_all(const struct work *w)
 {
+    struct hg_history *h = w->h;
     struct hg_listing history = { .name = hg_strdup("history"),
                                   .title = hg_strdup("over all sets") };
     struct hg_listing changes = { .name = hg_strdup("changes"), .title = hg_strdup("changes") };
 
     history_head(h, &history);
-    changes_head(h, &changes);
+    changes_head(h, w->boundaries.notes.n > 0, &changes);
     for (size_t i = 0; i < h->cells.n; i++) {
         list_cell(h, &h->cells.items[i], &history);
-        list_changes(h, &h->cells.items[i], &changes);
+        list_changes(w, &h->cells.items[i], &changes);
     }
+    hg_boundaries_list(&w->boundaries, h->cells.n, &history);
     take_listing(h, &history);
     take_listing(h, &changes);
 }
@@ -329,7 +363,11 @@ static void analyse(struct hg_history *h)
             add_cell(&w, &h->report->tables.items[t], row);
     hg_cellruns_close(&w.cellruns);
     find_changes(h);
-    list_all(h);
+    hg_boundaries_open(h->report, &w.boundaries);
+    for (size_t i = 0; h->strict && i < h->cells.n; i++)
+        refuse(&w, &h->cells.items[i]);
+    list_all(&w);
+    hg_boundaries_close(&w.boundaries);
 }
 
 struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets,
@@ -343,6 +381,7 @@ struct hg_history *hg_history_build(const struct hg_results *sets, size_t n_sets
     o.against_first = true;
     h->tolerance = how->tolerance;
     h->between = how->between;
+    h->strict = options->strict;
     h->baseline = baseline;
     h->report = hg_report_build(sets, n_sets, &o, errs);
     if (!h->report || hg_compare_needs_direction(h->report, errs) < 0) {
@@ -371,5 +410,5 @@ void hg_history_free(struct hg_history *h)
 
 bool hg_history_is_good(const struct hg_history *h)
 {
-    return h->slower + h->broken + h->missing == 0;
+    return h->slower + h->broken + h->missing + h->unlike == 0;
 }

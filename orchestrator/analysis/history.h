@@ -18,13 +18,15 @@ struct hg_history_cell {
     double *levels; /* geometric mean of the stretch that each set lies in; NaN: no value */
     struct hg_estimate
         speed; /* of the newest stretch in units of the first, or of that of the baseline run */
-    enum hg_verdict_kind verdict; /* SAME: steady; FASTER, SLOWER; BROKEN; ONLY_A: gone */
-    size_t since;                 /* the first set since which that is so; 0: always */
+    enum hg_verdict_kind
+        verdict;  /* SAME: steady; FASTER, SLOWER; BROKEN; ONLY_A: gone; UNLIKE (strict) */
+    size_t since; /* the first set since which that is so; 0: always */
 };
 
 struct hg_history {
     struct hg_report *report;
     double tolerance, between;
+    bool strict;     /* no verdict on what is not comparable */
     size_t baseline; /* the set that counts as the reference; SIZE_MAX: the last change counts */
     struct {
         struct hg_history_cell *items;
@@ -32,7 +34,7 @@ struct hg_history {
     } cells;
     struct hg_listings
         listings; /* "history": a line for each cell; "changes": one for each change */
-    size_t steady, slower, faster, broken, missing; /* as of the newest set */
+    size_t steady, slower, faster, broken, missing, unlike; /* as of the newest set */
 };
 
 /* The names of runs are the sets' labels. options as in a report, `where` and `metric` at least; how: a change of up to the tolerance is
@@ -48,7 +50,7 @@ void hg_history_free(struct hg_history *h);
 void hg_history_verdict(const struct hg_history *h, const struct hg_history_cell *c,
                         struct hg_buf *out);
 
-/* In no cell was the last change for the worse (or the newest stretch than the baseline run), and none is broken in the newest set or gone. */
+/* In no cell was the last change for the worse (or the newest stretch than the baseline run), and none is broken in the newest set, gone or refused. */
 bool hg_history_is_good(const struct hg_history *h);
 
 #endif

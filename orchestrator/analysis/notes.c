@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "analysis/adaptive.h"
 #include "analysis/code.h"
-#include "analysis/comparable.h"
+#include "analysis/differences.h"
 #include "analysis/spread.h"
 #include "analysis/work.h"
 #include "typeset/plain.h"
@@ -75,6 +75,17 @@ static void add_note(struct notes *notes, struct hg_point *p, const char *head, 
     if (*value && !lists_value(hg_buf_str(values), value))
         hg_buf_printf(values, "%s%s", values->len ? ", " : "", value);
     mark(p, number);
+}
+
+/* A note that says why a figure and the baseline's cannot be compared. */
+static void add_reason(struct notes *notes, struct hg_point *p, const char *head, const char *value,
+                       const char *tail)
+{
+    char *text = hg_str_printf("%s%s", notes->b->options->strict ? "refused (strict): " : "", head);
+
+    add_note(notes, p, text, value, tail);
+    p->differs = true;
+    free(text);
 }
 
 /* ---- Completeness ---- */
@@ -163,103 +174,144 @@ static void note_adaptive(struct notes *notes, const struct hg_configuration *c,
 
 /* ---- Flags of the results ---- */
 
-static bool any_oversubscribed(const struct hg_builder *b, const struct hg_configuration *c)
+/* What makes the times of a run no measure of its case. */
+static const char *const flags[] = {
+    "oversubscribed: more ranks than cores, so the times are not representative",
+    "suspended by the scheduler: its times include the pause",
+    "diverged: the loss became NaN or infinite",
+};
+
+static bool has_flag(const struct hg_side *side, size_t flag)
 {
-    for (size_t i = 0; i < c->n_entries; i++)
-        if (!hg_builder_entry(b, c, i)->state && hg_builder_entry(b, c, i)->result->oversubscribed)
+    for (size_t i = 0; i < side->n; i++) {
+        const struct hg_result *r = side->runs[i];
+
+        if (flag == 0 ? r->oversubscribed : flag == 1 ? r->suspended : r->diverged)
             return true;
+    }
     return false;
 }
 
-static void note_flags(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+/* Those of a place, or those that only its baseline has. */
+static void note_flags(struct notes *notes, const struct hg_side *own, const struct hg_side *base,
+                       const char *whom, struct hg_point *p)
 {
-    bool added = false, diverged = false, suspended = false;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        char *head = hg_str_printf("%s%s%s", whom, base ? ": " : "", flags[i]);
 
+        if (has_flag(own, i) ? !base : base && has_flag(base, i)) {
+            add_reason(notes, p, head, "", "");
+            p->off_law =
+                p->off_law || base || i > 0; /* oversubscribed places are left out anyway */
+        }
+        free(head);
+    }
+}
+
+static void note_added(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
 
-        added = added || (e->shown && e->result->added);
-        diverged = diverged || (e->shown && !e->state && e->result->diverged);
-        suspended = suspended || (e->shown && !e->state && e->result->suspended);
+        if (e->shown && e->result->added)
+            add_note(notes, p, "not in the matrix: added as a baseline", "", "");
     }
-    if (added)
-        add_note(notes, p, "not in the matrix: added as a baseline", "", "");
-    if (any_oversubscribed(notes->b, c))
-        add_note(notes, p,
-                 "oversubscribed: more ranks than cores, so the times are not representative", "",
-                 "");
-    p->off_law = p->off_law || suspended || diverged;
-    if (suspended)
-        add_note(notes, p, "suspended by the scheduler: its times include the pause", "", "");
-    if (diverged)
-        add_note(notes, p, "diverged: the loss became NaN or infinite", "", "");
 }
 
 /* ---- Comparability ---- */
 
-static const char *value_text(const json_t *value, struct hg_buf *out)
-{
-    hg_buf_clear(out);
-    if (!value)
-        hg_buf_puts(out, "unknown");
-    else if (json_is_string(value))
-        hg_buf_puts(out, json_string_value(value));
-    else
-        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, out);
-    return hg_buf_str(out);
-}
-
-/* Two results that are compared, for the notes of a place. */
+/* Two places that are compared. */
 struct pair {
     struct notes *notes;
     struct hg_point *p;
-    const struct hg_result *own, *other;
+    const char *whom; /* "A" */
+    bool same_hardware, amounts;
+    struct hg_buf silent[2]; /* what only the other side says of itself; what only this side says */
 };
 
-static void compare_member(void *context, const char *key)
+static bool is_on_purpose(const struct pair *pair, const char *key)
 {
-    const struct pair *pair = context;
-    const struct hg_report_options *o = pair->notes->b->options;
-    struct hg_point *p = pair->p;
-    struct hg_buf text = HG_BUF_INIT, head = HG_BUF_INIT, tail = HG_BUF_INIT;
-    bool on_purpose =
-        (p->weak && (hg_work_is_key(pair->notes->b->r, key) || strcmp(key, "global_batch") == 0)) ||
-        (o->against_first && strcmp(key, "revision") == 0);
+    const struct hg_builder *b = pair->notes->b;
 
-    if (on_purpose || hg_comparable_is_same(pair->own, pair->other, key))
-        return;
-    hg_buf_printf(&head, "%sdiffers from %s: %s ", o->strict ? "refused (strict): " : "",
-                  o->against_first ? "A" : "its baseline", key);
-    hg_buf_printf(&tail, " (%s %s)", o->against_first ? "A" : "baseline",
-                  value_text(hg_comparable_get(pair->other, key), &text));
-    add_note(pair->notes, p, hg_buf_str(&head),
-             value_text(hg_comparable_get(pair->own, key), &text), hg_buf_str(&tail));
-    p->differs = true;
-    p->unlike = p->unlike || strcmp(key, "global_batch") != 0;
-    hg_buf_done(&text);
-    hg_buf_done(&head);
-    hg_buf_done(&tail);
+    return (pair->p->weak && (hg_work_is_key(b->r, key) || strcmp(key, "global_batch") == 0)) ||
+           (b->options->against_first && strcmp(key, "revision") == 0) ||
+           (strcmp(key, "batch_size") == 0 && json_object_get(b->r->baseline, key));
 }
 
-/* ---- What they ran on ---- */
-
-static void note_env(void *context, const char *key, const json_t *mine, const json_t *theirs)
+static void note_input(struct pair *pair, const struct hg_difference *d, const char *mine,
+                       const char *tail)
 {
-    const struct pair *pair = context;
-    const struct hg_builder *b = pair->notes->b;
-    struct hg_buf text = HG_BUF_INIT;
-    char *head = hg_str_printf("ran on other nodes or software: %s ", key);
-    char *tail = hg_str_printf(" (%s %s)",
-                               b->options->against_first ? "A"
-                               : b->wants_speedup        ? "baseline"
-                                                         : "first place",
-                               value_text(theirs, &text));
+    struct hg_buf *list = &pair->silent[d->mine != NULL];
+    char *head = hg_str_printf("differs from %s: %s ", pair->whom, d->key);
 
-    add_note(pair->notes, pair->p, head, value_text(mine, &text), tail);
-    pair->p->off_law = true;
+    pair->amounts = pair->amounts || hg_work_is_key(pair->notes->b->r, d->key);
+    if (d->mine && d->theirs)
+        add_reason(pair->notes, pair->p, head, mine, tail);
+    else if (!lists_value(hg_buf_str(list), d->key))
+        hg_buf_printf(list, "%s%s", list->len ? ", " : "", d->key);
+    pair->p->unlike = pair->p->unlike || strcmp(d->key, "global_batch") != 0;
+    free(head);
+}
+
+static void note_difference(void *context, const struct hg_difference *d)
+{
+    struct pair *pair = context;
+    struct hg_buf mine = HG_BUF_INIT, theirs = HG_BUF_INIT;
+    char *head = NULL, *tail;
+
+    hg_differences_value(d->mine, &mine);
+    hg_differences_value(d->theirs, &theirs);
+    tail = hg_str_printf(" (%s %s)", strcmp(pair->whom, "A") == 0 ? "A" : "baseline",
+                         hg_buf_str(&theirs));
+    if (d->kind == HG_DIFFERENCE_INPUT && !is_on_purpose(pair, d->key))
+        note_input(pair, d, hg_buf_str(&mine), tail);
+    else if (d->kind == HG_DIFFERENCE_ENV && pair->same_hardware)
+        pair->p->off_law = true,
+        head = hg_str_printf("ran on other nodes or software: %s ", d->key);
+    else if (d->kind == HG_DIFFERENCE_END && !pair->p->weak)
+        head = hg_str_printf("%s is far from that of %s: ", d->key, pair->whom);
+    if (head)
+        add_reason(pair->notes, pair->p, head, hg_buf_str(&mine), tail);
     free(head);
     free(tail);
-    hg_buf_done(&text);
+    hg_buf_done(&mine);
+    hg_buf_done(&theirs);
+}
+
+/* Runs that say nothing of what others say are not comparable. */
+static void note_silent(struct pair *pair)
+{
+    const char *whom = pair->whom;
+    char *heads[2] = { hg_str_printf("does not say, as %s does: ", whom),
+                       hg_str_printf("%s does not say: ", whom) };
+
+    for (size_t i = 0; i < 2; i++) {
+        char *head = hg_str_printf("%s%s", heads[i], hg_buf_str(&pair->silent[i]));
+
+        if (pair->silent[i].len)
+            add_reason(pair->notes, pair->p, head, "", "");
+        free(head);
+        free(heads[i]);
+        hg_buf_done(&pair->silent[i]);
+    }
+}
+
+static void note_samples(struct pair *pair, const struct hg_side *own, const struct hg_side *base)
+{
+    const struct hg_report *r = pair->notes->b->r;
+    double excess = hg_differences_samples(r, own, base), p = pair->p->p;
+    bool all = p > 1 && fabs(log(excess / p)) < log(1.1);
+    char *head;
+    struct hg_buf times = HG_BUF_INIT;
+
+    if (isnan(excess) || (pair->amounts && !pair->p->weak))
+        return;
+    hg_number_append(&r->style, excess, 2, &times);
+    head = hg_str_printf("counts other samples than %s for the same work: ", pair->whom);
+    add_reason(pair->notes, pair->p, head, hg_buf_str(&times),
+               all ? " times; did every rank train everything?" : " times");
+    free(head);
+    hg_buf_done(&times);
 }
 
 /* Number of the value of "hardware"; 0 where the cells do not say. */
@@ -270,55 +322,131 @@ static uint32_t hardware_of(const struct hg_builder *b, const struct hg_configur
     return key == HG_MAP_NONE ? 0 : hg_frame_row(&b->r->frame, c->entry)[key];
 }
 
+/* The results of a configuration that count; free its runs. */
+static struct hg_side side_of(const struct hg_builder *b, const struct hg_configuration *c)
+{
+    struct hg_side side = { hg_alloc((c->n_entries + 1) * sizeof *side.runs), 0 };
+
+    for (size_t i = 0; i < c->n_entries; i++)
+        if (!hg_builder_entry(b, c, i)->state)
+            side.runs[side.n++] = hg_builder_entry(b, c, i)->result;
+    return side;
+}
+
+static void note_other_env(void *context, const struct hg_difference *d)
+{
+    const struct pair *pair = context;
+    struct hg_buf mine = HG_BUF_INIT, theirs = HG_BUF_INIT;
+    char *head = hg_str_printf("ran on other nodes or software: %s ", d->key), *tail;
+
+    hg_differences_value(d->mine, &mine);
+    hg_differences_value(d->theirs, &theirs);
+    tail = hg_str_printf(" (first place %s)", hg_buf_str(&theirs));
+    if (d->kind == HG_DIFFERENCE_ENV && d->mine && d->theirs)
+        add_note(pair->notes, pair->p, head, hg_buf_str(&mine), tail);
+    free(head);
+    free(tail);
+    hg_buf_done(&mine);
+    hg_buf_done(&theirs);
+}
+
 /* Without baselines: compare with the first place on the same hardware. */
 static void note_others(struct notes *notes, const struct hg_table *t,
-                        const struct hg_configuration *c, struct hg_point *p)
+                        const struct hg_configuration *c, const struct hg_side *own,
+                        struct hg_point *p)
 {
     const struct hg_builder *b = notes->b;
-    const struct hg_result *own = hg_builder_first(b, c);
 
-    if (b->wants_speedup || !own)
+    if (b->wants_speedup || !own->n)
         return;
     for (const struct hg_point *q = t->points; q < p; q++) {
         const struct hg_configuration *other = q->n ? &b->configurations.items[q->config] : NULL;
+        struct hg_side base;
 
         if (!other || hardware_of(b, other) != hardware_of(b, c))
             continue;
-        hg_comparable_each_env(own, hg_builder_first(b, other), note_env,
-                               &(struct pair){ notes, p, own, NULL });
+        base = side_of(b, other);
+        hg_differences_each(b->r, own, &base, note_other_env,
+                            &(struct pair){ .notes = notes, .p = p });
+        free(base.runs);
         return;
     }
 }
 
-static void note_mixed_env(void *context, const char *key, const json_t *mine, const json_t *theirs)
+/* ---- The runs of a place ---- */
+
+static void note_mixed(void *context, const struct hg_difference *d)
 {
     const struct pair *pair = context;
 
-    (void)mine, (void)theirs;
-    add_note(pair->notes, pair->p, "its runs differ in ", key, "");
+    add_reason(pair->notes, pair->p, "its runs differ in ", d->key, "");
+    pair->p->unlike = pair->p->unlike || d->kind == HG_DIFFERENCE_INPUT;
     pair->p->off_law = true;
 }
 
-static void note_mixed(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+static void note_base_mixed(void *context, const struct hg_difference *d)
 {
-    const struct hg_result *first = hg_builder_first(notes->b, c);
-    const char *key;
+    const struct pair *pair = context;
+
+    add_reason(pair->notes, pair->p, "the runs of its baseline differ in ", d->key, "");
+    pair->p->off_law = true;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Times measured to six digits do not repeat by chance. */
+static bool is_copy(double a, double b)
+{
+    double unit = pow(10, floor(log10(a)) - 4);
+
+    return a == b && fabs(a / unit - round(a / unit)) > 1e-6;
+}
+
+static void note_copies(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    const struct hg_builder *b = notes->b;
+    size_t n = hg_builder_values(b, c, b->room);
+
+    if (b->r->kind == HG_METRIC_OTHER)
+        return;
+    qsort(b->room, n, sizeof *b->room, compare_doubles);
+    for (size_t i = 1; i < n; i++)
+        if (is_copy(b->room[i], b->room[i - 1]))
+            add_reason(notes, p, "two of its runs agree to the last digit: copied?", "", "");
+}
+
+/* Two sets that are compared may have runs in common. */
+static void note_base_copies(struct notes *notes, const struct hg_configuration *c,
+                             const struct hg_configuration *base, struct hg_point *p)
+{
+    const struct hg_builder *b = notes->b;
+    size_t n = hg_builder_values(b, c, b->room), m = hg_builder_values(b, base, b->room_base);
+
+    for (size_t i = 0; i < n && !b->options->against_first; i++)
+        if (is_copy(b->room[i], b->room_base[i < m ? i : 0]))
+            add_reason(notes, p, "agrees with its baseline to the last digit: copied?", "", "");
+}
+
+/* What results say against their own figures. */
+static void note_doubts(struct notes *notes, const struct hg_side *side, const char *whom,
+                        struct hg_point *p)
+{
+    const char *what;
     json_t *value;
 
-    for (size_t i = 0; i < c->n_entries && first; i++) {
-        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
-        struct pair pair = { notes, p, first, e->result };
+    for (size_t i = 0; i < side->n; i++)
+        json_object_foreach((json_t *)side->runs[i]->doubts, what, value) {
+            char *head = hg_str_printf("%s%s%s", whom, *whom ? ": " : "", what);
 
-        if (e->state)
-            continue;
-        json_object_foreach((json_t *)first->comparable, key, value) {
-            const json_t *theirs = hg_comparable_get(e->result, key);
-
-            if (!theirs || !hg_json_equal(value, theirs))
-                note_mixed_env(&pair, key, NULL, NULL);
+            add_reason(notes, p, head, json_string_value(value), "");
+            p->off_law = true;
+            free(head);
         }
-        hg_comparable_each_env(first, e->result, note_mixed_env, &pair);
-    }
 }
 
 /* ---- Speedup and efficiency ---- */
@@ -346,10 +474,11 @@ static void note_hardware(struct notes *notes, const struct hg_configuration *c,
     }
 }
 
-/* A difference in work that no other note explains yet. */
-static void note_work(struct notes *notes, struct hg_point *p)
+/* A difference in work that no other note explains yet. True: the work is in proportion. */
+static bool note_work(struct notes *notes, struct hg_point *p)
 {
     struct hg_buf text = HG_BUF_INIT;
+    bool neither = false;
 
     if (p->weak) {
         add_note(
@@ -360,10 +489,12 @@ static void note_work(struct notes *notes, struct hg_point *p)
             "", "");
     } else if (!p->unlike && hg_scaling_kind_of(p->work, p->p) == HG_SCALING_NEITHER) {
         hg_number_append(&notes->b->r->style, p->work, 2, &text);
-        add_note(notes, p, "work differs from that of its baseline: ", hg_buf_str(&text), " times");
-        p->differs = p->unlike = true;
+        add_reason(notes, p, "work differs from that of its baseline: ", hg_buf_str(&text),
+                   " times");
+        p->unlike = neither = true;
     }
     hg_buf_done(&text);
+    return !neither;
 }
 
 static void note_efficiency(struct notes *notes, struct hg_point *p)
@@ -389,19 +520,35 @@ static void refuse(struct hg_point *p)
     p->efficiency = p->karp_flatt = NAN;
 }
 
+/* other hardware: a difference in what they ran on is expected. */
+static void note_comparison(struct notes *notes, const struct hg_side *own,
+                            const struct hg_side *base, bool same_hardware, struct hg_point *p)
+{
+    struct pair pair = { notes, p, notes->b->options->against_first ? "A" : "its baseline",
+                         .same_hardware = same_hardware, .silent = { HG_BUF_INIT, HG_BUF_INIT } };
+
+    hg_differences_each(notes->b->r, own, base, note_difference, &pair);
+    note_silent(&pair);
+    if (note_work(notes, p))
+        note_samples(&pair, own, base);
+    hg_differences_within(notes->b->r, base, note_base_mixed, &pair);
+    note_doubts(notes, base, pair.whom, p);
+    note_flags(notes, own, base, pair.whom, p);
+}
+
 static void note_speedup(struct notes *notes, const struct hg_table *t,
-                         const struct hg_configuration *c, struct hg_point *p)
+                         const struct hg_configuration *c, const struct hg_side *own,
+                         struct hg_point *p)
 {
     struct hg_builder *b = notes->b;
     const struct hg_configuration *base =
         c->base == HG_MAP_NONE ? NULL : &b->configurations.items[c->base];
-    const struct hg_result *own = hg_builder_first(b, c),
-                           *other = base ? hg_builder_first(b, base) : NULL;
-    struct pair pair = { notes, p, own, other };
+    struct hg_side other;
 
     if (!b->wants_speedup || b->r->kind == HG_METRIC_OTHER || p->n == 0)
         return;
-    if (!base || !other) { /* once for the whole table if it concerns all of it */
+    if (!base ||
+        !hg_builder_first(b, base)) { /* once for the whole table if it concerns all of it */
         if (t->has_speedup)
             add_note(notes, p,
                      base ? "no speedup: its baseline has no complete result"
@@ -411,18 +558,12 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     }
     if (base == c)
         return;
+    other = side_of(b, base);
     note_hardware(notes, c, base, p);
-    hg_comparable_each(own, other, compare_member, &pair);
-    note_work(notes, p);
-    if (hardware_of(b, c) == hardware_of(b, base)) /* otherwise a difference is expected */
-        hg_comparable_each_env(own, other, note_env, &pair);
-    if (any_oversubscribed(b, base) && !any_oversubscribed(b, c)) {
-        add_note(notes, p, "its baseline is oversubscribed", "", "");
-        p->off_law = true;
-    }
+    note_comparison(notes, own, &other, hardware_of(b, c) == hardware_of(b, base), p);
+    note_base_copies(notes, c, base, p);
     note_efficiency(notes, p);
-    if (b->options->strict && p->differs)
-        refuse(p);
+    free(other.runs);
 }
 
 /* ---- What the set says of its rows ---- */
@@ -488,7 +629,7 @@ static void note_set(struct notes *notes, const struct hg_configuration *c, stru
     note_alone(notes, c, p);
 }
 
-/* ---- The runs of a place ---- */
+/* ---- What the runs show ---- */
 
 /* Where a sentence about a place goes. */
 struct place {
@@ -601,6 +742,31 @@ static void count_refused(struct hg_report *r, struct hg_table *t)
     t->has_efficiency = efficiency;
 }
 
+static void note_place(struct notes *notes, const struct hg_table *t,
+                       const struct hg_configuration *c, struct hg_spread *spread,
+                       struct hg_point *p)
+{
+    struct hg_side own = side_of(notes->b, c);
+
+    note_completeness(notes, c, p);
+    note_adaptive(notes, c, p);
+    note_added(notes, c, p);
+    note_flags(notes, &own, NULL, "", p);
+    hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
+    note_copies(notes, c, p);
+    note_doubts(notes, &own, "", p);
+    note_set(notes, c, p);
+    note_spread(notes, c, p, spread);
+    note_speedup(notes, t, c, &own, p);
+    note_others(notes, t, c, &own, p);
+    note_code(notes, t, c, p);
+    note_removed(notes, c, p);
+    notes->b->configurations.items[p->config].off_law = p->off_law || p->unlike;
+    if (notes->b->options->strict && p->differs)
+        refuse(p);
+    free(own.runs);
+}
+
 void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 {
     struct notes notes = { .b = b };
@@ -613,17 +779,7 @@ void hg_notes_write(struct hg_builder *b, struct hg_table *t)
 
         if (!c)
             continue;
-        note_completeness(&notes, c, p);
-        note_adaptive(&notes, c, p);
-        note_flags(&notes, c, p);
-        note_mixed(&notes, c, p);
-        note_set(&notes, c, p);
-        note_spread(&notes, c, p, &spread);
-        note_speedup(&notes, t, c, p);
-        note_others(&notes, t, c, p);
-        note_code(&notes, t, c, p);
-        note_removed(&notes, c, p);
-        b->configurations.items[p->config].off_law = p->off_law || p->unlike;
+        note_place(&notes, t, c, &spread, p);
     }
     hg_spread_remark(b->r, &spread, t);
     count_refused(b->r, t);

@@ -17,4 +17,10 @@ bool hg_work_is_key(const struct hg_report *r, const char *key);
 double hg_work_ratio(const struct hg_report *r, const struct hg_result *own,
                      const struct hg_result *base);
 
+/* The samples that a result counts, or that its `comparable` gives, in units of those of the base, divided by the same ratio of what their
+ * cells ask for. 2 on two devices: every rank trained everything? NaN: about 1 (rates: 25 %, amounts: 5 % and a step in
+ * each epoch), or unknown. */
+double hg_work_excess(const struct hg_report *r, const struct hg_result *own,
+                      const struct hg_result *base);
+
 #endif

@@ -18,7 +18,7 @@
 static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run, *plot;
 static double tolerance = 5, between = HG_BETWEEN_DEFAULT * 100;
 static long last;
-static bool as_json;
+static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_TEXT('f', "format", &format, "FORMAT", "one of" HG_VERDICT_FORMS),
@@ -30,6 +30,8 @@ static const struct hg_opt opts[] = {
     HG_OPTION_TOLERANCE(&tolerance),
     HG_OPTION_BETWEEN(&between),
     HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
+    { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
+      0 },
     HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
     HG_OPTION_TEXT(0, "reports", &reports, "DIR", NULL),
     HG_OPTION_NUMBERS(&numbers),
@@ -145,7 +147,9 @@ static int draw(const struct hg_history *h, struct hg_errs *errs)
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     const struct hg_compare_options how = { tolerance / 100, between / 100 };
-    struct hg_report_options o = { .metric = metric, .better = better, .where = where };
+    struct hg_report_options o = {
+        .metric = metric, .better = better, .where = where, .strict = strict
+    };
     struct sets sets = { 0 };
     struct hg_history *h = NULL;
     struct hg_buf text = HG_BUF_INIT;
@@ -173,11 +177,10 @@ const struct hg_cmd hg_cmd_history = {
     .name = "history",
     .args = "NAME|RUN|FILE...",
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
-    .details = "NAME means all its runs, oldest first; several operands are named as for\n"
-               "`hpcgrid report`. A change is beyond the tolerance, chance and what whole runs\n"
-               "differ by; at most 5 % of the cells with one are false. Exit code 1: the last\n"
-               "change of a cell was for the worse (or the newest is worse than --baseline-run),\n"
-               "or it failed or is missing in the newest set.",
+    .details = "NAME means all its runs, oldest first. A change is beyond the tolerance, chance\n"
+               "and what whole runs differ by; at most 5 % of the cells with one are false. Exit\n"
+               "code 1: the last change of a cell was for the worse (or the newest is worse than\n"
+               "--baseline-run), or it failed, is missing or rejected.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

@@ -28,6 +28,7 @@ static void append_counts(const struct hg_history *h, struct hg_buf *out)
         { h->slower, hg_verdict_word(h->report, HG_VERDICT_SLOWER) },
         { h->broken, "broken" },
         { h->missing, "gone" },
+        { h->unlike, "not comparable" },
     };
     bool first = true;
 
@@ -169,14 +170,15 @@ static void write_json(const struct hg_history *h, struct hg_buf *out)
 
     for (size_t s = 0; s < r->n_sets; s++)
         json_array_append_new(labels, hg_json_text(r->labels[s]));
-    root = json_pack(
-        "{s:s, s:s, s:b, s:f, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:o}", "schema",
-        "hpcgrid-history/1", "metric", r->metric, "good", hg_history_is_good(h), "tolerance",
-        h->tolerance, "between", h->between, "baseline",
-        h->baseline == SIZE_MAX ? json_null() : hg_json_text(r->labels[h->baseline]), "sets",
-        labels, "cells", (json_int_t)h->cells.n, "steady", (json_int_t)h->steady, "faster",
-        (json_int_t)h->faster, "slower", (json_int_t)h->slower, "broken", (json_int_t)h->broken,
-        "gone", (json_int_t)h->missing, "listings", hg_listings_encode(&h->listings));
+    root =
+        json_pack("{s:s, s:s, s:b, s:f, s:f, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o}",
+                  "schema", "hpcgrid-history/1", "metric", r->metric, "good", hg_history_is_good(h),
+                  "tolerance", h->tolerance, "between", h->between, "baseline",
+                  h->baseline == SIZE_MAX ? json_null() : hg_json_text(r->labels[h->baseline]),
+                  "sets", labels, "cells", (json_int_t)h->cells.n, "steady", (json_int_t)h->steady,
+                  "faster", (json_int_t)h->faster, "slower", (json_int_t)h->slower, "broken",
+                  (json_int_t)h->broken, "gone", (json_int_t)h->missing, "not_comparable",
+                  (json_int_t)h->unlike, "listings", hg_listings_encode(&h->listings));
     hg_json_dump(root, HG_JSON_INDENT, out);
     hg_buf_puts(out, "\n");
     json_decref(root);

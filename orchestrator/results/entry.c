@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "results/doubts.h"
 #include "results/metric.h"
 
 /* ---- Checks ---- */
@@ -205,6 +206,8 @@ static void read_cell(struct hg_check *c, const json_t *entry, struct hg_result 
 static void read_words(struct hg_check *c, const json_t *entry, struct hg_result *r)
 {
     const json_t *error = json_object_get(entry, "error");
+    const char *state;
+    char why[64];
 
     r->id = hg_check_string(c, entry, "id");
     r->baseline_id = hg_check_string(c, entry, "baseline_id");
@@ -212,7 +215,7 @@ static void read_words(struct hg_check *c, const json_t *entry, struct hg_result
     r->attempt_in = hg_check_string(c, entry, "attempt_in");
     r->status = hg_check_string(c, entry, "status");
     if (!*r->status)
-        r->status = "ok";
+        r->status = (state = hg_doubts_state(entry, why)) ? state : "ok";
     r->ok = strcmp(r->status, "ok") == 0;
     r->problem = json_is_string(error) ? json_string_value(error)
                                        : json_string_value(json_object_get(error, "message"));
@@ -290,7 +293,16 @@ void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry,
     struct hg_check c = { .doc = doc, .errs = errs };
 
     *r = (struct hg_result){
-        .id = "", .baseline_id = "", .attempt = "", .attempt_in = "", .status = "", .runs = 1
+        .id = "",
+        .baseline_id = "",
+        .attempt = "",
+        .attempt_in = "",
+        .status = "",
+        .steps = NAN,
+        .trained = NAN,
+        .loss = NAN,
+        .score = NAN,
+        .runs = 1,
     };
     hg_buf_printf(&c.pointer, "/results/%zu", i);
     if (json_is_object(entry)) {

@@ -13,12 +13,14 @@
 struct hg_result {
     const json_t *cell;       /* its "cell" */
     const json_t *comparable; /* NULL: none */
-    const json_t *env;        /* NULL: none */
-    const json_t *code;       /* which code ran: node/README.md; NULL: not known */
-    const char *device;       /* what its first rank computed on; NULL: not said */
-    const char *id;           /* "" in sets without ids */
-    const char *baseline_id;  /* "" if none is named */
-    const char *attempt;      /* "" if none began, or if the set does not say */
+    const json_t *inputs;   /* members beside it that say the same (results/inputs.h); NULL: none */
+    const json_t *env;      /* NULL: none */
+    const json_t *platform; /* its members that say what the result was computed on; NULL: none */
+    const json_t *code;     /* which code ran: node/README.md; NULL: not known */
+    const char *device;     /* what its first rank computed on; NULL: not said */
+    const char *id;         /* "" in sets without ids */
+    const char *baseline_id; /* "" if none is named */
+    const char *attempt;     /* "" if none began, or if the set does not say */
     const char *
         attempt_in; /* where it is below its run, "cells/1-003", "cells/1-003.tar"; "" where the set does not say */
     const char *status;  /* "ok", or why there is no result */
@@ -36,8 +38,13 @@ struct hg_result {
     size_t runs;    /* 1; more: it is their published mean, see hg_result_get(r, "sd") */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */
-    size_t first;   /* index of the first attempt at the same cell */
-    size_t best;    /* only there: index of the attempt that counts */
+    const json_t
+        *doubts;        /* what it says against its own figures (results/doubts.h); NULL: nothing */
+    double steps;       /* of the optimizer; NaN: it does not say */
+    double trained;     /* samples: samples_per_s x train_s, else the result's own "samples"; NaN */
+    double loss, score; /* at the end of the training; NaN */
+    size_t first;       /* index of the first attempt at the same cell */
+    size_t best;        /* only there: index of the attempt that counts */
 
     /* All members; see hg_result_get. */
     const json_t *entry; /* while it is looked at; NULL: packed */

@@ -10,7 +10,9 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "results/attempts_choose.h"
+#include "results/doubts.h"
 #include "results/entry.h"
+#include "results/inputs.h"
 
 /* The text of a larger set is not kept for the places of later errors. */
 #define TEXT_KEPT_MAX ((size_t)16 << 20)
@@ -63,6 +65,29 @@ static const json_t *store_cell(struct hg_store *store, const json_t *cell)
     return stored;
 }
 
+/* The one copy of a value that is ours. */
+static const json_t *store_own(struct hg_store *store, json_t *value)
+{
+    const json_t *stored = hg_store_value(store, value);
+
+    json_decref(value);
+    return stored;
+}
+
+/* What it says about itself, and why it failed if it gives no status. */
+static void read_doubts(struct hg_store *store, const json_t *entry, struct hg_result *r)
+{
+    char why[64];
+
+    if (!json_is_object(entry))
+        return;
+    r->inputs = store_own(store, hg_inputs_find(entry));
+    r->platform = store_own(store, hg_inputs_platform(entry));
+    r->doubts = store_own(store, hg_doubts_find(entry, r));
+    if (!r->ok && !r->problem && !json_object_get(entry, "status") && hg_doubts_state(entry, why))
+        r->problem = hg_store_text(store, why);
+}
+
 /* Put what a result lends from its entry into the store, and the rest of the entry, which is changed. */
 static void store_entry(struct hg_store *store, json_t *entry, struct hg_result *r)
 {
@@ -96,6 +121,7 @@ void hg_results_add(struct hg_results *set, json_t *entry, char *file, struct hg
         r->loss_file = file;
     else
         free(file);
+    read_doubts(&set->store, entry, r);
     store_entry(&set->store, entry, r);
     json_decref(entry);
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/inputs.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+const char *const hg_inputs_keys[] = {
+    "precision", "tf32",    "global_batch", "batch_size", "seq_len", "padding",
+    "gelu",      "epochs",  "dataset",      "revision",   "model",   "dtype",
+    "amp",       "dropout", "max_length",   "parameters", NULL,
+};
+
+/* Members of `env` that describe hardware and software, besides versions and clocks. */
+static const char *const env_keys[] = {
+    "gpu",      "cpu",      "driver",    "cuda",      "nccl",         "cudnn",       "cublas",
+    "blas",     "mpi",      "kernel",    "machine",   "os",           "modules",     "container",
+    "image",    "python",   "torch",     "pytorch",   "jax",          "torchvision", "tensorflow",
+    "numpy",    "xformers", "lightning", "deepspeed", "transformers", "accelerate",  "framework",
+    "compiler", "cublaslt", "triton",    "apex",      "flash_attn",   NULL,
+};
+
+static bool is_platform(const char *key)
+{
+    static const char *const parts[] = { "version",  "clock",       "mhz", "power_limit",
+                                         "throttle", "NUM_THREADS", NULL };
+
+    for (size_t i = 0; env_keys[i]; i++)
+        if (strcmp(env_keys[i], key) == 0)
+            return true;
+    for (size_t i = 0; parts[i]; i++)
+        if (strstr(key, parts[i]))
+            return true;
+    return strncmp(key, "NCCL_", 5) == 0;
+}
+
+/* Add a member to an object that may not be there yet. */
+static void add(json_t **object, const char *key, json_t *value)
+{
+    if (!value || json_is_null(value))
+        return;
+    if (!*object)
+        *object = json_object();
+    json_object_set(*object, key, value);
+}
+
+json_t *hg_inputs_find(const json_t *entry)
+{
+    json_t *inputs = NULL;
+
+    for (size_t i = 0; hg_inputs_keys[i]; i++)
+        add(&inputs, hg_inputs_keys[i], json_object_get(entry, hg_inputs_keys[i]));
+    return inputs;
+}
+
+json_t *hg_inputs_platform(const json_t *entry)
+{
+    json_t *platform = NULL, *value;
+    const char *key;
+
+    json_object_foreach(json_object_get(entry, "env"), key, value) {
+        if (is_platform(key))
+            add(&platform, key, value);
+    }
+    return platform;
+}

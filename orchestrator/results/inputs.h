@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef HG_RESULTS_INPUTS_H
+#define HG_RESULTS_INPUTS_H
+
+#include <jansson.h>
+
+/* What a result was computed from, and on. */
+
+/* Members of `comparable` that may as well stand in the result itself or in its cell; ends with NULL. */
+extern const char *const hg_inputs_keys[];
+
+/* Those of a result that stand beside `comparable`: a new reference; NULL: none. */
+json_t *hg_inputs_find(const json_t *entry);
+
+/* The members of its `env` that describe hardware and software, not one host or moment: a new reference; NULL: none. */
+json_t *hg_inputs_platform(const json_t *entry);
+
+#endif

@@ -1,0 +1,276 @@
+#!/usr/bin/env bats
+# hpcgrid report, compare, history: figures that would say more than the runs showed are named by a note, and --strict refuses them.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# of JQ [MEMBERS]: a result set whose results this expression gives
+of() {
+    jq -n "{schema: \"hpcgrid-results/1\", name: \"x\", baseline: {gpus_per_node: 1, strategy: \"single\"}} + ${2:-{\}} + {results: [$1]}" >set.json
+}
+
+# notes of the places but the first; --strict must refuse what has one, and nothing else
+refused() { # WANTED...: notes of the second place, exactly
+    printf '%s\n' "$@" >wanted
+    "$hpcgrid" report set.json --format json >out.json || true
+    jq -r '.tables[0].points[-1].notes // [] | .[]' out.json | diff wanted - || return 1
+    run --separate-stderr "$hpcgrid" report set.json --format json --strict
+    [ "$status" -eq 1 ] || return 1
+    jq -e '.tables[0].points[-1] | .refused and (has("speedup") | not)' <<<"$output" >/dev/null || return 1
+    jq -r '.tables[0].points[-1].notes[]' <<<"$output" | grep -q '^refused (strict): '
+}
+
+accepted() {
+    "$hpcgrid" report set.json --format json >out.json || return 1
+    jq -r '.tables[].points[].notes // [] | .[]' out.json | diff /dev/null - || return 1
+    "$hpcgrid" report set.json --format json --strict | jq -e '.refused == 0 and all(.tables[].points[]; .speedup)' >/dev/null
+}
+
+# pair BASE OWN: single on one GPU and ddp on two, with these members besides
+pair() {
+    of "({cell: {nodes: 1, gpus_per_node: 1, strategy: \"single\"}, train_s: 100} * $1), ({cell: {nodes: 1, gpus_per_node: 2, strategy: \"ddp\"}, train_s: 52} * $2)"
+}
+
+@test "all runs are compared with all runs of the baseline, and silent ones are not comparable" {
+    runs='def run(g; s; r; t): {cell: {gpus_per_node: g, strategy: s, repeat: r}, train_s: t};'
+    of "$runs (1, 2, 3) as \$r | (run(1; \"single\"; \$r; 100 + \$r) + {comparable: {precision: \"fp32\"}}),
+        (run(2; \"ddp\"; \$r; 10 + \$r) + {comparable: {precision: (if \$r == 1 then \"fp32\" else \"bf16\" end)}})"
+    refused 'its runs differ in precision' 'differs from its baseline: precision bf16 (baseline fp32)' \
+        'efficiency above 1: more per device than the baseline; did both do the same work?'
+    # the baseline's later runs
+    of "$runs (1, 2, 3) as \$r | (run(1; \"single\"; \$r; 100 + \$r) + {comparable: {precision: (if \$r == 1 then \"fp32\" else \"bf16\" end)}}),
+        (run(2; \"ddp\"; \$r; 50 + \$r) + {comparable: {precision: \"fp32\"}})"
+    refused 'differs from its baseline: precision fp32 (baseline bf16)' 'the runs of its baseline differ in precision'
+    # silence
+    of "$runs (1, 2, 3) as \$r | (run(1; \"single\"; \$r; 100 + \$r) + {comparable: {precision: \"fp32\", padding: true}}),
+        (run(2; \"ddp\"; \$r; 50 + \$r) + (if \$r < 3 then {comparable: {precision: \"fp32\", padding: true}} else {} end))"
+    refused 'its runs differ in precision, padding' 'does not say, as its baseline does: precision, padding'
+    of "$runs (1, 2, 3) as \$r | (run(1; \"single\"; \$r; 100 + \$r)), (run(2; \"ddp\"; \$r; 50 + \$r) + {comparable: {precision: \"fp32\"}})"
+    refused 'its baseline does not say: precision'
+    of "$runs (1, 2, 3) as \$r | (run(1; \"single\"; \$r; 100 + \$r), run(2; \"ddp\"; \$r; 50 + \$r)) + {comparable: {precision: \"fp32\"}}"
+    accepted
+    # a place that mixes is refused without a baseline, too
+    of "$runs (1, 2) as \$r | run(1; \"single\"; \$r; 100) + {comparable: {precision: \"p\(\$r)\"}}" '{baseline: null}'
+    run "$hpcgrid" report set.json --strict
+    [ "$status" -eq 1 ]
+}
+
+@test "what was computed may stand beside comparable, and in the cell" {
+    while IFS='|' read -r base own wanted; do
+        echo "$base $own"
+        pair "$base" "$own"
+        refused "$wanted"
+    done <<'EOT'
+{model: "bert-base"}|{model: "bert-tiny"}|differs from its baseline: model bert-tiny (baseline bert-base)
+{batch_size: 64}|{batch_size: 256}|differs from its baseline: batch_size 256 (baseline 64)
+{seq_len: 512}|{comparable: {seq_len: 128}}|differs from its baseline: seq_len 128 (baseline 512)
+{parameters: 110000000}|{parameters: 4400000}|differs from its baseline: parameters 4400000 (baseline 110000000)
+{cell: {epochs: 3}, comparable: {samples: 60000}}|{cell: {epochs: 3}, comparable: {samples: 6000}}|differs from its baseline: samples 6000 (baseline 60000)
+{steps: 1000}|{steps: 250}|counts other samples than its baseline for the same work: 0.50 times
+{steps: 1000, batch_size: 8}|{steps: 250, batch_size: 8}|counts other samples than its baseline for the same work: 0.50 times
+{cell: {epochs: 3}, steps: 1000, global_batch: 64}|{cell: {epochs: 3}, steps: 500, global_batch: 64}|counts other samples than its baseline for the same work: 0.50 times
+EOT
+    of '{cell: {gpus_per_node: 1, strategy: "single", model: "base"}, train_s: 9}, {cell: {gpus_per_node: 2, strategy: "ddp", model: "tiny"}, train_s: 3}' \
+        '{baseline: {gpus_per_node: 1, strategy: "single", model: "base"}}'
+    "$hpcgrid" report set.json --format json --strict >out.json || [ $? -eq 1 ]
+    jq -e '[.tables[].points[] | select(.refused) | .notes[0]] == ["refused (strict): differs from its baseline: model tiny (baseline base)"]' out.json
+    of '({id: "a", baseline_id: "a", cell: {gpus_per_node: 1, strategy: "single", batch_size: 64}, train_s: 9}), ({id: "b", baseline_id: "a", cell: {gpus_per_node: 2, strategy: "ddp", batch_size: 8}, train_s: 3})'
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[]] | index("differs from its baseline: batch_size 8 (baseline 64)")'
+}
+
+@test "versions, and an environment that only one side gives, are differences" {
+    while IFS='|' read -r base own wanted; do
+        echo "$base $own"
+        pair "{env: $base}" "{env: $own}"
+        refused "ran on other nodes or software: $wanted"
+    done <<'EOT'
+{torch: "2.1"}|{torch: "2.4"}|torch 2.4 (baseline 2.1)
+{python: "3.9"}|{python: "3.12"}|python 3.12 (baseline 3.9)
+{pytorch_version: "2.1"}|{pytorch_version: "2.4"}|pytorch_version 2.4 (baseline 2.1)
+{driver: "560", torch: "2.1"}|{driver: "560"}|torch unknown (baseline 2.1)
+{driver: "560"}|{driver: "560", torch: "2.1"}|torch 2.1 (baseline unknown)
+{driver: "560"}|{}|env unknown (baseline given)
+null|{driver: "560"}|env given (baseline unknown)
+{gpu_clock_mhz: 1410}|{gpu_clock_mhz: 705}|gpu_clock_mhz 705 (baseline 1410)
+EOT
+    pair '{env: {driver: "560", host: "n1", nccl: "2.2", HOME: "/a"}}' '{env: {driver: "560", host: "n2", mpi: "4"}}'
+    accepted
+}
+
+@test "results that contradict themselves are in doubt" {
+    while IFS='|' read -r own wanted; do
+        echo "$own"
+        pair '{epochs: 3}' "{epochs: 3} * $own"
+        refused "$wanted"
+        # the same of the baseline
+        of "({cell: {nodes: 1, gpus_per_node: 2, strategy: \"single\"}} * $own * {train_s: 60}), {cell: {nodes: 1, gpus_per_node: 2, strategy: \"zero\"}, train_s: 30}" \
+            '{baseline: {strategy: "single"}}'
+        case $wanted in *"its cell names"*|*epoch*|*node*) ;; *) refused "its baseline: $(sed 's/train_s 52/train_s 60/' <<<"$wanted")" ;; esac
+    done <<'EOT'
+{world_size: 1}|ran on other devices than its cell names: world_size 1, the cell has 2 GPUs
+{devices: 4}|ran on other devices than its cell names: devices 4, the cell has 2 GPUs
+{wall_s: 4000}|most of its time is not measured: train_s 52 of wall_s 4000
+{wall_s: 40}|more time than it ran: train_s 52 of wall_s 40
+{status: "ok", exit_code: 137}|counts as good, but ended otherwise: exit_code 137
+{status: "ok", error: {message: "killed"}}|counts as good, but ended otherwise: it has an error
+{ranks: [{exit_code: 0}, {exit_code: 137}]}|counts as good, but ended otherwise: exit_code 137 of rank 1
+{ranks: [{uuid: "GPU-1"}, {uuid: "GPU-1"}]}|two of its ranks shared a GPU: 0 and 1
+{suspended_s: 4}|suspended by the scheduler: its times include the pause
+{diverged: true}|diverged: the loss became NaN or infinite
+{oversubscribed: true}|oversubscribed: more ranks than cores, so the times are not representative
+{status: "ok", slurm: {state: "TIMEOUT"}}|counts as good, but ended otherwise: Slurm: TIMEOUT
+{ranks: [{rank: 0, real_s: 60}, {rank: 1, real_s: 600}]}|one rank ran much longer than the others: rank 1 600 s, the median 60 s
+{ranks: [{rank: 0, device: "A100"}, {rank: 1, device: "T4"}]}|its ranks ran on different devices: A100 and T4
+{epoch_s: [30, 30, 40]}|its epochs took longer than all of it: epoch_s 100 in all, train_s 52
+{epoch_s: [26, 26]}|not all of its epochs are in its time: epoch_s has 2 of 3
+{resumed_from: "last.pt"}|resumed from a checkpoint: does train_s hold what came before?
+EOT
+    of '({cell: {nodes: 1, gpus_per_node: 1, strategy: "single"}, train_s: 100}), {cell: {nodes: 2, gpus_per_node: 1, strategy: "ddp"}, train_s: 60, ranks: [{host: "n1"}, {host: "n1"}]}' \
+        '{baseline: {nodes: 1, strategy: "single"}}'
+    refused 'ran on one node: n1, the cell has 2'
+    pair '{samples: 1000, train_s: 100, samples_per_s: 10}' '{samples: 1000, samples_per_s: 100}'
+    "$hpcgrid" report set.json --format json | jq -e '.tables[0].points[-1].notes | any(. == "its samples_per_s is not samples / train_s: samples_per_s x train_s is 5200, samples 1000")'
+    # none of this is a contradiction
+    pair '{epochs: 3, wall_s: 130, init_s: 10, world_size: 1}' '{wall_s: 900, init_s: 500, eval_s: 300, world_size: 2, exit_code: 0, slurm: {state: "COMPLETED", job_id: 7}, epochs: 3, epoch_s: [17, 17, 17],
+        resumed: {times: 1, after_step: 3}, ranks: [{real_s: 53, host: "n1", device: "A100"}, {real_s: 54, host: "n1", device: "A100"}]}'
+    accepted
+}
+
+@test "a run that ended with an exit code, or by Slurm, is not good for want of a status" {
+    of '{cell: {n: 1}, train_s: 9, exit_code: 137}, {cell: {n: 2}, train_s: 9, slurm: {state: "TIMEOUT"}}, {cell: {n: 3}, train_s: 9, slurm: {state: "CANCELLED by 1000", exit_code: "0:15"}},
+        {cell: {n: 4}, train_s: 9, slurm: {exit_code: "1:0"}}, {cell: {n: 6}, train_s: 9, error: {message: "no room"}}, {cell: {n: 5}, train_s: 9, slurm: {state: "COMPLETED", exit_code: "0:0"}}' '{baseline: null}'
+    run --separate-stderr "$hpcgrid" report set.json --format json
+    [ "$status" -eq 1 ]
+    jq -e '.states == {failed: 3, timeout: 1, cancelled: 1} and .cells_complete == 1' <<<"$output"
+    jq -e '[.tables[].points[].notes // [] | .[]] == ["failed (exit_code 137)", "timeout (Slurm: TIMEOUT)", "cancelled (Slurm: CANCELLED by 1000)", "failed (exit_code 1:0)", "failed (no room)"]' <<<"$output"
+}
+
+@test "samples that are counted once for each rank are no speedup" {
+    dp='counts other samples than its baseline for the same work: 2.00 times; did every rank train everything?'
+    weak='weak scaling: the work grows with the devices, the speedup is work x T_base/T'
+    pair '{cell: {epochs: 3}, samples_per_s: 600}' '{cell: {epochs: 3}, train_s: 100, samples_per_s: 1200}'
+    refused "$dp"
+    pair '{samples_per_s: 600}' '{train_s: 100, samples_per_s: 1200}'
+    refused "$weak" "$dp"
+    pair '{comparable: {samples: 60000}}' '{train_s: 100, comparable: {samples: 120000}}'
+    refused "$weak" "$dp"
+    pair '{comparable: {epochs: 3, global_batch: 64}, steps: 900}' '{train_s: 100, comparable: {epochs: 3, global_batch: 128}, steps: 900}'
+    refused 'differs from its baseline: global_batch 128 (baseline 64)' "$dp"
+    pair '{batch_size: 64, steps: 900}' '{train_s: 100, batch_size: 64, steps: 900}'
+    refused "$dp"
+    pair '{cell: {epochs: 3}, samples_per_s: 600}' '{cell: {epochs: 3}, train_s: 100, samples_per_s: 1200}'
+    "$hpcgrid" report set.json --metric samples_per_s --strict --format json >out.json || [ $? -eq 1 ]
+    jq -e '.refused == 1' out.json
+    # steps on constant batches for each device, and batches that are those of all
+    pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 450}'
+    accepted
+    pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 900}'
+    accepted
+    # rounding: an epoch ends within a step
+    pair '{cell: {epochs: 2}, batch_size: 32, steps: 20}' '{cell: {epochs: 2}, batch_size: 32, steps: 12}'
+    accepted
+    # weak scaling that the cells ask for
+    pair '{cell: {samples: 1000}, samples_per_s: 10}' '{cell: {samples: 2000}, train_s: 104, samples_per_s: 19}' # the baseline of another cell
+    jq '.baseline.samples = 1000' set.json >weak.json
+    "$hpcgrid" report weak.json --strict --format json | jq -e '.refused == 0 and .tables[0].points[-1].notes == ["'"$weak"'"]'
+}
+
+@test "a loss or a score far from the baseline's is said, after the same training" {
+    pair '{cell: {epochs: 3}, final_loss: 0.31}' '{cell: {epochs: 3}, final_loss: 2.3}'
+    refused 'final_loss is far from that of its baseline: 2.3 (baseline 0.31)'
+    pair '{eval: {accuracy: 0.97}}' '{eval: {accuracy: 0.11}}'
+    refused 'score is far from that of its baseline: 0.11 (baseline 0.97)'
+    pair '{eval: {f1: 88.1}}' '{eval: {f1: 70.5}}'
+    refused 'score is far from that of its baseline: 70.5 (baseline 88.1)'
+    for own in 0.25 0.4 0.45; do
+        pair '{final_loss: 0.31, accuracy: 0.93}' "{final_loss: $own, accuracy: 0.9}"
+        accepted
+    done
+    # the base's own runs lie as far apart
+    of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (99 + $r), final_loss: (0.5 + 0.3 * $r)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (50 + $r), final_loss: 1.4}'
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+    # other epochs, another loss
+    of '{cell: {gpus_per_node: 1, strategy: "single", epochs: 1}, train_s: 9, final_loss: 3}, {cell: {gpus_per_node: 2, strategy: "ddp", epochs: 2}, train_s: 9, final_loss: 0.3}' \
+        '{baseline: {gpus_per_node: 1, strategy: "single", epochs: 1}}'
+    "$hpcgrid" report set.json --format json | jq -e '[.tables[].points[].notes // [] | .[] | select(startswith("final_loss"))] == []'
+}
+
+@test "repeats that agree to the last digit are copies" {
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
+    refused 'two of its runs agree to the last digit: copied?'
+    pair '{train_s: 51.82934}' '{train_s: 51.82934}'
+    refused 'agrees with its baseline to the last digit: copied?'
+    of '(1, 2, 3) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (100.1 + $r)},
+        {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (if $r == 1 then 51.82934 else 52.93713 end)}'
+    jq '.results[].train_s |= (. * 10 | round / 10)' set.json >r.json && mv r.json set.json
+    accepted
+}
+
+@test "what is swept on purpose is no lie" {
+    of '(8, 16) as $b | (1, 2, 4) as $n | {cell: {gpus_per_node: $n, strategy: (if $n == 1 then "single" else "ddp" end), batch_size: $b, epochs: 3, model: "bert"}, train_s: (100 / $n), wall_s: (100 / $n + 9),
+        steps: (4800 / $b / $n), samples_per_s: (48 * $n), final_loss: (0.5 + $n / 50), comparable: {precision: "fp32"}, env: {torch: "2.4", driver: "560", host: "n\($n)"}}'
+    accepted
+    of '("bert", "gpt") as $m | (1, 3) as $e | (1, 2) as $n | {cell: {gpus_per_node: $n, strategy: (if $n == 1 then "single" else "ddp" end), epochs: $e, model: $m}, train_s: (100 * $e / $n), final_loss: (3 / $e)}'
+    accepted
+    of '(16, 32, 64) as $b | {cell: {gpus_per_node: 1, strategy: "single", batch_size: $b, epochs: 3}, train_s: (100 - $b / 2), final_loss: 0.5}' '{baseline: {batch_size: 16}}'
+    accepted
+}
+
+# history N JQ: six sets of three runs of two cells, twice as fast from the fourth on, which is changed by this
+history() {
+    rm -f s*.json
+    for i in 1 2 3 4 5 6; do
+        jq -n --argjson i $i "{schema: \"hpcgrid-results/1\", name: \"nightly\", run: \"00\($i)\", results: [(1, 2) as \$n | range(3) as \$r
+            | {cell: {nodes: \$n, repeat: (\$r + 1)}, train_s: ((if $i < 4 then 100 else $1 end) + \$r / 10), comparable: {precision: \"fp32\", revision: \"\($i)\"}, env: {driver: \"560\"}}
+            | if $i < 4 then . else $2 end]}" >s$i.json
+    done
+}
+
+@test "history notes what compare notes, on the line of the change, and --strict gives no verdict" {
+    lie='.comparable.precision = "bf16" | .env.driver = "570"'
+    history 50 "$lie"
+    run --separate-stderr "$hpcgrid" history s?.json --json
+    echo "$output"
+    [ "$status" -eq 0 ]
+    jq -e '.faster == 2 and [.listings[] | select(.name == "changes") | .rows[].differs] == ["precision bf16 (before fp32), driver 570 (before 560)", "precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    jq -e '.listings[0].notes == ["not like the set before: nightly/004: precision bf16 (before fp32), driver 570 (before 560)"]' <<<"$output"
+    run --separate-stderr "$hpcgrid" history s?.json --json --strict
+    [ "$status" -eq 1 ]
+    jq -e '.not_comparable == 2 and .faster == 0 and ([.listings[0].rows[].verdict] == ["not comparable since nightly/004", "not comparable since nightly/004"])' <<<"$output"
+    jq -e '[.listings[1].rows[].verdict] == ["not comparable", "not comparable"]' <<<"$output"
+    "$hpcgrid" compare s3.json s4.json --json --strict >out || true
+    jq -e '.counts == {"not comparable": 2}' out
+    grep -q 'precision bf16 (A fp32)' out
+    grep -q 'driver 570 (A 560)' out
+    # slower by as much as the lie hides: nothing has changed, which is no news to trust
+    history 100 'if $n == 2 then .comparable.precision = "bf16" else . end'
+    run --separate-stderr "$hpcgrid" history s?.json
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"2 steady"*"not like the set before: nightly/004: precision bf16 (before fp32) (1 of 2"*"cells)"* ]]
+    run --separate-stderr "$hpcgrid" history s?.json --strict
+    [ "$status" -eq 1 ]
+    # an honest change
+    history 50 .
+    run --separate-stderr "$hpcgrid" history s?.json --json --strict
+    [ "$status" -eq 0 ]
+    jq -e '.faster == 2 and (.listings[0].notes == []) and (.listings[1].rows[0] | has("differs") | not)' <<<"$output"
+    # half of the samples; a doubtful result
+    history 50 '.samples_per_s = 10' && for i in 1 2 3; do jq '.results[].samples_per_s = 10' s$i.json >t && mv t s$i.json; done
+    "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: counts 0.50 times the samples for the same work'
+    history 50 '.wall_s = 4000'
+    "$hpcgrid" history s?.json | tr -s ' \n' '  ' | grep -qF 'nightly/004: most of its time is not measured: train_s 50 of wall_s 4000'
+}
+
+@test "a loss that is the metric is compared, not refused" {
+    pair '{final_loss: 0.31}' '{final_loss: 2.3}'
+    jq '.results[].final_loss = 0.3' set.json >a.json
+    jq '.name = "y" | .results[].final_loss = 2.3' set.json >b.json
+    run --separate-stderr "$hpcgrid" compare a.json b.json --metric final_loss --strict --json
+    jq -e '.counts.worse == 2' <<<"$output"
+}
