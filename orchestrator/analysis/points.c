@@ -116,11 +116,10 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
         return;
     p->value = hg_stats_center(b->room, p->n, b->r->statistic);
     p->state = NULL;
+    hg_adaptive_fill(b, c, NULL, p);
     if (published) {
         p->published = published->result->runs;
         p->value = hg_published_center(published->value, deviation(b->r, published), p->published);
-    } else {
-        hg_adaptive_fill(b, c, NULL, p);
     }
 }
 

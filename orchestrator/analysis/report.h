@@ -62,6 +62,7 @@ struct hg_point {
         off_law; /* a footnote says that the times are not those of such devices: left out of laws */
     bool alone;  /* its result says that it is not comparable with other cells */
     bool differs;        /* differs from its baseline, perhaps only in the global batch */
+    bool alone;          /* its result says that it is not comparable with other cells */
     bool refused;        /* for that (strict): speedup and efficiency are withheld */
     bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
                             work x T_base / T */
