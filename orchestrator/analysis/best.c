@@ -243,7 +243,7 @@ static size_t number_cases(const struct sides *s, size_t *of_point)
         const struct hg_point *p = &s->t->points[i];
 
         of_point[i] = HG_MAP_NONE;
-        if (p->n == 0 || p->oversubscribed)
+        if (p->n == 0 || p->oversubscribed || p->alone)
             continue;
         for (size_t k = 0; k < s->n_keys; k++)
             key->values[k] = s->variant[k] ? 0 : value_of(s, i, k);

@@ -47,6 +47,21 @@ size_t hg_builder_values(const struct hg_builder *b, const struct hg_configurati
     return n;
 }
 
+const struct hg_report_entry *hg_builder_published(const struct hg_builder *b,
+                                                   const struct hg_configuration *c)
+{
+    const struct hg_report_entry *found = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+
+        if (!e->state)
+            n++, found = e;
+    }
+    return n == 1 && found->result->runs > 1 ? found : NULL;
+}
+
 double hg_builder_center(const struct hg_builder *b, const struct hg_configuration *c,
                          bool shown_only, enum hg_statistic statistic,
                          double (*number)(const struct hg_result *r))

@@ -26,22 +26,36 @@ static bool are_unlike(const char *a, const char *b)
 
 /* ---- Two results ---- */
 
+/* The hash of a program or script; NULL: it is not known. */
+static const char *hash_of(const json_t *code, const char *name)
+{
+    size_t i;
+    json_t *file;
+
+    json_array_foreach(json_object_get(code, "files"), i, file)
+        if (text_of(file, "name") && strcmp(text_of(file, "name"), name) == 0)
+            return text_of(file, "hash");
+    return NULL;
+}
+
 /* The first program or script that both have and that differs; NULL: none. */
 static const char *find_file(const json_t *a, const json_t *b)
 {
-    const json_t *theirs = json_object_get(b, "files");
-    const char *name;
-    json_t *value;
+    size_t i;
+    json_t *file;
 
-    json_object_foreach(json_object_get(a, "files"), name, value)
-        if (are_unlike(json_string_value(value), text_of(theirs, name)))
+    json_array_foreach(json_object_get(a, "files"), i, file) {
+        const char *name = text_of(file, "name");
+
+        if (name && are_unlike(hash_of(a, name), hash_of(b, name)))
             return name;
+    }
     return NULL;
 }
 
 static bool has_worker(const json_t *code)
 {
-    return text_of(json_object_get(code, "files"), WORKER);
+    return hash_of(code, WORKER);
 }
 
 static bool differs_in_tree(const json_t *a, const json_t *b)
@@ -87,8 +101,8 @@ bool hg_code_differs(const json_t *a, const json_t *b, struct hg_buf *mine, stru
     file = find_file(a, b);
     if (!file)
         return false;
-    hg_buf_printf(mine, "%s %.*s", file, SHORT, text_of(json_object_get(a, "files"), file));
-    hg_buf_printf(theirs, "%s %.*s", file, SHORT, text_of(json_object_get(b, "files"), file));
+    hg_buf_printf(mine, "%s %.*s", file, SHORT, hash_of(a, file));
+    hg_buf_printf(theirs, "%s %.*s", file, SHORT, hash_of(b, file));
     return true;
 }
 

@@ -87,10 +87,12 @@ static int speedup_decimals(const struct hg_table *t)
     return smallest >= 0.1 ? 2 : smallest >= 0.01 ? 3 : 4;
 }
 
-void hg_figures_settle(struct hg_table *t)
+void hg_figures_settle(const struct hg_report *r, struct hg_table *t)
 {
-    t->value_decimals = value_decimals(t);
-    t->speedup_decimals = speedup_decimals(t);
+    const struct hg_style *s = &r->style;
+
+    t->value_decimals = s->decimals ? s->decimals - 1 : value_decimals(t);
+    t->speedup_decimals = s->speedup_decimals ? s->speedup_decimals - 1 : speedup_decimals(t);
 }
 
 int hg_section_decimals(const struct hg_table *t, enum hg_section section)

@@ -16,8 +16,8 @@ bool hg_section_exists(const struct hg_table *t, enum hg_section section);
 void hg_section_title(const struct hg_report *r, enum hg_section section, struct hg_buf *out);
 
 /* Set the decimals of a table's values and speedups, once all its points are known: four significant digits of the smallest
- * figure, three if every interval is wider than 1 %. */
-void hg_figures_settle(struct hg_table *t);
+ * figure, three if every interval is wider than 1 %; or as the report's style says. */
+void hg_figures_settle(const struct hg_report *r, struct hg_table *t);
 
 /* Decimals of all figures of a section: their points stand below each other. */
 int hg_section_decimals(const struct hg_table *t, enum hg_section section);

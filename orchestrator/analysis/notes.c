@@ -566,6 +566,69 @@ static void note_speedup(struct notes *notes, const struct hg_table *t,
     free(other.runs);
 }
 
+/* ---- What the set says of its rows ---- */
+
+/* Why a configuration is not comparable with others; NULL: it is. */
+static const char *why_alone(const struct hg_builder *b, const struct hg_configuration *c)
+{
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, c, i);
+
+        if (!e->state && e->result->not_comparable)
+            return e->result->not_comparable;
+    }
+    return NULL;
+}
+
+/* A place that is not comparable, or whose baseline is not, has no speedup, with or without --strict. Two sets may agree in it. */
+static void note_alone(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    const struct hg_builder *b = notes->b;
+    const struct hg_configuration *base =
+        c->base == HG_MAP_NONE ? NULL : &b->configurations.items[c->base];
+    const char *mine = why_alone(b, c), *theirs = base ? why_alone(b, base) : NULL;
+
+    if (!mine && (!theirs || base == c))
+        return;
+    if (b->options->against_first && mine && theirs && strcmp(mine, theirs) == 0)
+        return;
+    if (mine)
+        add_note(notes, p, "not comparable with the others: ", mine, "");
+    else
+        add_note(notes, p, "its baseline is not comparable: ", theirs, "");
+    if (!base || base == c)
+        return;
+    p->differs = p->unlike = true;
+    refuse(p);
+    p->refused = b->options->strict;
+}
+
+static void note_set(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
+{
+    char *text;
+
+    if (p->published) {
+        text = hg_str_printf("mean of %zu runs, as published", p->published);
+        add_note(notes, p, text, "", "");
+        free(text);
+    }
+    for (size_t i = 0; i < c->n_entries; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(notes->b, c, i);
+        const struct hg_result *result = e->result;
+
+        if (e->shown && result->footnote)
+            add_note(notes, p, result->footnote, "", "");
+        if (e->shown && result->note)
+            add_note(notes, p, result->note, "", "");
+        if (e->shown && result->source && notes->list.n < QUOTED_MAX) {
+            text = hg_str_printf("source: %s", result->source);
+            add_note(notes, p, text, "", "");
+            free(text);
+        }
+    }
+    note_alone(notes, c, p);
+}
+
 /* Where a sentence about a place goes. */
 struct place {
     struct notes *notes;
@@ -690,6 +753,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
     note_copies(notes, c, p);
     note_doubts(notes, &own, "", p);
+    note_set(notes, c, p);
     note_spread(notes, c, p, spread);
     note_speedup(notes, t, c, &own, p);
     note_others(notes, t, c, &own, p);

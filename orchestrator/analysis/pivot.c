@@ -42,7 +42,8 @@ static const struct hg_point nothing = { .value = HG_ESTIMATE_NONE,
                                          .energy_j = NAN,
                                          .cost = NAN,
                                          .devices = NAN,
-                                         .config = HG_MAP_NONE };
+                                         .config = HG_MAP_NONE,
+                                         .base = HG_MAP_NONE };
 
 static void place_entries(struct hg_report *r, struct hg_table *t, const size_t *entries, size_t n)
 {

@@ -2,9 +2,11 @@
 #include "analysis/points.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "analysis/adaptive.h"
 #include "analysis/work.h"
+#include "results/published.h"
 
 static void scale(struct hg_estimate *e, double factor)
 {
@@ -21,6 +23,43 @@ static void see_scaling(const struct hg_report *r, struct hg_point *p)
         scale(&p->speedup, p->work);
     p->efficiency = hg_scaling_efficiency(p->speedup.value, p->p);
     p->karp_flatt = p->weak ? NAN : hg_scaling_karp_flatt(p->speedup.value, p->p);
+}
+
+/* The standard deviation of the metric that was published with a mean; NaN: none. A number is of the set's own metric. */
+static double deviation(const struct hg_report *r, const struct hg_report_entry *e)
+{
+    const char *own = r->sets[e->set].metric;
+    json_t *sd = hg_result_get(e->result, "sd");
+    const json_t *value = json_is_object(sd) ? json_object_get(sd, r->metric)
+                          : strcmp(own ? own : "train_s", r->metric) == 0 ? sd
+                                                                          : NULL;
+    double v = json_is_number(value) ? json_number_value(value) : NAN;
+
+    json_decref(sd);
+    return v;
+}
+
+/* A side of a ratio: a published mean, or the values of its runs. */
+static struct hg_moments moments_of(const struct hg_builder *b, const struct hg_configuration *c,
+                                    const double *v, size_t n)
+{
+    const struct hg_report_entry *e = hg_builder_published(b, c);
+
+    return e ? hg_moments_of_mean(e->value, deviation(b->r, e), e->result->runs)
+             : hg_moments_of_values(v, n);
+}
+
+/* The speedup of two sides of which one or both are published means; time: how much less, else how much more. */
+static struct hg_estimate published_speedup(struct hg_builder *b, const struct hg_configuration *c,
+                                            const struct hg_configuration *base,
+                                            const struct hg_point *p)
+{
+    struct hg_moments own = moments_of(b, c, b->room, p->n),
+                      other = moments_of(b, base, b->room_base, p->base_n);
+    double value = p->value.value / hg_stats_center(b->room_base, p->base_n, b->r->statistic).value;
+
+    return b->r->kind == HG_METRIC_RATE ? hg_published_ratio(value, &own, &other)
+                                        : hg_published_ratio(1 / value, &other, &own);
 }
 
 static void compare_with_baseline(struct hg_builder *b, const struct hg_configuration *c,
@@ -41,6 +80,8 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
                   : hg_work_ratio(r, hg_builder_first(b, c), hg_builder_first(b, base));
     if (base == c)
         p->speedup.value = 1;
+    else if (hg_builder_published(b, c) || hg_builder_published(b, base))
+        p->speedup = published_speedup(b, c, base, p);
     else if (r->kind == HG_METRIC_RATE)
         p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n, r->statistic);
     else
@@ -55,12 +96,15 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
 static void count_entries(struct hg_builder *b, const struct hg_configuration *c,
                           struct hg_point *p)
 {
+    const struct hg_report_entry *published = hg_builder_published(b, c);
+
     for (size_t i = 0; i < c->n_entries; i++) {
         const struct hg_report_entry *e = hg_builder_entry(b, c, i);
 
         if (!e->shown)
             continue;
         p->of++;
+        p->alone = p->alone || (!e->state && e->result->not_comparable);
         if (!e->state) {
             b->room[p->n++] = e->value;
             p->oversubscribed = p->oversubscribed || e->result->oversubscribed;
@@ -68,10 +112,14 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
             p->state = e->state;
         }
     }
-    if (p->n) {
-        p->value = hg_stats_center(b->room, p->n, b->r->statistic);
-        p->state = NULL;
-        hg_adaptive_fill(b, c, NULL, p);
+    if (p->n == 0)
+        return;
+    p->value = hg_stats_center(b->room, p->n, b->r->statistic);
+    p->state = NULL;
+    hg_adaptive_fill(b, c, NULL, p);
+    if (published) {
+        p->published = published->result->runs;
+        p->value = hg_published_center(published->value, deviation(b->r, published), p->published);
     }
 }
 
@@ -83,6 +131,7 @@ static void fill_point(struct hg_builder *b, struct hg_point *p)
         return;
     p->devices = b->r->entries[c->entry].result->devices;
     count_entries(b, c, p);
+    p->base = c->base;
     p->is_baseline = c->base == p->config;
     if (c->base != HG_MAP_NONE)
         compare_with_baseline(b, c, p);

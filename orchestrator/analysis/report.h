@@ -52,12 +52,15 @@ struct hg_point {
     double work;         /* in units of the baseline's; NaN: unknown */
     size_t base_n;       /* runs behind the baseline's value */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
+    size_t published;    /* its value is a published mean of so many runs; 0: it is not */
+    size_t base;         /* report_entry.config of its baseline; SIZE_MAX: none */
     bool is_baseline;    /* other places are compared with this one */
     bool oversubscribed; /* more ranks than cores: left out of scaling curves */
     bool unlike;      /* differs from its baseline in more than the global batch: left out, too */
     bool superlinear; /* efficiency above 1, and no interval says that this may be chance */
     bool
         off_law; /* a footnote says that the times are not those of such devices: left out of laws */
+    bool alone;  /* its result says that it is not comparable with other cells */
     bool differs;        /* differs from its baseline, perhaps only in the global batch */
     bool refused;        /* for that (strict): speedup and efficiency are withheld */
     bool weak;           /* more work in proportion to the devices: the speedup of a time is scaled,
@@ -170,6 +173,7 @@ struct hg_report_options {
     const char *better; /* "lower" or "higher" */
     const char *where;  /* selector */
     struct hg_style style;
+    bool has_style;         /* style, not what the set asks for */
     const json_t *baseline; /* overrides that select a cell's baseline */
     bool traffic;           /* list bytes sent, exposed communication, peak memory */
     bool cost;          /* list the cost of places even if neither prices nor energy are known */

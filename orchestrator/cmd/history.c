@@ -10,10 +10,12 @@
 #include "base/vec.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/pictures.h"
 #include "cmd/results.h"
+#include "plot/track.h"
 #include "rundir/rundir.h"
 
-static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run;
+static const char *metric, *better, *where, *reports, *numbers, *format, *baseline_run, *plot;
 static double tolerance = 5, between = HG_BETWEEN_DEFAULT * 100;
 static long last;
 static bool as_json, strict;
@@ -29,8 +31,9 @@ static const struct hg_opt opts[] = {
     HG_OPTION_BETWEEN(&between),
     { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
       0 },
+    HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
     HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
-    HG_OPTION_REPORTS(&reports),
+    HG_OPTION_TEXT(0, "reports", &reports, "DIR", NULL),
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
 };
@@ -130,6 +133,17 @@ static int find_baseline(struct sets *sets, size_t *baseline, struct hg_errs *er
     return 0;
 }
 
+static int draw(const struct hg_history *h, struct hg_errs *errs)
+{
+    struct hg_plots plots = { 0 };
+    struct hg_err err = HG_ERR_INIT;
+
+    hg_plot_tracks(h, &plots);
+    hg_pictures_write(&plots, plot, &err);
+    hg_plots_done(&plots);
+    return hg_errs_add(errs, &err);
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     const struct hg_compare_options how = { tolerance / 100, between / 100 };
@@ -149,7 +163,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         (h = hg_history_build(sets.items, sets.n, &o, &how, baseline, errs))) {
         hg_history_write(h, form, &text);
         fputs(hg_buf_str(&text), stdout);
-        rc = !hg_history_is_good(h);
+        rc = plot && draw(h, errs) < 0 ? -1 : !hg_history_is_good(h);
     }
     hg_buf_done(&text);
     hg_history_free(h);

@@ -162,6 +162,28 @@ static int check_number(const struct hg_plots *plots, const struct request *w, s
     return 0;
 }
 
+static int write_all(const struct hg_plots *plots, const struct request *w, struct hg_err *err)
+{
+    int rc = check_number(plots, w, err);
+
+    for (size_t i = 0; i < plots->n && rc == 0; i++)
+        for (size_t f = 0; f < FORMATS && rc == 0; f++)
+            if (w->formats[f])
+                rc = write_one(&plots->items[i], w, f, err);
+    return rc;
+}
+
+int hg_pictures_write(const struct hg_plots *plots, const char *out, struct hg_err *err)
+{
+    struct request w = { 0 };
+
+    if (plots->n == 0)
+        return hg_err_set(err, HG_E_INPUT, "no picture: no cell has a result");
+    if (read_request(NULL, out, &w, err) < 0)
+        return -1;
+    return write_all(plots, &w, err);
+}
+
 int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *formats,
                      const char *out, struct hg_errs *errs)
 {
@@ -178,11 +200,7 @@ int hg_pictures_draw(const struct hg_report *r, const char *kinds, const char *f
     if (rc == 0 && check_kinds(&plots, wanted, errs) < 0)
         rc = -1;
     else if (rc == 0)
-        rc = check_number(&plots, &w, &err);
-    for (size_t i = 0; i < plots.n && rc == 0; i++)
-        for (size_t f = 0; f < FORMATS && rc == 0; f++)
-            if (w.formats[f])
-                rc = write_one(&plots.items[i], &w, f, &err);
+        rc = write_all(&plots, &w, &err);
     hg_plots_done(&plots);
     hg_errs_add(errs, &err);
     return rc;

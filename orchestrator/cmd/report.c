@@ -17,6 +17,7 @@
 #include "cmd/print.h"
 #include "cmd/results.h"
 #include "analysis/build.h"
+#include "render/kinds.h"
 #include "render/ranks.h"
 #include "render/renderers.h"
 #include "render/save.h"
@@ -24,7 +25,7 @@
 #include "rundir/identity.h"
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
-    *out_path, *reports, *numbers, *plot, *template_path;
+    *out_path, *reports, *numbers, *plot, *template_path, *caption, *label, *csv_kind;
 static bool pivot, ranks, strict, cost, traffic;
 static long width;
 
@@ -40,7 +41,7 @@ static const struct hg_opt opts[] = {
       "overrides that select a cell's baseline", 0, 0 },
     { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no speedup if cell and baseline are not comparable",
       0, 0 },
-    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, "csv: rows and columns as in the text table", 0, 0 },
+    { HG_OPT_FLAG, 0, "pivot", &pivot, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "ranks", &ranks, NULL, "one line per rank: real, user, sys, host, device", 0,
       0 },
     { HG_OPT_STRING, 0, "plot", &plot, "KINDS",
@@ -53,6 +54,9 @@ static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
     { HG_OPT_STRING, 0, "work", &work, "KEYS", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "csv", &csv_kind, "KIND", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "caption", &caption, "LATEX", NULL, 0, 0 },
+    { HG_OPT_STRING, 0, "label", &label, "LABEL", NULL, 0, 0 },
     HG_OPTION_NUMBERS(&numbers),
     { HG_OPT_STRING, 0, "better", &better, "WAY", NULL, 0, 0 },
     { HG_OPT_INT, 0, "width", &width, "COLUMNS", NULL, 40, 10000 },
@@ -139,6 +143,11 @@ static bool has_ranks(const struct hg_renderer *form)
     return form->sheet != NULL;
 }
 
+static bool is_typeset(const struct hg_renderer *form)
+{
+    return form->typeset;
+}
+
 static bool has_numbers(const struct hg_renderer *form)
 {
     return !form->fixed_numbers;
@@ -166,11 +175,17 @@ static int check_words(struct hg_errs *errs)
 
     if (plot || template_path)
         return check_pictures(errs);
-    format = format ? format : hg_renderers[0]->name;
+    format = format ? format : csv_kind ? hg_renderer_csv.name : hg_renderers[0]->name;
     if (!hg_renderer_find(format))
         return hg_renderer_unknown(format, hg_errs_next(errs));
     check_form("--pivot", pivot, has_pivot, errs);
     check_form("--ranks", ranks, has_ranks, errs);
+    check_form("--csv", csv_kind, has_pivot, errs);
+    if (csv_kind && (pivot || ranks))
+        hg_err_set(hg_errs_next(errs), HG_E_USAGE,
+                   "--csv cannot be combined with --pivot or --ranks");
+    check_form("--caption", caption, is_typeset, errs);
+    check_form("--label", label, is_typeset, errs);
     check_form("--numbers", numbers, has_numbers, errs);
     if (better && strcmp(better, ways[0]) != 0 && strcmp(better, ways[1]) != 0) {
         struct hg_err *err = hg_errs_next(errs);
@@ -271,12 +286,17 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
 {
     const struct hg_render_options o = { .width = table_width(),
                                          .pivot = pivot,
+                                         .caption = caption,
+                                         .label = label,
+                                         .points = (size_t)width,
                                          .page = &in->page };
     struct hg_err err = HG_ERR_INIT;
 
     if (template_path)
         return hg_view_render(r, &in->page, template_path, format, out, errs);
-    if (ranks)
+    if (csv_kind)
+        hg_csv_kind_render(r, csv_kind, out, &err);
+    else if (ranks)
         hg_ranks_render(r, hg_renderer_find(format), out, &err);
     else
         hg_renderer_find(format)->render(r, &o, out);
@@ -321,6 +341,7 @@ static int read_options(struct request *q, struct hg_err *err)
                                      .better = better,
                                      .where = where,
                                      .strict = strict,
+                                     .has_style = numbers != NULL,
                                      .cost = cost,
                                      .traffic = traffic };
     if (numbers && hg_style_parse(numbers, &o->style, err) < 0)
@@ -348,8 +369,8 @@ static void request_done(struct request *q)
 /* One set, and nothing asked for but a form of it: very many results are written line by line, or as a digest. */
 static bool is_plain(int argc)
 {
-    return argc == 1 && !plot && !template_path && !ranks && !pivot && !strict && !rows &&
-           !columns && !group && !work && !better && !baseline && !cost && !traffic;
+    return argc == 1 && !plot && !template_path && !ranks && !pivot && !csv_kind && !strict &&
+           !rows && !columns && !group && !work && !better && !baseline && !cost && !traffic;
 }
 
 static int write_digest(struct hg_many *m, int argc, char **argv, struct hg_err *err)

@@ -86,13 +86,14 @@ static void add_file(const struct hg_code_place *p, const char *word, json_t *fi
 
     if (*word && strncmp(path, p->run, strlen(p->run)) != 0 && is_code(path) &&
         hg_git_name_file(path, FILE_MAX_S, hash))
-        json_object_set_new(files, name, json_string(hash));
+        json_array_append_new(files,
+                              json_pack("{s:o, s:s}", "name", hg_json_text(name), "hash", hash));
     free(path);
 }
 
 json_t *hg_code_of(const struct hg_code_place *p)
 {
-    json_t *code = json_object(), *files = json_object();
+    json_t *code = json_object(), *files = json_array();
     struct hg_git g;
     char *revision;
 
@@ -104,7 +105,7 @@ json_t *hg_code_of(const struct hg_code_place *p)
     }
     for (size_t i = 0; p->words[i] && i < WORDS_MAX; i++)
         add_file(p, p->words[i], files);
-    if (json_object_size(files))
+    if (json_array_size(files))
         json_object_set(code, "files", files);
     json_decref(files);
     free(revision);

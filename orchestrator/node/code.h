@@ -16,7 +16,7 @@ struct hg_code_place {
  *   revision  commit of the git work tree around dir
  *   dirty     its tracked files, but the matrix and the run, differ from that commit; absent: not known
  *   hash      of names and contents of these files; absent: they could not be looked at in time, unknown says how far it came
- *   files     {name: hash} of the programs and scripts among the words, wherever they lie
+ *   files     [{"name", "hash"}] of the programs and scripts among the words, wherever they lie
  * A new reference; NULL: nothing is known. Takes at most some seconds, usually some milliseconds. */
 json_t *hg_code_of(const struct hg_code_place *p);
 

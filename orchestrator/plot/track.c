@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "analysis/labels.h"
 #include "plot/axes.h"
 
-#define TICK_MAX 8 /* columns of a run's name below the axis; longer ones stay numbers */
+#define TABLES_MAX 8 /* a page stays one that opens at once */
+#define TICK_MAX 8   /* columns of a run's name below the axis; longer ones stay numbers */
 
 static void put_cell(const struct hg_history *h, const struct hg_history_cell *c, struct hg_plot *p)
 {
@@ -55,13 +57,18 @@ static void name_ticks(const struct hg_report *r, struct hg_plot_axis *x)
     }
 }
 
-void hg_plot_tracks(const struct hg_history *h, size_t table, struct hg_plots *plots)
+static void draw_table(const struct hg_history *h, size_t table, struct hg_plots *plots)
 {
     const struct hg_report *r = h->report;
     char *title =
         hg_str_printf("speed, 1 = %s", h->baseline == SIZE_MAX ? "first" : r->labels[h->baseline]);
     struct hg_plot *p = hg_plot_add(r, table, HG_PLOT_LOSS, "over time", "set", title, plots);
 
+    /* All sets' names would be a title of many lines. */
+    free(p->title);
+    free(p->name);
+    p->title = hg_str_printf("%s to %s: over time", r->labels[0], r->labels[r->n_sets - 1]);
+    p->name = r->tables.n > 1 ? hg_str_printf("history-%zu", table + 1) : hg_strdup("history");
     p->lines = p->marks = true;
     for (int steady = 0; steady <= 1; steady++) /* what changed first: not every cell may fit */
         for (size_t i = 0; i < h->cells.n; i++) {
@@ -79,4 +86,10 @@ void hg_plot_tracks(const struct hg_history *h, size_t table, struct hg_plots *p
     }
     hg_plot_settle(&r->style, p);
     name_ticks(r, &p->x);
+}
+
+void hg_plot_tracks(const struct hg_history *h, struct hg_plots *plots)
+{
+    for (size_t t = 0; t < h->report->tables.n && t < TABLES_MAX; t++)
+        draw_table(h, t, plots);
 }

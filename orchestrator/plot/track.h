@@ -5,8 +5,9 @@
 #include "analysis/history.h"
 #include "plot/plot.h"
 
-/* Append a picture of a history: the cells of one table over the sets, as speeds in units of their first level (or that of the baseline
- * run), with the interval of each set's repeats. None if no cell has two values. */
-void hg_plot_tracks(const struct hg_history *h, size_t table, struct hg_plots *plots);
+/* Append the pictures of a history, one for each of the first tables: its cells over the sets, as speeds in units of their first level (or that of the baseline
+ * run), with the interval of each set's repeats. A table without
+ * any value has none. */
+void hg_plot_tracks(const struct hg_history *h, struct hg_plots *plots);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "analysis/labels.h"
 #include "analysis/tuples.h"
 #include "typeset/escape.h"
 #include "render/lines.h"
@@ -167,6 +168,37 @@ static void find_columns(const struct hg_tuples *all, const struct hg_table *t, 
         places[hg_tuples_find(all, t->columns + i * all->width)] = i;
 }
 
+/* Source and note of one set; a line of several sets has none. */
+static void append_origin(const struct hg_report *r, bool names, struct hg_buf *out)
+{
+    const struct hg_results *set = r->sets;
+
+    hg_csv_append_origin(&r->style, &set, r->n_sets == 1, names ? NULL : set, out);
+}
+
+/* The footnotes of a row, "ddp: 2 of 3 runs count; ...". */
+static void append_notes(const struct hg_report *r, const struct hg_table *t, size_t row,
+                         struct hg_buf *out)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    for (size_t column = 0; column < t->n_columns; column++) {
+        const struct hg_point *p = hg_table_point(t, row, column);
+
+        for (size_t i = 0; i < p->n_notes; i++) {
+            hg_buf_puts(&text, text.len ? "; " : "");
+            if (i == 0 && r->n_column_keys) {
+                hg_column_label(r, t, column, &text);
+                hg_buf_puts(&text, ": ");
+            }
+            hg_buf_puts(&text, t->notes.items[p->notes[i]]);
+        }
+    }
+    separate(r, false, out);
+    hg_csv_append(&r->style, hg_buf_str(&text), out);
+    hg_buf_done(&text);
+}
+
 static void append_pivot_table(const struct hg_report *r, const struct hg_table *t,
                                const size_t *places, size_t n, struct hg_buf *out)
 {
@@ -188,6 +220,8 @@ static void append_pivot_table(const struct hg_report *r, const struct hg_table 
         for (size_t i = 0; i < n; i++)
             append_pivot_point(
                 r, places[i] == HG_MAP_NONE ? &nothing : hg_table_point(t, row, places[i]), out);
+        append_notes(r, t, row, out);
+        append_origin(r, false, out);
         hg_buf_puts(out, EOL);
     }
 }
@@ -209,6 +243,9 @@ static void render_pivot(const struct hg_report *r, struct hg_buf *out)
     append_keys(r, r->split_keys, r->n_split_keys, out);
     append_keys(r, r->row_keys, r->n_row_keys, out);
     append_pivot_header(r, &all, out);
+    separate(r, false, out);
+    hg_buf_puts(out, "notes");
+    append_origin(r, true, out);
     hg_buf_puts(out, EOL);
     for (size_t i = 0; i < r->tables.n; i++) {
         find_columns(&all, &r->tables.items[i], places);

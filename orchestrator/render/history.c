@@ -16,7 +16,6 @@
 #include "typeset/plain.h"
 
 #define WIDTH 80
-#define PICTURES_MAX 8 /* the page stays one that opens at once */
 
 static void append_counts(const struct hg_history *h, struct hg_buf *out)
 {
@@ -128,8 +127,7 @@ static void draw(const struct hg_history *h, struct hg_buf *out)
 {
     struct hg_plots plots = { 0 };
 
-    for (size_t t = 0; t < h->report->tables.n && t < PICTURES_MAX; t++)
-        hg_plot_tracks(h, t, &plots);
+    hg_plot_tracks(h, &plots);
     for (size_t i = 0; i < plots.n; i++) {
         hg_buf_puts(out, "<figure>\n<figcaption>");
         hg_html_append(h->report->tables.n > 1 ? plots.items[i].title : plots.items[i].what, out);

@@ -131,7 +131,8 @@ const char hg_html_script[] =
     "  var box = document.createElement(\"p\"), input = document.createElement(\"input\");\n"
     "  var count = document.createElement(\"span\"), rows = [];\n"
     "  function read() {\n"
-    "    document.querySelectorAll(\"table.sort\").forEach(function (table) {\n"
+    "    document.querySelectorAll(\"table\").forEach(function (table) {\n"
+    "      if (!table.tHead) return;\n"
     "      var names = Array.prototype.map.call(table.tHead.rows[0].cells, function (h) {\n"
     "        return h.textContent.trim();\n"
     "      });\n"
@@ -188,4 +189,4 @@ const char hg_html_script[] =
     "})();\n";
 /* clang-format on */
 
-const char hg_html_script_hash[] = "Q+iGVJLyDhuHFrF/ITGptaRhEYEr2PwnyQCxH9L7zSs=";
+const char hg_html_script_hash[] = "O0EDifccHB0qzWZVE0CD87QwM2w3cB62KpwVWpzAjU8=";

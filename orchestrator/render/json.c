@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "render/listings.h"
+#include "render/sentences.h"
 
 static json_t *key_names(const struct hg_report *r, const size_t *keys, size_t n)
 {
@@ -68,6 +69,8 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     json_object_set_new(object, "of", json_integer((json_int_t)p->of));
     if (p->state)
         json_object_set_new(object, "state", json_string(p->state));
+    if (p->published)
+        json_object_set_new(object, "runs", json_integer((json_int_t)p->published));
     set_estimate(object, "value", &p->value);
     set_estimate(object, "speedup", &p->speedup);
     set_number(object, "efficiency", p->efficiency);
@@ -77,6 +80,8 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
     set_number(object, "work_ratio", p->work);
     if (p->weak)
         json_object_set_new(object, "scaling", json_string("weak"));
+    if (p->alone)
+        json_object_set_new(object, "comparable", json_false());
     if (p->refused)
         json_object_set_new(object, "refused", json_true());
     set_estimate(object, "samples_per_s", &p->per_s);
@@ -191,6 +196,23 @@ static json_t *table(const struct hg_report *r, const struct hg_table *t)
     return object;
 }
 
+static json_t *set_list(const struct hg_report *r)
+{
+    static const char *const members[] = { "source", "repository", "commit", "date", "note" };
+    json_t *list = json_array();
+
+    for (size_t s = 0; s < r->n_sets; s++) {
+        json_t *object = json_object(), *value;
+
+        json_object_set_new(object, "label", hg_json_text(r->labels[s]));
+        for (size_t m = 0; m < sizeof members / sizeof *members; m++)
+            if ((value = json_object_get(r->sets[s].doc.root, members[m])))
+                json_object_set(object, members[m], value);
+        json_array_append_new(list, object);
+    }
+    return list;
+}
+
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
     static const char *const kinds[] = { "time", "rate", "other" };
@@ -229,6 +251,8 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     json_object_set_new(root, "baseline", r->baseline ? json_incref(r->baseline) : json_null());
     json_object_set_new(root, "rows", key_names(r, r->row_keys, r->n_row_keys));
     json_object_set_new(root, "columns", key_names(r, r->column_keys, r->n_column_keys));
+    json_object_set_new(root, "made_by", json_string(HG_MADE_BY));
+    json_object_set_new(root, "sets", set_list(r));
     json_object_set_new(root, "tables", tables);
     json_object_set_new(root, "listings", hg_listings_encode(&r->listings));
     hg_json_dump(root, HG_JSON_INDENT, out);

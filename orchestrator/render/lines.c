@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "typeset/escape.h"
+#include "render/sentences.h"
 
 #define EOL "\r\n"
 #define PIECE 65536  /* bytes that are written at a time */
@@ -54,6 +55,10 @@ struct hg_lines {
     struct hg_buf path, field, record; /* room */
     bool odd;                          /* the members have names that dotted paths cannot tell */
     bool again;
+    struct {
+        const struct hg_results **items;
+        size_t n, cap;
+    } sets;
     size_t n;            /* lines */
     struct hg_buf bytes; /* the records of the lines */
     size_t memory_max;
@@ -81,6 +86,7 @@ void hg_lines_free(struct hg_lines *l)
     HG_VEC_DONE(&l->paths);
     HG_VEC_DONE(&l->keys);
     HG_VEC_DONE(&l->columns);
+    HG_VEC_DONE(&l->sets);
     hg_map_done(&l->path_index);
     hg_map_done(&l->key_index);
     hg_buf_done(&l->path);
@@ -105,12 +111,33 @@ void hg_csv_append_json(const struct hg_style *style, const char *name, const js
     } else if (json_is_integer(value) || json_is_boolean(value)) {
         hg_json_dump(value, HG_JSON_COMPACT, out);
     } else if (json_is_string(value)) {
-        hg_csv_append(style, json_string_value(value), out);
+        hg_csv_append_text(style, json_string_value(value), out);
     } else if (value && !json_is_null(value)) {
         hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
         hg_csv_append(style, hg_buf_str(&text), out);
     }
     hg_buf_done(&text);
+}
+
+void hg_csv_append_origin(const struct hg_style *style, const struct hg_results *const *sets,
+                          size_t n, const struct hg_results *set, struct hg_buf *out)
+{
+    static const char *const members[] = { "source", "note" };
+
+    for (size_t m = 0; m < 2; m++) {
+        bool any = false;
+
+        for (size_t i = 0; i < n && !any; i++)
+            any = hg_set_text(sets[i], members[m]);
+        if (!any)
+            continue;
+        hg_buf_puts(out, hg_csv_separator(style));
+        if (!set)
+            hg_buf_printf(out, "set_%s", members[m]);
+        else if (hg_set_text(set, members[m]))
+            hg_csv_append(style, hg_set_text(set, members[m]), out);
+    }
+    hg_buf_printf(out, "%s%s", hg_csv_separator(style), set ? HG_MADE_BY : "made_by");
 }
 
 /* ---- Names ---- */
@@ -193,12 +220,21 @@ static void put_field(struct hg_lines *l, uint64_t place, const char *name, cons
 static void put_own(struct hg_lines *l, const char *text, bool first)
 {
     hg_buf_puts(&l->field, first ? "" : hg_csv_separator(l->style));
-    hg_csv_append(l->style, text, &l->field);
+    hg_csv_append_text(l->style, text, &l->field);
+}
+
+/* The set of a line; lines of a set stand together. */
+static size_t find_set(struct hg_lines *l, const struct hg_results *set)
+{
+    if (!l->sets.n || l->sets.items[l->sets.n - 1] != set)
+        *HG_VEC_PUSH(&l->sets) = set;
+    return l->sets.n - 1;
 }
 
 static void put_head(struct hg_lines *l, const struct hg_results *set, const struct hg_result *r)
 {
     hg_buf_clear(&l->record);
+    put_count(&l->record, find_set(l, set));
     put_text(&l->record, r->id, strlen(r->id));
     hg_buf_clear(&l->path);
     hg_buf_printf(&l->path, "%s%s%s", set->name, *set->run ? "/" : "", set->run);
@@ -209,7 +245,8 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
     hg_buf_clear(&l->field);
     put_own(l, r->status, true);
-    put_own(l, r->added ? "true" : "false", false);
+    hg_buf_puts(&l->field, hg_csv_separator(l->style));
+    hg_buf_puts(&l->field, r->added ? "true" : "false");
     put_own(l, r->baseline_id, false);
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
 }
@@ -350,7 +387,7 @@ bool hg_lines_again(struct hg_lines *l)
         l->paths.items[i].column = l->paths.items[i].left_out = false;
         l->paths.items[i].last = 0;
     }
-    l->columns.n = l->n = 0;
+    l->columns.n = l->n = l->sets.n = 0;
     l->again = false;
     hg_buf_done(&l->bytes);
     if (l->file)
@@ -443,6 +480,7 @@ static void write_header(struct writing *w, const char *const *keys, size_t n_ke
         free(name);
     }
     hg_map_done(&taken);
+    hg_csv_append_origin(l->style, l->sets.items, l->sets.n, NULL, &w->out);
     hg_buf_puts(&w->out, EOL);
 }
 
@@ -474,6 +512,7 @@ static void write_line(struct writing *w, const char *at, const char *end, unsig
 {
     const char *counts = flags & HG_LINE_COUNTS ? "true" : "false", *text;
     struct hg_lines *l = w->l;
+    const struct hg_results *set = l->sets.items[take_count(&at)];
     size_t len;
 
     text = take_text(&at, &len);
@@ -497,6 +536,7 @@ static void write_line(struct writing *w, const char *at, const char *end, unsig
 
         separate(w, path->own ? path->own : "", path->own ? path->len : 0);
     }
+    hg_csv_append_origin(l->style, l->sets.items, l->sets.n, set, &w->out);
     hg_buf_puts(&w->out, EOL);
 }
 

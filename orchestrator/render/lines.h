@@ -51,4 +51,9 @@ const char *hg_lines_marked_id(const struct hg_lines *l);
 void hg_csv_append_json(const struct hg_style *style, const char *name, const json_t *value,
                         struct hg_buf *out);
 
+/* Append the last columns of a line, each behind a separator: source and note of its set, as far as any of the sets has them, and what
+ * made the table. set NULL: their names. */
+void hg_csv_append_origin(const struct hg_style *style, const struct hg_results *const *sets,
+                          size_t n, const struct hg_results *set, struct hg_buf *out);
+
 #endif

@@ -528,6 +528,7 @@ const struct hg_report *hg_many_report(struct hg_many *m)
     hg_digest_list(m->digest, cells, n, &m->r);
     m->r.sets = &m->set;
     m->r.n_sets = 1;
+    m->r.labels = &m->r.title;
     free(cells);
     return &m->r;
 }

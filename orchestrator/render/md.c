@@ -2,6 +2,8 @@
 /* Markdown, as GitHub reads it: one table for each section. */
 #include "render/renderers.h"
 
+#include <string.h>
+
 #include "analysis/figures.h"
 #include "analysis/labels.h"
 #include "render/listings.h"
@@ -113,6 +115,20 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, st
     }
 }
 
+static void append_origin(const struct hg_report *r, struct hg_buf *out)
+{
+    struct hg_buf lines = HG_BUF_INIT;
+    char *rest = NULL;
+
+    hg_origin_format(r, &lines);
+    for (char *line = strtok_r(lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        hg_buf_puts(out, "\n");
+        hg_md_append(line, out);
+        hg_buf_puts(out, "\n");
+    }
+    hg_buf_done(&lines);
+}
+
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -144,6 +160,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         hg_buf_puts(out, "\n");
     }
     hg_buf_done(&text);
+    append_origin(r, out);
 }
 
 const struct hg_renderer hg_renderer_md = {

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/map.h"
 #include "base/alloc.h"
+#include "render/sentences.h"
 
 #define MATRIX_MAX ((size_t)64 << 10)
 #define VALUES_MAX 6 /* of one fact; more are counted */
@@ -140,8 +141,8 @@ static void keep_time(struct hg_buf *kept, json_t *time, int sign)
     json_decref(time);
 }
 
-/* From the first start to the last end. */
-static void put_times(const struct hg_report *r, struct hg_listing *l)
+/* From the first start to the last end; empty if they are not known. */
+static void find_times(const struct hg_report *r, struct hg_buf *out)
 {
     struct hg_buf first = HG_BUF_INIT, last = HG_BUF_INIT;
 
@@ -151,21 +152,39 @@ static void put_times(const struct hg_report *r, struct hg_listing *l)
         keep_time(&first, hg_result_get(r->entries[i].result, "started"), -1);
         keep_time(&last, hg_result_get(r->entries[i].result, "ended"), 1);
     }
-    if (first.len && last.len) {
-        hg_buf_printf(&first, " to %s", last.data);
-        hg_listing_text(l, "measured");
-        hg_listing_text(l, hg_buf_str(&first));
-    }
+    if (first.len && last.len)
+        hg_buf_printf(out, "%s to %s", first.data, last.data);
     hg_buf_done(&first);
     hg_buf_done(&last);
+}
+
+static void put_times(const struct hg_report *r, struct hg_listing *l)
+{
+    struct hg_buf times = HG_BUF_INIT;
+
+    find_times(r, &times);
+    if (times.len) {
+        hg_listing_text(l, "measured");
+        hg_listing_text(l, hg_buf_str(&times));
+    }
+    hg_buf_done(&times);
+}
+
+void hg_measured_format(const struct hg_report *r, struct hg_buf *out)
+{
+    struct hg_buf times = HG_BUF_INIT;
+
+    find_times(r, &times);
+    if (times.len)
+        hg_buf_printf(out, "; measured %s", times.data);
+    hg_buf_done(&times);
 }
 
 /* Members of a published set at its top level. */
 static void put_sources(const struct hg_report *r, struct hg_listing *l)
 {
-    static const char *const members[] = {
-        "source", "url", "date", "hardware", "software", "note"
-    };
+    static const char *const members[] = { "source", "repository", "commit",   "url",
+                                           "date",   "hardware",   "software", "note" };
 
     for (size_t m = 0; m < sizeof members / sizeof *members; m++) {
         struct values v = { 0 };
@@ -238,4 +257,6 @@ void hg_provenance_fill(const struct hg_report *r, struct hg_listing *l)
             gather(r->entries[i].result, values);
     for (size_t i = 0; i < FACTS; i++)
         put_fact(l, facts[i].title, &values[i]);
+    hg_listing_text(l, "tables made by");
+    hg_listing_text(l, HG_MADE_BY);
 }

@@ -24,6 +24,9 @@ void hg_page_done(struct hg_page *page);
  * working directory). What cannot be read is left out. */
 void hg_page_set_run(struct hg_page *page, size_t set, const char *run_dir, const char *out);
 
+/* Append "; measured 2026-11-20T10:00:00Z to ..."; nothing if the results have no times. */
+void hg_measured_format(const struct hg_report *r, struct hg_buf *out);
+
 /* Fill a listing with hosts, devices, versions and times, and what a published set says of its source: rows of two columns. */
 void hg_provenance_fill(const struct hg_report *r, struct hg_listing *l);
 

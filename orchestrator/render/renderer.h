@@ -11,6 +11,8 @@ struct hg_render_options {
     size_t width; /* columns of the terminal; 0: 80 */
     bool
         pivot; /* a tidy form: rows and columns as in the table instead of one line for each result */
+    const char *caption, *label; /* latex: as they are; NULL: its own caption, no label */
+    size_t points; /* latex: width of a column of the paper, in pt; 0: HG_LATEX_COLUMN_PT */
     const struct hg_page *page; /* html: links and how it was made; NULL: unknown */
 };
 
@@ -23,6 +25,7 @@ struct hg_renderer {
     bool
         tidy; /* for programs: one line for each result, or --pivot; also made of sets too large for tables */
     bool fixed_numbers; /* --numbers does not apply */
+    bool typeset;       /* for a paper: --caption, --label; --width is in pt */
 
     /* Append the report. The same report and options give the same bytes: no dates, no paths, no locale. */
     void (*render)(const struct hg_report *r, const struct hg_render_options *o,

@@ -11,6 +11,7 @@
     FORM(csv)              \
     FORM(json)             \
     FORM(latex)            \
+    FORM(sentences)        \
     FORM(html)
 
 /* " text md csv ...", a string constant for help and messages. */

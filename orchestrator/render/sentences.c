@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "analysis/code.h"
 #include "analysis/labels.h"
+#include "render/page.h"
 #include "typeset/plain.h"
 
 static void append_absent(const struct hg_report *r, struct hg_buf *out)
@@ -51,6 +52,15 @@ static bool any_interval(const struct hg_report *r)
     return false;
 }
 
+static bool any_published(const struct hg_report *r)
+{
+    for (size_t t = 0; t < r->tables.n; t++)
+        for (size_t i = 0; i < r->tables.items[t].n_rows * r->tables.items[t].n_columns; i++)
+            if (r->tables.items[t].points[i].published)
+                return true;
+    return false;
+}
+
 static bool any_weak(const struct hg_report *r)
 {
     for (size_t t = 0; t < r->tables.n; t++)
@@ -78,7 +88,8 @@ void hg_method_format(const struct hg_report *r, struct hg_buf *out)
         hg_buf_printf(out, ": %s of %zu of %zu runs%s", hg_statistic_words[r->statistic],
                       r->repeats, r->repeats, any_interval(r) ? ", ± is the 95 % interval" : "");
     else if (r->tables.n)
-        hg_buf_puts(out, ": one run each");
+        hg_buf_printf(out, ": one run each%s%s", any_published(r) ? " but for the footnotes" : "",
+                      any_interval(r) ? "; ± is the 95 % interval" : "");
     if (r->has_direction)
         hg_buf_printf(out, "; %s is better", r->higher_is_better ? "higher" : "lower");
 }
@@ -152,4 +163,35 @@ void hg_common_format(const struct hg_report *r, struct hg_buf *out)
         hg_member_append(r->frame.keys.items[r->same_keys[i]].name, hg_report_text(r, value), out);
         first = false;
     }
+}
+
+const char *hg_set_text(const struct hg_results *set, const char *member)
+{
+    const char *text = json_string_value(json_object_get(set->doc.root, member));
+
+    return text && *text ? text : NULL;
+}
+
+void hg_origin_format(const struct hg_report *r, struct hg_buf *out)
+{
+    static const char *const members[] = { "source", "note" };
+
+    for (size_t s = 0; s < r->n_sets; s++)
+        for (size_t m = 0; m < 2; m++) {
+            const char *text = hg_set_text(&r->sets[s], members[m]);
+
+            if (!text)
+                continue;
+            hg_buf_puts(out, members[m]);
+            if (r->n_sets > 1) {
+                hg_buf_puts(out, " of ");
+                hg_clean_append(r->labels[s], 0, out);
+            }
+            hg_buf_puts(out, ": ");
+            hg_clean_append(text, 0, out);
+            hg_buf_puts(out, "\n");
+        }
+    hg_buf_puts(out, HG_MADE_BY);
+    hg_measured_format(r, out);
+    hg_buf_puts(out, "\n");
 }

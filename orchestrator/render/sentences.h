@@ -25,4 +25,13 @@ void hg_code_format(const struct hg_report *r, size_t n_a, struct hg_buf *out);
 /* "hardware=a100 epochs=15": the values that all cells share; nothing if there are none. */
 void hg_common_format(const struct hg_report *r, struct hg_buf *out);
 
+/* Where the figures come from, one line each: "source: ...", "note: ..." of every set that says so (with its label if there are
+ * several), and "hpcgrid 1.2.3" with the time of the measurements where it is known. */
+void hg_origin_format(const struct hg_report *r, struct hg_buf *out);
+
+/* A member of a set at its top level that is a text with something in it; NULL. Lent. */
+const char *hg_set_text(const struct hg_results *set, const char *member);
+
+#define HG_MADE_BY "hpcgrid " HPCGRID_VERSION
+
 #endif

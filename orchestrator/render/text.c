@@ -528,6 +528,18 @@ static void append_table(const struct hg_report *r, const struct hg_table *t, si
     hg_buf_done(&title);
 }
 
+static void append_origin(const struct hg_report *r, size_t width, struct hg_buf *out)
+{
+    struct hg_buf lines = HG_BUF_INIT;
+    char *rest = NULL;
+
+    hg_origin_format(r, &lines);
+    hg_buf_puts(out, "\n");
+    for (char *line = strtok_r(lines.data, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        hg_wrapped_append(line, width, 2, 0, out);
+    hg_buf_done(&lines);
+}
+
 static void render(const struct hg_report *r, const struct hg_render_options *o, struct hg_buf *out)
 {
     size_t width = o->width == 0 ? WIDTH_DEFAULT : o->width < WIDTH_MIN ? WIDTH_MIN : o->width;
@@ -556,6 +568,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
         hg_buf_puts(out, "\nall cells: ");
         hg_wrapped_append(hg_buf_str(&line), width, 2, 11, out);
     }
+    append_origin(r, width, out);
     hg_buf_done(&line);
 }
 

@@ -228,6 +228,40 @@ static void read_words(struct hg_check *c, const json_t *entry, struct hg_result
     r->suspended = json_number_value(json_object_get(entry, "suspended_s")) > 0;
 }
 
+static const char *text_of(struct hg_check *c, const json_t *entry, const char *member)
+{
+    const char *text = hg_check_string(c, entry, member);
+
+    return *text ? text : NULL;
+}
+
+static void check_deviation(struct hg_check *c, const char *name, const json_t *value)
+{
+    if (value && !json_is_null(value) && !(json_number_value(value) >= 0 && json_is_number(value)))
+        hg_check_wrong(c, name, "a standard deviation", value);
+}
+
+/* What people add to a figure that they found in print. */
+static void read_published(struct hg_check *c, const json_t *entry, struct hg_result *r)
+{
+    const json_t *sd = json_object_get(entry, "sd");
+    const char *name;
+    json_t *value;
+
+    r->not_comparable = text_of(c, entry, "not_comparable");
+    r->footnote = text_of(c, entry, "footnote");
+    r->note = json_string_value(json_object_get(entry, "note"));
+    r->source = json_string_value(json_object_get(entry, "source"));
+    check_whole(c, entry, "n", 1);
+    r->runs = (size_t)cell_number(entry, "n", 1);
+    if (sd && cell_number(entry, "n", 1) < 2)
+        hg_check_wrong(c, "sd", "\"n\", the number of runs, beside it", sd);
+    if (!json_is_object(sd))
+        check_deviation(c, "sd", sd);
+    json_object_foreach((json_t *)sd, name, value)
+        check_deviation(c, "sd", value);
+}
+
 static void read_members(struct hg_check *c, const json_t *entry, struct hg_result *r)
 {
     const char *name;
@@ -238,7 +272,8 @@ static void read_members(struct hg_check *c, const json_t *entry, struct hg_resu
     read_words(c, entry, r);
     value = json_object_get(entry, "comparable");
     if (value && !json_is_object(value) && !json_is_null(value))
-        hg_check_wrong(c, "comparable", "an object", value);
+        hg_err_hint(hg_check_wrong(c, "comparable", "an object", value),
+                    "to keep it out of comparisons: \"not_comparable\": \"why\"");
     r->comparable = value;
     r->env = json_object_get(entry, "env");
     r->code = json_object_get(entry, "code");
@@ -252,7 +287,7 @@ static void read_members(struct hg_check *c, const json_t *entry, struct hg_resu
     }
 }
 
-void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry,
+void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry, bool published,
                    struct hg_result *r, struct hg_errs *errs)
 {
     struct hg_check c = { .doc = doc, .errs = errs };
@@ -267,11 +302,15 @@ void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry,
         .trained = NAN,
         .loss = NAN,
         .score = NAN,
+        .runs = 1,
     };
     hg_buf_printf(&c.pointer, "/results/%zu", i);
-    if (json_is_object(entry))
+    if (json_is_object(entry)) {
         read_members(&c, entry, r);
-    else
+        if (published)
+            read_published(&c, entry, r);
+    }
+    if (!json_is_object(entry))
         hg_check_wrong(&c, NULL, "an object", entry);
     hg_buf_done(&c.pointer);
 }

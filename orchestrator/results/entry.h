@@ -25,9 +25,10 @@ void hg_check_leave(struct hg_check *c, size_t len);
 /* A member, which may be absent or null: "". */
 const char *hg_check_string(struct hg_check *c, const json_t *object, const char *member);
 
-/* Decode item i of a set's "results". *r borrows from the entry; first, best and used are not known yet. Problems are added to errs with
+/* Decode item i of a set's "results"; published: of a file of people, in which `n`, `sd`, `footnote` and `not_comparable` have a
+ * meaning. *r borrows from the entry; first, best and used are not known yet. Problems are added to errs with
  * their place in doc; *r still has the members that were found (cell: NULL, or anything). */
-void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry,
+void hg_entry_read(const struct hg_json_doc *doc, size_t i, const json_t *entry, bool published,
                    struct hg_result *r, struct hg_errs *errs);
 
 #endif

@@ -32,7 +32,10 @@ struct hg_result {
                   newest */
     bool has_rehearsal, rehearsal;
     bool oversubscribed, diverged;
-    bool suspended; /* the scheduler stopped it for a while: its times contain that */
+    bool suspended;             /* the scheduler stopped it for a while: its times contain that */
+    const char *not_comparable; /* why it is not comparable with other cells; NULL: it is */
+    const char *footnote, *note, *source; /* remarks of its set, and where it is from; NULL */
+    size_t runs;    /* 1; more: it is their published mean, see hg_result_get(r, "sd") */
     double devices; /* GPUs; cores on hardware without; NaN: the cell does not say */
     bool on_cores;  /* devices are cores */
     const json_t

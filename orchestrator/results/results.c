@@ -41,7 +41,8 @@ static void read_entry(struct hg_results *set, size_t i, const json_t *entry, st
 {
     struct hg_errs found = HG_ERRS_INIT;
 
-    hg_entry_read(&set->doc, i, entry, r, set->flags & HG_RESULTS_TOLERANT ? &found : errs);
+    hg_entry_read(&set->doc, i, entry, !(set->flags & HG_RESULTS_TOLERANT), r,
+                  set->flags & HG_RESULTS_TOLERANT ? &found : errs);
     if (found.n)
         keep_problem(set, r, &found.items[0]);
     hg_errs_done(&found);
@@ -97,6 +98,10 @@ static void store_entry(struct hg_store *store, json_t *entry, struct hg_result 
     r->status = hg_store_text(store, r->status);
     r->device = hg_store_text(store, r->device);
     r->problem = hg_store_text(store, r->problem);
+    r->not_comparable = hg_store_text(store, r->not_comparable);
+    r->footnote = hg_store_text(store, r->footnote);
+    r->note = hg_store_text(store, r->note);
+    r->source = hg_store_text(store, r->source);
     r->comparable = hg_store_value(store, r->comparable);
     r->env = hg_store_value(store, r->env);
     r->code = hg_store_value(store, r->code);
@@ -146,6 +151,8 @@ static const struct hg_field report_fields[] = {
       .doc = "selector: only these cells" },
     { "better", HG_J_STRING, offsetof(struct hg_results, better), .words = better_words,
       .doc = "which values are good" },
+    { "numbers", HG_J_STRING, offsetof(struct hg_results, numbers),
+      .doc = "how to write numbers: --numbers" },
     { "work", HG_J_STRINGS, offsetof(struct hg_results, work),
       .doc = "keys whose product is the work of a cell" },
     { 0 },

@@ -30,7 +30,7 @@ struct hg_results {
     struct hg_repeats repeats; /* until 0: not adaptive */
     /* How to show the set; NULL where it does not say. */
     char **rows, **columns, **group, **work; /* NULL-terminated */
-    char *metric, *where, *better;
+    char *metric, *where, *better, *numbers;
     struct hg_result *items;
     size_t n, cap;
     json_t *no_cell;       /* substitute for an entry of a tolerant set that has none */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/text.h"
 #include "typeset/plain.h"
 
@@ -147,6 +148,31 @@ void hg_csv_append(const struct hg_style *style, const char *text, struct hg_buf
     hg_buf_puts(out, "\"");
 }
 
+/* What pandas or R would take for a number, a truth or nothing. */
+static bool is_misread(const struct hg_style *style, const char *text)
+{
+    static const char *const words[] = { "NA",   "N/A",  "n/a",   "#N/A", "NULL",  "null", "None",
+                                         "<NA>", "true", "false", "True", "False", "TRUE", "FALSE",
+                                         "T",    "F",    "-nan",  "#NA",  NULL };
+    char *copy = hg_strdup(text), *comma = style->comma ? strchr(copy, ',') : NULL, *end;
+    bool misread;
+
+    if (comma)
+        *comma = '.';
+    misread = (strtod(copy, &end), *copy && !*end);
+    for (size_t i = 0; words[i]; i++)
+        misread = misread || strcmp(words[i], text) == 0;
+    free(copy);
+    return misread;
+}
+
+void hg_csv_append_text(const struct hg_style *style, const char *text, struct hg_buf *out)
+{
+    if (is_misread(style, text))
+        hg_buf_puts(out, "'");
+    hg_csv_append(style, text, out);
+}
+
 void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf *out)
 {
     char text[32], *point;
@@ -162,7 +188,7 @@ void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf 
 
 void hg_csv_append_seconds(const struct hg_style *style, double s, struct hg_buf *out)
 {
-    if (isfinite(s) && style->durations)
+    if (isfinite(s) && style->durations && !style->from_set)
         hg_seconds_append_exact(style, s, out);
     else
         hg_csv_append_number(style, s, out);

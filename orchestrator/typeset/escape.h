@@ -27,6 +27,10 @@ const char *hg_csv_separator(const struct hg_style *style);
  * number stays a number. */
 void hg_csv_append(const struct hg_style *style, const char *text, struct hg_buf *out);
 
+/* A text that must stay one: with an apostrophe in front where pandas or R would read a number ("1.10", "007"), a truth or
+ * nothing ("NA"). */
+void hg_csv_append_text(const struct hg_style *style, const char *text, struct hg_buf *out);
+
 /* A number with all its digits; nothing for NaN and infinity. */
 void hg_csv_append_number(const struct hg_style *style, double v, struct hg_buf *out);
 

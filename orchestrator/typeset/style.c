@@ -24,11 +24,28 @@ static int ask_locale(struct hg_style *style, struct hg_err *err)
     return 0;
 }
 
+/* "decimals=3" */
+static int parse_count(const char *word, struct hg_style *style, struct hg_err *err)
+{
+    const char *digits = strchr(word, '=') + 1;
+    int *target = strncmp(word, "decimals=", 9) == 0  ? &style->decimals
+                  : strncmp(word, "speedup=", 8) == 0 ? &style->speedup_decimals
+                                                      : NULL;
+
+    if (!target || strspn(digits, "0123456789") != 1 || digits[1])
+        return hg_err_set(err, HG_E_USAGE,
+                          "--numbers: \"%s\" is not decimals=N or speedup=N, 0 to 9", word);
+    *target = digits[0] - '0' + 1;
+    return 0;
+}
+
 static int parse_word(const char *word, struct hg_style *style, struct hg_err *err)
 {
     static const char *const known[] = { "point", "comma", "locale", "seconds", "durations" };
     size_t i = 0;
 
+    if (strchr(word, '='))
+        return parse_count(word, style, err);
     while (i < 5 && strcmp(known[i], word) != 0)
         i++;
     switch (i) {
@@ -89,6 +106,13 @@ static void set_point(const struct hg_style *style, size_t start, struct hg_buf 
         *point = ',';
 }
 
+/* The decimal that a double stands for may be a half though the double is just below it: some units in its last place up. Whole
+ * numbers beyond a double's last halves stay. */
+static double tipped(double v)
+{
+    return fabs(v) < 1e15 ? v * (1 + 0x1p-51) : v;
+}
+
 void hg_number_append(const struct hg_style *style, double v, int decimals, struct hg_buf *out)
 {
     size_t start = out->len;
@@ -97,7 +121,7 @@ void hg_number_append(const struct hg_style *style, double v, int decimals, stru
         append_special(v, out);
         return;
     }
-    hg_buf_printf(out, "%.*f", decimals, v);
+    hg_buf_printf(out, "%.*f", decimals, tipped(v));
     set_point(style, start, out);
 }
 
@@ -109,13 +133,13 @@ void hg_digits_append(const struct hg_style *style, double v, int digits, struct
         append_special(v, out);
         return;
     }
-    hg_buf_printf(out, "%.*g", digits, v);
+    hg_buf_printf(out, "%.*g", digits, tipped(v));
     set_point(style, start, out);
 }
 
 void hg_seconds_append(const struct hg_style *style, double s, int decimals, struct hg_buf *out)
 {
-    double unit = pow(10, decimals), ticks = round(fabs(s) * unit), minutes;
+    double unit = pow(10, decimals), ticks = round(fabs(tipped(s)) * unit), minutes;
 
     if (!style->durations || !isfinite(s) || ticks > 1e15) {
         hg_number_append(style, s, decimals, out);

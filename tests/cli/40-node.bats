@@ -695,7 +695,7 @@ code() {
     code_repository
     clean=$(code)
     jq -e --arg r "$(git -C "$repo" rev-parse HEAD)" --arg h "$(git hash-object "$repo/train.sh")" '.revision == $r and .dirty == false
-        and (.hash | length == 32) and .files == {"../train.sh": $h}' <<<"$clean"
+        and (.hash | length == 32) and .files == [{name: "../train.sh", hash: $h}]' <<<"$clean"
     # contents count, not times; the matrix and files that are not tracked do not
     touch -d '2001-01-01' "$repo/train.sh" "$repo/exp/data.txt"
     echo '{"edited": 1}' >"$repo/exp/m.json"

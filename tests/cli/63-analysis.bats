@@ -295,7 +295,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
     [ "$(notes | sed -n 2p)" = "2 ran other code than its baseline: aaaaaaaaaa-dirty (files 2222222222) (baseline aaaaaaaaaa-dirty (files 1111111111))" ]
     codes '{code: {revision: f($n | tostring), dirty: false, hash: h("1")}}'
     [ "$(notes --strict)" = $'1 \n2 \n4 ' ]
-    codes '{code: {files: {"./sim": h($n | tostring), "x.sh": h("0")}}}'
+    codes '{code: {files: [{name: "x.sh", hash: h("0")}, {name: "./sim", hash: h($n | tostring)}]}}'
     [ "$(notes | tail -1)" = "4 ran other code than its baseline: ./sim 4444444444 (baseline ./sim 1111111111)" ]
     # without hashes revision and dirty tell; nothing known is no difference
     codes 'if $n == 1 then {code: {revision: f("a"), dirty: false}} elif $n == 2 then {code: {revision: f("a"), dirty: true}} else {} end'
@@ -303,7 +303,7 @@ notes() { report "$@" | jq -r '.tables[].points[] | "\(.row.nodes) \(.notes // [
 2 ran other code than its baseline: aaaaaaaaaa-dirty (baseline aaaaaaaaaa)
 4 " ]
     # hpcgrid-worker is its program
-    codes '{code: {revision: f($n | tostring), dirty: true, hash: h($n | tostring), files: {"hpcgrid-worker": h(if $n == 4 then "4" else "1" end)}}}'
+    codes '{code: {revision: f($n | tostring), dirty: true, hash: h($n | tostring), files: [{name: "hpcgrid-worker", hash: h(if $n == 4 then "4" else "1" end)}]}}'
     [ "$(notes)" = $'1 \n2 \n4 ran other code than its baseline: hpcgrid-worker 4444444444 (baseline hpcgrid-worker 1111111111)' ]
 }
 

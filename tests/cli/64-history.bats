@@ -166,6 +166,11 @@ sets() {
     "$hpcgrid" history s*.json -f junit >out || [ $? -eq 1 ]
     grep -qF 'tests="2" failures="2"' out
     [ "$(grep -c '<failure message="slower since nightly/004, speed 0.89" type="slower"/>' out)" -eq 2 ]
+    "$hpcgrid" history s*.json --plot over.gp >out || [ $? -eq 1 ]
+    grep -qF 'over all sets' out
+    grep -qF 'speed, 1 = first' over.gp
+    run "$hpcgrid" history s*.json --plot no/such/over.svg
+    [ "$status" -ge 2 ]
     run "$hpcgrid" history s*.json -f csv
     [ "$status" -eq 2 ]
 }

@@ -38,6 +38,16 @@ bad_names() {
     grep -qE '12\.41' text
 }
 
+@test "no table is wider than a column of a two-column article" {
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format latex --label tab:x >table.tex || [ $? -eq 1 ]
+        { printf '\\documentclass[twocolumn]{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,siunitx}\n\\begin{document}\n'
+          sed 's/^\\caption.*/\\caption{x}/' table.tex; echo '\end{document}'; } >doc.tex
+        pdflatex -interaction=nonstopmode -halt-on-error doc.tex >log </dev/null
+        if grep -A3 '^Overfull .hbox' log; then echo "$set"; return 1; fi
+    done
+}
+
 @test "names full of LaTeX stay names" {
     bad_names >set.json
     "$hpcgrid" report set.json --rows strategy --columns nodes --format latex >table.tex
@@ -90,6 +100,10 @@ PY
     "$hpcgrid" report "$data/plots.json" --format csv --numbers comma >comma.csv
     "$hpcgrid" report "$data/plots.json" --format csv >point.csv
     Rscript -e 'stopifnot(all.equal(read.csv2("comma.csv"), read.csv("point.csv")))'
+    jq -n '{schema: "hpcgrid-results/1", name: "x", results: [("1.9", "1.10") as $a | {id: "c", cell: {torch: "2.10"}, attempt: $a, train_s: 1}]}' >set.json
+    "$hpcgrid" report set.json --format csv >tidy.csv
+    "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert [a.lstrip(chr(39)) for a in t.attempt] == ["1.9", "1.10"] and t.torch[0].endswith("2.10")'
+    Rscript -e 't <- read.csv("tidy.csv"); stopifnot(is.character(t$attempt), sub("^.", "", t$attempt) == c("1.9", "1.10"))'
     bad_names >set.json
     "$hpcgrid" report set.json --format csv >tidy.csv
     "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert len(t) == 18 and t.strategy.nunique() == 9; assert not t.strategy.str.match("[=+@-]").any()'

@@ -122,7 +122,7 @@ static void test_one_listing_in_every_form(void **state)
     assert_string_equal(hg_buf_str(&text), "best strategy\n"
                                            "case      train_s  limit\n"
                                            "────────────────────────\n"
-                                           "=1+1|<b>     61.2    3.8\n"
+                                           "=1+1|<b>     61.3    3.8\n"
                                            "ddp                    –\n"
                                            "one note\n");
     hg_buf_clear(&text);
@@ -145,7 +145,7 @@ static void test_one_listing_in_every_form(void **state)
     assert_string_equal(hg_buf_str(&text), "**best strategy**\n\n"
                                            "| case | train_s | limit |\n"
                                            "| --- | ---: | ---: |\n"
-                                           "| =1+1\\|&lt;b> | 61.2 | 3.8 |\n"
+                                           "| =1+1\\|&lt;b> | 61.3 | 3.8 |\n"
                                            "| ddp | | – |\n"
                                            "\none note\n");
     hg_buf_clear(&text);

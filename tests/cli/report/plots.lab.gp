@@ -23,37 +23,30 @@ set label "single" at screen 0.74322,0.31808 left offset character 3,-0.12 point
 $s0 << EOD
 1 1 NaN NaN 1
 EOD
-set arrow from screen 0.71961,0.15861 to screen 0.76683,0.15861 nohead dashtype 2 linewidth 1.5 linecolor rgb "#e2781c"
-set label "dp" at screen 0.74322,0.15861 left offset character 3,-0.12 point pointtype 5 pointsize 0.8 linecolor rgb "#e2781c"
+set arrow from screen 0.71961,0.71431 to screen 0.76683,0.71431 nohead dashtype 2 linewidth 1.5 linecolor rgb "#e2781c"
+set label "ddp" at screen 0.74322,0.71431 left offset character 3,-0.12 point pointtype 5 pointsize 0.8 linecolor rgb "#e2781c"
 $s1 << EOD
-2 0.2356425467 NaN NaN NaN
-2 1.098922388 NaN NaN 1.098922388
-4 0.2882008738 NaN NaN 0.2882008738
-EOD
-set arrow from screen 0.71961,0.71431 to screen 0.76683,0.71431 nohead dashtype 3 linewidth 1.5 linecolor rgb "#41a58d"
-set label "ddp" at screen 0.74322,0.71431 left offset character 3,-0.12 point pointtype 9 pointsize 0.8 linecolor rgb "#41a58d"
-$s2 << EOD
 2 1.825356769 NaN NaN NaN
 2 1.835229675 NaN NaN 1.835229675
 4 3.261315578 NaN NaN 3.261315578
 EOD
-set arrow from screen 0.71961,0.67383 to screen 0.76683,0.67383 nohead dashtype 4 linewidth 1.5 linecolor rgb "#65310f"
-set label "fsdp" at screen 0.74322,0.67383 left offset character 3,-0.12 point pointtype 13 pointsize 0.8 linecolor rgb "#65310f"
-$s3 << EOD
+set arrow from screen 0.71961,0.67383 to screen 0.76683,0.67383 nohead dashtype 3 linewidth 1.5 linecolor rgb "#41a58d"
+set label "fsdp" at screen 0.74322,0.67383 left offset character 3,-0.12 point pointtype 9 pointsize 0.8 linecolor rgb "#41a58d"
+$s2 << EOD
 2 1.757092148 NaN NaN NaN
 2 1.783574815 NaN NaN 1.783574815
 4 3.140412284 NaN NaN 3.140412284
 EOD
-set arrow from screen 0.71961,0.45236 to screen 0.76683,0.45236 nohead dashtype 1 linewidth 1.5 linecolor rgb "#9c58c8"
-set label "deepspeed" at screen 0.74322,0.45236 left offset character 3,-0.12 point pointtype 11 pointsize 0.8 linecolor rgb "#9c58c8"
-$s4 << EOD
+set arrow from screen 0.71961,0.45236 to screen 0.76683,0.45236 nohead dashtype 4 linewidth 1.5 linecolor rgb "#65310f"
+set label "deepspeed" at screen 0.74322,0.45236 left offset character 3,-0.12 point pointtype 13 pointsize 0.8 linecolor rgb "#65310f"
+$s3 << EOD
 2 0.857974999 NaN NaN NaN
 2 1.06856194 NaN NaN 1.06856194
 4 1.766355582 NaN NaN 1.766355582
 EOD
-set arrow from screen 0.71961,0.19908 to screen 0.76683,0.19908 nohead dashtype 2 linewidth 1.5 linecolor rgb "#4a20e7"
-set label "deepspeed\137stage\1373" at screen 0.74322,0.19908 left offset character 3,-0.12 point pointtype 1 pointsize 0.8 linecolor rgb "#4a20e7"
-$s5 << EOD
+set arrow from screen 0.71961,0.19908 to screen 0.76683,0.19908 nohead dashtype 1 linewidth 1.5 linecolor rgb "#9c58c8"
+set label "deepspeed\137stage\1373" at screen 0.74322,0.19908 left offset character 3,-0.12 point pointtype 11 pointsize 0.8 linecolor rgb "#9c58c8"
+$s4 << EOD
 2 0.3205851027 NaN NaN NaN
 2 0.3208766986 NaN NaN 0.3208766986
 EOD
@@ -72,7 +65,4 @@ plot $s0 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linec
      $s3 using 1:2 with points linecolor rgb "#65310f" pointtype 13 pointsize 0.8, \
      $s4 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 1 linewidth 1.5 linecolor rgb "#9c58c8", \
      $s4 using 1:2:3:4 with yerrorbars linecolor rgb "#9c58c8" pointtype 11 pointsize 0.4, \
-     $s4 using 1:2 with points linecolor rgb "#9c58c8" pointtype 11 pointsize 0.8, \
-     $s5 using 1:(valid(5) ? $5 : 1/0) with lines dashtype 2 linewidth 1.5 linecolor rgb "#4a20e7", \
-     $s5 using 1:2:3:4 with yerrorbars linecolor rgb "#4a20e7" pointtype 1 pointsize 0.4, \
-     $s5 using 1:2 with points linecolor rgb "#4a20e7" pointtype 1 pointsize 0.8
+     $s4 using 1:2 with points linecolor rgb "#9c58c8" pointtype 11 pointsize 0.8

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "results/published.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#define DRAWS 4000
+
+static uint64_t seed = 20261123;
+
+static double uniform(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return ((double)(seed >> 11) + 0.5) / 9007199254740992.0;
+}
+
+static double normal(void)
+{
+    return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
+}
+
+/* What a paper prints of n runs. */
+static void publish(double mean, double cv, bool is_log, size_t n, double *m, double *sd)
+{
+    double v[32], sum = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        sum += v[i] = is_log ? mean * exp(cv * normal()) : mean * (1 + cv * normal());
+    *m = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (v[i] - *m) * (v[i] - *m);
+    *sd = sqrt(squares / (double)(n - 1));
+}
+
+static bool covers(const struct hg_estimate *e, double truth)
+{
+    assert_true(e->has_interval && e->low <= e->value && e->value <= e->high);
+    return e->low <= truth && truth <= e->high;
+}
+
+/* The interval from a mean and a standard deviation covers the true value, and that of a ratio the true ratio, in 95 % of draws. Welch's
+ * with three runs is on the safe side, here as with single results. */
+static void test_intervals_cover_the_truth(void **state)
+{
+    static const size_t runs[] = { 3, 5, 10 };
+    static const double spreads[] = { 0.01, 0.1 };
+
+    (void)state;
+    for (int k = 0; k < 12; k++) {
+        size_t n = runs[k % 3], center = 0, ratio = 0;
+        double cv = spreads[k / 3 % 2], a, sa, b, sb;
+        bool is_log = k >= 6;
+
+        for (int i = 0; i < DRAWS; i++) {
+            struct hg_moments ma, mb;
+            struct hg_estimate e;
+
+            publish(186.6, cv, is_log, n, &a, &sa);
+            publish(57.2, cv, is_log, n, &b, &sb);
+            e = hg_published_center(a, sa, n);
+            center += covers(&e, is_log ? 186.6 * exp(cv * cv / 2) : 186.6);
+            ma = hg_moments_of_mean(a, sa, n);
+            mb = hg_moments_of_mean(b, sb, n);
+            e = hg_published_ratio(a / b, &ma, &mb);
+            ratio += covers(&e, 186.6 / 57.2);
+        }
+        print_message("n %zu, cv %.2f, %s: center %.3f, ratio %.3f\n", n, cv,
+                      is_log ? "log-normal" : "normal", (double)center / DRAWS,
+                      (double)ratio / DRAWS);
+        assert_in_range(center, 0.93 * DRAWS, 0.97 * DRAWS);
+        assert_in_range(ratio, 0.93 * DRAWS, 0.98 * DRAWS);
+    }
+}
+
+/* The two ways to the same figures agree where the spread is small. */
+static void test_a_published_mean_is_as_good_as_its_runs(void **state)
+{
+    double a[] = { 233.48, 235.41, 234.85 }, b[] = { 57.24, 56.61, 57.87 };
+    struct hg_estimate center = hg_stats_center(a, 3, HG_GEOMETRIC_MEAN),
+                       ratio = hg_stats_ratio(a, 3, b, 3, HG_GEOMETRIC_MEAN);
+    struct hg_estimate published = hg_published_center(234.58, 0.9929, 3);
+    struct hg_moments ma = hg_moments_of_mean(234.58, 0.9929, 3), mb = hg_moments_of_values(b, 3);
+    struct hg_estimate speedup = hg_published_ratio(234.58 / 57.24, &ma, &mb);
+
+    (void)state;
+    assert_float_equal(published.low, center.low, 0.02);
+    assert_float_equal(published.high, center.high, 0.02);
+    assert_float_equal(speedup.low, ratio.low, 0.002);
+    assert_float_equal(speedup.high, ratio.high, 0.002);
+}
+
+static void test_without_a_spread_there_is_no_interval(void **state)
+{
+    struct hg_moments known = hg_moments_of_mean(100, 1, 3), few = hg_moments_of_mean(50, 1, 2),
+                      one = hg_moments_of_values((const double[]){ 50 }, 1),
+                      unknown = hg_moments_of_mean(50, NAN, 3),
+                      still = hg_moments_of_mean(50, 0, 3);
+    struct hg_estimate e = hg_published_center(100, NAN, 3);
+
+    (void)state;
+    assert_false(e.has_interval);
+    assert_true(e.value == 100);
+    assert_false(hg_published_center(100, 1, 2).has_interval);
+    assert_false(hg_published_ratio(2, &known, &few).has_interval);
+    assert_false(hg_published_ratio(2, &known, &one).has_interval);
+    assert_false(hg_published_ratio(2, &known, &unknown).has_interval);
+    assert_true(hg_published_ratio(2, &known, &still).has_interval);
+    e = hg_published_ratio(1, &still, &still);
+    assert_true(e.has_interval && e.low == 1 && e.high == 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_intervals_cover_the_truth),
+        cmocka_unit_test(test_a_published_mean_is_as_good_as_its_runs),
+        cmocka_unit_test(test_without_a_spread_there_is_no_interval),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
