@@ -629,8 +629,6 @@ static void note_set(struct notes *notes, const struct hg_configuration *c, stru
     note_alone(notes, c, p);
 }
 
-/* ---- What the runs show ---- */
-
 /* Where a sentence about a place goes. */
 struct place {
     struct notes *notes;

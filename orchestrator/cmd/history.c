@@ -29,9 +29,9 @@ static const struct hg_opt opts[] = {
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
     HG_OPTION_BETWEEN(&between),
-    HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
     { HG_OPT_FLAG, 0, "strict", &strict, NULL, "no verdict if the results are not comparable", 0,
       0 },
+    HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
     HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
     HG_OPTION_TEXT(0, "reports", &reports, "DIR", NULL),
     HG_OPTION_NUMBERS(&numbers),
@@ -178,9 +178,9 @@ const struct hg_cmd hg_cmd_history = {
     .args = "NAME|RUN|FILE...",
     .summary = "Follow a matrix's cells over several runs: what changed, and when.",
     .details = "NAME means all its runs, oldest first. A change is beyond the tolerance, chance\n"
-               "and what whole runs differ by; at most 5 % of the cells with one are false. Exit\n"
-               "code 1: the last change of a cell was for the worse (or the newest is worse than\n"
-               "--baseline-run), or it failed, is missing or rejected.",
+               "and what whole runs differ by; at most 5 % of the cells with one are false. HTML\n"
+               "has a plot. Exit code 1: the last change of a cell was for the worse (or the\n"
+               "newest is worse than --baseline-run), or it failed, is missing or rejected.",
     .opts = opts,
     .min_args = 1,
     .max_args = -1,

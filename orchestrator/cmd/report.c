@@ -401,6 +401,10 @@ static int write_many(int argc, char **argv, const struct hg_report_options *o, 
 
     if (!m)
         return err->code ? -1 : 2;
+    if (!tidy && hg_many_fits_tables(m)) {
+        hg_many_free(m);
+        return 2;
+    }
     rc = tidy ? hg_cmd_many_write(m, out_path, err) : write_digest(m, argc, argv, err);
     if (rc == 0)
         rc = !hg_many_is_complete(m);

@@ -80,6 +80,16 @@ void hg_digest_free(struct hg_digest *d)
     free(d);
 }
 
+double hg_digest_places(const struct hg_digest *d)
+{
+    double places = 1;
+
+    for (size_t k = 0; k < d->keys.n; k++)
+        if (strcmp(d->keys.items[k].name, "repeat") != 0)
+            places *= (double)d->keys.items[k].values.n;
+    return places;
+}
+
 static size_t find_key(struct hg_digest *d, const char *name)
 {
     size_t n = d->keys.n, at = hg_map_put(&d->key_index, name, strlen(name), n);

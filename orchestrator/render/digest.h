@@ -16,6 +16,9 @@ void hg_digest_free(struct hg_digest *d);
 /* Keep a cell; the first one is row 0. */
 void hg_digest_add(struct hg_digest *d, const json_t *cell);
 
+/* At most so many places would a table of all of them have: the product of the numbers of values of all keys but `repeat`. */
+double hg_digest_places(const struct hg_digest *d);
+
 /* A cell that is shown. */
 struct hg_digest_cell {
     size_t row;

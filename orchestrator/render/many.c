@@ -22,6 +22,9 @@
 static const char *const usual[METRICS] = { "train_s", "wall_s", "samples_per_s", "steps_per_s",
                                             "real_s" };
 
+/* More places than this are a digest. */
+#define PLACES_MAX 1000
+
 /* What has to be known of a result until the last one is read. */
 struct fact {
     struct hg_hash128 cell, id; /* of what makes them; id: only in sets that are read strictly */
@@ -507,6 +510,11 @@ int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct 
     rc = hg_lines_write(m->lines, keys, n, m->flags, put, context, err);
     free(keys);
     return rc;
+}
+
+bool hg_many_fits_tables(const struct hg_many *m)
+{
+    return hg_digest_places(m->digest) <= PLACES_MAX;
 }
 
 const struct hg_report *hg_many_report(struct hg_many *m)

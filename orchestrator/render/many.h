@@ -35,6 +35,9 @@ int hg_many_write(struct hg_many *m, hg_lines_put_fn put, void *context, struct 
 /* A report without tables, with a digest of all cells as its listings; lent. Once, after hg_many_end, with `digest`. */
 const struct hg_report *hg_many_report(struct hg_many *m);
 
+/* Are the cells many repeats of few, so that tables can be read and made after all? With `digest`, after hg_many_end. */
+bool hg_many_fits_tables(const struct hg_many *m);
+
 /* Cells that are shown, after hg_many_end. */
 size_t hg_many_cells(const struct hg_many *m);
 
