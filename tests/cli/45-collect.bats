@@ -66,9 +66,9 @@ END
     printf '%s\n' "$output" >want
     [ ! -e "$run_dir/tables/results.csv" ]
     [ "$(grep -c ',true,ok,' want)" -ge 3 ]
-    grep -q ',0.1,true,ok,' want
-    grep -q ',0.1,false,failed,' want
-    grep -q ',0.0,false,invalid,' want
+    grep -q ",'0.1,true,ok," want
+    grep -q ",'0.1,false,failed," want
+    grep -q ",'0.0,false,invalid," want
     [ "$(wc -l <want)" -gt 50100 ]
     (ulimit -v 80000 && "$hpcgrid" report many --format csv) >lines || [ $? = 1 ]
     cmp want lines

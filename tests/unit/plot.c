@@ -22,7 +22,7 @@ static char *set_text(void)
     hg_buf_puts(&text, "{\"schema\": \"hpcgrid-results/1\", \"name\": \"set\", "
                        "\"baseline\": {\"nodes\": 1}, \"results\": [");
     for (int s = 0; s < 15; s++)
-        for (int n = 1; n <= 8; n *= 2)
+        for (int n = 1; n <= 16; n *= 2)
             for (int k = 1; k <= 5; k++) {
                 hg_buf_printf(&text,
                               "%s{\"id\": \"%d-%d-%d\", \"cell\": {\"nodes\": %d, \"strategy\": "
@@ -173,8 +173,8 @@ static void test_intervals_stand_beside_each_other(void **state)
     for (size_t s = 0; s < 15; s++) {
         const struct hg_plot_series *series = &p->series.items[s];
 
-        assert_int_equal(series->points.n, 4);
-        for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(series->points.n, 5);
+        for (size_t i = 0; i < 5; i++) {
             double at = hg_plot_moved(&p->x, series->points.items[i].x, series->dodge);
 
             assert_true(at >= p->x.low && at <= p->x.high);
@@ -197,7 +197,7 @@ static void test_every_run_is_a_dot(void **state)
         const struct hg_plot_series *series = &f.plots.items[HG_PLOT_SPEEDUP].series.items[s];
         const struct hg_plot_points *dots = &series->dots;
 
-        assert_int_equal(dots->n, 4 * 5);
+        assert_int_equal(dots->n, 5 * 5);
         assert_non_null(dots->items[0].tip); /* the name of the run */
         for (size_t i = 0; i < dots->n; i++) {
             assert_true(dots->items[i].y > f.plots.items[HG_PLOT_SPEEDUP].y.low);
@@ -205,7 +205,7 @@ static void test_every_run_is_a_dot(void **state)
         }
     }
     assert_int_equal(f.plots.items[HG_PLOT_RUNS].series.items[0].dots.n, 40 * 5);
-    assert_non_null(strstr(f.plots.items[HG_PLOT_RUNS].note, "the first 40 of 60 places"));
+    assert_non_null(strstr(f.plots.items[HG_PLOT_RUNS].note, "the first 40 of 75 places"));
     teardown(&f);
 }
 
