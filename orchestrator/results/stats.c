@@ -253,32 +253,6 @@ struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb,
     return e;
 }
 
-struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
-                                  double level)
-{
-    double d = log_mean(a, na) - log_mean(b, nb), mean, va = 0, vb = 0, ea, eb, df, half;
-    struct hg_estimate e = { .value = isfinite(d) ? exp(d) : NAN };
-    bool has_a = log_moments(a, na, &mean, &va), has_b = log_moments(b, nb, &mean, &vb);
-
-    if (isnan(e.value) || (!has_a && !has_b))
-        return e;
-    if (!has_a || !has_b) {
-        df = (double)(has_a ? na : nb) - 1;
-        half = sqrt((has_a ? va : vb) * (1 / (double)na + 1 / (double)nb));
-    } else {
-        ea = va / (double)na;
-        eb = vb / (double)nb;
-        half = sqrt(ea + eb);
-        df = half > 0
-                 ? (ea + eb) * (ea + eb) / (ea * ea / (double)(na - 1) + eb * eb / (double)(nb - 1))
-                 : 1;
-    }
-    if (half > 0)
-        half *= hg_stats_t_quantile(0.5 + level / 2, df);
-    set_interval(&e, d, half);
-    return e;
-}
-
 double hg_stats_spread(const struct hg_estimate *e)
 {
     return e->has_interval ? fmax(e->high / e->value, e->value / e->low) - 1 : 0;

@@ -56,13 +56,6 @@ struct hg_estimate hg_stats_center(double *v, size_t n, enum hg_statistic statis
 struct hg_estimate hg_stats_ratio(double *a, size_t na, double *b, size_t nb,
                                   enum hg_statistic statistic);
 
-/* Geometric mean of a in units of that of b, with the interval that has this level: Welch's where both
- * sides have HG_STATS_INTERVAL_MIN positive values; where only one has, the other is taken to spread
- * like it: exp(d ± t s sqrt(1/na + 1/nb)), t with its degrees of freedom. No interval where neither
- * has; NaN where a value is not positive. */
-struct hg_estimate hg_stats_shift(const double *a, size_t na, const double *b, size_t nb,
-                                  double level);
-
 /* How far the interval reaches from the value, as a factor less one: the larger of high / value and
  * value / low, less 1; 0 if there is no interval. */
 double hg_stats_spread(const struct hg_estimate *e);

@@ -204,9 +204,14 @@ def comparison(rng):
                        "results": [{"cell": {"nodes": 1, "repeat": i + 1}, "train_s": float(t)} for i, t in enumerate(v)]}, f)
     done = subprocess.run([HPCGRID, "compare", "a.json", "b.json", "--json"], capture_output=True, text=True)
     cell = json.loads(done.stdout)["cells"][0]
-    median = len(a) >= 6 and len(b) >= 6
-    low, high = ratio(a, b, median)
-    near("speed", cell["speed"], center(a, median) / center(b, median))
+    # geometric means at every n; one cell: its own noise, both sides pooled
+    x, y = np.log(a), np.log(b)
+    df = len(x) + len(y) - 2
+    variance = (np.sum((x - x.mean()) ** 2) + np.sum((y - y.mean()) ** 2)) / df
+    half = stats.t.ppf(0.975, df) * np.sqrt(variance * (1 / len(x) + 1 / len(y)))
+    speed = np.exp(x.mean() - y.mean())
+    low, high = speed * np.exp(-half), speed * np.exp(half)
+    near("speed", cell["speed"], speed)
     near("low", cell["interval"][0], low)
     near("high", cell["interval"][1], high)
     verdict = "faster" if low > 1.05 else "slower" if high < 1 / 1.05 else "same" if low >= 1 / 1.05 and high <= 1.05 else "unclear"
