@@ -28,8 +28,9 @@ struct paper {
 /* Room of a column: digits in front of the point and behind it, and the widest text behind a number. */
 struct room {
     int whole, decimals;
-    size_t tail;  /* characters */
-    bool numeric; /* any number at all */
+    size_t tail;   /* characters */
+    bool numeric;  /* any number at all */
+    bool negative; /* one with a minus */
 };
 
 /* Numbers as siunitx reads them: without durations, exponents and words. */
@@ -41,11 +42,16 @@ static bool is_plain(const char *number)
 
 static void measure(const char *number, size_t tail, struct room *room)
 {
-    size_t whole = strcspn(number, ".,"), rest = strlen(number + whole);
+    bool negative = *number == '-';
+    size_t whole, rest;
 
     if (!is_plain(number))
         return;
+    number += negative;
+    whole = strcspn(number, ".,");
+    rest = strlen(number + whole);
     room->numeric = true;
+    room->negative = room->negative || negative;
     if ((int)whole > room->whole)
         room->whole = (int)whole;
     if (rest > 1 && (int)rest - 1 > room->decimals)
@@ -66,7 +72,8 @@ static void append_room(const struct room *room, struct hg_buf *out)
         hg_buf_puts(out, "r");
         return;
     }
-    hg_buf_printf(out, "S[table-format=%d.%d", room->whole, room->decimals);
+    hg_buf_printf(out, "S[table-format=%s%d.%d", room->negative ? "-" : "", room->whole,
+                  room->decimals);
     if (room->tail)
         hg_buf_printf(out, ",table-space-text-post={\\,\\scriptsize %.*s}", (int)room->tail,
                       "0000000000000000000000000000000000000000");
@@ -127,7 +134,7 @@ static void measure_column(const struct hg_report *r, const struct hg_table *t, 
 
 static double room_width(const struct room *room)
 {
-    double digits = room->whole + room->decimals;
+    double digits = room->whole + room->decimals + (room->negative ? 1.56 : 0); /* 7.78 pt */
 
     return room->numeric ? digits * 5 + (room->decimals ? 2.78 : 0) + room_tail(room->tail) : 0;
 }
@@ -348,6 +355,24 @@ static size_t part_end(const double *widths, size_t n, size_t keys, size_t from,
     return to;
 }
 
+/* Where the keys and some column do not fit into the width, the whole table is set smaller. Returns the room there is, in pt of the
+ * usual size: small letters are 0.85 times as wide. */
+static double choose_size(const double *widths, size_t n, size_t keys, double width,
+                          struct hg_buf *out)
+{
+    for (size_t from = keys; from < n; from++) {
+        double sum = widths[from];
+
+        for (size_t i = 0; i < keys; i++)
+            sum += widths[i] + GAP_PT;
+        if (sum > width) {
+            hg_buf_puts(out, "\\footnotesize\\setlength{\\tabcolsep}{2pt}\n");
+            return width / 0.85;
+        }
+    }
+    return width;
+}
+
 static void measure_listing(const struct hg_report *r, const struct hg_listing *l, size_t column,
                             struct room *room, double *width)
 {
@@ -441,12 +466,13 @@ static void append_listing_parts(const struct hg_report *r, const struct paper *
                                  const struct hg_listing *l, struct hg_buf *out)
 {
     size_t n = l->columns.n, keys = listing_keys(l);
-    double *widths = hg_alloc((n + 1) * sizeof *widths);
+    double *widths = hg_alloc((n + 1) * sizeof *widths), room;
 
     for (size_t i = 0; i < n; i++)
         measure_listing(r, l, i, &(struct room){ 0 }, &widths[i]);
+    room = choose_size(widths, n, keys, paper->width, out);
     for (size_t from = keys, to; from < n; from = to) {
-        to = part_end(widths, n, keys, from, paper->width);
+        to = part_end(widths, n, keys, from, room);
         append_listing_part(r, l, keys, from, to, out);
     }
     free(widths);
@@ -512,12 +538,13 @@ static void append_parts(const struct hg_report *r, const struct paper *paper,
                          const struct hg_table *t, struct hg_buf *out)
 {
     size_t keys = r->n_row_keys, n = keys + t->n_columns;
-    double *widths = hg_alloc((n + 1) * sizeof *widths);
+    double *widths = hg_alloc((n + 1) * sizeof *widths), room;
 
     for (size_t i = 0; i < n; i++)
         widths[i] = i < keys ? key_width(r, t, i) : column_width(r, t, i - keys);
+    room = choose_size(widths, n, keys, paper->width, out);
     for (size_t from = keys, to; from < n; from = to) {
-        to = part_end(widths, n, keys, from, paper->width);
+        to = part_end(widths, n, keys, from, room);
         append_part(r, t, from - keys, to - keys, out);
     }
     free(widths);
