@@ -121,7 +121,8 @@ static void compare_ends(const struct hg_report *r, const struct hg_side *own,
     if (!(hg_metric_is_time(r->metric) || hg_metric_is_rate(r->metric)) ||
         !is_like(own->runs[0], base->runs[0]))
         return;
-    compare_end(own, base, "final_loss", loss_of, is_loss_far, p);
+    if (hg_work_has_same_steps(own->runs[0], base->runs[0])) /* fewer steps leave a higher loss */
+        compare_end(own, base, "final_loss", loss_of, is_loss_far, p);
     compare_end(own, base, "score", score_of, is_score_far, p);
 }
 

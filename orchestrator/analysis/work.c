@@ -200,3 +200,10 @@ double hg_work_excess(const struct hg_report *r, const struct hg_result *own,
            : is_far(steps, COUNT_TOLERANCE)  ? steps
                                              : NAN;
 }
+
+bool hg_work_has_same_steps(const struct hg_result *a, const struct hg_result *b)
+{
+    double ratio = a->steps / b->steps;
+
+    return !is_far(isnan(ratio) ? global_batch(b) / global_batch(a) : ratio, slack_of(a, b));
+}

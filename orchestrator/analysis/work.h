@@ -23,4 +23,8 @@ double hg_work_ratio(const struct hg_report *r, const struct hg_result *own,
 double hg_work_excess(const struct hg_report *r, const struct hg_result *own,
                       const struct hg_result *base);
 
+/* Did two results of the same samples take equally many optimizer steps, as far as `steps`, or else their batches, say? A `batch_size` is read
+ * as that of each device. */
+bool hg_work_has_same_steps(const struct hg_result *a, const struct hg_result *b);
+
 #endif

@@ -190,6 +190,22 @@ EOT
         pair '{final_loss: 0.31, accuracy: 0.93}' "{final_loss: $own, accuracy: 0.9}"
         accepted
     done
+    # fewer steps leave a higher loss, as with a batch that grows with the devices; a score is compared all the same
+    while IFS='|' read -r base own wanted; do
+        echo "$base $own"
+        pair "{cell: {epochs: 3}, final_loss: 0.31, accuracy: 0.9} * $base" "{cell: {epochs: 3}, final_loss: 2.3, accuracy: 0.7} * $own"
+        "$hpcgrid" report set.json --format json >out.json
+        jq -r '[.tables[0].points[-1].notes[] | capture("^(?<key>.*) is far from ").key] | join(" ")' out.json | diff <(echo "$wanted") -
+    done <<'EOT'
+{batch_size: 64}|{batch_size: 64}|score
+{global_batch: 64}|{global_batch: 128}|score
+{steps: 900}|{steps: 450}|score
+{steps: 900, batch_size: 64}|{steps: 900, batch_size: 64}|final_loss score
+{steps: 900}|{steps: 895}|final_loss score
+{batch_size: 64}|{batch_size: 32}|final_loss score
+{global_batch: 64}|{global_batch: 64}|final_loss score
+{batch_size: 64}|{}|final_loss score
+EOT
     # the base's own runs lie as far apart
     of '(1, 2) as $r | {cell: {gpus_per_node: 1, strategy: "single", repeat: $r}, train_s: (99 + $r), final_loss: (0.5 + 0.3 * $r)},
         {cell: {gpus_per_node: 2, strategy: "ddp", repeat: $r}, train_s: (50 + $r), final_loss: 1.4}'
