@@ -5,7 +5,7 @@
 #include "analysis/builder.h"
 
 /* Compute the figures of a table's places: the center of their runs, and speedup, efficiency and serial fraction against their
- * baselines. Formulas: reports/README.md. */
+ * baselines. Formulas: reports/formulas.md. */
 void hg_points_fill(struct hg_builder *b, struct hg_table *t);
 
 /* Set the report's statistic, before any figure: the median if every place and every baseline has

@@ -9,7 +9,7 @@
 
 /* Adaptive repeats: a sequential interval for the geometric mean. Runs are added in rounds; after each the interval is looked at, and the
  * size of the next round follows from the spread so far. Who stops when an interval looks narrow finds it too narrow, so t is taken at
- * a higher level: 0.96 at the first and the last possible look, 0.98 in between. Formulas and coverage: reports/README.md. */
+ * a higher level: 0.96 at the first and the last possible look, 0.98 in between. Formulas and coverage: reports/formulas.md. */
 
 /* Geometric mean of n values with that interval; no interval below 3 values or where one is not above 0. */
 struct hg_estimate hg_adaptive_center(const double *v, size_t n, const struct hg_repeats *rule);

@@ -4,7 +4,7 @@
 
 #include "results/contrast.h"
 
-/* When did the cells of many runs change? On the logarithms of the values; model, formulas and sources: reports/README.md,
+/* When did the cells of many runs change? On the logarithms of the values; model, formulas and sources: reports/formulas.md,
  * "Following many runs". */
 
 struct hg_shift {

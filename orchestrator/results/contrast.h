@@ -8,7 +8,7 @@
 #include "results/fdr.h"
 #include "results/stats.h"
 
-/* Which cells of two sides differ? All on the logarithms of the values; model, formulas and sources: reports/README.md, "Comparing
+/* Which cells of two sides differ? All on the logarithms of the values; model, formulas and sources: reports/formulas.md, "Comparing
  * two sets". */
 
 /* Assumed unless measured: how much whole runs of the same cell differ, and a single measurement if nothing was repeated. */

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Many tests at once, and variances from few measurements each. Formulas and sources: reports/README.md, "Comparing two sets". */
+/* Many tests at once, and variances from few measurements each. Formulas and sources: reports/formulas.md, "Comparing two sets". */
 
 /* Degrees of freedom that count as infinitely many. */
 #define HG_FDR_DF_MAX 1e6

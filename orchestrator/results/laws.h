@@ -8,7 +8,7 @@
 #include "results/stats.h"
 
 /* Laws of scaling, fitted to times on p devices, p counted in units of the baseline's. Formulas, sources and
- * how often the intervals hold: reports/README.md.
+ * how often the intervals hold: reports/formulas.md.
  *
  * ln T = ln T1 - ln S(p) is fitted by least squares to the logarithms of all runs, those of the baseline among them, with T1 free: so a
  * point weighs as many runs as it has, and the baseline's error is that of one more point. Coefficients are not forced to be positive,

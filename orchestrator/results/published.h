@@ -7,7 +7,7 @@
 #include "results/stats.h"
 
 /* Figures that were published as a mean and a standard deviation, beside measurements that are known one by one. Formulas and
- * sources: reports/README.md. */
+ * sources: reports/formulas.md. */
 
 /* What an interval needs of one side: mean and variance of the logarithms. */
 struct hg_moments {

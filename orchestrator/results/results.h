@@ -13,7 +13,7 @@
 #include "results/result.h"
 
 /* A result set, "schema": "hpcgrid-results/1": published numbers, another tool's runs, or what was
- * collected from a run of ours. Members and rules: reports/README.md. */
+ * collected from a run of ours. Members and rules: reports/reference/README.md. */
 
 #define HG_RESULTS_SCHEMA "hpcgrid-results/1"
 

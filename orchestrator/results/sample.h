@@ -7,7 +7,7 @@
 
 /* What a set of repeated measurements shows besides its center: signs that an interval says too much. Values are positive and in the
  * order in which they were measured; all comparisons are made on logarithms. Independent normal draws raise each sign in about 1 %
- * of cases (outliers of three runs, 2 %): tests/unit/sample.c. Rules and sources: reports/README.md, "Notes on runs". */
+ * of cases (outliers of three runs, 2 %): tests/unit/sample.c. Rules and sources: reports/footnotes.md. */
 
 #define HG_SAMPLE_MIN 3        /* for outliers */
 #define HG_SAMPLE_GROUPS_MIN 6 /* for groups, drift and dependence */

@@ -2,7 +2,7 @@
 #ifndef HG_RESULTS_SCALING_H
 #define HG_RESULTS_SCALING_H
 
-/* What a series of speedups says about the program. Formulas and sources: reports/README.md.
+/* What a series of speedups says about the program. Formulas and sources: reports/formulas.md.
  * Devices are counted in units of the baseline's, so p = devices / devices of the baseline. */
 
 /* speedup / p */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Arithmetic over repeated measurements. Formulas and sources: reports/README.md. */
+/* Arithmetic over repeated measurements. Formulas and sources: reports/formulas.md. */
 
 /* Fewest measurements for which an interval is given. */
 #define HG_STATS_INTERVAL_MIN 3

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results/stats and results/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
  * (scipy's last digits are wrong), the beta function by scipy.special.betainc, fits by
- * scipy.optimize.nnls and numpy on the formulas of reports/README.md. */
+ * scipy.optimize.nnls and numpy on the formulas of reports/formulas.md. */
 #include "test.h"
 
 #include <math.h>

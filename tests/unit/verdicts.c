@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* results/fdr, contrast and changes: arithmetic against scipy (digamma, polygamma, stats.t on the formulas of reports/README.md),
+/* results/fdr, contrast and changes: arithmetic against scipy (digamma, polygamma, stats.t on the formulas of reports/formulas.md),
  * and what `compare` and `history` promise, by simulation. */
 #include "test.h"
 
@@ -202,7 +202,7 @@ static void test_the_worst_settings_keep_the_level(void **state)
     }
 }
 
-/* What reports/README.md states, less three standard errors. */
+/* What reports/formulas.md states, less three standard errors. */
 static void test_changes_are_found_as_often_as_stated(void **state)
 {
     static const struct {
@@ -303,7 +303,7 @@ static void test_histories_without_a_change_raise_few_alarms(void **state)
     }
 }
 
-/* A change in the last of 11 runs: +20 % and +10 % at cv 2 %, as stated in reports/README.md. */
+/* A change in the last of 11 runs: +20 % and +10 % at cv 2 %, as stated in reports/formulas.md. */
 static void test_more_repeats_find_a_change_no_later(void **state)
 {
     static const size_t repeats[] = { 1, 3, 5, 10 };
