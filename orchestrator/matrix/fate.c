@@ -16,6 +16,8 @@ struct hg_fates {
     int devices;            /* column of the parameter dp_devices, -1: none */
     hg_value strategy_name; /* looked up last; ABSENT: none yet */
     const struct hg_strategy *strategy;
+    hg_value time; /* read last; ABSENT: none yet */
+    double time_s;
     struct hg_buf why;
 };
 
@@ -26,6 +28,7 @@ struct hg_fates *hg_fates_create(const struct hg_grid *g, bool worker)
     f->g = g;
     f->worker = worker;
     f->strategy_name = HG_VALUE_ABSENT;
+    f->time = HG_VALUE_ABSENT;
     f->devices = hg_grid_column(g, "dp_devices");
     f->option = hg_alloc_zeroed(g->columns.n, sizeof *f->option);
     for (size_t i = 0; i < g->columns.n; i++)
@@ -79,6 +82,37 @@ static bool too_big_for_node(struct hg_fates *f, const struct hg_hardware *hw,
                        hg_text_s((unsigned long long)gpus), per_gpu,
                        hg_text_s((unsigned long long)per_gpu), hw->name, hw->cores_per_node);
     return false;
+}
+
+/* Seconds; 0: the cell asks for none. */
+static double time_of(struct hg_fates *f, hg_value time)
+{
+    const char *text;
+
+    if (time == f->time)
+        return f->time_s;
+    text = hg_pool_string(f->g->pool, time);
+    f->time = time;
+    f->time_s = text ? 0 : hg_value_number(time);
+    if (text)
+        hg_text_duration_parse(text, &f->time_s, NULL);
+    return f->time_s;
+}
+
+static bool too_much_for_job(struct hg_fates *f, const struct hg_hardware *hw,
+                             const hg_value *values)
+{
+    double nodes = hg_value_number(values[HG_COLUMN_NODES]);
+    char asked[32];
+
+    if (hw->max_nodes && nodes > (double)hw->max_nodes)
+        return because(f, "%.0f nodes requested, a job on %s may have %lld", nodes, hw->name,
+                       hw->max_nodes);
+    if (!hw->max_time || !(time_of(f, values[HG_COLUMN_TIME]) > hw->max_time_s))
+        return false;
+    hg_text_duration_slurm(f->time_s, asked);
+    return because(f, "a time limit of %s requested, a job on %s may have %s", asked, hw->name,
+                   hw->max_time);
 }
 
 static bool above(struct hg_fates *f, const char *strategy, double n, int limit, const char *one,
@@ -148,7 +182,7 @@ const char *hg_fate_why_not(struct hg_fates *f, const struct hg_hardware *hw,
     hg_buf_clear(&f->why);
     if (f->worker)
         look_up_strategy(f, values[HG_COLUMN_STRATEGY]);
-    if (too_big_for_node(f, hw, values) ||
+    if (too_big_for_node(f, hw, values) || too_much_for_job(f, hw, values) ||
         (f->worker && f->strategy && wrong_for_strategy(f, values)))
         return hg_buf_str(&f->why);
     return NULL;

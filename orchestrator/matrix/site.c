@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix/site.h"
 
-#include <dirent.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/fields.h"
-#include "base/fs.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "base/words.h"
 #include "contract/sbatch.h"
 #include "matrix/pointer.h"
 
-#define SITES_MAX 64
+#define NAMES_MAX 64
 
 /* ---- Field tables ---- */
 
@@ -26,6 +24,17 @@ static void check_size(const struct hg_json_doc *doc, const json_t *value, const
     uint64_t bytes;
 
     if (json_is_string(value) && hg_text_size_parse(json_string_value(value), &bytes, &err) < 0)
+        hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
+}
+
+static void check_time(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
+                       struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    double seconds;
+
+    if (json_is_string(value) &&
+        hg_text_duration_parse(json_string_value(value), &seconds, &err) < 0)
         hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
 }
 
@@ -57,6 +66,10 @@ const struct hg_field hg_hardware_fields[] = {
           "generic resource, without the count: `gpu:a100`; absent: `gpu` where there are GPUs" },
     { "constraint", HG_J_STRING, offsetof(struct hg_hardware, constraint),
       .doc = "node feature to request" },
+    { "max_nodes", HG_J_INT, offsetof(struct hg_hardware, max_nodes), .min = 1, .max = 100000,
+      .doc = "nodes that one job may have; absent: not checked" },
+    { "max_time", HG_J_STRING, offsetof(struct hg_hardware, max_time), .check = check_time,
+      .doc = "longest time limit, as `time` of a cell: `2-00:00:00`; absent: not checked" },
     { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
       .doc = "GPUs of one node; 0 or absent: a CPU node" },
     { "cores_per_node", HG_J_INT, offsetof(struct hg_hardware, cores_per_node), .min = 1,
@@ -86,6 +99,10 @@ const char *const hg_site_transports[] = { "auto", "slurm", "rest", "cli", NULL 
 const struct hg_field hg_site_fields[] = {
     { "name", HG_J_STRING, offsetof(struct hg_site, name),
       .doc = "what cells call the site; absent: the file's name" },
+    { "extends", HG_J_STRING, .flags = HG_J_IGNORED,
+      .doc =
+          "a site, by name or path, that this one adds to: what is written here is put in the place of "
+          "its members, inside of objects too" },
     { "launcher", HG_J_STRING, offsetof(struct hg_site, launcher),
       .doc = "words that start the ranks; absent: `srun --mpi=pmix`" },
     { "container", HG_J_STRINGS, offsetof(struct hg_site, container),
@@ -97,7 +114,10 @@ const struct hg_field hg_site_fields[] = {
       .doc = "environment variables of every rank: an object of strings" },
     { "modules", HG_J_STRINGS, offsetof(struct hg_site, modules),
       .doc = "environment modules that the batch script loads" },
-    { "account", HG_J_STRING, offsetof(struct hg_site, account), .doc = "account to charge" },
+    { "account", HG_J_STRING, offsetof(struct hg_site, account),
+      .doc = "account to charge; absent: `$SBATCH_ACCOUNT`, else your default account" },
+    { "account_required", HG_J_BOOL, offsetof(struct hg_site, account_required),
+      .doc = "the site refuses jobs without an account: `check` asks for one" },
     { "qos", HG_J_STRING, offsetof(struct hg_site, qos), .doc = "quality of service" },
     { "reservation", HG_J_STRING, offsetof(struct hg_site, reservation), .doc = "reservation" },
     { "extra", HG_J_STRINGS, offsetof(struct hg_site, extra), .check = check_extra,
@@ -132,6 +152,8 @@ const struct hg_field hg_site_fields[] = {
 static void fill_hardware(struct hg_hardware *hw, const char *name, const json_t *entry)
 {
     hw->name = hg_strdup(name);
+    if (hw->max_time)
+        hg_text_duration_parse(hw->max_time, &hw->max_time_s, NULL);
     if (!hw->backend)
         hw->backend = hg_strdup(hw->gpus_per_node ? "cuda" : "cpu");
     hw->json = json_copy((json_t *)entry);
@@ -169,10 +191,10 @@ static int decode_hardware(const struct hg_json_doc *doc, const json_t *all, con
 
 void hg_site_suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err)
 {
-    const char *names[SITES_MAX];
+    const char *names[NAMES_MAX];
     size_t n = 0;
 
-    for (; n < site->n_hardware && n < SITES_MAX; n++)
+    for (; n < site->n_hardware && n < NAMES_MAX; n++)
         names[n] = site->hardware[n].name;
     hg_text_suggest(err, word, names, n);
 }
@@ -229,8 +251,8 @@ static int decode_site(const struct hg_json_doc *doc, const json_t *value, const
     return rc;
 }
 
-static struct hg_site *make_site(const struct hg_json_doc *doc, const json_t *value,
-                                 const char *pointer, const char *name, struct hg_errs *errs)
+struct hg_site *hg_site_decode(const struct hg_json_doc *doc, const json_t *value,
+                               const char *pointer, const char *name, struct hg_errs *errs)
 {
     struct hg_site *site = hg_alloc_zeroed(1, sizeof *site);
 
@@ -263,181 +285,16 @@ const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, cons
     return NULL;
 }
 
-/* ---- Where sites are found ---- */
-
-struct hg_site *hg_site_load(const char *path, struct hg_errs *errs)
-{
-    struct hg_json_doc doc = HG_JSON_DOC_INIT;
-    struct hg_err err = HG_ERR_INIT;
-    struct hg_site *site = NULL;
-    const char *base = hg_fs_basename(path);
-    char *stem = hg_strndup(base, strcspn(base, "."));
-
-    if (hg_json_load(path, &doc, &err) < 0)
-        hg_errs_add(errs, &err);
-    else
-        site = make_site(&doc, doc.root, "", stem, errs);
-    hg_json_doc_done(&doc);
-    free(stem);
-    return site;
-}
-
-/* The folders that hold sites, in the order they are searched: beside an installed program, the
- * source tree it was built from, $HPCGRID_SITES. Yours to free. */
-static size_t list_folders(char *folders[3])
-{
-    char *self = hg_fs_self(NULL);
-    char *bin = self ? hg_fs_dirname(self) : NULL;
-    const char *own = getenv("HPCGRID_SITES");
-    size_t n = 0;
-
-    if (bin)
-        folders[n++] = hg_fs_join(bin, "../share/hpcgrid/templates/sites");
-    folders[n++] = hg_fs_join(HPCGRID_TEMPLATES_DIR, "sites");
-    if (own && *own)
-        folders[n++] = hg_strdup(own);
-    free(bin);
-    free(self);
-    return n;
-}
-
-static char *find_named(const char *name)
-{
-    char *folders[3], *found = NULL;
-    size_t n = list_folders(folders);
-
-    for (size_t i = 0; i < n; i++) {
-        char *path = hg_str_printf("%s/%s.json", folders[i], name);
-
-        if (!found && hg_fs_exists(path))
-            found = path;
-        else
-            free(path);
-        free(folders[i]);
-    }
-    return found;
-}
-
-static void list_names(const char *folder, char *names[SITES_MAX], size_t *n)
-{
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    while (dir && (entry = readdir(dir)) && *n < SITES_MAX) {
-        size_t len = strlen(entry->d_name);
-
-        if (len > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 5, ".json") == 0)
-            names[(*n)++] = hg_strndup(entry->d_name, len - 5);
-    }
-    if (dir)
-        closedir(dir);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static void suggest_sites(const char *word, struct hg_err *err)
-{
-    char *folders[3], *names[SITES_MAX];
-    size_t n_folders = list_folders(folders), n = 0;
-
-    for (size_t i = 0; i < n_folders; i++) {
-        list_names(folders[i], names, &n);
-        free(folders[i]);
-    }
-    qsort(names, n, sizeof *names, compare_names);
-    hg_text_suggest(err, word, (const char *const *)names, n);
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
-}
-
-static bool is_path(const char *word)
-{
-    size_t n = strlen(word);
-
-    return strchr(word, '/') || (n > 5 && strcmp(word + n - 5, ".json") == 0);
-}
-
-/* Path of the file a name or path means; yours. NULL with err set. */
-static char *resolve(const char *word, const char *dir, struct hg_err *err)
-{
-    char *path;
-
-    if (is_path(word))
-        return hg_fs_join(dir, word);
-    path = hg_text_is_name(word) ? find_named(word) : NULL;
-    if (!path) {
-        hg_err_set(err, HG_E_INPUT, "unknown site \"%.70s\"", word);
-        suggest_sites(word, err);
-    }
-    return path;
-}
-
-struct hg_site *hg_site_find(const char *word, struct hg_errs *errs)
-{
-    struct hg_err err = HG_ERR_INIT;
-    char *path = resolve(word, ".", &err);
-    struct hg_site *site = path ? hg_site_load(path, errs) : NULL;
-
-    hg_errs_add(errs, &err);
-    free(path);
-    return site;
-}
-
-/* An error in the site's file says which line chose it. */
-static struct hg_site *load_chosen(const struct hg_json_doc *doc, const char *pointer,
-                                   const char *path, struct hg_errs *errs)
-{
-    size_t before = errs->n;
-    struct hg_site *site = hg_site_load(path, errs);
-    struct hg_err *first = errs->n > before ? &errs->items[before] : NULL;
-
-    if (first) {
-        char *place = hg_pointer_place(doc, pointer, "chosen here");
-        char *hint = hg_str_printf("%s%s%s", first->hint, first->hint[0] ? "\n  " : "", place);
-
-        hg_err_hint(first, "%s", hint);
-        free(hint);
-        free(place);
-    }
-    return site;
-}
-
-struct hg_site *hg_site_from_value(const struct hg_json_doc *doc, const json_t *value,
-                                   const char *pointer, const char *dir, struct hg_errs *errs)
-{
-    struct hg_err err = HG_ERR_INIT;
-    struct hg_site *site = NULL;
-    char *path;
-
-    if (!value)
-        return hg_site_find("box", errs);
-    if (json_is_object(value))
-        return make_site(doc, value, pointer, "inline", errs);
-    if (!json_is_string(value)) {
-        hg_json_error(doc, pointer, errs, "expected a site's name, path or object, found %s",
-                      hg_json_type_name(value));
-        return NULL;
-    }
-    path = resolve(json_string_value(value), dir, &err);
-    if (path && !hg_fs_exists(path))
-        hg_json_error(doc, pointer, errs, "there is no site file \"%s\"", json_string_value(value));
-    else if (path)
-        site = load_chosen(doc, pointer, path, errs);
-    else
-        hg_err_hint(hg_json_error(doc, pointer, errs, "%s", err.text), "%s", err.hint);
-    free(path);
-    return site;
-}
-
 json_t *hg_site_schema(void)
 {
     json_t *site = hg_json_schema(hg_site_fields, true);
     json_t *properties = json_object_get(site, "properties");
     json_t *hardware = json_object_get(properties, "hardware");
 
+    json_object_del(site, "required");
+    json_object_set_new(
+        site, "anyOf",
+        json_pack("[{s:[s]}, {s:[s]}]", "required", "hardware", "required", "extends"));
     if (hardware)
         json_object_set_new(hardware, "additionalProperties",
                             hg_json_schema(hg_hardware_fields, true));

@@ -3,6 +3,7 @@
 #define HG_MATRIX_SITE_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "base/json.h"
@@ -10,10 +11,13 @@
 
 /* One kind of node at a site. */
 struct hg_hardware {
-    char *name;       /* as in the matrix: "a100" */
-    char *partition;  /* NULL: Slurm's default */
-    char *gres;       /* "gpu:a100"; the count is appended. NULL: "gpu" where there are GPUs */
-    char *constraint; /* NULL: none */
+    char *name;          /* as in the matrix: "a100" */
+    char *partition;     /* NULL: Slurm's default */
+    char *gres;          /* "gpu:a100"; the count is appended. NULL: "gpu" where there are GPUs */
+    char *constraint;    /* NULL: none */
+    long long max_nodes; /* of one job; 0: not said */
+    char *max_time;      /* as written; NULL: not said */
+    double max_time_s;   /* 0: not said */
     long long gpus_per_node;  /* 0: a CPU node */
     long long cores_per_node; /* 0: not said */
     long long cpus_per_gpu;   /* 0: the site's default of Slurm */
@@ -36,7 +40,8 @@ struct hg_site {
     char **container; /* words with {{container}}, NULL-terminated; NULL: no containers here */
     json_t *env;      /* object of strings, set for every rank; NULL: none */
     char **modules;   /* NULL-terminated, loaded by the batch script; NULL: none */
-    char *account, *qos, *reservation;
+    char *account, *qos, *reservation; /* account: else $SBATCH_ACCOUNT, then in json too */
+    bool account_required;
     char **extra; /* further sbatch options, as typed */
     char *default_hardware;
     long long signal_lead_s; /* USR1 so long before the time limit */
@@ -59,6 +64,10 @@ const struct hg_hardware *hg_site_find_hardware(const struct hg_site *site, cons
 /* Hint for a wrong name of hardware. */
 void hg_site_suggest_hardware(const struct hg_site *site, const char *word, struct hg_err *err);
 
+/* A site object at pointer of doc, without "extends", that is called `name` if it does not say. NULL
+ * on failure, with errs added to. */
+struct hg_site *hg_site_decode(const struct hg_json_doc *doc, const json_t *value,
+                               const char *pointer, const char *name, struct hg_errs *errs);
 /* From the "site" value of a matrix (name, path, object or absent = "box"); relative paths start at
  * dir. Names are looked for in templates/sites of the source tree or the installation, then in
  * $HPCGRID_SITES. Problems go to errs (place: pointer of doc, or inside the site's own file). NULL

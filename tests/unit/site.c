@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -9,9 +10,12 @@
 
 static void test_every_site_that_ships_is_right(void **state)
 {
-    static const char *const names[] = { "box", "laptop", "cesga-ft3" };
+    static const char *const names[] = { "box",      "laptop", "cesga-ft3",    "juwels-booster",
+                                         "karolina", "lumi",   "marenostrum5", "perlmutter",
+                                         "snellius", "vega" };
 
     (void)state;
+    setenv("SBATCH_ACCOUNT", "p", 1);
     for (size_t i = 0; i < N_OF(names); i++) {
         struct hg_errs errs = HG_ERRS_INIT;
         struct hg_site *site = hg_site_find(names[i], &errs);
@@ -22,6 +26,7 @@ static void test_every_site_that_ships_is_right(void **state)
         assert_int_equal(errs.n, 0);
         hg_site_free(site);
     }
+    unsetenv("SBATCH_ACCOUNT");
 }
 
 static void test_finisterrae_asks_for_what_it_wants(void **state)
