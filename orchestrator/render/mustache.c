@@ -10,7 +10,7 @@
 #include "base/vec.h"
 
 #define DELIMITER_MAX 16
-#define STEPS_MAX 20000000 /* nodes rendered: loops in loops end, too */
+#define STEPS_MAX 20000000 /* nodes rendered and items visited: loops in loops end, too */
 
 enum kind { TEXT, VALUE, RAW, SECTION, INVERTED };
 
@@ -483,6 +483,7 @@ static int render_section(struct render *r, size_t at, const struct scope *s, co
     json_array_foreach((json_t *)value, i, item) {
         inner.stack[inner.depth - 1] = item;
         inner.index = i;
+        r->steps++; /* of an empty section, too */
         if (render_nodes(r, at + 1, at + 1 + node->n, &inner) < 0)
             return -1;
     }
