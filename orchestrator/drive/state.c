@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "drive/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +50,7 @@ bool hg_drive_is_good(const struct hg_attempt *a)
 
 void hg_drive_away(struct hg_drive *d, const struct hg_err *why)
 {
-    double mono = hg_drive_mono(d), step = 1;
+    double mono = hg_drive_mono(d), step = 1, most = d->o.near ? 2 : 60;
     unsigned char random[2];
     char hex[5];
 
@@ -62,11 +63,11 @@ void hg_drive_away(struct hg_drive *d, const struct hg_err *why)
                 mono - d->away_since_s, why->text);
         d->said_away = true;
     }
-    for (unsigned i = 0; i < d->failures && step < 60; i++)
+    for (unsigned i = 0; i < d->failures && step < most; i++)
         step *= 2;
     d->failures++;
     hg_text_random_hex(2, hex);
     random[0] = (unsigned char)strtoul(hex, NULL, 16);
-    step = (step < 60 ? step : 60) * (0.75 + 0.5 * random[0] / 255.0); /* not all at once */
+    step = fmin(step, most) * (0.75 + 0.5 * random[0] / 255.0); /* not all at once */
     d->retry_due_s = mono + step;
 }
