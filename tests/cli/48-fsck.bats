@@ -220,7 +220,7 @@ END
     fsck --repair
     refused=$status told=$stderr
     run --separate-stderr "$hpcgrid" collect m --compact
-    kill $pid
+    kill -KILL $pid # a first TERM waits for the answer
     wait $pid || true
     [ "$refused $status" = "4 4" ]
     for text in "$told" "$stderr"; do [[ "$text" == *"is being driven by process $pid on "* ]]; done

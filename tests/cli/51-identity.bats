@@ -22,11 +22,13 @@ setup() {
     answer poll '{"jobs":[]}'
     answer cancel '{"gone":false}'
     answer hold '{"gone":false}'
+    answer partitions '{"partitions":[]}'
     cat >"$HPCGRID_SLURM_AGENT" <<'END2'
 #!/bin/bash
 while read -r line; do
     op=$(jq -r .op <<<"$line")
     printf '%s\n' "$line" >>"$ASKED"
+    [ "$op" != cancel ] || printf '{"ok":{"jobs":[]}}' >"$ANSWERS/poll"
     jq -c --slurpfile a "$ANSWERS/$op" '{id: .id, rpcs: 1} + $a[0]' <<<"$line"
 done
 END2
