@@ -1,32 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 # These start a Slurm of their own (hpcgrid box) and take it down again; they skip where slurmd is not installed.
-hg_add_bats(slurm/10-box.bats slurm 120)
-hg_add_bats(slurm/15-doctor.bats slurm 60)
-hg_add_bats(slurm/20-agent.bats slurm 180)
-hg_add_bats(slurm/25-history.bats slurm 180)
-hg_add_bats(slurm/27-site.bats slurm 120)
-hg_add_bats(slurm/30-exactly-once.bats slurm 400)
-hg_add_bats(slurm/31-drive.bats slurm 400)
-hg_add_bats(slurm/32-strategies.bats slurm 400)
-hg_add_bats(slurm/30-node.bats slurm 300)
-hg_add_bats(slurm/36-rounds.bats slurm 900)
+# 10-box looks at all boxes of this machine.
+hg_add_bats(slurm/10-box.bats slurm 120 slurm-1 slurm-2)
+hg_add_bats(slurm/15-doctor.bats slurm 60 slurm-1)
+hg_add_bats(slurm/20-agent.bats slurm 180 slurm-2)
+hg_add_bats(slurm/25-history.bats slurm 180 slurm-2)
+hg_add_bats(slurm/27-site.bats slurm 120 slurm-1)
+hg_add_bats(slurm/30-exactly-once.bats slurm 400 slurm-2)
+hg_add_bats(slurm/31-drive.bats slurm 400 slurm-1)
+hg_add_bats(slurm/32-strategies.bats slurm 400 slurm-1)
+hg_add_bats(slurm/30-node.bats slurm 300 slurm-2)
+hg_add_bats(slurm/36-rounds.bats slurm 900 slurm-2)
 add_executable(middleman slurm/middleman.c)
 set_target_properties(middleman PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 if(TARGET hpcgrid-rest)
-    hg_add_bats(slurm/35-rest.bats slurm 300)
+    hg_add_bats(slurm/35-rest.bats slurm 300 slurm-1)
     hg_add_bats(cli/68-rest.bats cli 120)
 endif()
 
 # The same protocol through Slurm's own commands: the tests with the tag `commands`. What the others ask is the controller's doing.
-function(hg_add_cli_bats file timeout)
+function(hg_add_cli_bats file timeout lock)
     get_filename_component(stem ${file} NAME_WE)
     add_test(NAME slurm.${stem}-cli COMMAND ${BATS} --filter-tags commands ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-    set_tests_properties(slurm.${stem}-cli PROPERTIES LABELS slurm TIMEOUT ${timeout} ${HG_SLURM_PROPERTIES} ENVIRONMENT
+    set_tests_properties(slurm.${stem}-cli PROPERTIES LABELS slurm TIMEOUT ${timeout} COST 10000 RESOURCE_LOCK ${lock} ENVIRONMENT
         "HPCGRID_BUILD=${PROJECT_BINARY_DIR};HPCGRID_SOURCE=${PROJECT_SOURCE_DIR};AGENT=$<TARGET_FILE:hpcgrid-sbatch>")
 endfunction()
-hg_add_cli_bats(slurm/20-agent.bats 420)
-hg_add_cli_bats(slurm/25-history.bats 420)
-hg_add_cli_bats(slurm/27-site.bats 420)
+hg_add_cli_bats(slurm/20-agent.bats 420 slurm-1)
+hg_add_cli_bats(slurm/25-history.bats 420 slurm-2)
+hg_add_cli_bats(slurm/27-site.bats 420 slurm-2)
 
 if(TARGET hpcgrid_libslurm)
     # Every error number of the Slurm that is installed, by name: the agent's table must know them all.

@@ -39,7 +39,7 @@ hg_add_worker_test(heartbeat fp32)
 hg_add_worker_test(strategies fp32 fp64)
 hg_add_worker_test(parts fp32 fp64)
 hg_add_worker_test(overlap fp32)
-set_tests_properties(worker.strategies.fp32 worker.strategies.fp64 worker.comm.fp32 worker.comm.fp64 PROPERTIES TIMEOUT 900)
+set_tests_properties(worker.strategies.fp32 worker.strategies.fp64 worker.comm.fp32 worker.comm.fp64 PROPERTIES TIMEOUT 900 COST 600)
 
 # No test, but built as one: what strategies hide over a slow link (bench/strategies/run).
 add_executable(bench_overlap bench/strategies/overlap.c)
