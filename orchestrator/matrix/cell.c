@@ -14,6 +14,7 @@
 #include "matrix/row.h"
 #include "matrix/seen.h"
 #include "matrix/workload.h"
+#include "results/result_keys.h"
 
 static uint64_t mix(uint64_t x)
 {
@@ -310,6 +311,16 @@ static void warn_words(struct walk *w)
         if (hg_grid_has_key(w->g, f->name))
             warn(w, "", "\"%s\" is a parameter of these cells; /workload/%s is the same for all",
                  f->name, f->name);
+}
+
+/* Results may have any key, so whether a metric exists is certain only after the sweep. */
+static void warn_metric(struct walk *w)
+{
+    const char *metric = json_string_value(json_object_get(w->m->report, "metric"));
+    const char *near = metric ? hg_result_key_nearest(metric, w->m->workload.results) : NULL;
+
+    if (near)
+        warn(w, "/report/metric", "results may have no \"%s\"; did you mean \"%s\"?", metric, near);
 }
 
 static void warn_baselines(struct walk *w)
@@ -722,6 +733,7 @@ static void sum_up(struct walk *w)
     warn_idle_rules(w);
     warn_unknown_names(w);
     warn_words(w);
+    warn_metric(w);
     warn_baselines(w);
 }
 

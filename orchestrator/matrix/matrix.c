@@ -174,9 +174,9 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
                    : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);
     if (m->workload_json)
         hg_workload_decode(&m->doc, m->workload_json, &m->workload, errs);
-    /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
-     * are reported. */
-    if (m->site && (m->workload.program || m->workload.words)) {
+    /* Cells, report and placeholders are judged even when a member elsewhere, the site or the program is wrong: all
+     * problems are reported. */
+    if (m->workload.start) {
         m->grid = hg_grid_compile(m, errs);
         hg_report_check(m, errs);
         check_placeholders(m, errs);
