@@ -264,6 +264,13 @@ size_t hg_text_integer_format(long long v, char out[static 32])
     return len;
 }
 
+bool hg_text_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
 void hg_text_escape(const char *text, size_t n, struct hg_buf *out)
 {
     for (size_t i = 0; i < n; i++) {

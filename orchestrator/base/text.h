@@ -48,6 +48,8 @@ void hg_text_quote(const char *word, struct hg_buf *out);
 /* The same, without quotes where the word needs none. */
 void hg_text_quote_if_needed(const char *word, struct hg_buf *out);
 
+bool hg_text_ends_with(const char *text, const char *end);
+
 /* Append n bytes of a text; control characters, also the two-byte ones of UTF-8, become "\x1b": what comes from outside must not
  * steer a terminal. */
 void hg_text_escape(const char *text, size_t n, struct hg_buf *out);

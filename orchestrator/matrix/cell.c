@@ -11,6 +11,7 @@
 #include "matrix/finish.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
+#include "matrix/pointer.h"
 #include "matrix/row.h"
 #include "matrix/seen.h"
 #include "matrix/workload.h"
@@ -230,21 +231,16 @@ static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
 /* "file:line:col: warning: /pointer: text" */
 static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
 {
-    struct hg_cells_count *count = w->count;
-    struct hg_errs place = HG_ERRS_INIT;
-    struct hg_err *at = hg_json_error(&w->m->doc, pointer, &place, "x");
+    char *place = hg_pointer_place(&w->m->doc, pointer, "warning");
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
 
-    hg_buf_printf(&text, "%s:%d:%d: warning: %s%s", w->m->doc.file, at->line, at->column, pointer,
-                  *pointer ? ": " : "");
+    hg_buf_printf(&text, "%s%s", place, *pointer ? ": " : "");
     va_start(ap, fmt);
     hg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    count->warnings =
-        hg_realloc(count->warnings, (count->n_warnings + 1) * sizeof *count->warnings);
-    count->warnings[count->n_warnings++] = hg_buf_detach(&text);
-    hg_errs_done(&place);
+    hg_cells_count_warn(w->count, hg_buf_detach(&text));
+    free(place);
 }
 
 static void warn_repetition(struct walk *w, const struct repetition *r)
@@ -782,6 +778,13 @@ int hg_cells_walk(const struct hg_matrix *m, unsigned flags,
     finish_walk(&w);
     hg_cells_count_done(&own);
     return rc;
+}
+
+void hg_cells_count_warn(struct hg_cells_count *count, char *line)
+{
+    count->warnings =
+        hg_realloc(count->warnings, (count->n_warnings + 1) * sizeof *count->warnings);
+    count->warnings[count->n_warnings++] = line;
 }
 
 void hg_cells_count_done(struct hg_cells_count *count)

@@ -199,6 +199,70 @@ struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_e
     return NULL;
 }
 
+/* Is the text the value, or one of its list? NULL: any value is. */
+static bool gives(const json_t *value, const char *text)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach((json_t *)value, i, item) {
+        if (gives(item, text))
+            return true;
+    }
+    return !text || (json_is_string(value) && strcmp(json_string_value(value), text) == 0);
+}
+
+/* Append the way from json to the first member `key` that gives the text, however deep. */
+static bool find_member(const json_t *json, const char *key, const char *text,
+                        struct hg_buf *pointer)
+{
+    const json_t *own = json_object_get(json, key);
+    size_t start = pointer->len, i;
+    const char *name;
+    json_t *inner;
+
+    if (own && gives(own, text)) {
+        hg_json_pointer_push(pointer, key);
+        return true;
+    }
+    json_object_foreach((json_t *)json, name, inner) {
+        hg_json_pointer_push(pointer, name);
+        if (find_member(inner, key, text, pointer))
+            return true;
+        pointer->len = start;
+    }
+    json_array_foreach((json_t *)json, i, inner) {
+        hg_buf_printf(pointer, "/%zu", i);
+        if (find_member(inner, key, text, pointer))
+            return true;
+        pointer->len = start;
+    }
+    return false;
+}
+
+const char *hg_matrix_pointer(const struct hg_matrix *m, const char *key, const char *text,
+                              struct hg_buf *scratch)
+{
+    const struct {
+        const char *pointer, *text;
+        const json_t *json;
+    } places[] = {
+        { "/axes", text, m->axes },
+        { "/include", text, m->include },
+        { "/workload", text, m->workload.start },
+        { "/derive", NULL, m->derive },
+    };
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        hg_buf_clear(scratch);
+        hg_buf_puts(scratch, places[i].pointer);
+        if (find_member(places[i].json, key, places[i].text, scratch))
+            return hg_buf_str(scratch);
+    }
+    hg_buf_clear(scratch);
+    return "";
+}
+
 void hg_matrix_free(struct hg_matrix *m)
 {
     if (!m)
