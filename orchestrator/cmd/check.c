@@ -9,6 +9,7 @@
 #include "cmd/options.h"
 #include "plan/fit.h"
 #include "plan/hazards.h"
+#include "plan/plan.h"
 #include "plan/preflight.h"
 
 static const char *site;
@@ -85,6 +86,15 @@ static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
     return rc;
 }
 
+/* What limits.gpu_hours bounds is known when there are batches. */
+static int look_at_cost(const struct hg_matrix *m, struct hg_errs *errs)
+{
+    struct hg_plan *plan = hg_plan_make(m, NULL, NULL, errs);
+
+    hg_plan_free(plan);
+    return plan ? 0 : -1;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
@@ -98,8 +108,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_cells_print_warnings(&count);
         print_verdict(m, &count);
         rc = look_at_cells(m, errs);
-        if (rc == 0 && data_check)
-            rc = hg_preflight_data(m, NULL, errs);
+        if (rc == 0 && m->gpu_hours)
+            rc = look_at_cost(m, errs);
+        if (data_check && hg_preflight_data(m, NULL, errs) < 0)
+            rc = -1;
     }
     hg_cells_count_done(&count);
     hg_matrix_free(m);

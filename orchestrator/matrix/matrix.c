@@ -29,10 +29,11 @@ static void check_placeholder(const struct hg_matrix *m, const char *name, size_
     free(key);
 }
 
-static void check_template(const struct hg_matrix *m, const json_t *text, const char *pointer,
-                           struct hg_errs *errs)
+/* words: the text is one of a command, where {{args}} becomes several. */
+static void check_template(const struct hg_matrix *m, const json_t *text, bool words,
+                           const char *pointer, struct hg_errs *errs)
 {
-    const char *p = json_string_value(text), *end;
+    const char *whole = json_string_value(text), *p = whole, *end;
 
     while (p && (p = strstr(p, "{{"))) {
         end = strstr(p, "}}");
@@ -40,14 +41,17 @@ static void check_template(const struct hg_matrix *m, const json_t *text, const 
             hg_json_error(&m->doc, pointer, errs, "{{ without }}");
             return;
         }
+        if (words && strncmp(p, "{{args}}", 8) == 0 && strlen(whole) != 8)
+            hg_err_hint(hg_json_error(&m->doc, pointer, errs, "{{args}} stands for several words"),
+                        "give it a word of its own");
         check_placeholder(m, p + 2, (size_t)(end - p - 2), pointer, errs);
         p = end + 2;
     }
 }
 
 /* Every string in a value, however deep. */
-static void check_templates(const struct hg_matrix *m, const json_t *value, const char *pointer,
-                            struct hg_errs *errs)
+static void check_templates(const struct hg_matrix *m, const json_t *value, bool words,
+                            const char *pointer, struct hg_errs *errs)
 {
     struct hg_buf path = HG_BUF_INIT;
     const char *key;
@@ -55,12 +59,12 @@ static void check_templates(const struct hg_matrix *m, const json_t *value, cons
     size_t i;
 
     if (json_is_string(value))
-        check_template(m, value, pointer, errs);
+        check_template(m, value, words, pointer, errs);
     json_array_foreach((json_t *)value, i, inner) {
-        check_templates(m, inner, hg_item_pointer(&path, pointer, i), errs);
+        check_templates(m, inner, words, hg_item_pointer(&path, pointer, i), errs);
     }
     json_object_foreach((json_t *)value, key, inner) {
-        check_templates(m, inner, hg_member_pointer(&path, pointer, key), errs);
+        check_templates(m, inner, words, hg_member_pointer(&path, pointer, key), errs);
     }
     hg_buf_done(&path);
 }
@@ -70,10 +74,10 @@ static void check_placeholders(const struct hg_matrix *m, struct hg_errs *errs)
 {
     const struct hg_workload *w = &m->workload;
 
-    check_templates(m, w->words, "/workload/command", errs);
-    check_templates(m, w->launch, "/workload/launch", errs);
-    check_templates(m, w->env, "/workload/env", errs);
-    check_templates(m, w->files, "/workload/files", errs);
+    check_templates(m, w->words, true, "/workload/command", errs);
+    check_templates(m, w->launch, true, "/workload/launch", errs);
+    check_templates(m, w->env, false, "/workload/env", errs);
+    check_templates(m, w->files, false, "/workload/files", errs);
 }
 
 static void check_name(const struct hg_json_doc *doc, const json_t *value, const char *pointer,

@@ -47,23 +47,9 @@ struct make {
     struct {
         uint32_t *items;
         size_t n, cap;
-    } runs;     /* of each configuration */
-    bool tried; /* the words */
+    } runs; /* of each configuration */
     struct hg_err err;
 };
-
-/* Can the words be made from a cell? */
-static int try_words(struct make *mk, const struct hg_cell *cell)
-{
-    struct hg_template_vars vars = { .cell = cell->members, .dir = "", .head = "", .id = cell->id };
-    struct hg_words words = HG_WORDS_INIT;
-    int rc = hg_template_words(mk->m->workload.words, &vars, &words, &mk->err);
-
-    if (rc == 0)
-        rc = hg_template_words(mk->m->workload.launch, &vars, &words, &mk->err);
-    hg_words_done(&words);
-    return rc;
-}
 
 /* First walk: the longest time on each hardware. */
 static int survey_cell(const struct hg_cell *cell, void *context)
@@ -72,9 +58,6 @@ static int survey_cell(const struct hg_cell *cell, void *context)
     const char *hardware = json_string_value(json_object_get(cell->members, "hardware"));
     double time_s = hg_cell_time_s(cell->members);
 
-    if (!mk->tried && try_words(mk, cell) < 0)
-        return -1;
-    mk->tried = true;
     if (hardware && time_s > json_real_value(json_object_get(mk->longest, hardware)))
         json_object_set_new(mk->longest, hardware, json_real(time_s));
     return 0;
