@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "base/buf.h"
+#include "base/text.h"
 #include "base/vec.h"
 
 /* After writing n bytes at `used`: mark what was cut, which is never half a character. */
@@ -140,16 +141,11 @@ int hg_err_exit_code(enum hg_err_code code)
  */
 static void append_escaped(struct hg_buf *out, const char *s, const char *indent)
 {
-    for (; *s; s++) {
-        unsigned char c = (unsigned char)*s;
-
-        if (c == '\n')
-            hg_buf_printf(out, "\n%s", indent);
-        else if (c < 0x20 || c == 0x7f)
-            hg_buf_printf(out, "\\x%02x", c);
-        else
-            hg_buf_append(out, s, 1);
+    for (const char *end; *(end = s + strcspn(s, "\n")); s = end + 1) {
+        hg_text_escape(s, (size_t)(end - s), out);
+        hg_buf_printf(out, "\n%s", indent);
     }
+    hg_text_escape(s, strlen(s), out);
 }
 
 void hg_err_format(const struct hg_err *err, struct hg_buf *out)

@@ -26,17 +26,14 @@ static void decode_number(const struct decode *d, const struct hg_field *f, cons
                           void *slot)
 {
     double v = json_number_value(value);
+    struct hg_err err = HG_ERR_INIT;
     bool whole = json_is_integer(value) || (json_is_real(value) && v == floor(v) && fabs(v) < 9e15);
 
     if (f->kind == HG_J_INT ? !whole : !json_is_number(value)) {
         wrong_type(d, value, f->kind == HG_J_INT ? "an integer" : "a number");
     } else if ((f->min != 0 || f->max != 0) && (v < f->min || v > f->max)) {
-        if (f->max >= 1e15)
-            hg_json_error(d->doc, d->pointer, d->errs, "%.15g is too small; at least %.15g", v,
-                          f->min);
-        else
-            hg_json_error(d->doc, d->pointer, d->errs, "%.15g is out of range; %.15g to %.15g", v,
-                          f->min, f->max);
+        hg_text_out_of_range(v, f->min, f->max, &err);
+        hg_json_error(d->doc, d->pointer, d->errs, "%s", err.text);
     } else if (f->kind == HG_J_INT) {
         *(long long *)slot = (long long)v;
     } else {

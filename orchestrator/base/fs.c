@@ -295,6 +295,15 @@ int hg_fs_check_output(const char *path, struct hg_err *err)
     return rc;
 }
 
+int hg_fs_check_creatable(const char *path, struct hg_err *err)
+{
+    char *dir = hg_fs_dirname(path);
+    int rc = hg_fs_exists(dir) ? hg_fs_check_output(path, err) : hg_fs_check_creatable(dir, err);
+
+    free(dir);
+    return rc;
+}
+
 int hg_fs_mkdirs(const char *path, mode_t mode, struct hg_err *err)
 {
     char part[PATH_MAX];

@@ -55,6 +55,8 @@ int hg_fs_scratch_failed(struct hg_err *err);
 /* Can hg_fs_replace put a file there? To be known before the work whose result it is. ENV: it is a folder, or its folder takes
  * no file. */
 int hg_fs_check_output(const char *path, struct hg_err *err);
+/* The same where missing folders are made first. Makes none. */
+int hg_fs_check_creatable(const char *path, struct hg_err *err);
 
 /* First thing in a main: where standard input, output or error are closed, put something in their
  * place that can be neither read nor written. Else the next file that is opened, a journal or a

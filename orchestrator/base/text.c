@@ -264,6 +264,39 @@ size_t hg_text_integer_format(long long v, char out[static 32])
     return len;
 }
 
+bool hg_text_ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), m = strlen(end);
+
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+void hg_text_escape(const char *text, size_t n, struct hg_buf *out)
+{
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)text[i];
+
+        if (c == 0xc2 && i + 1 < n && (unsigned char)text[i + 1] < 0xa0)
+            c = (unsigned char)text[++i];
+        else if (c >= 0x20 && c != 0x7f) {
+            hg_buf_append(out, text + i, 1);
+            continue;
+        }
+        hg_buf_printf(out, "\\x%02x", c);
+    }
+}
+
+int hg_text_out_of_range(double v, double min, double max, struct hg_err *err)
+{
+    char texts[3][32];
+
+    hg_text_number_format(v, texts[0]);
+    hg_text_number_format(min, texts[1]);
+    hg_text_number_format(max, texts[2]);
+    return hg_err_set(err, HG_E_INPUT, "%s is out of range; %s to %s", texts[0], texts[1],
+                      texts[2]);
+}
+
 size_t hg_text_number_format(double v, char out[static 32])
 {
     char sci[40], digits[20];

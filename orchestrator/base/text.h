@@ -48,6 +48,15 @@ void hg_text_quote(const char *word, struct hg_buf *out);
 /* The same, without quotes where the word needs none. */
 void hg_text_quote_if_needed(const char *word, struct hg_buf *out);
 
+bool hg_text_ends_with(const char *text, const char *end);
+
+/* Append n bytes of a text; control characters, also the two-byte ones of UTF-8, become "\x1b": what comes from outside must not
+ * steer a terminal. */
+void hg_text_escape(const char *text, size_t n, struct hg_buf *out);
+
+/* Sets err to INPUT, "0 is out of range; 1 to 64". Returns -1. */
+int hg_text_out_of_range(double v, double min, double max, struct hg_err *err);
+
 /* A double as JSON and JavaScript print it (ECMA-262 Number::toString, used by RFC 8785): shortest
  * digits that read back the same. v must be finite. Returns the length. */
 size_t hg_text_number_format(double v, char out[static 32]);

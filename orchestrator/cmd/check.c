@@ -8,6 +8,8 @@
 #include "cmd/cells.h"
 #include "cmd/options.h"
 #include "plan/fit.h"
+#include "plan/hazards.h"
+#include "plan/plan.h"
 #include "plan/preflight.h"
 
 static const char *site;
@@ -34,20 +36,27 @@ static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count
     putchar('\n');
 }
 
-/* ---- What fits ---- */
+/* ---- Cell by cell ---- */
 
 struct fits {
+    const struct hg_matrix *m;
     struct hg_fit *fit;
+    struct hg_hazards *hazards;
     size_t fitting, skipped;
 };
 
 static int look_at_cell(const struct hg_cell *cell, void *context)
 {
     struct fits *f = context;
-    const char *why = cell->fate == HG_CELL_RUNS ? hg_fit_why(f->fit, cell->members) : "";
+    struct hg_shape shape;
+    const char *why;
 
     if (cell->fate != HG_CELL_RUNS)
         return 0;
+    hg_shape_make(f->m->site, cell->members, &shape);
+    hg_hazards_see(f->hazards, cell, &shape);
+    hg_shape_done(&shape);
+    why = hg_fit_why(f->fit, cell->members);
     if (!why[0])
         f->fitting++;
     else if (f->skipped++ < SKIPS_SHOWN)
@@ -55,9 +64,10 @@ static int look_at_cell(const struct hg_cell *cell, void *context)
     return 0;
 }
 
-static int look_at_memory(const struct hg_matrix *m, struct hg_errs *errs)
+static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
 {
-    struct fits f = { .fit = hg_fit_make(m, NULL, errs) };
+    struct fits f = { .m = m, .fit = hg_fit_make(m, NULL, errs), .hazards = hg_hazards_create(m) };
+    struct hg_cells_count hazards = { 0 };
     int rc =
         f.fit ? hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, look_at_cell, &f, NULL, errs)
               : -1;
@@ -68,8 +78,21 @@ static int look_at_memory(const struct hg_matrix *m, struct hg_errs *errs)
     if (rc == 0 && f.skipped && !f.fitting)
         rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
                         "nothing is left to run: every cell is skipped");
+    hg_hazards_list(f.hazards, &hazards);
+    hg_cells_print_warnings(&hazards);
+    hg_cells_count_done(&hazards);
+    hg_hazards_free(f.hazards);
     hg_fit_free(f.fit);
     return rc;
+}
+
+/* What limits.gpu_hours bounds is known when there are batches. */
+static int look_at_cost(const struct hg_matrix *m, struct hg_errs *errs)
+{
+    struct hg_plan *plan = hg_plan_make(m, NULL, NULL, errs);
+
+    hg_plan_free(plan);
+    return plan ? 0 : -1;
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -84,9 +107,11 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
         hg_cells_print_warnings(&count);
         print_verdict(m, &count);
-        rc = look_at_memory(m, errs);
-        if (rc == 0 && data_check)
-            rc = hg_preflight_data(m, NULL, errs);
+        rc = look_at_cells(m, errs);
+        if (rc == 0 && m->gpu_hours)
+            rc = look_at_cost(m, errs);
+        if (data_check && hg_preflight_data(m, NULL, errs) < 0)
+            rc = -1;
     }
     hg_cells_count_done(&count);
     hg_matrix_free(m);

@@ -49,15 +49,14 @@ static void print_json(const struct hg_rundir *rd, const struct hg_fsck *f)
     hg_print_json(answer);
 }
 
-/* Names of files may contain anything: control bytes are shown escaped. */
+/* Names of files may contain anything. */
 static void print_escaped(const char *text)
 {
-    for (; *text; text++) {
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            printf("\\x%02x", (unsigned char)*text);
-        else
-            putchar(*text);
-    }
+    struct hg_buf out = HG_BUF_INIT;
+
+    hg_text_escape(text, strlen(text), &out);
+    fputs(hg_buf_str(&out), stdout);
+    hg_buf_done(&out);
 }
 
 static void print_finding(const struct hg_rundir *rd, const struct hg_finding *x)

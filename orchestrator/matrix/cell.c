@@ -11,8 +11,11 @@
 #include "matrix/finish.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
+#include "matrix/pointer.h"
+#include "matrix/row.h"
 #include "matrix/seen.h"
 #include "matrix/workload.h"
+#include "results/result_keys.h"
 
 static uint64_t mix(uint64_t x)
 {
@@ -55,7 +58,16 @@ struct made {
     size_t source;
 };
 
+/* A cell that was made before, and by which row. */
+struct repetition {
+    uint64_t fingerprint;
+    struct hg_row row, first;
+    bool found; /* first is known */
+    struct hg_buf values;
+};
+
 #define REASONS_MAX 3
+#define REPETITIONS_MAX 3
 
 struct walk {
     const struct hg_matrix *m;
@@ -69,7 +81,10 @@ struct walk {
     struct hg_errs *errs;
     struct hg_finisher *finisher;
     struct hg_cursor cursor;
-    hg_value *placed; /* the cursor's */
+    hg_value *placed;                               /* the cursor's */
+    uint64_t rank;                                  /* and its place in its source */
+    struct repetition repetitions[REPETITIONS_MAX]; /* the first of each source that has some */
+    size_t n_repetitions, n_found;
     struct made cell, base;
     bool base_known; /* base belongs to the present base.start */
     struct hg_ids *names;
@@ -77,12 +92,12 @@ struct walk {
         configurations; /* adaptive repeats: fingerprints of cells without their repeat; else NULL */
     bool *of_repeat;    /* per column: `repeat`, or made from it */
     char *base_why;     /* why the first lost baseline is lost */
-    struct hg_seen ids;   /* of the matrix's own cells */
-    struct hg_seen bases; /* of baselines that can run */
-    bool *lacks;          /* per column: an own cell is without it */
-    bool *busy;           /* per exclude rule: it removed a baseline */
-    bool *kept;           /* per column: an added baseline keeps it from its cell */
-    bool collect, emit;   /* what this pass does */
+    struct hg_seen ids;       /* of the matrix's own cells */
+    struct hg_seen bases;     /* of baselines that can run */
+    bool *lacks;              /* per column: an own cell is without it */
+    bool *busy;               /* per exclude rule: it removed a baseline */
+    bool *kept;               /* per column: an added baseline keeps it from its cell */
+    bool collect, emit, name; /* what this pass does; name: it finds the first of repetitions */
 };
 
 /* ---- Cells for visitors ---- */
@@ -216,21 +231,46 @@ static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
 /* "file:line:col: warning: /pointer: text" */
 static void warn(struct walk *w, const char *pointer, const char *fmt, ...)
 {
-    struct hg_cells_count *count = w->count;
-    struct hg_errs place = HG_ERRS_INIT;
-    struct hg_err *at = hg_json_error(&w->m->doc, pointer, &place, "x");
+    char *place = hg_pointer_place(&w->m->doc, pointer, "warning");
     struct hg_buf text = HG_BUF_INIT;
     va_list ap;
 
-    hg_buf_printf(&text, "%s:%d:%d: warning: %s%s", w->m->doc.file, at->line, at->column, pointer,
-                  *pointer ? ": " : "");
+    hg_buf_printf(&text, "%s%s", place, *pointer ? ": " : "");
     va_start(ap, fmt);
     hg_buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    count->warnings =
-        hg_realloc(count->warnings, (count->n_warnings + 1) * sizeof *count->warnings);
-    count->warnings[count->n_warnings++] = hg_buf_detach(&text);
-    hg_errs_done(&place);
+    hg_cells_count_warn(w->count, hg_buf_detach(&text));
+    free(place);
+}
+
+static void warn_repetition(struct walk *w, const struct repetition *r)
+{
+    struct hg_words again = HG_WORDS_INIT, first = HG_WORDS_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_row_name(w->m, &r->row, &r->first, &again);
+    hg_row_name(w->m, &r->first, &r->row, &first);
+    for (size_t i = 1; i < again.n; i++)
+        hg_buf_printf(&text, "%s %s", i == 1 ? "with" : " and", again.items[i]);
+    hg_buf_puts(&text, text.len ? ": " : "");
+    for (size_t i = 0; i < first.n; i++)
+        hg_buf_printf(&text, "%s%s", i ? " and " : "", first.items[i]);
+    if (again.n && first.n)
+        warn(w, again.items[0], "%s already make%s the same cell%s", hg_buf_str(&text),
+             first.n == 1 ? "s" : "", hg_buf_str(&r->values));
+    hg_words_done(&again);
+    hg_words_done(&first);
+    hg_buf_done(&text);
+}
+
+static void warn_repetitions(struct walk *w)
+{
+    if (w->count->merged)
+        warn(w, "", "%llu cell%s equal to an earlier one; the first is kept",
+             (unsigned long long)w->count->merged, w->count->merged == 1 ? " is" : "s are");
+    for (size_t i = 0; i < w->n_repetitions; i++)
+        if (w->repetitions[i].found)
+            warn_repetition(w, &w->repetitions[i]);
 }
 
 static void warn_idle_rules(struct walk *w)
@@ -267,6 +307,16 @@ static void warn_words(struct walk *w)
         if (hg_grid_has_key(w->g, f->name))
             warn(w, "", "\"%s\" is a parameter of these cells; /workload/%s is the same for all",
                  f->name, f->name);
+}
+
+/* Results may have any key, so whether a metric exists is certain only after the sweep. */
+static void warn_metric(struct walk *w)
+{
+    const char *metric = json_string_value(json_object_get(w->m->report, "metric"));
+    const char *near = metric ? hg_result_key_nearest(metric, w->m->workload.results) : NULL;
+
+    if (near)
+        warn(w, "/report/metric", "results may have no \"%s\"; did you mean \"%s\"?", metric, near);
 }
 
 static void warn_baselines(struct walk *w)
@@ -400,6 +450,55 @@ static void note_lacks(struct walk *w, const hg_value *values)
         w->lacks[i] = w->lacks[i] || hg_value_is_absent(values[i]);
 }
 
+/* What the axes of its source give to a cell: ": nodes=2, lr=0.1". */
+static void describe_row(const struct walk *w, const struct made *cell, struct hg_buf *out)
+{
+    const struct hg_product *product = &w->g->sources.items[cell->source].product;
+
+    for (size_t i = 0; i < w->g->columns.n; i++) {
+        char scratch[32];
+        const char *text;
+        size_t len;
+
+        if (!w->g->columns.items[i].identity || !axis_sets(product, i) ||
+            hg_value_is_absent(cell->values[i]))
+            continue;
+        text = hg_pool_text(w->g->pool, cell->values[i], scratch, &len);
+        hg_buf_printf(out, "%s%s=%.*s", out->len ? ", " : " with ", w->g->columns.items[i].name,
+                      (int)(len > 40 ? 40 : len), text);
+    }
+}
+
+static void note_repetition(struct walk *w, const struct made *cell)
+{
+    struct repetition *r = &w->repetitions[w->n_repetitions];
+
+    w->count->merged++;
+    for (size_t i = 0; i < w->n_repetitions; i++)
+        if (w->repetitions[i].row.source == cell->source)
+            return;
+    if (w->n_repetitions == REPETITIONS_MAX)
+        return;
+    *r = (struct repetition){ .fingerprint = cell->fingerprint, .row = { cell->source, w->rank } };
+    describe_row(w, cell, &r->values);
+    w->n_repetitions++;
+}
+
+/* Returns 1, which ends the walk, when the first of each is known. */
+static int find_first(struct walk *w, const struct made *cell)
+{
+    for (size_t i = 0; i < w->n_repetitions; i++) {
+        struct repetition *r = &w->repetitions[i];
+
+        if (r->found || r->fingerprint != cell->fingerprint)
+            continue;
+        r->first = (struct hg_row){ cell->source, w->rank };
+        r->found = true;
+        w->n_found++;
+    }
+    return w->n_found == w->n_repetitions;
+}
+
 /* A cell that runs, perhaps not for the first time. */
 static int treat_standing(struct walk *w, struct made *cell)
 {
@@ -407,10 +506,13 @@ static int treat_standing(struct walk *w, struct made *cell)
     bool first = true;
     int rc;
 
+    if (w->name)
+        return find_first(w, cell);
     if (w->collect && add_id(w, &w->ids, cell, &first) < 0)
         return -1;
     if (w->collect) {
-        w->count->merged += !first;
+        if (!first)
+            note_repetition(w, cell);
         if (w->g->has_baseline && first)
             note_lacks(w, cell->values);
     }
@@ -499,8 +601,8 @@ static int walk_round(struct walk *w, unsigned long long round)
         int rc;
 
         source = find_source(w->g, rank, source);
-        rank -= w->g->sources.items[source].first;
-        hg_grid_place(w->g, &w->cursor, source, rank, w->placed);
+        w->rank = rank - w->g->sources.items[source].first;
+        hg_grid_place(w->g, &w->cursor, source, w->rank, w->placed);
         rc = treat_cell(w, source, round);
         if (rc != 0)
             return rc;
@@ -582,6 +684,8 @@ static void finish_walk(struct walk *w)
     free(w->kept);
     free(w->busy);
     free(w->base_why);
+    for (size_t i = 0; i < w->n_repetitions; i++)
+        hg_buf_done(&w->repetitions[i].values);
     hg_seen_done(&w->ids);
     hg_seen_done(&w->bases);
 }
@@ -621,12 +725,11 @@ static void sum_up(struct walk *w)
     struct hg_cells_count *c = w->count;
 
     c->cells = c->made - c->excluded - c->skipped - c->merged + c->added;
-    if (c->merged)
-        warn(w, "", "%llu cell%s equal to an earlier one; the first is kept",
-             (unsigned long long)c->merged, c->merged == 1 ? " is" : "s are");
+    warn_repetitions(w);
     warn_idle_rules(w);
     warn_unknown_names(w);
     warn_words(w);
+    warn_metric(w);
     warn_baselines(w);
 }
 
@@ -644,6 +747,10 @@ static int run(struct walk *w)
         w->emit = true;
         rc = walk_rounds(w);
     }
+    w->collect = w->emit = false;
+    w->name = true;
+    if (rc == 0 && w->n_repetitions && walk_rounds(w) < 0)
+        rc = -1;
     if (rc == 0) {
         sum_up(w);
         rc = check_anything_left(w);
@@ -671,6 +778,13 @@ int hg_cells_walk(const struct hg_matrix *m, unsigned flags,
     finish_walk(&w);
     hg_cells_count_done(&own);
     return rc;
+}
+
+void hg_cells_count_warn(struct hg_cells_count *count, char *line)
+{
+    count->warnings =
+        hg_realloc(count->warnings, (count->n_warnings + 1) * sizeof *count->warnings);
+    count->warnings[count->n_warnings++] = line;
 }
 
 void hg_cells_count_done(struct hg_cells_count *count)

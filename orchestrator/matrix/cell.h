@@ -63,6 +63,9 @@ int hg_cells_walk(const struct hg_matrix *m, unsigned flags,
                   int (*visit)(const struct hg_cell *cell, void *context), void *context,
                   struct hg_cells_count *count, struct hg_errs *errs);
 
+/* Add a warning, which it takes. */
+void hg_cells_count_warn(struct hg_cells_count *count, char *line);
+
 void hg_cells_count_done(struct hg_cells_count *count);
 
 /* Devices that a cell computes on: GPUs, or on hardware without GPUs tasks x cpus_per_task (a device

@@ -80,10 +80,10 @@ struct hg_grid *hg_grid_compile(const struct hg_matrix *m, struct hg_errs *errs)
 {
     size_t before = errs->n + errs->dropped;
     struct hg_grid *g = hg_alloc_zeroed(1, sizeof *g);
-    struct hg_draft p = {
-        .g = g, .m = m, .judge = { m->site, m->workload.program != NULL }, .errs = errs
-    };
+    struct hg_draft p = { .g = g, .m = m, .errs = errs };
 
+    g->worker = json_object_get(m->workload_json, "program") != NULL;
+    p.judge = (struct hg_judge){ m->site, g->worker };
     g->pool = hg_pool_create();
     g->exprs = hg_exprs_create();
     add_known_columns(&p);

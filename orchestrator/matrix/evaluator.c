@@ -9,11 +9,10 @@
 #include "matrix/expr.h"
 
 #define MEMO_ENTRIES 1024          /* at first; a power of two */
-#define MEMO_BYTES_MAX (4 << 20)   /* of one expression */
 #define MEMOS_BYTES_MAX (16 << 20) /* of all that have grown */
 
 /* What an expression gave for the members it reads, remembered: values of its columns, then the
- * result. An entry whose result is UNKNOWN is free. Each entry has one place; a later one replaces it. */
+ * result. An entry whose result is UNKNOWN is free; at most two thirds are taken. What may grow no more begins anew. */
 #define UNKNOWN (HG_VALUE_POOLED | UINT64_C(0xffffffffffff))
 
 struct memo {
@@ -22,7 +21,7 @@ struct memo {
     hg_value *entries; /* `size` of n + 1 */
     hg_value *last;    /* n + 1: the entry of the last call */
     size_t size;       /* a power of two */
-    size_t lost;       /* entries that others have taken the places of, since it grew */
+    size_t used;
 };
 
 struct hg_evaluator {
@@ -30,6 +29,7 @@ struct hg_evaluator {
     const struct hg_grid *g;
     struct memo *memos; /* per expression */
     size_t n_memos, grown_bytes;
+    hg_value *scratch; /* per column */
     jv *names;         /* per column, for cells as jq sees them */
     hg_value hardware; /* name of the hardware looked up last */
     const struct hg_hardware *hw;
@@ -154,6 +154,7 @@ struct hg_evaluator *hg_evaluator_create(const struct hg_matrix *m)
     f->names = hg_alloc_zeroed(f->g->columns.n, sizeof *f->names);
     for (size_t i = 0; i < f->g->columns.n; i++)
         f->names[i] = jv_string(f->g->columns.items[i].name);
+    f->scratch = hg_alloc_zeroed(f->g->columns.n, sizeof *f->scratch);
     make_memos(f);
     hg_exprs_describe(f->g->exprs, describe_now, f);
     return f;
@@ -172,6 +173,7 @@ void hg_evaluator_free(struct hg_evaluator *f)
         jv_free(f->names[i]);
     free(f->memos);
     free(f->names);
+    free(f->scratch);
     jv_free(f->hw_json);
     free(f);
 }
@@ -209,56 +211,10 @@ int hg_evaluator_fail(const struct hg_evaluator *f, int expr, const char *pointe
     return -1;
 }
 
-/* Where these values (of the columns, in their order) have their place. Whole numbers differ in their high bits only. */
-static size_t place_of(const struct memo *memo, uint64_t hash)
-{
-    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (memo->size - 1)) * (memo->n + 1);
-}
-
 static uint64_t mix(uint64_t hash, hg_value value)
 {
     hash = (hash ^ value) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
-}
-
-static hg_value *find_entry(struct memo *memo, const hg_value *values)
-{
-    uint64_t hash = 0;
-    size_t i;
-
-    for (i = 0; i < memo->n && memo->last[i] == values[memo->columns[i]]; i++)
-        ;
-    if (i == memo->n)
-        return memo->last;
-    for (i = 0; i < memo->n; i++)
-        hash = mix(hash, values[memo->columns[i]]);
-    memo->last = memo->entries + place_of(memo, hash);
-    return memo->last;
-}
-
-/* Four times the places, where so many entries were lost that they would have filled it. */
-static void grow(struct hg_evaluator *f, struct memo *memo)
-{
-    size_t width = memo->n + 1, bytes = 4 * memo->size * width * sizeof(hg_value);
-    struct memo old = *memo;
-    hg_value *entries;
-
-    if (bytes > MEMO_BYTES_MAX || f->grown_bytes + bytes > MEMOS_BYTES_MAX)
-        return;
-    f->grown_bytes += bytes;
-    memo->entries = memo->last = entries = make_entries(4 * memo->size, memo->n);
-    memo->size *= 4;
-    memo->lost = 0;
-    for (size_t i = 0; i < old.size; i++) {
-        const hg_value *entry = old.entries + i * width;
-        uint64_t hash = 0;
-
-        for (size_t k = 0; k < memo->n; k++)
-            hash = mix(hash, entry[k]);
-        if (entry[memo->n] != UNKNOWN)
-            memcpy(entries + place_of(memo, hash), entry, width * sizeof *entry);
-    }
-    free(old.entries);
 }
 
 static bool entry_holds(const struct memo *memo, const hg_value *entry, const hg_value *values)
@@ -269,6 +225,68 @@ static bool entry_holds(const struct memo *memo, const hg_value *entry, const hg
         if (entry[i] != values[memo->columns[i]])
             return false;
     return true;
+}
+
+/* Where these values (of all columns) have their place, if no others took it first. Whole numbers differ in their high
+ * bits only. */
+static size_t place_of(const struct memo *memo, const hg_value *values)
+{
+    uint64_t hash = 0;
+
+    for (size_t i = 0; i < memo->n; i++)
+        hash = mix(hash, values[memo->columns[i]]);
+    return (size_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (memo->size - 1);
+}
+
+/* The entry of these values, or the free one where they belong. */
+static hg_value *find_entry(struct memo *memo, const hg_value *values)
+{
+    size_t i;
+
+    if (entry_holds(memo, memo->last, values))
+        return memo->last;
+    for (i = place_of(memo, values);; i = (i + 1) & (memo->size - 1)) {
+        memo->last = memo->entries + i * (memo->n + 1);
+        if (memo->last[memo->n] == UNKNOWN || entry_holds(memo, memo->last, values))
+            return memo->last;
+    }
+}
+
+/* Twice the places; as many, but free ones, if the memory may not grow. */
+static void make_room(struct hg_evaluator *f, struct memo *memo)
+{
+    size_t width = memo->n + 1, bytes = memo->size * width * sizeof(hg_value);
+    bool grows = f->grown_bytes + bytes <= MEMOS_BYTES_MAX;
+    struct memo old = *memo;
+
+    memo->size <<= grows;
+    memo->last = memo->entries = make_entries(memo->size, memo->n);
+    memo->used = grows ? old.used : 0;
+    f->grown_bytes += grows ? bytes : 0;
+    for (size_t i = 0; grows && i < old.size; i++) {
+        const hg_value *e = old.entries + i * width;
+
+        if (e[memo->n] == UNKNOWN)
+            continue;
+        for (size_t k = 0; k < memo->n; k++)
+            f->scratch[memo->columns[k]] = e[k];
+        memcpy(find_entry(memo, f->scratch), e, width * sizeof *e);
+    }
+    free(old.entries);
+}
+
+static void remember(struct hg_evaluator *f, struct memo *memo, const hg_value *values,
+                     hg_value result)
+{
+    hg_value *entry;
+
+    if (3 * memo->used >= 2 * memo->size)
+        make_room(f, memo);
+    memo->used++;
+    entry = find_entry(memo, values);
+    for (size_t i = 0; i < memo->n; i++)
+        entry[i] = values[memo->columns[i]];
+    entry[memo->n] = result;
 }
 
 static int evaluate(struct hg_evaluator *f, int expr, const hg_value *values, jv *out,
@@ -353,13 +371,7 @@ static int look_up(struct hg_evaluator *f, int expr, const struct hg_derive *d, 
     if ((d ? derive_value(f, d, values, result, &err) : judge_rule(f, expr, values, result, &err)) <
         0)
         return hg_evaluator_fail(f, expr, pointer, values, &err, errs);
-    if (entry[memo->n] != UNKNOWN && ++memo->lost % memo->size == 0) {
-        grow(f, memo);
-        entry = find_entry(memo, values);
-    }
-    for (size_t i = 0; i < memo->n; i++)
-        entry[i] = values[memo->columns[i]];
-    entry[memo->n] = *result;
+    remember(f, memo, values, *result);
     return 0;
 }
 

@@ -29,7 +29,7 @@ struct hg_finisher *hg_finisher_create(const struct hg_matrix *m)
 
     f->m = m;
     f->g = m->grid;
-    f->judge = (struct hg_judge){ m->site, m->workload.program != NULL };
+    f->judge = (struct hg_judge){ m->site, m->grid->worker };
     f->evaluator = hg_evaluator_create(m);
     f->fates = hg_fates_create(f->g, f->judge.worker);
     f->judged = hg_alloc(f->g->columns.n * sizeof *f->judged);

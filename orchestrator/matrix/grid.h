@@ -113,6 +113,7 @@ struct hg_grid {
         size_t n, cap;
     } baseline;
     bool has_baseline;
+    bool worker; /* the program is hpcgrid-worker, or was meant to be */
     double size; /* cells of one round */
     int *sorted; /* identity columns in canonical order */
     size_t n_sorted;

@@ -78,7 +78,7 @@ static int judge_number(const json_t *value, bool whole, double min, double max,
     if (whole && v != floor(v))
         return hg_err_set(err, HG_E_INPUT, "expected an integer, found %.15g", v);
     if ((min != 0 || max != 0) && (v < min || v > max))
-        return hg_err_set(err, HG_E_INPUT, "%.15g is out of range; %.15g to %.15g", v, min, max);
+        return hg_text_out_of_range(v, min, max, err);
     return 0;
 }
 

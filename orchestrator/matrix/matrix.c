@@ -29,10 +29,11 @@ static void check_placeholder(const struct hg_matrix *m, const char *name, size_
     free(key);
 }
 
-static void check_template(const struct hg_matrix *m, const json_t *text, const char *pointer,
-                           struct hg_errs *errs)
+/* words: the text is one of a command, where {{args}} becomes several. */
+static void check_template(const struct hg_matrix *m, const json_t *text, bool words,
+                           const char *pointer, struct hg_errs *errs)
 {
-    const char *p = json_string_value(text), *end;
+    const char *whole = json_string_value(text), *p = whole, *end;
 
     while (p && (p = strstr(p, "{{"))) {
         end = strstr(p, "}}");
@@ -40,14 +41,17 @@ static void check_template(const struct hg_matrix *m, const json_t *text, const 
             hg_json_error(&m->doc, pointer, errs, "{{ without }}");
             return;
         }
+        if (words && strncmp(p, "{{args}}", 8) == 0 && strlen(whole) != 8)
+            hg_err_hint(hg_json_error(&m->doc, pointer, errs, "{{args}} stands for several words"),
+                        "give it a word of its own");
         check_placeholder(m, p + 2, (size_t)(end - p - 2), pointer, errs);
         p = end + 2;
     }
 }
 
 /* Every string in a value, however deep. */
-static void check_templates(const struct hg_matrix *m, const json_t *value, const char *pointer,
-                            struct hg_errs *errs)
+static void check_templates(const struct hg_matrix *m, const json_t *value, bool words,
+                            const char *pointer, struct hg_errs *errs)
 {
     struct hg_buf path = HG_BUF_INIT;
     const char *key;
@@ -55,12 +59,12 @@ static void check_templates(const struct hg_matrix *m, const json_t *value, cons
     size_t i;
 
     if (json_is_string(value))
-        check_template(m, value, pointer, errs);
+        check_template(m, value, words, pointer, errs);
     json_array_foreach((json_t *)value, i, inner) {
-        check_templates(m, inner, hg_item_pointer(&path, pointer, i), errs);
+        check_templates(m, inner, words, hg_item_pointer(&path, pointer, i), errs);
     }
     json_object_foreach((json_t *)value, key, inner) {
-        check_templates(m, inner, hg_member_pointer(&path, pointer, key), errs);
+        check_templates(m, inner, words, hg_member_pointer(&path, pointer, key), errs);
     }
     hg_buf_done(&path);
 }
@@ -70,10 +74,10 @@ static void check_placeholders(const struct hg_matrix *m, struct hg_errs *errs)
 {
     const struct hg_workload *w = &m->workload;
 
-    check_templates(m, w->words, "/workload/command", errs);
-    check_templates(m, w->launch, "/workload/launch", errs);
-    check_templates(m, w->env, "/workload/env", errs);
-    check_templates(m, w->files, "/workload/files", errs);
+    check_templates(m, w->words, true, "/workload/command", errs);
+    check_templates(m, w->launch, true, "/workload/launch", errs);
+    check_templates(m, w->env, false, "/workload/env", errs);
+    check_templates(m, w->files, false, "/workload/files", errs);
 }
 
 static void check_name(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
@@ -174,9 +178,9 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
                    : hg_site_from_value(&m->doc, m->site_json, "/site", m->dir, errs);
     if (m->workload_json)
         hg_workload_decode(&m->doc, m->workload_json, &m->workload, errs);
-    /* Cells, report and placeholders are judged even when a member elsewhere is wrong: all problems
-     * are reported. */
-    if (m->site && (m->workload.program || m->workload.words)) {
+    /* Cells, report and placeholders are judged even when a member elsewhere, the site or the program is wrong: all
+     * problems are reported. */
+    if (m->workload.start) {
         m->grid = hg_grid_compile(m, errs);
         hg_report_check(m, errs);
         check_placeholders(m, errs);
@@ -197,6 +201,70 @@ struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_e
         return m;
     hg_matrix_free(m);
     return NULL;
+}
+
+/* Is the text the value, or one of its list? NULL: any value is. */
+static bool gives(const json_t *value, const char *text)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach((json_t *)value, i, item) {
+        if (gives(item, text))
+            return true;
+    }
+    return !text || (json_is_string(value) && strcmp(json_string_value(value), text) == 0);
+}
+
+/* Append the way from json to the first member `key` that gives the text, however deep. */
+static bool find_member(const json_t *json, const char *key, const char *text,
+                        struct hg_buf *pointer)
+{
+    const json_t *own = json_object_get(json, key);
+    size_t start = pointer->len, i;
+    const char *name;
+    json_t *inner;
+
+    if (own && gives(own, text)) {
+        hg_json_pointer_push(pointer, key);
+        return true;
+    }
+    json_object_foreach((json_t *)json, name, inner) {
+        hg_json_pointer_push(pointer, name);
+        if (find_member(inner, key, text, pointer))
+            return true;
+        pointer->len = start;
+    }
+    json_array_foreach((json_t *)json, i, inner) {
+        hg_buf_printf(pointer, "/%zu", i);
+        if (find_member(inner, key, text, pointer))
+            return true;
+        pointer->len = start;
+    }
+    return false;
+}
+
+const char *hg_matrix_pointer(const struct hg_matrix *m, const char *key, const char *text,
+                              struct hg_buf *scratch)
+{
+    const struct {
+        const char *pointer, *text;
+        const json_t *json;
+    } places[] = {
+        { "/axes", text, m->axes },
+        { "/include", text, m->include },
+        { "/workload", text, m->workload.start },
+        { "/derive", NULL, m->derive },
+    };
+
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        hg_buf_clear(scratch);
+        hg_buf_puts(scratch, places[i].pointer);
+        if (find_member(places[i].json, key, places[i].text, scratch))
+            return hg_buf_str(scratch);
+    }
+    hg_buf_clear(scratch);
+    return "";
 }
 
 void hg_matrix_free(struct hg_matrix *m)

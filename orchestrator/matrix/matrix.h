@@ -38,6 +38,11 @@ extern const struct hg_field hg_matrix_fields[], hg_limits_fields[];
  * problem is added to errs with its place. `site` overrides the matrix's own (a name or path; NULL:
  * none). NULL on failure. */
 struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_errs *errs);
+/* Where the matrix gives cells this text for a key (NULL: any value), for messages: "/axes/case/1/predictions", "/derive/time";
+ * "" if it does not. In scratch. */
+const char *hg_matrix_pointer(const struct hg_matrix *m, const char *key, const char *text,
+                              struct hg_buf *scratch);
+
 void hg_matrix_free(struct hg_matrix *m);
 
 #endif

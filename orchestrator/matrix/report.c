@@ -50,21 +50,19 @@ static void check_report_keys(const struct hg_matrix *m, const char *list, struc
 void hg_report_check(const struct hg_matrix *m, struct hg_errs *errs)
 {
     struct report r = { 0 };
+    struct hg_selector *where;
+    struct hg_err err = HG_ERR_INIT;
 
-    if (!m->report)
+    if (!json_is_object(m->report))
         return;
-    if (hg_json_decode(&m->doc, m->report, "/report", hg_report_fields, true, &r, errs) == 0) {
-        struct hg_err err = HG_ERR_INIT;
-        struct hg_selector *where = r.where ? hg_selector_parse(r.where, &err) : NULL;
-
-        if (r.where && (!where || hg_selector_check(where, m->grid, &err) < 0))
-            hg_err_hint(hg_json_error(&m->doc, "/report/where", errs, "%s", err.text), "%s",
-                        err.hint);
-        hg_selector_free(where);
-        check_report_keys(m, "rows", errs);
-        check_report_keys(m, "columns", errs);
-        check_report_keys(m, "group", errs);
-        check_report_keys(m, "work", errs);
-    }
+    hg_json_decode(&m->doc, m->report, "/report", hg_report_fields, true, &r, errs);
+    where = r.where ? hg_selector_parse(r.where, &err) : NULL;
+    if (r.where && (!where || hg_selector_check(where, m->grid, &err) < 0))
+        hg_err_hint(hg_json_error(&m->doc, "/report/where", errs, "%s", err.text), "%s", err.hint);
+    hg_selector_free(where);
+    check_report_keys(m, "rows", errs);
+    check_report_keys(m, "columns", errs);
+    check_report_keys(m, "group", errs);
+    check_report_keys(m, "work", errs);
     hg_json_release(hg_report_fields, &r);
 }

@@ -53,6 +53,18 @@ static void match_generator(struct hg_draft *p, const json_t *list, enum hg_alt_
         match->values[match->n] = hg_value_of_number(hg_generated(&alt, (double)match->n));
 }
 
+/* A value that no cell can have is a typing mistake; only hardware may be another site's. */
+static hg_value match_value(struct hg_draft *p, const char *name, const json_t *json,
+                            const char *pointer)
+{
+    const struct hg_judge anywhere = { NULL, p->judge.worker };
+    struct hg_err err = HG_ERR_INIT;
+
+    if (hg_member_judge(&anywhere, name, json, &err) < 0)
+        hg_draft_report(p, pointer, false, &err);
+    return hg_pool_add(p->g->pool, json);
+}
+
 static void parse_match(struct hg_draft *p, const char *name, const json_t *json,
                         const char *pointer, struct hg_match *match)
 {
@@ -60,6 +72,7 @@ static void parse_match(struct hg_draft *p, const char *name, const json_t *json
     const json_t *list = hg_generator_of(json, &kind);
     bool many = json_is_array(json);
     size_t n = many ? json_array_size(json) : 1;
+    struct hg_buf item = HG_BUF_INIT;
 
     match->column = hg_grid_column(p->g, name);
     if (!hg_grid_has_key(p->g, name)) {
@@ -70,8 +83,10 @@ static void parse_match(struct hg_draft *p, const char *name, const json_t *json
         match->values = hg_alloc_zeroed(n, sizeof *match->values);
         for (; match->n < n; match->n++)
             match->values[match->n] =
-                hg_pool_add(p->g->pool, many ? json_array_get(json, match->n) : json);
+                match_value(p, name, many ? json_array_get(json, match->n) : json,
+                            many ? hg_item_pointer(&item, pointer, match->n) : pointer);
     }
+    hg_buf_done(&item);
 }
 
 static void parse_object_rule(struct hg_draft *p, const json_t *object, struct hg_rule *rule)
@@ -122,12 +137,12 @@ static void parse_derive(struct hg_draft *p, const char *name, const json_t *jso
     struct hg_derive *d;
     int column = hg_draft_column(p, name, pointer);
 
-    if (column < 0)
-        return;
     d = HG_VEC_PUSH(&p->g->derives);
     *d = (struct hg_derive){ .column = column, .expr = -1, .pointer = hg_strdup(pointer) };
-    p->g->columns.items[column].given = true;
-    p->g->columns.items[column].derive = (int)p->g->derives.n - 1;
+    if (column >= 0) {
+        p->g->columns.items[column].given = true;
+        p->g->columns.items[column].derive = (int)p->g->derives.n - 1;
+    }
     if (json_is_string(json))
         d->expr = add_expr(p, json, pointer);
     else

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "matrix/expr.h"
 #include "matrix/grid.h"
+#include "matrix/judge.h"
 
 /* One value of a part: a text, and the numbers it means if it is a number or a range. */
 struct choice {
@@ -189,14 +190,39 @@ const char *hg_selector_key(const struct hg_selector *s, size_t i)
     return s && i < s->n ? s->items[i].key : NULL;
 }
 
+/* Words are judged, as a string and as what they are in JSON (true); numbers not: a range may go beyond what cells can have. */
+static int judge_choice(const struct hg_grid *g, const char *key, const struct choice *c,
+                        struct hg_err *err)
+{
+    const struct hg_judge anywhere = { NULL, g->worker };
+    json_t *text = json_string(c->text), *value = json_loads(c->text, JSON_DECODE_ANY, NULL);
+    struct hg_err as_json = HG_ERR_INIT;
+    bool fits = c->numeric || (value && hg_member_judge(&anywhere, key, value, &as_json) == 0) ||
+                hg_member_judge(&anywhere, key, text, err) == 0;
+
+    if (!fits)
+        err->code = HG_E_USAGE;
+    json_decref(value);
+    json_decref(text);
+    return fits ? 0 : -1;
+}
+
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err)
 {
-    for (size_t i = 0; s && i < s->n; i++)
-        if (strcmp(s->items[i].key, "id") != 0 && !hg_grid_has_key(g, s->items[i].key)) {
-            hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", s->items[i].key);
-            hg_grid_suggest(g, s->items[i].key, err);
+    for (size_t i = 0; s && i < s->n; i++) {
+        const struct part *part = &s->items[i];
+
+        if (strcmp(part->key, "id") == 0)
+            continue;
+        if (!hg_grid_has_key(g, part->key)) {
+            hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", part->key);
+            hg_grid_suggest(g, part->key, err);
             return -1;
         }
+        for (size_t k = 0; k < part->n; k++)
+            if (judge_choice(g, part->key, &part->items[k], err) < 0)
+                return -1;
+    }
     return 0;
 }
 

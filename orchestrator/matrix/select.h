@@ -21,8 +21,8 @@ void hg_selector_free(struct hg_selector *s);
 int hg_selector_match(const struct hg_selector *s, const char *id, const json_t *cell,
                       struct hg_err *err);
 
-/* Does a cell of this matrix have every key that the selector names? 0, or -1 with err set (USAGE,
- * with a suggestion): a typing mistake would pick nothing, or everything. */
+/* Does a cell of this matrix have every key that the selector names, and can it have the words? 0, or -1 with err set
+ * (USAGE, with a suggestion): a typing mistake would pick nothing, or everything. Hardware of other sites is fine. */
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err);
 
 /* Where there is no matrix: remember a cell's keys, and after the last cell check that each key of the selector

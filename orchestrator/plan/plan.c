@@ -13,6 +13,7 @@
 #include "matrix/cell.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
+#include "plan/hazards.h"
 #include "plan/shape.h"
 #include "plan/template.h"
 
@@ -29,7 +30,8 @@ struct make {
     const struct hg_matrix *m;
     const struct hg_selector *select;
     struct hg_plan *plan;
-    struct hg_fit *fit;  /* what fits its device */
+    struct hg_fit *fit; /* what fits its device */
+    struct hg_hazards *hazards;
     json_t *known;       /* id: index of its batch among known ones */
     json_t *unseen;      /* the ids of known that the walk has not come to */
     struct fresh *fresh; /* for each known batch */
@@ -45,23 +47,9 @@ struct make {
     struct {
         uint32_t *items;
         size_t n, cap;
-    } runs;     /* of each configuration */
-    bool tried; /* the words */
+    } runs; /* of each configuration */
     struct hg_err err;
 };
-
-/* Can the words be made from a cell? */
-static int try_words(struct make *mk, const struct hg_cell *cell)
-{
-    struct hg_template_vars vars = { .cell = cell->members, .dir = "", .head = "", .id = cell->id };
-    struct hg_words words = HG_WORDS_INIT;
-    int rc = hg_template_words(mk->m->workload.words, &vars, &words, &mk->err);
-
-    if (rc == 0)
-        rc = hg_template_words(mk->m->workload.launch, &vars, &words, &mk->err);
-    hg_words_done(&words);
-    return rc;
-}
 
 /* First walk: the longest time on each hardware. */
 static int survey_cell(const struct hg_cell *cell, void *context)
@@ -70,9 +58,6 @@ static int survey_cell(const struct hg_cell *cell, void *context)
     const char *hardware = json_string_value(json_object_get(cell->members, "hardware"));
     double time_s = hg_cell_time_s(cell->members);
 
-    if (!mk->tried && try_words(mk, cell) < 0)
-        return -1;
-    mk->tried = true;
     if (hardware && time_s > json_real_value(json_object_get(mk->longest, hardware)))
         json_object_set_new(mk->longest, hardware, json_real(time_s));
     return 0;
@@ -278,6 +263,7 @@ static int plan_cell(const struct hg_cell *cell, void *context)
         return 0;
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
+    hg_hazards_see(mk->hazards, cell, &shape);
     round_time(mk, &shape);
     hg_shape_key(&shape, &key);
     place_cell(mk, cell, hg_buf_str(&key), &shape);
@@ -410,6 +396,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return -1;
     if (known)
         copy_known(mk, known);
+    mk->hazards = hg_hazards_create(m);
     mk->fit = hg_fit_make(m, mk->select, errs);
     if (!mk->fit)
         return -1;
@@ -418,6 +405,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, plan_cell, mk, &mk->plan->count,
                       errs) < 0)
         return -1;
+    hg_hazards_list(mk->hazards, &mk->plan->count);
     renew_batches(mk);
     note_removed(mk);
     place_turns(mk);
@@ -468,6 +456,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
         hg_batch_done(&mk.fresh[i].batch);
     free(mk.fresh);
     hg_fit_free(mk.fit);
+    hg_hazards_free(mk.hazards);
     json_decref(mk.known);
     json_decref(mk.unseen);
     json_decref(mk.by_shape);

@@ -6,9 +6,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/proc.h"
+#include "base/text.h"
 #include "matrix/cell.h"
 #include "plan/template.h"
 #include "plan/worker.h"
@@ -49,26 +52,45 @@ static void make_env(const struct hg_matrix *m, struct hg_words *list)
 struct preflight {
     const struct hg_matrix *m;
     const struct hg_selector *select;
-    char *worker;
+    char *worker, *folder; /* where the cells run */
     struct hg_words env;
     struct hg_words seen; /* combinations, as text */
+    json_t *paths;        /* that are checked */
     bool absent;          /* there is no worker to ask */
     struct hg_errs *errs;
 };
 
-/* The part of a cell that its data depend on. */
-static char *combination_of(const json_t *cell)
+static void add_values(const json_t *cell, const char *const *keys, struct hg_buf *text)
 {
-    static const char *const keys[] = { "model", "dataset", "data", "vocab" };
-    struct hg_buf text = HG_BUF_INIT;
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const json_t *value = json_object_get(cell, keys[i]);
+    for (; *keys; keys++) {
+        const json_t *value = json_object_get(cell, *keys);
 
         if (value)
-            hg_json_dump(value, HG_JSON_COMPACT, &text);
-        hg_buf_puts(&text, "\n");
+            hg_json_dump(value, HG_JSON_COMPACT, text);
+        hg_buf_puts(text, "\n");
     }
+}
+
+/* The part of a cell that its data, its initial weights and the steps of its trace depend on. */
+static char *combination_of(const json_t *cell)
+{
+    static const char *const data[] = {
+        "model", "dataset", "data", "vocab", "init", "trace", NULL
+    };
+    static const char *const sizes[] = { "hidden",     "layers",    "heads", "intermediate",
+                                         "vocab_size", "positions", NULL };
+    static const char *const steps[] = {
+        "steps",        "epochs",         "samples",      "batch_size", "accumulate",
+        "nodes",        "tasks_per_node", "dp_devices",   "trace_skip", "trace_wait",
+        "trace_warmup", "trace_active",   "trace_repeat", NULL
+    };
+    struct hg_buf text = HG_BUF_INIT;
+
+    add_values(cell, data, &text);
+    if (json_object_get(cell, "init"))
+        add_values(cell, sizes, &text);
+    if (json_is_true(json_object_get(cell, "trace")))
+        add_values(cell, steps, &text);
     return hg_buf_detach(&text);
 }
 
@@ -109,6 +131,17 @@ static void add_problem(struct preflight *p, const struct hg_cell *cell, const c
                     : "");
 }
 
+/* The warnings among what the worker said. */
+static void pass_warnings(const struct hg_cell *cell, const char *said)
+{
+    static const char prefix[] = "hpcgrid-worker: warning: ";
+
+    for (; *said; said += strcspn(said, "\n"), said += *said == '\n')
+        if (strncmp(said, prefix, strlen(prefix)) == 0)
+            hg_warn("cell %s: %.*s", cell->id, (int)strcspn(said + strlen(prefix), "\n"),
+                    said + strlen(prefix));
+}
+
 /* Read what it prints until it ends. 1: time is up. */
 static int read_all(struct hg_proc *proc, struct hg_buf *said, int *status, struct hg_err *err)
 {
@@ -138,7 +171,7 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
 
     spec.argv = argv;
     spec.env = (const char *const *)p->env.items;
-    spec.cwd = p->m->workload.cwd ? p->m->workload.cwd : p->m->dir;
+    spec.cwd = p->folder;
     spec.in = spec.out = HG_PROC_NULL;
     spec.err = HG_PROC_PIPE;
     spec.death_signal = SIGKILL; /* it may read for long */
@@ -152,6 +185,8 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
         hg_warn("the data are not checked: hpcgrid-worker did not end within %g s", LIMIT_S);
     else if (rc == 0 && status)
         add_problem(p, cell, hg_buf_str(&said), status);
+    else if (rc == 0)
+        pass_warnings(cell, hg_buf_str(&said));
     hg_buf_done(&said);
     return rc < 0 ? -1 : 0;
 }
@@ -169,6 +204,43 @@ static int check_cell(struct preflight *p, const struct hg_cell *cell)
     return rc;
 }
 
+/* ---- Files that cells write ---- */
+
+/* Can the file, or one in the folder, be written? Said once for each path. */
+static void check_path(struct preflight *p, const struct hg_cell *cell, const char *key,
+                       const char *file)
+{
+    const char *text = json_string_value(json_object_get(cell->members, key));
+    struct hg_buf pointer = HG_BUF_INIT;
+    struct hg_err why = HG_ERR_INIT;
+    char *path, *known;
+
+    if (!text || !*text)
+        return;
+    path = hg_fs_join(p->folder, text);
+    known = hg_str_printf("%s%s", path, file);
+    if (json_object_get(p->paths, known))
+        goto out;
+    json_object_set_new(p->paths, known, json_true());
+    if (hg_fs_check_creatable(known, &why) < 0)
+        hg_err_hint(hg_json_error(&p->m->doc, hg_matrix_pointer(p->m, key, text, &pointer), p->errs,
+                                  "cell %s: %s", cell->id, why.text),
+                    "--no-data-check, if only the nodes can write there");
+out:
+    hg_buf_done(&pointer);
+    free(known);
+    free(path);
+}
+
+static void check_paths(struct preflight *p, const struct hg_cell *cell)
+{
+    const char *checkpoint = json_string_value(json_object_get(cell->members, "checkpoint"));
+
+    check_path(p, cell, "predictions", "");
+    check_path(p, cell, "checkpoint",
+               checkpoint && hg_text_ends_with(checkpoint, ".safetensors") ? "" : "/*.safetensors");
+}
+
 static int visit(const struct hg_cell *cell, void *context)
 {
     struct preflight *p = context;
@@ -178,29 +250,34 @@ static int visit(const struct hg_cell *cell, void *context)
 
     if (match <= 0)
         return hg_errs_add(p->errs, &err);
+    check_paths(p, cell);
     combination = combination_of(cell->members);
-    if (!was_seen(p, combination)) {
+    if (!p->absent && p->seen.n < COMBINATIONS_MAX && !was_seen(p, combination)) {
         hg_words_push(&p->seen, combination);
-        rc = check_cell(p, cell) < 0 ? -1 : p->absent || p->seen.n >= COMBINATIONS_MAX;
+        rc = check_cell(p, cell);
     }
     free(combination);
-    return rc; /* 1 ends the walk */
+    return rc;
 }
 
 int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *select,
                       struct hg_errs *errs)
 {
     struct preflight p = { .m = m, .select = select, .errs = errs };
-    size_t before = errs->n;
+    size_t before = errs->n + errs->dropped;
     int rc;
 
     if (!m->workload.program || strcmp(m->workload.program, "hpcgrid-worker") != 0)
         return 0;
     p.worker = hg_worker_find();
+    p.folder = hg_fs_join(m->dir, m->workload.cwd ? m->workload.cwd : "");
+    p.paths = json_object();
     make_env(m, &p.env);
     rc = hg_cells_walk(m, HG_CELLS_MEMBERS, visit, &p, NULL, errs);
     hg_words_done(&p.env);
     hg_words_done(&p.seen);
+    json_decref(p.paths);
     free(p.worker);
-    return rc < 0 || errs->n > before ? -1 : 0;
+    free(p.folder);
+    return rc < 0 || errs->n + errs->dropped > before ? -1 : 0;
 }

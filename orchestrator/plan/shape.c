@@ -15,10 +15,6 @@
 #include "matrix/cell.h"
 #include "matrix/judge.h"
 
-/* Slurm may send the signal up to 60 s early; a limit shorter than that leaves nothing to warn of.
- */
-#define SIGNAL_EARLY_S 60
-
 /* ---- sbatch options as typed ---- */
 
 static void push_options(const json_t *value, struct hg_shape *s)
@@ -213,10 +209,20 @@ static json_t *words_json(const struct hg_words *words)
     return list;
 }
 
+long long hg_shape_lead_s(const struct hg_shape *s, const struct hg_site *site, bool worker)
+{
+    return s->signal_lead_s ? s->signal_lead_s : worker ? site->signal_lead_s : 0;
+}
+
+bool hg_shape_has_time(double time_s, long long lead_s)
+{
+    return time_s > (double)(lead_s + HG_SHAPE_EARLY_S);
+}
+
 json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const char *name,
                      bool worker)
 {
-    long long lead_s = s->signal_lead_s ? s->signal_lead_s : worker ? site->signal_lead_s : 0;
+    long long lead_s = hg_shape_lead_s(s, site, worker);
     json_t *job = json_object();
 
     set_text(job, "name", name);
@@ -232,7 +238,7 @@ json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const
     set_text(job, "constraint", s->hw->constraint);
     set_text(job, "reservation", site->reservation);
     set_licenses(job, s, site->licenses);
-    if (s->time_s > (double)(lead_s + SIGNAL_EARLY_S))
+    if (hg_shape_has_time(s->time_s, lead_s))
         set_count(job, "signal_lead_s", lead_s);
     json_object_set_new(job, "requeue", json_true());
     if (s->extra.n)

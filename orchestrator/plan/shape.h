@@ -10,6 +10,9 @@
 #include "matrix/site.h"
 #include "plan/template.h"
 
+/* Slurm may send a signal so much too early; a limit shorter than that leaves nothing to warn of. */
+#define HG_SHAPE_EARLY_S 60
+
 /* What one cell asks of Slurm, resolved against its site: cells with equal shapes share an array.
  */
 struct hg_shape {
@@ -29,6 +32,11 @@ void hg_shape_done(struct hg_shape *shape);
 
 /* Append a text that is equal exactly for equal shapes. */
 void hg_shape_key(const struct hg_shape *shape, struct hg_buf *out);
+
+/* Seconds before the time limit at which the ranks are to get USR1; 0: not at all. worker: as in hg_shape_job. */
+long long hg_shape_lead_s(const struct hg_shape *shape, const struct hg_site *site, bool worker);
+/* Is the limit long enough for that? */
+bool hg_shape_has_time(double time_s, long long lead_s);
 
 /* The job object of the shape (slurm/client/executor.h), named `name`. worker: hpcgrid-worker runs, which
  * expects USR1 before the time limit; it would end any other program, so that gets it only when the

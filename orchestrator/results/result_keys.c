@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "results/result_keys.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/json.h"
+#include "base/text.h"
 
 enum type { ANY, NUMBER, NUMBERS, OBJECT, LIST, TRUTH };
 
@@ -37,6 +40,28 @@ bool hg_result_key_is_own(const char *key)
         if (strcmp(key, own[i]) == 0)
             return true;
     return false;
+}
+
+const char *hg_result_key_nearest(const char *metric, const json_t *more)
+{
+    const char *names[64], *key, *near = NULL;
+    char *first = hg_strndup(metric, strcspn(metric, "."));
+    size_t n = 0;
+    json_t *value;
+
+    for (; n < sizeof own / sizeof *own; n++)
+        names[n] = own[n];
+    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+        names[n++] = typed[i].key;
+    json_object_foreach((json_t *)more, key, value) {
+        if (n < sizeof names / sizeof *names)
+            names[n++] = key;
+    }
+    near = hg_text_nearest(first, names, n);
+    if (near && strcmp(near, first) == 0)
+        near = NULL;
+    free(first);
+    return near;
 }
 
 static enum type type_of(const char *key)

@@ -10,6 +10,10 @@
 /* Is this a key that `hpcgrid exec` itself sets in a result? A workload cannot. */
 bool hg_result_key_is_own(const char *key);
 
+/* The key that a mistyped metric most likely meant, of those that results usually have and of the members of `more` (may be
+ * NULL); lent. NULL: it, or what stands before its first dot, is one of them, or none is near. */
+const char *hg_result_key_nearest(const char *metric, const json_t *more);
+
 /* What the value of a key must be, in words ("a number", "an object"), because tables calculate with
  * it; NULL: anything. */
 const char *hg_result_key_type(const char *key);

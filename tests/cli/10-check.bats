@@ -55,6 +55,62 @@ setup() {
         "$hpcgrid" check -
 }
 
+@test "what is legal and most likely not meant is warned of by check and plan" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >m.json <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab",
+  "workload": { "program": "hpcgrid-worker", "model": "bert-tiny", "dataset": "squad-slice", "predictions": "p.json" },
+  "axes": { "lr": [0.1, 0.2], "case": [
+    { "checkpoint": "a.safetensors", "time": "3m" }, { "checkpoint": "folder", "time": "4m" }, { "checkpoint": "folder", "epochs": 2, "time": "2m" },
+    { "time": "1m" } ] } }
+END
+    cat >expect <<'END'
+m.json:2:109: warning: /workload/predictions: 8 cells write p.json: each replaces the answers of another; "derive" can give every cell its own file
+m.json:4:21: warning: /axes/case/0/checkpoint: 2 cells write a.safetensors: one would resume the training of another; a folder has a file for each
+m.json:4:46: warning: /axes/case/0/time: 4 cells run without USR1 before the time limit: 120 s of warning, and 60 s that Slurm may be early, leave nothing of 120 s; "sbatch": "--signal=USR1@30" warns later
+END
+    for command in "check --no-data-check" plan; do
+        "$hpcgrid" $command m.json 2>&1 >/dev/null | diff expect -
+    done
+    "$hpcgrid" plan m.json --out run 2>/dev/null
+    jq -e '[.batches[].job | {time_s, signal_lead_s}] | sort == [{time_s: 60, signal_lead_s: null}, {time_s: 120, signal_lead_s: null},
+        {time_s: 180, signal_lead_s: null}, {time_s: 240, signal_lead_s: 120}]' run/plan.json
+    sed 's/"predictions": "p.json"/"sbatch": "--signal=USR1@30"/; s/a.safetensors/other/; s/"1m"/"2m"/' m.json >n.json
+    [ "$("$hpcgrid" plan n.json 2>&1 >/dev/null)" = "" ]
+}
+
+@test "files of a training that cannot be read or written are found before the queue, and traces longer than it" {
+    cd "$BATS_TEST_TMPDIR"
+    touch file
+    cat >m.json <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab",
+  "workload": { "program": "hpcgrid-worker", "model": "bert-tiny", "dataset": "squad-slice", "samples": 16, "batch_size": 8 },
+  "axes": { "case": [
+    { "predictions": "new/p.json" }, { "predictions": "file/p.json" }, { "checkpoint": "new/folder" }, { "checkpoint": ["file"] },
+    { "init": "none.safetensors" }, { "trace": true }, { "trace": true, "steps": 4 } ] } }
+END
+    code=0
+    "$hpcgrid" check m.json 2>said || code=$?
+    [ $code = 3 ]
+    sed "s|$PWD/||g; s/-[0-9a-f]\{12\}/-ID/" said | diff - /dev/fd/3 3<<'END'
+hpcgrid: warning: cell bert_tiny-single-a100-1x1-ID: the trace will be empty: it begins with step 3, the training has 2
+hpcgrid: warning: cell bert_tiny-single-a100-1x1-ID: the trace will not be complete: it ends with step 5, the training has 4
+hpcgrid: error: cell bert_tiny-single-a100-1x1-ID: cannot read none.safetensors: No such file or directory
+  --no-data-check, if only the nodes see the data
+m.json:4:55: error: /axes/case/1/predictions: cell bert_tiny-single-a100-1x1-ID: cannot write file/p.json: file is not a folder
+  --no-data-check, if only the nodes can write there
+m.json:4:120: error: /axes/case/3/checkpoint: cell bert_tiny-single-a100-1x1-ID: cannot write file/*.safetensors: file is not a folder
+  --no-data-check, if only the nodes can write there
+END
+    [ ! -e new ]
+    "$hpcgrid" check --no-data-check m.json
+    mkdir -p sub/here
+    touch sub/here/other
+    jq '.workload += {cwd: "here", predictions: "other/p.json"} | .axes = {}' m.json >sub/m.json
+    run "$hpcgrid" check sub/m.json
+    [[ "$output" == *"$PWD/sub/here/other is not a folder"* ]]
+}
+
 @test "a matrix comes from standard input, too" {
     run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
     [ "$status" = 0 ]

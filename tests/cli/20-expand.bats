@@ -82,6 +82,23 @@ number() {
     [[ "$output" == *'did you mean "strategy"?'* ]]
 }
 
+@test "words of a selector are judged like those of the matrix, but hardware may be another site's" {
+    while IFS='|' read -r selector reason; do
+        run $hpcgrid expand -s "$selector" --count design-example-worker.json
+        [ "$status" = 2 ]
+        [[ "$output" == *"$reason"* ]]
+    done <<'END'
+strategy=ddp,model!=bert-bse|unknown model "bert-bse"
+nodes=four|expected an integer, found a string
+fsdp_wrap=layers|did you mean "layer"?
+END
+    for selector in nodes=0..99 hardware=elsewhere time=2h strategy=dp fsdp_wrap=model,repeat=1 'model=bert-base,!fsdp_wrap'; do
+        $hpcgrid expand -s "$selector" --count design-example-worker.json 2>/dev/null
+    done
+    echo '{"hpcgrid": 1, "name": "x", "site": "lab", "workload": {"program": "hpcgrid-worker", "labels": "true", "dropout": true}}' >"$BATS_TEST_TMPDIR/x.json"
+    $hpcgrid expand -s labels=true,dropout=true "$BATS_TEST_TMPDIR/x.json" | grep 'selected *1 '
+}
+
 @test "expand --json is JSON with every cell" {
     command -v jq >/dev/null || skip "jq is not installed"
     $hpcgrid expand --json design-example.json 2>/dev/null >"$BATS_TEST_TMPDIR/x.json"

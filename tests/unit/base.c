@@ -34,6 +34,17 @@ static void test_first_error_wins_and_context_goes_in_front(void **state)
     assert_int_equal(err.code, HG_E_INPUT);
 }
 
+static void test_control_characters_are_shown_not_sent(void **state)
+{
+    struct hg_buf out = HG_BUF_INIT;
+    const char text[] = "a\x1b[2J\tb\x7f\xc2\x9b é";
+
+    (void)state;
+    hg_text_escape(text, strlen(text), &out);
+    assert_string_equal(hg_buf_str(&out), "a\\x1b[2J\\x09b\\x7f\\x9b é");
+    hg_buf_done(&out);
+}
+
 static void test_numbers_are_written_as_javascript_writes_them(void **state)
 {
     static const struct {
@@ -335,7 +346,7 @@ static void test_long_lists_fill_their_lines(void **state)
 }
 
 struct sample {
-    long long nodes;
+    long long nodes, seed;
     double lr;
     char *name;
     bool on;
@@ -345,6 +356,7 @@ struct sample {
 static const struct hg_field sample_fields[] = {
     { "nodes", HG_J_INT, offsetof(struct sample, nodes), HG_J_REQUIRED, .min = 1, .max = 16,
       .doc = "how many" },
+    { "seed", HG_J_INT, offsetof(struct sample, seed), .max = 9007199254740991.0, .doc = "seed" },
     { "lr", HG_J_REAL, offsetof(struct sample, lr), .doc = "rate" },
     { "name", HG_J_STRING, offsetof(struct sample, name), .doc = "name" },
     { "on", HG_J_BOOL, offsetof(struct sample, on), .doc = "switch" },
@@ -356,7 +368,8 @@ static const struct hg_field sample_fields[] = {
 static void test_field_tables_report_every_problem(void **state)
 {
     static const char text[] =
-        "{\"nodes\": 17, \"lr\": \"x\", \"nmae\": 1, \"on\": 1, \"words\": [1], \"later\": true}";
+        "{\"nodes\": 17, \"lr\": \"x\", \"nmae\": 1, \"on\": 1, \"words\": [1], \"later\": true, "
+        "\"seed\": 9007199254740992}";
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
     struct hg_errs errs = HG_ERRS_INIT;
     struct hg_buf out = HG_BUF_INIT;
@@ -366,14 +379,17 @@ static void test_field_tables_report_every_problem(void **state)
     assert_int_equal(hg_json_parse("s.json", text, strlen(text), &doc, NULL), 0);
     assert_int_equal(hg_json_decode(&doc, doc.root, "", sample_fields, false, &s, &errs), -1);
     hg_errs_format(&errs, &out);
-    assert_string_equal(hg_buf_str(&out),
-                        "s.json:1:11: error: /nodes: 17 is out of range; 1 to 16\n"
-                        "s.json:1:21: error: /lr: expected a number, found a string\n"
-                        "s.json:1:26: error: /nmae: unknown member \"nmae\"\n"
-                        "  known: nodes, lr, name, on, words, later — did you mean \"name\"?\n"
-                        "s.json:1:43: error: /on: expected true or false, found an integer\n"
-                        "s.json:1:56: error: /words/0: expected a string, found an integer\n"
-                        "s.json:1:60: error: /later: later: nobody does that\n");
+    assert_string_equal(
+        hg_buf_str(&out),
+        "s.json:1:11: error: /nodes: 17 is out of range; 1 to 16\n"
+        "s.json:1:21: error: /lr: expected a number, found a string\n"
+        "s.json:1:26: error: /nmae: unknown member \"nmae\"\n"
+        "  known: nodes, seed, lr, name, on, words, later — did you mean \"name\"?\n"
+        "s.json:1:43: error: /on: expected true or false, found an integer\n"
+        "s.json:1:56: error: /words/0: expected a string, found an integer\n"
+        "s.json:1:60: error: /later: later: nobody does that\n"
+        "s.json:1:83: error: /seed: 9007199254740992 is out of range; 0 to "
+        "9007199254740991\n");
     hg_buf_done(&out);
     hg_errs_done(&errs);
     hg_json_release(sample_fields, &s);
@@ -623,6 +639,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_first_error_wins_and_context_goes_in_front),
+        cmocka_unit_test(test_control_characters_are_shown_not_sent),
         cmocka_unit_test(test_numbers_are_written_as_javascript_writes_them),
         cmocka_unit_test(test_wall_times_that_can_be_read_two_ways_are_refused),
         cmocka_unit_test(test_amounts_of_memory_are_whole_bytes_that_a_file_can_have),

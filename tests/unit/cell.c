@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "test.h"
 
+#include <jq.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -34,6 +35,17 @@ static struct hg_matrix *load(const char *text)
     }
     hg_errs_done(&errs);
     return m;
+}
+
+/* Linked in jq_start's place (--wrap): how often was jq asked? */
+void __real_jq_start(jq_state *jq, jv input, int flags);
+void __wrap_jq_start(jq_state *jq, jv input, int flags);
+static int jq_starts;
+
+void __wrap_jq_start(jq_state *jq, jv input, int flags)
+{
+    jq_starts++;
+    __real_jq_start(jq, input, flags);
 }
 
 static int list_id(const struct hg_cell *cell, void *context)
@@ -240,6 +252,20 @@ static void test_flags_choose_what_is_visited(void **state)
     hg_matrix_free(m);
 }
 
+static void test_jq_sees_each_pair_of_values_once(void **state)
+{
+    struct hg_buf ids = HG_BUF_INIT;
+
+    (void)state;
+    jq_starts = 0;
+    ids_of(HEAD "\"workload\": {\"command\": [\"a\"]}, \"axes\": {\"a\": [1, 2, 3], "
+                "\"b\": {\"range\": [1, 100]}, \"c\": {\"range\": [1, 100]}}, "
+                "\"exclude\": [{\"a\": 1, \"b\": 2}, \".b == .c\"]}",
+           &ids);
+    assert_int_equal(jq_starts, 100 * 100);
+    hg_buf_done(&ids);
+}
+
 static void test_devices_and_time_of_a_cell(void **state)
 {
     static const struct {
@@ -271,6 +297,7 @@ int main(void)
         cmocka_unit_test(test_a_visit_can_end_the_walk),
         cmocka_unit_test(test_an_added_baseline_comes_before_the_first_cell_that_wants_it),
         cmocka_unit_test(test_flags_choose_what_is_visited),
+        cmocka_unit_test(test_jq_sees_each_pair_of_values_once),
         cmocka_unit_test(test_devices_and_time_of_a_cell),
     };
 

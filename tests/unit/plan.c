@@ -172,28 +172,6 @@ static void test_cells_that_ask_for_the_same_share_a_batch(void **state)
     hg_plan_free(plan);
 }
 
-static void expect_refusal(const char *members, const char *text)
-{
-    struct hg_errs errs = HG_ERRS_INIT;
-    struct hg_matrix *m = load(members);
-    struct hg_buf all = HG_BUF_INIT;
-
-    assert_null(hg_plan_make(m, NULL, NULL, &errs));
-    hg_errs_format(&errs, &all);
-    if (!strstr(hg_buf_str(&all), text))
-        fail_msg("wanted \"%s\" in \"%s\"", text, hg_buf_str(&all));
-    hg_buf_done(&all);
-    hg_errs_done(&errs);
-    hg_matrix_free(m);
-}
-
-static void test_what_cannot_be_asked_for_is_refused_with_the_reason(void **state)
-{
-    (void)state;
-    expect_refusal("\"workload\":{\"command\":[\"a\",\"x{{args}}\"]},\"axes\":{\"n\":[1]}",
-                   "\"x{{args}}\": {{args}} stands for several words");
-}
-
 /* ---- Saved plans ---- */
 
 static struct hg_plan *save_and_load(struct hg_plan *plan, const struct hg_matrix *m,
@@ -612,7 +590,6 @@ int main(void)
         cmocka_unit_test(test_times_are_rounded_up_the_ladder_but_never_above_the_longest),
         cmocka_unit_test(test_a_job_asks_for_what_cell_and_site_say),
         cmocka_unit_test(test_cells_that_ask_for_the_same_share_a_batch),
-        cmocka_unit_test(test_what_cannot_be_asked_for_is_refused_with_the_reason),
         cmocka_unit_test(test_a_plan_that_was_saved_is_loaded_as_it_was),
         cmocka_unit_test(test_adaptive_repeats_know_their_configuration),
         cmocka_unit_test(test_a_run_becomes_adaptive),

@@ -415,6 +415,15 @@ stopped_at() {
     train "{${small/\"layers\": 2/\"layers\": 1}, \"eval\": false, \"init\": \"a.safetensors\"}"
     [ "$status" -eq 3 ]
     [[ "$output" == *"has no parameter for tensor bert.encoder.layer.1."*"inspect a.safetensors"* ]]
+    said="$output"
+    run "$worker" check --config c.json
+    [ "$status" -eq 3 ]
+    [ "$output" = "$said" ]
+    header='{"a\u001b[2J": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
+    { printf "\x$(printf %x ${#header})\0\0\0\0\0\0\0%s\0\0\0\0" "$header"; } >b.safetensors
+    run "$worker" inspect b.safetensors
+    [ "$status" -eq 0 ]
+    [[ "$output" == *'[1]              a\x1b[2J'* ]]
     echo nonsense >b.safetensors
     run "$worker" inspect b.safetensors
     [ "$status" -eq 3 ]

@@ -126,15 +126,23 @@ static void found_done(struct found *f)
 
 /* ---- Printing ---- */
 
+/* A file's name for a tensor may contain anything. */
+static void put_name(struct hg_buf *out, const char *name)
+{
+    hg_text_escape(name, strlen(name), out);
+}
+
 static void print_list(struct hg_buf *out, const char *what, const json_t *names)
 {
     size_t n = json_array_size(names);
 
     if (!n)
         return;
-    hg_buf_printf(out, "%-12s%zu: %s", what, n, json_string_value(json_array_get(names, 0)));
-    for (size_t i = 1; i < n && i < 4; i++)
-        hg_buf_printf(out, ", %s", json_string_value(json_array_get(names, i)));
+    hg_buf_printf(out, "%-12s%zu: ", what, n);
+    for (size_t i = 0; i < n && i < 4; i++) {
+        hg_buf_puts(out, i ? ", " : "");
+        put_name(out, json_string_value(json_array_get(names, i)));
+    }
     hg_buf_puts(out, n > 4 ? ", ...\n" : "\n");
 }
 
@@ -145,7 +153,9 @@ static void print_text(const struct wk_st *st, const struct found *f, struct hg_
 
     for (size_t i = 0; i < st->n; i++) {
         wk_st_shape_format(&st->tensors[i], shape);
-        hg_buf_printf(out, "%-6s %-16s %s\n", st->tensors[i].dtype, shape, st->tensors[i].name);
+        hg_buf_printf(out, "%-6s %-16s ", st->tensors[i].dtype, shape);
+        put_name(out, st->tensors[i].name);
+        hg_buf_puts(out, "\n");
         elements += st->tensors[i].n;
     }
     hg_text_size_format(st->size, size);

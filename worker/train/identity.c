@@ -137,10 +137,9 @@ static char *identity_text(const struct wk_train *t)
 char *wk_identity_file(const struct wk_train *t)
 {
     const char *path = t->config->checkpoint;
-    size_t n = strlen(path), suffix = strlen(SUFFIX);
     char hash[33], *text;
 
-    if (n > suffix && strcmp(path + n - suffix, SUFFIX) == 0)
+    if (hg_text_ends_with(path, SUFFIX))
         return hg_strdup(path);
     text = identity_text(t);
     hg_hash128_hex(text, strlen(text), hash);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/vec.h"
 #include "profile/profiler.h"
 #include "profile/tfevents.h"
@@ -65,14 +66,35 @@ static char *trace_path(const struct wk_train *t)
     return hg_str_printf("%s/trace.%d.json.gz", folder_of(t), t->comm->rank);
 }
 
+static struct wk_schedule schedule_of(const struct wk_config *c)
+{
+    return (struct wk_schedule){ .skip = (long)c->trace_skip,
+                                 .wait = (long)c->trace_wait,
+                                 .warmup = (long)c->trace_warmup,
+                                 .active = (long)c->trace_active,
+                                 .repeat = (long)c->trace_repeat };
+}
+
+void wk_observe_check(const struct wk_train *t)
+{
+    struct wk_schedule s = schedule_of(t->config);
+    long first = s.skip + s.wait + s.warmup, round = s.wait + s.warmup + s.active;
+    long last = s.repeat ? s.skip + s.repeat * round : first + s.active;
+
+    if (!t->config->trace || t->total_steps >= last)
+        return;
+    if (t->total_steps <= first)
+        hg_warn("the trace will be empty: it begins with step %ld, the training has %ld", first + 1,
+                t->total_steps);
+    else
+        hg_warn("the trace will not be complete: it ends with step %ld, the training has %ld", last,
+                t->total_steps);
+}
+
 static int open_profiler(struct wk_train *t, struct wk_observer *o, struct hg_err *err)
 {
     const struct wk_config *c = t->config;
-    struct wk_schedule schedule = { .skip = (long)c->trace_skip,
-                                    .wait = (long)c->trace_wait,
-                                    .warmup = (long)c->trace_warmup,
-                                    .active = (long)c->trace_active,
-                                    .repeat = (long)c->trace_repeat };
+    struct wk_schedule schedule = schedule_of(c);
     char *path;
     int rc;
 
@@ -83,6 +105,8 @@ static int open_profiler(struct wk_train *t, struct wk_observer *o, struct hg_er
     free(path);
     if (rc < 0)
         return hg_err_wrap(err, "trace");
+    if (t->comm->rank == 0)
+        wk_observe_check(t);
     o->profiler = wk_profiler_create(t->dev, t->comm, &schedule);
     return 0;
 }

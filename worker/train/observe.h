@@ -8,6 +8,9 @@
 
 struct wk_train;
 
+/* Warn of a trace whose schedule is longer than the training, when its steps are planned. */
+void wk_observe_check(const struct wk_train *t);
+
 /* Begin what the config requests. Returns -1 with err set when a file cannot be written. */
 int wk_observe_open(struct wk_train *t, struct hg_err *err);
 

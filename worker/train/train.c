@@ -558,8 +558,11 @@ int wk_train_check(const struct wk_config *c, struct hg_err *err)
     struct wk_train t = { .config = c, .comm = &comm };
     int rc = -1;
 
-    if (wk_strategy_get(c->strategy, tasks, err) && choose(&t, err) == 0 && open_data(&t, err) == 0)
+    if (wk_strategy_get(c->strategy, tasks, err) && choose(&t, err) == 0 &&
+        (!c->init || wk_weights_check(c->init, t.kind, err) == 0) && open_data(&t, err) == 0)
         rc = check_last_batch(&t, err);
+    if (rc == 0)
+        wk_observe_check(&t);
     wk_train_close(&t);
     return rc;
 }

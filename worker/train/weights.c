@@ -76,18 +76,9 @@ bool wk_weights_may_ignore(const char *name)
 static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct wk_strategy *s,
                   int index, struct hg_err *err)
 {
-    const struct wk_param *p = &s->model->params[index];
-    char shape[128];
-    wk_real *host;
+    wk_real *host = hg_alloc((size_t)t->n * sizeof *host);
     int rc = -1;
 
-    if (!wk_weights_fits(t, p)) {
-        wk_st_shape_format(t, shape);
-        hg_err_set(err, HG_E_INPUT, "tensor %s has shape %s, model %s needs [%d, %d]", t->name,
-                   shape, s->model->name, p->rows, p->cols);
-        return hg_err_at(err, st->path, "");
-    }
-    host = hg_alloc((size_t)t->n * sizeof *host);
     if (wk_st_read(st, t, host, err) == 0)
         rc = wk_strategy_store(s, WK_STATE_VALUE, index, host, err);
     free(host);
@@ -95,20 +86,20 @@ static int upload(const struct wk_st *st, const struct wk_st_tensor *t, struct w
 }
 
 /* Every tensor is a parameter or may be ignored. */
-static int check_rest(const struct wk_st *st, const struct wk_strategy *s, struct hg_err *err)
+static int check_rest(const struct wk_st *st, const struct wk_model_kind *model, struct hg_err *err)
 {
-    const struct wk_st_tensor **used = hg_alloc_zeroed((size_t)s->model->n_params, sizeof *used);
+    const struct wk_st_tensor **used = hg_alloc_zeroed((size_t)model->n_params, sizeof *used);
 
-    for (int i = 0; i < s->model->n_params; i++)
-        used[i] = wk_weights_find(st, &s->model->params[i]);
+    for (int i = 0; i < model->n_params; i++)
+        used[i] = wk_weights_find(st, &model->params[i]);
     for (size_t k = 0; k < st->n; k++) {
         bool known = wk_weights_may_ignore(st->tensors[k].name);
 
-        for (int i = 0; !known && i < s->model->n_params; i++)
+        for (int i = 0; !known && i < model->n_params; i++)
             known = used[i] == &st->tensors[k];
         if (!known) {
             free(used);
-            hg_err_set(err, HG_E_INPUT, "model %s has no parameter for tensor %s", s->model->name,
+            hg_err_set(err, HG_E_INPUT, "model %s has no parameter for tensor %s", model->name,
                        st->tensors[k].name);
             hg_err_at(err, st->path, "");
             return hg_err_hint(err, "`hpcgrid-worker inspect %s` shows what the file holds",
@@ -119,6 +110,33 @@ static int check_rest(const struct wk_st *st, const struct wk_strategy *s, struc
     return 0;
 }
 
+static int check_param(const struct wk_st *st, const struct wk_model_kind *model,
+                       const struct wk_param *p, struct hg_err *err)
+{
+    const struct wk_st_tensor *t = wk_weights_find(st, p);
+    char shape[128];
+
+    if (t && !wk_weights_fits(t, p)) {
+        wk_st_shape_format(t, shape);
+        hg_err_set(err, HG_E_INPUT, "tensor %s has shape %s, model %s needs [%d, %d]", t->name,
+                   shape, model->name, p->rows, p->cols);
+        return hg_err_at(err, st->path, "");
+    }
+    if (t || wk_weights_may_lack(p))
+        return 0;
+    hg_err_set(err, HG_E_INPUT, "no tensor %s, which model %s needs", p->name, model->name);
+    hg_err_at(err, st->path, "");
+    return hg_err_hint(err, "`hpcgrid-worker inspect %s` shows what the file holds", st->path);
+}
+
+static int check_all(const struct wk_st *st, const struct wk_model_kind *model, struct hg_err *err)
+{
+    for (int i = 0; i < model->n_params; i++)
+        if (check_param(st, model, &model->params[i], err) < 0)
+            return -1;
+    return check_rest(st, model, err);
+}
+
 static int load_all(const struct wk_st *st, struct wk_strategy *s, struct hg_err *err)
 {
     for (int i = 0; i < s->model->n_params; i++) {
@@ -127,17 +145,10 @@ static int load_all(const struct wk_st *st, struct wk_strategy *s, struct hg_err
 
         if (t && upload(st, t, s, i, err) < 0)
             return -1;
-        if (!t && !wk_weights_may_lack(p)) {
-            hg_err_set(err, HG_E_INPUT, "no tensor %s, which model %s needs", p->name,
-                       s->model->name);
-            hg_err_at(err, st->path, "");
-            return hg_err_hint(err, "`hpcgrid-worker inspect %s` shows what the file holds",
-                               st->path);
-        }
         if (!t && s->comm->rank == 0)
             hg_info("%s: no %s; it starts from its initial values", st->path, p->name);
     }
-    return check_rest(st, s, err);
+    return 0;
 }
 
 int wk_weights_in_parts(const struct wk_st *st)
@@ -159,6 +170,18 @@ static int no_whole(const struct wk_st *st, struct hg_err *err)
     return hg_err_hint(err, "resume it with checkpoint_shards false: the next checkpoint is whole");
 }
 
+int wk_weights_check(const char *path, const struct wk_model_kind *model, struct hg_err *err)
+{
+    struct wk_st st;
+    int rc;
+
+    if (wk_st_open(path, &st, err) < 0)
+        return -1;
+    rc = wk_weights_in_parts(&st) ? no_whole(&st, err) : check_all(&st, model, err);
+    wk_st_close(&st);
+    return rc;
+}
+
 int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)
 {
     struct wk_st st;
@@ -167,7 +190,7 @@ int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err)
     if (wk_st_open(path, &st, err) < 0)
         return -1;
     rc = wk_weights_in_parts(&st) ? no_whole(&st, err) : wk_st_verify(&st, false, err);
-    if (rc == 0)
+    if (rc == 0 && (rc = check_all(&st, s->model, err)) == 0)
         rc = load_all(&st, s, err);
     wk_st_close(&st);
     return rc;

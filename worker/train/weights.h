@@ -25,6 +25,9 @@ bool wk_weights_may_ignore(const char *name);
 /* Into how many files of ranks a checkpoint's values were cut; 0: none, they are in this one. */
 int wk_weights_in_parts(const struct wk_st *st);
 
+/* Could wk_weights_load start this model from the file? Looks at names and shapes, not at values. Fails with INPUT. */
+int wk_weights_check(const char *path, const struct wk_model_kind *model, struct hg_err *err);
+
 /* Set the values of all parameters from a file. Fails with INPUT: damaged, of another model, NaN. */
 int wk_weights_load(const char *path, struct wk_strategy *s, struct hg_err *err);
 
