@@ -274,6 +274,22 @@ train() {
     done
 }
 
+@test "over tcp a strategy sends what it should, and gives the losses that it gives over MPI" {
+    cell='"model": "bert-tiny", "hidden": 32, "layers": 2, "vocab_size": 300, "dataset": "synthetic", "samples": 64, "seq_len": 32, "batch_size": 4, "lr": 1e-3, "test_samples": 9'
+    for strategy in ddp fsdp; do
+        train "{$cell, \"strategy\": \"$strategy\"}" ranks 2
+        jq -e 'all(.comm[]; has("sent_bytes") | not)' r.json # MPI does not say
+        mv r.json mpi.json
+        # a port that the kernel gives to nobody
+        train "{$cell, \"strategy\": \"$strategy\"}" env HPCGRID_COMM=tcp MASTER_ADDR=127.0.0.1 MASTER_PORT=$((61000 + $$ % 4500)) \
+            mpirun --oversubscribe --allow-run-as-root -n 2
+        echo "$strategy: $output"
+        [ "$status" -eq 0 ]
+        diff <(jq '[.loss, .eval.loss]' mpi.json) <(jq '[.loss, .eval.loss]' r.json)
+        jq -e '.communication == "tcp" and (.comm | length > 0 and all(.[]; .sent_bytes == .ring_bytes and .ring_bytes == .expected_bytes))' r.json
+    done
+}
+
 @test "dp drives several devices from one process, and only one process" {
     config='"model": "bert-tiny", "hidden": 32, "layers": 2, "vocab_size": 300, "dataset": "synthetic", "samples": 64, "seq_len": 32, "lr": 1e-3, "eval": false'
     train "{$config, \"batch_size\": 8}"
