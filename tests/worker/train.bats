@@ -31,7 +31,7 @@ train() {
     [ "$status" -eq 0 ]
     [[ "$output" == "rnn single on mnist-slice: 1 rank x 1 thread, batch 64"*"accuracy "* ]]
     jq -e '.schema == "hpcgrid-workload/1" and .status == "ok" and .diverged == false and .steps == 20 and (.epoch_s | length) == 2' r.json
-    jq -e '.data_s > 0 and .data_s < .train_s' r.json
+    jq -e '.data_s > 0 and .data_s < .train_s and .noise_s > 0 and .noise_s < .train_s' r.json
     jq -e '.train_s > 0 and .init_s > 0 and .step_s.median > 0 and .step_s.p95 >= .step_s.median' r.json
     jq -e '(.samples_per_s * .train_s - 1280 | fabs) < 1e-6 and (.steps_per_s * .train_s - 20 | fabs) < 1e-6' r.json
     jq -e '.final_loss == .loss.epoch[1] and (.loss.loss | length) == 20 and .loss.step[19] == 20' r.json

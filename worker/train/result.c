@@ -248,6 +248,7 @@ static void encode_times(const struct wk_result *r, json_t *o)
 
     json_object_set_new(o, "init_s", hg_json_number(r->init_s));
     json_object_set_new(o, "train_s", hg_json_number(r->train_s));
+    json_object_set_new(o, "noise_s", hg_json_number(r->noise_s));
     json_object_set_new(o, "data_s", hg_json_number(r->data_s));
     json_object_set_new(o, "epoch_s", encode_numbers(r->epoch_s.items, r->epoch_s.n));
     json_object_set_new(o, "step_s", encode_steps(r));
