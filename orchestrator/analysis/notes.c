@@ -208,6 +208,38 @@ static void note_flags(struct notes *notes, const struct hg_side *own, const str
     }
 }
 
+/* Below these, first steps and the clock are too large a part of a time or rate. */
+#define STEPS_LEAST 50
+#define NOISE_TIMES_LEAST 20
+
+static void note_least(struct notes *notes, double found, double least, const char *what,
+                       const char *unit, struct hg_point *p)
+{
+    struct hg_buf value = HG_BUF_INIT;
+
+    if (found >= least)
+        return;
+    hg_buf_printf(&value, "%.3g%s", found, unit);
+    add_note(notes, p, what, hg_buf_str(&value), "");
+    hg_buf_done(&value);
+}
+
+/* Of the shortest run. */
+static void note_short(struct notes *notes, const struct hg_side *own, struct hg_point *p)
+{
+    double steps = INFINITY, times = INFINITY;
+
+    if (notes->b->r->kind == HG_METRIC_OTHER)
+        return;
+    for (size_t i = 0; i < own->n; i++) {
+        steps = fmin(steps, own->runs[i]->steps); /* not NaN */
+        times = fmin(times, own->runs[i]->noise_times);
+    }
+    note_least(notes, steps, STEPS_LEAST, "too short, fewer than 50 optimizer steps: ", "", p);
+    note_least(notes, times, NOISE_TIMES_LEAST,
+               "too short, less than 20 times what clock and barrier are off by: ", " times", p);
+}
+
 static void note_added(struct notes *notes, const struct hg_configuration *c, struct hg_point *p)
 {
     for (size_t i = 0; i < c->n_entries; i++) {
@@ -750,6 +782,7 @@ static void note_place(struct notes *notes, const struct hg_table *t,
     note_adaptive(notes, c, p);
     note_added(notes, c, p);
     note_flags(notes, &own, NULL, "", p);
+    note_short(notes, &own, p);
     hg_differences_within(notes->b->r, &own, note_mixed, &(struct pair){ .notes = notes, .p = p });
     note_copies(notes, c, p);
     note_doubts(notes, &own, "", p);

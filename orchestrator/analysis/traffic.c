@@ -35,9 +35,14 @@ static double sum_of(const struct hg_result *r, const char *member, const char *
     return sum;
 }
 
-static double sent_mib(const struct hg_result *r)
+static double ring_mib(const struct hg_result *r)
 {
     return sum_of(r, "comm", "ring_bytes") / MIB;
+}
+
+static double sent_mib(const struct hg_result *r)
+{
+    return sum_of(r, "comm", "sent_bytes") / MIB;
 }
 
 static double exposed_s(const struct hg_result *r)
@@ -60,6 +65,7 @@ static const struct {
     double (*of)(const struct hg_result *r);
     int decimals;
 } columns[] = {
+    { "ring_mib", "ring, MiB", ring_mib, 2 },
     { "sent_mib", "sent, MiB", sent_mib, 2 },
     { "exposed_s", "exposed, s", exposed_s, 3 },
     { "exposed_ratio", "of train_s", exposed_ratio, 3 },
@@ -95,6 +101,8 @@ void hg_traffic_list(struct hg_builder *b, struct hg_table *t)
         hg_listing_column(l, columns[k].name, columns[k].title, false);
     list_places(b, t, l);
     hg_listing_note(
-        l, "sent: total bytes of ring collectives; exposed: time in which the rank waited for "
-           "communication; memory: peaks of all classes on the fullest rank");
+        l,
+        "ring: payload of the collectives by the formula of a ring; sent: bytes written, where the "
+        "transport counts them (tcp); exposed: time in which the rank waited for "
+        "communication; memory: peaks of all classes on the fullest rank");
 }

@@ -326,6 +326,7 @@ json_t *hg_doubts_find(const json_t *entry, struct hg_result *r)
     struct doubts d = { entry, r, NULL };
 
     r->steps = input(&d, "steps");
+    r->noise_times = number(entry, "train_s") / number(entry, "noise_s");
     r->trained = number(entry, "samples_per_s") * number(entry, "train_s");
     if (isnan(r->trained))
         r->trained = first_number(entry, amounts);

@@ -41,6 +41,7 @@ struct hg_result {
     const json_t
         *doubts;        /* what it says against its own figures (results/doubts.h); NULL: nothing */
     double steps;       /* of the optimizer; NaN: it does not say */
+    double noise_times; /* train_s / noise_s; NaN: it does not say */
     double trained;     /* samples: samples_per_s x train_s, else the result's own "samples"; NaN */
     double loss, score; /* at the end of the training; NaN */
     size_t first;       /* index of the first attempt at the same cell */

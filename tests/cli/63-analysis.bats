@@ -243,15 +243,17 @@ withheld() {
     of '(1, 2) as $i | {cell: {strategy: "single", repeat: $i}, train_s: 4, comm: {}, memory: {parameters: 1048576}},
         {cell: {strategy: "ddp", repeat: $i}, train_s: 4, memory: {parameters: 1048576, gradients: 2097152},
             comm: {all_reduce: {ring_bytes: (3145728 * $i), exposed_s: 0.5}, broadcast: {ring_bytes: 1048576, exposed_s: 0.25}}},
+        {cell: {strategy: "tcp", repeat: $i}, train_s: 4, comm: {all_reduce: {ring_bytes: 1048576, sent_bytes: 2097152, exposed_s: 0}}},
         {cell: {strategy: "old", repeat: $i}, train_s: 4}' '{baseline: null}'
     "$hpcgrid" report set.json --format json --rows strategy --traffic | jq -c '.tables[0].listings[] | select(.name == "traffic") | .rows' >rows
     cat rows
-    jq -e '.[0] == {strategy: "single", sent_mib: 0, exposed_s: 0, exposed_ratio: 0, memory_mib: 1}
-        and .[1] == {strategy: "ddp", sent_mib: 5.5, exposed_s: 0.75, exposed_ratio: 0.1875, memory_mib: 3}
-        and .[2] == {strategy: "old", sent_mib: null, exposed_s: null, exposed_ratio: null, memory_mib: null}' rows
+    jq -e '.[0] == {strategy: "single", ring_mib: 0, sent_mib: 0, exposed_s: 0, exposed_ratio: 0, memory_mib: 1}
+        and .[1] == {strategy: "ddp", ring_mib: 5.5, sent_mib: null, exposed_s: 0.75, exposed_ratio: 0.1875, memory_mib: 3}
+        and .[2] == {strategy: "tcp", ring_mib: 1, sent_mib: 2, exposed_s: 0, exposed_ratio: 0, memory_mib: null}
+        and .[3] == {strategy: "old", ring_mib: null, sent_mib: null, exposed_s: null, exposed_ratio: null, memory_mib: null}' rows
     "$hpcgrid" report set.json --rows strategy --traffic | grep -A6 "what a rank sent and held" >text
     cat text
-    grep -qE '^ +ddp +5.50 +0.750 +0.188 +3.0$' text
+    grep -qE '^ +ddp +5.50 +(–|-)? *0.750 +0.188 +3.0$' text
     run "$hpcgrid" report set.json --rows strategy
     [[ "$output" != *"what a rank sent"* ]]
 }

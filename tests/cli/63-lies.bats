@@ -59,6 +59,16 @@ pair() {
     [ "$status" -eq 1 ]
 }
 
+@test "runs that are too short for a time or a rate are named, and not refused" {
+    pair '{steps: 50, noise_s: 5}' '{steps: 50, noise_s: 2.6}'
+    accepted
+    pair '{steps: 49, noise_s: 5.1}' '{steps: 49, noise_s: 2.6}'
+    "$hpcgrid" report set.json --format json --strict >out.json
+    jq -e '[.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
+        ["too short, fewer than 50 optimizer steps: 49"]]' out.json
+    "$hpcgrid" report set.json --format json --metric eval.f1 | jq -e 'all(.tables[0].points[]; .notes | tostring | contains("too short") | not)'
+}
+
 @test "what was computed may stand beside comparable, and in the cell" {
     while IFS='|' read -r base own wanted; do
         echo "$base $own"

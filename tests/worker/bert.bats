@@ -427,6 +427,11 @@ stopped_at() {
     echo nonsense >b.safetensors
     run "$worker" inspect b.safetensors
     [ "$status" -eq 3 ]
+    train "{$small, \"intermediate\": 1, \"steps\": 1, \"eval\": false, \"checkpoint\": \"narrow.safetensors\"}"
+    "$worker" inspect --json narrow.safetensors | jq -e '.usable and ([.tensors["bert.encoder.layer.1.output.dense"
+        + (".weight", ".bias")].shape] == [[32, 1], [32]])' # a matrix of one column stays one
+    train "{$small, \"intermediate\": 1, \"steps\": 1, \"eval\": false, \"init\": \"narrow.safetensors\"}"
+    [ "$status" -eq 0 ]
 }
 
 @test "a loss that is NaN or infinite is recorded, and ends the training where requested" {

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every collective against its definition: over threads of this process, and (with the word mpi) over the ranks that mpirun
  * started. */
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 
 #include "comm/tcp.h"
 #include "team.h"
@@ -376,11 +382,70 @@ static void over_tcp(int world, team_work *work)
         assert_string_equal(callers[i].err.text, "");
 }
 
+/* What the kernel sent over this rank's connections. All that was written has to be on its way: the others have read it, or will. */
+static uint64_t sent_by_the_kernel(struct wk_comm *comm)
+{
+    uint64_t sum = 0;
+
+    for (int k = 0; k < comm->world; k++) {
+        struct tcp_info info = { 0 };
+        socklen_t size = sizeof info;
+        int fd = wk_tcp_fd(comm, k), waiting = 0;
+
+        if (fd < 0)
+            continue;
+        while (ioctl(fd, SIOCOUTQNSD, &waiting) == 0 && waiting > 0)
+            sched_yield();
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size);
+        sum += info.tcpi_bytes_sent - info.tcpi_bytes_retrans;
+    }
+    return sum;
+}
+
+/* Bytes written are those of a ring and those that the kernel counts. Of a broadcast the last rank sends nothing; what goes to
+ * or from rank 0 alone goes there directly. */
+static int counts_bytes(struct wk_comm *comm, void *context, struct hg_err *err)
+{
+    size_t n = 300001 * (size_t)comm->world; /* several pieces */
+    struct wk_span all = { calloc(n, sizeof(wk_real)), n, WK_REAL };
+    uint64_t written = comm->sent_bytes, sent = sent_by_the_kernel(comm);
+    int rc = 0;
+
+    (void)context;
+    for (int c = 0; c < WK_COLLS && rc == 0; c++) {
+        const struct wk_comm_count *count = &comm->counts[WK_PLANE_TRAIN][c];
+        bool ring = c == WK_COLL_ALL_REDUCE || c == WK_COLL_ALL_GATHER ||
+                    c == WK_COLL_REDUCE_SCATTER ||
+                    (c == WK_COLL_BROADCAST && comm->rank + 1 < comm->world);
+
+        rc = wk_comm_run(comm, WK_PLANE_TRAIN, c, all, err);
+        if (rc == 0 && (ring ? fabs((double)count->sent_bytes - count->ring_bytes) > 0.5
+                             : (double)count->sent_bytes > count->ring_bytes))
+            rc = hg_err_set(err, HG_E_BUG, "%s, rank %d of %d: %llu bytes written, a ring's are %g",
+                            wk_coll_names[c], comm->rank, comm->world,
+                            (unsigned long long)count->sent_bytes, count->ring_bytes);
+    }
+    written = comm->sent_bytes - written;
+    sent = sent_by_the_kernel(comm) - sent;
+    if (rc == 0 && (written != sent || written < n))
+        rc = hg_err_set(err, HG_E_BUG, "rank %d: %llu bytes written, the kernel sent %llu",
+                        comm->rank, (unsigned long long)written, (unsigned long long)sent);
+    free(all.data);
+    return rc;
+}
+
+static void test_bytes_over_tcp_are_those_of_a_ring_and_of_the_kernel(void **state)
+{
+    (void)state;
+    for (int world = 2; world <= 4; world++)
+        over_tcp(world, counts_bytes);
+}
+
 static void test_tcp_does_what_collectives_mean(void **state)
 {
     (void)state;
     over_tcp(2, all_collectives);
-    over_tcp(3, all_collectives);
+    over_tcp(4, all_collectives);
     over_tcp(3, many_at_once);
     over_tcp(3, same_bits);
 }
@@ -432,6 +497,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ranks_that_mean_different_collectives_are_told),
         cmocka_unit_test(test_a_hub_has_a_limit),
         cmocka_unit_test(test_tcp_does_what_collectives_mean),
+        cmocka_unit_test(test_bytes_over_tcp_are_those_of_a_ring_and_of_the_kernel),
     };
     const struct CMUnitTest ranks[] = {
         cmocka_unit_test(test_mpi_does_what_collectives_mean),

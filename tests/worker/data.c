@@ -309,36 +309,75 @@ static void test_every_epoch_is_a_permutation_of_its_own(void **state)
     wk_sampler_close(&s);
 }
 
-/* PyTorch's DistributedSampler: padded from the front of the permutation, dealt out in turn. */
-static void test_ranks_share_a_step_of_the_global_batch(void **state)
+/* What torch.utils.data.DistributedSampler (drop_last=False) gives all ranks together, by its rule: the permutation of n, padded by its own
+ * beginning to a multiple of `world`, over and over where that is longer than it. Returns how many. */
+static int padded(const int32_t *permutation, int n, int world, int32_t *out)
 {
-    enum { N = 103, BATCH = 5 };
+    int total = (n + world - 1) / world * world, made = n;
+
+    memcpy(out, permutation, (size_t)n * sizeof *out);
+    while (made < total) {
+        int more = total - made < n ? total - made : n;
+
+        memcpy(out + made, permutation, (size_t)more * sizeof *out);
+        made += more;
+    }
+    return total;
+}
+
+enum { UNEVEN_MOST = 103, UNEVEN_BATCH = 5 };
+
+static void hold_to_the_distributed_sampler(int n, int world, bool balanced)
+{
+    struct wk_sampler alone, ranks[6];
+    int32_t all[UNEVEN_MOST + 6], lengths[UNEVEN_MOST];
+    int total;
+
+    for (int i = 0; i < n; i++)
+        lengths[i] = 1 + i * 37 % 101;
+    wk_sampler_open(&alone, n, 0, 1, n, 1);
+    wk_sampler_epoch(&alone, 3);
+    total = padded(alone.order, n, world, all);
+    for (int r = 0; r < world; r++) {
+        wk_sampler_open(&ranks[r], n, r, world, UNEVEN_BATCH, 1);
+        wk_sampler_epoch(&ranks[r], 3);
+        if (balanced)
+            wk_sampler_balance(&ranks[r], lengths);
+        assert_int_equal(ranks[r].per_rank, total / world);
+    }
+    for (int step = 0, first = 0; step < ranks[0].steps; step++) {
+        int left[UNEVEN_MOST] = { 0 }, rows = 0;
+
+        for (int r = 0; r < world; r++) {
+            const int32_t *ids = wk_sampler_batch(&ranks[r], step, &rows);
+
+            for (int i = 0; i < rows; i++) {
+                left[ids[i]]++;
+                left[all[first + i * world + r]]--;
+                assert_true(balanced || ids[i] == all[first + i * world + r]);
+                assert_int_equal(ids[i], wk_sampler_id(&ranks[0], r, step * UNEVEN_BATCH + i));
+            }
+        }
+        first += rows * world;
+        assert_true(step + 1 < ranks[0].steps || first == total);
+        for (int i = 0; i < n; i++)
+            assert_int_equal(left[i], 0);
+    }
+    for (int r = 0; r < world; r++)
+        wk_sampler_close(&ranks[r]);
+    wk_sampler_close(&alone);
+}
+
+/* Balanced, a rank may get another sample of the step, but the step trains the same ones: also the last, which repeats some. */
+static void test_steps_train_what_a_distributed_sampler_gives(void **state)
+{
+    static const int sizes[] = { 1, 2, 7, 60, 61, 100, UNEVEN_MOST };
 
     (void)state;
-    for (int world = 1; world <= 4; world++) {
-        struct wk_sampler alone, ranks[4];
-        int per_rank = (N + world - 1) / world;
-
-        wk_sampler_open(&alone, N, 0, 1, BATCH * world, 1);
-        wk_sampler_epoch(&alone, 3);
-        for (int rank = 0; rank < world; rank++) {
-            wk_sampler_open(&ranks[rank], N, rank, world, BATCH, 1);
-            assert_int_equal(ranks[rank].per_rank, per_rank);
-            wk_sampler_epoch(&ranks[rank], 3);
-        }
-        for (int step = 0; step < ranks[0].steps; step++)
-            for (int rank = 0; rank < world; rank++) {
-                int rows;
-                const int32_t *ids = wk_sampler_batch(&ranks[rank], step, &rows);
-
-                assert_int_equal(rows, step < per_rank / BATCH ? BATCH : per_rank % BATCH);
-                for (int i = 0; i < rows; i++)
-                    assert_int_equal(ids[i], alone.order[((step * BATCH + i) * world + rank) % N]);
-            }
-        for (int rank = 0; rank < world; rank++)
-            wk_sampler_close(&ranks[rank]);
-        wk_sampler_close(&alone);
-    }
+    for (int world = 1; world <= 6; world++)
+        for (size_t i = 0; i < N_OF(sizes); i++)
+            for (int balanced = 0; balanced < 2; balanced++)
+                hold_to_the_distributed_sampler(sizes[i], world, balanced);
 }
 
 /* The same samples in every step, as many for each rank, and nobody has much more to read than the others. */
@@ -401,7 +440,7 @@ int main(void)
         cmocka_unit_test(test_data_is_looked_for_in_order),
         cmocka_unit_test(test_the_hash_is_that_of_the_samples_used),
         cmocka_unit_test(test_every_epoch_is_a_permutation_of_its_own),
-        cmocka_unit_test(test_ranks_share_a_step_of_the_global_batch),
+        cmocka_unit_test(test_steps_train_what_a_distributed_sampler_gives),
         cmocka_unit_test(test_sequences_are_dealt_out_evenly),
     };
 

@@ -31,7 +31,7 @@ train() {
     [ "$status" -eq 0 ]
     [[ "$output" == "rnn single on mnist-slice: 1 rank x 1 thread, batch 64"*"accuracy "* ]]
     jq -e '.schema == "hpcgrid-workload/1" and .status == "ok" and .diverged == false and .steps == 20 and (.epoch_s | length) == 2' r.json
-    jq -e '.data_s > 0 and .data_s < .train_s' r.json
+    jq -e '.data_s > 0 and .data_s < .train_s and .noise_s > 0 and .noise_s < .train_s' r.json
     jq -e '.train_s > 0 and .init_s > 0 and .step_s.median > 0 and .step_s.p95 >= .step_s.median' r.json
     jq -e '(.samples_per_s * .train_s - 1280 | fabs) < 1e-6 and (.steps_per_s * .train_s - 20 | fabs) < 1e-6' r.json
     jq -e '.final_loss == .loss.epoch[1] and (.loss.loss | length) == 20 and .loss.step[19] == 20' r.json
@@ -271,6 +271,22 @@ train() {
         diff <(jq .loss first.json) <(jq .loss r.json)
         jq -e '.comm | length > 0 and all(.[]; .ring_bytes == .expected_bytes and .calls == .expected_calls)' r.json
         jq -e '.memory as $m | .memory_expected | to_entries | all(.value == $m[.key])' r.json
+    done
+}
+
+@test "over tcp a strategy sends what it should, and gives the losses that it gives over MPI" {
+    cell='"model": "bert-tiny", "hidden": 32, "layers": 2, "vocab_size": 300, "dataset": "synthetic", "samples": 64, "seq_len": 32, "batch_size": 4, "lr": 1e-3, "test_samples": 9'
+    for strategy in ddp fsdp; do
+        train "{$cell, \"strategy\": \"$strategy\"}" ranks 2
+        jq -e 'all(.comm[]; has("sent_bytes") | not)' r.json # MPI does not say
+        mv r.json mpi.json
+        # a port that the kernel gives to nobody
+        train "{$cell, \"strategy\": \"$strategy\"}" env HPCGRID_COMM=tcp MASTER_ADDR=127.0.0.1 MASTER_PORT=$((61000 + $$ % 4500)) \
+            mpirun --oversubscribe --allow-run-as-root -n 2
+        echo "$strategy: $output"
+        [ "$status" -eq 0 ]
+        diff <(jq '[.loss, .eval.loss]' mpi.json) <(jq '[.loss, .eval.loss]' r.json)
+        jq -e '.communication == "tcp" and (.comm | length > 0 and all(.[]; .sent_bytes == .ring_bytes and .ring_bytes == .expected_bytes))' r.json
     done
 }
 

@@ -196,7 +196,7 @@ static void save_model(const struct wk_model_kind *kind, const struct change *c,
                                                             p->name, c->to, at + strlen(c->from))
                                             : strdup(p->name),
                                  .dtype = WK_ST_REAL,
-                                 .n_dims = p->cols > 1 ? 2 : 1,
+                                 .n_dims = p->cols ? 2 : 1,
                                  .dims = { (uint64_t)(p->rows + (at ? c->rows : 0)),
                                            (uint64_t)p->cols } };
         n++;

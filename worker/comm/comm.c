@@ -51,11 +51,14 @@ static void be_slow(const struct wk_comm *comm, const struct wk_comm_op *op)
 
 static void run_request(struct wk_comm *comm, struct wk_request *r, const _Atomic bool *waited)
 {
+    uint64_t before = comm->sent_bytes;
+
     r->start_s = hg_clock_mono_s();
     wk_heartbeat_enter(comm->heartbeat, wk_coll_names[r->op.coll]);
     if (r->op.n && comm->kind->run(comm, &r->op, waited, &r->error) < 0)
         hg_err_wrap(&r->error, "%s of %zu bytes, rank %d of %d", wk_coll_names[r->op.coll],
                     r->op.n * wk_wire_size(r->op.type), comm->rank, comm->world);
+    r->sent_bytes = comm->sent_bytes - before;
     be_slow(comm, &r->op);
     wk_heartbeat_leave(comm->heartbeat);
     r->end_s = hg_clock_mono_s();
@@ -68,6 +71,7 @@ static int settle(struct wk_comm *comm, const struct wk_request *r, struct hg_er
 
     count->seconds += r->end_s - r->start_s;
     count->exposed_s += r->exposed_s;
+    count->sent_bytes += r->sent_bytes;
     if (comm->recording)
         *HG_VEC_PUSH(&comm->records) = (struct wk_comm_record){ .step = r->step,
                                                                 .coll = r->op.coll,

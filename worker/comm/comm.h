@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Communication between ranks. Every collective passes wk_comm_start, which counts it: so what a
- * strategy sent is measured, and can be compared with what its definition says.
+/* Communication between ranks. Every collective passes wk_comm_start, which counts it and its payload: so what a
+ * strategy asked for is measured, and can be compared with what its definition says.
  *
  * In host memory sums are taken in the order of the ranks, whichever collective and transport: the same
  * numbers give the same bits. Transports of devices sum in any order, unless in_order is set. */
@@ -21,9 +21,10 @@ enum wk_plane { WK_PLANE_TRAIN, WK_PLANE_CONTROL, WK_PLANES };
 
 struct wk_comm_count {
     uint64_t calls, payload_bytes; /* of the wholes */
-    double ring_bytes;
-    double seconds;   /* that collectives ran */
-    double exposed_s; /* of these, those in which the rank only waited */
+    double ring_bytes;             /* by the formula of comm/wire.h */
+    uint64_t sent_bytes;           /* that this rank wrote; 0: the transport does not count them */
+    double seconds;                /* that collectives ran */
+    double exposed_s;              /* of these, those in which the rank only waited */
 };
 
 /* One collective, as a transport sees it. */
@@ -68,6 +69,7 @@ struct wk_comm {
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
     bool in_order;               /* sums over device memory also: set before wk_comm_join */
+    uint64_t sent_bytes;         /* that the transport wrote, if it counts them */
     bool apart;                  /* set by open: run may be called on another thread than open */
     struct wk_comm_queue *queue; /* of comm.c, as the tickets that it gave out and took back */
     long started, settled;

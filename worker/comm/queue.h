@@ -11,6 +11,7 @@ struct wk_request {
     struct wk_comm_op op;
     long step, asked;
     double start_s, end_s, exposed_s;
+    uint64_t sent_bytes;
     bool apart; /* ran on the thread */
     struct hg_err error;
 };

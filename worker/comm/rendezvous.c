@@ -108,23 +108,25 @@ static void set_up(int fd)
 
 /* ---- Rank 0: who connects ---- */
 
+/* This machine's own name for itself comes last: elsewhere it is another machine, where a process may listen on the same port. */
 static void list_addresses(char *out, size_t size)
 {
     struct ifaddrs *all = NULL;
-    size_t used = (size_t)snprintf(out, size, "127.0.0.1");
+    size_t used = 0;
 
     if (getifaddrs(&all) < 0)
-        return;
+        all = NULL;
     for (struct ifaddrs *i = all; i; i = i->ifa_next) {
         char text[INET_ADDRSTRLEN];
 
         if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || !(i->ifa_flags & IFF_UP) ||
-            (i->ifa_flags & IFF_LOOPBACK) || used + sizeof text + 1 >= size)
+            (i->ifa_flags & IFF_LOOPBACK) || used + 2 * sizeof text >= size)
             continue;
         inet_ntop(AF_INET, &((struct sockaddr_in *)(void *)i->ifa_addr)->sin_addr, text,
                   sizeof text);
-        used += (size_t)snprintf(out + used, size - used, ",%s", text);
+        used += (size_t)snprintf(out + used, size - used, "%s,", text);
     }
+    snprintf(out + used, size - used, "127.0.0.1");
     freeifaddrs(all);
 }
 
@@ -500,11 +502,6 @@ static int move(struct wk_rendezvous *rv, int other, void *data, size_t n, bool 
     if (errno == ETIMEDOUT)
         return hg_err_set(err, HG_E_ENV, "%s did not answer within %g s", who, rv->limit_s);
     return hg_err_set(err, HG_E_ENV, "%s is gone: %s", who, strerror(errno));
-}
-
-void wk_rendezvous_limit(struct wk_rendezvous *rv, double limit_s)
-{
-    rv->limit_s = limit_s;
 }
 
 int wk_rendezvous_broadcast(struct wk_rendezvous *rv, void *data, size_t bytes, struct hg_err *err)

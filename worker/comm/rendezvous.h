@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the ranks of a job find each other without MPI: over TCP, every rank connected to rank 0. It carries small things: the
- * id that a communicator is made from, names of devices, heartbeats (comm/heartbeat.h). A connection alone is not trusted: each
+/* Where the ranks of a job find each other without MPI: over TCP, every rank connected to rank 0. It carries small things:
+ * addresses (comm/tcp.h), heartbeats (comm/heartbeat.h). A connection alone is not trusted: each
  * rank sends the job's token, its rank, and the world size that it expects. */
 #ifndef WK_COMM_RENDEZVOUS_H
 #define WK_COMM_RENDEZVOUS_H
@@ -29,9 +29,6 @@ struct wk_rendezvous;
 struct wk_rendezvous *wk_rendezvous_open(const struct wk_rendezvous_place *place, int listener,
                                          double limit_s, struct hg_err *err);
 void wk_rendezvous_close(struct wk_rendezvous *rv);
-
-/* From now on a transfer may wait so many seconds for another rank. */
-void wk_rendezvous_limit(struct wk_rendezvous *rv, double limit_s);
 
 /* Rank 0's bytes to all. Every rank calls it. */
 int wk_rendezvous_broadcast(struct wk_rendezvous *rv, void *data, size_t bytes, struct hg_err *err);

@@ -11,7 +11,7 @@ void wk_sampler_open(struct wk_sampler *s, int n, int rank, int world, int batch
     *s = (struct wk_sampler){ .n = n, .rank = rank, .world = world, .batch = batch, .seed = seed };
     s->per_rank = (int)(((long long)n + world - 1) / world);
     s->steps = (int)(((long long)s->per_rank + batch - 1) / batch);
-    s->order = hg_alloc((size_t)n * sizeof *s->order);
+    s->order = hg_alloc((size_t)s->per_rank * (size_t)world * sizeof *s->order);
     s->ids = hg_alloc((size_t)s->per_rank * sizeof *s->ids);
 }
 
@@ -33,7 +33,13 @@ static uint32_t below(uint64_t seed, uint32_t position, uint32_t epoch, uint32_t
 
 int32_t wk_sampler_id(const struct wk_sampler *s, int rank, int i)
 {
-    return s->order[((long long)i * s->world + rank) % s->n];
+    return s->order[(long long)i * s->world + rank];
+}
+
+static void take_own(struct wk_sampler *s)
+{
+    for (int i = 0; i < s->per_rank; i++)
+        s->ids[i] = wk_sampler_id(s, s->rank, i);
 }
 
 void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch)
@@ -47,8 +53,9 @@ void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch)
         s->order[k] = s->order[i];
         s->order[i] = other;
     }
-    for (int i = 0; i < s->per_rank; i++)
-        s->ids[i] = wk_sampler_id(s, s->rank, i);
+    for (long long i = s->n; i < (long long)s->per_rank * s->world; i++)
+        s->order[i] = s->order[i - s->n];
+    take_own(s);
 }
 
 const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows)
@@ -86,7 +93,7 @@ static int next_rank(const struct wk_sampler *s, const long long *sums, const in
 }
 
 /* Positions `first` and following: rank r's i-th sample of the step is at first + i world + r. */
-static void deal(struct wk_sampler *s, const int32_t *lengths, int first, int rows,
+static void deal(struct wk_sampler *s, const int32_t *lengths, long long first, int rows,
                  struct dealt *all, long long *sums, int *counts)
 {
     int n = rows * s->world;
@@ -111,14 +118,10 @@ void wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths)
     int *counts = hg_alloc((size_t)s->world * sizeof *counts), rows;
 
     for (int step = 0; step < s->steps; step++) {
-        long long first = (long long)step * s->batch * s->world;
-
         wk_sampler_batch(s, step, &rows);
-        if (first + (long long)rows * s->world <= s->n)
-            deal(s, lengths, (int)first, rows, all, sums, counts);
+        deal(s, lengths, (long long)step * s->batch * s->world, rows, all, sums, counts);
     }
-    for (int i = 0; i < s->per_rank; i++)
-        s->ids[i] = wk_sampler_id(s, s->rank, i);
+    take_own(s);
     free(all);
     free(sums);
     free(counts);

@@ -13,7 +13,7 @@ struct wk_sampler {
     uint64_t seed;
     int per_rank;   /* samples of this rank in an epoch, padding included: ceil(n / world) */
     int steps;      /* batches in an epoch: ceil(per_rank / batch) */
-    int32_t *order; /* (n) the epoch's permutation */
+    int32_t *order; /* (per_rank * world) the epoch's permutation, filled up from its beginning */
     int32_t *ids;   /* (per_rank) this rank's part of it */
 };
 
@@ -28,8 +28,8 @@ void wk_sampler_epoch(struct wk_sampler *s, uint32_t epoch);
 const int32_t *wk_sampler_batch(const struct wk_sampler *s, int step, int *rows);
 
 /* Distribute the samples of each step again so that every rank gets about the same sum of lengths (one per sample of the data set): the
- * longest first, each to the rank that has least. Every rank keeps its number of samples, every step its samples. After
- * wk_sampler_epoch; the batch that repeats samples stays as it is. */
+ * longest first, each to the rank that has least. Every rank keeps its number of samples, every step its samples, those that are
+ * repeated included. After wk_sampler_epoch. */
 void wk_sampler_balance(struct wk_sampler *s, const int32_t *lengths);
 
 /* Sample i of any rank's epoch. */

@@ -80,13 +80,13 @@ static void add_dense(struct maker *m, const char *prefix, const char *name, lon
                       long long in)
 {
     add_param(m, prefix, name, "weight", out, in, false, INIT_STD);
-    add_param(m, prefix, name, "bias", out, 1, true, 0);
+    add_param(m, prefix, name, "bias", out, 0, true, 0);
 }
 
 static void add_norm(struct maker *m, const char *prefix, const char *name, long long n)
 {
-    add_param(m, prefix, name, "weight", n, 1, true, 1);
-    add_param(m, prefix, name, "bias", n, 1, true, 0);
+    add_param(m, prefix, name, "weight", n, 0, true, 1);
+    add_param(m, prefix, name, "bias", n, 0, true, 0);
 }
 
 static void add_embeddings(struct maker *m)

@@ -24,7 +24,7 @@ int wk_model_ready(const struct wk_model_kind *kind, int k)
 
 size_t wk_param_n(const struct wk_param *p)
 {
-    return (size_t)p->rows * (size_t)p->cols;
+    return (size_t)p->rows * (size_t)(p->cols ? p->cols : 1);
 }
 
 size_t wk_model_n(const struct wk_model_kind *kind)

@@ -16,7 +16,7 @@
 struct wk_param {
     const char *name; /* as PyTorch calls it */
     int unit;
-    int rows, cols; /* (rows, cols); a vector has cols 1 */
+    int rows, cols; /* (rows, cols); a vector has cols 0 */
     enum { WK_INIT_CONSTANT, WK_INIT_UNIFORM, WK_INIT_NORMAL } init;
     double init_value; /* the constant, u of uniform (-u, u), or the standard deviation */
     bool zero_row;     /* row 0 starts as zero whatever init says */

@@ -38,15 +38,15 @@ static const char *const units[N_UNITS] = { "lstm", "head" };
 static const struct wk_param params[N_PARAMS] = {
     [W_IH] = { "rnn.weight_ih_l0", UNIT_LSTM, 4 * HIDDEN, IN, WK_INIT_UNIFORM, 0.125 },
     [W_HH] = { "rnn.weight_hh_l0", UNIT_LSTM, 4 * HIDDEN, HIDDEN, WK_INIT_UNIFORM, 0.125 },
-    [B_IH] = { "rnn.bias_ih_l0", UNIT_LSTM, 4 * HIDDEN, 1, WK_INIT_UNIFORM, 0.125 },
-    [B_HH] = { "rnn.bias_hh_l0", UNIT_LSTM, 4 * HIDDEN, 1, WK_INIT_UNIFORM, 0.125 },
-    [BN_WEIGHT] = { "batchnorm.weight", UNIT_HEAD, HIDDEN, 1, WK_INIT_CONSTANT, 1 },
-    [BN_BIAS] = { "batchnorm.bias", UNIT_HEAD, HIDDEN, 1, WK_INIT_CONSTANT, 0 },
+    [B_IH] = { "rnn.bias_ih_l0", UNIT_LSTM, 4 * HIDDEN, 0, WK_INIT_UNIFORM, 0.125 },
+    [B_HH] = { "rnn.bias_hh_l0", UNIT_LSTM, 4 * HIDDEN, 0, WK_INIT_UNIFORM, 0.125 },
+    [BN_WEIGHT] = { "batchnorm.weight", UNIT_HEAD, HIDDEN, 0, WK_INIT_CONSTANT, 1 },
+    [BN_BIAS] = { "batchnorm.bias", UNIT_HEAD, HIDDEN, 0, WK_INIT_CONSTANT, 0 },
     [FC1_WEIGHT] = { "fc1.weight", UNIT_HEAD, DENSE, HIDDEN, WK_INIT_UNIFORM, 0.125 },
-    [FC1_BIAS] = { "fc1.bias", UNIT_HEAD, DENSE, 1, WK_INIT_UNIFORM, 0.125 },
+    [FC1_BIAS] = { "fc1.bias", UNIT_HEAD, DENSE, 0, WK_INIT_UNIFORM, 0.125 },
     [FC2_WEIGHT] = { "fc2.weight", UNIT_HEAD, CLASSES, DENSE, WK_INIT_UNIFORM,
                      0.17677669529663687 },
-    [FC2_BIAS] = { "fc2.bias", UNIT_HEAD, CLASSES, 1, WK_INIT_UNIFORM, 0.17677669529663687 },
+    [FC2_BIAS] = { "fc2.bias", UNIT_HEAD, CLASSES, 0, WK_INIT_UNIFORM, 0.17677669529663687 },
 };
 
 /* Within the LSTM as in PyTorch, which matters to buckets. */

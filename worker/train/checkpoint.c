@@ -39,10 +39,11 @@ struct list {
     size_t n, cap;
 };
 
+/* cols 0: a vector. */
 static void add(struct list *l, char *name, const char *dtype, uint64_t rows, uint64_t cols)
 {
     *HG_VEC_PUSH(l) = (struct wk_st_item){
-        .name = name, .dtype = dtype, .n_dims = cols > 1 ? 2 : 1, .dims = { rows, cols }
+        .name = name, .dtype = dtype, .n_dims = cols ? 2 : 1, .dims = { rows, cols }
     };
 }
 
@@ -82,12 +83,12 @@ static void list_rest(const struct wk_train *t, struct list *l)
 
     for (int i = 0; i < m->n_buffers; i++)
         add(l, hg_str_printf("buffer.%s", m->buffers[i].name), WK_ST_REAL,
-            (uint64_t)m->buffers[i].n, 1);
+            (uint64_t)m->buffers[i].n, 0);
     if (t->strategy->control.n)
-        add(l, hg_strdup(CONTROL), WK_ST_REAL, WK_CONTROL_N, 1);
+        add(l, hg_strdup(CONTROL), WK_ST_REAL, WK_CONTROL_N, 0);
     series_of(t->result, series);
     for (int i = 0; i < N_SERIES; i++)
-        add(l, hg_strdup(series[i].name), "F64", *series[i].n, 1);
+        add(l, hg_strdup(series[i].name), "F64", *series[i].n, 0);
 }
 
 static void list_done(struct list *l)

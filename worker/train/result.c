@@ -146,9 +146,13 @@ static json_t *encode_curve(const struct wk_result *r)
 
 static json_t *encode_count(const struct wk_comm_count *c)
 {
-    return json_pack("{s:I, s:I, s:o, s:o}", "calls", (json_int_t)c->calls, "payload_bytes",
-                     (json_int_t)c->payload_bytes, "ring_bytes", hg_json_number(c->ring_bytes),
-                     "seconds", hg_json_number(c->seconds));
+    json_t *o = json_pack("{s:I, s:I, s:o, s:o}", "calls", (json_int_t)c->calls, "payload_bytes",
+                          (json_int_t)c->payload_bytes, "ring_bytes", hg_json_number(c->ring_bytes),
+                          "seconds", hg_json_number(c->seconds));
+
+    if (c->sent_bytes)
+        json_object_set_new(o, "sent_bytes", json_integer((json_int_t)c->sent_bytes));
+    return o;
 }
 
 static json_t *encode_comm(const struct wk_result *r, enum wk_plane plane)
@@ -244,6 +248,7 @@ static void encode_times(const struct wk_result *r, json_t *o)
 
     json_object_set_new(o, "init_s", hg_json_number(r->init_s));
     json_object_set_new(o, "train_s", hg_json_number(r->train_s));
+    json_object_set_new(o, "noise_s", hg_json_number(r->noise_s));
     json_object_set_new(o, "data_s", hg_json_number(r->data_s));
     json_object_set_new(o, "epoch_s", encode_numbers(r->epoch_s.items, r->epoch_s.n));
     json_object_set_new(o, "step_s", encode_steps(r));

@@ -41,7 +41,8 @@ struct wk_result {
 
     /* Times in seconds; losses are means over the global batch. */
     double start_mono_s, init_s, train_s, eval_s;
-    double data_s; /* of train_s: batches were made and brought to the device meanwhile */
+    double noise_s; /* by which train_s may be off */
+    double data_s;  /* of train_s: batches were made and brought to the device meanwhile */
     struct {
         double *items;
         size_t n, cap;

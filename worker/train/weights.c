@@ -51,8 +51,8 @@ bool wk_weights_fits(const struct wk_st_tensor *t, const struct wk_param *p)
 {
     if (t->n_dims < 1 || t->dims[0] != (uint64_t)p->rows)
         return false;
-    return p->cols == 1 && t->n_dims == 1 ? true
-                                          : t->n_dims == 2 && t->dims[1] == (uint64_t)p->cols;
+    /* earlier versions saved a matrix of one column as a vector */
+    return t->n_dims == 1 ? p->cols <= 1 : t->n_dims == 2 && t->dims[1] == (uint64_t)p->cols;
 }
 
 bool wk_weights_may_lack(const struct wk_param *p)
@@ -114,12 +114,15 @@ static int check_param(const struct wk_st *st, const struct wk_model_kind *model
                        const struct wk_param *p, struct hg_err *err)
 {
     const struct wk_st_tensor *t = wk_weights_find(st, p);
-    char shape[128];
+    const struct wk_st_tensor wanted = { .n_dims = p->cols ? 2 : 1,
+                                         .dims = { (uint64_t)p->rows, (uint64_t)p->cols } };
+    char shape[128], want[128];
 
     if (t && !wk_weights_fits(t, p)) {
         wk_st_shape_format(t, shape);
-        hg_err_set(err, HG_E_INPUT, "tensor %s has shape %s, model %s needs [%d, %d]", t->name,
-                   shape, model->name, p->rows, p->cols);
+        wk_st_shape_format(&wanted, want);
+        hg_err_set(err, HG_E_INPUT, "tensor %s has shape %s, model %s needs %s", t->name, shape,
+                   model->name, want);
         return hg_err_at(err, st->path, "");
     }
     if (t || wk_weights_may_lack(p))
