@@ -302,21 +302,42 @@ static bool is_in_partition(const struct hg_box_group *g, const char *name, size
     return false;
 }
 
+/* Of two limits; 0 is none. */
+static long widest(long so_far, long limit, bool is_first)
+{
+    if (is_first)
+        return limit;
+    return !so_far || !limit ? 0 : limit > so_far ? limit : so_far;
+}
+
+static void add_limit(const char *key, long limit, const char *none, struct hg_buf *out)
+{
+    if (limit)
+        hg_buf_printf(out, "%s=%ld", key, limit);
+    else
+        hg_buf_printf(out, "%s=%s", key, none);
+}
+
 /* A partition that the i-th group is the first to name. Groups may share it: its line names all their nodes. */
 static void add_partition(const struct hg_box_spec *spec, size_t i, const char *name, size_t n,
                           struct hg_buf *out)
 {
+    long minutes = 0, nodes = 0;
     char names[96];
 
     for (size_t j = 0; j < i; j++)
         if (is_in_partition(&spec->groups[j], name, n))
             return;
-    hg_buf_printf(out, "PartitionName=%.*s MaxTime=INFINITE State=UP Nodes=", (int)n, name);
+    hg_buf_printf(out, "PartitionName=%.*s State=UP Nodes=", (int)n, name);
     for (size_t j = i; j < spec->n_groups; j++)
         if (is_in_partition(&spec->groups[j], name, n)) {
             node_range(&spec->groups[j], names);
             hg_buf_printf(out, "%s%s", j > i ? "," : "", names);
+            minutes = widest(minutes, spec->groups[j].max_time_min, j == i);
+            nodes = widest(nodes, spec->groups[j].max_nodes, j == i);
         }
+    add_limit(" MaxTime", minutes, "INFINITE", out);
+    add_limit(" MaxNodes", nodes, "UNLIMITED", out);
     hg_buf_puts(out, "\n");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/runbox.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,8 @@ static void fill_group(const struct hg_hardware *hw, const char *name, struct hg
         return;
     g->gpus = (long)hw->gpus_per_node;
     g->cpus = (long)hw->cores_per_node;
+    g->max_nodes = (long)hw->max_nodes;
+    g->max_time_min = (long)ceil(hw->max_time_s / 60);
     snprintf(g->partition, sizeof g->partition, "%s", hw->partition ? hw->partition : "");
     snprintf(g->gres, sizeof g->gres, "%s", hw->gres ? hw->gres : "");
     snprintf(g->constraint, sizeof g->constraint, "%s", hw->constraint ? hw->constraint : "");
