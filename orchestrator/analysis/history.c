@@ -212,13 +212,12 @@ void hg_history_verdict(const struct hg_history *h, const struct hg_history_cell
         [HG_VERDICT_SAME] = "steady", [HG_VERDICT_BROKEN] = "broken", [HG_VERDICT_ONLY_A] = "gone"
     };
 
-    if (words[c->verdict]) {
-        hg_buf_puts(out, words[c->verdict]);
-        return;
-    }
-    hg_buf_puts(out, hg_verdict_word(h->report, c->verdict));
-    if (c->since)
+    hg_buf_puts(out,
+                words[c->verdict] ? words[c->verdict] : hg_verdict_word(h->report, c->verdict));
+    if (!words[c->verdict] && c->since)
         hg_buf_printf(out, " since %s", h->report->labels[c->since]);
+    if (c->table->rehearsal)
+        hg_buf_puts(out, ", rehearsal");
 }
 
 static void key_columns(const struct hg_report *r, struct hg_listing *l)

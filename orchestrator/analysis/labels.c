@@ -115,5 +115,5 @@ void hg_table_title(const struct hg_report *r, const struct hg_table *t, struct 
         hg_buf_puts(out, " on ");
         hg_clean_append(t->device, 40, out);
     }
-    hg_buf_puts(out, ": not the hardware of the cells");
+    hg_buf_puts(out, ": not the cells' hardware or size");
 }

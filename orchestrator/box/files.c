@@ -22,6 +22,7 @@
 #define CPUS_PER_GPU 32
 #define MEMORY_MIB 1000000
 #define SETTINGS_MAX 96
+#define ALL "box" /* the partition of all nodes */
 
 /* ---- slurm.conf ---- */
 
@@ -84,7 +85,6 @@ static const struct {
     { "SchedulerParameters", "sched_interval=1,batch_sched_delay=0,bf_interval=2" },
     { "PriorityType", "priority/basic" },
     { "AccountingStorageType", "accounting_storage/none" },
-    { "GresTypes", "gpu" },
     { "MpiDefault", "pmix" },
     { "PropagateResourceLimits", "NONE" },
     { "MailProg", "/bin/true" },
@@ -220,9 +220,43 @@ static long claimed_cpus(const struct hg_box_group *g)
     return g->gpus * CPUS_PER_GPU > CPUS_LEAST ? g->gpus * CPUS_PER_GPU : CPUS_LEAST;
 }
 
+/* "gpu", or what the site calls it. */
+static int gres_name_length(const struct hg_box_group *g)
+{
+    return (int)strcspn(g->gres, ":");
+}
+
 static const char *gres_type(const struct hg_box_group *g)
 {
-    return g->gres_type[0] ? g->gres_type : g->hardware;
+    const char *colon = strchr(g->gres, ':');
+
+    return colon && colon[1] ? colon + 1 : g->hardware;
+}
+
+/* "gpu:a100", with a separator instead of the colon */
+static void add_gres_name(const struct hg_box_group *g, const char *separator, struct hg_buf *out)
+{
+    if (g->gres[0])
+        hg_buf_append(out, g->gres, (size_t)gres_name_length(g));
+    else
+        hg_buf_puts(out, "gpu");
+    hg_buf_printf(out, "%s%s", separator, gres_type(g));
+}
+
+/* The words of a list or of an expression of features: "ib", "rack1" of "ib&[rack1|rack2]*2". */
+static void add_features(const struct hg_box_group *g, struct hg_buf *out)
+{
+    static const char between[] = "&|,()[]!";
+
+    hg_buf_puts(out, g->hardware);
+    for (const char *p = g->constraint; *(p += strspn(p, between)); p += strcspn(p, between)) {
+        size_t n = strcspn(p, "&|,()[]!*");
+
+        if (n) {
+            hg_buf_puts(out, ",");
+            hg_buf_append(out, p, n);
+        }
+    }
 }
 
 /* "a100-1", or "a100-[1-4]" */
@@ -243,34 +277,98 @@ static void add_nodes(const struct hg_box_group *g, int port, const char *host, 
     hg_buf_printf(out, g->nodes == 1 ? "%d" : "[%d-%ld]", port, port + g->nodes - 1);
     hg_buf_printf(out, " CPUs=%ld Boards=1 SocketsPerBoard=1 CoresPerSocket=%ld ThreadsPerCore=1",
                   claimed_cpus(g), claimed_cpus(g));
-    hg_buf_printf(out, " RealMemory=%d Feature=%s%s%s", MEMORY_MIB, g->hardware,
-                  g->constraint[0] ? "," : "", g->constraint);
-    if (g->gpus)
-        hg_buf_printf(out, " Gres=gpu:%s:%ld", gres_type(g), g->gpus);
+    hg_buf_printf(out,
+                  " RealMemory=%ld Feature=", g->mem_mib > MEMORY_MIB ? g->mem_mib : MEMORY_MIB);
+    add_features(g, out);
+    if (g->gpus) {
+        hg_buf_puts(out, " Gres=");
+        add_gres_name(g, ":", out);
+        hg_buf_printf(out, ":%ld", g->gpus);
+    }
     hg_buf_puts(out, " State=UNKNOWN\n");
 }
 
-static const char *partition_of(const struct hg_box_group *g)
+static const char *partitions_of(const struct hg_box_group *g)
 {
     return g->partition[0] ? g->partition : g->hardware;
 }
 
-/* Groups may share a partition; its line names all their nodes. */
-static void add_partition(const struct hg_box_spec *spec, size_t i, struct hg_buf *out)
+/* Is the name of this length in the group's list? */
+static bool is_in_partition(const struct hg_box_group *g, const char *name, size_t n)
 {
-    const char *name = partition_of(&spec->groups[i]);
+    for (const char *p = partitions_of(g); *p; p += strcspn(p, ","), p += *p == ',')
+        if (strcspn(p, ",") == n && strncmp(p, name, n) == 0)
+            return true;
+    return false;
+}
+
+/* Of two limits; 0 is none. */
+static long widest(long so_far, long limit, bool is_first)
+{
+    if (is_first)
+        return limit;
+    return !so_far || !limit ? 0 : limit > so_far ? limit : so_far;
+}
+
+static void add_limit(const char *key, long limit, const char *none, struct hg_buf *out)
+{
+    if (limit)
+        hg_buf_printf(out, "%s=%ld", key, limit);
+    else
+        hg_buf_printf(out, "%s=%s", key, none);
+}
+
+/* A partition that the i-th group is the first to name. Groups may share it: its line names all their nodes. */
+static void add_partition(const struct hg_box_spec *spec, size_t i, const char *name, size_t n,
+                          struct hg_buf *out)
+{
+    long minutes = 0, nodes = 0;
     char names[96];
 
     for (size_t j = 0; j < i; j++)
-        if (strcmp(partition_of(&spec->groups[j]), name) == 0)
+        if (is_in_partition(&spec->groups[j], name, n))
             return;
-    hg_buf_printf(out, "PartitionName=%s MaxTime=INFINITE State=UP Nodes=", name);
+    hg_buf_printf(out, "PartitionName=%.*s State=UP Nodes=", (int)n, name);
     for (size_t j = i; j < spec->n_groups; j++)
-        if (strcmp(partition_of(&spec->groups[j]), name) == 0) {
+        if (is_in_partition(&spec->groups[j], name, n)) {
             node_range(&spec->groups[j], names);
             hg_buf_printf(out, "%s%s", j > i ? "," : "", names);
+            minutes = widest(minutes, spec->groups[j].max_time_min, j == i);
+            nodes = widest(nodes, spec->groups[j].max_nodes, j == i);
         }
+    add_limit(" MaxTime", minutes, "INFINITE", out);
+    add_limit(" MaxNodes", nodes, "UNLIMITED", out);
     hg_buf_puts(out, "\n");
+}
+
+static void add_partitions(const struct hg_box_spec *spec, struct hg_buf *out)
+{
+    hg_buf_puts(out, "PartitionName=" ALL " Default=YES MaxTime=INFINITE State=UP Nodes=ALL\n");
+    for (size_t i = 0; i < spec->n_groups; i++)
+        for (const char *p = partitions_of(&spec->groups[i]); *p;) {
+            size_t n = strcspn(p, ",");
+
+            if (n && (n != strlen(ALL) || strncmp(p, ALL, n) != 0))
+                add_partition(spec, i, p, n, out);
+            p += n + (p[n] == ',');
+        }
+}
+
+/* "gpu", and what else a site calls its GPUs. */
+static void set_gres_types(struct settings *s, const struct hg_box_spec *spec)
+{
+    struct hg_buf names = HG_BUF_INIT;
+
+    hg_buf_puts(&names, "gpu");
+    for (size_t i = 0; i < spec->n_groups; i++) {
+        const struct hg_box_group *g = &spec->groups[i];
+        char word[72];
+
+        snprintf(word, sizeof word, ",%.*s", gres_name_length(g), g->gres);
+        if (g->gres[0] && strcmp(word, ",gpu") != 0 && !strstr(hg_buf_str(&names), word))
+            hg_buf_puts(&names, word);
+    }
+    set(s, "GresTypes", hg_buf_detach(&names));
 }
 
 static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
@@ -291,6 +389,7 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
         goto out;
     }
     set_fixed(s);
+    set_gres_types(s, spec);
     set_places(s, dir, ports, host, user);
     set_listening(s);
     if (spec->accounting)
@@ -305,9 +404,7 @@ static int format_slurm_conf(const struct hg_box_spec *spec, const char *dir,
         add_nodes(&spec->groups[i], port, host, out);
         port += (int)spec->groups[i].nodes;
     }
-    hg_buf_puts(out, "PartitionName=box Default=YES MaxTime=INFINITE State=UP Nodes=ALL\n");
-    for (size_t i = 0; i < spec->n_groups; i++)
-        add_partition(spec, i, out);
+    add_partitions(spec, out);
     rc = 0;
 out:
     for (size_t i = 0; i < s->n; i++)
@@ -333,8 +430,9 @@ static int make_gpus(const struct hg_box_spec *spec, const char *dir, struct hg_
             continue;
         most = g->gpus > most ? g->gpus : most;
         node_range(g, names);
-        hg_buf_printf(gres, "NodeName=%s Name=gpu Type=%s File=%s/dev/gpu", names, gres_type(g),
-                      dir);
+        hg_buf_printf(gres, "NodeName=%s Name=", names);
+        add_gres_name(g, " Type=", gres);
+        hg_buf_printf(gres, " File=%s/dev/gpu", dir);
         hg_buf_printf(gres, g->gpus == 1 ? "0\n" : "[0-%ld]\n", g->gpus - 1);
     }
     for (long i = 0; i < most; i++) {

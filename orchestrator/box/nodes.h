@@ -14,11 +14,13 @@ struct hg_box_group {
     char hardware
         [64]; /* node names are HARDWARE-1, HARDWARE-2, ...; the nodes carry it as a feature, and their partition has
                              this name, too */
-    long nodes, gpus;     /* gpus: per node */
-    long cpus;            /* per node, claimed; 0: 64, or 32 per GPU if that is more */
-    char partition[64];   /* "": named like the hardware */
-    char gres_type[64];   /* "": like the hardware */
-    char constraint[128]; /* a further feature; "": none */
+    long nodes, gpus;             /* gpus: per node */
+    long cpus;                    /* per node, claimed; 0: 64, or 32 per GPU if that is more */
+    long mem_mib;                 /* per node, claimed; 0: 1 TB */
+    long max_time_min, max_nodes; /* of a job in their partition; 0: any */
+    char partition[128];          /* one, or several with commas; "": named like the hardware */
+    char gres[64]; /* its name and type, "gpu:a100"; "" or without a type: like the hardware */
+    char constraint[256]; /* further features: a list, or what jobs request, "ib&(a|b)"; "": none */
 };
 
 struct hg_box_spec {

@@ -22,10 +22,12 @@ const char *hg_box_record_state_name(enum hg_box_state state)
 
 static json_t *encode_group(const struct hg_box_group *g)
 {
-    return json_pack("{s:s, s:I, s:I, s:I, s:o, s:o, s:o}", "hardware", g->hardware, "nodes",
-                     (json_int_t)g->nodes, "gpus", (json_int_t)g->gpus, "cpus", (json_int_t)g->cpus,
-                     "partition", hg_json_text(g->partition), "gres_type",
-                     hg_json_text(g->gres_type), "constraint", hg_json_text(g->constraint));
+    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "hardware", g->hardware,
+                     "nodes", (json_int_t)g->nodes, "gpus", (json_int_t)g->gpus, "cpus",
+                     (json_int_t)g->cpus, "mem_mib", (json_int_t)g->mem_mib, "max_time_min",
+                     (json_int_t)g->max_time_min, "max_nodes", (json_int_t)g->max_nodes,
+                     "partition", hg_json_text(g->partition), "gres", hg_json_text(g->gres),
+                     "constraint", hg_json_text(g->constraint));
 }
 
 json_t *hg_box_record_make(const struct hg_box_spec *spec, const struct hg_box_ports *ports)

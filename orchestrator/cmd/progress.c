@@ -260,6 +260,25 @@ static void tell_retry(const struct hg_session *s)
         hg_info("run %s again with: hpcgrid retry %s", bad == 1 ? "it" : "them", s->rd.path);
 }
 
+static void tell_rehearsal(const struct hg_session *s)
+{
+    const json_t *rehearsal = json_object_get(s->plan->site, "rehearsal");
+    bool shrink = json_is_true(json_object_get(rehearsal, "shrink"));
+    bool worker = json_object_get(s->plan->workload, "program");
+    json_t *missing = json_object_get(rehearsal, "missing"), *text;
+    size_t i;
+
+    if (!rehearsal)
+        return;
+    hg_info("a rehearsal of site %s on this machine%s: its times and memory mean nothing",
+            json_string_value(json_object_get(s->plan->site, "name")),
+            !shrink  ? ""
+            : worker ? ", with tiny models and data"
+                     : ", with HPCGRID_REHEARSAL=1 for the program");
+    json_array_foreach(missing, i, text)
+        hg_info("not rehearsed: %s", json_string_value(text));
+}
+
 int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs)
 {
     int rc = hg_progress_drive(s, errs);
@@ -269,6 +288,7 @@ int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs)
     if (rc == 1)
         return hg_signals_code();
     rc = print_report(s, errs);
+    tell_rehearsal(s);
     if (rc == 1)
         tell_retry(s);
     if (rc >= 0 && hg_progress_add_refusals(s, errs) < 0)

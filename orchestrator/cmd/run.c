@@ -5,11 +5,14 @@
 #include "cmd/options.h"
 #include "drive/check.h"
 
-static struct hg_begin_options begin = { .data_check = true };
+static struct hg_begin_options begin = { .data_check = true, .shrink = true };
 static bool again;
 
 static const struct hg_opt opts[] = {
-    { HG_OPT_FLAG, 'b', "box", &begin.box, NULL, "run in a private Slurm on this machine", 0, 0 },
+    { HG_OPT_FLAG, 'b', "box", &begin.box, NULL, "rehearse it in a private Slurm on this machine",
+      0, 0 },
+    { HG_OPT_FLAG, 0, "shrink", &begin.shrink, NULL,
+      "with --box: tiny models, data (--no-shrink: whole)", 0, 0 },
     HG_OPTION_NEW(&begin.fresh),
     HG_OPTION_SELECT(&begin.select),
     { HG_OPT_FLAG, 0, "rerun-failed", &again, NULL, "also run failed cells again", 0, 0 },

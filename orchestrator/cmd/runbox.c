@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/runbox.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,28 @@ static long job_number(const json_t *job, const char *name)
     return v > 0 ? v : 1;
 }
 
+/* What the site says of a kind of node. hw: NULL if the site has it no more. */
+static void fill_group(const struct hg_hardware *hw, const char *name, struct hg_box_group *g)
+{
+    *g = (struct hg_box_group){ 0 };
+    snprintf(g->hardware, sizeof g->hardware, "%s", name);
+    if (!hw)
+        return;
+    g->gpus = (long)hw->gpus_per_node;
+    g->cpus = (long)hw->cores_per_node;
+    g->max_nodes = (long)hw->max_nodes;
+    g->max_time_min = (long)ceil(hw->max_time_s / 60);
+    snprintf(g->partition, sizeof g->partition, "%s", hw->partition ? hw->partition : "");
+    snprintf(g->gres, sizeof g->gres, "%s", hw->gres ? hw->gres : "");
+    snprintf(g->constraint, sizeof g->constraint, "%s", hw->constraint ? hw->constraint : "");
+}
+
 /* Extend the group of a batch's hardware to what the batch needs. */
 static void add_batch(struct groups *list, const struct hg_batch *batch, const struct hg_site *site)
 {
     const struct hg_hardware *hw = hg_site_find_hardware(site, batch->hardware);
     long cpus = job_number(batch->job, "tasks_per_node") * job_number(batch->job, "cpus_per_task");
+    long mem_mib = job_number(batch->job, "mem_mib");
     struct hg_box_group *g = NULL;
 
     for (size_t i = 0; i < list->n && !g; i++)
@@ -37,17 +55,14 @@ static void add_batch(struct groups *list, const struct hg_batch *batch, const s
             g = &list->items[i];
     if (!g) {
         g = HG_VEC_PUSH(list);
-        *g = (struct hg_box_group){ .gpus = hw ? (long)hw->gpus_per_node : 0 };
-        snprintf(g->hardware, sizeof g->hardware, "%s", batch->hardware);
-        if (hw && hw->partition)
-            snprintf(g->partition, sizeof g->partition, "%s", hw->partition);
-        if (hw && hw->constraint)
-            snprintf(g->constraint, sizeof g->constraint, "%s", hw->constraint);
+        fill_group(hw, batch->hardware, g);
     }
     if (job_number(batch->job, "nodes") > g->nodes)
         g->nodes = job_number(batch->job, "nodes");
     if (cpus > 64 && cpus > g->cpus)
         g->cpus = cpus;
+    if (mem_mib > g->mem_mib)
+        g->mem_mib = mem_mib;
 }
 
 /* Always the same for the same run. */

@@ -16,7 +16,7 @@
 #include "cmd/scheduler.h"
 #include "cmd/signals.h"
 #include "drive/again.h"
-#include "matrix/matrix.h"
+#include "matrix/rehearse.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
@@ -79,39 +79,52 @@ static bool is_for_box(const struct hg_matrix *m)
     return strcmp(m->site->name, "box") == 0;
 }
 
-/* A matrix of another site that runs in a box is a rehearsal: a run of its own, with the site "box". */
+/* A matrix that is shrunk, or of another site, is rehearsed in a box; one of the site "box" is at home there. */
 static struct hg_matrix *load_matrix(const struct hg_begin_options *o, struct hg_errs *errs)
 {
-    struct hg_matrix *m = hg_matrix_load(o->matrix, o->site, errs);
-    char *name;
+    bool alone = o->box && !getenv("SBATCH_ACCOUNT");
+    struct hg_matrix *m;
 
-    if (!m || !o->box || is_for_box(m))
-        return m;
-    hg_matrix_free(m);
-    m = hg_matrix_load(o->matrix, "box", errs);
-    if (!m)
-        return NULL;
-    name = hg_str_printf("%.58s-box", m->name);
-    free(m->name);
-    m->name = name;
+    if (alone) /* a site that wants an account takes this one, and nobody is charged */
+        setenv("SBATCH_ACCOUNT", HG_REHEARSAL_ACCOUNT, 1);
+    m = hg_matrix_load(o->matrix, o->site, errs);
+    if (alone)
+        unsetenv("SBATCH_ACCOUNT");
+    if (m && o->box && (o->shrink || !is_for_box(m)))
+        hg_matrix_rehearse(m, o->shrink);
     return m;
 }
 
-static int find_run(struct hg_session *s, const struct hg_begin_options *o, const char *name,
-                    struct hg_err *err)
+/* Real results, rehearsals and tiny rehearsals are not of one run. */
+static bool is_rehearsed_alike(const struct hg_rundir *rd, const struct hg_matrix *m)
+{
+    json_t *plan = hg_plan_read(rd->path, &(struct hg_err)HG_ERR_INIT);
+    const json_t *then = json_object_get(json_object_get(plan, "site"), "rehearsal");
+    const json_t *now = m->site->rehearsal;
+    bool alike = !plan || (!then == !now && json_is_true(json_object_get(then, "shrink")) ==
+                                                json_is_true(json_object_get(now, "shrink")));
+
+    json_decref(plan);
+    return alike;
+}
+
+static int find_run(struct hg_session *s, const struct hg_begin_options *o,
+                    const struct hg_matrix *m, struct hg_err *err)
 {
     const char *root = hg_options_reports(o->reports);
     struct hg_err why = HG_ERR_INIT;
 
     if (!o->fresh) {
-        if (hg_rundir_newest(root, name, &s->rd, &why) == 0)
-            return 0;
-        if (why.code != HG_E_NOTFOUND) {
+        if (hg_rundir_newest(root, m->name, &s->rd, &why) == 0) {
+            if (is_rehearsed_alike(&s->rd, m))
+                return 0;
+            hg_rundir_done(&s->rd);
+        } else if (why.code != HG_E_NOTFOUND) {
             *err = why;
             return -1;
         }
     }
-    return hg_rundir_create(root, name, &s->rd, err);
+    return hg_rundir_create(root, m->name, &s->rd, err);
 }
 
 static int reach(struct hg_session *s, const struct hg_matrix *m, struct hg_err *err)
@@ -133,7 +146,7 @@ static int take_steps(struct hg_session *s, const struct hg_begin_options *o,
 
     if (hg_runplan_check(m, select, o->data_check, errs) < 0)
         return -1;
-    if ((!o->box && reach(s, m, &err) < 0) || find_run(s, o, m->name, &err) < 0 ||
+    if ((!o->box && reach(s, m, &err) < 0) || find_run(s, o, m, &err) < 0 ||
         hg_runplan_check_past(&s->rd, s->scheduler.cluster, &err) < 0)
         return hg_errs_add(errs, &err);
     s->lock = hg_drive_lock(&s->rd, s->command, s->steal, &err);

@@ -29,6 +29,7 @@ struct hg_begin_options {
     const char *matrix, *site, *select, *reports;
     bool fresh;      /* a new run, even if there is one */
     bool box;        /* in a box of its own */
+    bool shrink;     /* there: models, data and epochs are made tiny */
     bool data_check; /* ask the worker whether it has the data sets */
     bool steal;
 };

@@ -273,6 +273,7 @@ void hg_site_free(struct hg_site *site)
         json_decref(site->hardware[i].json);
     }
     free(site->hardware);
+    json_decref(site->rehearsal);
     hg_json_release(hg_site_fields, site);
     free(site);
 }

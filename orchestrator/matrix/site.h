@@ -54,6 +54,8 @@ struct hg_site {
     struct hg_hardware *hardware;
     size_t n_hardware;
     json_t *json; /* the site as written, for site.json of a run and for $hw */
+    json_t *
+        rehearsal; /* {"shrink": bool, "missing": [text]}: matrix/rehearse.h; NULL: the site itself */
 };
 
 /* What "transport" may be, "auto" first; ends with NULL. */

@@ -21,9 +21,10 @@ static bool is_variable_name(const char *s)
 /* Set for every rank after the workload's own variables: those would be lost. */
 static bool is_own_variable(const char *name)
 {
-    static const char *const ours[] = { "HPCGRID_CELL",    "HPCGRID_RESULT", "HPCGRID_RUN",
-                                        "HPCGRID_ATTEMPT", "RANK",           "LOCAL_RANK",
-                                        "WORLD_SIZE" };
+    static const char *const ours[] = { "HPCGRID_CELL", "HPCGRID_RESULT",
+                                        "HPCGRID_RUN",  "HPCGRID_ATTEMPT",
+                                        "RANK",         "LOCAL_RANK",
+                                        "WORLD_SIZE",   "HPCGRID_REHEARSAL" };
 
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (strcmp(name, ours[i]) == 0)

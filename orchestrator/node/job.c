@@ -13,6 +13,7 @@
 #include "node/where.h"
 #include "plan/cells.h"
 #include "plan/files.h"
+#include "plan/rehearse.h"
 #include "plan/worker.h"
 #include "rundir/attempt.h"
 
@@ -66,6 +67,8 @@ int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, str
     job->run_key = json_string_value(json_object_get(job->plan, "run_key"));
     job->site = json_object_get(job->plan, "site");
     job->workload = json_object_get(job->plan, "workload");
+    job->rehearsal = json_object_get(job->site, "rehearsal");
+    job->shrink = json_is_true(json_object_get(job->rehearsal, "shrink"));
     job->nodes = job_count(job, "nodes");
     job->tasks_per_node = job_count(job, "tasks_per_node");
     job->tasks = job->nodes * job->tasks_per_node;
@@ -105,11 +108,24 @@ static struct making begin(const struct hg_job *job, const char *dir)
 
 /* ---- The attempt's files ---- */
 
-/* cell.json: the members that the workload may see. The worker uses the backend of the site's hardware unless the cell
- * sets one. */
-static int write_cell(const struct making *m, struct hg_err *err)
+/* What hpcgrid-worker reads: it uses the backend of the site's hardware unless the cell sets one; in a rehearsal the CPU. */
+static json_t *cell_of_worker(const struct making *m, json_t *cell)
 {
     const json_t *backend = json_object_get(m->job->batch, "backend");
+    json_t *rehearsed;
+
+    if (json_is_string(backend) && !json_object_get(cell, "backend"))
+        json_object_set(cell, "backend", (json_t *)backend);
+    if (!m->job->rehearsal)
+        return cell;
+    rehearsed = hg_rehearse_cell(m->job->rehearsal, cell, m->dir);
+    json_decref(cell);
+    return rehearsed;
+}
+
+/* cell.json: the members that the workload may see. */
+static int write_cell(const struct making *m, struct hg_err *err)
+{
     json_t *cell = json_object();
     const char *key;
     json_t *value;
@@ -119,9 +135,8 @@ static int write_cell(const struct making *m, struct hg_err *err)
     json_object_foreach((json_t *)m->job->cell, key, value)
         if (key[0] != '_')
             json_object_set(cell, key, value);
-    if (json_object_get(m->job->workload, "program") && json_is_string(backend) &&
-        !json_object_get(cell, "backend"))
-        json_object_set(cell, "backend", (json_t *)backend);
+    if (json_object_get(m->job->workload, "program"))
+        cell = cell_of_worker(m, cell);
     rc = hg_attempt_write_json(path, cell, err);
     free(path);
     json_decref(cell);
@@ -218,8 +233,8 @@ static void set_path(const struct making *m, json_t *env, const char *name, cons
 /* Open MPI names its shared memory by host and local rank, so ranks of two virtual nodes would share one segment by mistake. Its ranks
  * also spin while they wait, on cores that they share. Release 5 cannot connect by TCP from a network address of this host to the same
  * address, but can over the loopback; and when a rank is gone it ends the others at once, before they can report in which collective,
- * unless it is set to return errors. */
-static void add_virtual(json_t *env)
+ * unless it is set to return errors. In a rehearsal the site's own settings are for another network. */
+static void add_virtual(const struct making *m, json_t *env)
 {
     static const char *const settings[][2] = {
         { "OMPI_MCA_pml", "ob1" },
@@ -232,7 +247,7 @@ static void add_virtual(json_t *env)
     };
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (!json_object_get(env, settings[i][0]))
+        if (m->job->rehearsal || !json_object_get(env, settings[i][0]))
             json_object_set_new(env, settings[i][0], json_string(settings[i][1]));
 }
 
@@ -251,6 +266,12 @@ static void add_promises(const struct making *m, json_t *env)
     if (!json_object_get(env, "MASTER_PORT"))
         json_object_set_new(env, "MASTER_PORT", json_string(number));
     snprintf(number, sizeof number, "%lld", m->job->cpus_per_task);
+    if (m->job->shrink && m->job->tasks > HG_REHEARSE_MPI_RANKS)
+        json_object_set_new(env, "HPCGRID_COMM", json_string("tcp"));
+    if (m->job->shrink) { /* many ranks share few cores, and nobody looks at their times */
+        json_object_set_new(env, "HPCGRID_REHEARSAL", json_string("1"));
+        json_object_set_new(env, "OMP_NUM_THREADS", json_string("1"));
+    }
     if (!json_object_get(env, "OMP_NUM_THREADS"))
         json_object_set_new(env, "OMP_NUM_THREADS", json_string(number));
 }
@@ -265,7 +286,7 @@ static json_t *make_environment(const struct making *m)
     add_templates(m, json_object_get(m->job->workload, "env"), env);
     add_promises(m, env);
     if (m->job->virtual_nodes)
-        add_virtual(env);
+        add_virtual(m, env);
     return env;
 }
 

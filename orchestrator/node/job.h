@@ -18,6 +18,8 @@ struct hg_job {
     json_t *plan, *line; /* plan.json; the cell's line */
     const json_t *batch; /* in plan, as are the next two */
     const json_t *site, *workload;
+    json_t *rehearsal;  /* of site; NULL: it is none */
+    bool shrink;        /* it makes everything tiny */
     const json_t *cell; /* in line */
     const char *id, *run_key;
     unsigned restarts;  /* Slurm's count */

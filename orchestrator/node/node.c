@@ -362,7 +362,8 @@ static void begin(struct node *n)
                                       .line = n->job.line,
                                       .workload = n->job.workload,
                                       .gpu = n->job.gpu,
-                                      .cpus_per_task = n->job.cpus_per_task,
+                                      .rehearsal = n->job.rehearsal != NULL,
+                                      .cpus_per_task = n->job.shrink ? 1 : n->job.cpus_per_task,
                                       .start_s = n->outcome.start_s };
     hg_save_at_end(&n->outcome);
 }

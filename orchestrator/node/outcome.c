@@ -510,7 +510,8 @@ json_t *hg_outcome_result(const struct hg_outcome *o)
         json_object_set_new(result, "error", v.error);
     if (has_checkpoint(o))
         json_object_set_new(result, "checkpoint", json_true());
-    json_object_set_new(result, "rehearsal", json_boolean(is_rehearsal(o->gpu, result, ranks)));
+    json_object_set_new(result, "rehearsal",
+                        json_boolean(o->rehearsal || is_rehearsal(o->gpu, result, ranks)));
     json_object_set_new(result, "oversubscribed",
                         json_boolean(is_oversubscribed(ranks, o->cpus_per_task)));
     json_object_set_new(result, "ranks", ranks);

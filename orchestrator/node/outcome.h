@@ -22,6 +22,7 @@ struct hg_outcome {
     const json_t *line;     /* of the cells file: id, cell */
     const json_t *workload; /* of plan.json: program, results */
     bool gpu;               /* the cell's hardware has GPUs */
+    bool rehearsal;         /* run --box: the result is one, whatever computed */
     long long cpus_per_task;
     const struct hg_err *problem; /* why the launcher was not started; NULL: it was */
     bool ended;                   /* status is the launcher's wait status */

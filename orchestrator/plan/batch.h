@@ -64,7 +64,7 @@ struct hg_plan {
                          does not agree */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
                          results, cwd and matrix (absolute) */
-    json_t *site;     /* name, launcher (words), env, heartbeat_s */
+    json_t *site;     /* name, launcher (words), env, heartbeat_s; rehearsal: matrix/rehearse.h */
 };
 
 void hg_plan_free(struct hg_plan *plan);

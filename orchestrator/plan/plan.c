@@ -11,9 +11,11 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
+#include "matrix/rehearse.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/hazards.h"
+#include "plan/rehearse.h"
 #include "plan/shape.h"
 #include "plan/template.h"
 
@@ -192,13 +194,16 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
 {
     const json_t *known = json_object_get(mk->known, cell->id);
     const json_t *at = json_object_get(mk->by_shape, key);
+    char no_room[160] = "";
     const char *why;
 
     if (known) {
         note_known(mk, known, key, shape);
         return;
     }
-    why = hg_fit_why(mk->fit, cell->members);
+    if (mk->m->site->rehearsal)
+        hg_rehearse_why(shape, no_room);
+    why = no_room[0] ? no_room : hg_fit_why(mk->fit, cell->members);
     if (why[0]) {
         *HG_VEC_PUSH(&mk->plan->skips) = (struct hg_skip){ hg_strdup(cell->id), hg_strdup(why) };
         note_skipped(mk->plan, cell, why);
@@ -244,6 +249,27 @@ static void place_turns(struct make *mk)
     }
 }
 
+/* What a rehearsal of this cell does without. */
+static void note_missing(struct make *mk, const struct hg_cell *cell, const struct hg_shape *shape)
+{
+    json_t *rehearsal = json_object_get(mk->plan->site, "rehearsal");
+    const json_t *container = json_object_get(cell->members, "container");
+
+    if (shape->gpus_per_node)
+        hg_rehearsal_add(rehearsal, "GPUs (the CPU computes)");
+    if (json_is_string(container))
+        hg_rehearsal_add(rehearsal, "container %s", json_string_value(container));
+    for (size_t i = 0; i < shape->lost.n; i++)
+        hg_rehearsal_add(rehearsal, "%s", shape->lost.items[i]);
+    if (!mk->m->workload.program)
+        return;
+    json_decref(hg_rehearse_cell(rehearsal, cell->members, NULL));
+    if (json_is_true(json_object_get(rehearsal, "shrink")) &&
+        shape->nodes * shape->tasks_per_node > HG_REHEARSE_MPI_RANKS)
+        hg_rehearsal_add(rehearsal, "MPI between more than %d ranks (TCP instead)",
+                         HG_REHEARSE_MPI_RANKS);
+}
+
 static int plan_cell(const struct hg_cell *cell, void *context)
 {
     struct make *mk = context;
@@ -264,6 +290,8 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
     hg_hazards_see(mk->hazards, cell, &shape);
+    if (mk->m->site->rehearsal)
+        note_missing(mk, cell, &shape);
     round_time(mk, &shape);
     hg_shape_key(&shape, &key);
     place_cell(mk, cell, hg_buf_str(&key), &shape);
@@ -326,6 +354,8 @@ static json_t *site_of(const struct hg_site *site)
         json_array_append_new(container, json_string(site->container[i]));
     json_object_set_new(out, "container", container);
     json_object_set(out, "env", site->env);
+    if (site->rehearsal)
+        json_object_set_new(out, "rehearsal", json_deep_copy(site->rehearsal));
     return out;
 }
 

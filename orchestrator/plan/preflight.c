@@ -13,6 +13,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "matrix/cell.h"
+#include "plan/rehearse.h"
 #include "plan/template.h"
 #include "plan/worker.h"
 
@@ -194,12 +195,16 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
 static int check_cell(struct preflight *p, const struct hg_cell *cell)
 {
     struct hg_err err = HG_ERR_INIT;
-    char *path = hg_worker_input(cell->members, &err);
+    json_t *rehearsal = p->m->site->rehearsal;
+    json_t *members =
+        rehearsal ? hg_rehearse_cell(rehearsal, cell->members, NULL) : json_incref(cell->members);
+    char *path = hg_worker_input(members, &err);
     int rc = path ? ask_worker(p, cell, path, &err) : -1;
 
     if (path)
         unlink(path);
     free(path);
+    json_decref(members);
     hg_errs_add(p->errs, &err);
     return rc;
 }

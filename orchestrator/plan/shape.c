@@ -14,6 +14,7 @@
 #include "contract/sbatch.h"
 #include "matrix/cell.h"
 #include "matrix/judge.h"
+#include "plan/rehearse.h"
 
 /* ---- sbatch options as typed ---- */
 
@@ -80,6 +81,19 @@ static void fill_cpus(const json_t *cell, struct hg_shape *s)
     s->cpus_per_task = count_of(cell, "cpus_per_task", share);
 }
 
+/* A box has no modules. */
+static void lose_foreign(struct hg_shape *s)
+{
+    hg_rehearse_options(&s->extra, &s->lost);
+    for (size_t i = 0; i < s->modules.n; i++) {
+        char *text = hg_str_printf("module %s", s->modules.items[i]);
+
+        hg_words_push(&s->lost, text);
+        free(text);
+    }
+    hg_words_cut(&s->modules, 0);
+}
+
 void hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_shape *s)
 {
     *s = (struct hg_shape){ .time_s = hg_cell_time_s(cell) };
@@ -93,12 +107,15 @@ void hg_shape_make(const struct hg_site *site, const json_t *cell, struct hg_sha
     push_strings(site->modules, &s->modules);
     push_options(json_object_get(cell, "sbatch"), s);
     hg_member_words(json_object_get(cell, "modules"), &s->modules);
+    if (site->rehearsal)
+        lose_foreign(s);
 }
 
 void hg_shape_done(struct hg_shape *s)
 {
     hg_words_done(&s->extra);
     hg_words_done(&s->modules);
+    hg_words_done(&s->lost);
 }
 
 static void key_words(const char *name, const struct hg_words *words, struct hg_buf *out)
@@ -180,9 +197,11 @@ static long long licenses_there(const char *name, size_t n)
 
 /* "core:%": as many as the job computes on, at most those that are there. So cells of several
  * arrays do not share this machine's cores. */
-static void set_licenses(json_t *job, const struct hg_shape *s, const char *pattern)
+static void set_licenses(json_t *job, const struct hg_shape *s, const struct hg_site *site)
 {
-    long long wanted = s->nodes * s->tasks_per_node * s->cpus_per_task;
+    bool shrink = json_is_true(json_object_get(site->rehearsal, "shrink")); /* one thread a rank */
+    long long wanted = s->nodes * s->tasks_per_node * (shrink ? 1 : s->cpus_per_task);
+    const char *pattern = site->licenses;
     const char *mark = pattern ? strchr(pattern, '%') : NULL;
     const char *name = pattern;
     long long there;
@@ -237,7 +256,7 @@ json_t *hg_shape_job(const struct hg_shape *s, const struct hg_site *site, const
     set_text(job, "qos", s->hw->qos ? s->hw->qos : site->qos);
     set_text(job, "constraint", s->hw->constraint);
     set_text(job, "reservation", site->reservation);
-    set_licenses(job, s, site->licenses);
+    set_licenses(job, s, site);
     if (hg_shape_has_time(s->time_s, lead_s))
         set_count(job, "signal_lead_s", lead_s);
     json_object_set_new(job, "requeue", json_true());

@@ -23,6 +23,7 @@ struct hg_shape {
     long long signal_lead_s; /* "--signal=USR1@N" among the cell's options; 0: none */
     struct hg_words extra;   /* the site's and the cell's sbatch options */
     struct hg_words modules; /* the site's, then the cell's */
+    struct hg_words lost;    /* of a rehearsal: options and modules that the box does not have */
     bool own_mem, own_cpus;  /* the cell says them, not the site */
 };
 

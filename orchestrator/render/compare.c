@@ -118,7 +118,8 @@ static void put_cell(const struct hg_compare *c, struct hg_sheet *s,
     put_estimate(r, s, &cell->a, HG_SECTION_VALUE, decimals);
     put_estimate(r, s, &cell->b, HG_SECTION_VALUE, decimals);
     put_estimate(r, s, &speed, HG_SECTION_SPEEDUP, 2);
-    hg_buf_printf(&word, "%s%s", hg_verdict_word(r, cell->verdict), doubt(cell));
+    hg_buf_printf(&word, "%s%s%s", hg_verdict_word(r, cell->verdict), doubt(cell),
+                  cell->table->rehearsal ? ", rehearsal" : "");
     append_marks(c, cell, numbers, &word);
     hg_sheet_take(s, &word);
 }
