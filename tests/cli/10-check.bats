@@ -175,6 +175,19 @@ END
     [[ "$output" == *'matrix.json:2:10: chosen here: /site'* ]]
 }
 
+@test "the schema names the sites here, and a broken site file is an error" {
+    cd "$BATS_TEST_TMPDIR"
+    "$hpcgrid" schema >schema.json
+    [ "$(jq -c '[.properties.site.anyOf[0].enum | index("box", "lab", "perlmutter") != null],
+        .["$defs"]["cells-lab"].properties.hardware.anyOf[0].enum' schema.json)" = $'[true,true,true]\n["a100","t4","cpu",null]' ]
+    mkdir mine
+    echo '{ "hardware": { "cpu": { "coresper_node": 4 } } }' >mine/own.json
+    HPCGRID_SITES=$PWD/mine run "$hpcgrid" schema
+    [ "$status" = 3 ]
+    [[ "$output" == "$PWD/mine/own.json:1:"*'unknown member "coresper_node"'* ]]
+    [[ "$output" != *'"$defs"'* ]]
+}
+
 @test "a FIFO or a device is not waited for; a pipe that the shell opened is read" {
     matrix="$HPCGRID_SOURCE/matrices/quickstart.json"
     cd "$BATS_TEST_TMPDIR"
