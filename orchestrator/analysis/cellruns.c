@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "analysis/cellruns.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/map.h"
+#include "analysis/entries.h"
 #include "analysis/groups.h"
 
 void hg_cellruns_open(const struct hg_report *r, struct hg_cellruns *b)
@@ -30,13 +30,14 @@ void hg_cellruns_open(const struct hg_report *r, struct hg_cellruns *b)
     hg_groups_sort(of_entry, r->n_entries, n_configs, b->begin, sorted);
     for (size_t i = 0; i < n; i++)
         b->values[i] = r->entries[sorted[i]].value;
+    b->entries = sorted;
     free(of_entry);
-    free(sorted);
 }
 
 void hg_cellruns_close(struct hg_cellruns *b)
 {
     free(b->values);
+    free(b->entries);
     free(b->begin);
     free(b->set);
 }
@@ -48,27 +49,16 @@ void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size
     for (size_t column = 0; column < t->n_columns; column++) {
         const struct hg_point *p = hg_table_point(t, row, column);
         struct hg_cell_run *run;
+        size_t begin;
 
         if (p->of == 0)
             continue;
         run = &runs[b->set[p->config]];
         run->point = p;
-        if (!hg_moments_make(b->values + b->begin[p->config], p->n, &run->moments))
-            run->moments.n = 0;
+        begin = b->begin[p->config];
+        if (p->published)
+            run->moments = hg_entry_moments(b->report, &b->report->entries[b->entries[begin]]);
+        else
+            hg_moments_make(b->values + begin, p->n, &run->moments);
     }
-}
-
-struct hg_estimate hg_moments_estimate(const struct hg_moments *b)
-{
-    struct hg_variance v = { 0 };
-    struct hg_estimate e;
-    double n = (double)b->n;
-
-    if (b->n == 0)
-        return (struct hg_estimate)HG_ESTIMATE_NONE;
-    if (b->n >= HG_STATS_INTERVAL_MIN)
-        v = (struct hg_variance){ b->squares / (n - 1) / n, n - 1 };
-    e = hg_contrast_ratio(b->mean, v);
-    e.has_interval = e.has_interval && b->n >= HG_STATS_INTERVAL_MIN;
-    return e;
 }

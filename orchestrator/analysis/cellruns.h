@@ -9,9 +9,10 @@
 
 struct hg_cellruns {
     const struct hg_report *report;
-    double *values; /* those that count, by configuration */
-    size_t *begin;  /* of each configuration */
-    size_t *set;    /* that it is of */
+    size_t *entries; /* of the report, those that count, by configuration */
+    double *values;  /* theirs */
+    size_t *begin;   /* of each configuration */
+    size_t *set;     /* that it is of */
 };
 
 void hg_cellruns_open(const struct hg_report *r, struct hg_cellruns *b);
@@ -26,8 +27,5 @@ struct hg_cell_run {
 /* Fill runs[0..n_sets] for a row of a table. */
 void hg_cellruns_row(const struct hg_cellruns *b, const struct hg_table *t, size_t row,
                      struct hg_cell_run *runs);
-
-/* exp(mean), with its t interval from HG_STATS_INTERVAL_MIN values on. */
-struct hg_estimate hg_moments_estimate(const struct hg_moments *b);
 
 #endif

@@ -57,6 +57,7 @@ static struct hg_estimate side_estimate(const struct hg_moments *b, size_t n)
         means.mean += b[i].mean / (double)n;
     for (size_t i = 0; i < n; i++)
         means.squares += (b[i].mean - means.mean) * (b[i].mean - means.mean);
+    means.freedom = n - 1;
     return hg_moments_estimate(&means);
 }
 
@@ -76,7 +77,7 @@ static void add_notes(struct hg_point *side, const struct hg_point *p)
 static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t last,
                         struct hg_point *side, struct hg_moments *out)
 {
-    size_t n = 0;
+    size_t n = 0, more;
 
     *side = (struct hg_point){ .value = HG_ESTIMATE_NONE };
     for (size_t s = first; s < last; s++) {
@@ -84,8 +85,9 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
 
         if (!p)
             continue;
-        side->of += p->of;
-        side->n += p->n;
+        more = p->published ? p->published - 1 : 0;
+        side->of += p->of + more;
+        side->n += p->n + more;
         side->state = side->state ? side->state : p->state;
         side->refused = side->refused || p->refused;
         if (s > 0) /* the first set is what the others are held against */
@@ -101,12 +103,13 @@ static size_t read_side(const struct hg_cell_run *runs, size_t first, size_t las
     return n;
 }
 
+/* Measurements whose spread is known, or of which several show theirs. */
 static size_t measurements(const struct hg_moments *b, size_t n)
 {
     size_t sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += b[i].n;
+        sum += b[i].freedom + 1;
     return sum;
 }
 

@@ -343,3 +343,22 @@ int hg_entries_list(struct hg_builder *b)
     measure_entries(r);
     return 0;
 }
+
+/* The standard deviation of the metric that was published with a mean; NaN: none. A number is of the set's own metric. */
+static double deviation(const struct hg_report *r, const struct hg_report_entry *e)
+{
+    const char *own = r->sets[e->set].metric;
+    json_t *sd = hg_result_get(e->result, "sd");
+    const json_t *value = json_is_object(sd) ? json_object_get(sd, r->metric)
+                          : strcmp(own ? own : "train_s", r->metric) == 0 ? sd
+                                                                          : NULL;
+    double v = json_is_number(value) ? json_number_value(value) : NAN;
+
+    json_decref(sd);
+    return v;
+}
+
+struct hg_moments hg_entry_moments(const struct hg_report *r, const struct hg_report_entry *e)
+{
+    return hg_moments_of_mean(e->value, deviation(r, e), e->result->runs);
+}

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/text.h"
+#include "analysis/entries.h"
 #include "analysis/figures.h"
 #include "analysis/places.h"
 
@@ -29,18 +30,18 @@ static double log_work(const struct hg_report *r, const struct hg_series *s,
     return s->kind == HG_SCALING_WEAK && r->kind == HG_METRIC_TIME ? log(p->work) : 0;
 }
 
-/* The n numbers in b->room, on p devices. */
-static struct hg_law_point summarise(const struct hg_builder *b, size_t n, double p, double work)
+/* The runs of a configuration on p devices: the n numbers in b->room, or those that a published mean stands for. */
+static struct hg_law_point summarise(const struct hg_builder *b, const struct hg_configuration *c,
+                                     size_t n, double p, double work)
 {
-    struct hg_law_point q = { .p = p, .runs = n };
+    const struct hg_report_entry *published = hg_builder_published(b, c);
+    struct hg_law_point q = { .p = p };
 
-    for (size_t i = 0; i < n; i++)
-        q.log_time += (log_time(b->r, b->room[i]) - work) / (double)n;
-    for (size_t i = 0; i < n; i++) {
-        double e = log_time(b->r, b->room[i]) - work - q.log_time;
-
-        q.squares += e * e;
-    }
+    if (published)
+        q.log = hg_entry_moments(b->r, published);
+    else
+        hg_moments_make(b->room, n, &q.log);
+    q.log.mean = q.log.n ? (b->r->kind == HG_METRIC_RATE ? -q.log.mean : q.log.mean) - work : NAN;
     return q;
 }
 
@@ -56,14 +57,14 @@ static struct hg_law_point of_point(struct hg_builder *b, const struct hg_series
         if (e->shown && !e->state)
             b->room[n++] = e->value;
     }
-    return summarise(b, n, p->p, log_work(b->r, s, p));
+    return summarise(b, c, n, p->p, log_work(b->r, s, p));
 }
 
 static struct hg_law_point of_baseline(struct hg_builder *b, size_t base)
 {
-    size_t n = hg_builder_values(b, &b->configurations.items[base], b->room);
+    const struct hg_configuration *c = &b->configurations.items[base];
 
-    return summarise(b, n, 1, 0);
+    return summarise(b, c, hg_builder_values(b, c, b->room), 1, 0);
 }
 
 /* The configuration that a point is compared with. */

@@ -140,7 +140,7 @@ static void note_completeness(struct notes *notes, const struct hg_configuration
     const char *problem = notes->list.n < QUOTED_MAX ? first_problem(notes->b, c) : NULL;
     struct hg_buf text = HG_BUF_INIT;
 
-    if (p->n == p->of && p->of == notes->b->r->repeats)
+    if (p->n == p->of && (p->of == notes->b->r->repeats || p->published))
         return;
     if (p->of == 1 && p->n == 0) {
         if (!problem && strlen(p->state) <= 9) /* the word stands in the table */

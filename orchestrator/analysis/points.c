@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analysis/adaptive.h"
+#include "analysis/entries.h"
 #include "analysis/work.h"
-#include "results/published.h"
 
 static void scale(struct hg_estimate *e, double factor)
 {
@@ -25,28 +25,17 @@ static void see_scaling(const struct hg_report *r, struct hg_point *p)
     p->karp_flatt = p->weak ? NAN : hg_scaling_karp_flatt(p->speedup.value, p->p);
 }
 
-/* The standard deviation of the metric that was published with a mean; NaN: none. A number is of the set's own metric. */
-static double deviation(const struct hg_report *r, const struct hg_report_entry *e)
-{
-    const char *own = r->sets[e->set].metric;
-    json_t *sd = hg_result_get(e->result, "sd");
-    const json_t *value = json_is_object(sd) ? json_object_get(sd, r->metric)
-                          : strcmp(own ? own : "train_s", r->metric) == 0 ? sd
-                                                                          : NULL;
-    double v = json_is_number(value) ? json_number_value(value) : NAN;
-
-    json_decref(sd);
-    return v;
-}
-
 /* A side of a ratio: a published mean, or the values of its runs. */
 static struct hg_moments moments_of(const struct hg_builder *b, const struct hg_configuration *c,
                                     const double *v, size_t n)
 {
     const struct hg_report_entry *e = hg_builder_published(b, c);
+    struct hg_moments m;
 
-    return e ? hg_moments_of_mean(e->value, deviation(b->r, e), e->result->runs)
-             : hg_moments_of_values(v, n);
+    if (e)
+        return hg_entry_moments(b->r, e);
+    hg_moments_make(v, n, &m);
+    return m;
 }
 
 /* The speedup of two sides of which one or both are published means; time: how much less, else how much more. */
@@ -58,8 +47,8 @@ static struct hg_estimate published_speedup(struct hg_builder *b, const struct h
                       other = moments_of(b, base, b->room_base, p->base_n);
     double value = p->value.value / hg_stats_center(b->room_base, p->base_n, b->r->statistic).value;
 
-    return b->r->kind == HG_METRIC_RATE ? hg_published_ratio(value, &own, &other)
-                                        : hg_published_ratio(1 / value, &other, &own);
+    return b->r->kind == HG_METRIC_RATE ? hg_moments_ratio(value, &own, &other)
+                                        : hg_moments_ratio(1 / value, &other, &own);
 }
 
 static void compare_with_baseline(struct hg_builder *b, const struct hg_configuration *c,
@@ -118,8 +107,11 @@ static void count_entries(struct hg_builder *b, const struct hg_configuration *c
     p->state = NULL;
     hg_adaptive_fill(b, c, NULL, p);
     if (published) {
+        struct hg_moments m = hg_entry_moments(b->r, published);
+
         p->published = published->result->runs;
-        p->value = hg_published_center(published->value, deviation(b->r, published), p->published);
+        p->value = hg_moments_estimate(&m);
+        p->value.value = published->value; /* to the last digit */
     }
 }
 

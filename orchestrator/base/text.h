@@ -21,6 +21,8 @@ void hg_text_suggest(struct hg_err *err, const char *word, const char *const *kn
 /* Wall time: "HH:MM:SS", "D-HH:MM:SS", "90m" (s m h d). Anything that could be read two ways
  * ("01:30", "90") is refused, and so are 1e9 seconds and more. Seconds into *seconds. */
 int hg_text_duration_parse(const char *text, double *seconds, struct hg_err *err);
+#define HG_TEXT_DURATION_PATTERN \
+    "^([0-9]{1,4}-)?[0-9]{1,5}:[0-9]{1,2}:[0-9]{1,2}$|^[0-9]+([.][0-9]*)?[smhd]$"
 
 /* "D-HH:MM:SS" or "HH:MM:SS", whole seconds rounded up: what Slurm reads. */
 void hg_text_duration_slurm(double seconds, char out[static 32]);
@@ -31,6 +33,7 @@ void hg_text_duration_format(double seconds, char out[static 32]);
 /* Memory: "64G", "512M", "1T", "300K"; powers of 1024; a bare number is refused. Bytes into
  * *bytes, 1 to 2^63 - 1. */
 int hg_text_size_parse(const char *text, uint64_t *bytes, struct hg_err *err);
+#define HG_TEXT_SIZE_PATTERN "^[0-9]+([.][0-9]*)?[KMGTkmgt]$"
 
 /* "1.5 GiB" */
 void hg_text_size_format(uint64_t bytes, char out[static 32]);
@@ -38,6 +41,7 @@ void hg_text_size_format(uint64_t bytes, char out[static 32]);
 /* Names that become file names, job names and columns: [A-Za-z0-9._-]{1,64}, not starting with "."
  * or "-". */
 bool hg_text_is_name(const char *text);
+#define HG_TEXT_NAME_PATTERN "^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$"
 
 /* Are the first len bytes of text one of the words? Their list ends with NULL. */
 bool hg_text_is_one_of(const char *text, size_t len, const char *const *words);

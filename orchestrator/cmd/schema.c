@@ -16,7 +16,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     json_t *schema;
 
     if (strcmp(kind, "matrix") == 0) {
-        schema = hg_matrix_schema();
+        schema = hg_matrix_schema(errs);
     } else if (strcmp(kind, "site") == 0) {
         schema = hg_site_schema();
     } else {
@@ -24,6 +24,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 
         hg_err_set(err, HG_E_USAGE, "schema: unknown kind \"%s\"", kind);
         hg_text_suggest(err, kind, kinds, 2);
+        return -1;
+    }
+    if (errs->n) {
+        json_decref(schema);
         return -1;
     }
     hg_print_json(schema);
@@ -34,8 +38,10 @@ const struct hg_cmd hg_cmd_schema = {
     .name = "schema",
     .args = "[matrix|site]",
     .summary = "Print the JSON Schema of matrix or site files.",
-    .details = "Editors use it to complete and check what you type: write\n"
-               "\"$schema\": \"./matrix.schema.json\" in a matrix in the same folder as that file.",
+    .details =
+        "Editors use it to complete and check what you type: write\n"
+        "\"$schema\": \"./matrix.schema.json\" in a matrix in the same folder as that file.\n"
+        "It knows the hardware of the sites here, those of $HPCGRID_SITES too.",
     .max_args = 1,
     .run = run,
 };

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contract/keys.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json.h"
+#include "base/text.h"
+#include "contract/sbatch.h"
 
 const struct hg_key hg_keys[HG_KEY_COUNT] = {
     [HG_COLUMN_SITE] = { "site", HG_KEY_WORD, .role = HG_ROLE_PLACE,
@@ -56,18 +61,50 @@ bool hg_key_has_role(const char *name, enum hg_key_role role)
     return i >= 0 && hg_keys[i].role == role;
 }
 
+/* The same in hg_key_refused_pattern. */
+bool hg_key_is_name(const char *key)
+{
+    size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:+@");
+
+    return n >= 1 && n <= 64 && !key[n] && (isalnum((unsigned char)key[0]) || key[0] == '_');
+}
+
+static const char *const reserved[] = { "args", "cell", "dir", "head", "id", "result", NULL };
+
 bool hg_key_is_reserved(const char *key)
 {
-    static const char *const taken[] = { "args", "cell", "dir", "head", "id", "result" };
+    return hg_text_is_one_of(key, strlen(key), reserved);
+}
 
-    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (strcmp(taken[i], key) == 0)
-            return true;
-    return false;
+char *hg_key_refused_pattern(void)
+{
+    struct hg_buf b = HG_BUF_INIT;
+
+    hg_buf_puts(&b, "^(");
+    for (const char *const *word = reserved; *word; word++)
+        hg_buf_printf(&b, "%s|", *word);
+    hg_buf_puts(&b, ")$|^[^A-Za-z0-9_]|[^A-Za-z0-9_./:+@-]|^.{65}");
+    return hg_buf_detach(&b);
+}
+
+/* Only the first word is judged: a later one may be the value of an option. */
+static json_t *sbatch_schema(const char *doc)
+{
+    char *pattern = hg_sbatch_pattern();
+    json_t *schema = json_pack(
+        "{s:[s,s], s:s, s:[{s:s, s:s}], s:{s:s}, s:s, s:s}", "type", "string", "array", "pattern",
+        pattern, "prefixItems", "type", "string", "pattern", pattern, "items", "type", "string",
+        "errorMessage", "no option that a cell can have: `hpcgrid check` says what to use instead",
+        "description", doc);
+
+    free(pattern);
+    return schema;
 }
 
 json_t *hg_key_schema(const struct hg_key *key)
 {
+    if (key == &hg_keys[HG_COLUMN_SBATCH])
+        return sbatch_schema(key->doc);
     if (key == &hg_keys[HG_COLUMN_STRATEGY]) /* a command's may be anything */
         return json_pack("{s:s}", "description", key->doc);
     switch (key->kind) {
@@ -79,7 +116,12 @@ json_t *hg_key_schema(const struct hg_key *key)
         return json_pack("{s:[s,s], s:{s:s}, s:s}", "type", "string", "array", "items", "type",
                          "string", "description", key->doc);
     case HG_KEY_DURATION:
-        return json_pack("{s:[s,s], s:s}", "type", "number", "string", "description", key->doc);
+        return json_pack("{s:[s,s], s:i, s:s, s:[s,s], s:s}", "type", "number", "string",
+                         "exclusiveMinimum", 0, "pattern", HG_TEXT_DURATION_PATTERN, "examples",
+                         "01:30:00", "90m", "description", key->doc);
+    case HG_KEY_SIZE:
+        return json_pack("{s:s, s:s, s:[s], s:s}", "type", "string", "pattern",
+                         HG_TEXT_SIZE_PATTERN, "examples", "64G", "description", key->doc);
     default:
         return json_pack("{s:s, s:s}", "type", "string", "description", key->doc);
     }

@@ -58,8 +58,14 @@ int hg_key_find(const char *name);
 /* Is it a key with this role? */
 bool hg_key_has_role(const char *name, enum hg_key_role role);
 
+/* Can a key have this name: valid after "--" and, with _ for every other character than letters and digits, in HPCGRID_<KEY>? */
+bool hg_key_is_name(const char *key);
+
 /* Is {{key}} something other than a member of the cell: {{dir}}, {{args}} ...? */
 bool hg_key_is_reserved(const char *key);
+
+/* Regular expression that finds the names that no key can have: reserved, or not hg_key_is_name. Yours to free. */
+char *hg_key_refused_pattern(void);
 
 /* JSON Schema of a key's value (a single one); a new reference. */
 json_t *hg_key_schema(const struct hg_key *key);

@@ -9,6 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
+#include "base/buf.h"
 #include "base/text.h"
 #include "base/vec.h"
 
@@ -396,4 +397,19 @@ long hg_sbatch_signal_lead(const char *word)
 
     return sscanf(word, "--signal=USR1@%5u%n", &lead, &end) == 1 && word[end] == '\0' ? (long)lead
                                                                                       : -1;
+}
+
+char *hg_sbatch_pattern(void)
+{
+    struct hg_buf b = HG_BUF_INIT;
+
+    hg_buf_puts(&b, "^\\s*($|--signal=USR1@[0-9]");
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        if (options[i].read)
+            hg_buf_printf(&b, "|--%s(=|\\s|$)", options[i].name);
+        if (options[i].read && options[i].letter)
+            hg_buf_printf(&b, "|-%c", options[i].letter);
+    }
+    hg_buf_puts(&b, ")");
+    return hg_buf_detach(&b);
 }

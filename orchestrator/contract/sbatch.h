@@ -30,4 +30,7 @@ int hg_sbatch_read(char *const *words, struct hg_sbatch_options *all, struct hg_
 /* Seconds of "--signal=USR1@SECONDS", which sets the site's signal_lead_s for a cell; -1: another word. */
 long hg_sbatch_signal_lead(const char *word);
 
+/* Regular expression of texts whose first word is an option that a cell can have. Yours to free. */
+char *hg_sbatch_pattern(void);
+
 #endif

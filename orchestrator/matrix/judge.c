@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "matrix/judge.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +15,6 @@
 
 #define EXACT_MAX (1LL << 53) /* larger integers are not exact as doubles */
 #define NAMES_MAX 128
-
-/* Valid after "--" and, with _ for every other character than letters and digits, in HPCGRID_<KEY>. */
-static bool is_key(const char *key)
-{
-    size_t n = strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/:+@");
-
-    return n >= 1 && n <= 64 && !key[n] && (isalnum((unsigned char)key[0]) || key[0] == '_');
-}
 
 static void suggest_param(const char *key, struct hg_err *err)
 {
@@ -51,7 +42,7 @@ int hg_key_judge(const struct hg_judge *j, const char *key, struct hg_err *err)
         return hg_err_hint(err, "choose another name; those taken are args, cell, dir, head, id, "
                                 "result");
     }
-    if (!is_key(key)) {
+    if (!hg_key_is_name(key)) {
         hg_err_set(err, HG_E_INPUT, "\"%.70s\" cannot be a key", key);
         return hg_err_hint(err, "use up to 64 letters, digits and _ . - / : + @, beginning with a "
                                 "letter, a digit or _");

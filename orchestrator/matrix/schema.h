@@ -4,7 +4,10 @@
 
 #include <jansson.h>
 
-/* The matrix format's JSON Schema (what matrices/matrix.schema.json holds); a new reference. */
-json_t *hg_matrix_schema(void);
+#include "base/err.h"
+
+/* The matrix format's JSON Schema, with the sites that have a name here (matrices/matrix.schema.json: those that ship).
+ * A new reference. What is wrong in site files is added to errs; their hardware is left out. */
+json_t *hg_matrix_schema(struct hg_errs *errs);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "base/words.h"
+#include "contract/keys.h"
 #include "contract/sbatch.h"
 #include "matrix/pointer.h"
 
@@ -56,6 +57,8 @@ static void check_extra(const struct hg_json_doc *doc, const json_t *value, cons
     hg_words_done(&words);
 }
 
+#define SIZE_SCHEMA "{\"pattern\": \"" HG_TEXT_SIZE_PATTERN "\"}"
+
 static const char *const backends[] = { "cpu", "cuda", NULL };
 
 const struct hg_field hg_hardware_fields[] = {
@@ -69,6 +72,7 @@ const struct hg_field hg_hardware_fields[] = {
     { "max_nodes", HG_J_INT, offsetof(struct hg_hardware, max_nodes), .min = 1, .max = 100000,
       .doc = "nodes that one job may have; absent: not checked" },
     { "max_time", HG_J_STRING, offsetof(struct hg_hardware, max_time), .check = check_time,
+      .schema = "{\"pattern\": \"" HG_TEXT_DURATION_PATTERN "\"}",
       .doc = "longest time limit, as `time` of a cell: `2-00:00:00`; absent: not checked" },
     { "gpus_per_node", HG_J_INT, offsetof(struct hg_hardware, gpus_per_node), .min = 0, .max = 1024,
       .doc = "GPUs of one node; 0 or absent: a CPU node" },
@@ -77,8 +81,10 @@ const struct hg_field hg_hardware_fields[] = {
     { "cpus_per_gpu", HG_J_INT, offsetof(struct hg_hardware, cpus_per_gpu), .min = 1, .max = 65536,
       .doc = "cores to request with each GPU; absent: Slurm's default" },
     { "mem_per_gpu", HG_J_STRING, offsetof(struct hg_hardware, mem_per_gpu), .check = check_size,
+      .schema = SIZE_SCHEMA,
       .doc = "memory to request with each GPU: `48G`; absent: Slurm's default" },
     { "device_mem", HG_J_STRING, offsetof(struct hg_hardware, device_mem), .check = check_size,
+      .schema = SIZE_SCHEMA,
       .doc = "memory of one GPU (on CPU nodes: of a node, for all its tasks): `40G`; cells of "
              "hpcgrid-worker that would hold more are skipped; absent: not checked" },
     { "backend", HG_J_STRING, offsetof(struct hg_hardware, backend), .words = backends,
@@ -290,14 +296,16 @@ json_t *hg_site_schema(void)
 {
     json_t *site = hg_json_schema(hg_site_fields, true);
     json_t *properties = json_object_get(site, "properties");
-    json_t *hardware = json_object_get(properties, "hardware");
+    json_t *extra = hg_key_schema(&hg_keys[HG_COLUMN_SBATCH]);
 
     json_object_del(site, "required");
-    json_object_set_new(
-        site, "anyOf",
-        json_pack("[{s:[s]}, {s:[s]}]", "required", "hardware", "required", "extends"));
-    if (hardware)
-        json_object_set_new(hardware, "additionalProperties",
-                            hg_json_schema(hg_hardware_fields, true));
+    json_object_set_new(site, "anyOf",
+                        json_pack("[{s:[s], s:{s:{s:i}}}, {s:[s]}]", "required", "hardware",
+                                  "properties", "hardware", "minProperties", 1, "required",
+                                  "extends"));
+    json_object_set_new(json_object_get(properties, "hardware"), "additionalProperties",
+                        hg_json_schema(hg_hardware_fields, true));
+    json_object_set_new(extra, "type", json_string("array"));
+    json_object_set_new(properties, "extra", extra);
     return site;
 }

@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/words.h"
 #include "contract/restconfig.h"
 
 /* One kind of node at a site. */
@@ -81,6 +82,11 @@ struct hg_site *hg_site_load(const char *path, struct hg_errs *errs);
 /* A name or a path, as --site takes it; relative paths start at the working directory. */
 struct hg_site *hg_site_find(const char *word, struct hg_errs *errs);
 void hg_site_free(struct hg_site *site);
+
+/* Append the names that hg_site_find knows here, sorted, to an empty list. */
+void hg_site_names(struct hg_words *names);
+/* The site of such a name, as one that others extend: it needs no account. */
+struct hg_site *hg_site_base(const char *name, struct hg_errs *errs);
 
 /* JSON Schema of a site object; a new reference. */
 json_t *hg_site_schema(void);

@@ -52,16 +52,20 @@ static char *find_named(const char *name)
     return found;
 }
 
-static void list_names(const char *folder, char *names[SITES_MAX], size_t *n)
+static void list_names(const char *folder, struct hg_words *names)
 {
     DIR *dir = opendir(folder);
     struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)) && *n < SITES_MAX) {
+    while (dir && (entry = readdir(dir)) && names->n < SITES_MAX) {
         size_t len = strlen(entry->d_name);
 
-        if (len > 5 && entry->d_name[0] != '.' && strcmp(entry->d_name + len - 5, ".json") == 0)
-            names[(*n)++] = hg_strndup(entry->d_name, len - 5);
+        if (len <= 5 || entry->d_name[0] == '.' || strcmp(entry->d_name + len - 5, ".json") != 0)
+            continue;
+        entry->d_name[len - 5] = '\0';
+        if (!names->n ||
+            !hg_text_is_one_of(entry->d_name, len - 5, (const char *const *)names->items))
+            hg_words_push(names, entry->d_name);
     }
     if (dir)
         closedir(dir);
@@ -72,19 +76,26 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static void suggest_sites(const char *word, struct hg_err *err)
+void hg_site_names(struct hg_words *names)
 {
-    char *folders[3], *names[SITES_MAX];
-    size_t n_folders = list_folders(folders), n = 0;
+    char *folders[3];
+    size_t n_folders = list_folders(folders);
 
     for (size_t i = 0; i < n_folders; i++) {
-        list_names(folders[i], names, &n);
+        list_names(folders[i], names);
         free(folders[i]);
     }
-    qsort(names, n, sizeof *names, compare_names);
-    hg_text_suggest(err, word, (const char *const *)names, n);
-    for (size_t i = 0; i < n; i++)
-        free(names[i]);
+    if (names->n)
+        qsort(names->items, names->n, sizeof *names->items, compare_names);
+}
+
+static void suggest_sites(const char *word, struct hg_err *err)
+{
+    struct hg_words names = HG_WORDS_INIT;
+
+    hg_site_names(&names);
+    hg_text_suggest(err, word, (const char *const *)names.items, names.n);
+    hg_words_done(&names);
 }
 
 static bool is_path(const char *word)
@@ -244,6 +255,15 @@ static struct hg_site *load(const char *path, int depth, struct hg_errs *errs)
 struct hg_site *hg_site_load(const char *path, struct hg_errs *errs)
 {
     return load(path, 0, errs);
+}
+
+struct hg_site *hg_site_base(const char *name, struct hg_errs *errs)
+{
+    char *path = find_named(name);
+    struct hg_site *site = path ? load(path, 1, errs) : NULL;
+
+    free(path);
+    return site;
 }
 
 struct hg_site *hg_site_find(const char *word, struct hg_errs *errs)

@@ -19,18 +19,10 @@ static bool is_variable_name(const char *s)
 }
 
 /* Set for every rank after the workload's own variables: those would be lost. */
-static bool is_own_variable(const char *name)
-{
-    static const char *const ours[] = { "HPCGRID_CELL", "HPCGRID_RESULT",
-                                        "HPCGRID_RUN",  "HPCGRID_ATTEMPT",
-                                        "RANK",         "LOCAL_RANK",
-                                        "WORLD_SIZE",   "HPCGRID_REHEARSAL" };
-
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strcmp(name, ours[i]) == 0)
-            return true;
-    return false;
-}
+const char *const hg_workload_own_variables[] = {
+    "HPCGRID_CELL", "HPCGRID_RESULT",    "HPCGRID_RUN", "HPCGRID_ATTEMPT", "RANK", "LOCAL_RANK",
+    "WORLD_SIZE",   "HPCGRID_REHEARSAL", NULL
+};
 
 static void check_env(const struct hg_json_doc *doc, const json_t *value, const char *pointer,
                       struct hg_errs *errs)
@@ -44,23 +36,22 @@ static void check_env(const struct hg_json_doc *doc, const json_t *value, const 
             hg_err_hint(hg_json_error(doc, pointer, errs,
                                       "\"%.70s\" cannot be the name of a variable", key),
                         "use letters, digits and _, not beginning with a digit");
-        else if (is_own_variable(key))
+        else if (hg_text_is_one_of(key, strlen(key), hg_workload_own_variables))
             hg_err_hint(hg_json_error(doc, pointer, errs, "%s is set by hpcgrid itself", key),
                         "choose another variable");
     }
 }
 
+const char *const hg_workload_own_files[] = { "claim.json",    "claim.taken.json", "left.json",
+                                              "cell.json",     "out.log",          "err.log",
+                                              "workload.json", "result.json",      NULL };
+
 bool hg_workload_is_own_file(const char *name)
 {
-    static const char *const ours[] = { "claim.json",    "claim.taken.json", "left.json",
-                                        "cell.json",     "out.log",          "err.log",
-                                        "workload.json", "result.json" };
     size_t digits = strncmp(name, "rank.", 5) == 0 ? strspn(name + 5, "0123456789") : 0;
 
-    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-        if (strcmp(name, ours[i]) == 0)
-            return true;
-    return digits && strcmp(name + 5 + digits, ".json") == 0;
+    return hg_text_is_one_of(name, strlen(name), hg_workload_own_files) ||
+           (digits && strcmp(name + 5 + digits, ".json") == 0);
 }
 
 /* Files are written to the attempt's folder, which also holds hpcgrid's own. */
@@ -177,20 +168,26 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
 
 static const char *const programs[] = { "hpcgrid-worker", NULL };
 
-#define WORDS_SCHEMA                                                                                  \
-    "{\"type\": \"array\", \"items\": {\"anyOf\": [{\"type\": [\"string\", \"number\"]}, {\"type\": " \
-    "\"array\", \"items\": {\"type\": [\"string\", \"number\"]}}]}}"
+/* {{ without }}, or around a note; {{args}} with other text in a word */
+#define WORD_SCHEMA                                                                     \
+    "\"type\": [\"string\", \"number\"], \"not\": {\"type\": \"string\", \"pattern\": " \
+    "\"[{][{](?!(.|\\n)*[}][}])|[{][{]_|(.|\\n)[{][{]args[}]|[{]args[}][}](.|\\n)\"}"
+#define WORDS_SCHEMA                                             \
+    "\"type\": \"array\", \"items\": {\"anyOf\": [{" WORD_SCHEMA \
+    "}, {\"type\": \"array\", \"items\": {" WORD_SCHEMA "}}]}"
 
 const struct hg_field hg_workload_fields[] = {
     { "program", HG_J_STRING, offsetof(struct hg_workload, program), .words = programs,
       .doc = "the program that comes with hpcgrid: `hpcgrid-worker`" },
     { "command", HG_J_JSON, offsetof(struct hg_workload, words), .check = check_command,
-      .schema = WORDS_SCHEMA,
+      .schema =
+          "{" WORDS_SCHEMA
+          ", \"minItems\": 1, \"prefixItems\": [{\"type\": [\"string\", \"number\", \"array\"], \"minLength\": 1}], \"examples\": [[\"python\", \"train.py\", \"{{args}}\"]]}",
       .doc =
           "any other program: a list of words (numbers, too) that no shell reads; a list inside the list is left "
           "out as a whole when a placeholder in it has no value" },
     { "launch", HG_J_JSON, offsetof(struct hg_workload, launch), .check = check_words,
-      .schema = WORDS_SCHEMA,
+      .schema = "{" WORDS_SCHEMA "}",
       .doc = "words instead of the site's launcher; `[]`: once, on the first node" },
     { "env", HG_J_JSON, offsetof(struct hg_workload, env), .check = check_env,
       .schema = HG_TEXTS_SCHEMA,

@@ -30,6 +30,10 @@ void hg_workload_decode(const struct hg_json_doc *doc, const json_t *object, str
                         struct hg_errs *errs);
 void hg_workload_done(struct hg_workload *w);
 
+/* Variables that hpcgrid sets for every rank after the workload's own, and files that it keeps in an attempt's folder; end with NULL.
+ * Of the files there are also rank.N.json. */
+extern const char *const hg_workload_own_variables[], *const hg_workload_own_files[];
+
 /* Does hpcgrid itself keep a file of this name in an attempt's folder? The workload's "files" must not. */
 bool hg_workload_is_own_file(const char *name);
 

@@ -36,8 +36,8 @@ void hg_git_look(const struct hg_git *g, const char *const *omit, double limit_s
 /* Is something staged that is not committed? 1 or 0; -1: not known, because no git can be asked. */
 int hg_git_is_staged(const struct hg_git *g, const char *const *omit, double limit_s);
 
-/* Name of a file's content as git makes it (`git hash-object`), whether or not it is in a work tree. False: it is no regular file, cannot be
- * read, or not in that time. */
+/* The name that git gives a file's content (`git hash-object`), whether or not the file is in a work tree. Returns false if it is not a
+ * regular file, cannot be read, or takes longer than limit_s seconds. */
 bool hg_git_name_file(const char *path, double limit_s, char hex[static 41]);
 
 #endif

@@ -67,21 +67,6 @@ static void append_header_word(const char *text, struct hg_buf *out)
 
 /* ---- Head ---- */
 
-void hg_html_head(const char *title, struct hg_buf *out)
-{
-    hg_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-                     "script-src 'sha256-");
-    hg_buf_puts(out, hg_html_script_hash);
-    hg_buf_puts(out, "'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    hg_html_append(title, out);
-    hg_buf_puts(out, "</title>\n<style>\n");
-    hg_buf_puts(out, hg_html_style);
-    hg_buf_puts(out, "</style>\n</head>\n<body>\n");
-}
-
 static void append_sentence(const char *tag,
                             void (*format)(const struct hg_report *r, struct hg_buf *out),
                             const struct hg_report *r, struct hg_buf *out)

@@ -3,8 +3,10 @@
  * contrast of at least 3 with their background; tests/peers/colours.py measures it. Texts have a contrast of 4.5. */
 #include "render/html_style.h"
 
+#include "typeset/escape.h"
+
 /* clang-format off */
-const char hg_html_style[] =
+static const char style[] =
     ":root{color-scheme:light dark;--back:#fff;--text:#1b1f24;--soft:#57606a;--line:#d0d7de"
     ";--shade:#f3f5f7;--link:#0b57d0;--good:#116329;--bad:#9a3412;\n"
     "--c0:#011948;--c1:#e2781c;--c2:#41a58d;--c3:#65310f;--c4:#9c58c8;--c5:#4a20e7;--c6:#27"
@@ -189,4 +191,20 @@ const char hg_html_script[] =
     "})();\n";
 /* clang-format on */
 
-const char hg_html_script_hash[] = "O0EDifccHB0qzWZVE0CD87QwM2w3cB62KpwVWpzAjU8=";
+/* SHA-256 of the script, in base64: the page allows no other script. A test computes it again. */
+static const char script_hash[] = "O0EDifccHB0qzWZVE0CD87QwM2w3cB62KpwVWpzAjU8=";
+
+void hg_html_head(const char *title, struct hg_buf *out)
+{
+    hg_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                     "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+                     "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+                     "script-src 'sha256-");
+    hg_buf_puts(out, script_hash);
+    hg_buf_puts(out, "'\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    hg_html_append(title, out);
+    hg_buf_puts(out, "</title>\n<style>\n");
+    hg_buf_puts(out, style);
+    hg_buf_puts(out, "</style>\n</head>\n<body>\n");
+}

@@ -42,7 +42,7 @@ static void open_series(struct series *s, struct hg_track *t)
         s->inverse[s->n + 1] = s->inverse[s->n] + 1 / (double)b->n;
         s->at[s->n++] = i;
         s->within.value += b->squares;
-        s->within.df += (double)b->n - 1;
+        s->within.df += (double)b->freedom;
     }
     if (s->within.df > 0)
         s->within.value /= s->within.df;

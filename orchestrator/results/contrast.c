@@ -13,19 +13,6 @@
 #define CORE_BIAS \
     6.0 /* what the shortest interval of n is too short by, in variance: 1 + this / n */
 
-bool hg_moments_make(const double *v, size_t n, struct hg_moments *b)
-{
-    *b = (struct hg_moments){ .n = n };
-    for (size_t i = 0; i < n; i++) {
-        if (!(v[i] > 0) || isinf(v[i]))
-            return false;
-        b->mean += log(v[i]) / (double)n;
-    }
-    for (size_t i = 0; i < n; i++)
-        b->squares += (log(v[i]) - b->mean) * (log(v[i]) - b->mean);
-    return n > 0;
-}
-
 /* Mean of the runs of one side; adds to what both sides share. */
 static double add_side(const struct hg_moments *b, size_t n, struct hg_contrast *c)
 {
@@ -34,7 +21,7 @@ static double add_side(const struct hg_moments *b, size_t n, struct hg_contrast 
     for (size_t i = 0; i < n; i++) {
         mean += b[i].mean / r;
         c->within.value += b[i].squares;
-        c->within.df += (double)b[i].n - 1;
+        c->within.df += (double)b[i].freedom;
         c->weight += 1 / ((double)b[i].n * r * r);
     }
     for (size_t i = 0; i < n; i++)

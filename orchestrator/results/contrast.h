@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "results/fdr.h"
-#include "results/stats.h"
+#include "results/moments.h"
 
 /* Which cells of two sides differ? All on the logarithms of the values; model, formulas and sources: reports/formulas.md, "Comparing
  * two sets". */
@@ -17,15 +17,6 @@
 
 /* Cells from which their differences show themselves how much runs differ. */
 #define HG_CONTRAST_MANY 10
-
-/* The measurements of one cell in one run: mean and sum of squares of the logarithms. */
-struct hg_moments {
-    double mean, squares;
-    size_t n;
-};
-
-/* False if there is none, or one is not positive. */
-bool hg_moments_make(const double *v, size_t n, struct hg_moments *b);
 
 /* One cell on both sides. */
 struct hg_contrast {

@@ -48,7 +48,7 @@ struct data {
     enum hg_law law;
     const struct hg_law_point *points;
     size_t n;
-    double runs;
+    double runs, freedom; /* within the points */
 };
 
 /* Residual of ln T without ln T1, and its derivatives. */
@@ -60,7 +60,7 @@ static double residual(const struct data *d, size_t i, const double b[K_MAX], do
     terms(d->law, q->p, x);
     for (size_t k = 0; k < K_MAX; k++)
         x[k] *= sign / below;
-    return q->log_time + log(q->p) - sign * log(below);
+    return q->log.mean + log(q->p) - sign * log(below);
 }
 
 static void invert(double m[K_MAX][K_MAX], size_t n, double out[K_MAX][K_MAX])
@@ -81,12 +81,12 @@ static bool look_at(const struct data *d, const double b[K_MAX], struct look *l)
     for (size_t i = 0; i < d->n; i++) {
         if (!(denominator(d->law, b, d->points[i].p) > 0))
             return false;
-        l->base += (double)d->points[i].runs / d->runs * residual(d, i, b, x);
+        l->base += (double)d->points[i].log.n / d->runs * residual(d, i, b, x);
         for (size_t k = 0; k < K_MAX; k++)
-            l->slopes[k] += (double)d->points[i].runs / d->runs * x[k];
+            l->slopes[k] += (double)d->points[i].log.n / d->runs * x[k];
     }
     for (size_t i = 0; i < d->n; i++) {
-        double runs = (double)d->points[i].runs, e = residual(d, i, b, x) - l->base;
+        double runs = (double)d->points[i].log.n, e = residual(d, i, b, x) - l->base;
 
         l->cost += runs * e * e;
         for (size_t k = 0; k < K_MAX; k++) {
@@ -108,8 +108,8 @@ static void guess(const struct data *d, double b[K_MAX])
 
     for (size_t i = 0; i < d->n; i++) {
         const struct hg_law_point *q = &d->points[i];
-        double ratio = exp(shapes[d->law].sign * (q->log_time + log(q->p) - d->points[0].log_time));
-        double weight = (double)q->runs / ratio / ratio;
+        double ratio = exp(shapes[d->law].sign * (q->log.mean + log(q->p) - d->points[0].log.mean));
+        double weight = (double)q->log.n / ratio / ratio;
 
         terms(d->law, q->p, x);
         for (size_t k = 0; k < K_MAX; k++) {
@@ -190,12 +190,11 @@ static double f_tail(double f, double above, double below)
  * their runs explain, of the points about the law. */
 static void judge(const struct data *d, const struct look *l, struct hg_law_fit *fit)
 {
-    double pure = 0, pure_freedom = d->runs - (double)d->n,
-           lack_freedom = (double)d->n - (double)fit->n - 1;
+    double pure = 0, pure_freedom = d->freedom, lack_freedom = (double)d->n - (double)fit->n - 1;
     double dust = 1e-24 * d->runs, cost = l->cost > dust ? l->cost : 0;
 
     for (size_t i = 0; i < d->n; i++)
-        pure += d->points[i].squares;
+        pure += d->points[i].log.squares;
     pure = pure > dust ? pure : 0;
     fit->lack_of_fit = pure_freedom > 0 && cost > 0 &&
                        (pure == 0 || f_tail(cost / lack_freedom / (pure / pure_freedom),
@@ -242,7 +241,7 @@ static const char *too_few(const struct data *d)
     if (count_p(d->points, d->n) <= coefficients)
         return coefficients == 3 ? "fewer than four device counts, the baseline's included"
                                  : "fewer than three device counts, the baseline's included";
-    return d->runs < (double)coefficients + 2 ? "too few runs" : NULL;
+    return d->freedom + (double)d->n < (double)coefficients + 2 ? "too few runs" : NULL;
 }
 
 /* A coefficient where none can be, beyond its 99 % interval: withholding those beyond their 95 % interval would leave the intervals of
@@ -272,8 +271,10 @@ const char *hg_laws_fit(enum hg_law law, const struct hg_law_point *points, size
     const char *why;
     struct look l;
 
-    for (size_t i = 0; i < n; i++)
-        d.runs += (double)points[i].runs;
+    for (size_t i = 0; i < n; i++) {
+        d.runs += (double)points[i].log.n;
+        d.freedom += (double)points[i].log.freedom;
+    }
     why = too_few(&d);
     if (why)
         return why;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "results/stats.h"
+#include "results/moments.h"
 
 /* Laws of scaling, fitted to times on p devices, p counted in units of the baseline's. Formulas, sources and
  * how often the intervals hold: reports/formulas.md.
@@ -28,10 +28,8 @@ extern const char *const hg_law_names[HG_LAWS];
 
 /* The runs on p devices. */
 struct hg_law_point {
-    double p;        /* 1: the baseline */
-    double log_time; /* mean of the logarithms of the times for one unit of the baseline's work */
-    double squares;  /* sum of the squared deviations from it */
-    size_t runs;     /* > 0 */
+    double p;              /* 1: the baseline */
+    struct hg_moments log; /* of the times for one unit of the baseline's work */
 };
 
 /* A coefficient. It lies within ± error in 68.3 of 100 cases, within low to high in 95: both from Student's t. */

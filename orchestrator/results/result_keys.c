@@ -27,19 +27,16 @@ static const struct {
     { "comparable", OBJECT }, { "diverged", TRUTH },       { "env", OBJECT },
 };
 
-static const char *const own[] = { "schema",     "crc",         "hpcgrid",        "run_key",
-                                   "id",         "cell",        "attempt",        "attempt_in",
-                                   "status",     "error",       "wall_s",         "exit_code",
-                                   "started",    "ended",       "oversubscribed", "rehearsal",
-                                   "slurm",      "added",       "removed",        "baseline_id",
-                                   "checkpoint", "suspended_s", "ending",         "code" };
+const char *const hg_result_keys_own[] = {
+    "schema",         "crc",       "hpcgrid", "run_key", "id",        "cell",        "attempt",
+    "attempt_in",     "status",    "error",   "wall_s",  "exit_code", "started",     "ended",
+    "oversubscribed", "rehearsal", "slurm",   "added",   "removed",   "baseline_id", "checkpoint",
+    "suspended_s",    "ending",    "code",    NULL
+};
 
 bool hg_result_key_is_own(const char *key)
 {
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(key, own[i]) == 0)
-            return true;
-    return false;
+    return hg_text_is_one_of(key, strlen(key), hg_result_keys_own);
 }
 
 const char *hg_result_key_nearest(const char *metric, const json_t *more)
@@ -49,8 +46,8 @@ const char *hg_result_key_nearest(const char *metric, const json_t *more)
     size_t n = 0;
     json_t *value;
 
-    for (; n < sizeof own / sizeof *own; n++)
-        names[n] = own[n];
+    for (; hg_result_keys_own[n]; n++)
+        names[n] = hg_result_keys_own[n];
     for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
         names[n++] = typed[i].key;
     json_object_foreach((json_t *)more, key, value) {

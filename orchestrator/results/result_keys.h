@@ -7,7 +7,8 @@
 
 #include "base/err.h"
 
-/* Is this a key that `hpcgrid exec` itself sets in a result? A workload cannot. */
+/* Keys that `hpcgrid exec` itself sets in a result, and a workload cannot; ends with NULL. */
+extern const char *const hg_result_keys_own[];
 bool hg_result_key_is_own(const char *key);
 
 /* The key that a mistyped metric most likely meant, of those that results usually have and of the members of `more` (may be

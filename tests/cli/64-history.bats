@@ -174,3 +174,22 @@ sets() {
     run "$hpcgrid" history s*.json -f csv
     [ "$status" -eq 2 ]
 }
+
+@test "a published mean with its spread stands for its runs, in history, compare and laws" {
+    for form in runs means; do
+        for i in 1 2 3 4 5 6; do
+            jq -n --arg form $form --argjson i $i '{schema: "hpcgrid-results/1", name: "s", run: "00\($i)", baseline: {nodes: 1}, report: {rows: ["nodes"]},
+                results: [(1, 2, 4, 8) as $n | (0.01 * $n | sqrt / 4) as $sd | {nodes: $n, epochs: 1} as $cell
+                    | (100 * (0.02 + 0.98 / $n) * (if $i > 3 then 1.2 else 1 end) * (1 + ($n * $i % 5) / 100)) as $t
+                    | if $form == "means" then {cell: $cell, n: 3, sd: ($t * $sd), train_s: $t}
+                      else (-1, 0, 1) as $k | {cell: ($cell + {repeat: ($k + 2)}), train_s: ($t * ($k * $sd | exp))} end]}' >$form.$i.json
+        done
+        { "$hpcgrid" history $form.?.json --json | jq '.listings[].rows'
+          "$hpcgrid" compare $form.1.json $form.6.json --json | jq '.cells[] | [.a.n, .b.n, .speed, .interval, .p, .verdict]'
+          jq 'del(.run)' $form.1.json | "$hpcgrid" report - --format json | jq '.tables[0].scaling'
+        } | jq -c '(.. | numbers) |= (. * 1e6 | round)' >$form
+    done
+    [ "$(jq -s '.[1] | length' runs)" = 4 ]
+    jq -se '.[-1][0] | .amdahl and .predicted' runs
+    diff runs means
+}

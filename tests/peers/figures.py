@@ -113,36 +113,54 @@ LAWS = {"amdahl": lambda p, f: np.log(f + (1 - f) / p), "usl": lambda p, s, k: n
 NAMES = {"amdahl": ["serial_fraction"], "usl": ["contention", "coherency"], "gustafson": ["serial_fraction"]}
 
 
+def as_published(v, silent=False):
+    """Their mean as people publish it (silent: without sd), and what it says of the runs' logarithms: mean, squares, runs, degrees of freedom."""
+    mean, sd = np.mean(v), np.std(v, ddof=1)
+    if silent:
+        return {"n": len(v), "train_s": mean}, (np.log(mean), 0, len(v), 0)
+    return {"n": len(v), "sd": sd, "train_s": mean}, (np.log(mean), (len(v) - 1) * (sd / mean) ** 2, len(v), len(v) - 1)
+
+
 def curve(rng, law, truth, cv, weak):
-    """Runs of a noisy curve, one to five on each number of devices; their logarithms (per unit of work)."""
-    runs = {p: np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, cv, int(rng.integers(1, 6))) for p in (1, 2, 3, 4, 6, 8, 12, 16)}
-    results = [{"cell": {"nodes": p, "epochs": 1, "repeat": i + 1, **({"problem_size": p} if weak else {})}, "train_s": float(np.exp(y) * (p if weak else 1))}
-               for p, v in runs.items() for i, y in enumerate(v)]
-    return runs, report(results, baseline={"nodes": 1, **({"problem_size": 1} if weak else {})}, report={"rows": ["nodes"]})["tables"][0]
+    """Runs of a noisy curve, one to five on each number of devices, some as published means; their logarithms (per unit of work): mean, squares,
+    runs, degrees of freedom."""
+    moments, results, publish = {}, [], rng.random() < 0.5
+    for p in (1, 2, 3, 4, 6, 8, 12, 16):
+        y, work = np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, cv, int(rng.integers(1, 6))), p if weak else 1
+        cell = {"nodes": p, "epochs": 1, **({"problem_size": p} if weak else {})}
+        if publish and len(y) > 1 and rng.random() < 0.7:
+            row, m = as_published(np.exp(y) * work, rng.random() < 0.3)
+            results.append({"cell": cell, **row})
+            moments[p] = (m[0] - np.log(work), *m[1:])
+        else:
+            results += [{"cell": {**cell, "repeat": i + 1}, "train_s": float(np.exp(v) * work)} for i, v in enumerate(y)]
+            moments[p] = (y.mean(), ((y - y.mean()) ** 2).sum(), len(y), len(y) - 1)
+    return moments, report(results, baseline={"nodes": 1, **({"problem_size": 1} if weak else {})}, report={"rows": ["nodes"]})["tables"][0]
 
 
 def laws(rng):
     """Fits, errors, intervals, lack of fit and predictions of noisy curves."""
     weak = rng.random() < 0.3
     law, truth = ("gustafson", [rng.uniform(0.05, 0.3)]) if weak else ("usl", [rng.uniform(0.05, 0.2), rng.choice([0, rng.uniform(1e-4, 5e-3)])])
-    runs, table = curve(rng, law, truth, rng.choice([0.005, 0.03]), weak)
+    moments, table = curve(rng, law, truth, rng.choice([0.005, 0.03]), weak)
     series = table["scaling"][0]
-    x, y = np.repeat(np.array(list(runs), float), [len(v) for v in runs.values()]), np.concatenate(list(runs.values()))
-    pure, freedom = sum(((v - v.mean()) ** 2).sum() for v in runs.values()), len(y) - len(runs)
+    x, (y, squares, runs, df) = np.array(list(moments), float), np.array(list(moments.values())).T
+    pure, freedom, total = squares.sum(), df.sum(), runs.sum()
     for law in ("gustafson",) if weak else ("amdahl", "usl"):
         h, fit = LAWS[law], series.get(law)
         if fit is None:
             assert series["withheld"][law], series
             continue
         slopes = lambda x, *b: np.stack([(b[0] + e[0] + h(x, *(b + e)[1:])).imag for e in 1e-20j * np.eye(len(b))], -1) / 1e-20
-        b, c = optimize.curve_fit(lambda x, a, *b: a + h(x, *b), x, y, p0=[np.log(100)] + [0.05, 0.001][:len(NAMES[law])], jac=slopes, xtol=1e-14, ftol=1e-14)
-        rest = ((y - b[0] - h(x, *b[1:])) ** 2).sum()
-        below = len(runs) - len(b)
-        lack = stats.f.sf((rest - pure) / below / (pure / freedom), below, freedom) < 0.01
+        b, c = optimize.curve_fit(lambda x, a, *b: a + h(x, *b), x, y, p0=[np.log(100)] + [0.05, 0.001][:len(NAMES[law])], jac=slopes, xtol=1e-14, ftol=1e-14,
+                                  sigma=1 / np.sqrt(runs), absolute_sigma=True)
+        rest = (runs * (y - b[0] - h(x, *b[1:])) ** 2).sum()
+        below = len(x) - len(b)
+        lack = stats.f.sf(rest / below / (pure / freedom), below, freedom) < 0.01
         assert lack == fit.get("lack_of_fit", False), (lack, fit)
-        df, scale = (below, np.sqrt((rest - pure) / below / (rest / (len(y) - len(b))))) if lack else (len(y) - len(b), 1)
+        df, variance = (below, rest / below) if lack else (below + freedom, (rest + pure) / (below + freedom))
         for i, name in enumerate(NAMES[law], 1):
-            error = np.sqrt(c[i, i]) * scale
+            error = np.sqrt(c[i, i] * variance)
             assert abs(fit[name] - b[i]) < 1e-5 * error, (fit, b)
             near(name + " error", fit[name + "_error"], error * stats.t.ppf(stats.norm.cdf(1), df), 1e-4)
             near(name + " low", fit[name + "_interval"][0] - b[i], -error * stats.t.ppf(0.975, df), 1e-4)
@@ -152,7 +170,7 @@ def laws(rng):
         if lack:
             continue
         line = slopes(32.0, *b)
-        half = stats.t.ppf(0.975, df) * np.sqrt(rest / df + line @ c @ line)
+        half = stats.t.ppf(0.975, df) * np.sqrt(variance * (1 + line @ c @ line))
         time = np.exp(b[0] + h(32.0, *b[1:])) * (32 if weak else 1)
         base = table["points"][0]["value"]
         predicted = series["predicted"]
@@ -162,16 +180,16 @@ def laws(rng):
         near("predicted high", predicted["speedup_interval"][1], base * (32 if weak else 1) / time * np.exp(half), 1e-5)
 
 
-def coverage(rng, law, truth, counts, runs, cv, draws):
-    """How often true coefficients and a further run lie within what the report says of the series that it fits."""
+def coverage(rng, law, truth, counts, runs, cv, draws, publish):
+    """How often true coefficients and a further run lie within what the report says of the series that it fits; from runs, or published means."""
     spread, weak = np.sqrt(np.log1p(cv * cv)), law == "gustafson"
     amount = lambda p: {"problem_size": p} if weak else {}
     results, rest = [], {}
     for s in range(draws):
         for p in counts:
-            for i in range(runs):
-                t = np.exp(np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, spread)) * (p if weak else 1)
-                results.append({"cell": {"nodes": p, "strategy": f"s{s}", "epochs": 1, "repeat": i + 1, **amount(p)}, "train_s": t})
+            cell = {"nodes": p, "strategy": f"s{s}", "epochs": 1, **amount(p)}
+            t = np.exp(np.log(100) + LAWS[law](float(p), *truth) + rng.normal(0, spread, runs)) * (p if weak else 1)
+            results += [{"cell": cell, **as_published(t)[0]}] if publish else [{"cell": {**cell, "repeat": i + 1}, "train_s": v} for i, v in enumerate(t)]
     table = report(results, baseline={"nodes": 1, **amount(1)}, report={"rows": ["nodes"], "columns": ["strategy"]})["tables"][0]
     fitted = [s for s in table["scaling"] if law in s]
     errors = [abs(s[law][n] - t) <= s[law][n + "_error"] for s in fitted for n, t in zip(NAMES[law], truth)]
@@ -187,7 +205,7 @@ def promises(rng):
         errors, ahead = [], []
         for counts in ([1, 2, 4, 8], [1, 2, 4, 8, 16], [1, 2, 4, 8, 16, 32]):
             for runs, cv in ((1, 0.01), (3, 0.03), (5, 0.1)):
-                _, e, a = coverage(rng, law, truth, counts, runs, cv, 240)
+                _, e, a = coverage(rng, law, truth, counts, runs, cv, 240, runs > 3)
                 errors += e
                 ahead += a
         print(law, truth, "within ±:", np.mean(errors), "of", len(errors), "predicted:", np.mean(ahead) if ahead else "-", "of", len(ahead))
@@ -195,27 +213,67 @@ def promises(rng):
         assert not ahead or 0.93 <= np.mean(ahead) <= 0.97, (law, truth, np.mean(ahead))
 
 
+def added(a, b):
+    """Sum of two variances, with Satterthwaite's degrees of freedom."""
+    (x, f), (y, g) = a, b
+    return x + y, (x + y) ** 2 / (x ** 2 / f + y ** 2 / g)
+
+
+def write_set(rng, name, v):
+    """A set of one cell, its runs or their published mean; the moments of their logarithms."""
+    rows, y = [{"cell": {"nodes": 1, "repeat": i + 1}, "train_s": float(t)} for i, t in enumerate(v)], np.log(v)
+    moments = y.mean(), ((y - y.mean()) ** 2).sum(), len(v), len(v) - 1
+    if rng.random() < 0.4:
+        row, moments = as_published(v)
+        rows = [{"cell": {"nodes": 1}, **row}]
+    with open(name + ".json", "w") as f:
+        json.dump({"schema": "hpcgrid-results/1", "name": name, "results": rows}, f)
+    return moments
+
+
 def comparison(rng):
     """Ratios and verdicts of two runs."""
     a, b = (np.exp(rng.normal(np.log(m), 0.02, n)) for m, n in ((10, int(rng.integers(3, 9))), (10 * rng.choice([0.8, 1, 1.04, 1.3]), int(rng.integers(3, 9)))))
-    for name, v in (("a", a), ("b", b)):
-        with open(name + ".json", "w") as f:
-            json.dump({"schema": "hpcgrid-results/1", "name": name,
-                       "results": [{"cell": {"nodes": 1, "repeat": i + 1}, "train_s": float(t)} for i, t in enumerate(v)]}, f)
+    (x, squares, _, _), (y, others, _, _) = (write_set(rng, name, v) for name, v in (("a", a), ("b", b)))
     done = subprocess.run([HPCGRID, "compare", "a.json", "b.json", "--json"], capture_output=True, text=True)
     cell = json.loads(done.stdout)["cells"][0]
     # geometric means at every n; one cell: its own noise, both sides pooled
-    x, y = np.log(a), np.log(b)
-    df = len(x) + len(y) - 2
-    variance = (np.sum((x - x.mean()) ** 2) + np.sum((y - y.mean()) ** 2)) / df
-    half = stats.t.ppf(0.975, df) * np.sqrt(variance * (1 / len(x) + 1 / len(y)))
-    speed = np.exp(x.mean() - y.mean())
+    df = len(a) + len(b) - 2
+    half = stats.t.ppf(0.975, df) * np.sqrt((squares + others) / df * (1 / len(a) + 1 / len(b)))
+    speed = np.exp(x - y)
+    assert [cell["a"]["n"], cell["b"]["n"]] == [len(a), len(b)], cell
     low, high = speed * np.exp(-half), speed * np.exp(half)
     near("speed", cell["speed"], speed)
     near("low", cell["interval"][0], low)
     near("high", cell["interval"][1], high)
-    verdict = "faster" if low > 1.05 else "slower" if high < 1 / 1.05 else "same" if low >= 1 / 1.05 and high <= 1.05 else "unclear"
+    # beyond the tolerance and the repeats' noise, and beyond the 3 % that two whole runs differ by
+    noise = (squares + others) / df * (1 / len(a) + 1 / len(b)), df
+    p = max(2 * stats.t.cdf(-max(0, beyond) / np.sqrt(v[0]), v[1])
+            for beyond, v in ((abs(x - y) - np.log(1.05), noise), (abs(x - y), added(noise, (2 * 0.03 ** 2, 1e6)))))
+    verdict = ("faster" if speed > 1 else "slower") if p <= 0.05 else "same" if low >= 1 / 1.05 and high <= 1.05 else "unclear"
     assert cell["verdict"] == verdict and done.returncode == (verdict == "slower"), (cell, verdict, done.returncode)
+
+
+def history(rng):
+    """The change of one cell over eight runs, and its interval as their repeats, the assumed 3 % and their scatter give it."""
+    count, at, jump = 8, int(rng.integers(3, 6)), rng.choice([0.7, 1.5])
+    names = [f"h{i}" for i in range(count)]
+    means, squares, runs, freedom = np.array([write_set(rng, name, np.exp(rng.normal(np.log(10 * (jump if i >= at else 1)), 0.02, int(rng.integers(3, 9)))))
+                                              for i, name in enumerate(names)]).T
+    done = subprocess.run([HPCGRID, "history", *(name + ".json" for name in names), "--json"], capture_output=True, text=True)
+    changes = json.loads(done.stdout)["listings"][1]["rows"]
+    assert [c["since"] for c in changes] == [names[at]], changes
+    d, rest = means[at:].mean() - means[:at].mean(), sum(((part - part.mean()) ** 2).sum() for part in (means[:at], means[at:]))
+    scatter, df = rest / (count - 2), count - 2
+    share = 4 / (4 + df)
+    prior = added((squares.sum() / freedom.sum() * np.mean(1 / runs), freedom.sum()), (0.03 ** 2, 1e6))
+    total = added((share * prior[0], prior[1]), ((1 - share) * scatter, df))
+    total = total[0], min(total[1], df / (1 - share) ** 2)
+    variance, df = max(total, (scatter, df), key=lambda v: 1 / np.sqrt(v[0]) / (1 + 2 / v[1]))
+    half = stats.t.ppf(0.975, df) * np.sqrt(variance * (1 / at + 1 / (count - at)))
+    near("change", changes[0]["speed"], np.exp(-d))
+    near("change low", changes[0]["speed_low"], np.exp(-d - half))
+    near("change high", changes[0]["speed_high"], np.exp(-d + half))
 
 
 rng = np.random.default_rng(20240601)
@@ -223,5 +281,7 @@ for _ in range(60):
     tables(rng)
     laws(rng)
     comparison(rng)
+for _ in range(20):
+    history(rng)
 promises(rng)
 print(checked, "figures agree")

@@ -79,6 +79,69 @@ for report in reports:
 PY
 }
 
+@test "the schema of matrices takes every right one, and finds what is wrong in others" {
+    HPCGRID_SITES="$HPCGRID_SOURCE/tests/data/sites" "$hpcgrid" schema >matrix.schema.json
+    "$hpcgrid" schema site >site.schema.json
+    "$HPCGRID_PEERS/bin/python" - "$HPCGRID_SOURCE" <<'PY'
+import glob, json, sys, jsonschema
+blind = {  # what a schema cannot see, and why
+    "not JSON, or as JSON like a right one": "bad-utf8 big-integer bigger-integer byte-order-mark comment deep duplicate-member empty-file"
+        " integer-not-exact syntax trailing-comma truncated",
+    "names that other members give": "baseline-unknown-key everywhere exclude-unknown-key no-default-hardware overlapping-axes report-where-key",
+    "what an expression says": "derive-nul derive-typo derive-unknown-model derive-wrong-hardware derive-wrong-value jq-array-rule jq-endless"
+        " jq-endless-derive jq-endless-until jq-error jq-function jq-infinite jq-no-value jq-not-boolean jq-now jq-paths jq-syntax jq-two-broken"
+        " jq-two-values jq-unclosed jq-unknown-member report-where selector-in-exclude",
+    "numbers beside each other, and the cells that come of them": "all-excluded all-impossible far-too-many-cells gpu-hours repeats-max-below-min too-many-cells",
+    "files of this machine": "site-path unknown-site",
+}
+root = sys.argv[1]
+def violations(path, schema):
+    try:
+        return list(jsonschema.Draft202012Validator(schema).iter_errors(json.load(open(path))))
+    except (ValueError, RecursionError):
+        return []
+here = json.load(open("matrix.schema.json"))
+shipped = json.load(open(root + "/matrices/matrix.schema.json"))
+jsonschema.Draft202012Validator.check_schema(here)
+bad = {path.split("/")[-2]: violations(path, here) for path in glob.glob(f"{root}/tests/cli/bad/*/matrix.json")}
+assert {name for name in bad if not bad[name]} == set(" ".join(blind.values()).split()), [name for name in bad if not bad[name]]
+good = [path for part in ("matrices/[!m]*", "matrices/mnist-rnn*", "matrices/reference/*", "tests/cli/good/*") for path in glob.glob(f"{root}/{part}.json")]
+assert len(good) > 100, len(good)
+for path in good:
+    for schema in here, shipped:
+        for e in violations(path, schema):
+            sys.exit(f"{path}: {list(e.absolute_path)}: {e.message}")
+def where(matrix):
+    return ["/".join(map(str, e.absolute_path)) for e in jsonschema.Draft202012Validator(shipped).iter_errors(matrix)]
+own, other = {"program": "hpcgrid-worker"}, {"command": ["train"]}
+for workload, members, at in [
+    (own, {"axes": {"model": "rnn", "case": [{"epochs": [1, {"range": [2, 4]}]}], "_note": {"geometric": [1, 8, 2]}}}, []),
+    (own, {"axes": {"case": [{"nodes": 1}, {"lr": [0.1, {"lr": "x"}]}]}}, ["axes/case/1/lr"]),
+    (own, {"axes": {"modle": ["rnn"]}}, ["axes/modle/0"]),
+    (own | {"modle": "rnn"}, {}, ["workload"]),
+    (own, {"axes": {"epochs": {"range": [0, 4]}}}, ["axes/epochs/range/0"]),
+    (own, {"axes": {"eval": {"range": [0, 4]}}}, ["axes/eval"]),
+    (own, {"derive": {"tme": "1"}}, ["derive"]),
+    (own, {"exclude": [{"stratgy": "dp"}]}, ["exclude/0"]),
+    (own, {"report": {"rows": ["node"]}}, ["report/rows/0"]),
+    (other | {"model": "mine", "deep": {"a": [1]}}, {"axes": {"precision": ["fp8"], "epochs": ["many", [1]], "lr": {"range": [-1, 1]}}}, []),
+    (other, {"axes": {"hardware": ["a100", {"hardware": "a10"}]}}, ["axes/hardware"]),
+    (other | {"hardware": "a10", "env": {"hardware": "a10"}}, {}, ["workload/hardware"]),
+    (other, {"site": "mine", "axes": {"hardware": "a10"}}, []),
+    (other, {"site": {"extends": "cesga-ft3", "account": "me"}, "axes": {"hardware": "a10"}}, ["axes/hardware"]),
+    (other, {"site": {"extends": "cesga-ft3", "hardware": {"a10": {}}}, "axes": {"hardware": "a10"}}, []),
+    (other, {"baseline": {"hardware": ["t5"]}}, ["baseline/hardware"]),
+]:
+    found = where({"hpcgrid": 1, "name": "x", "site": "cesga-ft3", "workload": workload} | members)
+    assert found == at, (workload, members, found)
+sites = json.load(open("site.schema.json"))
+for path in glob.glob(root + "/templates/sites/*.json") + glob.glob(root + "/tests/data/sites/*.json"):
+    assert not violations(path, sites), path
+for wrong in {}, {"hardware": {}}, {"hardware": {"a": {"gpus": 1}}}, {"hardware": {"a": {"device_mem": "40"}}}, {"hardware": {"a": {}}, "extra": ["--qos=x"]}:
+    assert not jsonschema.Draft202012Validator(sites).is_valid(wrong), wrong
+PY
+}
+
 @test "csv is read by pandas and R without options" {
     python="$HPCGRID_PEERS/bin/python"
     for set in "$data"/*.json "$labs"/*.json; do

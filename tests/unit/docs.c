@@ -219,11 +219,14 @@ static void test_reference_of_sites_is_current(void **state)
 
 static void test_schema_file_is_current(void **state)
 {
-    json_t *schema = hg_matrix_schema();
+    struct hg_errs errs = HG_ERRS_INIT;
     struct hg_buf text = HG_BUF_INIT;
+    json_t *schema;
 
     (void)state;
-    assert_non_null(schema);
+    unsetenv("HPCGRID_SITES"); /* only those that ship */
+    schema = hg_matrix_schema(&errs);
+    assert_int_equal(errs.n, 0);
     hg_json_dump(schema, HG_JSON_INDENT, &text);
     hg_buf_puts(&text, "\n");
     assert_file_holds("matrices/matrix.schema.json", &text);

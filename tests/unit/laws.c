@@ -18,12 +18,9 @@ static void assert_near(double found, double wanted, double relative)
 /* A point from the times of its runs. */
 static struct hg_law_point point(double p, const double *times, size_t n)
 {
-    struct hg_law_point q = { .p = p, .runs = n };
+    struct hg_law_point q = { .p = p };
 
-    for (size_t i = 0; i < n; i++)
-        q.log_time += log(times[i]) / (double)n;
-    for (size_t i = 0; i < n; i++)
-        q.squares += (log(times[i]) - q.log_time) * (log(times[i]) - q.log_time);
+    assert_true(hg_moments_make(times, n, &q.log));
     return q;
 }
 

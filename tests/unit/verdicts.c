@@ -329,7 +329,7 @@ static void test_more_repeats_find_a_change_no_later(void **state)
 static struct hg_track track(struct hg_moments *runs, const double *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        runs[i] = (struct hg_moments){ log(v[i]), 2e-5, 3 };
+        runs[i] = (struct hg_moments){ log(v[i]), 2e-5, 3, 2 };
     return (struct hg_track){ .runs = runs, .n = n };
 }
 

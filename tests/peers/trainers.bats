@@ -1,0 +1,23 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# Every script of templates/trainers trains on one and on two ranks of the box, as its matrix says, beside hpcgrid-worker.
+
+load ../slurm/box
+
+setup_file() { box_up cpu:2x0; }
+teardown_file() { box_down; }
+setup() { box_setup; }
+
+@test "every trainer of the templates learns, alone and on two ranks" {
+    export PATH=$HPCGRID_PEERS/bin:$HPCGRID_BUILD/worker:$PATH PYTHONDONTWRITEBYTECODE=1
+    cd "$T"
+    jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .workload.epochs = 2' \
+        "$HPCGRID_SOURCE/templates/trainers/trainers.json" >trainers.json
+    "$HPCGRID" run -s tasks_per_node=1,nodes=1 trainers.json
+    "$HPCGRID" run --new -s nodes=2 trainers.json
+    for run in trainers/001 trainers/002; do
+        "$HPCGRID" report "$run" --format json |
+            jq -e '[.tables[0].points[] | select(.n > 0)] | length == 8'
+        "$HPCGRID" report "$run" --metric accuracy --format json | jq -e '[.tables[0].points[] | select(.n > 0).value] | length == 8 and min > 0.4'
+    done
+}
