@@ -181,7 +181,7 @@ EOT
     pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 900}'
     accepted
     # rounding: an epoch ends within a step
-    pair '{cell: {epochs: 2}, batch_size: 32, steps: 20}' '{cell: {epochs: 2}, batch_size: 32, steps: 12}'
+    pair '{cell: {epochs: 10}, batch_size: 32, steps: 100}' '{cell: {epochs: 10}, batch_size: 32, steps: 60}'
     accepted
     # weak scaling that the cells ask for
     pair '{cell: {samples: 1000}, samples_per_s: 10}' '{cell: {samples: 2000}, train_s: 104, samples_per_s: 19}' # the baseline of another cell
