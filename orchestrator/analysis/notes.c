@@ -224,7 +224,7 @@ static void note_least(struct notes *notes, double found, double least, const ch
     hg_buf_done(&value);
 }
 
-/* Of the shortest run. */
+/* Of the shortest run. A rehearsal measures nothing anyway. */
 static void note_short(struct notes *notes, const struct hg_side *own, struct hg_point *p)
 {
     double steps = INFINITY, times = INFINITY;
@@ -232,6 +232,8 @@ static void note_short(struct notes *notes, const struct hg_side *own, struct hg
     if (notes->b->r->kind == HG_METRIC_OTHER)
         return;
     for (size_t i = 0; i < own->n; i++) {
+        if (own->runs[i]->rehearsal)
+            continue;
         steps = fmin(steps, own->runs[i]->steps); /* not NaN */
         times = fmin(times, own->runs[i]->noise_times);
     }

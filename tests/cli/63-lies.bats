@@ -62,6 +62,8 @@ pair() {
 @test "runs that are too short for a time or a rate are named, and not refused" {
     pair '{steps: 50, noise_s: 5}' '{steps: 50, noise_s: 2.6}'
     accepted
+    pair '{steps: 2, rehearsal: true}' '{steps: 2, rehearsal: true}'
+    accepted
     pair '{steps: 49, noise_s: 5.1}' '{steps: 49, noise_s: 2.6}'
     "$hpcgrid" report set.json --format json --strict >out.json
     jq -e '[.tables[0].points[].notes] == [["too short, fewer than 50 optimizer steps: 49", "too short, less than 20 times what clock and barrier are off by: 19.6 times"],
@@ -181,7 +183,7 @@ EOT
     pair '{batch_size: 64, steps: 900}' '{batch_size: 64, steps: 900}'
     accepted
     # rounding: an epoch ends within a step
-    pair '{cell: {epochs: 2}, batch_size: 32, steps: 20}' '{cell: {epochs: 2}, batch_size: 32, steps: 12}'
+    pair '{cell: {epochs: 10}, batch_size: 32, steps: 100}' '{cell: {epochs: 10}, batch_size: 32, steps: 60}'
     accepted
     # weak scaling that the cells ask for
     pair '{cell: {samples: 1000}, samples_per_s: 10}' '{cell: {samples: 2000}, train_s: 104, samples_per_s: 19}' # the baseline of another cell
