@@ -23,12 +23,8 @@ teardown() {
 
 # Every process whose command line or open folder is in the box's folder.
 processes_of() {
-    local pid
-    for pid in /proc/[0-9]*; do
-        if tr '\0' ' ' <"$pid/cmdline" 2>/dev/null | grep -qF -- "$1/" || [[ $(readlink "$pid/cwd" 2>/dev/null) == $1* ]]; then
-            echo "${pid#/proc/}"
-        fi
-    done
+    local all=(/proc/[0-9]*) # before grep and find are some of them
+    { grep -lszF -- "$1/" "${all[@]/%//cmdline}"; find "${all[@]/%//cwd}" -maxdepth 0 -lname "$1*"; } 2>/dev/null | cut -d/ -f3 | sort -u
 }
 
 up() {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results/adaptive: which repeats are asked for, and whether the interval that is printed covers. The bounds of the simulations are
  * what a simulation of 15,000 series each gave in numpy (0.934 to 0.961), widened by its error here. */
-#include "test.h"
-
-#include <math.h>
+#include "numbers.h"
 
 #include "contract/repeats.h"
 #include "results/adaptive.h"
@@ -11,21 +9,7 @@
 #define SERIES 2500
 #define RUNS_MAX 30
 
-/* xorshift64*, then Box and Muller. */
 static uint64_t seed;
-
-static double uniform(void)
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-    return ((double)(seed * 0x2545F4914F6CDD1DULL >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
 
 struct series {
     double cv, outliers; /* coefficient of variation; share of runs that take three times as long */
@@ -36,7 +20,8 @@ struct series {
 static void add_runs(struct series *s, size_t n)
 {
     for (; s->n < n; s->n++)
-        s->v[s->n] = exp(normal() * sqrt(log1p(s->cv * s->cv))) * (uniform() < s->outliers ? 3 : 1);
+        s->v[s->n] = exp(normal(&seed) * sqrt(log1p(s->cv * s->cv))) *
+                     (uniform(&seed) < s->outliers ? 3 : 1);
 }
 
 /* As the drive does it: rounds until no more runs are wanted. */

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results/laws. Expected values: scipy.optimize.curve_fit on the logarithms of all runs, scipy.stats.t; coverage by simulation. */
-#include "test.h"
-
-#include <math.h>
+#include "numbers.h"
 
 #include "results/laws.h"
 #include "results/scaling.h"
-
-static void assert_near(double found, double wanted, double relative)
-{
-    if (!(fabs(found - wanted) <= relative * fmax(fabs(wanted), 1e-300)))
-        fail_msg("found %.17g, wanted %.17g", found, wanted);
-}
 
 #define RUNS_MAX 10
 
@@ -129,18 +121,6 @@ static void test_too_few_points_and_nonsense_are_refused(void **state)
 }
 
 /* ---- Coverage ---- */
-
-/* Normal deviates from a fixed sequence (Box and Muller over a 64-bit congruence). */
-static double normal(uint64_t *seed)
-{
-    double u[2];
-
-    for (int i = 0; i < 2; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
-    }
-    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
-}
 
 struct truth {
     enum hg_law law;

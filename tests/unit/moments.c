@@ -1,30 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "numbers.h"
+
 #include "results/moments.h"
-
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
 
 #define DRAWS 4000
 
 static uint64_t seed = 20261123;
-
-static double uniform(void)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return ((double)(seed >> 11) + 0.5) / 9007199254740992.0;
-}
-
-static double normal(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform());
-}
 
 /* What a paper prints of n runs. */
 static void publish(double mean, double cv, bool is_log, size_t n, double *m, double *sd)
@@ -32,7 +13,7 @@ static void publish(double mean, double cv, bool is_log, size_t n, double *m, do
     double v[32], sum = 0, squares = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += v[i] = is_log ? mean * exp(cv * normal()) : mean * (1 + cv * normal());
+        sum += v[i] = is_log ? mean * exp(cv * normal(&seed)) : mean * (1 + cv * normal(&seed));
     *m = sum / (double)n;
     for (size_t i = 0; i < n; i++)
         squares += (v[i] - *m) * (v[i] - *m);

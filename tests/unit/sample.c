@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results/sample: what is found, and how often independent draws raise a sign although there is nothing. */
-#include "test.h"
-
-#include <math.h>
-#include <string.h>
+#include "numbers.h"
 
 #include "results/sample.h"
 
 static const size_t sizes[] = { 3, 4, 5, 6, 7, 8, 10, 15, 20, 50 };
-
-/* Normal deviates from a fixed sequence (Box and Muller over a 64-bit congruence). */
-static double normal(uint64_t *seed)
-{
-    double u[2];
-
-    for (int i = 0; i < 2; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
-    }
-    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
-}
 
 static void test_signs_in_known_samples(void **state)
 {

@@ -2,18 +2,10 @@
 /* results/stats and results/scaling. Expected values: t quantiles and intervals with 40 digits by mpmath
  * (scipy's last digits are wrong), the beta function by scipy.special.betainc, fits by
  * scipy.optimize.nnls and numpy on the formulas of reports/formulas.md. */
-#include "test.h"
-
-#include <math.h>
+#include "numbers.h"
 
 #include "results/scaling.h"
 #include "results/stats.h"
-
-static void assert_near(double found, double wanted, double relative)
-{
-    if (!(fabs(found - wanted) <= relative * fmax(fabs(wanted), 1e-300)))
-        fail_msg("found %.17g, wanted %.17g", found, wanted);
-}
 
 static void test_the_median_is_the_middle(void **state)
 {
@@ -145,23 +137,6 @@ static void test_no_interval_from_too_few_or_without_logarithms(void **state)
     assert_false(hg_stats_ratio(two, 2, three, 3, HG_GEOMETRIC_MEAN).has_interval);
     assert_false(hg_stats_ratio(three, 3, two, 2, HG_GEOMETRIC_MEAN).has_interval);
     assert_true(hg_stats_ratio(three, 3, three, 3, HG_GEOMETRIC_MEAN).has_interval);
-}
-
-/* Normal deviates from a fixed sequence (Box and Muller over a 64-bit congruence). */
-static double normal(uint64_t *seed)
-{
-    double u[2];
-
-    for (int i = 0; i < 2; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
-    }
-    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
-}
-
-static double uniform(uint64_t *seed)
-{
-    return 0.5 * erfc(normal(seed) / sqrt(2));
 }
 
 /* Logarithm of a draw, and the median of the distribution (for the first also its geometric mean). */

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results/fdr, contrast and changes: arithmetic against scipy (digamma, polygamma, stats.t on the formulas of reports/formulas.md),
  * and what `compare` and `history` promise, by simulation. */
-#include "test.h"
-
-#include <math.h>
+#include "numbers.h"
 
 #include "base/vec.h"
 #include "results/changes.h"
@@ -12,12 +10,6 @@
 #define CELLS_MAX 40
 #define RUNS_MAX 21
 #define TOLERANCE log(1.05)
-
-static void assert_near(double found, double wanted, double relative)
-{
-    if (!(fabs(found - wanted) <= relative * fmax(fabs(wanted), 1e-300)))
-        fail_msg("found %.17g, wanted %.17g", found, wanted);
-}
 
 /* ---- Arithmetic ---- */
 
@@ -71,18 +63,6 @@ static void test_a_difference_is_tested_against_the_tolerance(void **state)
 }
 
 /* ---- Simulation ---- */
-
-/* Normal deviates from a fixed sequence (Box and Muller over a 64-bit congruence). */
-static double normal(uint64_t *seed)
-{
-    double u[2];
-
-    for (int i = 0; i < 2; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        u[i] = ((double)(*seed >> 11) + 0.5) / 9007199254740992.0;
-    }
-    return sqrt(-2 * log(u[0])) * cos(2 * M_PI * u[1]);
-}
 
 static struct hg_moments draw(uint64_t *seed, double mean, double cv, size_t n)
 {
