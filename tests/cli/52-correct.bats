@@ -143,6 +143,7 @@ END
     echo "$stderr"
     [[ "$stderr" == *"site.hardware.cpu.partition \"cpu\" → \"p\""*"cells of the matrix that this run does not have: 1; "* ]]
     [ "$(ran) $(counts)" = "old - old - ok 2 failed 1" ]
+    [[ "$stderr" == *"1 cell failed: exit code 3: "*"it printed last: step 2: no luck"*"more: hpcgrid logs $PWD/reports/m/001 "* ]]
     touch fixed
     correct '.workload.time = "1h"'
     run -0 --separate-stderr "$hpcgrid" retry m
@@ -205,4 +206,14 @@ END
     "$hpcgrid" run m.json
     [ "$(ran) $(counts)" = "old old old - ok 3" ]
     [ "$(find reports/m/001/cells -name result.json | wc -l)" = 4 ]
+}
+
+@test "many failures are a few lines, by cause" {
+    rm tasks.stay
+    echo '[ $1 -gt 2 ] && echo "rank $1: CUDA out of memory" >&2; exit 7' >step.sh
+    correct '.axes.i = {"range": [1, 12]} | .workload.command = ["sh", "step.sh", "{{i}}"]'
+    run -1 --separate-stderr "$hpcgrid" run m.json
+    echo "$stderr"
+    [[ "$stderr" == *"10 cells failed: exit code 7: "*" and 7 more"*"it printed last: rank 3: CUDA out of memory"*"2 cells failed: exit code 7: "*"run them again with: hpcgrid retry "* ]]
+    [ "$(wc -l <<<"$stderr")" -lt 30 ]
 }

@@ -318,6 +318,8 @@ cancelled() {
     wait $pid || status=$?
     cat log
     [ "$status" = 1 ]
+    grep -q '1 cell failed: exit code 3: ' log
+    grep -q 'it printed last: no luck' log
     is mend '{"ok":3,"failed":1,"removed":1}'
     [ "$(jq -c 'select(.kind == "recalled") | .tasks' reports/mend/001/events.jsonl)" = '"3"' ]
     touch fixed
