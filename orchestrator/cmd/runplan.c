@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cells.h"
@@ -222,6 +223,15 @@ static int check_same_cells(const struct hg_matrix *m, const struct hg_plan *pla
                        m->doc.file);
 }
 
+/* An account that came from the shell is part of the run: it goes on with it from any other. */
+static void note_account(const struct hg_matrix *m, struct hg_plan *plan)
+{
+    const char *account = getenv("SBATCH_ACCOUNT");
+
+    if (account && m->site->account && strcmp(account, m->site->account) == 0)
+        json_object_set_new(plan->site, "shell_account", hg_json_text(account));
+}
+
 static struct hg_plan *renew(const struct hg_rundir *rd, const struct hg_matrix *m,
                              const struct hg_selector *select, struct hg_plan *known,
                              struct hg_errs *errs)
@@ -241,6 +251,7 @@ static struct hg_plan *renew(const struct hg_rundir *rd, const struct hg_matrix 
     if (rc == 0 && plan) {
         tell_changes(rd, plan, known, state, hg_buf_str(&changes));
         hg_changes_note_files(rd, plan);
+        note_account(m, plan);
         rc = hg_plan_save(plan, m, rd->path, &err);
     }
     if (rc < 0) {
@@ -280,7 +291,7 @@ static bool is_of_run(const struct hg_rundir *rd, const struct hg_plan *plan,
     return is;
 }
 
-int hg_runplan_correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_errs *errs)
+static int correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_errs *errs)
 {
     const char *file = json_string_value(json_object_get((*plan)->workload, "matrix"));
     const char *site = json_string_value(json_object_get((*plan)->site, "given"));
@@ -308,5 +319,19 @@ int hg_runplan_correct(const struct hg_rundir *rd, struct hg_plan **plan, struct
     }
     hg_buf_done(&changes);
     hg_matrix_free(m);
+    return rc;
+}
+
+int hg_runplan_correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_errs *errs)
+{
+    const char *account = json_string_value(json_object_get((*plan)->site, "shell_account"));
+    bool lacks = account && !getenv("SBATCH_ACCOUNT");
+    int rc;
+
+    if (lacks)
+        setenv("SBATCH_ACCOUNT", account, 1);
+    rc = correct(rd, plan, errs);
+    if (lacks)
+        unsetenv("SBATCH_ACCOUNT");
     return rc;
 }

@@ -171,6 +171,15 @@ END
     [ "$(ran) $(counts)" = "old old old - ok 3" ]
 }
 
+@test "an account of the shell in which a run began is not a correction in another" {
+    SBATCH_ACCOUNT=mine "$hpcgrid" submit m.json
+    rm tasks.stay
+    run -1 --separate-stderr "$hpcgrid" resume m
+    echo "$stderr"
+    [[ "$stderr" != *changed* ]]
+    [ "$(jq -r .job.account tasks.jobs)" = mine ]
+}
+
 @test "cells of one array cannot request different things" {
     begin
     correct '.include = [{"i": 3, "sbatch": "--exclusive"}] | .axes.i = [1, 2]'
