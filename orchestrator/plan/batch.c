@@ -77,6 +77,7 @@ void hg_batch_done(struct hg_batch *b)
     free(b->backend);
     free(b->shape);
     hg_buf_done(&b->cells);
+    free(b->saved);
     free(b->at);
     hg_ranges_done(&b->removed);
     hg_ranges_done(&b->done);

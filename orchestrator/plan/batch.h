@@ -23,18 +23,19 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
-    struct hg_turn *turns;    /* adaptive repeats: by line; NULL: every cell is run */
-    json_t *places;           /* where that is set: hg_shape_places; NULL: not known */
-    double time_s;            /* the limit requested, 0: none */
-    long long devices;        /* GPUs of one cell, or its cores where the hardware has no GPUs */
-    char *hardware;           /* name in the site */
-    char *backend;            /* of the hardware; NULL: not said */
-    bool gpu;                 /* the hardware has GPUs */
-    char **modules;           /* to load, NULL-terminated; NULL: none */
-    char *shape;              /* what the cells have in common, as text */
-    char request[17];         /* hash of all that a job asks of Slurm, modules included */
-    struct hg_buf cells;      /* text of a cells file not yet saved; empty once it is */
-    size_t *at;               /* of a known batch: where each line's text begins in cells, from 1;
+    struct hg_turn *turns; /* adaptive repeats: by line; NULL: every cell is run */
+    json_t *places;        /* where that is set: hg_shape_places; NULL: not known */
+    double time_s;         /* the limit requested, 0: none */
+    long long devices;     /* GPUs of one cell, or its cores where the hardware has no GPUs */
+    char *hardware;        /* name in the site */
+    char *backend;         /* of the hardware; NULL: not said */
+    bool gpu;              /* the hardware has GPUs */
+    char **modules;        /* to load, NULL-terminated; NULL: none */
+    char *shape;           /* what the cells have in common, as text */
+    char request[17];      /* hash of all that a job asks of Slurm, modules included */
+    struct hg_buf cells;   /* text of a cells file not yet saved; empty once it is */
+    uint64_t *saved;       /* of a loaded batch: the hash of each line of its cells file */
+    size_t *at;            /* of a known batch: where each line's new text begins in cells, from 1;
                                  0: the line stays as it is saved. NULL: cells is the whole file */
     struct hg_ranges removed; /* lines of cells that the matrix has no more */
     struct hg_ranges done;    /* lines with a good result: whoever makes a plan anew sets them */

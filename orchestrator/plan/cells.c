@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #define CELLS_FILE_MAX ((size_t)4 << 30)
 #define HALF_SAVED_S 0.5 /* between two renames */
@@ -92,8 +94,7 @@ static int renew_cells(const struct hg_batch *b, const char *dir, struct hg_err 
 
     if (rc == 0 && merge_lines(b, &old, &now) < 0)
         rc = hg_err_set(err, HG_E_INPUT, "%s does not have the %zu cells of its batch", path, b->n);
-    if (rc == 0 && (old.len != now.len || memcmp(old.data, now.data, now.len) != 0 ||
-                    is_half_saved(dir, b->number)))
+    if (rc == 0)
         rc = save_files(b, &now, dir, err);
     hg_buf_done(&old);
     hg_buf_done(&now);
@@ -103,7 +104,9 @@ static int renew_cells(const struct hg_batch *b, const char *dir, struct hg_err 
 
 int hg_plan_save_cells(const struct hg_batch *b, const char *dir, struct hg_err *err)
 {
-    return b->at ? renew_cells(b, dir, err) : save_files(b, &b->cells, dir, err);
+    if (!b->at)
+        return b->cells.len ? save_files(b, &b->cells, dir, err) : 0;
+    return b->cells.len || is_half_saved(dir, b->number) ? renew_cells(b, dir, err) : 0;
 }
 
 /* ---- Loading ---- */
@@ -143,6 +146,10 @@ int hg_plan_load_ids(struct hg_batch *b, size_t cells, const char *dir, struct h
 {
     struct hg_buf text = HG_BUF_INIT;
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
+    struct {
+        uint64_t *items;
+        size_t n, cap;
+    } saved = { 0 };
     int rc = -1;
 
     if (hg_fs_read(path, CELLS_FILE_MAX, &text, err) < 0)
@@ -154,10 +161,13 @@ int hg_plan_load_ids(struct hg_batch *b, size_t cells, const char *dir, struct h
         id = nl ? id_of_line(p, (size_t)(nl - p)) : NULL;
         if (!id) {
             hg_err_set(err, HG_E_INPUT, "%s: line %zu is not a cell", path, b->n + 1);
+            HG_VEC_DONE(&saved);
             goto out;
         }
         hg_batch_push(b, id);
+        *HG_VEC_PUSH(&saved) = hg_hash64(p, (size_t)(nl + 1 - p));
     }
+    b->saved = saved.items;
     rc = b->n == cells ? check_index(b, dir, err)
                        : hg_err_set(err, HG_E_INPUT, "%s has %zu cell%s, plan.json says %zu", path,
                                     b->n, hg_text_s(b->n), cells);

@@ -106,7 +106,7 @@ static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char
     char name[64];
     int rc = -1;
 
-    if (b->cells.len && hg_plan_save_cells(b, dir, err) < 0)
+    if (hg_plan_save_cells(b, dir, err) < 0)
         return -1;
     hg_buf_done(&b->cells);
     if (!is_new && !b->renewed)

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -196,10 +197,14 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     struct hg_batch *b = &mk->plan->items[i];
     struct hg_shape shape;
 
-    if (!b->at)
-        b->at = hg_alloc_zeroed(b->n + 1, sizeof *b->at);
-    b->at[line] = b->cells.len + 1;
+    const uint64_t *saved = mk->past->items[i].saved;
+    size_t from = b->cells.len;
+
     write_cell(b, cell);
+    if (saved && hg_hash64(b->cells.data + from, b->cells.len - from) == saved[line])
+        b->cells.data[b->cells.len = from] = '\0'; /* as it is saved */
+    else
+        b->at[line] = from + 1;
     if (is_in(&mk->past->items[i].done, line))
         return;
     hg_shape_make(mk->m->site, cell->members, &shape);
@@ -492,6 +497,7 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
             json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)(i << 32 | j)));
             json_object_set_new(mk->unseen, from->ids[j], json_true());
         }
+        b->at = hg_alloc_zeroed(b->n + 1, sizeof *b->at);
     }
     mk->fresh = hg_alloc_zeroed(known->n, sizeof *mk->fresh);
     mk->n_fresh = known->n;
