@@ -285,7 +285,8 @@ static bool is_of_run(const struct hg_rundir *rd, const struct hg_plan *plan,
                       const struct hg_matrix *m)
 {
     char *box = hg_rundir_path(rd, "box.json");
-    bool is = strcmp(m->name, plan->name) == 0 && !hg_fs_exists(box);
+    bool is = strcmp(m->name, plan->name) == 0 && !hg_fs_exists(box) &&
+              !json_object_get(plan->site, "rehearsal");
 
     free(box);
     return is;
