@@ -164,26 +164,36 @@ static void list_skipped(struct hg_report *r)
     end(l, r->skipped);
 }
 
-/* The values in brackets are those of the nearest cell of the matrix. */
+static bool has_removed(const struct hg_report *r)
+{
+    for (size_t i = 0; i < r->n_entries; i++)
+        if (r->entries[i].result->removed)
+            return true;
+    return false;
+}
+
+/* Those that have a result. The values in brackets are those of the nearest cell of the matrix. */
 static void list_removed(struct hg_report *r)
 {
     struct hg_listing *l = hg_listing_add(&r->listings, "removed", "no longer in the matrix");
     struct hg_buf text = HG_BUF_INIT;
+    size_t n = 0;
 
     hg_listing_column(l, "cell", "cell", true);
     hg_listing_column(l, "result", "result", true);
     hg_listing_column(l, "differs", "differs", true);
-    for (size_t i = 0; i < r->n_entries && hg_listing_rows(l) < SHOWN; i++) {
+    for (size_t i = 0; i < r->n_entries; i++) {
         const struct hg_report_entry *e = &r->entries[i];
 
-        if (!e->result->removed)
+        n += e->result->removed;
+        if (!e->result->removed || n > SHOWN)
             continue;
         describe(r, e->set, e->result->cell, &text);
         hg_listing_text(l, e->result->id);
         hg_listing_text(l, e->state ? e->state : "ok");
         hg_listing_text(l, hg_buf_str(&text));
     }
-    end(l, r->removed);
+    end(l, n);
     hg_buf_done(&text);
 }
 
@@ -191,6 +201,6 @@ void hg_absent_list(struct hg_report *r)
 {
     if (r->skipped)
         list_skipped(r);
-    if (r->removed)
+    if (has_removed(r))
         list_removed(r);
 }

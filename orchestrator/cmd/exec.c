@@ -8,7 +8,7 @@
 #include "node/rank.h"
 
 static struct {
-    const char *run, *attempt;
+    const char *run, *attempt, *request;
     long batch, offset, submission;
     bool rank;
 } o;
@@ -18,6 +18,7 @@ static const struct hg_opt opts[] = {
     { HG_OPT_INT, 0, "batch", &o.batch, "N", "number of the batch", 1, 1e6 },
     { HG_OPT_INT, 0, "offset", &o.offset, "N", "line of array index 0 in the cells file", 0, 1e9 },
     { HG_OPT_INT, 0, "submission", &o.submission, "N", "claim number; 0: by hand", 0, 1e9 },
+    { HG_OPT_STRING, 0, "request", &o.request, "HASH", "what its job was submitted for", 0, 0 },
     { HG_OPT_FLAG, 0, "rank", &o.rank, NULL, "be one rank: run the command after --", 0, 0 },
     { HG_OPT_STRING, 0, "attempt", &o.attempt, "DIR", "with --rank: the attempt's folder", 0, 0 },
     { 0 },
@@ -38,7 +39,11 @@ static int run_rank(char **argv, struct hg_errs *errs)
 static int run_cell(struct hg_errs *errs)
 {
     struct hg_node_args args = {
-        .run = o.run, .batch = (int)o.batch, .offset = o.offset, .submission = o.submission
+        .run = o.run,
+        .batch = (int)o.batch,
+        .offset = o.offset,
+        .submission = o.submission,
+        .request = o.request,
     };
     const char *task =
         getenv("SLURM_ARRAY_TASK_ID"); /* all tasks of a submission share its output */

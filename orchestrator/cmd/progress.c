@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "cmd/failures.h"
 #include "cmd/many.h"
 #include "cmd/print.h"
 #include "cmd/results.h"
@@ -21,7 +22,7 @@
 #include "rundir/collect.h"
 
 #define LINE_EVERY_S 2.0 /* where lines stay on the screen */
-#define FAILURES_SHOWN 20
+#define FAILURES_SHOWN 5 /* while it runs */
 
 struct progress {
     bool terminal;
@@ -38,21 +39,17 @@ static void clear_line(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
-/* Where to read what a cell printed; nothing if it never began. */
-static void tell_logs(const struct hg_session *s, int batch, size_t line,
-                      const struct hg_run_cell *cell)
+static void tell_failure(const struct hg_session *s, int batch, size_t line,
+                         const struct hg_run_cell *cell)
 {
-    char *dir = hg_attempt_dir(&s->rd, batch, line, s->plan->items[batch - 1].ids[line],
-                               cell->claim, cell->restarts);
-    char *out = hg_fs_join(dir, "out.log"), *err = hg_fs_join(dir, "err.log");
-    bool has_out = hg_fs_exists(out), has_err = hg_fs_exists(err);
+    const char *id = s->plan->items[batch - 1].ids[line],
+               *text = hg_run_text(hg_drive_state(s->drive), cell);
+    struct hg_buf said = HG_BUF_INIT;
 
-    if (has_out || has_err)
-        hg_info("its output: %s%s", has_err ? err : out,
-                has_out && has_err ? ", and out.log in the same folder" : "");
-    free(out);
-    free(err);
-    free(dir);
+    hg_failures_last_line(&s->rd, batch, line, id, &said);
+    hg_info("%s: %s%s%s%s%s", id, hg_cell_state_names[cell->state], *text ? ": " : "", text,
+            said.len ? "; it printed last: " : "", hg_buf_str(&said));
+    hg_buf_done(&said);
 }
 
 /* Cells that failed since the last look, with their reason. */
@@ -64,20 +61,18 @@ static void tell_failures(struct hg_session *s, struct progress *p)
     for (size_t b = 0; b < state->batches.n; b++)
         for (size_t i = 0; i < state->batches.items[b].n; i++, at++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
-            const char *text = hg_run_text(state, cell);
 
-            if (p->told[at] || cell->state <= HG_CELL_OK || cell->state >= HG_CELL_REFUSED)
+            if (p->told[at] || !hg_cell_is_bad(cell))
                 continue;
             p->told[at] = true;
             if (++p->failures > FAILURES_SHOWN)
                 continue;
             clear_line(p);
-            hg_info("%s: %s%s%s", s->plan->items[b].ids[i], hg_cell_state_names[cell->state],
-                    *text ? ": " : "", text);
-            if (p->failures == 1)
-                tell_logs(s, (int)b + 1, i, cell);
+            tell_failure(s, (int)b + 1, i, cell);
             if (p->failures == FAILURES_SHOWN)
-                hg_info("more failures are not listed here: hpcgrid status --cells");
+                hg_info(
+                    "the end of the run lists all failures, by cause; until then: hpcgrid logs %s",
+                    s->rd.path);
         }
 }
 
@@ -249,15 +244,11 @@ int hg_progress_add_refusals(const struct hg_session *s, struct hg_errs *errs)
     return errs->n > before ? -1 : 0;
 }
 
-static void tell_retry(const struct hg_session *s)
+void hg_progress_tell_end(const struct hg_session *s, bool tables)
 {
-    const struct hg_run_state *state = hg_drive_state(s->drive);
-    size_t bad = 0;
-
-    for (int c = 0; c < HG_CELL_STATES; c++)
-        bad += HG_SESSION_BAD & 1u << c ? state->counts[c] : 0;
-    if (bad && !*s->scheduler.box)
-        hg_info("run %s again with: hpcgrid retry %s", bad == 1 ? "it" : "them", s->rd.path);
+    hg_failures_tell(
+        &s->rd, s->plan, hg_drive_state(s->drive),
+        (struct hg_failures_options){ .tables = tables, .no_retry = *s->scheduler.box != '\0' });
 }
 
 static void tell_rehearsal(const struct hg_session *s)
@@ -289,8 +280,8 @@ int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs)
         return hg_signals_code();
     rc = print_report(s, errs);
     tell_rehearsal(s);
-    if (rc == 1)
-        tell_retry(s);
+    if (rc >= 0)
+        hg_progress_tell_end(s, true);
     if (rc >= 0 && hg_progress_add_refusals(s, errs) < 0)
         return -1;
     return rc;

@@ -34,8 +34,9 @@ const struct hg_cmd hg_cmd_resume = {
     .args = "RUN",
     .summary = "Continue a run where it stopped, to its end.",
     .details = "Looks up submissions whose outcome an earlier hpcgrid did not learn, and never\n"
-               "submits them twice. Waits for a Slurm that does not answer. A folder that was\n"
-               "copied or moved can only be read: commands that submit or write reject it.",
+               "submits them twice. Waits for a Slurm that does not answer. Corrections of the\n"
+               "matrix and its site apply; cells that the matrix gained are added by `run`. A\n"
+               "folder that was copied or moved can only be read.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

@@ -65,6 +65,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
     unsigned statuses = read_statuses(status_text, &err);
+    struct hg_drive_pass pass;
     struct hg_session s;
     int rc;
 
@@ -75,7 +76,10 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     rc = hg_session_resume(&s, &again, errs);
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
-    rc = hg_session_again(&s, statuses, select_text, errs);
+    if (hg_drive_pass(s.drive, &pass, &err) < 0) /* what failed since a process drove the run */
+        rc = hg_errs_add(errs, &err);
+    else
+        rc = hg_session_again(&s, statuses, select_text, errs);
     if (rc == 0)
         rc = hg_progress_conclude(&s, errs);
     hg_session_done(&s);
@@ -88,8 +92,8 @@ const struct hg_cmd hg_cmd_retry = {
     .summary = "Run the failed cells of a run again, to its end.",
     .details = "The words for --status are failed, timeout, oom, node_fail, cancelled and lost;\n"
                "without it: all of them. Every retry is a new attempt, and the last good one\n"
-               "counts; cells with a good result do not run again. Cells that the matrix gained\n"
-               "since then are added by `run`.",
+               "counts; cells with a good result do not run again. Corrections of the matrix and\n"
+               "its site apply; cells that the matrix gained since then are added by `run`.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

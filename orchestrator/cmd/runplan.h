@@ -24,4 +24,9 @@ long hg_runplan_submissions(const struct hg_rundir *rd, struct hg_err *err);
 struct hg_plan *hg_runplan_make(const struct hg_rundir *rd, const struct hg_matrix *m,
                                 const struct hg_selector *select, struct hg_errs *errs);
 
+/* The same for a run that is continued by its name: if the matrix or the site that it was planned from has changed since, its own cells
+ * get what the matrix says now, and *plan is replaced. Fails (INPUT) if the matrix has other cells in their places. A matrix that is gone, and that
+ * of a run in a box, change nothing. Returns 1 if something changed, 0, or -1 with errs filled. */
+int hg_runplan_correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_errs *errs);
+
 #endif

@@ -16,6 +16,7 @@
 #include "cmd/scheduler.h"
 #include "cmd/signals.h"
 #include "drive/again.h"
+#include "drive/check.h"
 #include "matrix/rehearse.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
@@ -223,7 +224,7 @@ static int reach_again(struct hg_session *s, bool wait, struct hg_err *err)
 int hg_session_resume(struct hg_session *s, const struct hg_resume_options *o, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
-    int rc = -1;
+    int rc = -1, corrected;
 
     *s = (struct hg_session){ .command = hg_str_printf("hpcgrid %s %.120s", o->command, o->run),
                               .steal = o->steal,
@@ -231,20 +232,24 @@ int hg_session_resume(struct hg_session *s, const struct hg_resume_options *o, s
     if (hg_rundir_find(hg_options_reports(o->reports), o->run, &s->rd, &err) < 0 ||
         hg_identity_check(s->rd.path, &err) < 0)
         goto out;
-    read_limits(s);
     s->lock = hg_drive_lock(&s->rd, s->command, s->steal, &err);
     if (!s->lock)
         goto out;
     s->plan = hg_plan_load(s->rd.path, &err);
-    if (!s->plan)
+    corrected = s->plan && !o->send_nothing ? hg_runplan_correct(&s->rd, &s->plan, errs) : 0;
+    if (!s->plan || corrected < 0)
         goto out;
+    read_limits(s);
     rc = reach_again(s, o->wait, &err);
     if (rc == 0)
         rc = open_drive(s, &err);
+    if (rc == 0 && corrected)
+        rc = hg_drive_check(s->drive, errs);
 out:
     if (rc != 0)
         hg_session_done(s);
-    return rc < 0 ? hg_errs_add(errs, &err) : rc;
+    hg_errs_add(errs, &err);
+    return rc;
 }
 
 /* ---- Cells again, and the end ---- */

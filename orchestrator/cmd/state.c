@@ -33,15 +33,17 @@ size_t hg_state_open(const struct hg_run_state *state)
 
 size_t hg_state_bad(const struct hg_run_state *state)
 {
-    return state->cells - state->counts[HG_CELL_OK] - state->counts[HG_CELL_UNNEEDED];
+    return state->cells - state->counts[HG_CELL_OK] - state->counts[HG_CELL_UNNEEDED] -
+           state->counts[HG_CELL_REMOVED];
 }
 
 void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out)
 {
     static const enum hg_cell_state order[] = {
-        HG_CELL_OK,        HG_CELL_RUNNING,   HG_CELL_ENDED,  HG_CELL_PENDING, HG_CELL_INTENDED,
-        HG_CELL_AMBIGUOUS, HG_CELL_WAITING,   HG_CELL_FAILED, HG_CELL_TIMEOUT, HG_CELL_OOM,
-        HG_CELL_NODE_FAIL, HG_CELL_CANCELLED, HG_CELL_LOST,   HG_CELL_REFUSED, HG_CELL_UNNEEDED,
+        HG_CELL_OK,       HG_CELL_RUNNING,   HG_CELL_ENDED,     HG_CELL_PENDING,
+        HG_CELL_INTENDED, HG_CELL_AMBIGUOUS, HG_CELL_WAITING,   HG_CELL_FAILED,
+        HG_CELL_TIMEOUT,  HG_CELL_OOM,       HG_CELL_NODE_FAIL, HG_CELL_CANCELLED,
+        HG_CELL_LOST,     HG_CELL_REFUSED,   HG_CELL_UNNEEDED,  HG_CELL_REMOVED,
     };
     const char *before = "";
 

@@ -4,10 +4,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
+#include "cmd/failures.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/state.h"
+#include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/events.h"
@@ -18,6 +20,15 @@ static const struct hg_opt opts[] = {
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
+
+static void tell_end(const struct hg_rundir *rd, const struct hg_run_state *state)
+{
+    struct hg_plan *plan = hg_plan_load(rd->path, NULL);
+
+    if (plan)
+        hg_failures_tell(rd, plan, state, (struct hg_failures_options){ 0 });
+    hg_plan_free(plan);
+}
 
 /* Another process drives: read its journal as it grows. 0: the run is over, 1: that process is gone, -1: err set. */
 static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
@@ -42,6 +53,8 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
         last = line;
         over = hg_state_open(state) == 0;
         *bad = hg_state_bad(state);
+        if (over)
+            tell_end(rd, state);
         hg_run_state_free(state);
         if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
             rc = over ? 0 : 1;
@@ -65,6 +78,8 @@ static int drive(const char *run, struct hg_errs *errs)
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
     rc = hg_progress_drive(&s, errs);
+    if (rc == 0)
+        hg_progress_tell_end(&s, false);
     bad = hg_state_bad(hg_drive_state(s.drive));
     hg_session_done(&s);
     if (rc == 1)

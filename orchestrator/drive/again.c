@@ -28,7 +28,8 @@ static long again_batch(const struct again *a, size_t b)
     long n;
 
     for (size_t i = 0; i < batch->n; i++)
-        if (hg_cell_is_over(&batch->cells[i]) && a->statuses & 1u << batch->cells[i].state &&
+        if (hg_cell_is_over(&batch->cells[i]) && !batch->cells[i].removed &&
+            a->statuses & 1u << batch->cells[i].state &&
             (!a->picks || a->picks(a->context, (int)b + 1, (uint32_t)i)))
             hg_ranges_add(&set, (uint32_t)i);
     hg_ranges_format(&set, &lines);

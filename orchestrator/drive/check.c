@@ -38,12 +38,25 @@ int hg_drive_load_limits(struct hg_drive *d, struct hg_err *err)
     return 0;
 }
 
-static bool was_submitted(const struct hg_run_state *state, int batch)
+/* As it is now. */
+static bool was_submitted(const struct hg_drive *d, int batch)
 {
+    const struct hg_run_state *state = d->state;
+
     for (size_t i = 0; i < state->submissions.n; i++)
-        if (state->submissions.items[i].batch == batch)
+        if (state->submissions.items[i].batch == batch &&
+            !hg_drive_is_outdated(d, &state->submissions.items[i]))
             return true;
     return false;
+}
+
+/* Will any of its cells be submitted, now or by a retry? */
+static bool has_work(const struct hg_run_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        if (batch->cells[i].state != HG_CELL_OK && !batch->cells[i].removed)
+            return true;
+    return batch->n == 0;
 }
 
 /* The first waiting cell of the batch as a job of its own. */
@@ -128,7 +141,7 @@ int hg_drive_check(struct hg_drive *d, struct hg_errs *errs)
         json_t *job;
         int rc;
 
-        if (was_submitted(state, batch))
+        if (was_submitted(d, batch) || !has_work(&state->batches.items[batch - 1]))
             continue;
         job = probe_job(d, batch);
         rc = d->o.executor->probe(d->o.session, job, &why);

@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/ranges.h"
 #include "base/vec.h"
 #include "drive/again.h"
 #include "drive/check.h"
@@ -100,13 +101,46 @@ static int open_journal(struct hg_drive *d, struct hg_err *err)
     return 0;
 }
 
+/* Of each batch the lines of cells that the matrix has no more. */
+static json_t *removed_lines(const struct hg_drive *d)
+{
+    json_t *list = json_array();
+
+    for (size_t b = 0; b < d->plan->n; b++) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        hg_ranges_format(&d->plan->items[b].removed, &text);
+        json_array_append_new(list, json_string(hg_buf_str(&text)));
+        hg_buf_done(&text);
+    }
+    return list;
+}
+
+/* Are they other ones than the journal knows? */
+static bool is_removal_new(const struct hg_drive *d)
+{
+    for (size_t b = 0; b < d->plan->n; b++) {
+        const struct hg_ranges *set = &d->plan->items[b].removed;
+        size_t known = b < d->state->batches.n ? d->state->batches.items[b].n : 0, at = 0;
+
+        for (size_t i = 0; i < known; i++) {
+            while (at < set->n && set->items[at].last < i)
+                at++;
+            if (d->state->batches.items[b].cells[i].removed !=
+                (at < set->n && set->items[at].first <= i))
+                return true;
+        }
+    }
+    return false;
+}
+
 static int journal_opening(struct hg_drive *d, struct hg_err *err)
 {
     const char *transport = d->o.executor->facts(d->o.session)->transport;
     const char *cluster = d->o.cluster && *d->o.cluster ? d->o.cluster : NULL;
     char host[65] = "";
     json_t *sizes = json_array();
-    bool grown = d->state->batches.n != d->plan->n;
+    bool grown = d->state->batches.n != d->plan->n || is_removal_new(d);
 
     gethostname(host, sizeof host - 1);
     for (size_t b = 0; b < d->plan->n; b++) {
@@ -125,7 +159,8 @@ static int journal_opening(struct hg_drive *d, struct hg_err *err)
                            "cluster", cluster));
     if (grown)
         hg_drive_say(d, "plan",
-                     json_pack("{s:O,s:o*}", "batches", sizes, "spare", hg_drive_spare_lines(d)));
+                     json_pack("{s:O,s:o,s:o*}", "batches", sizes, "removed", removed_lines(d),
+                               "spare", hg_drive_spare_lines(d)));
     json_decref(sizes);
     return hg_drive_commit(d, err);
 }

@@ -47,11 +47,27 @@ static const struct {
     { "REVOKED", "cancelled", "revoked" },
 };
 
+/* Was it taken back because its batch asks for something else now? The driver that did may have been killed before it could
+ * say so. */
+static bool was_recalled(const struct gone *g)
+{
+    return !g->cell->cancel && !g->cell->removed && hg_drive_is_outdated(g->d, g->sub);
+}
+
+static void recall(const struct gone *g)
+{
+    hg_drive_tell(g->d, "recalled", g->sub, g->index, "", 0, NULL);
+}
+
 /* What a person has cancelled is cancelled, whatever Slurm calls its end. */
 static void give_verdict(const struct gone *g, const char *ended)
 {
     char text[256];
 
+    if (is_word(ended, "CANCELLED") && was_recalled(g)) {
+        recall(g);
+        return;
+    }
     if (g->cell->cancel) {
         snprintf(text, sizeof text, "it was cancelled; Slurm says %s", ended);
         hg_drive_tell(g->d, "verdict", g->sub, g->index, "cancelled", 0,
@@ -117,6 +133,8 @@ static const char *why_again(const struct gone *g)
         return twice;
     if (was_refused(g))
         return "Slurm could not start it";
+    if (was_completed(g) && (hg_drive_is_outdated(g->d, g->sub) || g->cell->removed))
+        return "it left: the site or the matrix was corrected";
     /* exec does not exit with 0 then. A controller that forgot its jobs gives their numbers to new ones, and takes the end
      * of an old one for the end of a new one. */
     if (was_completed(g))
@@ -172,6 +190,8 @@ static void judge_missing(const struct gone *g)
         send_again(g, "Slurm started it twice, and ended both");
     else if (g->a.open && was_forgotten(g) && may_send_again(g))
         send_again(g, "forgotten by Slurm while it was running, and ended");
+    else if (was_recalled(g))
+        recall(g);
     else
         hg_drive_tell(g->d, "verdict", g->sub, g->index, "lost", 0,
                       g->a.claimed ? "it began; its job left the queue without a result"
@@ -208,6 +228,8 @@ static void take_result(const struct gone *g)
     if (cancelled && !g->cell->cancel && may_send_again(g) &&
         (was_completed(g) || was_refused(g) || (!*g->ended && a->left)))
         send_again(g, "Slurm ended it to start it again");
+    else if (cancelled && was_recalled(g))
+        recall(g);
     else
         hg_drive_tell(g->d, "result", g->sub, g->index, a->status, a->restarts, a->error);
 }

@@ -46,13 +46,16 @@ void hg_drive_judge(struct hg_drive *d, const struct hg_executor_job *job,
 {
     const struct hg_reason *reason = hg_reason_find(job->reason);
     bool never = reason->class == HG_REASON_NEVER, redo = reason->class == HG_REASON_REDO;
+    bool pending = strcmp(job->state, "PENDING") == 0;
     double mono = hg_drive_mono(d);
 
     if (task->asked_s && mono - task->asked_s < AGAIN_S)
         return;
-    if (cell->cancel) {
+    if (cell->cancel || (pending && cell->removed)) {
         add_order(d, job, sub, index, HG_ORDER_CANCEL, NULL);
-    } else if (strcmp(job->state, "PENDING") == 0 && (never || redo)) {
+    } else if (pending && !d->o.send_nothing && hg_drive_is_outdated(d, sub)) {
+        add_order(d, job, sub, index, HG_ORDER_RECALL, NULL);
+    } else if (pending && (never || redo)) {
         add_order(d, job, sub, index, never ? HG_ORDER_NEVER : HG_ORDER_REDO, reason->text);
     } else {
         judge_hold(d, job, sub, index, cell, task);
@@ -102,7 +105,9 @@ static void after_order(struct hg_drive *d, const struct hg_drive_order *order)
 
     if (order->what <= HG_ORDER_CANCEL || cell->submission != sub->number || hg_cell_is_over(cell))
         return;
-    if (order->what == HG_ORDER_REDO && cell->losses < 3)
+    if (order->what == HG_ORDER_RECALL)
+        hg_drive_tell(d, "recalled", sub, order->index, "", 0, NULL);
+    else if (order->what == HG_ORDER_REDO && cell->losses < 3)
         hg_drive_tell(d, "lost", sub, order->index, "", 0, order->text);
     else
         hg_drive_tell(d, "verdict", sub, order->index, "failed", 0, order->text);

@@ -63,8 +63,9 @@ json_t *hg_drive_spare_lines(const struct hg_drive *d)
         struct hg_ranges set = HG_RANGES_INIT;
         struct hg_buf text = HG_BUF_INIT;
 
-        for (size_t i = known; i < batch->n && batch->turns; i++)
-            if (batch->turns[i].run > d->o.repeats.min)
+        for (size_t i = 0; i < batch->n && batch->turns; i++)
+            if ((i >= known || d->state->batches.items[b].cells[i].removed) &&
+                batch->turns[i].run > d->o.repeats.min)
                 hg_ranges_add(&set, (uint32_t)i);
         hg_ranges_format(&set, &text);
         json_array_append_new(list, json_string(hg_buf_str(&text)));

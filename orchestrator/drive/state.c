@@ -31,6 +31,11 @@ const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32
     return &d->state->submissions.items[number - 1];
 }
 
+bool hg_drive_is_outdated(const struct hg_drive *d, const struct hg_submission *sub)
+{
+    return *sub->request && strcmp(sub->request, d->plan->items[sub->batch - 1].request) != 0;
+}
+
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                           struct hg_attempt *a, struct hg_err *err)
 {

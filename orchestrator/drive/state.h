@@ -34,7 +34,7 @@ struct hg_drive_news {
     uint32_t submission, restarts, index;
 };
 
-/* What the scheduler has to do to a task. NEVER and REDO also cancel it; then its cell has failed or is sent
+/* What the scheduler has to do to a task. NEVER, REDO and RECALL also cancel it; then its cell has failed or is sent
  * again, and text says why. */
 enum hg_order {
     HG_ORDER_HOLD,
@@ -42,6 +42,7 @@ enum hg_order {
     HG_ORDER_CANCEL,
     HG_ORDER_NEVER,
     HG_ORDER_REDO,
+    HG_ORDER_RECALL,
 };
 
 struct hg_drive_order {
@@ -123,6 +124,9 @@ double hg_drive_now(const struct hg_drive *d);  /* wall */
 double hg_drive_mono(const struct hg_drive *d); /* monotonic */
 bool hg_drive_stopped(const struct hg_drive *d);
 const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32_t number);
+
+/* Its batch asks for something else than it did: the site or the matrix was corrected. */
+bool hg_drive_is_outdated(const struct hg_drive *d, const struct hg_submission *sub);
 
 /* The attempt of a cell that counts, under a claim number (0: any). */
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,

@@ -144,7 +144,8 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
     json_object_set_new(job, "output", json_string(output));
     json_object_set_new(job, "array", json_string(sub->tasks));
     json_object_set_new(job, "args",
-                        json_pack("[s,s,s,s]", "--submission", claim, "--offset", offset));
+                        json_pack("[s,s,s,s,s,s]", "--submission", claim, "--offset", offset,
+                                  "--request", d->plan->items[sub->batch - 1].request));
     if (sub->running_max)
         json_object_set_new(job, "running_max", json_integer(sub->running_max));
     free(output);
@@ -164,10 +165,11 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
     hg_text_random_hex(16, key);
     hg_ranges_format(&c->tasks, &tasks);
     members =
-        json_pack("{s:I,s:I,s:s,s:I,s:I,s:s,s:f}", "submission", (json_int_t)number, "claim",
+        json_pack("{s:I,s:I,s:s,s:I,s:I,s:s,s:f,s:s}", "submission", (json_int_t)number, "claim",
                   (json_int_t)(c->claim ? c->claim : number), "key", key, "batch",
                   (json_int_t)c->batch, "offset", (json_int_t)c->offset, "tasks",
-                  hg_buf_str(&tasks), "until", hg_drive_now(d) + call_s + d->limits.ambiguous_s);
+                  hg_buf_str(&tasks), "until", hg_drive_now(d) + call_s + d->limits.ambiguous_s,
+                  "request", d->plan->items[c->batch - 1].request);
     if (running_max)
         json_object_set_new(members, "running_max", json_integer(running_max));
     hg_buf_done(&tasks);

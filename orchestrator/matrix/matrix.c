@@ -195,6 +195,9 @@ struct hg_matrix *hg_matrix_load(const char *path, const char *site, struct hg_e
     struct hg_err err = HG_ERR_INIT;
 
     m->dir = folder_of(path, &err);
+    if (site)
+        m->site_given =
+            strchr(site, '/') || hg_fs_exists(site) ? hg_fs_absolute(site, &err) : hg_strdup(site);
     if (m->dir && hg_json_load(path, &m->doc, &err) == 0)
         decode(m, site, errs);
     hg_errs_add(errs, &err);
@@ -277,6 +280,7 @@ void hg_matrix_free(struct hg_matrix *m)
     hg_workload_done(&m->workload);
     hg_json_release(hg_matrix_fields, m);
     free(m->dir);
+    free(m->site_given);
     hg_json_doc_done(&m->doc);
     free(m);
 }

@@ -19,6 +19,7 @@ struct hg_matrix {
     long long format;
     char *name;
     struct hg_site *site;
+    char *site_given; /* instead of the matrix's own: a name, or an absolute path; NULL: none */
     struct hg_workload workload;
     json_t *site_json, *workload_json, *axes, *include, *exclude, *derive, *baseline, *report,
         *repeats_json; /* as written; NULL: absent */

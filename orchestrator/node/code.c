@@ -91,9 +91,18 @@ static void add_file(const struct hg_code_place *p, const char *word, json_t *fi
     free(path);
 }
 
+json_t *hg_code_files(const struct hg_code_place *p)
+{
+    json_t *files = json_array();
+
+    for (size_t i = 0; p->words[i] && i < WORDS_MAX; i++)
+        add_file(p, p->words[i], files);
+    return files;
+}
+
 json_t *hg_code_of(const struct hg_code_place *p)
 {
-    json_t *code = json_object(), *files = json_array();
+    json_t *code = json_object(), *files = hg_code_files(p);
     struct hg_git g;
     char *revision;
 
@@ -103,8 +112,6 @@ json_t *hg_code_of(const struct hg_code_place *p)
         json_object_set_new(code, "revision", hg_json_text(revision));
         look_at_tree(p, &g, code);
     }
-    for (size_t i = 0; p->words[i] && i < WORDS_MAX; i++)
-        add_file(p, p->words[i], files);
     if (json_array_size(files))
         json_object_set(code, "files", files);
     json_decref(files);

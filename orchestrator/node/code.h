@@ -20,4 +20,7 @@ struct hg_code_place {
  * A new reference; NULL: nothing is known. Takes at most some seconds, usually some milliseconds. */
 json_t *hg_code_of(const struct hg_code_place *p);
 
+/* "files" alone; an empty array where there are none. A new reference. */
+json_t *hg_code_files(const struct hg_code_place *p);
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
+#include "base/ranges.h"
 #include "matrix/workload.h"
 #include "node/where.h"
 #include "plan/cells.h"
@@ -79,6 +80,34 @@ int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, str
     job->virtual_nodes =
         !hg_where_head(job->head, sizeof job->head) && getenv("SLURM_JOB_NODELIST");
     return 0;
+}
+
+static bool is_removed(const struct hg_job *job)
+{
+    const char *text = json_string_value(json_object_get(job->batch, "removed"));
+    struct hg_ranges set = HG_RANGES_INIT;
+    bool is = false;
+
+    if (text && hg_ranges_parse(text, UINT32_MAX - 1, &set, NULL) == 0)
+        for (size_t i = 0; i < set.n && !is; i++)
+            is = set.items[i].first <= job->line_number && job->line_number <= set.items[i].last;
+    hg_ranges_done(&set);
+    return is;
+}
+
+bool hg_job_is_wanted(const struct hg_job *job, const char *request, char why[static 256])
+{
+    const char *now = json_string_value(json_object_get(job->batch, "request"));
+    bool removed = is_removed(job);
+    bool outdated = request && now && strcmp(request, now) != 0;
+
+    if (removed)
+        snprintf(why, 256, "the matrix has no such cell any more");
+    else if (outdated)
+        snprintf(
+            why, 256,
+            "the site or the matrix was corrected after it was submitted; it is submitted again");
+    return !removed && !outdated;
 }
 
 void hg_job_done(struct hg_job *job)

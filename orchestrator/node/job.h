@@ -35,6 +35,10 @@ struct hg_job {
 int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, struct hg_err *err);
 void hg_job_done(struct hg_job *job);
 
+/* Is this still what the plan wants: does the matrix have the cell, and does its batch ask for what the job was submitted for (request;
+ * NULL: by hand)? why is the reason if not. */
+bool hg_job_is_wanted(const struct hg_job *job, const char *request, char why[static 256]);
+
 /* What starts the ranks of a cell. */
 struct hg_launch {
     struct hg_words

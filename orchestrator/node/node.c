@@ -378,6 +378,8 @@ int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256
     left[0] = '\0';
     block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
     rc = hg_job_load(args->run, args->batch, args->offset, &n.job, err);
+    if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, left))
+        rc = 1;
     if (rc == 0) {
         begin(&n);
         rc = claim(&n, (unsigned)args->submission, left, err);

@@ -10,6 +10,8 @@ struct hg_node_args {
     int batch;       /* number */
     long offset;     /* of the array's index 0 in the cells file */
     long submission; /* claim number; 0: by hand */
+    const char *
+        request; /* what the job was submitted for, as the batch's "request" in plan.json; NULL: by hand */
 };
 
 /* Run one cell, the one of this array task, from claim to result.json. *code is the exit code: the

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/batch.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "base/json.h"
 #include "base/vec.h"
 
 double hg_plan_heartbeat_s(const json_t *site)
@@ -10,6 +14,22 @@ double hg_plan_heartbeat_s(const json_t *site)
     double s = json_number_value(json_object_get(site, "heartbeat_s"));
 
     return s > 0 ? s : HG_SITE_HEARTBEAT_S;
+}
+
+void hg_batch_set_request(struct hg_batch *b)
+{
+    json_t *job = json_copy(b->job);
+    struct hg_buf text = HG_BUF_INIT;
+
+    json_object_del(job, "name"); /* where the run is, and its name, are the same in all its jobs */
+    json_object_del(job, "script");
+    json_object_del(job, "work_dir");
+    hg_json_dump(job, HG_JSON_SORT, &text);
+    for (char **m = b->modules; m && *m; m++)
+        hg_buf_printf(&text, "\n%s", *m);
+    snprintf(b->request, sizeof b->request, "%016" PRIx64, hg_hash64(text.data, text.len));
+    hg_buf_done(&text);
+    json_decref(job);
 }
 
 void hg_batch_push(struct hg_batch *b, char *id)
@@ -20,10 +40,10 @@ void hg_batch_push(struct hg_batch *b, char *id)
 
 size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats)
 {
-    size_t n = 0;
+    size_t n = b->turns ? 0 : b->n - (size_t)hg_ranges_count(&b->removed);
 
-    for (size_t i = 0; i < b->n; i++)
-        n += !b->turns || (b->turns[i].configuration && b->turns[i].run <= repeats->min);
+    for (size_t i = 0; i < b->n && b->turns; i++)
+        n += (b->turns[i].configuration && b->turns[i].run <= repeats->min);
     return n;
 }
 
@@ -57,7 +77,10 @@ void hg_batch_done(struct hg_batch *b)
     free(b->backend);
     free(b->shape);
     hg_buf_done(&b->cells);
+    free(b->saved);
+    free(b->at);
     hg_ranges_done(&b->removed);
+    hg_ranges_done(&b->done);
 }
 
 void hg_plan_free(struct hg_plan *plan)

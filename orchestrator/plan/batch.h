@@ -23,17 +23,22 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
-    struct hg_turn *turns;    /* adaptive repeats: by line; NULL: every cell is run */
-    json_t *places;           /* where that is set: hg_shape_places; NULL: not known */
-    double time_s;            /* the limit requested, 0: none */
-    long long devices;        /* GPUs of one cell, or its cores where the hardware has no GPUs */
-    char *hardware;           /* name in the site */
-    char *backend;            /* of the hardware; NULL: not said */
-    bool gpu;                 /* the hardware has GPUs */
-    char **modules;           /* to load, NULL-terminated; NULL: none */
-    char *shape;              /* what the cells have in common, as text */
-    struct hg_buf cells;      /* text of a cells file not yet saved; empty once it is */
+    struct hg_turn *turns; /* adaptive repeats: by line; NULL: every cell is run */
+    json_t *places;        /* where that is set: hg_shape_places; NULL: not known */
+    double time_s;         /* the limit requested, 0: none */
+    long long devices;     /* GPUs of one cell, or its cores where the hardware has no GPUs */
+    char *hardware;        /* name in the site */
+    char *backend;         /* of the hardware; NULL: not said */
+    bool gpu;              /* the hardware has GPUs */
+    char **modules;        /* to load, NULL-terminated; NULL: none */
+    char *shape;           /* what the cells have in common, as text */
+    char request[17];      /* hash of all that a job asks of Slurm, modules included */
+    struct hg_buf cells;   /* text of a cells file not yet saved; empty once it is */
+    uint64_t *saved;       /* of a loaded batch: the hash of each line of its cells file */
+    size_t *at;            /* of a known batch: where each line's new text begins in cells, from 1;
+                                 0: the line stays as it is saved. NULL: cells is the whole file */
     struct hg_ranges removed; /* lines of cells that the matrix has no more */
+    struct hg_ranges done;    /* lines with a good result: whoever makes a plan anew sets them */
     bool renewed;             /* asks for other resources than the saved script does */
 };
 
@@ -59,9 +64,8 @@ struct hg_plan {
     json_t *
         skipped; /* {"n", "cells": [{"id", "why"}]}: those, and cells that can never run; the first few. NULL: none */
     size_t removed;   /* cells that the run has and the matrix has no more */
-    size_t renewed;   /* known cells whose batch requests other resources from now on */
-    size_t reshaped;  /* known cells that would ask for other resources now but cannot: their batch
-                         does not agree */
+    size_t added;     /* cells that the matrix has and the known plan had not */
+    bool closed;      /* of a known plan: cells that it does not have are counted, not taken */
     json_t *workload; /* what the node side needs of it: program or command, launch, env, files,
                          results, cwd and matrix (absolute) */
     json_t *site;     /* name, launcher (words), env, heartbeat_s; rehearsal: matrix/rehearse.h */
@@ -72,10 +76,13 @@ void hg_plan_free(struct hg_plan *plan);
 /* Seconds between two signs of life of a cell at work, by the plan's site. */
 double hg_plan_heartbeat_s(const json_t *site);
 
+/* Compute the hash of what a job of the batch asks of Slurm. */
+void hg_batch_set_request(struct hg_batch *b);
+
 /* Append a cell's id, which the batch then owns. */
 void hg_batch_push(struct hg_batch *b, char *id);
 
-/* How many of its cells are submitted at first: all, or with adaptive repeats those of the first round. */
+/* How many of its cells that the matrix has are submitted at first: all, or with adaptive repeats those of the first round. */
 size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats);
 
 /* GPU- or core-hours of all its cells, or of those, by their time limit; 0 without one. */

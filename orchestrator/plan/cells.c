@@ -10,11 +10,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "base/vec.h"
 
 #define CELLS_FILE_MAX ((size_t)4 << 30)
+#define HALF_SAVED_S 0.5 /* between two renames */
 #define PLACE_DIGITS (HG_PLAN_INDEX_LINE - 1)
 
 /* ---- Saving ---- */
@@ -25,9 +29,9 @@ void hg_plan_index_add(struct hg_buf *index, uint64_t place)
 }
 
 /* Where each line begins, and the end of the last one. */
-static int save_index(const struct hg_batch *b, const char *path, struct hg_err *err)
+static int save_index(const struct hg_buf *cells, const char *path, struct hg_err *err)
 {
-    const char *text = b->cells.data, *end = text + b->cells.len;
+    const char *text = cells->data, *end = text + cells->len;
     struct hg_buf index = HG_BUF_INIT;
     int rc;
 
@@ -39,17 +43,70 @@ static int save_index(const struct hg_batch *b, const char *path, struct hg_err 
     return rc;
 }
 
-int hg_plan_save_cells(const struct hg_batch *b, const char *dir, struct hg_err *err)
+/* The index is ready before the cells are replaced: a job may be about to look its cell up. */
+static int save_files(const struct hg_batch *b, const struct hg_buf *cells, const char *dir,
+                      struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
     char *index = hg_str_printf("%s/batches/%d.cells.idx", dir, b->number);
-    int rc = hg_fs_replace(path, b->cells.data, b->cells.len, 0600, err);
+    char *next = hg_str_printf("%s.next", index);
+    int rc = save_index(cells, next, err);
 
     if (rc == 0)
-        rc = save_index(b, index, err);
+        rc = hg_fs_replace(path, cells->data, cells->len, 0600, err);
+    if (rc == 0 && rename(next, index) < 0)
+        rc = hg_err_sys(err, "cannot replace %s", index);
     free(path);
     free(index);
+    free(next);
     return rc;
+}
+
+/* The saved lines of a known batch, and in their places those that were made anew: a baseline or a note may have changed. */
+static int merge_lines(const struct hg_batch *b, const struct hg_buf *old, struct hg_buf *out)
+{
+    const char *p = hg_buf_str(old), *end = p + old->len, *nl;
+    size_t line = 0;
+
+    for (; p < end && (nl = memchr(p, '\n', (size_t)(end - p))); p = nl + 1, line++) {
+        const char *text = line < b->n && b->at[line] ? b->cells.data + b->at[line] - 1 : p;
+
+        hg_buf_append(out, text, (size_t)(strchr(text, '\n') + 1 - text));
+    }
+    return line == b->n ? 0 : -1;
+}
+
+/* Were the cells replaced, and their index not (yet)? */
+static bool is_half_saved(const char *dir, int number)
+{
+    char *next = hg_str_printf("%s/batches/%d.cells.idx.next", dir, number);
+    bool is = hg_fs_exists(next);
+
+    free(next);
+    return is;
+}
+
+static int renew_cells(const struct hg_batch *b, const char *dir, struct hg_err *err)
+{
+    char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
+    struct hg_buf old = HG_BUF_INIT, now = HG_BUF_INIT;
+    int rc = hg_fs_read(path, CELLS_FILE_MAX, &old, err);
+
+    if (rc == 0 && merge_lines(b, &old, &now) < 0)
+        rc = hg_err_set(err, HG_E_INPUT, "%s does not have the %zu cells of its batch", path, b->n);
+    if (rc == 0)
+        rc = save_files(b, &now, dir, err);
+    hg_buf_done(&old);
+    hg_buf_done(&now);
+    free(path);
+    return rc;
+}
+
+int hg_plan_save_cells(const struct hg_batch *b, const char *dir, struct hg_err *err)
+{
+    if (!b->at)
+        return b->cells.len ? save_files(b, &b->cells, dir, err) : 0;
+    return b->cells.len || is_half_saved(dir, b->number) ? renew_cells(b, dir, err) : 0;
 }
 
 /* ---- Loading ---- */
@@ -89,6 +146,10 @@ int hg_plan_load_ids(struct hg_batch *b, size_t cells, const char *dir, struct h
 {
     struct hg_buf text = HG_BUF_INIT;
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, b->number);
+    struct {
+        uint64_t *items;
+        size_t n, cap;
+    } saved = { 0 };
     int rc = -1;
 
     if (hg_fs_read(path, CELLS_FILE_MAX, &text, err) < 0)
@@ -100,10 +161,13 @@ int hg_plan_load_ids(struct hg_batch *b, size_t cells, const char *dir, struct h
         id = nl ? id_of_line(p, (size_t)(nl - p)) : NULL;
         if (!id) {
             hg_err_set(err, HG_E_INPUT, "%s: line %zu is not a cell", path, b->n + 1);
+            HG_VEC_DONE(&saved);
             goto out;
         }
         hg_batch_push(b, id);
+        *HG_VEC_PUSH(&saved) = hg_hash64(p, (size_t)(nl + 1 - p));
     }
+    b->saved = saved.items;
     rc = b->n == cells ? check_index(b, dir, err)
                        : hg_err_set(err, HG_E_INPUT, "%s has %zu cell%s, plan.json says %zu", path,
                                     b->n, hg_text_s(b->n), cells);
@@ -179,7 +243,7 @@ static bool is_line(const char *text, size_t n, bool has_before)
     return memchr(text, '\n', n) == text + n - 1;
 }
 
-json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
+static json_t *read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
 {
     char *path = hg_str_printf("%s/batches/%d.cells.jsonl", dir, batch), *text = NULL;
     struct hg_json_doc doc = HG_JSON_DOC_INIT;
@@ -212,6 +276,20 @@ out:
     free(text);
     free(path);
     return root;
+}
+
+json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err *err)
+{
+    struct hg_err why = HG_ERR_INIT;
+    json_t *cell = read_cell(dir, batch, line, &why);
+
+    if (!cell && why.code == HG_E_INPUT && is_half_saved(dir, batch)) {
+        hg_clock_sleep_s(HALF_SAVED_S);
+        return read_cell(dir, batch, line, err);
+    }
+    if (!cell && err)
+        *err = why;
+    return cell;
 }
 
 int hg_plan_each_cell(const char *dir, int batch,

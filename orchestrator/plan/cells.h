@@ -15,7 +15,7 @@
 #define HG_PLAN_INDEX_LINE 16
 void hg_plan_index_add(struct hg_buf *index, uint64_t place);
 
-/* Write batches/<n>.cells.jsonl from the batch's text, and its index. */
+/* Write batches/<n>.cells.jsonl from the batch's text, and its index; of a known batch the lines that are others now, if there are any. */
 int hg_plan_save_cells(const struct hg_batch *b, const char *dir, struct hg_err *err);
 
 /* Read the ids of a batch's cells into it. INPUT if the file does not hold `cells` of them, or the index does not

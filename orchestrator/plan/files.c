@@ -48,6 +48,8 @@ static json_t *encode_batch(const struct hg_batch *b)
     json_object_set_new(out, "devices", json_integer(b->devices));
     json_object_set_new(out, "modules", modules);
     json_object_set_new(out, "shape", json_string(b->shape));
+    json_object_set_new(out, "request",
+                        json_string(b->request)); /* jobs compare it with their own */
     json_object_set_new(out, "job", job);
     if (b->places)
         json_object_set(out, "places", b->places);
@@ -99,21 +101,21 @@ static int replace_below(const char *dir, const char *name, const struct hg_buf 
 static int save_batch(const struct hg_plan *plan, struct hg_batch *b, const char *dir,
                       struct hg_err *err)
 {
+    bool is_new = b->cells.len && !b->at;
     struct hg_buf script = HG_BUF_INIT;
     char name[64];
     int rc = -1;
 
-    if (!b->cells.len && !b->renewed)
-        return 0;
-    if (b->cells.len && hg_plan_save_cells(b, dir, err) < 0)
+    if (hg_plan_save_cells(b, dir, err) < 0)
         return -1;
+    hg_buf_done(&b->cells);
+    if (!is_new && !b->renewed)
+        return 0;
     snprintf(name, sizeof name, "batches/%d.sh", b->number);
     if (hg_plan_script(plan, b, dir, &script, err) == 0)
         rc = replace_below(dir, name, &script, 0700, err);
-    if (rc == 0) {
-        hg_buf_done(&b->cells);
+    if (rc == 0)
         b->renewed = false;
-    }
     hg_buf_done(&script);
     return rc;
 }
@@ -249,6 +251,8 @@ static int decode_modules(const json_t *list, struct hg_batch *b)
 static int decode_batch(const json_t *from, size_t index, const char *dir, struct hg_batch *b,
                         struct hg_err *err)
 {
+    const char *removed = json_string_value(json_object_get(from, "removed"));
+
     *b = (struct hg_batch){ .number = (int)json_integer_value(json_object_get(from, "number")) };
     b->job = json_incref(json_object_get(from, "job"));
     b->places = json_incref(json_object_get(from, "places"));
@@ -258,9 +262,13 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
     b->gpu = json_is_true(json_object_get(from, "gpu"));
     b->devices = json_integer_value(json_object_get(from, "devices"));
     b->time_s = (double)json_integer_value(json_object_get(b->job, "time_s"));
+    hg_ranges_parse(removed ? removed : "", UINT32_MAX - 1, &b->removed, NULL);
     if (b->number != (int)index + 1 || !json_is_object(b->job) || !b->hardware || !b->shape)
         return -1;
-    return decode_modules(json_object_get(from, "modules"), b) < 0 ? -1 : place_batch(b, dir, err);
+    if (decode_modules(json_object_get(from, "modules"), b) < 0)
+        return -1;
+    hg_batch_set_request(b);
+    return place_batch(b, dir, err);
 }
 
 /* Once its ids are loaded. */
@@ -289,6 +297,7 @@ static int decode(const json_t *root, const char *dir, struct hg_plan *plan, str
     plan->name = copy_text(root, "name");
     plan->workload = json_incref(json_object_get(root, "workload"));
     plan->site = json_incref(json_object_get(root, "site"));
+    plan->skipped = json_incref(json_object_get(root, "skipped"));
     if (!plan->name || !key || strlen(key) != 32 || !plan->workload || !plan->site)
         return hg_err_set(err, HG_E_INPUT, "%s/plan.json is not complete", dir);
     memcpy(plan->run_key, key, 33);

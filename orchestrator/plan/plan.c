@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/fs.h"
+#include "base/hash.h"
 #include "base/json.h"
 #include "base/map.h"
 #include "base/text.h"
@@ -21,20 +22,25 @@
 
 #define SKIPPED_KEPT 20 /* cells that the plan names */
 
-/* What the cells of a known batch would request today. */
+/* What the unfinished cells of a known batch request today: the longest time and the most memory of any; the rest
+ * must be the same for all, since one array has one request. */
 struct fresh {
-    struct hg_batch batch; /* without number, ids and cells */
-    size_t n;              /* cells that request it */
-    bool disagree;         /* another cell requests something else */
+    bool any;
+    struct hg_shape shape; /* of the first, with those two */
+    struct hg_buf rest;    /* its key without them */
+    char *id, *other,
+        *other_rest;     /* the first cell, and one that requests something else; NULL: none */
+    struct hg_batch old; /* what the batch requested before */
 };
 
 struct make {
     const struct hg_matrix *m;
     const struct hg_selector *select;
+    const struct hg_plan *past; /* NULL: none */
     struct hg_plan *plan;
     struct hg_fit *fit; /* what fits its device */
     struct hg_hazards *hazards;
-    json_t *known;       /* id: index of its batch among known ones */
+    json_t *known;       /* id: index of its batch among known ones << 32 | its line */
     json_t *unseen;      /* the ids of known that the walk has not come to */
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
@@ -92,6 +98,7 @@ static void fill_batch(const struct make *mk, const struct hg_shape *shape, cons
     b->backend = shape->hw->backend ? hg_strdup(shape->hw->backend) : NULL;
     b->modules = copy_strings(&shape->modules);
     b->shape = hg_strdup(key);
+    hg_batch_set_request(b);
 }
 
 static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
@@ -103,9 +110,9 @@ static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape,
     return b;
 }
 
-static void add_cell(struct hg_batch *b, const struct hg_cell *cell)
+/* A line of a cells file. */
+static void write_cell(struct hg_batch *b, const struct hg_cell *cell)
 {
-    hg_batch_push(b, hg_strdup(cell->id));
     hg_buf_printf(&b->cells, "{\"id\":\"%s\",\"baseline\":", cell->id);
     hg_buf_printf(&b->cells, cell->baseline[0] ? "\"%s\"" : "null", cell->baseline);
     hg_buf_printf(&b->cells, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
@@ -136,42 +143,140 @@ static void round_time(struct make *mk, struct hg_shape *shape)
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
 
-/* A cell that the run knows keeps its place; what it would request today is noted. */
-static void note_known(struct make *mk, const json_t *at, const char *key,
-                       const struct hg_shape *shape)
+static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_shape *shape)
 {
-    size_t i = (size_t)json_integer_value(at);
-    struct fresh *fresh = &mk->fresh[i];
+    double time_s = shape->time_s;
+    long long mem_mib = shape->mem_mib;
+    struct hg_buf rest = HG_BUF_INIT;
 
-    if (!fresh->n)
-        fill_batch(mk, shape, key, (int)i + 1, &fresh->batch);
-    fresh->n++;
-    if (strcmp(fresh->batch.shape, key) != 0)
-        fresh->disagree = true;
+    shape->time_s = 0;
+    shape->mem_mib = 0;
+    hg_shape_key(shape, &rest);
+    if (!f->any) {
+        f->any = true;
+        f->id = hg_strdup(cell->id);
+        f->rest = rest;
+        rest = (struct hg_buf)HG_BUF_INIT;
+        f->shape = *shape;
+        f->shape.time_s = time_s;
+        f->shape.mem_mib = mem_mib;
+        *shape = (struct hg_shape){ 0 };
+    } else if (strcmp(hg_buf_str(&rest), hg_buf_str(&f->rest)) == 0) {
+        /* 0: as the partition has it, which may be more than any number */
+        bool endless = time_s <= 0 || f->shape.time_s <= 0;
+
+        f->shape.time_s = endless ? 0 : time_s > f->shape.time_s ? time_s : f->shape.time_s;
+        f->shape.mem_mib = mem_mib > f->shape.mem_mib ? mem_mib : f->shape.mem_mib;
+    } else if (!f->other) {
+        f->other = hg_strdup(cell->id);
+        f->other_rest = hg_buf_detach(&rest);
+    }
+    hg_buf_done(&rest);
 }
 
-/* The walk is over: a batch whose cells all request something else gets it. */
-static void renew_batches(struct make *mk)
+static bool is_in(const struct hg_ranges *set, size_t line)
 {
-    for (size_t i = 0; i < mk->n_fresh; i++) {
-        struct hg_batch *b = &mk->plan->items[i], *now = &mk->fresh[i].batch, old = *b;
+    size_t low = 0, high = set->n;
 
-        if (!mk->fresh[i].n || (!mk->fresh[i].disagree && strcmp(now->shape, b->shape) == 0))
-            continue;
-        if (mk->fresh[i].disagree || mk->fresh[i].n < b->n) {
-            mk->plan->reshaped += mk->fresh[i].n;
-            continue;
-        }
-        now->ids = b->ids;
-        now->n = b->n;
-        now->cap = b->cap;
-        now->renewed = true;
-        mk->plan->renewed += b->n;
-        *b = *now;
-        old.ids = NULL; /* the new one has them */
-        old.n = old.cap = 0;
-        *now = old; /* freed with the others */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (set->items[middle].last < line)
+            low = middle + 1;
+        else
+            high = middle;
     }
+    return low < set->n && set->items[low].first <= line;
+}
+
+/* A cell that the run knows keeps its place; what it is, and would request, today is noted. */
+static void note_known(struct make *mk, const json_t *at, const struct hg_cell *cell)
+{
+    size_t i = (size_t)(json_integer_value(at) >> 32),
+           line = (size_t)(json_integer_value(at) & UINT32_MAX);
+    struct hg_batch *b = &mk->plan->items[i];
+    struct hg_shape shape;
+
+    const uint64_t *saved = mk->past->items[i].saved;
+    size_t from = b->cells.len;
+
+    write_cell(b, cell);
+    if (saved && hg_hash64(b->cells.data + from, b->cells.len - from) == saved[line])
+        b->cells.data[b->cells.len = from] = '\0'; /* as it is saved */
+    else
+        b->at[line] = from + 1;
+    if (is_in(&mk->past->items[i].done, line))
+        return;
+    hg_shape_make(mk->m->site, cell->members, &shape);
+    round_time(mk, &shape);
+    note_request(&mk->fresh[i], cell, &shape);
+    hg_shape_done(&shape);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The old request is freed with the others. */
+static void renew_batch(struct make *mk, size_t i)
+{
+    struct hg_batch *b = &mk->plan->items[i], *old = &mk->fresh[i].old, now;
+    struct hg_buf key = HG_BUF_INIT;
+
+    hg_shape_key(&mk->fresh[i].shape, &key);
+    fill_batch(mk, &mk->fresh[i].shape, hg_buf_str(&key), (int)i + 1, &now);
+    hg_buf_done(&key);
+    now.renewed = strcmp(now.request, b->request) != 0 || !same_text(now.backend, b->backend) ||
+                  now.gpu != b->gpu || now.devices != b->devices;
+    now.ids = b->ids;
+    now.n = b->n;
+    now.cap = b->cap;
+    now.cells = b->cells;
+    now.at = b->at;
+    *old = *b;
+    *b = now;
+    old->ids = NULL; /* the new one has them */
+    old->n = old->cap = 0;
+    old->cells = (struct hg_buf)HG_BUF_INIT;
+    old->at = NULL;
+}
+
+static int cannot_renew(const struct make *mk, size_t i, struct hg_errs *errs)
+{
+    const struct fresh *f = &mk->fresh[i];
+    const char *a = hg_buf_str(&f->rest), *b = f->other_rest;
+    struct hg_err *err = hg_errs_next(errs);
+    size_t same = 0;
+
+    for (size_t k = 0;; k++) {
+        if ((!a[k] || a[k] == ' ') && (!b[k] || b[k] == ' '))
+            same = k;
+        if (!a[k] || a[k] != b[k])
+            break;
+    }
+    hg_err_set(err, HG_E_INPUT,
+               "batch %zu of this run is one job array, and its cells now request different "
+               "resources: %s%s, %s%s",
+               i + 1, f->id, a[same] ? a + same : " no more", f->other,
+               b[same] ? b + same : " no more");
+    hg_err_at(err, mk->m->doc.file, NULL);
+    return hg_err_hint(
+        err, "only \"time\" and \"mem\" may differ, then all get the most; give these cells the "
+             "same, or begin a new run: hpcgrid run MATRIX --new");
+}
+
+/* The walk is over: a batch whose cells request something else gets it. */
+static int renew_batches(struct make *mk, struct hg_errs *errs)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < mk->n_fresh; i++)
+        if (mk->fresh[i].other)
+            rc = cannot_renew(mk, i, errs);
+        else if (mk->fresh[i].any)
+            renew_batch(mk, i);
+    return rc;
 }
 
 /* The run's report names what has no result because it cannot have one. */
@@ -192,15 +297,11 @@ static void note_skipped(struct hg_plan *plan, const struct hg_cell *cell, const
 static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
                        const struct hg_shape *shape)
 {
-    const json_t *known = json_object_get(mk->known, cell->id);
     const json_t *at = json_object_get(mk->by_shape, key);
     char no_room[160] = "";
+    struct hg_batch *b;
     const char *why;
 
-    if (known) {
-        note_known(mk, known, key, shape);
-        return;
-    }
     if (mk->m->site->rehearsal)
         hg_rehearse_why(shape, no_room);
     why = no_room[0] ? no_room : hg_fit_why(mk->fit, cell->members);
@@ -209,7 +310,12 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
         note_skipped(mk->plan, cell, why);
         return;
     }
-    add_cell(at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key), cell);
+    mk->plan->added++;
+    if (mk->past && mk->past->closed)
+        return;
+    b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
+    hg_batch_push(b, hg_strdup(cell->id));
+    write_cell(b, cell);
     mk->plan->cells++;
 }
 
@@ -273,17 +379,20 @@ static void note_missing(struct make *mk, const struct hg_cell *cell, const stru
 static int plan_cell(const struct hg_cell *cell, void *context)
 {
     struct make *mk = context;
+    const json_t *known = cell->skip ? NULL : json_object_get(mk->known, cell->id);
     struct hg_shape shape;
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
     if (!cell->skip) {
         json_object_del(mk->unseen, cell->id);
-        if (rc > 0 || (rc == 0 && json_object_get(mk->known, cell->id)))
+        if (rc > 0 || (rc == 0 && known))
             note_turn(mk, cell);
     }
-    if (rc <= 0)
-        return rc;
+    if (rc >= 0 && known) /* selected or not: the matrix is corrected for all of them */
+        note_known(mk, known, cell);
+    if (rc <= 0 || known)
+        return rc < 0 ? -1 : 0;
     if (cell->skip) {
         note_skipped(mk->plan, cell, cell->skip);
         return 0;
@@ -343,11 +452,14 @@ static json_t *workload_of(const struct hg_matrix *m, struct hg_err *err)
     return NULL;
 }
 
-static json_t *site_of(const struct hg_site *site)
+static json_t *site_of(const struct hg_matrix *m)
 {
+    const struct hg_site *site = m->site;
     json_t *out = json_object(), *container = json_array();
 
     json_object_set_new(out, "name", json_string(site->name));
+    if (m->site_given)
+        json_object_set_new(out, "given", hg_json_text(m->site_given));
     json_object_set_new(out, "heartbeat_s", json_integer(site->heartbeat_s));
     json_object_set_new(out, "launcher", split_words(site->launcher ? site->launcher : "srun"));
     for (size_t i = 0; site->container && site->container[i]; i++)
@@ -379,11 +491,13 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
         b->backend = from->backend ? hg_strdup(from->backend) : NULL;
         b->shape = hg_strdup(from->shape);
         b->modules = copy_strings(&modules);
+        memcpy(b->request, from->request, sizeof b->request);
         for (size_t j = 0; j < from->n; j++) {
             hg_batch_push(b, hg_strdup(from->ids[j]));
-            json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)i));
+            json_object_set_new(mk->known, from->ids[j], json_integer((json_int_t)(i << 32 | j)));
             json_object_set_new(mk->unseen, from->ids[j], json_true());
         }
+        b->at = hg_alloc_zeroed(b->n + 1, sizeof *b->at);
     }
     mk->fresh = hg_alloc_zeroed(known->n, sizeof *mk->fresh);
     mk->n_fresh = known->n;
@@ -420,7 +534,7 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     mk->plan->repeats = m->repeats;
     mk->has_turns = hg_repeats_are_adaptive(&m->repeats);
     mk->plan->workload = workload_of(m, &mk->err);
-    mk->plan->site = site_of(m->site);
+    mk->plan->site = site_of(m);
     hg_text_random_hex(16, mk->plan->run_key);
     if (!mk->plan->workload)
         return -1;
@@ -436,7 +550,8 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
                       errs) < 0)
         return -1;
     hg_hazards_list(mk->hazards, &mk->plan->count);
-    renew_batches(mk);
+    if (renew_batches(mk, errs) < 0)
+        return -1;
     note_removed(mk);
     place_turns(mk);
     return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
@@ -468,11 +583,22 @@ static int check_gpu_hours(const struct hg_matrix *m, const struct hg_plan *plan
     return -1;
 }
 
+static void fresh_done(struct fresh *f)
+{
+    hg_shape_done(&f->shape);
+    hg_buf_done(&f->rest);
+    free(f->id);
+    free(f->other);
+    free(f->other_rest);
+    hg_batch_done(&f->old);
+}
+
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs)
 {
     struct make mk = { .m = m,
                        .select = select,
+                       .past = known,
                        .plan = hg_alloc_zeroed(1, sizeof *mk.plan),
                        .known = json_object(),
                        .unseen = json_object(),
@@ -483,7 +609,7 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
 
     hg_errs_add(errs, &mk.err);
     for (size_t i = 0; i < mk.n_fresh; i++)
-        hg_batch_done(&mk.fresh[i].batch);
+        fresh_done(&mk.fresh[i]);
     free(mk.fresh);
     hg_fit_free(mk.fit);
     hg_hazards_free(mk.hazards);

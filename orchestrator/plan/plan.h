@@ -10,8 +10,8 @@
 /* Group the cells that select picks (NULL: all) into batches. Cells already in `known` (a loaded
  * plan of the same run; may be NULL) keep their batch and line; only new ones are appended, as new
  * batches. New cells that would hold more than their device has are left out and listed in skips; when no cell is left
- * that is an error (INPUT). A known batch whose cells all request the same other resources now (a longer time, more
- * memory) asks for those in submissions to come. NULL on failure. */
+ * that is an error (INPUT). A known batch gets what its cells without a good result request now, whether selected or not: the
+ * longest time and the most memory of any. If they differ in anything else, that is an error (INPUT). NULL on failure. */
 struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector *select,
                              const struct hg_plan *known, struct hg_errs *errs);
 

@@ -93,8 +93,10 @@ static int choose(struct hg_results *set, struct hg_frame *f, struct hg_errs *er
         if (cell == i || counts_more(r, &set->items[set->items[cell].best]))
             set->items[cell].best = i;
     }
+    /* what the matrix has no more stands for what it did, not for what it did not */
     for (size_t i = 0; i < set->n; i++)
-        set->items[i].used = set->items[set->items[i].first].best == i;
+        set->items[i].used = set->items[set->items[i].first].best == i &&
+                             (!set->items[i].removed || set->items[i].ok);
     hg_buf_done(&cells.name);
     hg_map_done(&cells.attempts);
     hg_map_done(&cells.ids);

@@ -61,11 +61,14 @@ static void set_status(json_t *entry, const char *status, const char *message)
         json_object_set_new(entry, "error", json_pack("{s: o}", "message", hg_json_text(message)));
 }
 
-/* An entry has what the plan says already. */
+/* An entry has what the plan says already; what its job requested is the result's. */
 static void copy_result(json_t *entry, json_t *result)
 {
     static const char *const left_out[] = { "schema", "crc", "run_key" };
 
+    json_object_set_new(
+        entry, "cell",
+        hg_resultfile_cell(json_object_get(entry, "cell"), json_object_get(result, "cell")));
     for (size_t i = 0; i < sizeof left_out / sizeof *left_out; i++)
         json_object_del(result, left_out[i]);
     json_object_update_missing(entry, result);
@@ -158,7 +161,8 @@ static int collect_cell(size_t number, const json_t *line, void *context)
         c->at++;
     c->is_removed = c->at < c->removed.n && c->removed.items[c->at].first <= number;
     get_verdict(c, number, rc == 0 && list.n > 0, &v);
-    if (rc == 0 && !list.n && strcmp(v.status, hg_cell_state_names[HG_CELL_UNNEEDED]) == 0)
+    if (rc == 0 && !list.n &&
+        (c->is_removed || strcmp(v.status, hg_cell_state_names[HG_CELL_UNNEEDED]) == 0))
         return 0;
     for (size_t i = 0; rc == 0 && i < list.n; i++) {
         bool judged = i + 1 == list.n && c->verdict && hg_resultfile_is_status(v.status) &&
@@ -178,7 +182,9 @@ static int collect_cell(size_t number, const json_t *line, void *context)
     else if (rc == 0 && !ok && (!valid || is_open(v.status))) {
         json_t *entry = new_entry(c, line, list.n ? &list.items[list.n - 1] : NULL);
 
-        set_status(entry, v.status, v.reason);
+        set_status(entry,
+                   hg_resultfile_is_status(v.status) || is_open(v.status) ? v.status : "cancelled",
+                   v.reason);
         rc = c->take(c->take_context, entry, NULL, c->err);
     }
     count_cell(c, ok, is_open(v.status));

@@ -68,11 +68,24 @@ static void set_state(struct hg_run_state *s, struct hg_run_cell *cell, enum hg_
     cell->state = (uint8_t)state;
 }
 
-/* Back to the start, unless a person requested to cancel it. */
+/* Back to the start, unless a person requested to cancel it, or the matrix has it no more. */
 static void set_waiting(struct hg_run_state *s, struct hg_run_cell *cell)
 {
-    set_state(s, cell, cell->cancel ? HG_CELL_CANCELLED : HG_CELL_WAITING);
+    set_state(s, cell,
+              cell->cancel    ? HG_CELL_CANCELLED
+              : cell->removed ? HG_CELL_REMOVED
+                              : HG_CELL_WAITING);
     cell->restarts = 0;
+}
+
+/* A cell that the matrix has no more is not one that failed. If it comes back, it runs again with a claim of its own. */
+static void end_removed(struct hg_run_state *s, struct hg_run_cell *cell)
+{
+    if (!cell->removed || !hg_cell_is_bad(cell))
+        return;
+    set_state(s, cell, HG_CELL_REMOVED);
+    cell->claim = 0;
+    cell->guessed = false;
 }
 
 /* Call fn for every cell of an index set, all of which must exist. */
@@ -149,10 +162,43 @@ static void cell_spare(const struct fold *f, struct hg_run_cell *cell)
         set_state(f->state, cell, HG_CELL_UNNEEDED);
 }
 
+/* What has a good result keeps it, what runs goes on. A cell that comes back keeps its claim as long as a copy of it may
+ * appear. */
+static void mark_removed(struct hg_run_state *s, struct hg_run_cell *cell, bool removed)
+{
+    if (cell->removed == removed)
+        return;
+    cell->removed = removed;
+    if (!removed && cell->state == HG_CELL_REMOVED)
+        set_waiting(s, cell);
+    else if (removed && (cell->state == HG_CELL_WAITING || cell->state >= HG_CELL_REFUSED))
+        set_state(s, cell, HG_CELL_REMOVED);
+    else if (removed)
+        end_removed(s, cell);
+}
+
+/* The lines of one batch that the matrix has no more, out of all that it has. */
+static int fold_removed(struct fold *f, struct hg_run_batch *batch, const char *lines)
+{
+    struct hg_ranges set = HG_RANGES_INIT;
+    size_t at = 0;
+
+    if (hg_ranges_parse(lines ? lines : "", UINT32_MAX - 1, &set, f->err) < 0)
+        return -1;
+    for (size_t i = 0; i < batch->n; i++) {
+        while (at < set.n && set.items[at].last < i)
+            at++;
+        mark_removed(f->state, &batch->cells[i], at < set.n && set.items[at].first <= i);
+    }
+    hg_ranges_done(&set);
+    return 0;
+}
+
 static int fold_plan(struct fold *f)
 {
     const json_t *list = json_object_get(f->record, "batches"), *count;
     const json_t *spare = json_object_get(f->record, "spare"), *lines;
+    const json_t *removed = json_object_get(f->record, "removed");
     size_t i;
 
     if (json_array_size(list) > BATCHES_MAX)
@@ -165,6 +211,10 @@ static int fold_plan(struct fold *f)
         if (grow_batch(f, &f->state->batches.items[i], n > 0 ? (size_t)n : 0) < 0)
             return -1;
     }
+    json_array_foreach(removed, i, lines)
+        if (i < f->state->batches.n &&
+            fold_removed(f, &f->state->batches.items[i], json_string_value(lines)) < 0)
+            return -1;
     json_array_foreach(spare, i, lines)
         if (json_string_length(lines) &&
             each_cell(f, (int)i + 1, 0, json_string_value(lines), cell_spare) < 0)
@@ -208,6 +258,7 @@ static int fold_intent(struct fold *f)
     made.n_tasks = (uint32_t)hg_ranges_count(&set);
     hg_ranges_done(&set);
     snprintf(made.key, sizeof made.key, "%s", get_text(f, "key"));
+    snprintf(made.request, sizeof made.request, "%s", get_text(f, "request"));
     made.tasks = hg_strdup(get_text(f, "tasks"));
     f->sub = HG_VEC_PUSH(&f->state->submissions);
     *f->sub = made;
@@ -334,14 +385,16 @@ static void cell_result(const struct fold *f, struct hg_run_cell *cell)
     if (get_number(f, "restarts"))
         cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = f->text;
+    end_removed(f->state, cell);
 }
 
+/* "lost" and "recalled": the next one gets the same claim, so of the two copies only one works. */
 static void cell_lost(const struct fold *f, struct hg_run_cell *cell)
 {
     if (cell->submission != f->sub->number || hg_cell_is_over(cell))
         return;
     set_waiting(f->state, cell);
-    if (cell->losses < UINT8_MAX)
+    if (cell->losses < UINT8_MAX && strcmp(f->kind, "lost") == 0)
         cell->losses++;
     cell->text = f->text;
 }
@@ -360,7 +413,7 @@ static void cell_again(const struct fold *f, struct hg_run_cell *cell)
     int cause = hg_retry_find(get_text(f, "cause"));
     struct hg_run_cell fresh = { .state = HG_CELL_WAITING, .held = cell->held };
 
-    if (!hg_cell_is_over(cell))
+    if (!hg_cell_is_over(cell) || cell->removed)
         return;
     if (cell->state == HG_CELL_REFUSED) { /* an earlier copy of it may still start */
         cell->cancel = false;
@@ -427,6 +480,7 @@ static const struct kind {
     { "open", false, fold_open, NULL },          { "receipt", false, NULL, NULL },
     { "adopted", false, NULL, cell_adopted },    { "hold", false, fold_held, NULL },
     { "release", false, fold_held, NULL },       { "need", false, NULL, cell_need },
+    { "recalled", true, NULL, cell_lost },
 };
 
 static const struct kind *find_kind(const char *name)

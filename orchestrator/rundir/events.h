@@ -21,11 +21,14 @@
  * submission; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
  *
  *   open       schema, command, host, pid, transport, cluster a writer begins
- *   plan       batches [cells of batch 1, of 2, ...], spare   spare: which of the new lines of each batch
- *                                                             ["3-59", "", ...] are not needed so far
+ *   plan       batches [cells of batch 1, of 2, ...],         spare: which of the new lines of each batch
+ *              removed, spare                                 ["3-59", "", ...] are not needed so far;
+ *                                                             removed: all lines of each that the matrix
+ *                                                             has no more
  *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
- *              running_max, until                             before the request
+ *              running_max, until, request                    before the request; request: hash of what
+ *                                                             its job asks for
  *   submitted  submission, job
  *   ambiguous  submission, until, text                        outcome not known; "absent" counts only
  *                                                             when `until` has passed
@@ -36,6 +39,8 @@
  *   verdict    submission, tasks, status, text                there will be none; as the scheduler saw it
  *   lost       submission, tasks                              accepted, never started, forgotten: will be
  *                                                             submitted again
+ *   recalled   submission, tasks                              taken back before they started, because
+ *                                                             their batch asks for something else now
  *   cancel     batch, lines                                   requested by a person
  *   hold       batch, lines                                   requested by a person: they must not start;
  *                                                             without lines the whole run, with cells

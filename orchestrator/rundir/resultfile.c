@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "base/seal.h"
+#include "results/frame.h"
 #include "rundir/attempt.h"
 
 /* exec adds to what the workload wrote, so its file may be somewhat larger. */
@@ -123,18 +124,55 @@ static int check_schema(const json_t *result, struct hg_err *err)
                       schema ? schema : "");
 }
 
+/* Are all members of a that are no notes the same in b? */
+static bool is_part_of(const json_t *a, const json_t *b)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)a, key, value)
+        if (!(hg_frame_key_flags(key) & HG_KEY_NOTE) &&
+            (!json_object_get(b, key) || !hg_json_equal(value, json_object_get(b, key))))
+            return false;
+    return true;
+}
+
+json_t *hg_resultfile_cell(const json_t *cell, const json_t *ran)
+{
+    json_t *made, *value;
+    const char *key;
+
+    if (hg_json_equal(cell, ran))
+        return json_incref((json_t *)cell);
+    made = json_object();
+    json_object_foreach((json_t *)cell, key, value)
+        if (!(hg_frame_key_flags(key) & HG_KEY_LOOSE))
+            json_object_set(made, key, value);
+    json_object_foreach((json_t *)ran, key, value)
+        if (hg_frame_key_flags(key) & HG_KEY_LOOSE)
+            json_object_set(made, key, value);
+    if (is_part_of(made, ran) && is_part_of(ran, made))
+        return made;
+    json_decref(made);
+    return NULL;
+}
+
 /* Does this result belong here? */
 static int check_place(const json_t *result, const char *run_key, const char *id, const char *name,
                        const json_t *cell, struct hg_err *err)
 {
+    json_t *ran;
+
     if (check_schema(result, err) < 0 || expect(result, "run_key", run_key, err) < 0 ||
         expect(result, "id", id, err) < 0 || expect(result, "attempt", name, err) < 0)
         return -1;
     if (!hg_resultfile_is_status(json_string_value(json_object_get(result, "status"))))
         return hg_err_set(err, HG_E_INPUT, "its \"status\" is unknown");
-    if (cell && !hg_json_equal(cell, json_object_get(result, "cell")))
-        return hg_err_set(err, HG_E_INPUT, "it is of another cell");
-    return 0;
+    if (!cell)
+        return 0;
+    ran = hg_resultfile_cell(cell, json_object_get(result, "cell"));
+    json_decref(ran);
+    return ran ? 0 : hg_err_set(err, HG_E_INPUT, "it is of another cell");
 }
 
 /* Leave only "loss": {} of the loss curve: it can be most of the text. exec indents each level by two spaces, and the checksum follows,

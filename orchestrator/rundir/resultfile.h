@@ -18,6 +18,10 @@
 json_t *hg_resultfile_read(const struct hg_attempt_group *g, struct hg_attempt_files *f,
                            const char *run_key, const json_t *cell, bool curve, struct hg_err *err);
 
+/* A cell of the plan as it ran, by the cell in its result: what its job requests, and notes, may have been corrected since; the requests are
+ * the result's, the notes the plan's. A new reference; NULL: it is another cell. */
+json_t *hg_resultfile_cell(const json_t *cell, const json_t *ran);
+
 /* Is this a word that a result has as its status: "ok", "failed", ...? */
 bool hg_resultfile_is_status(const char *word);
 

@@ -9,12 +9,27 @@
 
 const char *const hg_cell_state_names[HG_CELL_STATES] = {
     "waiting", "intended", "ambiguous", "pending",   "running", "ended",   "ok",         "failed",
-    "timeout", "oom",      "node_fail", "cancelled", "lost",    "refused", "not_needed",
+    "timeout", "oom",      "node_fail", "cancelled", "lost",    "refused", "not_needed", "removed",
 };
 
 bool hg_cell_is_over(const struct hg_run_cell *cell)
 {
     return cell->state >= HG_CELL_OK;
+}
+
+bool hg_cell_is_bad(const struct hg_run_cell *cell)
+{
+    return cell->state > HG_CELL_OK && cell->state < HG_CELL_REFUSED;
+}
+
+bool hg_run_is_outdated(const struct hg_run_state *state, const struct hg_run_cell *cell,
+                        const char *request)
+{
+    const char *was = cell->submission && cell->submission <= state->submissions.n
+                          ? state->submissions.items[cell->submission - 1].request
+                          : "";
+
+    return *was && strcmp(was, request) != 0;
 }
 
 bool hg_cell_is_held(const struct hg_run_cell *cell)

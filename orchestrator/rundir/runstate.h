@@ -26,6 +26,7 @@ enum hg_cell_state {
     HG_CELL_LOST,     /* it began, and its end is not known */
     HG_CELL_REFUSED,  /* the scheduler refused it; `resume` tries once more */
     HG_CELL_UNNEEDED, /* a repeat that no round of adaptive repeats has asked for */
+    HG_CELL_REMOVED,  /* the matrix has no such cell (any more), and it has no good result */
     HG_CELL_STATES
 };
 
@@ -36,6 +37,7 @@ struct hg_run_cell {
     uint8_t losses;    /* how often it was accepted and forgotten */
     bool cancel;       /* cancel requested by a person */
     bool held;         /* hold requested by a person: it must not start */
+    bool removed;      /* the matrix has it no more: it must not start (again) */
     bool let_go;       /* ... and then released: what the scheduler still holds must be released */
     bool guessed;      /* it is over by the scheduler's state alone: a late result would count */
     uint32_t restarts; /* of its job */
@@ -56,6 +58,7 @@ enum hg_submission_state {
 struct hg_submission {
     uint32_t number, claim;
     char key[33];
+    char request[17]; /* hash of what it asked for; "": not known */
     int batch;
     uint32_t offset;
     char *tasks; /* index set */
@@ -110,7 +113,11 @@ const struct hg_submission *hg_run_submission_find(const struct hg_run_state *st
                                                    const char *key);
 const char *hg_run_text(const struct hg_run_state *state, const struct hg_run_cell *cell);
 bool hg_cell_is_over(const struct hg_run_cell *cell); /* nothing more happens without a person */
+bool hg_cell_is_bad(const struct hg_run_cell *cell);  /* it ended without a good result */
 bool hg_cell_is_held(const struct hg_run_cell *cell); /* it has not started and must not */
+/* Did the cell's last submission ask for something other than this request of its batch? */
+bool hg_run_is_outdated(const struct hg_run_state *state, const struct hg_run_cell *cell,
+                        const char *request);
 size_t hg_run_count_held(const struct hg_run_state *state);
 
 #endif

@@ -43,7 +43,7 @@ counts() { "$hpcgrid" status m --no-poll --json | jq -c .counts; }
     [ "$status" = 0 ]
     [ "$output" = "$PWD/reports/m/001" ]
     [ "$(asked submit)" = 1 ]
-    jq -e 'select(.op == "submit") | .job as $j | $j.array == "0-3" and $j.args == ["--submission", "1", "--offset", "0"]
+    jq -e 'select(.op == "submit") | .job as $j | $j.array == "0-3" and $j.args[:4] == ["--submission", "1", "--offset", "0"] and $j.args[4] == "--request"
         and ($j.output | contains("hg-" + $j.key)) and ($j.key | test("^[0-9a-f]{32}$"))' asked
     [ "$(counts)" = '{"pending":4}' ]
     # the same again finds them and sends nothing
@@ -80,7 +80,7 @@ listing() { "$hpcgrid" report m --format json | jq -c --arg name "$1" '.listings
     [ "$("$hpcgrid" report m --format json | jq -c '[.skipped, .removed]')" = '[2,null]' ]
     jq '.axes = {i: [1, 2], nodes: [1, 2]}' m.json >a.json && mv a.json m.json
     run --separate-stderr "$hpcgrid" submit m.json
-    [[ "$stderr" == *"cells of this run that the matrix has no more: 2; they keep their results"* ]]
+    [[ "$stderr" == *"cells of this run that the matrix has no more: 2 (2 with good results, which stay)"* ]]
     "$hpcgrid" report m >out
     grep -qF 'm/001 · 6 of 6 cells complete; 2 are no longer in the matrix' out
     grep -qF '¹ no longer in the matrix' out

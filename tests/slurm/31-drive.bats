@@ -296,6 +296,43 @@ cancelled() {
     [ "$status" = 1 ]
 }
 
+@test "a site and a matrix are corrected in the middle of a sweep" {
+    local pid
+    matrix mend 5 0 '.limits.running = 1 | .site.env.MARK = "old" | .workload.command = ["sh", "-c",
+        "echo $MARK >>\"$0\"; case $1 in 2) [ -e \"$2/fixed\" ] || { echo no luck >&2; exit 3; };; 3) until [ -e \"$2/go\" ]; do sleep 0.2; done;; esac; echo end >>\"$0\"",
+        ($dir + "/ran/mend.{{i}}"), "{{i}}", $dir]'
+    "$HPCGRID" run mend.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 test -e ran/mend.3
+    kill -INT $pid
+    wait $pid || true
+    is mend '{"pending":2,"running":1,"ok":1,"failed":1}'
+    jq '.site.env.MARK = "new" | .site.hardware.cpu.backend = "cuda" | .workload.time = "10m" | del(.limits) | .axes.i = [1, 2, 3, 4]' mend.json >new.json
+    mv new.json mend.json
+    "$HPCGRID" run mend.json >out 2>log 3>&- &
+    pid=$!
+    box_wait 90 grep -qs end ran/mend.4 # while the third goes on
+    box_wait 90 eval '[ "$(squeue -h -t running -o %l)" = 5:00 ]'
+    touch go
+    status=0
+    wait $pid || status=$?
+    cat log
+    [ "$status" = 1 ]
+    grep -q '1 cell failed: exit code 3: ' log
+    grep -q 'it printed last: no luck' log
+    is mend '{"ok":3,"failed":1,"removed":1}'
+    [ "$(jq -c 'select(.kind == "recalled") | .tasks' reports/mend/001/events.jsonl)" = '"3"' ]
+    touch fixed
+    jq '.workload.time = "1h"' mend.json >new.json && mv new.json mend.json
+    run --separate-stderr "$HPCGRID" retry mend
+    echo "$output$stderr"
+    [ "$status" = 0 ]
+    [[ "$stderr" == *'workload.time "10m" → "1h"'* ]]
+    [ "$(cd ran && for i in mend.*; do echo "$i $(xargs <"$i")"; done | paste -sd,)" = 'mend.1 old end,mend.2 old new end,mend.3 old end,mend.4 new end' ]
+    [ "$(jq -r '.batches[].backend' reports/mend/001/plan.json)" = cuda ]
+    "$HPCGRID" fsck mend
+}
+
 @test "the matrix says how often what failed runs again" {
     # the first cell is well the third time, the others never
     matrix often 3 0 '.retry = {FAILED: 2} | .workload.command[2] = "echo begin >>\"$0\"; test $(grep -c begin \"$0\")${0##*.} = 31"'

@@ -117,8 +117,10 @@ static void end_world(struct world *w)
 {
     hg_drive_close(w->drive);
     mock->close(w->exec);
-    for (size_t i = 0; i < w->plan.n; i++)
+    for (size_t i = 0; i < w->plan.n; i++) {
         json_decref(w->batches[i].job);
+        hg_ranges_done(&w->batches[i].removed);
+    }
     hg_fs_remove_tree(w->dir, NULL);
 }
 
@@ -1055,6 +1057,28 @@ static void bury(const char *dir)
 /* Run until it is over, through crashes. Static, because longjmp comes back here. */
 static struct world w_random;
 
+/* In every third round whoever continues has corrected something: batches ask for other resources, and each seventh cell
+ * is not in the matrix any more. */
+static bool corrects;
+
+static bool is_taken_away(uint32_t line)
+{
+    return line % 7 == 3;
+}
+
+static void correct_plan(struct world *w)
+{
+    for (size_t b = 0; b < w->plan.n && corrects; b++) {
+        struct hg_ranges *removed = &w->batches[b].removed;
+
+        snprintf(w->batches[b].request, sizeof w->batches[b].request, "request %u", rnd(3));
+        hg_ranges_done(removed);
+        for (uint32_t i = 0; i < w->batches[b].n; i++)
+            if (is_taken_away(i))
+                hg_ranges_add(removed, i);
+    }
+}
+
 static int run_through_crashes(unsigned *crashes)
 {
     static volatile unsigned left;
@@ -1071,6 +1095,7 @@ static int run_through_crashes(unsigned *crashes)
         w_random.drive = NULL;
         bury(w_random.dir);
         mock_advance(w_random.exec, rnd(2) ? rnd(30) / 10.0 : rnd(400));
+        correct_plan(&w_random);
     }
     crash_in = left ? (int)rnd(60) + 1 : -1;
     while (!w_random.drive) { /* the crash may come while it opens, too */
@@ -1157,6 +1182,15 @@ static int audit(const json_t *config, bool lossy)
             bool good = !result; /* scripted to end well */
             bool fine = runs == want && (cell->state == HG_CELL_OK) == good;
 
+            if (cell->removed && runs <= want &&
+                (cell->state == HG_CELL_REMOVED || cell->state == HG_CELL_OK))
+                continue;
+            /* The mock shows a job that it will forget together with the next one of the same id: what was meant for one is
+             * done to the other. */
+            if (corrects && lossy &&
+                (cell->state == HG_CELL_CANCELLED ? runs <= want
+                                                  : runs == want + 1 && cell->state == HG_CELL_OK))
+                continue;
             if (!runs && is_rightly_unneeded(&state->batches.items[b], cell))
                 continue;
             /* A job that was requeued or still ran when Slurm forgot it and hpcgrid died is given up;
@@ -1214,6 +1248,9 @@ static void test_random_crashes_lose_nothing_and_double_nothing(void **state)
         if (round % 5 == 2)
             repeat_adaptively(&w_random);
         passes = 0;
+        corrects = round % 3 == 2;
+        for (size_t i = 0; i < n && corrects; i++)
+            snprintf(w_random.batches[i].request, sizeof w_random.batches[i].request, "request");
         hold_half = round % 4 == 1;
         hold_at = round % 2 ? (unsigned)(round / 4 % 9) + 1 : 0;
         release_at = hold_at ? hold_at + 1 + (unsigned)(round / 36 % 40) : 0;
