@@ -65,6 +65,7 @@ static void tell_failures(struct hg_session *s, struct progress *p)
         for (size_t i = 0; i < state->batches.items[b].n; i++, at++) {
             const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
             const char *text = hg_run_text(state, cell);
+            struct hg_buf name = HG_BUF_INIT;
 
             if (p->told[at] || cell->state <= HG_CELL_OK || cell->state >= HG_CELL_REFUSED)
                 continue;
@@ -72,8 +73,10 @@ static void tell_failures(struct hg_session *s, struct progress *p)
             if (++p->failures > FAILURES_SHOWN)
                 continue;
             clear_line(p);
-            hg_info("%s: %s%s%s", s->plan->items[b].ids[i], hg_cell_state_names[cell->state],
+            hg_session_append_name(s, (int)b + 1, i, &name);
+            hg_info("%s: %s%s%s", hg_buf_str(&name), hg_cell_state_names[cell->state],
                     *text ? ": " : "", text);
+            hg_buf_done(&name);
             if (p->failures == 1)
                 tell_logs(s, (int)b + 1, i, cell);
             if (p->failures == FAILURES_SHOWN)

@@ -84,7 +84,7 @@ static int load_known(const struct hg_rundir *rd, struct hg_plan **known, struct
 
 static void tell_changes(const struct hg_rundir *rd, const struct hg_plan *plan, size_t before)
 {
-    hg_cells_print_skips(plan);
+    hg_cells_print_skips(&plan->skips, true);
     if (plan->reshaped)
         hg_warn(
             "cells of this run that now request other resources, but not all of their batch: %zu; "

@@ -17,6 +17,7 @@
 #include "cmd/signals.h"
 #include "drive/again.h"
 #include "matrix/rehearse.h"
+#include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
@@ -268,6 +269,20 @@ int hg_session_again(struct hg_session *s, unsigned statuses, const char *select
     return 0;
 }
 
+void hg_session_append_name(struct hg_session *s, int batch, size_t line, struct hg_buf *out)
+{
+    json_t *record;
+
+    if (!s->names)
+        s->names = hg_plan_names(s->rd.path, NULL);
+    record = s->names ? hg_plan_read_cell(s->rd.path, batch, line, NULL) : NULL;
+    if (record)
+        hg_names_append_cell(s->names, json_object_get(record, "cell"), out);
+    else /* its file cannot be read */
+        hg_buf_puts(out, s->plan->items[batch - 1].ids[line]);
+    json_decref(record);
+}
+
 void hg_session_done(struct hg_session *s)
 {
     hg_drive_close(s->drive);
@@ -279,6 +294,7 @@ void hg_session_done(struct hg_session *s)
     hg_rundir_done(&s->rd);
     free(s->command);
     free(s->metric);
+    hg_names_free(s->names);
     *s = (struct hg_session){ 0 };
 }
 
