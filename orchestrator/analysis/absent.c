@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/labels.h"
 #include "base/alloc.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -153,11 +154,13 @@ static void list_skipped(struct hg_report *r)
 
         json_array_foreach(json_object_get(skipped, "cells"), i, item) {
             const char *id = json_string_value(json_object_get(item, "id")),
+                       *name = json_string_value(json_object_get(item, "name")),
                        *why = json_string_value(json_object_get(item, "why"));
 
             if (hg_listing_rows(l) == SHOWN)
                 break;
-            hg_listing_text(l, id ? id : "");
+            id = id ? id : "";
+            hg_listing_cell(l, id, name ? name : id); /* none: a run of an earlier version */
             hg_listing_text(l, why ? why : "");
         }
     }
@@ -176,7 +179,7 @@ static bool has_removed(const struct hg_report *r)
 static void list_removed(struct hg_report *r)
 {
     struct hg_listing *l = hg_listing_add(&r->listings, "removed", "no longer in the matrix");
-    struct hg_buf text = HG_BUF_INIT;
+    struct hg_buf text = HG_BUF_INIT, name = HG_BUF_INIT;
     size_t n = 0;
 
     hg_listing_column(l, "cell", "cell", true);
@@ -189,12 +192,15 @@ static void list_removed(struct hg_report *r)
         if (!e->result->removed || n > SHOWN)
             continue;
         describe(r, e->set, e->result->cell, &text);
-        hg_listing_text(l, e->result->id);
+        hg_buf_clear(&name);
+        hg_entry_name(r, e, &name);
+        hg_listing_cell(l, e->result->id, hg_buf_str(&name));
         hg_listing_text(l, e->state ? e->state : "ok");
         hg_listing_text(l, hg_buf_str(&text));
     }
     end(l, n);
     hg_buf_done(&text);
+    hg_buf_done(&name);
 }
 
 void hg_absent_list(struct hg_report *r)

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "matrix/names.h"
 #include "matrix/select.h"
 #include "analysis/absent.h"
 #include "analysis/metric.h"
@@ -132,6 +133,7 @@ static void build_frame(struct hg_report *r)
     for (size_t i = 0; i < r->n_entries; i++)
         cells[i] = r->entries[i].result->cell;
     hg_frame_build(&r->frame, cells, r->n_entries, extra);
+    r->names = hg_names_of_frame(&r->frame, extra);
     for (size_t s = 0; extra && s < r->n_sets; s++) {
         json_t *source = hg_json_text(r->labels[s]);
         size_t key = hg_frame_find_key(&r->frame, extra), value = hg_frame_value(&r->frame, source);
@@ -197,6 +199,20 @@ static int mark_fitting(struct hg_builder *b, const struct hg_selector *selector
     return hg_errs_add(b->errs, &err);
 }
 
+/* No cell matches: perhaps because none has a value that is asked for. */
+static void refuse(struct hg_builder *b, const struct hg_selector *selector, const char *where)
+{
+    struct hg_err *err = hg_errs_next(b->errs), why = HG_ERR_INIT;
+
+    for (size_t i = 0; i < b->r->n_entries; i++)
+        hg_selector_see(selector, b->r->entries[i].result->cell);
+    hg_selector_check_seen(selector, &why);
+    hg_err_set(err, HG_E_INPUT, "where: no cell matches \"%s\"%s%s", where, why.code ? ": " : "",
+               why.text);
+    if (*why.hint)
+        hg_err_hint(err, "%s", why.hint);
+}
+
 /* The keys of a set's own `where` were checked when its matrix was read: a run may have no cell with one of them yet. They are
  * only reported if no cell matches. */
 static int mark_shown(struct hg_builder *b)
@@ -218,8 +234,7 @@ static int mark_shown(struct hg_builder *b)
     if (mark_fitting(b, selector, &shown) < 0 || (shown == 0 && check_keys(b, selector) < 0))
         goto out;
     if (shown == 0)
-        hg_err_set(hg_errs_next(b->errs), HG_E_INPUT, "where: no cell matches \"%s\"",
-                   where ? where : "");
+        refuse(b, selector, where ? where : "");
     rc = shown ? 0 : -1;
 out:
     hg_selector_free(selector);

@@ -4,7 +4,13 @@
 #include <string.h>
 
 #include "analysis/work.h"
+#include "matrix/names.h"
 #include "typeset/plain.h"
+
+void hg_entry_name(const struct hg_report *r, const struct hg_report_entry *e, struct hg_buf *out)
+{
+    hg_names_append(r->names, (size_t)(e - r->entries), out);
+}
 
 static bool is_called_by(const struct hg_report *r, const struct hg_table *t,
                          const struct hg_frame_key *key, enum hg_label what)

@@ -15,6 +15,9 @@ enum hg_label {
     HG_LABEL_SERIES, /* the case without notes, and under weak scaling without the work */
 };
 
+/* Append what one cell is called: "ddp 2x2 lr=0.1, run 3". e is one of r's entries. */
+void hg_entry_name(const struct hg_report *r, const struct hg_report_entry *e, struct hg_buf *out);
+
 /* Replaces the text in out; "all" for a case without keys. */
 void hg_point_label(const struct hg_report *r, const struct hg_table *t, size_t point,
                     enum hg_label what, struct hg_buf *out);

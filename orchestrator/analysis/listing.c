@@ -24,6 +24,12 @@ void hg_listing_text(struct hg_listing *l, const char *text)
     *HG_VEC_PUSH(&l->data) = (struct hg_datum){ .kind = HG_DATUM_TEXT, .text = hg_strdup(text) };
 }
 
+void hg_listing_cell(struct hg_listing *l, const char *id, const char *name)
+{
+    hg_listing_text(l, id);
+    l->data.items[l->data.n - 1].name = hg_strdup(name);
+}
+
 void hg_listing_number(struct hg_listing *l, double v, int decimals)
 {
     *HG_VEC_PUSH(&l->data) =
@@ -55,8 +61,10 @@ void hg_listing_done(struct hg_listing *l)
         free(l->columns.items[i].title);
     }
     HG_VEC_DONE(&l->columns);
-    for (size_t i = 0; i < l->data.n; i++)
+    for (size_t i = 0; i < l->data.n; i++) {
         free(l->data.items[i].text);
+        free(l->data.items[i].name);
+    }
     HG_VEC_DONE(&l->data);
     for (size_t i = 0; i < l->notes.n; i++)
         free(l->notes.items[i]);
@@ -77,7 +85,7 @@ void hg_datum_format(const struct hg_datum *d, const struct hg_style *style, str
     case HG_DATUM_NONE:
         break;
     case HG_DATUM_TEXT:
-        hg_buf_puts(out, d->text);
+        hg_buf_puts(out, d->name ? d->name : d->text);
         break;
     case HG_DATUM_NUMBER:
         hg_number_append(style, d->v, d->decimals, out);

@@ -17,6 +17,7 @@ struct hg_datum {
     double v;     /* NUMBER, SECONDS; NaN reads "–" */
     int decimals; /* for people; JSON has all digits */
     char *text;   /* TEXT */
+    char *name;   /* what people read in its place; NULL: text */
 };
 
 struct hg_listing_column {
@@ -55,6 +56,7 @@ struct hg_listing *hg_listing_add(struct hg_listings *list, const char *name, co
 /* Columns first, then data row by row, from left to right. Texts are copied. */
 void hg_listing_column(struct hg_listing *l, const char *name, const char *title, bool left);
 void hg_listing_text(struct hg_listing *l, const char *text);
+void hg_listing_cell(struct hg_listing *l, const char *id, const char *name);
 void hg_listing_number(struct hg_listing *l, double v, int decimals);
 void hg_listing_seconds(struct hg_listing *l, double s, int decimals);
 void hg_listing_none(struct hg_listing *l);

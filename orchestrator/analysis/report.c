@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
+#include "matrix/names.h"
 
 bool hg_report_is_complete(const struct hg_report *r)
 {
@@ -39,6 +40,7 @@ void hg_report_free(struct hg_report *r)
     HG_VEC_DONE(&r->tables);
     hg_listings_done(&r->listings);
     HG_VEC_DONE(&r->states);
+    hg_names_free(r->names);
     hg_frame_done(&r->frame);
     json_decref(r->baseline);
     for (size_t i = 0; r->labels && i < r->n_sets; i++)

@@ -148,6 +148,7 @@ struct hg_report {
         *adaptive;  /* places were repeated by this rule, lent by a set; NULL: none */
     size_t refused; /* places refused (strict) */
     struct hg_frame frame;
+    struct hg_names *names;                                  /* of the entries; see hg_entry_name */
     size_t *row_keys, *column_keys, *split_keys, *same_keys; /* columns of frame */
     size_t n_row_keys, n_column_keys, n_split_keys, n_same_keys;
     struct {

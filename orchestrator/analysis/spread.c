@@ -108,16 +108,19 @@ static void append_factor(const struct hg_report *r, double factor, const char *
     }
 }
 
+/* The table says of which configuration. A run without a number of its own is the n-th to start, and has its id. */
 static void append_name(const struct hg_result *result, size_t number, struct hg_buf *out)
 {
     const json_t *repeat = json_object_get(result->cell, "repeat");
-    const char *name = *result->attempt_in ? result->attempt_in : result->id;
 
-    hg_buf_printf(out, "run %zu",
-                  json_is_integer(repeat) ? (size_t)json_integer_value(repeat) : number);
-    if (*name) {
+    if (json_is_integer(repeat)) {
+        hg_buf_printf(out, "run %lld", (long long)json_integer_value(repeat));
+        return;
+    }
+    hg_buf_printf(out, "run %zu", number);
+    if (*result->id) {
         hg_buf_puts(out, " (");
-        hg_clean_append(name, 60, out);
+        hg_clean_append(result->id, 60, out);
         hg_buf_puts(out, ")");
     }
 }

@@ -8,22 +8,26 @@
 #include "matrix/grid.h"
 #include "plan/batch.h"
 
+#define SKIPS_SHOWN 20
+
 void hg_cells_print_warnings(const struct hg_cells_count *count)
 {
     for (size_t i = 0; i < count->n_warnings; i++)
         fprintf(stderr, "%s\n", count->warnings[i]);
 }
 
-void hg_cells_print_skips(const struct hg_plan *plan)
+void hg_cells_print_skips(const struct hg_skips *skips, bool planned)
 {
-    size_t shown = plan->skips.n < SKIPS_SHOWN ? plan->skips.n : SKIPS_SHOWN;
+    size_t more = skips->n > SKIPS_SHOWN ? skips->n - SKIPS_SHOWN : 0;
 
-    for (size_t i = 0; i < shown; i++)
-        fprintf(stderr, "warning: cell %s is skipped: %s\n", plan->skips.items[i].id,
-                plan->skips.items[i].why);
-    if (plan->skips.n > shown)
-        fprintf(stderr, "warning: %zu more cell%s skipped\n", plan->skips.n - shown,
-                plan->skips.n - shown == 1 ? " is" : "s are");
+    for (size_t i = 0; i < skips->n - more; i++)
+        fprintf(stderr, "warning: cell %s %s skipped: %s\n", skips->items[i].name,
+                planned ? "is" : "would be", skips->items[i].why);
+    if (more)
+        fprintf(stderr, "warning: %zu more cell%s %s skipped\n", more, hg_text_s(more),
+                !planned    ? "would be"
+                : more == 1 ? "is"
+                            : "are");
 }
 
 const char *hg_cells_fate_name(enum hg_cell_fate fate)

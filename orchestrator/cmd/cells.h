@@ -9,11 +9,9 @@
 /* Print the warnings of a walk, one a line, to stderr. */
 void hg_cells_print_warnings(const struct hg_cells_count *count);
 
-#define SKIPS_SHOWN 20 /* cells listed one by one */
-
-/* Say which cells a plan leaves out, on stderr. */
-struct hg_plan;
-void hg_cells_print_skips(const struct hg_plan *plan);
+/* Say which cells a plan leaves out, on stderr: the first few by their names. planned: it was made to be run. */
+struct hg_skips;
+void hg_cells_print_skips(const struct hg_skips *skips, bool planned);
 
 /* What happened to the cells, as lines "made 36  /axes 33, /include/0 3" on stdout. */
 void hg_cells_print_count(const struct hg_matrix *m, const struct hg_cells_count *count);

@@ -7,6 +7,7 @@
 #include "matrix/matrix.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
+#include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/hazards.h"
 #include "plan/plan.h"
@@ -42,7 +43,8 @@ struct fits {
     const struct hg_matrix *m;
     struct hg_fit *fit;
     struct hg_hazards *hazards;
-    size_t fitting, skipped;
+    size_t fitting, visited;
+    struct hg_skips skips;
 };
 
 static int look_at_cell(const struct hg_cell *cell, void *context)
@@ -51,6 +53,7 @@ static int look_at_cell(const struct hg_cell *cell, void *context)
     struct hg_shape shape;
     const char *why;
 
+    f->visited++;
     if (cell->fate != HG_CELL_RUNS)
         return 0;
     hg_shape_make(f->m->site, cell->members, &shape);
@@ -59,8 +62,20 @@ static int look_at_cell(const struct hg_cell *cell, void *context)
     why = hg_fit_why(f->fit, cell->members);
     if (!why[0])
         f->fitting++;
-    else if (f->skipped++ < SKIPS_SHOWN)
-        fprintf(stderr, "warning: cell %s would be skipped: %s\n", cell->id, why);
+    else
+        hg_skips_add(&f->skips, cell->id, why, f->visited - 1);
+    return 0;
+}
+
+static int print_skips(const struct hg_matrix *m, struct hg_skips *skips, struct hg_errs *errs)
+{
+    struct hg_names *names = skips->n ? hg_names_of_matrix(m, HG_CELLS_SKIPPED, errs) : NULL;
+
+    if (skips->n && !names)
+        return -1;
+    hg_skips_name(skips, names);
+    hg_cells_print_skips(skips, false);
+    hg_names_free(names);
     return 0;
 }
 
@@ -72,16 +87,16 @@ static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
         f.fit ? hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, look_at_cell, &f, NULL, errs)
               : -1;
 
-    if (f.skipped > SKIPS_SHOWN)
-        fprintf(stderr, "warning: %zu more cell%s would be skipped\n", f.skipped - SKIPS_SHOWN,
-                hg_text_s(f.skipped - SKIPS_SHOWN));
-    if (rc == 0 && f.skipped && !f.fitting)
+    if (rc == 0)
+        rc = print_skips(m, &f.skips, errs);
+    if (rc == 0 && f.skips.n && !f.fitting)
         rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
                         "nothing is left to run: every cell is skipped");
     hg_hazards_list(f.hazards, &hazards);
     hg_cells_print_warnings(&hazards);
     hg_cells_count_done(&hazards);
     hg_hazards_free(f.hazards);
+    hg_skips_done(&f.skips);
     hg_fit_free(f.fit);
     return rc;
 }

@@ -12,12 +12,13 @@
 #include "matrix/matrix.h"
 #include "matrix/select.h"
 
-static bool count_only, as_json;
+static bool count_only, as_json, show_ids;
 static const char *select_text, *site;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "count", &count_only, NULL, "only the counts", 0, 0 },
+    HG_OPTION_IDS(&show_ids),
     HG_OPTION_JSON(&as_json),
     HG_OPTION_SITE(&site),
     { 0 },
@@ -114,6 +115,19 @@ static int study(const struct hg_cell *cell, void *context)
     return 0;
 }
 
+/* If nothing varies: what most matrices vary. */
+static void show_something(struct expand *x)
+{
+    static const char *const names[] = { "strategy", "nodes", "gpus_per_node", "tasks_per_node" };
+    bool any = show_ids;
+
+    for (size_t i = 0; i < x->keys.n; i++)
+        any = any || x->keys.items[i].varies;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !any; i++)
+        if (find_key(x, names[i]))
+            find_key(x, names[i])->varies = true;
+}
+
 /* ---- Second walk: print ---- */
 
 /* Append a field of a table; the spaces that fill it come with the next one. */
@@ -136,7 +150,8 @@ static void print_head(const struct expand *x)
     struct hg_buf line = HG_BUF_INIT;
     size_t end = 0;
 
-    add_field(&line, &end, "id", x->id_width);
+    if (show_ids)
+        add_field(&line, &end, "id", x->id_width);
     for (size_t i = 0; i < x->keys.n; i++)
         if (x->keys.items[i].varies)
             add_field(&line, &end, x->keys.items[i].name, x->keys.items[i].width);
@@ -152,7 +167,8 @@ static int print_row(const struct hg_cell *cell, void *context)
 
     if (rc <= 0)
         return rc;
-    add_field(&line, &end, cell->id, x->id_width);
+    if (show_ids)
+        add_field(&line, &end, cell->id, x->id_width);
     for (size_t i = 0; i < x->keys.n; i++) {
         const struct key *key = &x->keys.items[i];
 
@@ -229,6 +245,7 @@ static int list_table(const struct hg_matrix *m, struct expand *x, struct hg_cel
 
     if (hg_cells_walk(m, flags, study, x, count, x->errs) != 0)
         return -1;
+    show_something(x);
     hg_cells_count_done(count);
     if (x->shown)
         print_head(x);
@@ -285,6 +302,8 @@ static int expand(const struct hg_matrix *m, struct expand *x)
     if (rc == 0)
         hg_cells_print_warnings(&count);
     hg_cells_count_done(&count);
+    if (rc == 0 && x->select && !x->shown && !as_json && !count_only)
+        rc = hg_selector_refuse(x->select, m, HG_CELLS_SKIPPED, x->errs);
     return rc == 0 ? 0 : -1;
 }
 
@@ -317,8 +336,8 @@ const struct hg_cmd hg_cmd_expand = {
     .name = "expand",
     .args = "MATRIX",
     .summary = "List the cells of a matrix and what its rules add and exclude.",
-    .details = "A cell is shown with its id and the members that differ between cells. Cells\n"
-               "that cannot run are listed with the reason; they are never submitted.",
+    .details = "A cell is shown with the members that differ between cells. Cells that cannot\n"
+               "run are listed with the reason; they are never submitted.",
     .opts = opts,
     .min_args = 1,
     .max_args = 1,

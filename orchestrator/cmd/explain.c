@@ -9,6 +9,7 @@
 #include "cmd/options.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
+#include "matrix/names.h"
 #include "matrix/select.h"
 
 #define SHOWN_MAX 20
@@ -24,8 +25,11 @@ struct explain {
     const struct hg_matrix *m;
     const char *id;                   /* beginning of an id, or NULL */
     const struct hg_selector *select; /* if it is not an id */
+    struct hg_names
+        *names;        /* of all cells, also of those that do not run; NULL: none was shown yet */
+    struct hg_map ids; /* to their numbers */
     struct hg_errs *errs;
-    size_t found;
+    size_t found, visited;
 };
 
 static int is_meant(struct explain *x, const struct hg_cell *cell)
@@ -109,23 +113,59 @@ static void print_members(const struct hg_cell *cell)
     hg_buf_done(&text);
 }
 
+static int add_name(const struct hg_cell *cell, void *context)
+{
+    struct explain *x = context;
+
+    hg_map_put(&x->ids, cell->id, strlen(cell->id), hg_names_add(x->names, cell->members));
+    return 0;
+}
+
+static int load_names(struct explain *x)
+{
+    x->names = hg_names_create();
+    return hg_cells_walk(x->m, HG_CELLS_MEMBERS | HG_CELLS_ALL, add_name, x, NULL, x->errs);
+}
+
+static void print_name(const struct explain *x, size_t number)
+{
+    struct hg_buf name = HG_BUF_INIT;
+
+    hg_names_append(x->names, number, &name);
+    puts(hg_buf_str(&name));
+    hg_buf_done(&name);
+}
+
+static void print_baseline(const struct explain *x, const struct hg_cell *cell)
+{
+    printf("  %-14s ", "baseline");
+    if (strcmp(cell->baseline, cell->id) == 0)
+        puts("itself");
+    else
+        print_name(x, hg_map_find(&x->ids, cell->baseline, strlen(cell->baseline)));
+}
+
 static int explain_cell(const struct hg_cell *cell, void *context)
 {
     struct explain *x = context;
     int rc = is_meant(x, cell);
+    size_t number = x->visited++;
 
     if (rc <= 0)
         return rc;
     if (x->found++ >= SHOWN_MAX)
         return 0;
-    printf("%s%s\n", x->found > 1 ? "\n" : "", cell->id);
+    if (!x->names && load_names(x) != 0)
+        return -1;
+    printf("%s", x->found > 1 ? "\n" : "");
+    print_name(x, number);
+    printf("  %-14s %s\n", "id", cell->id);
     printf("  %-14s ", "made by");
     print_place(x, cell->source);
     puts(cell->added ? ", then /baseline: the matrix lacks this baseline" : "");
     print_fate(x, cell);
     if (cell->baseline[0])
-        printf("  %-14s %s\n", "baseline",
-               strcmp(cell->baseline, cell->id) == 0 ? "itself" : cell->baseline);
+        print_baseline(x, cell);
     print_members(cell);
     return 0;
 }
@@ -134,6 +174,7 @@ static int explain(struct explain *x)
 {
     unsigned flags = HG_CELLS_MEMBERS | HG_CELLS_ALL | HG_CELLS_ORIGINS;
 
+    x->visited = 0;
     return hg_cells_walk(x->m, flags, explain_cell, x, NULL, x->errs);
 }
 
@@ -147,9 +188,21 @@ static int explain_selected(struct explain *x, const char *word)
     x->select = select;
     if (select && hg_selector_check(select, x->m->grid, &err) == 0)
         rc = explain(x);
+    if (rc == 0 && !x->found)
+        rc = hg_selector_refuse(select, x->m, HG_CELLS_ALL, x->errs);
     hg_errs_add(x->errs, &err);
     hg_selector_free(select);
     return rc;
+}
+
+/* Not the beginning of an id. */
+static bool is_selector(const struct hg_matrix *m, const char *word)
+{
+    struct hg_selector *select = hg_selector_parse(word, NULL);
+    bool is = strpbrk(word, "=.!<>, ") || (select && hg_selector_check(select, m->grid, NULL) == 0);
+
+    hg_selector_free(select);
+    return is;
 }
 
 static int run(int argc, char **argv, struct hg_errs *errs)
@@ -159,18 +212,21 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = m ? explain(&x) : -1;
 
     (void)argc;
-    if (rc == 0 && !x.found && (strpbrk(argv[1], "=.!<>, ") || hg_grid_has_key(m->grid, argv[1])))
+    if (rc == 0 && !x.found && is_selector(m, argv[1]))
         rc = explain_selected(&x, argv[1]);
     if (rc == 0 && !x.found) {
         struct hg_err *err = hg_errs_next(errs);
 
         hg_err_set(err, HG_E_USAGE, "no cell matches \"%s\"", argv[1]);
-        rc = hg_err_hint(err, "`hpcgrid expand MATRIX` lists the ids; the beginning of one is "
-                              "enough, and so is a selector such as nodes=2,strategy=ddp");
+        rc =
+            hg_err_hint(err, "`hpcgrid expand MATRIX --ids` lists the ids; the beginning of one is "
+                             "enough, and so is a selector such as nodes=2,strategy=ddp");
     }
     if (rc == 0 && x.found > SHOWN_MAX)
         fprintf(stderr, "and %zu more cell%s\n", x.found - SHOWN_MAX,
                 hg_text_s(x.found - SHOWN_MAX));
+    hg_names_free(x.names);
+    hg_map_done(&x.ids);
     hg_matrix_free(m);
     return rc == 0 ? 0 : -1;
 }

@@ -11,6 +11,8 @@
 #include "base/map.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "matrix/names.h"
+#include "plan/cells.h"
 #include "rundir/attempts.h"
 
 #define TAIL 4096     /* bytes at the end of a log */
@@ -96,9 +98,16 @@ void hg_failures_last_line(const struct hg_rundir *rd, int batch, size_t line, c
 
 /* ---- Causes ---- */
 
+struct failed {
+    int batch;
+    size_t line;
+    const char *id; /* borrowed */
+};
+
 struct cause {
-    const char *status, *text, *ids[CELLS_SHOWN]; /* borrowed */
-    char *said;                                   /* the last line of the first cell; "": none */
+    const char *status, *text; /* borrowed */
+    char *said;                /* the last line of the first cell; "": none */
+    struct failed cells[CELLS_SHOWN];
     size_t n;
 };
 
@@ -145,7 +154,7 @@ static void add_failure(struct causes *c, int batch, size_t line, const char *id
             (struct cause){ .status = status, .text = text, .said = hg_strdup(hg_buf_str(&said)) };
     cause = &c->list.items[at];
     if (cause->n < CELLS_SHOWN)
-        cause->ids[cause->n] = id;
+        cause->cells[cause->n] = (struct failed){ batch, line, id };
     cause->n++;
     hg_buf_done(&key);
     hg_buf_done(&said);
@@ -158,37 +167,43 @@ static int compare_causes(const void *pa, const void *pb)
     return (a->n < b->n) - (a->n > b->n);
 }
 
-static void tell_cause(const struct cause *c, const char *run)
+static void tell_cause(const struct cause *c, const char *run, struct hg_names **names)
 {
-    struct hg_buf ids = HG_BUF_INIT;
+    struct hg_buf cells = HG_BUF_INIT;
 
-    for (size_t i = 0; i < c->n && i < CELLS_SHOWN; i++)
-        hg_buf_printf(&ids, "%s%s", i ? ", " : "", c->ids[i]);
+    for (size_t i = 0; i < c->n && i < CELLS_SHOWN; i++) {
+        const struct failed *f = &c->cells[i];
+
+        hg_buf_puts(&cells, i ? "; " : "");
+        hg_plan_append_name(run, names, f->batch, f->line, f->id, &cells);
+    }
     if (c->n > CELLS_SHOWN)
-        hg_buf_printf(&ids, " and %zu more", c->n - CELLS_SHOWN);
+        hg_buf_printf(&cells, " and %zu more", c->n - CELLS_SHOWN);
     hg_info("%zu cell%s %s%s%s: %s", c->n, hg_text_s(c->n), c->status, *c->text ? ": " : "",
-            c->text, hg_buf_str(&ids));
+            c->text, hg_buf_str(&cells));
     if (*c->said)
         hg_info("  it printed last: %s", c->said);
     if (*c->said)
-        hg_info("  more: hpcgrid logs %s %s", run, c->ids[0]);
-    hg_buf_done(&ids);
+        hg_info("  more: hpcgrid logs %s %s", run, c->cells[0].id);
+    hg_buf_done(&cells);
 }
 
 static void tell_causes(struct causes *c, const char *run)
 {
+    struct hg_names *names = NULL;
     size_t rest = 0;
 
     if (c->list.n)
         qsort(c->list.items, c->list.n, sizeof *c->list.items, compare_causes);
     for (size_t i = 0; i < c->list.n; i++)
         if (i < CAUSES_SHOWN)
-            tell_cause(&c->list.items[i], run);
+            tell_cause(&c->list.items[i], run, &names);
         else
             rest += c->list.items[i].n;
     if (rest)
         hg_info("%zu more cell%s for %zu other reasons: hpcgrid logs %s", rest, hg_text_s(rest),
                 c->list.n - CAUSES_SHOWN, run);
+    hg_names_free(names);
 }
 
 /* ---- The end of a run ---- */

@@ -201,8 +201,6 @@ static int do_it(struct change *d, struct hg_err *err)
     if (hg_drive_fold_requests(d->r.rd.path, d->r.state, err) < 0 ||
         hg_picks_make(&d->picks, d->r.rd.path, d->r.state, select_text, err) < 0)
         return -1;
-    if (!hg_picks_any(&d->picks))
-        return hg_err_set(err, HG_E_INPUT, "no cell of %s matches", d->r.rd.path);
     if (hg_drive_request(&d->r.rd, what, d->r.state, select_text ? hg_picks_fits : NULL, &d->picks,
                          err) < 0)
         return -1;

@@ -14,6 +14,7 @@
 #include "drive/drive.h"
 #include "drive/overlay.h"
 #include "matrix/select.h"
+#include "plan/cells.h"
 #include "rundir/attempt.h"
 #include "rundir/collect.h"
 
@@ -38,7 +39,7 @@ static const struct hg_opt opts[] = {
 
 /* ---- Which cells ---- */
 
-/* What the user named: a selector, the beginning of an id, or neither. */
+/* What the user named: a selector, which may also be the beginning of an id, or nothing. */
 struct request {
     struct hg_selector *select;
     const char *id;
@@ -52,8 +53,7 @@ static int read_request(const char *word, struct request *a, struct hg_err *err)
     if (word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")] ==
         '\0')
         a->id = word;
-    else
-        a->select = hg_selector_parse(word, err);
+    a->select = hg_selector_parse(word, a->id ? NULL : err);
     return a->id || a->select ? 0 : -1;
 }
 
@@ -73,8 +73,8 @@ static int is_requested(const struct request *a, const json_t *entry, struct hg_
     const char *id = json_string_value(json_object_get(entry, "id"));
     const char *status = json_string_value(json_object_get(entry, "status"));
 
-    if (a->id)
-        return strncmp(id, a->id, strlen(a->id)) == 0;
+    if (a->id && strncmp(id, a->id, strlen(a->id)) == 0)
+        return 1;
     if (a->select) {
         hg_selector_see(a->select, json_object_get(entry, "cell"));
         return hg_selector_match(a->select, id, json_object_get(entry, "cell"), err);
@@ -231,15 +231,43 @@ static int follow_attempt(const struct attempt *a, off_t at[static 2], struct hg
     return rc;
 }
 
-/* 1: printed, 0: the cell has not begun, -1: err set. */
-static int print_cell(struct hg_attempt_group *g, const json_t *entry, struct hg_err *err)
+/* A walk over the results of a run. */
+struct walk {
+    struct hg_attempt_group group; /* of the run */
+    struct hg_names *names;        /* of its cells, once one is shown */
+    const struct request *request;
+    json_t *newest; /* the last entry so far of the current cell */
+    json_t *
+        followed; /* the one cell that --follow may take, shown when it is known to be the only one */
+    size_t picked, begun;
+};
+
+static void tell_cell(struct walk *w, const json_t *entry, const struct hg_attempt_files *f)
 {
-    const char *id = json_string_value(json_object_get(entry, "id"));
     const char *why =
         json_string_value(json_object_get(json_object_get(entry, "error"), "message"));
+    char attempt[HG_ATTEMPT_NAME_MAX];
+    struct hg_buf name = HG_BUF_INIT;
+
+    if (!w->names)
+        w->names = hg_plan_names(w->group.rd->path, NULL);
+    if (w->names)
+        hg_names_append_cell(w->names, json_object_get(entry, "cell"), &name);
+    else
+        hg_buf_puts(&name, json_string_value(json_object_get(entry, "id")));
+    hg_attempt_name(f->submission, f->restarts, attempt);
+    hg_info("%s: attempt %s, %s%s%s", hg_buf_str(&name), attempt,
+            json_string_value(json_object_get(entry, "status")), why ? ": " : "", why ? why : "");
+    hg_buf_done(&name);
+}
+
+/* 1: printed, 0: the cell has not begun, -1: err set. */
+static int print_cell(struct walk *w, const json_t *entry, struct hg_err *err)
+{
+    const char *id = json_string_value(json_object_get(entry, "id"));
     const char *group = json_string_value(json_object_get(entry, "attempt_in"));
+    struct hg_attempt_group *g = &w->group;
     struct attempt a = { .group = g };
-    char name[HG_ATTEMPT_NAME_MAX];
     off_t at[2] = { -1, -1 };
 
     if (!group)
@@ -249,27 +277,15 @@ static int print_cell(struct hg_attempt_group *g, const json_t *entry, struct hg
     a.files = find_attempt(g, id);
     if (!a.files)
         return 0;
-    hg_attempt_name(a.files->submission, a.files->restarts, name);
-    hg_info("%s: attempt %s, %s%s%s", id, name, json_string_value(json_object_get(entry, "status")),
-            why ? ": " : "", why ? why : "");
+    tell_cell(w, entry, a.files);
     if (print_streams(&a, at, true, err) < 0 || (follow && follow_attempt(&a, at, err) < 0))
         return -1;
     return 1;
 }
 
-/* A walk over the results of a run. */
-struct walk {
-    struct hg_attempt_group group; /* of the run */
-    const struct request *request;
-    json_t *newest; /* the last entry so far of the current cell */
-    json_t *
-        followed; /* the one cell that --follow may take, shown when it is known to be the only one */
-    size_t picked, begun;
-};
-
 static int show(struct walk *w, const json_t *entry, struct hg_err *err)
 {
-    int is = print_cell(&w->group, entry, err);
+    int is = print_cell(w, entry, err);
 
     w->begun += is > 0;
     return is < 0 ? -1 : 0;
@@ -315,7 +331,7 @@ static int tell_nothing(const struct walk *w, struct hg_err *err)
     if (!a->id && !a->select && !w->picked)
         hg_info("no cell has failed; name a cell to see its log");
     else if (!w->picked)
-        return hg_selector_check_seen(a->select, err) < 0
+        return !a->id && hg_selector_check_seen(a->select, err) < 0
                    ? -1
                    : hg_err_set(err, HG_E_INPUT, "no cell of %s matches", w->group.rd->path);
     else if (!w->begun)
@@ -338,6 +354,7 @@ static int print_all(const struct hg_rundir *rd, const struct request *request, 
     if (rc == 0)
         rc = tell_nothing(&w, err);
     hg_attempt_group_forget(&w.group);
+    hg_names_free(w.names);
     json_decref(w.newest);
     json_decref(w.followed);
     hg_run_state_free(state);

@@ -16,6 +16,7 @@
 
 /* bool */
 #define HG_OPTION_JSON(target) HG_OPTION_FLAG('j', "json", target, "print JSON")
+#define HG_OPTION_IDS(target) HG_OPTION_FLAG(0, "ids", target, "also show the cells' ids")
 #define HG_OPTION_NEW(target) HG_OPTION_FLAG('n', "new", target, "start a new run instead of continuing the newest")
 #define HG_OPTION_STEAL(target) HG_OPTION_FLAG(0, "steal", target, "take the run over from a process on another machine")
 /* bool, true beforehand */

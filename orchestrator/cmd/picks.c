@@ -27,6 +27,9 @@ static int pick_line(struct hg_picks *picks, size_t batch, size_t line, const ch
         match = hg_selector_match(select, id, json_object_get(record, "cell"), err);
         picks->batches[batch].picked[line] = match == 1;
         picks->batches[batch].ids[line] = hg_strdup(id);
+        if (picks->names)
+            picks->batches[batch].numbers[line] =
+                hg_names_add(picks->names, json_object_get(record, "cell"));
     }
     json_decref(record);
     return match < 0 ? -1 : 0;
@@ -52,13 +55,13 @@ static int read_batch(struct hg_picks *picks, const char *run_dir, size_t batch,
     return rc;
 }
 
-int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
-                  const char *text, struct hg_err *err)
+static int read_all(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                    const char *text, struct hg_err *err)
 {
     struct hg_selector *select = text ? hg_selector_parse(text, err) : NULL;
     int rc = -1;
 
-    *picks = (struct hg_picks){ .n = state->batches.n };
+    picks->n = state->batches.n;
     if (text && !select)
         return -1;
     picks->batches = hg_alloc_zeroed(picks->n + 1, sizeof *picks->batches);
@@ -66,21 +69,31 @@ int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_r
         size_t n = picks->batches[b].n = state->batches.items[b].n;
 
         picks->batches[b].picked = hg_alloc_zeroed(n + 1, sizeof(bool));
+        picks->batches[b].numbers = hg_alloc_zeroed(n + 1, sizeof(size_t));
         picks->batches[b].ids = hg_alloc_zeroed(n + 1, sizeof(char *));
         if (read_batch(picks, run_dir, b, select, err) < 0)
             goto out;
     }
     rc = hg_selector_check_seen(select, err);
+    if (rc == 0 && text && !hg_picks_any(picks))
+        rc = hg_err_set(err, HG_E_INPUT, "no cell of %s matches \"%s\"", run_dir, text);
 out:
     hg_selector_free(select);
     return rc;
 }
 
+int hg_picks_name(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
+                  const char *text, struct hg_err *err)
+{
+    *picks = (struct hg_picks){ .names = hg_names_create() };
+    return read_all(picks, run_dir, state, text, err);
+}
+
 int hg_picks_make(struct hg_picks *picks, const char *run_dir, const struct hg_run_state *state,
                   const char *text, struct hg_err *err)
 {
-    *picks = (struct hg_picks){ .all = true };
-    return text ? hg_picks_name(picks, run_dir, state, text, err) : 0;
+    *picks = (struct hg_picks){ .all = !text };
+    return text ? read_all(picks, run_dir, state, text, err) : 0;
 }
 
 bool hg_picks_has(const struct hg_picks *picks, int batch, uint32_t line)
@@ -128,14 +141,23 @@ const char *hg_picks_id(const struct hg_picks *picks, int batch, uint32_t line)
     return picks->batches[batch - 1].ids[line];
 }
 
+void hg_picks_append_name(const struct hg_picks *picks, int batch, uint32_t line,
+                          struct hg_buf *out)
+{
+    if (*hg_picks_id(picks, batch, line)) /* else its line is missing */
+        hg_names_append(picks->names, picks->batches[batch - 1].numbers[line], out);
+}
+
 void hg_picks_done(struct hg_picks *picks)
 {
     for (size_t b = 0; b < picks->n; b++) {
         for (size_t i = 0; i < picks->batches[b].n; i++)
             free(picks->batches[b].ids[i]);
         free(picks->batches[b].ids);
+        free(picks->batches[b].numbers);
         free(picks->batches[b].picked);
     }
     free(picks->batches);
+    hg_names_free(picks->names);
     *picks = (struct hg_picks){ 0 };
 }

@@ -218,7 +218,7 @@ static int save(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
 static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *err)
 {
     hg_cells_print_warnings(&plan->count);
-    hg_cells_print_skips(plan);
+    hg_cells_print_skips(&plan->skips, true);
     if (out_dir && save(plan, m, err) < 0)
         return -1;
     if (as_json) {

@@ -39,16 +39,17 @@ static void clear_line(const struct progress *p)
         fputs("\r\033[K", stderr);
 }
 
-static void tell_failure(const struct hg_session *s, int batch, size_t line,
+static void tell_failure(struct hg_session *s, int batch, size_t line,
                          const struct hg_run_cell *cell)
 {
-    const char *id = s->plan->items[batch - 1].ids[line],
-               *text = hg_run_text(hg_drive_state(s->drive), cell);
-    struct hg_buf said = HG_BUF_INIT;
+    const char *text = hg_run_text(hg_drive_state(s->drive), cell);
+    struct hg_buf name = HG_BUF_INIT, said = HG_BUF_INIT;
 
-    hg_failures_last_line(&s->rd, batch, line, id, &said);
-    hg_info("%s: %s%s%s%s%s", id, hg_cell_state_names[cell->state], *text ? ": " : "", text,
-            said.len ? "; it printed last: " : "", hg_buf_str(&said));
+    hg_session_append_name(s, batch, line, &name);
+    hg_failures_last_line(&s->rd, batch, line, s->plan->items[batch - 1].ids[line], &said);
+    hg_info("%s: %s%s%s%s%s", hg_buf_str(&name), hg_cell_state_names[cell->state],
+            *text ? ": " : "", text, said.len ? "; it printed last: " : "", hg_buf_str(&said));
+    hg_buf_done(&name);
     hg_buf_done(&said);
 }
 

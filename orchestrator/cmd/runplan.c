@@ -190,7 +190,7 @@ static void tell_changes(const struct hg_rundir *rd, const struct hg_plan *plan,
 {
     struct effect e = known ? count_effect(plan, state) : (struct effect){ 0 };
 
-    hg_cells_print_skips(plan);
+    hg_cells_print_skips(&plan->skips, true);
     if (*changes && known) {
         hg_info("changed since this run was planned: %s", changes);
         tell_effect(&e, rd->path);

@@ -18,6 +18,7 @@
 #include "drive/again.h"
 #include "drive/check.h"
 #include "matrix/rehearse.h"
+#include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
@@ -273,6 +274,12 @@ int hg_session_again(struct hg_session *s, unsigned statuses, const char *select
     return 0;
 }
 
+void hg_session_append_name(struct hg_session *s, int batch, size_t line, struct hg_buf *out)
+{
+    hg_plan_append_name(s->rd.path, &s->names, batch, line, s->plan->items[batch - 1].ids[line],
+                        out);
+}
+
 void hg_session_done(struct hg_session *s)
 {
     hg_drive_close(s->drive);
@@ -284,6 +291,7 @@ void hg_session_done(struct hg_session *s)
     hg_rundir_done(&s->rd);
     free(s->command);
     free(s->metric);
+    hg_names_free(s->names);
     *s = (struct hg_session){ 0 };
 }
 

@@ -18,7 +18,8 @@ struct hg_session {
     struct hg_retry retry;
     struct hg_repeats repeats;
     double gpu_hours;
-    char *metric; /* of the report; NULL: not said */
+    char *metric;           /* of the report; NULL: not said */
+    struct hg_names *names; /* of the cells, once one is shown */
     bool steal, send_nothing;
     bool box_is_new;  /* its box was started by this process, and nothing was submitted to it */
     bool box_is_over; /* the run in the box is over: the box may go */
@@ -60,6 +61,9 @@ int hg_session_resume(struct hg_session *s, const struct hg_resume_options *o,
  * many. Returns 0, or -1 with errs filled. */
 int hg_session_again(struct hg_session *s, unsigned statuses, const char *select,
                      struct hg_errs *errs);
+
+/* Append what a cell is called; line from 0. */
+void hg_session_append_name(struct hg_session *s, int batch, size_t line, struct hg_buf *out);
 
 /* Close everything; take down the run's box if the run is over, or if the box is new and nothing was submitted to it. */
 void hg_session_done(struct hg_session *s);

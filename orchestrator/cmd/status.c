@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/text.h"
@@ -24,11 +25,12 @@
 #define REASONS_MAX 32
 
 static const char *reports, *select_text;
-static bool as_json, list_cells, poll = true;
+static bool as_json, list_cells, show_ids, poll = true;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
+    HG_OPTION_IDS(&show_ids),
     HG_OPTION_JSON(&as_json),
     { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also contact Slurm (--no-poll: journal only)", 0, 0 },
     HG_OPTION_REPORTS(&reports),
@@ -186,18 +188,51 @@ static void print_doubts(const struct view *v)
     }
 }
 
-static void print_cells(const struct view *v)
+/* Columns of the longest name that is shown. On a narrow terminal names are cut, so that states are seen. */
+static size_t name_width(const struct view *v)
 {
+    size_t terminal = hg_print_width(STDOUT_FILENO), width = 0;
+
     for (size_t b = 0; b < v->state->batches.n; b++)
         for (size_t i = 0; i < v->state->batches.items[b].n; i++) {
-            const struct hg_run_cell *cell = &v->state->batches.items[b].cells[i];
-            const char *text = hg_run_text(v->state, cell);
+            struct hg_buf name = HG_BUF_INIT;
+            size_t w;
 
             if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
-                printf("%-48s %-9s%s%s%s\n", hg_picks_id(&v->picks, (int)b + 1, (uint32_t)i),
-                       hg_cell_state_names[cell->state], hg_cell_is_held(cell) ? " held" : "",
-                       *text ? " " : "", text);
+                hg_picks_append_name(&v->picks, (int)b + 1, (uint32_t)i, &name);
+            w = hg_text_width(hg_buf_str(&name));
+            width = w > width ? w : width;
+            hg_buf_done(&name);
         }
+    return terminal && width > terminal / 2 ? terminal / 2 : width;
+}
+
+static void print_cell(const struct view *v, int batch, uint32_t line, size_t width)
+{
+    const struct hg_run_cell *cell = &v->state->batches.items[batch - 1].cells[line];
+    const char *text = hg_run_text(v->state, cell);
+    struct hg_buf name = HG_BUF_INIT, shown = HG_BUF_INIT;
+
+    hg_picks_append_name(&v->picks, batch, line, &name);
+    hg_name_cut(hg_buf_str(&name), width, &shown);
+    hg_buf_printf(&shown, "%*s  %-9s%s", (int)(width - hg_text_width(hg_buf_str(&shown))), "",
+                  hg_cell_state_names[cell->state], hg_cell_is_held(cell) ? " held" : "");
+    if (show_ids)
+        hg_buf_printf(&shown, " %s", hg_picks_id(&v->picks, batch, line));
+    hg_buf_printf(&shown, "%s%s", *text ? " " : "", text);
+    puts(hg_buf_str(&shown));
+    hg_buf_done(&name);
+    hg_buf_done(&shown);
+}
+
+static void print_cells(const struct view *v)
+{
+    size_t width = name_width(v);
+
+    for (size_t b = 0; b < v->state->batches.n; b++)
+        for (size_t i = 0; i < v->state->batches.items[b].n; i++)
+            if (hg_picks_has(&v->picks, (int)b + 1, (uint32_t)i))
+                print_cell(v, (int)b + 1, (uint32_t)i, width);
 }
 
 static void print_text(const struct view *v)
@@ -297,6 +332,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     int rc = -1;
 
     (void)argc;
+    list_cells = list_cells || show_ids;
     if (hg_rundir_find(hg_options_reports(reports), argv[0], &v.rd, &err) < 0)
         goto out;
     v.home = hg_identity_warn(v.rd.path);

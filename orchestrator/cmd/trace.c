@@ -173,7 +173,7 @@ static int find_cell(const struct hg_rundir *rd, struct search *s, struct hg_err
                    s->n ? "%s has %zu cells whose id begins with \"%s\""
                         : "%s has %zu cells with id \"%s\"",
                    rd->path, s->n, cell_text);
-        rc = hg_err_hint(err, "`hpcgrid status %s --cells` lists them", rd->path);
+        rc = hg_err_hint(err, "`hpcgrid status %s --ids` lists them", rd->path);
     }
     return rc;
 }

@@ -111,6 +111,8 @@ int hg_fsck_run(const struct hg_rundir *rd, bool repair, struct hg_fsck *f, stru
     json_decref(c.plan);
     hg_run_state_free(c.state);
     hg_map_done(&c.ids);
+    hg_names_free(c.names);
+    hg_buf_done(&c.name);
     hg_attempt_group_forget(&c.group);
     return 0;
 }

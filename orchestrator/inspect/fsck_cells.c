@@ -257,6 +257,20 @@ static const struct hg_run_cell *planned(const struct look *l)
                : NULL;
 }
 
+/* What people call it; lent until the next one. */
+static const char *name_cell(const struct look *l)
+{
+    struct hg_fsck_pass *c = l->c;
+
+    if (!c->names)
+        c->names = hg_plan_names(c->rd->path, NULL);
+    if (!c->names)
+        return l->id;
+    hg_buf_clear(&c->name);
+    hg_names_append_cell(c->names, l->cell, &c->name);
+    return hg_buf_str(&c->name);
+}
+
 static void compare_journal(struct look *l)
 {
     const struct hg_run_cell *cell = planned(l);
@@ -268,16 +282,17 @@ static void compare_journal(struct look *l)
     if (l->good > 1)
         hg_fsck_found(l->c, HG_FSCK_WARNING, "good-twice", file, l->line + 1,
                       "the newest counts; was it also run by hand?",
-                      "cell %s has good results of %zu submissions", l->id, l->good);
+                      "cell %s has good results of %zu submissions", name_cell(l), l->good);
     if (cell && cell->state == HG_CELL_OK && !l->good)
         hg_fsck_found(l->c, HG_FSCK_ERROR, "good-gone", file, l->line + 1,
                       "restore it from a backup; hpcgrid takes the cell for "
                       "done, so only a new run computes it again",
-                      "the journal says that cell %s is ok, but there is no good result", l->id);
+                      "the journal says that cell %s is ok, but there is no good result",
+                      name_cell(l));
     if (is_unread(l, cell))
         hg_fsck_found(l->c, HG_FSCK_WARNING, "good-unread", file, l->line + 1,
                       "tables count it; `hpcgrid retry` would run it again",
-                      "cell %s has a good result, but the journal says %s", l->id,
+                      "cell %s has a good result, but the journal says %s", name_cell(l),
                       hg_cell_state_names[cell->state]);
 }
 

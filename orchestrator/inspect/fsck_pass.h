@@ -9,6 +9,7 @@
 
 #include "base/map.h"
 #include "inspect/fsck.h"
+#include "matrix/names.h"
 #include "rundir/attempts.h"
 #include "rundir/rundir.h"
 #include "rundir/runstate.h"
@@ -29,8 +30,10 @@ struct hg_fsck_pass {
     int batch;          /* whose cells are checked */
     size_t line;        /* ... and the first one of the group whose folder is checked */
     struct hg_attempt_group group;
-    bool open;   /* others may enter the run's folder */
-    bool claims; /* an attempt of a submission was seen */
+    struct hg_names *names; /* of the planned cells, once a finding has one */
+    struct hg_buf name;     /* of one */
+    bool open;              /* others may enter the run's folder */
+    bool claims;            /* an attempt of a submission was seen */
 };
 
 /* Add a finding (see struct hg_finding) with its text, once for a code, file and line. */

@@ -117,7 +117,7 @@ static void check_cell(struct hg_fsck_pass *c, struct batch *b, const json_t *re
     }
     if (hg_map_find(&c->ids, id, n) != HG_MAP_NONE) {
         hg_fsck_found(c, HG_FSCK_ERROR, "cell-twice", b->file, b->lines, RESTORE,
-                      "cell %s is in the plan twice: it would run twice", id);
+                      "the cell is in the plan twice: it would run twice");
         return;
     }
     hg_map_put(&c->ids, id, n, hg_fsck_place(b->number, b->lines - 1));

@@ -211,6 +211,7 @@ static int add_cell(size_t line, const json_t *record, void *context)
 {
     struct loader *l = context;
     const char *id = json_string_value(json_object_get(record, "id"));
+    size_t number = hg_names_add(l->t->names, json_object_get(record, "cell"));
     struct hg_attempt_list list;
     int rc;
 
@@ -226,6 +227,7 @@ static int add_cell(size_t line, const json_t *record, void *context)
 
         add_attempt(l, record, line, &list.items[i], i + 1 == list.n);
         a = &l->t->items[l->t->n - 1];
+        a->number = number;
         if (i > 0 && list.items[i].restarts && a > l->t->items && strcmp(a[-1].id, id) == 0 &&
             list.items[i - 1].submission == list.items[i].submission)
             a->queued_s = a[-1].end_s;
@@ -271,6 +273,7 @@ int hg_timeline_load(const struct hg_rundir *rd, const struct hg_run_state *stat
     *t = (struct hg_timeline){ 0 };
     if (!plan)
         return -1;
+    t->names = hg_names_create();
     l.run_key = json_string_value(json_object_get(plan, "run_key"));
     rc = load_batches(&l, plan) < 0 ? -1 : hg_selector_check_seen(select, err);
     hg_attempt_group_forget(&l.group);
@@ -285,4 +288,5 @@ void hg_timeline_done(struct hg_timeline *t)
     for (size_t i = 0; i < t->n; i++)
         drop(&t->items[i]);
     HG_VEC_DONE(t);
+    hg_names_free(t->names);
 }

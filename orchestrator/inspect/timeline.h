@@ -3,6 +3,7 @@
 #define HG_INSPECT_TIMELINE_H
 
 #include "base/err.h"
+#include "matrix/names.h"
 #include "matrix/select.h"
 #include "rundir/attempt.h"
 #include "rundir/runstate.h"
@@ -12,6 +13,7 @@
  * strings are the timeline's. Times are seconds since 1970. */
 struct hg_timeline_attempt {
     char *id, *nodes, *error; /* nodes: Slurm's list, "" if not known; error: "" if none */
+    size_t number;            /* of its cell among the names */
     char *cell;               /* its members as compact JSON */
     char *folder;             /* where its files are */
     char name[HG_ATTEMPT_NAME_MAX];
@@ -31,9 +33,10 @@ struct hg_timeline_attempt {
 struct hg_timeline {
     struct hg_timeline_attempt *items; /* by begin_s */
     size_t n, cap;
-    size_t cells;   /* picked ones */
-    size_t undated; /* attempts whose time is not known */
-    size_t damaged; /* ... and those whose result does not count */
+    struct hg_names *names; /* of all planned cells */
+    size_t cells;           /* picked ones */
+    size_t undated;         /* attempts whose time is not known */
+    size_t damaged;         /* ... and those whose result does not count */
 };
 
 /* Read it. state: the journal, NULL if there is none. select: NULL picks all. Returns 0 or -1;

@@ -28,6 +28,8 @@ struct writer {
     double base_s;
     bool any; /* an event was written */
     struct hg_buf text;
+    struct hg_names *names;
+    struct hg_buf name; /* of one cell */
     struct {
         struct lanes *items;
         size_t n, cap;
@@ -45,6 +47,14 @@ static void put(struct writer *w)
     fwrite(hg_buf_str(&w->text), 1, w->text.len, w->out);
     hg_buf_clear(&w->text);
     w->any = true;
+}
+
+/* Lent until the next one. */
+static const char *name_of(struct writer *w, const struct hg_timeline_attempt *a)
+{
+    hg_buf_clear(&w->name);
+    hg_names_append(w->names, a->number, &w->name);
+    return hg_buf_str(&w->name);
 }
 
 static void put_string(struct writer *w, const char *key, const char *value)
@@ -202,7 +212,7 @@ static int put_on_node(void *context, const char *host)
     if (node == w->nodes.n)
         *HG_VEC_PUSH(&w->nodes) = (struct lanes){ .name = hg_strdup(host) };
     tid = take_lane(&w->nodes.items[node], a->begin_s, a->end_s, SIZE_MAX);
-    put_slice(w, a->id, a->status, node + 1, tid, a->begin_s, a->end_s, w->args);
+    put_slice(w, name_of(w, a), a->status, node + 1, tid, a->begin_s, a->end_s, w->args);
     put_phases(w, node + 1, tid);
     return 0;
 }
@@ -245,7 +255,7 @@ static void put_waiting(struct writer *w, const struct hg_timeline_attempt *a)
     if (!tid)
         return;
     args = json_pack("{s:s,s:s}", "cell", a->id, "attempt", a->name);
-    put_slice(w, a->id, "queued", pid, tid, a->queued_s, a->begin_s, args);
+    put_slice(w, name_of(w, a), "queued", pid, tid, a->queued_s, a->begin_s, args);
     json_decref(args);
 }
 
@@ -376,11 +386,12 @@ static void writer_done(struct writer *w)
     HG_VEC_DONE(&w->queues);
     hg_map_done(&w->node_numbers);
     hg_buf_done(&w->text);
+    hg_buf_done(&w->name);
 }
 
 void hg_trace_run(const struct hg_rundir *rd, const struct hg_timeline *t, FILE *out)
 {
-    struct writer w = { .out = out, .base_s = first_time(t) };
+    struct writer w = { .out = out, .base_s = first_time(t), .names = t->names };
 
     put_head(&w, rd);
     for (size_t i = 0; i < t->n; i++)

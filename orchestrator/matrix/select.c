@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "matrix/cell.h"
 #include "matrix/expr.h"
 #include "matrix/grid.h"
 #include "matrix/judge.h"
@@ -23,12 +24,14 @@ struct choice {
 struct part {
     char *key;
     bool negated;
+    bool width; /* the second number of a shape: GPUs per node, or tasks where there are none */
     struct choice *items; /* none: the key's presence counts */
     size_t n, cap;
 };
 
 struct hg_selector {
-    json_t *seen; /* keys of the cells; NULL: none were seen */
+    json_t *
+        seen; /* key of a cell: its values, as text: value, if the selector names them; else null */
     struct part *items;
     size_t n, cap;
     struct hg_exprs *exprs; /* jq instead of parts */
@@ -121,6 +124,110 @@ static bool parse_part(struct hg_selector *s, const char *text, size_t n)
     return text[0] == '=' && parse_choices(part, text + 1, n - 1);
 }
 
+/* ---- Names of cells, see matrix/names.h ---- */
+
+static void push_value(struct hg_selector *s, const char *key, const char *text)
+{
+    struct part *part = HG_VEC_PUSH(s);
+
+    *part = (struct part){ .key = hg_strdup(key) };
+    parse_choice(part, text, strlen(text));
+}
+
+/* "2x4": its length; 0 for anything else. */
+static size_t shape_length(const char *text)
+{
+    size_t n = strspn(text, "0123456789"),
+           m = text[n] == 'x' ? strspn(text + n + 1, "0123456789") : 0;
+
+    return n && m && (!text[n + 1 + m] || strchr(" ,", text[n + 1 + m])) ? n + 1 + m : 0;
+}
+
+static void push_shape(struct hg_selector *s, const char *text)
+{
+    char number[32];
+
+    snprintf(number, sizeof number, "%lu", strtoul(text, NULL, 10));
+    push_value(s, "nodes", number);
+    snprintf(number, sizeof number, "%lu", strtoul(strchr(text, 'x') + 1, NULL, 10));
+    push_value(s, "gpus_per_node", number);
+    s->items[s->n - 1].width = true;
+}
+
+/* To the next space or comma outside of quotes and brackets. */
+static size_t word_length(const char *text)
+{
+    bool quoted = false;
+    size_t n = 0;
+    int depth = 0;
+
+    for (; text[n] && (quoted || depth > 0 || !strchr(" ,", text[n])); n++) {
+        if (quoted && text[n] == '\\' && text[n + 1])
+            n++;
+        else if (text[n] == '"')
+            quoted = !quoted;
+        else if (!quoted)
+            depth += strchr("[{", text[n]) ? 1 : strchr("]}", text[n]) ? -1 : 0;
+    }
+    return n;
+}
+
+/* KEY="text": exactly this text, also if it looks like a number. */
+static bool parse_quoted(struct hg_selector *s, const char *text, size_t n)
+{
+    size_t key = key_length(text);
+    json_t *value = key && key + 1 < n && text[key] == '=' && text[key + 1] == '"'
+                        ? json_loadb(text + key + 1, n - key - 1, JSON_DECODE_ANY, NULL)
+                        : NULL;
+    struct part *part;
+
+    if (!json_is_string(value)) {
+        json_decref(value);
+        return false;
+    }
+    part = HG_VEC_PUSH(s);
+    *part = (struct part){ .key = hg_strndup(text, key) };
+    *HG_VEC_PUSH(part) = (struct choice){ .text = hg_strdup(json_string_value(value)) };
+    json_decref(value);
+    return true;
+}
+
+static bool parse_name(struct hg_selector *s, const char *text)
+{
+    for (size_t n; *text; text += strspn(text, " ")) {
+        bool run = strncmp(text, "run ", 4) == 0, no = strncmp(text, "no ", 3) == 0;
+
+        text += run ? 4 : no ? 3 : 0;
+        n = word_length(text);
+        if (run) {
+            char *number = hg_strndup(text, n);
+
+            push_value(s, "repeat", number);
+            free(number);
+        } else if (shape_length(text)) {
+            push_shape(s, text);
+        } else if (!parse_quoted(s, text, n) && !parse_part(s, text, n)) {
+            return false;
+        }
+        if (no)
+            s->items[s->n - 1].negated = true;
+        text += n;
+        text += strspn(text, " ");
+        if (*text == ',' && !*++text)
+            return false;
+    }
+    return s->n > 0;
+}
+
+/* Is it certainly a name? Others are tried as a list of parts first. */
+static bool is_name(const char *text)
+{
+    for (const char *p = text; (p = strchr(p, ' ')); p++)
+        if (key_length(p + 1) && p[1 + key_length(p + 1)] == '=')
+            return true;
+    return shape_length(text) || strchr(text, '"');
+}
+
 static bool parse_parts(struct hg_selector *s, const char *text)
 {
     for (;;) {
@@ -166,7 +273,11 @@ struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err)
 {
     struct hg_selector *s = hg_alloc_zeroed(1, sizeof *s);
 
-    if (parse_parts(s, text))
+    s->seen = json_object();
+    if (!is_name(text) && parse_parts(s, text))
+        return s;
+    drop_parts(s);
+    if (parse_name(s, text))
         return s;
     drop_parts(s);
     if (parse_jq(s, text, err) == 0)
@@ -207,6 +318,12 @@ static int judge_choice(const struct hg_grid *g, const char *key, const struct c
     return fits ? 0 : -1;
 }
 
+/* A key that a cell has to have, or its strategy. */
+static bool is_word(const struct part *part)
+{
+    return part->n == 0 && !part->negated;
+}
+
 int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, struct hg_err *err)
 {
     for (size_t i = 0; s && i < s->n; i++) {
@@ -214,7 +331,8 @@ int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, stru
 
         if (strcmp(part->key, "id") == 0)
             continue;
-        if (!hg_grid_has_key(g, part->key)) {
+        if (!hg_grid_has_key(g, part->key) &&
+            !(is_word(part) && hg_pool_has_string(g->pool, part->key))) {
             hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", part->key);
             hg_grid_suggest(g, part->key, err);
             return -1;
@@ -223,43 +341,6 @@ int hg_selector_check(const struct hg_selector *s, const struct hg_grid *g, stru
             if (judge_choice(g, part->key, &part->items[k], err) < 0)
                 return -1;
     }
-    return 0;
-}
-
-void hg_selector_see(struct hg_selector *s, const json_t *cell)
-{
-    const char *key;
-    json_t *value;
-
-    if (!s)
-        return;
-    if (!s->seen)
-        s->seen = json_object();
-    json_object_foreach((json_t *)cell, key, value) {
-        if (!json_object_get(s->seen, key))
-            json_object_set_new(s->seen, key, json_null());
-    }
-}
-
-static int unknown_key(const struct hg_selector *s, const char *name, struct hg_err *err)
-{
-    const char **names = hg_alloc((json_object_size(s->seen) + 1) * sizeof *names), *key;
-    size_t n = 0;
-    json_t *value;
-
-    json_object_foreach(s->seen, key, value)
-        names[n++] = key;
-    hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", name);
-    hg_text_suggest(err, name, names, n);
-    free(names);
-    return -1;
-}
-
-int hg_selector_check_seen(const struct hg_selector *s, struct hg_err *err)
-{
-    for (size_t i = 0; s && s->seen && i < s->n; i++)
-        if (strcmp(s->items[i].key, "id") != 0 && !json_object_get(s->seen, s->items[i].key))
-            return unknown_key(s, s->items[i].key, err);
     return 0;
 }
 
@@ -277,17 +358,31 @@ static bool choice_fits(const struct choice *c, const json_t *value)
     }
     if (json_is_string(value))
         return strcmp(json_string_value(value), c->text) == 0;
-    hg_json_dump(value, HG_JSON_SORT, &text);
+    hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
     fits = strcmp(hg_buf_str(&text), c->text) == 0;
     hg_buf_done(&text);
     return fits;
 }
 
+static const char *width_key(const json_t *cell)
+{
+    return json_number_value(json_object_get(cell, "gpus_per_node")) > 0 ? "gpus_per_node"
+                                                                         : "tasks_per_node";
+}
+
+static bool is_strategy(const char *word, const json_t *cell)
+{
+    const char *strategy = json_string_value(json_object_get(cell, "strategy"));
+
+    return strategy && strcmp(strategy, word) == 0;
+}
+
 static bool part_fits(const struct part *part, const char *id, const json_t *cell)
 {
-    const json_t *value = json_object_get(cell, part->key);
+    const json_t *value = json_object_get(cell, part->width ? width_key(cell) : part->key);
     bool by_id = strcmp(part->key, "id") == 0;
-    bool fits = part->n == 0 && (by_id || (value && !json_is_null(value)));
+    bool fits = part->n == 0 && (by_id || (value && !json_is_null(value)) ||
+                                 (is_word(part) && is_strategy(part->key, cell)));
 
     for (size_t i = 0; i < part->n && !fits; i++)
         fits = by_id ? strncmp(id, part->items[i].text, strlen(part->items[i].text)) == 0
@@ -325,4 +420,124 @@ int hg_selector_match(const struct hg_selector *s, const char *id, const json_t 
         if (!part_fits(&s->items[i], id, cell))
             return 0;
     return 1;
+}
+
+/* ---- What there is ---- */
+
+/* Does the part ask for values that some cell has to have? */
+static bool wants_value(const struct part *part)
+{
+    return part->n && !part->negated && strcmp(part->key, "id") != 0;
+}
+
+/* The key of a cell whose value is remembered for this part; NULL: none. */
+static const char *valued(const struct part *part, const json_t *cell)
+{
+    if (is_word(part))
+        return "strategy";
+    return !wants_value(part) ? NULL : part->width ? width_key(cell) : part->key;
+}
+
+void hg_selector_see(const struct hg_selector *s, const json_t *cell)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)(s ? cell : NULL), key, value) {
+        if (!json_object_get(s->seen, key))
+            json_object_set_new(s->seen, key, json_null());
+    }
+    for (size_t i = 0; s && i < s->n; i++) {
+        struct hg_buf text = HG_BUF_INIT;
+
+        key = valued(&s->items[i], cell);
+        value = key ? json_object_get(cell, key) : NULL;
+        if (!value)
+            continue;
+        key = s->items[i].width ? "gpus_per_node" : key;
+        if (!json_is_object(json_object_get(s->seen, key)))
+            json_object_set_new(s->seen, key, json_object());
+        hg_json_dump(value, HG_JSON_COMPACT, &text);
+        json_object_set(json_object_get(s->seen, key), hg_buf_str(&text), value);
+        hg_buf_done(&text);
+    }
+}
+
+/* With the names that there are: the members of an object, text for text. */
+static int suggest(const json_t *known, const char *word, struct hg_err *err)
+{
+    const char **names = hg_alloc((json_object_size(known) + 1) * sizeof *names), *name;
+    size_t n = 0;
+    json_t *value;
+
+    json_object_foreach((json_t *)known, name, value)
+        names[n++] = json_is_string(value) ? json_string_value(value) : name;
+    hg_text_suggest(err, word, names, n);
+    free(names);
+    return -1;
+}
+
+static bool was_strategy(const struct hg_selector *s, const char *word)
+{
+    const char *text;
+    json_t *value;
+
+    json_object_foreach(json_object_get(s->seen, "strategy"), text, value) {
+        if (json_is_string(value) && strcmp(json_string_value(value), word) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool any_fits(const struct part *part, const json_t *values)
+{
+    const char *text;
+    json_t *value;
+
+    json_object_foreach((json_t *)values, text, value) {
+        for (size_t i = 0; i < part->n; i++)
+            if (choice_fits(&part->items[i], value))
+                return true;
+    }
+    return false;
+}
+
+int hg_selector_check_seen(const struct hg_selector *s, struct hg_err *err)
+{
+    for (size_t i = 0; s && json_object_size(s->seen) && i < s->n; i++) {
+        const struct part *part = &s->items[i];
+        const json_t *values = json_object_get(s->seen, part->key);
+
+        if (strcmp(part->key, "id") == 0 || (is_word(part) && was_strategy(s, part->key)))
+            continue;
+        if (!values) {
+            hg_err_set(err, HG_E_USAGE, "no cell has \"%s\"", part->key);
+            return suggest(s->seen, part->key, err);
+        }
+        if (!wants_value(part) || any_fits(part, values))
+            continue;
+        hg_err_set(err, HG_E_USAGE, "no cell has %s=%s%s", part->key, part->items[0].text,
+                   part->n > 1 ? ", or another value of these" : "");
+        return suggest(values, part->items[0].text, err);
+    }
+    return 0;
+}
+
+static int see_cell(const struct hg_cell *cell, void *context)
+{
+    hg_selector_see(context, cell->members);
+    return 0;
+}
+
+int hg_selector_refuse(const struct hg_selector *s, const struct hg_matrix *m, unsigned flags,
+                       struct hg_errs *errs)
+{
+    struct hg_err *err;
+
+    if (hg_cells_walk(m, flags | HG_CELLS_MEMBERS, see_cell, (void *)(uintptr_t)s, NULL, errs) < 0)
+        return -1;
+    err = hg_errs_next(errs);
+    if (hg_selector_check_seen(s, err) == 0)
+        hg_err_set(err, HG_E_USAGE, "no cell matches the selector");
+    return -1;
 }

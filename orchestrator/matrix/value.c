@@ -146,6 +146,15 @@ hg_value hg_pool_add_string(struct hg_pool *pool, const char *text)
     return value;
 }
 
+bool hg_pool_has_string(const struct hg_pool *pool, const char *text)
+{
+    for (size_t i = 0; i < pool->n; i++)
+        if (json_is_string(pool->items[i].json) &&
+            strcmp(json_string_value(pool->items[i].json), text) == 0)
+            return true;
+    return false;
+}
+
 static const struct entry *entry_of(const struct hg_pool *pool, hg_value value)
 {
     return (value & HG_VALUE_TAG) == HG_VALUE_POOLED ? &pool->items[value & ~HG_VALUE_TAG] : NULL;

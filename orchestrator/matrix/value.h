@@ -40,6 +40,9 @@ void hg_pool_free(struct hg_pool *pool);
 hg_value hg_pool_add(struct hg_pool *pool, const json_t *json);
 hg_value hg_pool_add_string(struct hg_pool *pool, const char *text);
 
+/* Is this string in the pool? */
+bool hg_pool_has_string(const struct hg_pool *pool, const char *text);
+
 /* JSON of a value, a new reference (whole numbers become integers); NULL for absence. */
 json_t *hg_pool_json(const struct hg_pool *pool, hg_value value);
 

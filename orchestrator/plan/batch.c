@@ -83,6 +83,31 @@ void hg_batch_done(struct hg_batch *b)
     hg_ranges_done(&b->done);
 }
 
+void hg_skips_add(struct hg_skips *skips, const char *id, const char *why, size_t at)
+{
+    *HG_VEC_PUSH(skips) = (struct hg_skip){ hg_strdup(id), NULL, hg_strdup(why), at };
+}
+
+void hg_skips_name(struct hg_skips *skips, struct hg_names *names)
+{
+    for (size_t i = 0; i < skips->n; i++) {
+        struct hg_buf name = HG_BUF_INIT;
+
+        hg_names_append(names, skips->items[i].at, &name);
+        skips->items[i].name = hg_buf_detach(&name);
+    }
+}
+
+void hg_skips_done(struct hg_skips *skips)
+{
+    for (size_t i = 0; i < skips->n; i++) {
+        free(skips->items[i].id);
+        free(skips->items[i].name);
+        free(skips->items[i].why);
+    }
+    HG_VEC_DONE(skips);
+}
+
 void hg_plan_free(struct hg_plan *plan)
 {
     if (!plan)
@@ -90,11 +115,7 @@ void hg_plan_free(struct hg_plan *plan)
     for (size_t i = 0; i < plan->n; i++)
         hg_batch_done(&plan->items[i]);
     HG_VEC_DONE(plan);
-    for (size_t i = 0; i < plan->skips.n; i++) {
-        free(plan->skips.items[i].id);
-        free(plan->skips.items[i].why);
-    }
-    HG_VEC_DONE(&plan->skips);
+    hg_skips_done(&plan->skips);
     hg_cells_count_done(&plan->count);
     json_decref(plan->skipped);
     json_decref(plan->workload);

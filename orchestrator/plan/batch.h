@@ -8,6 +8,7 @@
 #include "base/ranges.h"
 #include "contract/repeats.h"
 #include "matrix/cell.h"
+#include "matrix/names.h"
 
 /* Which run of which configuration a cell is. */
 struct hg_turn {
@@ -42,9 +43,20 @@ struct hg_batch {
     bool renewed;             /* asks for other resources than the saved script does */
 };
 
+/* Cells that would hold more than their device has. */
 struct hg_skip {
-    char *id, *why;
+    char *id, *name, *why; /* name: NULL before hg_skips_name */
+    size_t at;             /* its number in the walk over the matrix */
 };
+
+struct hg_skips {
+    struct hg_skip *items;
+    size_t n, cap;
+};
+
+void hg_skips_add(struct hg_skips *skips, const char *id, const char *why, size_t at);
+void hg_skips_name(struct hg_skips *skips, struct hg_names *names); /* of the whole walk */
+void hg_skips_done(struct hg_skips *skips);
 
 /* Everything that a run will submit. Saved as plan.json (without ids) plus
  * batches/<n>.{sh,cells.jsonl,cells.idx}; a line of a cells file is {"id", "baseline", "added", "cell"}. */
@@ -57,12 +69,9 @@ struct hg_plan {
     size_t cells;                /* of all batches */
     struct hg_repeats
         repeats; /* of the matrix; min cells of a configuration are submitted at first */
-    struct {
-        struct hg_skip *items;
-        size_t n, cap;
-    } skips; /* cells that would hold more than their device has */
+    struct hg_skips skips;
     json_t *
-        skipped; /* {"n", "cells": [{"id", "why"}]}: those, and cells that can never run; the first few. NULL: none */
+        skipped; /* {"n", "cells": [{"id", "name", "why"}]}: those, and cells that can never run; the first few. NULL: none */
     size_t removed;   /* cells that the run has and the matrix has no more */
     size_t added;     /* cells that the matrix has and the known plan had not */
     bool closed;      /* of a known plan: cells that it does not have are counted, not taken */

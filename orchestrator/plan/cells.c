@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "plan/files.h"
 
 #define CELLS_FILE_MAX ((size_t)4 << 30)
 #define HALF_SAVED_S 0.5 /* between two renames */
@@ -318,4 +319,43 @@ int hg_plan_each_cell(const char *dir, int batch,
     free(text);
     free(path);
     return rc;
+}
+
+static int add_name(size_t line, const json_t *record, void *context)
+{
+    (void)line;
+    hg_names_add(context, json_object_get(record, "cell"));
+    return 0;
+}
+
+struct hg_names *hg_plan_names(const char *dir, struct hg_err *err)
+{
+    struct hg_names *names = hg_names_create();
+    json_t *plan = hg_plan_read(dir, err);
+    size_t n = json_array_size(json_object_get(plan, "batches"));
+    int rc = plan ? 0 : -1;
+
+    for (size_t b = 0; rc == 0 && b < n; b++)
+        rc = hg_plan_each_cell(dir, (int)b + 1, add_name, names, err);
+    json_decref(plan);
+    if (rc == 0)
+        return names;
+    hg_names_free(names);
+    return NULL;
+}
+
+void hg_plan_append_name(const char *dir, struct hg_names **names, int batch, size_t line,
+                         const char *id, struct hg_buf *out)
+{
+    json_t *record = NULL;
+
+    if (!*names)
+        *names = hg_plan_names(dir, NULL);
+    if (*names)
+        record = hg_plan_read_cell(dir, batch, line, NULL);
+    if (record)
+        hg_names_append_cell(*names, json_object_get(record, "cell"), out);
+    else
+        hg_buf_puts(out, id);
+    json_decref(record);
 }

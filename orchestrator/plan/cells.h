@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "matrix/names.h"
 #include "plan/batch.h"
 
 /* batches/<n>.cells.idx: for each line of the cells file the byte at which it begins, as 15 digits and a
@@ -31,5 +32,12 @@ json_t *hg_plan_read_cell(const char *dir, int batch, size_t line, struct hg_err
 int hg_plan_each_cell(const char *dir, int batch,
                       int (*visit)(size_t line, const json_t *cell, void *context), void *context,
                       struct hg_err *err);
+
+/* Names for the cells of a run, its batches one after the other. NULL with err set. */
+struct hg_names *hg_plan_names(const char *dir, struct hg_err *err);
+
+/* Append the name of one of them, or its id where its file cannot be read. *names, NULL at first, is yours to free. */
+void hg_plan_append_name(const char *dir, struct hg_names **names, int batch, size_t line,
+                         const char *id, struct hg_buf *out);
 
 #endif

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "matrix/cell.h"
+#include "matrix/names.h"
 #include "matrix/rehearse.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
@@ -56,6 +57,9 @@ struct make {
         uint32_t *items;
         size_t n, cap;
     } runs; /* of each configuration */
+    size_t selected;
+    size_t visited;               /* cells of the walk so far */
+    size_t skipped[SKIPPED_KEPT]; /* their numbers in it */
     struct hg_err err;
 };
 
@@ -280,8 +284,9 @@ static int renew_batches(struct make *mk, struct hg_errs *errs)
 }
 
 /* The run's report names what has no result because it cannot have one. */
-static void note_skipped(struct hg_plan *plan, const struct hg_cell *cell, const char *why)
+static void note_skipped(struct make *mk, const struct hg_cell *cell, const char *why)
 {
+    struct hg_plan *plan = mk->plan;
     json_t *cells, *n;
 
     if (!plan->skipped)
@@ -289,9 +294,10 @@ static void note_skipped(struct hg_plan *plan, const struct hg_cell *cell, const
     n = json_object_get(plan->skipped, "n");
     cells = json_object_get(plan->skipped, "cells");
     json_integer_set(n, json_integer_value(n) + 1);
-    if (json_array_size(cells) < SKIPPED_KEPT)
-        json_array_append_new(cells,
-                              json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
+    if (json_array_size(cells) == SKIPPED_KEPT)
+        return;
+    mk->skipped[json_array_size(cells)] = mk->visited - 1;
+    json_array_append_new(cells, json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
 }
 
 static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
@@ -306,8 +312,8 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
         hg_rehearse_why(shape, no_room);
     why = no_room[0] ? no_room : hg_fit_why(mk->fit, cell->members);
     if (why[0]) {
-        *HG_VEC_PUSH(&mk->plan->skips) = (struct hg_skip){ hg_strdup(cell->id), hg_strdup(why) };
-        note_skipped(mk->plan, cell, why);
+        hg_skips_add(&mk->plan->skips, cell->id, why, mk->visited - 1);
+        note_skipped(mk, cell, why);
         return;
     }
     mk->plan->added++;
@@ -384,17 +390,19 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
+    mk->visited++;
     if (!cell->skip) {
         json_object_del(mk->unseen, cell->id);
         if (rc > 0 || (rc == 0 && known))
             note_turn(mk, cell);
     }
+    mk->selected += rc > 0;
     if (rc >= 0 && known) /* selected or not: the matrix is corrected for all of them */
         note_known(mk, known, cell);
     if (rc <= 0 || known)
         return rc < 0 ? -1 : 0;
     if (cell->skip) {
-        note_skipped(mk->plan, cell, cell->skip);
+        note_skipped(mk, cell, cell->skip);
         return 0;
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
@@ -517,10 +525,31 @@ static void note_removed(struct make *mk)
     }
 }
 
+/* Another walk, if there is something to name. */
+static int name_skipped(struct make *mk, struct hg_errs *errs)
+{
+    const json_t *cells = json_object_get(mk->plan->skipped, "cells");
+    struct hg_names *names =
+        mk->plan->skipped ? hg_names_of_matrix(mk->m, HG_CELLS_SKIPPED, errs) : NULL;
+
+    if (mk->plan->skipped && !names)
+        return -1;
+    hg_skips_name(&mk->plan->skips, names);
+    for (size_t i = 0; i < json_array_size(cells); i++) {
+        struct hg_buf name = HG_BUF_INIT;
+
+        hg_names_append(names, mk->skipped[i], &name);
+        json_object_set_new(json_array_get(cells, i), "name", hg_json_text(hg_buf_str(&name)));
+        hg_buf_done(&name);
+    }
+    hg_names_free(names);
+    return 0;
+}
+
 static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
 {
     for (size_t i = 0; i < plan->skips.n; i++)
-        hg_err_set(hg_errs_next(errs), HG_E_INPUT, "cell %s: %s", plan->skips.items[i].id,
+        hg_err_set(hg_errs_next(errs), HG_E_INPUT, "cell %s: %s", plan->skips.items[i].name,
                    plan->skips.items[i].why);
     return hg_err_set(hg_errs_next(errs), HG_E_INPUT,
                       "nothing is left to run: every cell is skipped");
@@ -549,11 +578,15 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
     if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, plan_cell, mk, &mk->plan->count,
                       errs) < 0)
         return -1;
+    if (mk->select && !mk->selected)
+        return hg_selector_refuse(mk->select, m, HG_CELLS_SKIPPED, errs);
     hg_hazards_list(mk->hazards, &mk->plan->count);
     if (renew_batches(mk, errs) < 0)
         return -1;
     note_removed(mk);
     place_turns(mk);
+    if (name_skipped(mk, errs) < 0)
+        return -1;
     return mk->plan->cells || !mk->plan->skips.n ? 0 : nothing_fits(mk->plan, errs);
 }
 

@@ -13,6 +13,7 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "matrix/cell.h"
+#include "matrix/names.h"
 #include "plan/rehearse.h"
 #include "plan/template.h"
 #include "plan/worker.h"
@@ -59,7 +60,21 @@ struct preflight {
     json_t *paths;        /* that are checked */
     bool absent;          /* there is no worker to ask */
     struct hg_errs *errs;
+    struct hg_names *names; /* of the cells, once one is named */
+    struct hg_buf name;     /* of one */
 };
+
+/* What people call a cell; lent until the next one. */
+static const char *name_of(struct preflight *p, const struct hg_cell *cell)
+{
+    if (!p->names)
+        p->names = hg_names_of_matrix(p->m, HG_CELLS_SKIPPED, p->errs);
+    if (!p->names)
+        return cell->id;
+    hg_buf_clear(&p->name);
+    hg_names_append_cell(p->names, cell->members, &p->name);
+    return hg_buf_str(&p->name);
+}
 
 static void add_values(const json_t *cell, const char *const *keys, struct hg_buf *text)
 {
@@ -116,6 +131,7 @@ static void add_problem(struct preflight *p, const struct hg_cell *cell, const c
                         int status)
 {
     static const char *const prefixes[] = { "hpcgrid-worker: ", "error: " };
+    const char *name = name_of(p, cell);
     struct hg_err *err = hg_errs_next(p->errs);
     char ended[64];
 
@@ -123,7 +139,7 @@ static void add_problem(struct preflight *p, const struct hg_cell *cell, const c
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         if (strncmp(said, prefixes[i], strlen(prefixes[i])) == 0)
             said += strlen(prefixes[i]);
-    hg_err_set(err, HG_E_INPUT, "cell %s: %.*s", cell->id, (int)strcspn(said, "\n"),
+    hg_err_set(err, HG_E_INPUT, "cell %s: %.*s", name, (int)strcspn(said, "\n"),
                *said ? said : ended);
     hg_err_hint(err, "%s--no-data-check, if only the nodes see the data",
                 getenv("HPCGRID_DATA") && !has_variable(&p->env, "HPCGRID_DATA=")
@@ -133,13 +149,13 @@ static void add_problem(struct preflight *p, const struct hg_cell *cell, const c
 }
 
 /* The warnings among what the worker said. */
-static void pass_warnings(const struct hg_cell *cell, const char *said)
+static void pass_warnings(struct preflight *p, const struct hg_cell *cell, const char *said)
 {
     static const char prefix[] = "hpcgrid-worker: warning: ";
 
     for (; *said; said += strcspn(said, "\n"), said += *said == '\n')
         if (strncmp(said, prefix, strlen(prefix)) == 0)
-            hg_warn("cell %s: %.*s", cell->id, (int)strcspn(said + strlen(prefix), "\n"),
+            hg_warn("cell %s: %.*s", name_of(p, cell), (int)strcspn(said + strlen(prefix), "\n"),
                     said + strlen(prefix));
 }
 
@@ -187,7 +203,7 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     else if (rc == 0 && status)
         add_problem(p, cell, hg_buf_str(&said), status);
     else if (rc == 0)
-        pass_warnings(cell, hg_buf_str(&said));
+        pass_warnings(p, cell, hg_buf_str(&said));
     hg_buf_done(&said);
     return rc < 0 ? -1 : 0;
 }
@@ -218,6 +234,7 @@ static void check_path(struct preflight *p, const struct hg_cell *cell, const ch
     const char *text = json_string_value(json_object_get(cell->members, key));
     struct hg_buf pointer = HG_BUF_INIT;
     struct hg_err why = HG_ERR_INIT;
+    const char *name;
     char *path, *known;
 
     if (!text || !*text)
@@ -227,10 +244,12 @@ static void check_path(struct preflight *p, const struct hg_cell *cell, const ch
     if (json_object_get(p->paths, known))
         goto out;
     json_object_set_new(p->paths, known, json_true());
-    if (hg_fs_check_creatable(known, &why) < 0)
+    if (hg_fs_check_creatable(known, &why) < 0) {
+        name = name_of(p, cell);
         hg_err_hint(hg_json_error(&p->m->doc, hg_matrix_pointer(p->m, key, text, &pointer), p->errs,
-                                  "cell %s: %s", cell->id, why.text),
+                                  "cell %s: %s", name, why.text),
                     "--no-data-check, if only the nodes can write there");
+    }
 out:
     hg_buf_done(&pointer);
     free(known);
@@ -282,6 +301,8 @@ int hg_preflight_data(const struct hg_matrix *m, const struct hg_selector *selec
     hg_words_done(&p.env);
     hg_words_done(&p.seen);
     json_decref(p.paths);
+    hg_names_free(p.names);
+    hg_buf_done(&p.name);
     free(p.worker);
     free(p.folder);
     return rc < 0 || errs->n + errs->dropped > before ? -1 : 0;

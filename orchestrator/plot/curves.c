@@ -43,7 +43,7 @@ static void put_runs(const struct hg_report *r, const struct hg_plot_runs *runs,
         hg_plot_put_dot(s, from->p,
                         y * (r->kind == HG_METRIC_RATE ? run->value / from->value.value
                                                        : from->value.value / run->value),
-                        run->result->id);
+                        r, run);
     }
 }
 

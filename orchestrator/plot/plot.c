@@ -66,12 +66,17 @@ void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_poi
     free(point.tip);
 }
 
-void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const char *tip)
+void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const struct hg_report *r,
+                     const struct hg_report_entry *run)
 {
-    if (fits_paper(x) && fits_paper(y))
-        *HG_VEC_PUSH(&s->dots) = (struct hg_plot_point){
-            .x = x, .y = y, .low = NAN, .high = NAN, .tip = tip && *tip ? hg_strdup(tip) : NULL
-        };
+    struct hg_buf name = HG_BUF_INIT;
+
+    if (!fits_paper(x) || !fits_paper(y))
+        return;
+    hg_entry_name(r, run, &name);
+    *HG_VEC_PUSH(&s->dots) = (struct hg_plot_point){
+        .x = x, .y = y, .low = NAN, .high = NAN, .tip = hg_buf_detach(&name)
+    };
 }
 
 void hg_plot_note(struct hg_plot *p, const char *text)

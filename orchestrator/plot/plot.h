@@ -111,8 +111,9 @@ struct hg_plot_series *hg_plot_find_series(struct hg_plot *p, const char *label)
 /* Put a point into a series; takes its label and tip over. Points too far away to be drawn are left out. */
 void hg_plot_put(struct hg_plot *p, struct hg_plot_series *s, struct hg_plot_point point);
 
-/* The same of a single run. */
-void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const char *tip);
+/* The same of a single run, one of r's entries. */
+void hg_plot_put_dot(struct hg_plot_series *s, double x, double y, const struct hg_report *r,
+                     const struct hg_report_entry *run);
 
 /* Add a sentence to the note. */
 void hg_plot_note(struct hg_plot *p, const char *text);

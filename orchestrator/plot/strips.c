@@ -29,7 +29,7 @@ static void add_strip(const struct hg_report *r, const struct hg_table *t, size_
                                         .high = e->has_interval ? e->high : NAN });
     for (size_t i = 0; i < HG_PLOT_DOTS_MAX && (run = hg_plot_entry(r, runs, point->config, i));
          i++)
-        hg_plot_put_dot(s, run->value, y, run->result->id);
+        hg_plot_put_dot(s, run->value, y, r, run);
 }
 
 /* Why there is no picture of runs for most tables: one run each. */

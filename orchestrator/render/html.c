@@ -229,6 +229,7 @@ static void append_figure(const struct part *part, const struct hg_point *p,
 static void append_runs(const struct part *part, const struct hg_point *p, struct hg_buf *out)
 {
     const struct hg_report_entry *run;
+    struct hg_buf name = HG_BUF_INIT;
     size_t i = 0;
 
     hg_buf_puts(out, "<ul>");
@@ -238,18 +239,18 @@ static void append_runs(const struct part *part, const struct hg_point *p, struc
 
         hg_figure_format(part->r, &one, HG_SECTION_VALUE, part->decimals, &figure);
         hg_buf_puts(out, "<li");
-        if (*run->result->id) {
-            hg_buf_puts(out, " title=\"");
-            hg_html_append(run->result->id, out);
-            hg_buf_puts(out, "\"");
-        }
-        hg_buf_puts(out, ">");
+        hg_buf_clear(&name);
+        hg_entry_name(part->r, run, &name);
+        hg_buf_puts(out, " title=\"");
+        hg_html_append(hg_buf_str(&name), out);
+        hg_buf_puts(out, "\">");
         hg_html_append(figure.number, out);
         hg_buf_puts(out, "</li>");
     }
     if (p->n > i)
         hg_buf_printf(out, "<li>and %zu more</li>", p->n - i);
     hg_buf_puts(out, "</ul>");
+    hg_buf_done(&name);
 }
 
 static void append_place(const struct part *part, const struct hg_point *p, struct hg_buf *out)

@@ -25,6 +25,11 @@ unsigned hg_frame_key_flags(const char *name)
     return key < 0 ? 0 : flags[hg_keys[key].role];
 }
 
+static void encode(const json_t *value, struct hg_buf *out)
+{
+    hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, out);
+}
+
 static void add_key(struct hg_frame *f, const char *name)
 {
     if (hg_map_put(&f->key_index, name, strlen(name), f->keys.n) == f->keys.n)
@@ -49,7 +54,7 @@ size_t hg_frame_value(struct hg_frame *f, const json_t *value)
         push_value(f, "", NULL);
     if (!value || json_is_null(value))
         return 0;
-    hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, &text);
+    encode(value, &text);
     at = hg_map_put(&f->value_index, text.data, text.len, f->values.n);
     if (at == f->values.n)
         push_value(f, json_is_string(value) ? json_string_value(value) : text.data, value);
@@ -57,31 +62,60 @@ size_t hg_frame_value(struct hg_frame *f, const json_t *value)
     return at;
 }
 
-static void fill_row(struct hg_frame *f, uint32_t *row, const json_t *cell)
+size_t hg_frame_find_value(const struct hg_frame *f, const json_t *value)
 {
+    struct hg_buf text = HG_BUF_INIT;
+    size_t at = HG_MAP_NONE;
+
+    if (value && !json_is_null(value)) {
+        encode(value, &text);
+        at = hg_map_find(&f->value_index, text.data, text.len);
+    }
+    hg_buf_done(&text);
+    return at == HG_MAP_NONE ? 0 : at;
+}
+
+/* Room for as many rows as fit, each as wide as there are keys. */
+static void widen(struct hg_frame *f, size_t width, size_t cap)
+{
+    uint32_t *rows = hg_alloc_zeroed(cap * f->keys.n + 1, sizeof *rows);
+
+    for (size_t i = 0; i < f->n_rows; i++)
+        memcpy(rows + i * f->keys.n, f->rows + i * width, width * sizeof *rows);
+    free(f->rows);
+    f->rows = rows;
+    f->cap_rows = cap;
+}
+
+void hg_frame_add(struct hg_frame *f, const json_t *cell)
+{
+    size_t width = f->keys.n;
     const char *name;
+    uint32_t *row;
     json_t *value;
 
+    hg_frame_value(f, NULL);
+    json_object_foreach((json_t *)cell, name, value)
+        add_key(f, name);
+    if (f->keys.n > width || f->n_rows == f->cap_rows)
+        widen(f, width, f->n_rows < f->cap_rows ? f->cap_rows : f->cap_rows * 2 + 64);
+    row = hg_frame_row(f, f->n_rows++);
     json_object_foreach((json_t *)cell, name, value)
         row[hg_frame_find_key(f, name)] = (uint32_t)hg_frame_value(f, value);
 }
 
 void hg_frame_build(struct hg_frame *f, const json_t *const *cells, size_t n, const char *extra)
 {
-    const char *name;
-    json_t *value;
+    size_t width;
 
-    for (size_t i = 0; i < n; i++) {
-        json_object_foreach((json_t *)cells[i], name, value)
-            add_key(f, name);
-    }
+    for (size_t i = 0; i < n; i++)
+        hg_frame_add(f, cells[i]);
+    hg_frame_value(f, NULL);
+    width = f->keys.n;
     if (extra)
         add_key(f, extra);
-    f->rows = hg_alloc_zeroed(n * f->keys.n, sizeof *f->rows);
-    f->n_rows = n;
-    hg_frame_value(f, NULL);
-    for (size_t i = 0; i < n; i++)
-        fill_row(f, hg_frame_row(f, i), cells[i]);
+    if (f->keys.n > width)
+        widen(f, width, n);
 }
 
 void hg_frame_done(struct hg_frame *f)

@@ -46,8 +46,11 @@ struct hg_frame {
     } values;
     struct hg_map key_index, value_index;
     uint32_t *rows; /* n_rows times keys.n numbers */
-    size_t n_rows;
+    size_t n_rows, cap_rows;
 };
+
+/* Append a row, to an empty frame ({ 0 }) too. */
+void hg_frame_add(struct hg_frame *f, const json_t *cell);
 
 /* Fill an empty frame ({ 0 }) with n cells (objects). `extra` (may be NULL) names one more key, absent in
  * every row until set. */
@@ -59,6 +62,9 @@ size_t hg_frame_find_key(const struct hg_frame *f, const char *name);
 
 /* Number of a value, added if it is new; null is 0. */
 size_t hg_frame_value(struct hg_frame *f, const json_t *value);
+
+/* Number of a value; 0 if no cell has it. */
+size_t hg_frame_find_value(const struct hg_frame *f, const json_t *value);
 
 static inline uint32_t *hg_frame_row(const struct hg_frame *f, size_t row)
 {

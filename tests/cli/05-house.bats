@@ -12,8 +12,9 @@ orchestrator_layers() {
 base
 contract base
 results base contract
-matrix base contract results
-plan base contract matrix
+typeset base
+matrix base contract results typeset
+plan base contract matrix typeset
 rundir base results matrix plan
 slurm/common base contract
 slurm/libslurm base contract slurm/common
@@ -23,7 +24,6 @@ slurm/client base matrix
 node base results matrix plan rundir
 drive base results matrix plan rundir slurm/client
 inspect base contract matrix plan rundir drive
-typeset base
 analysis base results matrix typeset
 plot base results typeset analysis
 render base results matrix typeset analysis plot

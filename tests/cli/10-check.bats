@@ -92,14 +92,14 @@ END
     code=0
     "$hpcgrid" check m.json 2>said || code=$?
     [ $code = 3 ]
-    sed "s|$PWD/||g; s/-[0-9a-f]\{12\}/-ID/" said | diff - /dev/fd/3 3<<'END'
-hpcgrid: warning: cell bert_tiny-single-a100-1x1-ID: the trace will be empty: it begins with step 3, the training has 2
-hpcgrid: warning: cell bert_tiny-single-a100-1x1-ID: the trace will not be complete: it ends with step 5, the training has 4
-hpcgrid: error: cell bert_tiny-single-a100-1x1-ID: cannot read none.safetensors: No such file or directory
+    sed "s|$PWD/||g" said | diff - /dev/fd/3 3<<'END'
+hpcgrid: warning: cell trace=true: the trace will be empty: it begins with step 3, the training has 2
+hpcgrid: warning: cell trace=true steps=4: the trace will not be complete: it ends with step 5, the training has 4
+hpcgrid: error: cell init=none.safetensors: cannot read none.safetensors: No such file or directory
   --no-data-check, if only the nodes see the data
-m.json:4:55: error: /axes/case/1/predictions: cell bert_tiny-single-a100-1x1-ID: cannot write file/p.json: file is not a folder
+m.json:4:55: error: /axes/case/1/predictions: cell predictions=file/p.json: cannot write file/p.json: file is not a folder
   --no-data-check, if only the nodes can write there
-m.json:4:120: error: /axes/case/3/checkpoint: cell bert_tiny-single-a100-1x1-ID: cannot write file/*.safetensors: file is not a folder
+m.json:4:120: error: /axes/case/3/checkpoint: cell checkpoint=file: cannot write file/*.safetensors: file is not a folder
   --no-data-check, if only the nodes can write there
 END
     [ ! -e new ]
@@ -213,14 +213,19 @@ END
     [ "$(jq -c '.workload | [.command, .env]' "$BATS_TEST_TMPDIR/run/plan.json")" = '[["a","3",["--lr","0.5"]],{"N":"4"}]' ]
 }
 
-@test "a selector with a key that no cell has is refused by every command" {
+@test "a selector with a key or a value that no cell has is refused by every command, with what there is" {
     cd "$BATS_TEST_TMPDIR"
     matrix="$HPCGRID_SOURCE/matrices/quickstart.json"
     "$hpcgrid" plan "$matrix" --out run >/dev/null
-    for command in "expand $matrix -s" "plan $matrix -s" "status run -s" "trace run -s" "logs run"; do
+    for command in "expand $matrix -s" "plan $matrix -s" "explain $matrix" "submit $matrix -s" "run $matrix -s" "status run -s" "trace run -s" "logs run"; do
         # shellcheck disable=SC2086
         run "$hpcgrid" $command nodez=1
         [ "$status" = 2 ]
         [[ "$output" == *'no cell has "nodez"'*'did you mean "nodes"?'* ]]
+        # shellcheck disable=SC2086
+        run "$hpcgrid" $command strategy=dpp
+        [ "$status" = 2 ]
+        [[ "$output" =~ (no cell has strategy=|unknown strategy \")dpp.*known:\ single,\ .*did\ you\ mean\ \"d?dp\"\? ]]
     done
+    [ ! -e reports ]
 }

@@ -2,6 +2,8 @@
 # Matrices that are right: how many cells they give, and which. good/NAME.json holds the counts worked out by hand (_cells,
 # _added); good/NAME.out is the whole output of `hpcgrid expand`. HPCGRID_BLESS=1 writes the .out files anew: read the diff.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
     cd "$HPCGRID_SOURCE/tests/cli/good"
     hpcgrid=$HPCGRID_BUILD/orchestrator/hpcgrid
@@ -29,7 +31,7 @@ number() {
 @test "every matrix gives the cells, ids, order and warnings that stand in its .out file" {
     wrong=""
     for f in *.json; do
-        $hpcgrid expand "$f" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || true
+        $hpcgrid expand --ids "$f" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" || true
         cat "$BATS_TEST_TMPDIR/err" >>"$BATS_TEST_TMPDIR/out"
         if [ -n "${HPCGRID_BLESS:-}" ]; then
             cp "$BATS_TEST_TMPDIR/out" "${f%.json}.out"
@@ -52,10 +54,11 @@ number() {
 }
 
 @test "explain finds a cell by the beginning of its id, also an added baseline" {
-    id=$($hpcgrid expand design-example.json 2>/dev/null | awk '/added baseline/ { print $1; exit }')
+    id=$($hpcgrid expand --ids design-example.json 2>/dev/null | awk '/added baseline/ { print $1; exit }')
     run $hpcgrid explain design-example.json "${id%????}"
     [ "$status" = 0 ]
-    [ "${lines[0]}" = "$id" ]
+    [ "${lines[0]}" = "single 1x1, run 1" ]
+    [ "${lines[1]}" = "  id             $id" ]
     [[ "$output" == *"the matrix lacks this baseline"* ]]
     [[ "$output" == *"baseline       itself"* ]]
     [[ "$output" == *"strategy       single               /baseline"* ]]
@@ -74,9 +77,16 @@ number() {
     [[ "$output" == *"cells              6"* ]]
     run $hpcgrid expand -s strategy=ddp,repeat=1 design-example.json
     [ "${lines[-1]}" = "selected           3   by -s, shown above" ]
-    run $hpcgrid expand -s nodes=99 design-example.json
-    [ "$status" = 0 ]
+    run --separate-stderr $hpcgrid expand -s nodes=99 design-example.json
+    [ "$status" = 2 ]
     [ "${lines[-1]}" = "selected           0   by -s, shown above" ]
+    [[ "$stderr" == *"error: no cell has nodes=99"*"known: 1, 2"* ]]
+    run $hpcgrid explain design-example.json strategy=dpp
+    [ "$status" = 2 ]
+    [[ "$output" == *'no cell has strategy=dpp'*'did you mean "ddp"?'* ]]
+    run $hpcgrid explain design-example.json strategy=single,nodes=2,repeat!=1..3
+    [ "$status" = 2 ]
+    [[ "$output" == *'no cell matches'* ]]
     run $hpcgrid expand -s stratgy=ddp design-example.json
     [ "$status" = 2 ]
     [[ "$output" == *'did you mean "strategy"?'* ]]
@@ -110,13 +120,13 @@ END
 
 @test "an id is the hash that matrices/reference.md describes" {
     hash=$(sed -n '/^    printf %s /,/ xxhsum -H3$/p' "$HPCGRID_SOURCE/matrices/reference.md" | bash | sed 's/.*= //')
-    run $hpcgrid expand defaults-command.json
+    run $hpcgrid expand --ids defaults-command.json
     [ "${lines[1]}" = "train-a100-1x1-${hash:0:12}" ]
 }
 
 @test "--site runs the same matrix elsewhere, with other ids" {
-    a=$($hpcgrid expand defaults-command.json | sed -n 2p)
-    b=$($hpcgrid expand --site laptop defaults-command.json | sed -n 2p)
+    a=$($hpcgrid expand --ids defaults-command.json | sed -n 2p)
+    b=$($hpcgrid expand --ids --site laptop defaults-command.json | sed -n 2p)
     [[ "$a" == train-a100-1x1-* ]]
     [[ "$b" == train-cpu-1x1-* ]]
 }

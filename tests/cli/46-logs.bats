@@ -33,7 +33,7 @@ logs() { run --separate-stderr "$hpcgrid" logs "$@"; }
     logs talk
     [ "$status" = 0 ]
     [ "$output" = "$(seq 21 40; echo warned 40; seq 5; echo warned 5)" ]
-    [[ "$stderr" == *"attempt 0.0, failed: exit code 7"* ]]
+    [[ "$stderr" == *"hpcgrid: n=40: attempt 0.0, failed: exit code 7"* ]]
     [[ "$stderr" == *"$run_dir/cells/1-000/"*".0.0/err.log"* ]]
 }
 

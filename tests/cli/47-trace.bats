@@ -40,7 +40,7 @@ events() { jq -c ".traceEvents | $1" t.json; }
     [ -z "$output" ]
     [[ "$stderr" == *"4 attempts; open it in https://ui.perfetto.dev"* ]]
     jq -s 'map({(.id + " " + .attempt): [.status, (.wall_s * 1e6 | round)]}) | add' "$run_dir"/cells/*/*/result.json >want
-    events 'map(select(.args.folder) | {(.name + " " + .args.attempt): [.cat, (.dur | round)]}) | add' | jq . >got
+    events 'map(select(.args.folder) | {(.args.cell + " " + .args.attempt): [.cat, (.dur | round)]}) | add' | jq . >got
     diff <(jq -S . want) <(jq -S . got)
     # node by node; what lies under the attempt fills it
     events '(map(select(.name == "process_name") | {(.pid | tostring): .args.name}) | add) as $name |

@@ -74,6 +74,12 @@ listing() { "$hpcgrid" report m --format json | jq -c --arg name "$1" '.listings
     grep -qF 'm/001 · 6 of 6 cells complete; 6 more cannot run' out
     [ "$(listing skipped | head -1 | jq -c '[length, (map(.reason) | unique)]')" = '[5,["4 GPUs per node requested, cpu has none"]]' ]
     [ "$(listing skipped | tail -1)" = '["and 1 more"]' ]
+    # people read names, programs ids
+    grep -qxF '1x4 i=1  4 GPUs per node requested, cpu has none' out
+    "$hpcgrid" report m --format json | jq -e '.listings[] | select(.name == "skipped") | .rows[0].cell | test("-1x4-[0-9a-f]{12}$")'
+    "$hpcgrid" status m --no-poll --cells | grep -qxE '1x1 i=1  (pending|submitted|waiting) *'
+    id=$(jq -r 'select(.cell.i == 2 and .cell.nodes == 2).id' reports/m/001/batches/*.cells.jsonl)
+    "$hpcgrid" status m --no-poll --ids -s "id=$id" | grep -qE "^2x1 i=2  [a-z]+ +$id$"
     [ "$(listing removed)" = "" ]
     # a selection removes nothing from the matrix; an edit does
     "$hpcgrid" submit m.json -s i=1
@@ -180,8 +186,19 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" submit m.json -s 'i=1..3'
     [ "$(told)" = '[17,"0-2",true]' ]
     run --separate-stderr "$hpcgrid" hold m -s i=77
-    [ "$status" = 3 ]
-    [ "$stderr" = "hpcgrid: error: no cell of $PWD/reports/m/001 matches" ]
+    [ "$status" = 2 ]
+    [ "$stderr" = "hpcgrid: error: no cell has i=77
+  known: 1, 2, 3" ]
+    for command in hold release cancel retry status trace logs; do
+        option=-s
+        [ $command != logs ] || option=
+        run --separate-stderr "$hpcgrid" $command m $option xx=9
+        [ "$status" = 2 ]
+        [[ "$stderr" == *'error: no cell has "xx"'*"known: "*nodes* ]]
+        run --separate-stderr "$hpcgrid" $command m $option i=77,nodes
+        [ "$status" = 2 ]
+        [[ "$stderr" == *"error: no cell has i=77"*"known: 1, 2, 3"* ]]
+    done
     run --separate-stderr "$hpcgrid" hold nothing
     [ "$status" = 4 ]
 }
@@ -330,7 +347,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     "$hpcgrid" submit m.json >/dev/null
     "$hpcgrid" cancel m 2>/dev/null
     [ "$(counts)" = '{"cancelled":4}' ]
-    id=$("$hpcgrid" status m --no-poll -c -s i=2 | grep -o '[^ ]*-cpu-1x1-[0-9a-f]*')
+    id=$("$hpcgrid" status m --no-poll --ids -s i=2 | grep -o '[^ ]*-cpu-1x1-[0-9a-f]*')
     mkdir -p "reports/m/001/cells/1-000/$id.1.0"
     echo last words >"reports/m/001/cells/1-000/$id.1.0/out.log"
     run --separate-stderr timeout 60 "$hpcgrid" logs m "$id" --follow
@@ -356,7 +373,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ "$status" = 0 ]
     [ "$(jq -c '[.cells, .waiting, .submissions[0].cells]' <<<"$output")" = '[2,0,2]' ]
     run --separate-stderr "$hpcgrid" status m --no-poll -c -s 'i=3'
-    [ "$(grep -c -- '-cpu-1x1-' <<<"$output")" = 1 ]
+    [ "$(grep -c '^i=[0-9]  ' <<<"$output")" = 1 ]
     run --separate-stderr "$hpcgrid" submit m.json -s 'j=2'
     [ "$status" = 2 ]
     run --separate-stderr "$hpcgrid" submit m.json --new
@@ -390,7 +407,7 @@ END
     run --separate-stderr "$hpcgrid" submit w.json
     echo "$stderr"
     [ "$status" = 3 ]
-    [[ "$stderr" =~ "error: cell "rnn-[a-z0-9-]+": data: no such folder" ]]
+    [[ "$stderr" == *"error: cell dataset=mnist seed=1: data: no such folder"* ]]
     [ ! -e reports ]
     [ ! -s asked ]
     # once for each data set, as a job would see it

@@ -91,7 +91,7 @@ tell_runs() {
         [ -e "$events" ] || continue
         dir=$(dirname "$events")
         echo "---- $dir:"
-        timeout 60 "$HPCGRID" status "$dir" --cells --no-poll 2>&1 | grep -v -- '[0-9a-f] ok' | head -n 40
+        timeout 60 "$HPCGRID" status "$dir" --cells --no-poll 2>&1 | grep -v -- '  ok' | head -n 40
         tail -n 40 "$events"
         find "$dir/cells" -name result.json 2>/dev/null | head -n 500 | while read -r result; do
             jq -c 'select(.status != "ok") | {id, attempt, status, exit_code, signal, error, started, ended}' "$result"

@@ -6,7 +6,8 @@
 
 static const char cell_text[] =
     "{\"nodes\": 4, \"lr\": 0.1, \"strategy\": \"ddp\", \"fast\": true, \"hidden\": [64,32], "
-    "\"version\": \"2.1\", \"model.layers\": 12}";
+    "\"version\": \"2.1\", \"model.layers\": 12, "
+    "\"tasks_per_node\": 2, \"repeat\": 3, \"text\": \"a b=2, c\"}";
 
 static int match(const char *text)
 {
@@ -59,6 +60,25 @@ static void test_selectors_pick_cells(void **state)
         { ".nodes", -1 },
         { ".nodes + \"x\"", -1 },
         { "empty", 0 },
+        /* names */
+        { "ddp", 1 },
+        { "dp", 0 },
+        { "4x2", 1 },
+        { "2x2", 0 },
+        { "ddp 4x2 lr=0.1, run 3", 1 },
+        { "ddp 4x2 lr=0.1, run 2", 0 },
+        { "ddp 4x1 lr=0.1, run 3", 0 },
+        { "ddp lr=0.2", 0 },
+        { "lr=0.1 nodes=4", 1 },
+        { "run 3", 1 },
+        { "no wrap", 1 },
+        { "no lr", 0 },
+        { "version=\"2.1\"", 1 },
+        { "nodes=\"4\"", 0 },
+        { "hidden=[64,32], run 3", 1 },
+        { "hidden=[64,33], run 3", 0 },
+        { "text=\"a b=2, c\" 4x2", 1 },
+        { "text=\"a b=2, d\" 4x2", 0 },
         { "nodes==4", -2 },
         { "nodes=", -2 },
         { "", -2 },

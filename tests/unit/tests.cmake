@@ -29,6 +29,7 @@ target_link_options(test_drive PRIVATE -Wl,--wrap=fsync)
 hg_add_unit(value)
 hg_add_unit(expr)
 hg_add_unit(select)
+hg_add_unit(names)
 hg_add_unit(docs)
 # Question answering data; zlib makes and sums what is compared.
 find_package(ZLIB REQUIRED)
