@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "strategies/kind.h"
 
+#include <assert.h>
+
 void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum)
 {
     const struct wk_control how = { .clip_norm = s->optim->clip_norm,
@@ -31,6 +33,17 @@ double wk_strategy_decay(const struct wk_strategy *s, int param)
     return o->decay_all || !s->model->params[param].no_decay ? o->weight_decay : 0;
 }
 
+void wk_strategy_apply(const struct wk_strategy *s, struct wk_span value, struct wk_span gradient,
+                       const struct wk_span *slots, const struct wk_update *u)
+{
+    const struct wk_span all[] = { value, gradient, slots[0], slots[1], u->copy };
+
+    /* Updates are bound by memory: where addresses matter, none may go element by element. */
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        assert(all[i].n % s->grain == 0 && (uintptr_t)all[i].data % (2 * s->grain) == 0);
+    s->optim->kind->update(s->optim, s->dev, value, gradient, slots, u);
+}
+
 struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
 {
     return (struct wk_strategy_shape){ .kind = s->kind,
@@ -38,6 +51,7 @@ struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s)
                                        .optim = s->optim,
                                        .options = &s->options,
                                        .precision = s->dev->precision,
+                                       .grain = s->grain,
                                        .rank = s->comm->rank,
                                        .world = s->comm->world };
 }

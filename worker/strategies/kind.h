@@ -39,6 +39,7 @@ struct wk_strategy_shape {
     const struct wk_optim *optim;
     const struct wk_strategy_options *options;
     enum wk_precision precision;
+    size_t grain; /* the device's, wk_dev_grain; 0: 1 */
     int rank, world;
 };
 
@@ -76,6 +77,7 @@ struct wk_strategy {
     double share;          /* of every pass's loss, in addition to the pass's own; 1 */
     bool training;         /* the passes are those of a step, else of an evaluation */
     struct wk_work work;   /* of this process */
+    size_t grain;          /* the device's */
     void *own;             /* of the kind */
 };
 
@@ -139,6 +141,9 @@ void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 int wk_strategy_send_buffers(struct wk_strategy *s, struct hg_err *err);
 /* Weight decay of a parameter. */
 double wk_strategy_decay(const struct wk_strategy *s, int param);
+/* The optimizer's update of some neighbours: on a device with a grain they begin and end at multiples of it. */
+void wk_strategy_apply(const struct wk_strategy *s, struct wk_span value, struct wk_span gradient,
+                       const struct wk_span *slots, const struct wk_update *u);
 /* Enough of it for its definition. */
 struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s);
 

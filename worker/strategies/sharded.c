@@ -46,8 +46,6 @@ struct sharded {
     struct group_state *groups;
     size_t *value_at; /* (pieces) first element in the gathered group, or among the whole pieces */
     size_t *own_at;   /* (groups) first element in kept, or in alone */
-    /* (groups) elements before a group's values in a buffer, before its gradients: wk_dev_grain */
-    size_t *ahead;
     struct {
         struct flight *items;
         size_t n, cap;
@@ -116,29 +114,15 @@ static struct wk_span own_gradients(struct wk_strategy *s, const struct wk_piece
 
 /* ---- Memory ---- */
 
-static size_t rounded(size_t n, size_t grain)
-{
-    return (n + grain - 1) / grain * grain;
-}
-
-/* What buffers of that many things take beyond their elements, so that each thing is aligned. */
-static size_t room_for(const struct wk_strategy *s, enum wk_type type, int things)
-{
-    return 2 * (size_t)things * (wk_dev_grain(s->dev, type) - 1);
-}
-
 static int pool_open(struct pool *p, enum wk_mem mem, enum wk_type type, size_t size, int n,
                      struct wk_strategy *s, struct hg_err *err)
 {
-    size_t grain = wk_dev_grain(s->dev, type);
-
     if (n == 0)
         return 0;
-    p->size = rounded(size + grain - 1, grain);
+    p->size = size;
     p->n = n;
     p->taken = hg_alloc_zeroed((size_t)n, sizeof *p->taken);
-    return wk_dev_alloc_roomy(s->dev, mem, type, size * (size_t)n, room_for(s, type, n), &p->all,
-                              err);
+    return wk_dev_alloc(s->dev, mem, type, size * (size_t)n, &p->all, err);
 }
 
 static void pool_close(struct pool *p, enum wk_mem mem, struct wk_strategy *s)
@@ -164,27 +148,10 @@ static void pool_give(struct pool *p, int i)
         p->taken[i] = false;
 }
 
-/* For so many things, each of them aligned; 0: one span. */
-static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
-                       int things, struct wk_span *out, struct hg_err *err)
+static int alloc_any(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
+                     struct wk_span *out, struct hg_err *err)
 {
-    return n ? wk_dev_alloc_roomy(s->dev, mem, type, n, room_for(s, type, things), out, err) : 0;
-}
-
-/* Where the largest parameter lies among all elements: that one must be aligned. */
-static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strategy *s)
-{
-    size_t most = 0, found = 0;
-
-    for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_param_place *at = &p->shards.places[i];
-
-        if (wk_param_n(&s->model->params[i]) <= most)
-            continue;
-        most = wk_param_n(&s->model->params[i]);
-        found = p->shards.groups[at->group].at + at->at;
-    }
-    return found;
+    return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
 }
 
 /* All elements, or this rank's of them where they are cut. */
@@ -193,9 +160,7 @@ static int alloc_flat(struct sharded *d, struct wk_strategy *s, enum wk_mem mem,
 {
     const struct wk_sharded_plan *p = &d->plan;
 
-    return cut ? alloc_roomy(s, mem, type, p->shards.shard, 0, out, err)
-               : wk_dev_alloc_placed(s->dev, mem, type, p->shards.padded, largest_at(p, s), out,
-                                     err);
+    return wk_dev_alloc(s->dev, mem, type, cut ? p->shards.shard : p->shards.padded, out, err);
 }
 
 static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
@@ -205,14 +170,13 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
     size_t shard = p->shards.shard;
 
     if (alloc_flat(d, s, WK_MEM_PARAMETERS, type, p->how.values, &d->values, err) < 0 ||
-        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->whole_n, p->shards.n_pieces, &d->whole, err) <
-            0 ||
-        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->kept_n, p->shards.n_groups, &d->kept, err) < 0 ||
+        alloc_any(s, WK_MEM_PARAMETERS, type, p->whole_n, &d->whole, err) < 0 ||
+        alloc_any(s, WK_MEM_PARAMETERS, type, p->kept_n, &d->kept, err) < 0 ||
         pool_open(&d->value_pool, WK_MEM_PARAMETERS, type, p->value_slot, p->value_slots, s, err) <
             0)
         return -1;
     return p->how.masters || is_mixed(s)
-               ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, shard, 0, &d->masters, err)
+               ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
                : 0;
 }
 
@@ -221,23 +185,20 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
     const struct wk_sharded_plan *p = &d->plan;
 
     if (alloc_flat(d, s, WK_MEM_GRADIENTS, WK_REAL, p->how.gradients, &d->gradients, err) < 0 ||
-        alloc_roomy(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, p->shards.n_groups, &d->alone, err) <
-            0 ||
+        alloc_any(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, &d->alone, err) < 0 ||
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)
         return -1;
-    return p->how.staged
-               ? alloc_roomy(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, 0, &d->stages, err)
-               : 0;
+    return alloc_any(s, WK_MEM_COMM, WK_REAL, 2 * p->stage, &d->stages, err);
 }
 
 static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     for (int k = 0; k < s->optim->kind->slots; k++)
-        if (alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, 0, &d->slots[k], err) <
-            0)
+        if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k],
+                         err) < 0)
             return -1;
-    return s->control.data ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, 2, 0, &d->norm, err) : 0;
+    return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
 }
 
 /* Where a parameter lies in its group's gathered values. */
@@ -248,30 +209,11 @@ static size_t value_place(const struct sharded *d, int param)
     return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
 }
 
-/* Elements before a group, so that its largest parameter, of those that come, is aligned. */
-static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group)
-{
-    size_t most = 0, values = wk_dev_grain(s->dev, s->dev->working);
-    size_t gradients = wk_dev_grain(s->dev, WK_REAL);
-
-    for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_param_place *at = &d->plan.shards.places[i];
-        size_t n = wk_param_n(&s->model->params[i]);
-
-        if (at->group != group || n <= most)
-            continue;
-        most = n;
-        d->ahead[2 * group] =
-            d->plan.whole[at->piece] ? 0 : (values - value_place(d, i) % values) % values;
-        d->ahead[2 * group + 1] = (gradients - at->at % gradients) % gradients;
-    }
-}
-
 /* Where pieces begin in gathered groups, and groups in the buffers that hold them for good. */
-static void lay_out(struct sharded *d, const struct wk_strategy *s)
+static void lay_out(struct sharded *d)
 {
     const struct wk_sharded_plan *p = &d->plan;
-    size_t whole = 0, kept = 0, alone = 0, grain = wk_dev_grain(s->dev, s->dev->working);
+    size_t whole = 0, kept = 0, alone = 0;
 
     for (int g = 0; g < p->shards.n_groups; g++) {
         const struct wk_group *group = &p->shards.groups[g];
@@ -280,17 +222,13 @@ static void lay_out(struct sharded *d, const struct wk_strategy *s)
         for (int i = group->first_piece; i < group->first_piece + group->n_pieces; i++) {
             size_t *next = p->whole[i] ? &whole : &at;
 
-            whole = rounded(whole, grain);
             d->value_at[i] = *next;
             *next += p->shards.pieces[i].padded;
         }
-        look_ahead(d, s, g);
-        d->own_at[2 * g] = rounded(kept, grain) + d->ahead[2 * g];
-        d->own_at[2 * g + 1] = rounded(alone, wk_dev_grain(s->dev, WK_REAL)) + d->ahead[2 * g + 1];
-        if (p->kept[g])
-            kept = d->own_at[2 * g] + p->coming[g];
-        if (p->alone[g])
-            alone = d->own_at[2 * g + 1] + group->padded;
+        d->own_at[2 * g] = kept;
+        d->own_at[2 * g + 1] = alone;
+        kept += p->kept[g] ? p->coming[g] : 0;
+        alone += p->alone[g] ? group->padded : 0;
         d->groups[g].value_slot = d->groups[g].gradient_slot = -1;
     }
 }
@@ -324,8 +262,7 @@ static int sharded_open(struct wk_strategy *s, struct hg_err *err)
     d->groups = hg_alloc_zeroed((size_t)d->plan.shards.n_groups, sizeof *d->groups);
     d->value_at = hg_alloc_zeroed((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
     d->own_at = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
-    d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
-    lay_out(d, s);
+    lay_out(d);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
         open_optimizer(d, s, err) < 0)
         return -1;
@@ -357,7 +294,6 @@ static void sharded_close(struct wk_strategy *s)
     free(d->groups);
     free(d->value_at);
     free(d->own_at);
-    free(d->ahead);
     free(d->fetched);
     free(d);
 }
@@ -395,8 +331,7 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
         if (state->value_slot < 0)
             return must ? hg_err_set(err, HG_E_BUG, "no room for values of group %d", group) : 0;
         state->value =
-            wk_span_part(d->value_pool.all,
-                         (size_t)state->value_slot * d->value_pool.size + d->ahead[2 * group], n);
+            wk_span_part(d->value_pool.all, (size_t)state->value_slot * d->value_pool.size, n);
     }
     for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
@@ -544,9 +479,8 @@ static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
             if (land(s, err) < 0)
                 return -1;
         }
-        state->gradient = wk_span_part(
-            d->gradient_pool.all,
-            (size_t)state->gradient_slot * d->gradient_pool.size + d->ahead[2 * group + 1], n);
+        state->gradient = wk_span_part(d->gradient_pool.all,
+                                       (size_t)state->gradient_slot * d->gradient_pool.size, n);
     }
     s->dev->backend->fill(s->dev, state->gradient, 0);
     for (int i = 0; i < s->model->n_params; i++)
@@ -573,7 +507,7 @@ static int sharded_before_backward(struct wk_strategy *s, int unit, struct hg_er
 static int stage(struct wk_strategy *s, struct flight *f, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
-    size_t cap = (size_t)d->plan.how.cap;
+    size_t cap = d->plan.stage;
 
     if (!d->stages.data || f->buffer.n > cap)
         return 0;
@@ -726,8 +660,8 @@ static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t
     for (int k = 0; k < s->optim->kind->slots; k++)
         slots[k] = wk_span_part(d->slots[k], p->shard_at + first, n);
     u->copy = d->masters.data ? wk_span_part(own_values(s, p), first, n) : WK_NONE;
-    s->optim->kind->update(s->optim, s->dev, wk_span_part(own_masters(s, p), first, n),
-                           wk_span_part(own_gradients(s, p), first, n), slots, u);
+    wk_strategy_apply(s, wk_span_part(own_masters(s, p), first, n),
+                      wk_span_part(own_gradients(s, p), first, n), slots, u);
 }
 
 /* Neighbours that decay alike at a time. */
@@ -745,7 +679,7 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
             first = end;
         }
         u->decay = wk_strategy_decay(s, i);
-        end += wk_param_n(&s->model->params[i]);
+        end += wk_grains(wk_param_n(&s->model->params[i]), s->grain);
     }
     update_range(s, p, first, end, u);
 }

@@ -131,6 +131,7 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                .optim = optim,
                                .options = *options,
                                .share = 1,
+                               .grain = wk_dev_grain(dev),
                                .params = hg_alloc_zeroed(n, sizeof *s->params),
                                .masters = hg_alloc_zeroed(n, sizeof *s->masters),
                                .slots = hg_alloc_zeroed(n * WK_OPTIM_SLOTS_MAX, sizeof *s->slots),

@@ -13,8 +13,8 @@
  *       EMU_OPEN=CODE        what the first use of the device gives    EMU_FAIL=CODE@N what work gives from number N on
  *       EMU_CAPTURE=CODE@N   what ends a capture before work N of it (0: it does not begin)
  *
- * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, graphs launched. Times of events are those of this
- * machine and mean nothing. */
+ * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, launches over flat
+ * buffers that took the wide and the narrow path, graphs launched. Times of events are those of this machine and mean nothing. */
 #include "gpu/emulator/runtime.h"
 
 #include <cuda_runtime_api.h>
@@ -191,7 +191,8 @@ __attribute__((destructor)) static void tell(void)
     FILE *f = path ? fopen(path, "w") : NULL;
 
     if (f) {
-        fprintf(f, "waits %ld works %ld graphs %ld\n", waits, works, graphs);
+        fprintf(f, "waits %ld works %ld wide %ld narrow %ld graphs %ld\n", waits, works,
+                emu_flat(1), emu_flat(0), graphs);
         fclose(f);
     }
 }

@@ -7,4 +7,7 @@
  * Returns the device's error, 0 for none. */
 int emu_stream_launch(void *stream, int (*run)(void *job), void *job, void (*end)(void *job));
 
+/* Launches over flat buffers so far, 16 bytes at a time or (0) element by element. */
+long emu_flat(int wide);
+
 #endif

@@ -157,7 +157,7 @@ static int update(wk_stream s, float *value, enum wk_cuda_type c, void *copy, co
         };
 
         return wk_launch(update_kernel<C, R>, dim3(wk_blocks(n, 8 * THREADS)), THREADS, 0, s, p, n,
-                         f, rule, wk_wide(8, value, copy, gradient, first, second));
+                         f, rule, wk_wide_flat(n, value, copy, gradient, first, second));
     });
 }
 
