@@ -117,6 +117,26 @@ same() {
     done
 }
 
+@test "under NCCL a dead or slow rank is named, and so is an error of NCCL" {
+    export HPCGRID_SHARE_GPU=1 EMU_ABORTED="$PWD/aborted"
+    cell="{$gpu, $bert, \"epochs\": 100000, \"batch_size\": 2, \"strategy\": \"ddp\", \"comm_timeout\": 4}"
+    for fault in kill:1:3:2,gone slow:1:3:2:60,late; do
+        rm -f aborted
+        HPCGRID_FAULT=${fault%,*} run train "$fault" "$cell" mpirun --oversubscribe --allow-run-as-root -n 2
+        [ "$status" -ne 0 ]
+        jq -e --arg how "${fault#*,}" '.status == "failed" and (.error | .rank == 1 and .collective == "all_reduce" and .step >= 3
+            and .missing[0].rank == 1 and .missing[0].how == $how)' "$fault.json"
+        grep -qx 'rank 0' aborted # nothing waits on in the device
+    done
+    EMU_NCCL=1@20 run train two "$cell" mpirun --oversubscribe --allow-run-as-root -n 2
+    jq -e '.error.rank == 1 and (.error.message | contains("NCCL: a collective: mock error"))' two.json
+    unset HPCGRID_SHARE_GPU
+    rm aborted # a device of a process that has several: the others wait for it no longer
+    EMU_DEVICES=2 EMU_NCCL=1@20 run train dp "{$gpu, $bert, \"epochs\": 100000, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
+    jq -e '.error.message | contains("NCCL: a collective: mock error")' dp.json
+    [ "$(sort aborted)" = $'rank 0\nrank 1' ]
+}
+
 # refused CODE MESSAGE HINT SETTING...
 refused() {
     code=$1 message=$2 hint=$3

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libnccl on the CPU for the mock runtime: ranks are threads or processes of this machine, which share a file in memory that the
- * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks. */
+ * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks.
+ *
+ * EMU_NCCL=RANK@N: that rank hears of an error in the background when it asks for the N-th time. EMU_ABORTED=FILE gets a line for every
+ * communicator that is aborted. */
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -19,7 +22,10 @@
 #define SLOT ((size_t)64 << 10)
 
 struct shared {
-    pthread_barrier_t barrier;
+    pthread_mutex_t lock;
+    pthread_cond_t met;
+    int here;      /* ranks that have come */
+    long meetings; /* that were complete */
     _Atomic int ready;
     char slots[RANKS][SLOT];
 };
@@ -27,7 +33,8 @@ struct shared {
 struct ncclComm {
     struct shared *shared;
     char path[128];
-    int rank, world;
+    int rank, world, asks;
+    bool aborted;
 };
 
 enum what { ALL_REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, REDUCE, SEND, RECEIVE };
@@ -49,7 +56,19 @@ static size_t size_of(ncclDataType_t t)
 
 static void meet(struct ncclComm *c)
 {
-    pthread_barrier_wait(&c->shared->barrier);
+    struct shared *s = c->shared;
+    long meeting;
+
+    pthread_mutex_lock(&s->lock);
+    meeting = s->meetings;
+    if (++s->here == c->world) {
+        s->here = 0;
+        s->meetings++;
+        pthread_cond_broadcast(&s->met);
+    }
+    while (s->meetings == meeting && !c->aborted)
+        pthread_cond_wait(&s->met, &s->lock);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* The sum of all ranks' slots. */
@@ -107,7 +126,7 @@ static int run(void *job)
     const struct job *j = job;
     size_t bytes = j->n * size_of(j->type);
 
-    for (size_t at = 0; at < bytes; at += SLOT)
+    for (size_t at = 0; at < bytes && !j->comm->aborted; at += SLOT)
         run_piece(j, at, bytes - at < SLOT ? bytes - at : SLOT);
     return 0;
 }
@@ -137,11 +156,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static struct shared *open_shared(const char *name, int rank, int world)
+static struct shared *open_shared(const char *name, int rank)
 {
     int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
     struct shared *s = MAP_FAILED;
-    pthread_barrierattr_t a;
+    pthread_mutexattr_t m;
+    pthread_condattr_t a;
 
     if (fd >= 0 && ftruncate(fd, sizeof *s) == 0)
         s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -150,9 +170,12 @@ static struct shared *open_shared(const char *name, int rank, int world)
     if (s == MAP_FAILED)
         return NULL;
     if (rank == 0) {
-        pthread_barrierattr_init(&a);
-        pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-        pthread_barrier_init(&s->barrier, &a, (unsigned)world);
+        pthread_mutexattr_init(&m);
+        pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
+        pthread_mutex_init(&s->lock, &m);
+        pthread_condattr_init(&a);
+        pthread_condattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+        pthread_cond_init(&s->met, &a);
         s->ready = 1;
     }
     while (!s->ready)
@@ -167,7 +190,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId id, int 
     c->rank = rank;
     c->world = world;
     snprintf(c->path, sizeof c->path, "%s", id.internal);
-    c->shared = world <= RANKS ? open_shared(c->path, rank, world) : NULL;
+    c->shared = world <= RANKS ? open_shared(c->path, rank) : NULL;
     if (!c->shared)
         return ncclSystemError;
     meet(c);
@@ -186,14 +209,28 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
-    (void)c;
+    const char *path = getenv("EMU_ABORTED");
+    FILE *f = path ? fopen(path, "a") : NULL;
+
+    if (f) {
+        fprintf(f, "rank %d\n", c->rank);
+        fclose(f);
+    }
+    /* and left: who waits in it must not see it go */
+    pthread_mutex_lock(&c->shared->lock);
+    c->aborted = true;
+    pthread_cond_broadcast(&c->shared->met);
+    pthread_mutex_unlock(&c->shared->lock);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *code)
 {
-    (void)c;
-    *code = ncclSuccess;
+    const char *text = getenv("EMU_NCCL"), *at = text ? strchr(text, '@') : NULL;
+
+    *code = at && strtol(text, NULL, 10) == c->rank && ++c->asks >= strtol(at + 1, NULL, 10)
+                ? ncclRemoteError
+                : ncclSuccess;
     return ncclSuccess;
 }
 

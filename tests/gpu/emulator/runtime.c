@@ -27,6 +27,7 @@
 
 #define STREAMS 8 /* of one capture */
 #define SIDE 256  /* bytes that memory is aligned to */
+#define ASKS 10   /* times that something is said not to be done; who asks on has time */
 
 struct work {
     int (*run)(void *job);
@@ -52,10 +53,12 @@ struct CUstream_st {
     long seen
         [STREAMS]; /* of each stream of the capture, the work that comes before what is next here */
     int at;        /* of the capture's streams, which */
+    int asks;      /* since something was done here */
 };
 
 struct CUevent_st {
     int users;                  /* who created it, and work that has it */
+    int asks;                   /* since the last record */
     struct CUstream_st *stream; /* of the last record */
     long recorded, happened;    /* versions */
     double time_s;
@@ -264,10 +267,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return say((cudaError_t)sticky);
 }
 
-/* Whoever asks has time: what is queued is done meanwhile. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-    return cudaStreamSynchronize(s);
+    if (s->capture || unsafe() || sticky || !s->first || s->asks++ == ASKS) {
+        s->asks = 0;
+        return cudaStreamSynchronize(s);
+    }
+    return say(cudaErrorNotReady);
 }
 
 /* ---- Events ---- */
@@ -376,6 +382,10 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
         return say((cudaError_t)sticky);
     if (e->happened >= e->recorded)
         return cudaSuccess;
+    if (e->asks++ == ASKS) {
+        e->asks = 0;
+        return cudaEventSynchronize(e);
+    }
     last_error = cudaErrorNotReady;
     return cudaErrorNotReady;
 }
