@@ -85,9 +85,10 @@ same() {
     export HPCGRID_SHARE_GPU=1
     bert+=", $ranges"
     train alone "{$gpu, $bert, \"steps\": 3, \"batch_size\": 4}"
-    for strategy in ddp deepspeed_stage_1 deepspeed deepspeed_stage_3 fsdp; do
+    # bucket sizes: those of the framework are gigabytes to clear
+    for strategy in '"ddp"' '"deepspeed_stage_1", "reduce_bucket": 50000' '"deepspeed", "reduce_bucket": 50000' '"deepspeed_stage_3"' '"fsdp"'; do
         export HPCGRID_CACHE="$BATS_TEST_TMPDIR/$strategy"
-        EMU_TELL=told train two "{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"$strategy\", \"variant\": \"framework\"}" \
+        EMU_TELL=told train two "{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": $strategy, \"variant\": \"framework\"}" \
             mpirun --oversubscribe --allow-run-as-root -n 2
         near alone two 1e-5
         jq -e '.comm | [.[] | select(.calls? != null)] | all(.ring_bytes == .expected_bytes)' two.json
@@ -95,6 +96,7 @@ same() {
         # matrices, updates, clears and norms read 16 bytes at once, whatever lies before them
         jq -e '[.choices | keys[] | select(contains("align"))] == []' "$HPCGRID_CACHE"/*.json
         [[ "$(<told)" == *" narrow 0 "* ]]
+        [ "$(cut -d' ' -f6 told)" -le 60 ] # a unit's parameters travel together
     done
     dp="{$gpu, $bert, \"steps\": 3, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
     train two "$dp" # both on one device
@@ -124,8 +126,9 @@ same() {
         rm -f aborted
         HPCGRID_FAULT=${fault%,*} run train "$fault" "$cell" mpirun --oversubscribe --allow-run-as-root -n 2
         [ "$status" -ne 0 ]
-        jq -e --arg how "${fault#*,}" '.status == "failed" and (.error | .rank == 1 and .collective == "all_reduce" and .step >= 3
-            and .missing[0].rank == 1 and .missing[0].how == $how)' "$fault.json"
+        # a host that is ahead of its device may not wait yet when a rank dies
+        jq -e --arg how "${fault#*,}" '.status == "failed" and (.error | .rank == 1 and .missing[0].rank == 1 and .missing[0].how == $how
+            and ($how == "gone" or (.collective == "all_reduce" and .step >= 3)))' "$fault.json"
         grep -qx 'rank 0' aborted # nothing waits on in the device
     done
     EMU_NCCL=1@20 run train two "$cell" mpirun --oversubscribe --allow-run-as-root -n 2

@@ -169,6 +169,8 @@ struct wk_adamw {
     double scale;                 /* of the gradient, without control */
     long step;                    /* this one, from 1 */
     struct wk_span copy, control; /* see below */
+    struct wk_span
+        spared; /* uint8, one for WK_GRAIN elements: 1: these do not decay; absent: all do */
 };
 struct wk_adadelta {
     double lr, rho, eps, scale;

@@ -265,8 +265,9 @@ static int settle(struct nccl *n, long ticket, struct hg_err *err)
         }
         if (code != cudaSuccess)
             return check_lost(n, err) < 0 ? -1 : cuda_failed(code, err);
-        e->count->seconds += seconds_between(e->start, e->end);
-        if (e->waited)
+        if (e->count)
+            e->count->seconds += seconds_between(e->start, e->end);
+        if (e->count && e->waited)
             e->count->exposed_s += seconds_between(e->stand, e->go);
         e->waited = false;
         n->settled++;
@@ -351,32 +352,60 @@ static int start_in_order(struct nccl *n, struct wk_comm *comm, const struct wk_
     return code == cudaSuccess ? 0 : cuda_failed(code, err);
 }
 
-static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
-                      struct hg_err *err)
+/* Behind what the training's stream has queued. */
+static int begin(struct nccl *n, long ticket, struct hg_err *err)
 {
-    struct nccl *n = nccl_of(comm);
     struct entry *e = &n->entries[ticket % ENTRIES];
     cudaError_t code;
-    ncclResult_t result;
 
     if (check_lost(n, err) < 0 || settle(n, ticket - ENTRIES, err) < 0)
         return -1;
     n->last = ticket;
-    e->count = &comm->counts[op->plane][op->coll];
-    if (comm->in_order && op->n && wk_coll_sums(op->coll))
-        return start_in_order(n, comm, op, e, err);
+    e->count = NULL;
     code = cudaEventRecord(e->ready, (cudaStream_t)n->device->stream);
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(n->stream, e->ready, 0);
     if (code == cudaSuccess)
         code = cudaEventRecord(e->start, n->stream);
-    if (code != cudaSuccess)
-        return cuda_failed(code, err);
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+static int end(struct nccl *n, long ticket, struct hg_err *err)
+{
+    cudaError_t code = cudaEventRecord(n->entries[ticket % ENTRIES].end, n->stream);
+
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
+                      struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    struct entry *e = &n->entries[ticket % ENTRIES];
+    ncclResult_t result;
+
+    if (!comm->grouped && begin(n, ticket, err) < 0)
+        return -1;
+    e->count = &comm->counts[op->plane][op->coll];
+    if (comm->in_order && op->n && wk_coll_sums(op->coll))
+        return start_in_order(n, comm, op, e, err);
     result = op->n ? launch(n, comm, op) : ncclSuccess;
     if (result != ncclSuccess)
         return nccl_failed(n, result, wk_coll_names[op->coll], err);
-    code = cudaEventRecord(e->end, n->stream);
-    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+    return comm->grouped ? 0 : end(n, ticket, err);
+}
+
+static int nccl_group(struct wk_comm *comm, long ticket, bool over, struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    ncclResult_t result;
+
+    if (!over && begin(n, ticket, err) < 0)
+        return -1;
+    result = over ? n->lib->ncclGroupEnd() : n->lib->ncclGroupStart();
+    if (result != ncclSuccess)
+        return nccl_failed(n, result, "a group", err);
+    return over ? end(n, ticket, err) : 0;
 }
 
 /* Collectives end in order, so behind one all before it are over. */
@@ -500,7 +529,12 @@ static int exchange_id(struct wk_comm *comm, const struct nccl *n, ncclUniqueId 
 
 static int open_events(struct nccl *n, struct hg_err *err)
 {
-    cudaError_t code = cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking);
+    int least = 0, most = 0;
+    /* a collective of a few blocks must not queue behind a GEMM's thousands */
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &most);
+
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&n->stream, cudaStreamNonBlocking, most);
 
     for (int i = 0; i < ENTRIES && code == cudaSuccess; i++) {
         struct entry *e = &n->entries[i];
@@ -521,6 +555,7 @@ static void set_kind(struct nccl *n)
     n->kind.run = nccl_run;
     n->kind.start = nccl_start;
     n->kind.wait = nccl_wait;
+    n->kind.group = nccl_group;
     n->kind.abort = nccl_abort;
     n->kind.detach = nccl_detach;
 }

@@ -12,6 +12,7 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
     size_t n = wk_model_room(s->model, s->grain), at = 0;
     bool mixed = s->dev->working != WK_REAL;
     int slots = r->passive ? 0 : s->optim->kind->slots;
+    uint8_t *spared;
 
     if (wk_dev_alloc(s->dev, masters_class(s), WK_REAL, n, &r->values, err) < 0 ||
         wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, &r->gradients, err) < 0)
@@ -21,6 +22,7 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
     for (int k = 0; k < slots; k++)
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
             return -1;
+    spared = r->passive ? NULL : wk_strategy_spared(s, n);
     for (int ready = 0; ready < s->model->n_params; ready++) {
         int i = wk_model_ready(s->model, ready);
         size_t n_i = wk_param_n(&s->model->params[i]);
@@ -30,8 +32,11 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
         for (int k = 0; k < slots; k++)
             s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
+        wk_strategy_spare(s, spared, i, at, n_i);
         at += wk_grains(n_i, s->grain);
     }
+    if (wk_strategy_take_spared(s, spared, n, err) < 0)
+        return -1;
     return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err) : 0;
 }
 
@@ -62,22 +67,24 @@ int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
 
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
-    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    struct wk_update u = {
+        .lr = lr, .step = s->updates, .control = s->control, .spared = s->spared
+    };
     size_t at = 0, n;
 
     if (s->control.data) {
         s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
         wk_strategy_control(s, r->norm);
     }
-    /* neighbours that decay alike at a time */
+    /* neighbours that decay alike at a time, or all that s->spared tells apart */
     for (int i = 0; i < s->model->n_params; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
-        u.decay = wk_strategy_decay(s, wk_model_ready(s->model, i));
+        u.decay = wk_strategy_decay_from(s, wk_model_ready(s->model, i));
         for (n = 0; i < s->model->n_params; i++) {
             int param = wk_model_ready(s->model, i);
 
-            if (wk_strategy_decay(s, param) != u.decay)
+            if (wk_strategy_decay_from(s, param) != u.decay)
                 break;
             n += wk_grains(wk_param_n(&s->model->params[param]), s->grain);
         }
@@ -98,7 +105,8 @@ void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK
         n * wk_shape_value_bytes(shape) + (double)wk_model_buffers_n(shape->model) * real;
     mem_bytes[WK_MEM_GRADIENTS] = n * real;
     mem_bytes[WK_MEM_OPTIMIZER] =
-        n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0));
+        n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0)) +
+        wk_shape_spared_bytes(shape, n);
     if (wk_shape_control(shape)) /* the control, and a norm */
         mem_bytes[WK_MEM_OPTIMIZER] += (1 + WK_CONTROL_N) * real;
 }

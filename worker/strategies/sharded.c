@@ -192,12 +192,46 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
     return alloc_any(s, WK_MEM_COMM, WK_REAL, 2 * p->stage, &d->stages, err);
 }
 
+/* Elements of a parameter that are this rank's, and the first of them among its elements of the piece. */
+struct own {
+    size_t first, n, at;
+};
+
+static struct own own_elements(struct wk_strategy *s, int param)
+{
+    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
+    const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
+    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
+    size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
+    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
+
+    if (from >= to)
+        return (struct own){ 0 };
+    return (struct own){ .first = from - first, .n = to - from, .at = from - own };
+}
+
+static int open_spared(struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_shards *shards = &sharded_of(s)->plan.shards;
+    uint8_t *spared = wk_strategy_spared(s, shards->shard);
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        struct own own = own_elements(s, i);
+
+        wk_strategy_spare(s, spared, i, shards->pieces[shards->places[i].piece].shard_at + own.at,
+                          own.n);
+    }
+    return wk_strategy_take_spared(s, spared, shards->shard, err);
+}
+
 static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     for (int k = 0; k < s->optim->kind->slots; k++)
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k],
                          err) < 0)
             return -1;
+    if (open_spared(s, err) < 0)
+        return -1;
     return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
 }
 
@@ -321,6 +355,7 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
     const struct wk_group *g = &d->plan.shards.groups[group];
     struct group_state *state = &d->groups[group];
     size_t n = d->plan.coming[group];
+    int rc = 0;
 
     if (!n || state->value.data)
         return 0;
@@ -333,16 +368,17 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
         state->value =
             wk_span_part(d->value_pool.all, (size_t)state->value_slot * d->value_pool.size, n);
     }
-    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+    if (wk_comm_group(s->comm, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces && rc == 0; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
 
-        if (!d->plan.whole[i] &&
-            wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER,
-                          wk_span_part(state->value, d->value_at[i], p->padded), own_values(s, p),
-                          &state->coming, err) < 0)
-            return -1;
+        if (!d->plan.whole[i])
+            rc = wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER,
+                               wk_span_part(state->value, d->value_at[i], p->padded),
+                               own_values(s, p), &state->coming, err);
     }
-    return 0;
+    return wk_comm_ungroup(s->comm, rc, err);
 }
 
 static void release(struct wk_strategy *s, int group)
@@ -531,6 +567,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     const struct wk_group *g = &d->plan.shards.groups[group];
     struct group_state *state = &d->groups[group];
     struct flight f = { .group = group, .gradient_slot = state->gradient_slot, .stage = -1 };
+    int rc = 0;
 
     f.buffer =
         d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
@@ -540,14 +577,17 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
         s->dev->backend->scale(s->dev, f.buffer, 1.0 / s->comm->world);
     if (stage(s, &f, err) < 0)
         return -1;
-    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+    if (wk_comm_group(s->comm, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces && rc == 0; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
 
-        if (wk_comm_start(s->comm, WK_PLANE_TRAIN,
-                          d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
-                          wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err) < 0)
-            return -1;
+        rc = wk_comm_start(s->comm, WK_PLANE_TRAIN,
+                           d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
+                           wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err);
     }
+    if (wk_comm_ungroup(s->comm, rc, err) < 0)
+        return -1;
     *HG_VEC_PUSH(&d->flights) = f;
     return 0;
 }
@@ -600,6 +640,17 @@ static int publish(struct wk_strategy *s, int piece, struct hg_err *err)
                          &d->groups[p->group].updated, err);
 }
 
+static int publish_all(struct wk_strategy *s, struct hg_err *err)
+{
+    int rc = wk_comm_group(s->comm, err);
+
+    if (rc < 0)
+        return -1;
+    for (int i = sharded_of(s)->plan.shards.n_pieces - 1; i >= 0 && rc == 0; i--)
+        rc = publish(s, i, err);
+    return wk_comm_ungroup(s->comm, rc, err);
+}
+
 static int sharded_round(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
@@ -613,10 +664,7 @@ static int sharded_round(struct wk_strategy *s, struct hg_err *err)
         else
             s->dev->backend->convert(s->dev, to, own_masters(s, p));
     }
-    for (int i = 0; i < d->plan.shards.n_pieces; i++)
-        if (publish(s, i, err) < 0)
-            return -1;
-    return wk_comm_wait(s->comm, s->comm->started, err);
+    return publish_all(s, err) < 0 ? -1 : wk_comm_wait(s->comm, s->comm->started, err);
 }
 
 /* The sum of squares of the whole gradient; with it the control is set. */
@@ -659,6 +707,8 @@ static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t
     n = end - first;
     for (int k = 0; k < s->optim->kind->slots; k++)
         slots[k] = wk_span_part(d->slots[k], p->shard_at + first, n);
+    if (s->spared.data)
+        u->spared = wk_span_part(s->spared, (p->shard_at + first) / s->grain, n / s->grain);
     u->copy = d->masters.data ? wk_span_part(own_values(s, p), first, n) : WK_NONE;
     wk_strategy_apply(s, wk_span_part(own_masters(s, p), first, n),
                       wk_span_part(own_gradients(s, p), first, n), slots, u);
@@ -674,14 +724,26 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         if (shards->places[i].piece != piece)
             continue;
-        if (end > first && wk_strategy_decay(s, i) != u->decay) {
+        if (end > first && wk_strategy_decay_from(s, i) != u->decay) {
             update_range(s, p, first, end, u);
             first = end;
         }
-        u->decay = wk_strategy_decay(s, i);
+        u->decay = wk_strategy_decay_from(s, i);
         end += wk_grains(wk_param_n(&s->model->params[i]), s->grain);
     }
     update_range(s, p, first, end, u);
+}
+
+/* All of a rank's parts, which lie one after the other everywhere. */
+static int update_shard(struct wk_strategy *s, struct wk_update *u, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    u->decay = wk_strategy_decay_from(s, 0);
+    u->spared = s->spared;
+    u->copy = d->masters.data ? d->values : WK_NONE;
+    wk_strategy_apply(s, d->masters.data ? d->masters : d->values, d->gradients, d->slots, u);
+    return publish_all(s, err);
 }
 
 /* The last pieces are needed first in the next forward: their new values are on their way while the others are updated, and the
@@ -689,7 +751,11 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
 static int update_all(struct wk_strategy *s, double lr, struct hg_err *err)
 {
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    const struct wk_sharding *h = &sharded_of(s)->plan.how;
 
+    /* on a GPU launches cost more than a gather of small pieces that could begin earlier; all decay alike, or s->spared tells */
+    if (s->grain > 1 && h->values && h->gradients)
+        return update_shard(s, &u, err);
     for (int i = sharded_of(s)->plan.shards.n_pieces - 1; i >= 0; i--) {
         update_piece(s, i, &u);
         if (publish(s, i, err) < 0)
@@ -717,24 +783,6 @@ static struct wk_span own_state(struct wk_strategy *s, const struct wk_piece *p,
 {
     return state == WK_STATE_VALUE ? own_masters(s, p)
                                    : shard_part(s, p, sharded_of(s)->slots[state - WK_STATE_SLOT]);
-}
-
-/* Elements of a parameter that are this rank's, and the first of them among its elements of the piece. */
-struct own {
-    size_t first, n, at;
-};
-
-static struct own own_elements(struct wk_strategy *s, int param)
-{
-    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
-    const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
-    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
-    size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
-    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
-
-    if (from >= to)
-        return (struct own){ 0 };
-    return (struct own){ .first = from - first, .n = to - from, .at = from - own };
 }
 
 static struct wk_span own_span(struct wk_strategy *s, int state, int param, const struct own *own)

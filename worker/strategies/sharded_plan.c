@@ -146,7 +146,8 @@ void wk_sharded_state(const struct wk_strategy_shape *shape, double mem_bytes[WK
         g * (how->gradients
                  ? s + (double)plan.alone_n + (double)plan.gradient_slot * plan.gradient_slots
                  : p);
-    mem_bytes[WK_MEM_OPTIMIZER] = g * s * (shape->optim->kind->slots + (masters ? 1 : 0));
+    mem_bytes[WK_MEM_OPTIMIZER] =
+        g * s * (shape->optim->kind->slots + (masters ? 1 : 0)) + wk_shape_spared_bytes(shape, s);
     if (wk_shape_control(shape)) /* the control, a norm and its summand */
         mem_bytes[WK_MEM_OPTIMIZER] += (2 + WK_CONTROL_N) * g;
     if (how->staged)

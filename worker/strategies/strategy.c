@@ -158,6 +158,7 @@ void wk_strategy_close(struct wk_strategy *s)
         return;
     s->ops->close(s);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->control);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->spared);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &s->all_buffers);
     free(s->params);
     free(s->masters);

@@ -131,12 +131,32 @@ static int run(void *job)
     return 0;
 }
 
-static ncclResult_t start(const struct job *wanted, cudaStream_t stream)
-{
-    struct job *j = malloc(sizeof *j);
+/* What is begun between ncclGroupStart and ncclGroupEnd: one piece of work. */
+static _Thread_local struct group {
+    struct job jobs[256];
+    int n;
+    bool open;
+    cudaStream_t stream;
+} group;
 
-    *j = *wanted;
-    return emu_stream_launch(stream, run, j, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+static ncclResult_t launch(int (*what)(void *), const void *job, size_t bytes, cudaStream_t stream)
+{
+    void *own = malloc(bytes);
+
+    memcpy(own, job, bytes);
+    emu_collective();
+    return emu_stream_launch(stream, what, own, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+static ncclResult_t start(const struct job *j, cudaStream_t stream)
+{
+    if (!group.open)
+        return launch(run, j, sizeof *j, stream);
+    if (group.n == sizeof group.jobs / sizeof *group.jobs)
+        return ncclInternalError;
+    group.stream = stream;
+    group.jobs[group.n++] = *j;
+    return ncclSuccess;
 }
 
 /* ---- Communicators ---- */
@@ -290,18 +310,11 @@ ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t typ
     return start(&j, s);
 }
 
-/* ---- Sending: a group of sends and receives between rank 0 and the others, as one piece of work ---- */
-
-static _Thread_local struct group {
-    struct job jobs[2 * RANKS];
-    int n;
-    cudaStream_t stream;
-} group;
+/* ---- Groups: collectives one after the other, or sends and receives between rank 0 and the others ---- */
 
 /* One pair after the other: every rank goes through all of them. */
-static int run_group(void *job)
+static void run_pairs(const struct group *g)
 {
-    const struct group *g = job;
     struct ncclComm *c = g->jobs[0].comm;
     size_t bytes = g->jobs[0].n * size_of(g->jobs[0].type);
 
@@ -319,6 +332,18 @@ static int run_group(void *job)
                         memcpy(g->jobs[i].to + at, c->shared->slots[from], n);
                 meet(c);
             }
+}
+
+static int run_group(void *job)
+{
+    struct group *g = job;
+
+    if (g->jobs[0].what == SEND || g->jobs[0].what == RECEIVE) {
+        run_pairs(g);
+        return 0;
+    }
+    for (int i = 0; i < g->n; i++)
+        run(&g->jobs[i]);
     return 0;
 }
 
@@ -328,23 +353,14 @@ ncclResult_t ncclGroupEnd(void);
 ncclResult_t ncclGroupStart(void)
 {
     group.n = 0;
+    group.open = true;
     return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void)
 {
-    struct group *g = malloc(sizeof *g);
-
-    *g = group;
-    return emu_stream_launch(group.stream, run_group, g, free) == 0 ? ncclSuccess
-                                                                    : ncclUnhandledCudaError;
-}
-
-static ncclResult_t add(const struct job *j, cudaStream_t s)
-{
-    group.stream = s;
-    group.jobs[group.n++] = *j;
-    return ncclSuccess;
+    group.open = false;
+    return group.n ? launch(run_group, &group, sizeof group, group.stream) : ncclSuccess;
 }
 
 ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
@@ -352,7 +368,7 @@ ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer,
 {
     const struct job j = { c, SEND, from, NULL, n, type, peer };
 
-    return add(&j, s);
+    return start(&j, s);
 }
 
 ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
@@ -360,5 +376,5 @@ ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclCom
 {
     const struct job j = { c, RECEIVE, NULL, to, n, type, peer };
 
-    return add(&j, s);
+    return start(&j, s);
 }

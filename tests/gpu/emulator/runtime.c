@@ -13,7 +13,7 @@
  *       EMU_OPEN=CODE        what the first use of the device gives    EMU_FAIL=CODE@N what work gives from number N on
  *       EMU_CAPTURE=CODE@N   what ends a capture before work N of it (0: it does not begin)
  *
- * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, launches over flat
+ * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, NCCL's launches, launches over flat
  * buffers that took the wide and the narrow path, graphs launched. Times of events are those of this machine and mean nothing. */
 #include "gpu/emulator/runtime.h"
 
@@ -186,7 +186,12 @@ static void drain_until(struct CUstream_st *s, const struct CUevent_st *event, l
 
 /* ---- What happened ---- */
 
-static _Atomic long waits, graphs;
+static _Atomic long waits, graphs, collectives;
+
+void emu_collective(void)
+{
+    collectives++;
+}
 
 __attribute__((destructor)) static void tell(void)
 {
@@ -194,8 +199,8 @@ __attribute__((destructor)) static void tell(void)
     FILE *f = path ? fopen(path, "w") : NULL;
 
     if (f) {
-        fprintf(f, "waits %ld works %ld wide %ld narrow %ld graphs %ld\n", waits, works,
-                emu_flat(1), emu_flat(0), graphs);
+        fprintf(f, "waits %ld works %ld collectives %ld wide %ld narrow %ld graphs %ld\n", waits,
+                works, collectives, emu_flat(1), emu_flat(0), graphs);
         fclose(f);
     }
 }
@@ -247,6 +252,18 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     (*stream)->end = &(*stream)->first;
     (*stream)->device = device;
     return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most)
+{
+    *least = 0;
+    *most = -5;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    return priority < -5 ? say(cudaErrorInvalidValue) : cudaStreamCreateWithFlags(stream, flags);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
