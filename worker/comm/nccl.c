@@ -232,12 +232,12 @@ static int look(void *context, struct hg_err *err)
 {
     struct nccl *n = context;
 
-    if (!is_under_way(n)) {
-        wait_is_over(n);
-    } else if (!n->inside) {
+    if (n->settled < n->last && !n->inside) {
         n->before = wk_heartbeat_inside(n->comm->heartbeat, true);
         n->inside = true;
     }
+    if (!is_under_way(n))
+        wait_is_over(n);
     return check_lost(n, err);
 }
 

@@ -27,7 +27,7 @@
 
 #define STREAMS 8 /* of one capture */
 #define SIDE 256  /* bytes that memory is aligned to */
-#define ASKS 10   /* times that something is said not to be done; who asks on has time */
+#define ASKS 100  /* times that something is said not to be done; who asks on has time */
 
 struct work {
     int (*run)(void *job);
