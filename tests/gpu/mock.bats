@@ -163,6 +163,13 @@ refused() {
     refused 4 "which needs 7.5" "Turing" EMU_CAPABILITY=70
 }
 
+@test "ranks that share a GPU are told so before NCCL is needed" {
+    ln -s "$HPCGRID_BUILD"/tests/mock/libcublasLt* .
+    export LD_LIBRARY_PATH=.
+    run train shared "{$gpu, $bert, \"steps\": 2, \"batch_size\": 2, \"strategy\": \"ddp\"}" mpirun --oversubscribe --allow-run-as-root -n 2
+    jq -e '.error.message | contains("ranks 0 and 1 both have GPU")' shared.json
+}
+
 @test "fp16 that leaves its range ends with a result that says so" {
     train r "{$gpu, ${bert/1e-4/1000000}, \"steps\": 4, \"batch_size\": 2, \"precision\": \"fp16\"}"
     jq -e '.diverged == true' r.json

@@ -371,7 +371,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         return -1;
     t->dev = open_device(c, backend, threads, device_number(comm), err);
     comm->in_order = c->deterministic_reduce;
-    if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
+    /* first who is where: NCCL itself does not say which ranks share a GPU */
+    if (!t->dev || meet_others(t, err) < 0 || wk_comm_join(comm, t->dev, err) < 0 ||
         open_data(t, err) < 0 || check_last_batch(t, err) < 0)
         return -1;
     describe(t);
