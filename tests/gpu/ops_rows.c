@@ -315,6 +315,18 @@ static struct wk_span control_of(struct ops_run *r, double clip, float square)
     return control;
 }
 
+/* Two of three do not decay. */
+static struct wk_span spared_of(struct ops_run *r, size_t n)
+{
+    struct wk_span spared = ops_alloc(r, WK_U8, (n + WK_GRAIN - 1) / WK_GRAIN);
+    uint8_t host[16];
+
+    for (size_t i = 0; i < spared.n; i++)
+        host[i] = i % 3 > 0;
+    r->dev->backend->upload(r->dev, spared, host);
+    return spared;
+}
+
 static void run_adamw(struct ops_run *r, const int *shape)
 {
     size_t n = (size_t)shape[0];
@@ -333,6 +345,8 @@ static void run_adamw(struct ops_run *r, const int *shape)
 
     r->dev->backend->adamw(r->dev, value, g, m, v, &how);
     how.control = control_of(r, 1, 9);
+    r->dev->backend->adamw(r->dev, value, g, m, v, &how);
+    how.spared = spared_of(r, n);
     r->dev->backend->adamw(r->dev, value, g, m, v, &how);
     how.control = control_of(r, 0, INFINITY); /* skipped */
     r->dev->backend->adamw(r->dev, value, g, m, v, &how);

@@ -13,6 +13,9 @@
 #include "backends/cuda/graphs.h"
 #include "backends/cuda/search.h"
 #include "base/fs.h"
+#include "models/models.h"
+#include "strategies/sharded_plan.h"
+#include "strategies/strategies.h"
 
 /* ---- Searching ---- */
 
@@ -591,6 +594,51 @@ static void test_precisions_are_refused_where_the_device_has_none(void **state)
     }
 }
 
+/* ---- Places in memory ---- */
+
+static void hold_aligned(const struct wk_strategy_shape *shape)
+{
+    struct wk_sharded_plan plan;
+    const struct wk_shards *s = &plan.shards;
+
+    wk_sharded_plan(&plan, shape);
+    for (int i = 0; i < shape->model->n_params; i++)
+        assert_int_equal((s->groups[s->places[i].group].at + s->places[i].at) % WK_GRAIN, 0);
+    for (int i = 0; i < s->n_pieces; i++) {
+        assert_int_equal(s->pieces[i].shard_at % WK_GRAIN, 0);
+        assert_int_equal(s->pieces[i].at % WK_GRAIN, 0);
+        assert_int_equal(s->pieces[i].padded % (WK_GRAIN * (size_t)shape->world), 0);
+    }
+    assert_true(s->padded >= wk_model_n(shape->model));
+    assert_int_equal(plan.value_slot % WK_GRAIN, 0);
+    assert_int_equal(plan.gradient_slot % WK_GRAIN, 0);
+    assert_int_equal(plan.stage % WK_GRAIN, 0);
+    wk_sharded_plan_done(&plan);
+}
+
+static void test_every_parameter_and_shard_of_every_preset_is_aligned(void **state)
+{
+    static const char *const names[] = { "fsdp", "deepspeed_stage_1", "deepspeed",
+                                         "deepspeed_stage_3" };
+
+    (void)state;
+    for (const struct wk_model_entry *m = wk_models; m->name; m++) {
+        const struct wk_model_kind *model = wk_model_get(m->name, NULL);
+
+        for (size_t i = 0; i < 2 * sizeof names / sizeof *names; i++) {
+            struct wk_strategy_options options = wk_strategy_defaults(names[i / 2], i % 2);
+            struct wk_strategy_shape shape = { .kind = wk_strategy_get(names[i / 2], 1, NULL),
+                                               .model = model,
+                                               .options = &options,
+                                               .grain = WK_GRAIN };
+
+            for (shape.world = 1; shape.world <= 9; shape.world++)
+                hold_aligned(&shape);
+        }
+        wk_model_free(model);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -614,6 +662,7 @@ int main(void)
         cmocka_unit_test(test_cleared_graphs_are_made_anew_and_refused_ones_are_not),
         cmocka_unit_test(test_errors_say_what_is_wrong_and_what_helps),
         cmocka_unit_test(test_precisions_are_refused_where_the_device_has_none),
+        cmocka_unit_test(test_every_parameter_and_shard_of_every_preset_is_aligned),
     };
     int failed;
 

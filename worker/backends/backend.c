@@ -99,11 +99,11 @@ void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes)
         dev->peak_bytes[mem] = dev->used_bytes[mem];
 }
 
-/* Into the books, or without memory: an error. */
-static int enter(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n, void *data,
+int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                  struct wk_span *span, struct hg_err *err)
 {
     size_t bytes = n * wk_type_size(type);
+    void *data = dev->backend->alloc(dev, bytes);
     char text[32], left[32];
 
     *span = WK_NONE;
@@ -120,61 +120,14 @@ static int enter(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t 
     return 0;
 }
 
-int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
-                 struct wk_span *span, struct hg_err *err)
+size_t wk_dev_grain(const struct wk_dev *dev)
 {
-    return enter(dev, mem, type, n, dev->backend->alloc(dev, n * wk_type_size(type)), span, err);
+    return dev->rounds_rows ? WK_GRAIN : 1;
 }
 
-#define PLACE_BYTES 256
-
-static int free_place(const struct wk_dev *dev)
+size_t wk_grains(size_t n, size_t grain)
 {
-    for (int i = 0; dev->rounds_rows && i < WK_PLACED; i++)
-        if (!dev->placed[i].data)
-            return i;
-    return -1;
-}
-
-int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
-                        size_t whole, struct wk_span *span, struct hg_err *err)
-{
-    size_t size = wk_type_size(type), ahead = whole * size % PLACE_BYTES;
-    int place = free_place(dev);
-    char *memory;
-
-    if (ahead == 0 || place < 0)
-        return wk_dev_alloc(dev, mem, type, n, span, err);
-    memory = dev->backend->alloc(dev, n * size + PLACE_BYTES);
-    if (memory) {
-        dev->placed[place].memory = memory;
-        dev->placed[place].data = memory + PLACE_BYTES - ahead;
-    }
-    return enter(dev, mem, type, n, memory ? dev->placed[place].data : NULL, span, err);
-}
-
-int wk_dev_alloc_roomy(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
-                       size_t more, struct wk_span *span, struct hg_err *err)
-{
-    size_t bytes = (n + more) * wk_type_size(type);
-
-    return enter(dev, mem, type, n, dev->backend->alloc(dev, bytes), span, err);
-}
-
-size_t wk_dev_grain(const struct wk_dev *dev, enum wk_type type)
-{
-    return dev->rounds_rows ? PLACE_BYTES / wk_type_size(type) : 1;
-}
-
-/* The beginning of what the backend gave. */
-static void *memory_of(struct wk_dev *dev, void *data)
-{
-    for (int i = 0; i < WK_PLACED; i++)
-        if (dev->placed[i].data == data) {
-            dev->placed[i].data = NULL;
-            return dev->placed[i].memory;
-        }
-    return data;
+    return grain > 1 ? (n + grain - 1) / grain * grain : n;
 }
 
 void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
@@ -182,6 +135,6 @@ void wk_dev_free(struct wk_dev *dev, enum wk_mem mem, struct wk_span *span)
     if (!span->data)
         return;
     wk_dev_book(dev, mem, -(ptrdiff_t)(span->n * wk_type_size(span->type)));
-    dev->backend->free(dev, memory_of(dev, span->data));
+    dev->backend->free(dev, span->data);
     *span = WK_NONE;
 }

@@ -68,7 +68,8 @@ struct wk_dev_options {
     bool by_shape;
 };
 
-#define WK_PLACED 32
+/* A tensor's place in a flat buffer is a multiple of so many elements where addresses matter: 256 bytes, of 16-bit types too. */
+#define WK_GRAIN 128
 
 /* An open device. Backends put this first in a struct of their own. */
 struct wk_dev {
@@ -82,10 +83,6 @@ struct wk_dev {
     bool keeps_tokens;    /* token sequences of a data set lie on it, batches are gathered there */
     bool counts_only;     /* its spans point to no memory; see count.h */
     size_t used_bytes[WK_MEM_CLASSES], peak_bytes[WK_MEM_CLASSES];
-    /* Blocks whose data begins after the start of their memory; NULL: free. */
-    struct {
-        void *data, *memory;
-    } placed[WK_PLACED];
     struct hg_err error;          /* first failure; see sync */
     struct wk_profiler *profiler; /* that records it; NULL: none */
 };
@@ -172,6 +169,8 @@ struct wk_adamw {
     double scale;                 /* of the gradient, without control */
     long step;                    /* this one, from 1 */
     struct wk_span copy, control; /* see below */
+    struct wk_span
+        spared; /* uint8, one for WK_GRAIN elements: 1: these do not decay; absent: all do */
 };
 struct wk_adadelta {
     double lr, rho, eps, scale;
@@ -253,15 +252,10 @@ int wk_dev_rows(const struct wk_dev *dev, int rows);
 /* n zeroed elements in *span. Returns 0, or -1 with err set (ENV) and the span absent. */
 int wk_dev_alloc(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
                  struct wk_span *span, struct hg_err *err);
-/* The same with element `whole` at an address that is aligned for all kernels and GEMMs, if that matters to the device: after a bias of two
- * values every matrix would be misaligned. The padding is not counted. */
-int wk_dev_alloc_placed(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
-                        size_t whole, struct wk_span *span, struct hg_err *err);
-/* The same for buffers that hold several aligned tensors: room for `more` elements after the n, which are not counted. */
-int wk_dev_alloc_roomy(struct wk_dev *dev, enum wk_mem mem, enum wk_type type, size_t n,
-                       size_t more, struct wk_span *span, struct hg_err *err);
-/* Elements from one aligned address to the next; 1 if it does not matter. */
-size_t wk_dev_grain(const struct wk_dev *dev, enum wk_type type);
+/* WK_GRAIN, or 1 if addresses do not matter to the device. */
+size_t wk_dev_grain(const struct wk_dev *dev);
+/* The least multiple of grain (0: of 1) that is at least n. */
+size_t wk_grains(size_t n, size_t grain);
 /* Count so many bytes more (or fewer) that the backend holds by itself. */
 void wk_dev_book(struct wk_dev *dev, enum wk_mem mem, ptrdiff_t bytes);
 /* Free what wk_dev_alloc gave, of the same class; makes the span absent. */

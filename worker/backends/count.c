@@ -68,6 +68,11 @@ static enum wk_type working_type(enum wk_precision precision)
     return precision == WK_MIXED_BF16 ? WK_BF16 : precision == WK_MIXED_FP16 ? WK_F16 : WK_REAL;
 }
 
+static bool is_gpu(const char *backend)
+{
+    return strcmp(backend, "cuda") == 0;
+}
+
 struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precision, int threads,
                                  struct hg_err *err)
 {
@@ -99,6 +104,11 @@ struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precisio
     dev->counts_only = true;
     dev->precision = precision;
     dev->working = working_type(precision);
-    dev->rounds_rows = dev->keeps_tokens = strcmp(backend, "cuda") == 0;
+    dev->rounds_rows = dev->keeps_tokens = is_gpu(backend);
     return dev;
+}
+
+size_t wk_dev_count_grain(const char *backend)
+{
+    return wk_dev_grain(&(struct wk_dev){ .rounds_rows = is_gpu(backend) });
 }

@@ -10,5 +10,7 @@
  * called. End it with dev->backend->close. */
 struct wk_dev *wk_dev_count_open(const char *backend, enum wk_precision precision, int threads,
                                  struct hg_err *err);
+/* What wk_dev_grain says of it. */
+size_t wk_dev_count_grain(const char *backend);
 
 #endif

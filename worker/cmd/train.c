@@ -163,6 +163,7 @@ static void write_verdict(void *context, const struct wk_verdict *v)
 static void end_process(void *context)
 {
     (void)context;
+    wk_comm_give_up();
     _exit(hg_err_exit_code(HG_E_ENV));
 }
 

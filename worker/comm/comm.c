@@ -112,7 +112,7 @@ static int start_on_stream(struct wk_comm *comm, const struct wk_comm_op *op, st
     int rc;
 
     wk_heartbeat_enter(comm->heartbeat, wk_coll_names[op->coll]);
-    rc = comm->kind->start(comm, op, ++comm->started, err);
+    rc = comm->kind->start(comm, op, comm->grouped ? comm->started : ++comm->started, err);
     wk_heartbeat_leave(comm->heartbeat);
     return rc;
 }
@@ -186,6 +186,28 @@ int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
         return -1;
     *ticket = comm->started;
     return 0;
+}
+
+int wk_comm_group(struct wk_comm *comm, struct hg_err *err)
+{
+    if (!comm->kind->group)
+        return 0;
+    comm->grouped = comm->kind->group(comm, ++comm->started, false, err) == 0;
+    return comm->grouped ? 0 : -1;
+}
+
+int wk_comm_ungroup(struct wk_comm *comm, int rc, struct hg_err *err)
+{
+    struct hg_err later = HG_ERR_INIT;
+    int end;
+
+    if (!comm->grouped)
+        return rc;
+    wk_heartbeat_inside(comm->heartbeat, true); /* it may wait for the others to connect */
+    end = comm->kind->group(comm, comm->started, true, rc < 0 ? &later : err);
+    wk_heartbeat_inside(comm->heartbeat, false);
+    comm->grouped = false;
+    return rc < 0 ? rc : end;
 }
 
 int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err)

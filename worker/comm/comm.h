@@ -68,6 +68,7 @@ struct wk_comm {
     } records;
     /* For tests: every collective of the training takes so much longer, as over a slow link. */
     double link_latency_s, link_bytes_per_s; /* 0: no limit */
+    bool grouped;                /* what is started shares a ticket; see wk_comm_group */
     bool in_order;               /* sums over device memory also: set before wk_comm_join */
     uint64_t sent_bytes;         /* that the transport wrote, if it counts them */
     bool apart;                  /* set by open: run may be called on another thread than open */
@@ -92,6 +93,8 @@ struct wk_comm_kind {
     int (*start)(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
                  struct hg_err *err);
     int (*wait)(struct wk_comm *comm, long ticket, struct hg_err *err);
+    /* What is started with this ticket from now on leaves together, at `end`. NULL if that makes no difference. */
+    int (*group)(struct wk_comm *comm, long ticket, bool end, struct hg_err *err);
     /* Of a kind that extends another: release what it holds of the device, and restore the other. Else NULL. */
     void (*detach)(struct wk_comm *comm);
     void (*barrier)(struct wk_comm *comm);
@@ -116,6 +119,10 @@ void wk_comm_leave(struct wk_comm *comm);
 int wk_comm_start(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll,
                   struct wk_span whole, struct wk_span part, long *ticket, struct hg_err *err);
 int wk_comm_wait(struct wk_comm *comm, long ticket, struct hg_err *err);
+/* Collectives of one kind that are started between these two need one launch on a device, and share a ticket. Without a failure of
+ * wk_comm_group wk_comm_ungroup must follow; rc is that of the starts, and what it returns if that is a failure. */
+int wk_comm_group(struct wk_comm *comm, struct hg_err *err);
+int wk_comm_ungroup(struct wk_comm *comm, int rc, struct hg_err *err);
 /* Both at once, in place. */
 int wk_comm_run(struct wk_comm *comm, enum wk_plane plane, enum wk_coll coll, struct wk_span whole,
                 struct hg_err *err);

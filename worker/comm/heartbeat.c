@@ -102,13 +102,22 @@ void wk_heartbeat_enter(struct wk_heartbeat *h, const char *coll)
     pthread_mutex_unlock(&h->lock);
 }
 
+bool wk_heartbeat_inside(struct wk_heartbeat *h, bool inside)
+{
+    bool before;
+
+    if (!h)
+        return false;
+    pthread_mutex_lock(&h->lock);
+    before = h->at.inside;
+    h->at.inside = inside;
+    pthread_mutex_unlock(&h->lock);
+    return before;
+}
+
 void wk_heartbeat_leave(struct wk_heartbeat *h)
 {
-    if (!h)
-        return;
-    pthread_mutex_lock(&h->lock);
-    h->at.inside = 0;
-    pthread_mutex_unlock(&h->lock);
+    wk_heartbeat_inside(h, false);
 }
 
 static struct wk_at own_place(struct wk_heartbeat *h)

@@ -81,5 +81,7 @@ bool wk_heartbeat_settle(struct wk_heartbeat *h, double seconds);
 void wk_heartbeat_phase(struct wk_heartbeat *h, enum wk_phase phase, long step);
 void wk_heartbeat_enter(struct wk_heartbeat *h, const char *coll);
 void wk_heartbeat_leave(struct wk_heartbeat *h);
+/* Of collectives that a device runs: does the host wait for the last one that it began? Returns what was said before. */
+bool wk_heartbeat_inside(struct wk_heartbeat *h, bool inside);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/cuda/device.h"
 #include "backends/cuda/library.h"
+#include "backends/cuda/own.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 
@@ -111,8 +111,14 @@ struct nccl {
     struct wk_comm_kind kind; /* first: comm->kind points here */
     const struct wk_comm_kind *base;
     const struct library *lib;
+    struct wk_comm *comm;
     struct wk_cuda *device;
-    ncclComm_t handle;
+    struct wk_cuda_watch watch;
+    ncclComm_t handle;  /* NULL: aborted, or not open yet */
+    struct hg_err lost; /* why it was aborted */
+    bool inside,
+        before;        /* does the heartbeat have the host wait for collectives; and before that? */
+    struct nccl *next; /* live */
     cudaStream_t stream;
     struct entry entries[ENTRIES]; /* ticket t has number t % ENTRIES */
     long last, settled;            /* tickets: given out; into the books */
@@ -138,6 +144,105 @@ static int cuda_failed(cudaError_t code, struct hg_err *err)
     return hg_err_set(err, HG_E_ENV, "collectives' stream: %s", cudaGetErrorString(code));
 }
 
+/* ---- Ending without the others ---- */
+
+static pthread_mutex_t live_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct nccl *live; /* communicators of this process: dp has several */
+
+/* Its kernels leave the device, so that nothing behind them waits for ever. The lock is held. */
+static void abort_one(struct nccl *n, const struct hg_err *why)
+{
+    ncclComm_t handle = n->handle;
+
+    if (!handle)
+        return;
+    n->lost = *why;
+    n->handle = NULL;
+    n->lib->ncclCommAbort(handle);
+}
+
+static void *abort_all(void *context)
+{
+    struct hg_err why = HG_ERR_INIT;
+
+    hg_err_set(&why, HG_E_ENV, "a collective was aborted: another rank has ended");
+    pthread_mutex_lock(&live_lock);
+    for (struct nccl *n = live; n; n = n->next)
+        abort_one(n, &why);
+    pthread_mutex_unlock(&live_lock);
+    return context;
+}
+
+#define ABORT_LIMIT_S 5 /* aborting may hang itself, in a driver that does */
+
+void wk_nccl_give_up(void)
+{
+    struct timespec until;
+    pthread_t thread;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ABORT_LIMIT_S;
+    if (pthread_create(&thread, NULL, abort_all, NULL) == 0 &&
+        pthread_timedjoin_np(thread, NULL, &until) != 0)
+        pthread_detach(thread);
+}
+
+/* -1 when the communicator is gone, or NCCL has found out that another rank is: then it is aborted. */
+static int check_lost(struct nccl *n, struct hg_err *err)
+{
+    ncclResult_t code = ncclSuccess;
+    struct hg_err why = HG_ERR_INIT;
+    bool gone;
+
+    pthread_mutex_lock(&live_lock);
+    if (n->handle)
+        n->lib->ncclCommGetAsyncError(n->handle, &code);
+    if (code != ncclSuccess && code != ncclInProgress) {
+        nccl_failed(n, code, "a collective", &why);
+        abort_one(n, &why);
+    }
+    gone = !n->handle;
+    if (gone && err)
+        *err = n->lost;
+    pthread_mutex_unlock(&live_lock);
+    return gone ? -1 : 0;
+}
+
+/* Are collectives on their way? They end in order. */
+static bool is_under_way(const struct nccl *n)
+{
+    bool is = n->settled < n->last &&
+              cudaEventQuery(n->entries[n->last % ENTRIES].end) == cudaErrorNotReady;
+
+    cudaGetLastError(); /* "not ready" is no error */
+    return is;
+}
+
+static void wait_is_over(void *context)
+{
+    struct nccl *n = context;
+
+    if (n->inside)
+        wk_heartbeat_inside(n->comm->heartbeat, n->before);
+    n->inside = false;
+}
+
+/* The host waits for the device. If that waits for other ranks, it is where this rank is. */
+static int look(void *context, struct hg_err *err)
+{
+    struct nccl *n = context;
+
+    if (n->settled < n->last && !n->inside) {
+        n->before = wk_heartbeat_inside(n->comm->heartbeat, true);
+        n->inside = true;
+    }
+    if (!is_under_way(n))
+        wait_is_over(n);
+    return check_lost(n, err);
+}
+
+/* ---- Collectives ---- */
+
 static double seconds_between(cudaEvent_t a, cudaEvent_t b)
 {
     float ms = 0;
@@ -152,16 +257,17 @@ static int settle(struct nccl *n, long ticket, struct hg_err *err)
         struct entry *e = &n->entries[(n->settled + 1) % ENTRIES];
         cudaEvent_t final = e->waited ? e->go : e->end;
         cudaError_t code =
-            n->settled < ticket ? cudaEventSynchronize(final) : cudaEventQuery(final);
+            n->settled < ticket ? wk_cuda_await(n->device, final, NULL) : cudaEventQuery(final);
 
         if (code == cudaErrorNotReady) {
             cudaGetLastError();
             break;
         }
         if (code != cudaSuccess)
-            return cuda_failed(code, err);
-        e->count->seconds += seconds_between(e->start, e->end);
-        if (e->waited)
+            return check_lost(n, err) < 0 ? -1 : cuda_failed(code, err);
+        if (e->count)
+            e->count->seconds += seconds_between(e->start, e->end);
+        if (e->count && e->waited)
             e->count->exposed_s += seconds_between(e->stand, e->go);
         e->waited = false;
         n->settled++;
@@ -231,10 +337,10 @@ static int start_in_order(struct nccl *n, struct wk_comm *comm, const struct wk_
                           struct entry *e, struct hg_err *err)
 {
     double start = hg_clock_mono_s(), seconds;
-    cudaError_t code = cudaStreamSynchronize(n->stream);
+    cudaError_t code = wk_cuda_await(n->device, NULL, n->stream);
 
     if (code != cudaSuccess)
-        return cuda_failed(code, err);
+        return check_lost(n, err) < 0 ? -1 : cuda_failed(code, err);
     if (wk_comm_sum_on_host(comm, n->base, op, err) < 0)
         return -1;
     seconds = hg_clock_mono_s() - start;
@@ -246,32 +352,60 @@ static int start_in_order(struct nccl *n, struct wk_comm *comm, const struct wk_
     return code == cudaSuccess ? 0 : cuda_failed(code, err);
 }
 
-static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
-                      struct hg_err *err)
+/* Behind what the training's stream has queued. */
+static int begin(struct nccl *n, long ticket, struct hg_err *err)
 {
-    struct nccl *n = nccl_of(comm);
     struct entry *e = &n->entries[ticket % ENTRIES];
     cudaError_t code;
-    ncclResult_t result;
 
-    if (settle(n, ticket - ENTRIES, err) < 0)
+    if (check_lost(n, err) < 0 || settle(n, ticket - ENTRIES, err) < 0)
         return -1;
     n->last = ticket;
-    e->count = &comm->counts[op->plane][op->coll];
-    if (comm->in_order && op->n && wk_coll_sums(op->coll))
-        return start_in_order(n, comm, op, e, err);
+    e->count = NULL;
     code = cudaEventRecord(e->ready, (cudaStream_t)n->device->stream);
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(n->stream, e->ready, 0);
     if (code == cudaSuccess)
         code = cudaEventRecord(e->start, n->stream);
-    if (code != cudaSuccess)
-        return cuda_failed(code, err);
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+static int end(struct nccl *n, long ticket, struct hg_err *err)
+{
+    cudaError_t code = cudaEventRecord(n->entries[ticket % ENTRIES].end, n->stream);
+
+    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+}
+
+static int nccl_start(struct wk_comm *comm, const struct wk_comm_op *op, long ticket,
+                      struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    struct entry *e = &n->entries[ticket % ENTRIES];
+    ncclResult_t result;
+
+    if (!comm->grouped && begin(n, ticket, err) < 0)
+        return -1;
+    e->count = &comm->counts[op->plane][op->coll];
+    if (comm->in_order && op->n && wk_coll_sums(op->coll))
+        return start_in_order(n, comm, op, e, err);
     result = op->n ? launch(n, comm, op) : ncclSuccess;
     if (result != ncclSuccess)
         return nccl_failed(n, result, wk_coll_names[op->coll], err);
-    code = cudaEventRecord(e->end, n->stream);
-    return code == cudaSuccess ? 0 : cuda_failed(code, err);
+    return comm->grouped ? 0 : end(n, ticket, err);
+}
+
+static int nccl_group(struct wk_comm *comm, long ticket, bool over, struct hg_err *err)
+{
+    struct nccl *n = nccl_of(comm);
+    ncclResult_t result;
+
+    if (!over && begin(n, ticket, err) < 0)
+        return -1;
+    result = over ? n->lib->ncclGroupEnd() : n->lib->ncclGroupStart();
+    if (result != ncclSuccess)
+        return nccl_failed(n, result, "a group", err);
+    return over ? end(n, ticket, err) : 0;
 }
 
 /* Collectives end in order, so behind one all before it are over. */
@@ -280,14 +414,12 @@ static int nccl_wait(struct wk_comm *comm, long ticket, struct hg_err *err)
     struct nccl *n = nccl_of(comm);
     cudaStream_t training = (cudaStream_t)n->device->stream;
     struct entry *e = &n->entries[ticket % ENTRIES];
-    ncclResult_t asynchronous = ncclSuccess;
     cudaError_t code;
 
     if (ticket > n->last || ticket <= n->settled)
         return 0;
-    n->lib->ncclCommGetAsyncError(n->handle, &asynchronous);
-    if (asynchronous != ncclSuccess && asynchronous != ncclInProgress)
-        return nccl_failed(n, asynchronous, "a collective", err);
+    if (check_lost(n, err) < 0)
+        return -1;
     code = cudaEventRecord(e->stand, training);
     if (code == cudaSuccess)
         code = cudaStreamWaitEvent(training, e->end, 0);
@@ -339,13 +471,21 @@ static bool all_came(const struct nccl *n)
 
 static void nccl_detach(struct wk_comm *comm)
 {
-    struct nccl *n = nccl_of(comm);
+    struct nccl *n = nccl_of(comm), **at = &live;
+    bool came;
 
     comm->kind = n->base;
-    if (n->handle && all_came(n))
+    n->device->watch = NULL;
+    came = n->handle && all_came(n);
+    pthread_mutex_lock(&live_lock);
+    while (*at != n)
+        at = &(*at)->next;
+    *at = n->next;
+    if (n->handle && came)
         n->lib->ncclCommDestroy(n->handle);
     else if (n->handle)
         n->lib->ncclCommAbort(n->handle);
+    pthread_mutex_unlock(&live_lock);
     nccl_free(n);
 }
 
@@ -354,6 +494,7 @@ static __attribute__((noreturn)) void nccl_abort(struct wk_comm *comm, int code)
 {
     const struct nccl *n = nccl_of(comm);
 
+    wk_nccl_give_up();
     n->base->abort(comm, code);
 }
 
@@ -388,7 +529,12 @@ static int exchange_id(struct wk_comm *comm, const struct nccl *n, ncclUniqueId 
 
 static int open_events(struct nccl *n, struct hg_err *err)
 {
-    cudaError_t code = cudaStreamCreateWithFlags(&n->stream, cudaStreamNonBlocking);
+    int least = 0, most = 0;
+    /* a collective of a few blocks must not queue behind a GEMM's thousands */
+    cudaError_t code = cudaDeviceGetStreamPriorityRange(&least, &most);
+
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithPriority(&n->stream, cudaStreamNonBlocking, most);
 
     for (int i = 0; i < ENTRIES && code == cudaSuccess; i++) {
         struct entry *e = &n->entries[i];
@@ -409,6 +555,7 @@ static void set_kind(struct nccl *n)
     n->kind.run = nccl_run;
     n->kind.start = nccl_start;
     n->kind.wait = nccl_wait;
+    n->kind.group = nccl_group;
     n->kind.abort = nccl_abort;
     n->kind.detach = nccl_detach;
 }
@@ -420,7 +567,9 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
     ncclResult_t code;
 
     n->base = comm->kind;
+    n->comm = comm;
     n->device = wk_cuda_of(dev);
+    n->watch = (struct wk_cuda_watch){ n, look, wait_is_over };
     n->last = n->settled = comm->started;
     n->lib = library_get(err);
     pretend_hosts(comm->rank);
@@ -438,5 +587,10 @@ int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err)
     }
     set_kind(n);
     comm->kind = &n->kind;
+    n->device->watch = &n->watch;
+    pthread_mutex_lock(&live_lock);
+    n->next = live;
+    live = n;
+    pthread_mutex_unlock(&live_lock);
     return 0;
 }

@@ -10,6 +10,9 @@
  * Fails with ENV: no NCCL on this machine, two ranks with one GPU, ranks that cannot reach each other. */
 int wk_nccl_attach(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
 
+/* wk_comm_give_up of all communicators. */
+void wk_nccl_give_up(void);
+
 /* "nccl 2.28.9\n", or why there is none. */
 void wk_nccl_describe(struct hg_buf *out);
 

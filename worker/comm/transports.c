@@ -56,13 +56,20 @@ struct wk_comm *wk_comm_open(struct hg_err *err)
 static const struct {
     const char *backend;
     int (*attach)(struct wk_comm *comm, struct wk_dev *dev, struct hg_err *err);
+    void (*give_up)(void);
     void (*describe)(struct hg_buf *out);
 } ways[] = {
 #ifdef WK_CUDA
-    { "cuda", wk_nccl_attach, wk_nccl_describe },
+    { "cuda", wk_nccl_attach, wk_nccl_give_up, wk_nccl_describe },
 #endif
-    { NULL, NULL, NULL },
+    { NULL, NULL, NULL, NULL },
 };
+
+void wk_comm_give_up(void)
+{
+    for (int i = 0; ways[i].backend; i++)
+        ways[i].give_up();
+}
 
 void wk_comm_describe(struct hg_buf *out)
 {

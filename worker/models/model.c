@@ -36,6 +36,15 @@ size_t wk_model_n(const struct wk_model_kind *kind)
     return n;
 }
 
+size_t wk_model_room(const struct wk_model_kind *kind, size_t grain)
+{
+    size_t n = 0;
+
+    for (int i = 0; i < kind->n_params; i++)
+        n += wk_grains(wk_param_n(&kind->params[i]), grain);
+    return n;
+}
+
 size_t wk_model_buffers_n(const struct wk_model_kind *kind)
 {
     size_t n = 0;

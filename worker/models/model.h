@@ -162,6 +162,9 @@ int wk_model_ready(const struct wk_model_kind *kind, int k);
 /* Elements of a parameter, of all parameters, of all buffers. */
 size_t wk_param_n(const struct wk_param *p);
 size_t wk_model_n(const struct wk_model_kind *kind);
+/* Elements that all parameters take in a flat buffer, where each begins at a multiple of grain (wk_dev_grain). The padding behind them
+ * is zero, and stays zero through every update. */
+size_t wk_model_room(const struct wk_model_kind *kind, size_t grain);
 size_t wk_model_buffers_n(const struct wk_model_kind *kind);
 
 /* Fill one parameter's values as its init says; the same for every rank, strategy and place in

@@ -32,21 +32,23 @@ struct ddp {
 
 /* A bucket is closed by the parameter that reaches or exceeds its cap: parameters are never
  * split. */
-static void cut(struct buckets *out, const struct wk_model_kind *model, double first_cap,
-                double cap)
+static void cut(struct buckets *out, const struct wk_model_kind *model, size_t grain,
+                double first_cap, double cap)
 {
-    size_t first = 0, end = 0;
+    size_t first = 0, end = 0, filled = 0;
 
     out->n = 0;
     for (int k = 0; k < model->n_params; k++) {
         int i = wk_model_ready(model, k);
 
-        end += wk_param_n(&model->params[i]);
+        filled += wk_param_n(&model->params[i]);
+        end += wk_grains(wk_param_n(&model->params[i]), grain);
         if (k + 1 < model->n_params &&
-            (double)(end - first) * sizeof(wk_real) < (out->n ? cap : first_cap))
+            (double)filled * sizeof(wk_real) < (out->n ? cap : first_cap))
             continue;
         *HG_VEC_PUSH(out) = (struct bucket){ first, end - first, model->params[i].unit };
         first = end;
+        filled = 0;
     }
 }
 
@@ -63,9 +65,9 @@ static int ddp_open(struct wk_strategy *s, struct hg_err *err)
     s->own = d;
     if (wk_replica_open(&d->replica, s, err) < 0)
         return -1;
-    cut(&d->buckets, s->model, 1e300, 1e300); /* one bucket */
-    return copies ? wk_dev_alloc(s->dev, WK_MEM_COMM, copy_type(&s->options), wk_model_n(s->model),
-                                 &d->copies, err)
+    cut(&d->buckets, s->model, s->grain, 1e300, 1e300); /* one bucket */
+    return copies ? wk_dev_alloc(s->dev, WK_MEM_COMM, copy_type(&s->options),
+                                 d->replica.gradients.n, &d->copies, err)
                   : 0;
 }
 
@@ -149,7 +151,8 @@ static int ddp_update(struct wk_strategy *s, double lr, struct hg_err *err)
         convert(s, d->replica.gradients, d->copies);
     wk_replica_update(&d->replica, s, lr);
     if (s->work.steps == 1)
-        cut(&d->buckets, s->model, s->options.first_bucket_mib * MIB, s->options.bucket_mib * MIB);
+        cut(&d->buckets, s->model, s->grain, s->options.first_bucket_mib * MIB,
+            s->options.bucket_mib * MIB);
     return 0;
 }
 
@@ -160,19 +163,20 @@ static void ddp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK
     wk_replica_state(shape, mem_bytes);
     if (o->bucket_copies || o->bf16_gradients)
         mem_bytes[WK_MEM_COMM] =
-            (double)wk_model_n(shape->model) * (double)wk_type_size(copy_type(o));
+            (double)wk_model_room(shape->model, shape->grain) * (double)wk_type_size(copy_type(o));
 }
 
 static void ddp_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
                        struct wk_expected *out)
 {
     const struct wk_strategy_options *o = shape->options;
-    double n = (double)wk_model_n(shape->model), wire = (double)wk_type_size(copy_type(o));
+    double n = (double)wk_model_room(shape->model, shape->grain);
+    double wire = (double)wk_type_size(copy_type(o));
     double buffers = (double)wk_model_buffers_n(shape->model) * sizeof(wk_real);
     double casts = buffers > 0 ? 1 + (double)work->steps + (double)work->evals : 0;
     struct buckets b = { 0 };
 
-    cut(&b, shape->model, o->first_bucket_mib * MIB, o->bucket_mib * MIB);
+    cut(&b, shape->model, shape->grain, o->first_bucket_mib * MIB, o->bucket_mib * MIB);
     wk_expect_add(out, shape, WK_COLL_ALL_REDUCE,
                   work->steps ? 1 + (double)(work->steps - 1) * (double)b.n : 0,
                   (double)work->steps * n * wire);

@@ -26,9 +26,9 @@ static bool is_first(const struct wk_strategy *s)
     return s->comm->rank == 0;
 }
 
-static void cut(struct wk_shards *out, const struct wk_model_kind *model)
+static void cut(struct wk_shards *out, const struct wk_model_kind *model, size_t grain)
 {
-    wk_shards_make(out, model, WK_CUT_BUCKETS, CHUNK_BYTES / sizeof(wk_real), 1);
+    wk_shards_make(out, model, WK_CUT_BUCKETS, CHUNK_BYTES / sizeof(wk_real), 1, grain);
 }
 
 static int open_batch(struct dp *d, struct wk_strategy *s, struct hg_err *err)
@@ -51,7 +51,7 @@ static int dp_open(struct wk_strategy *s, struct hg_err *err)
 
     s->own = d;
     s->share = 1.0 / s->comm->world;
-    cut(&d->chunks, s->model);
+    cut(&d->chunks, s->model, s->grain);
     d->replica.passive = !is_first(s);
     return wk_replica_open(&d->replica, s, err) < 0 ? -1 : open_batch(d, s, err);
 }
@@ -192,6 +192,7 @@ static int dp_fetch(struct wk_strategy *s, int state, int param, wk_real *host, 
 static void dp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
 {
     double rows = (double)shape->options->batch_rows * sizeof(int32_t);
+    double room = (double)wk_model_room(shape->model, shape->grain);
 
     wk_replica_state(shape, mem_bytes);
     mem_bytes[WK_MEM_COMM] = rows;
@@ -199,19 +200,19 @@ static void dp_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_
         mem_bytes[WK_MEM_COMM] += shape->world * (rows + sizeof(wk_real));
     else
         mem_bytes[WK_MEM_OPTIMIZER] =
-            (wk_shape_mixed(shape) ? (double)wk_model_n(shape->model) * sizeof(wk_real) : 0) +
+            (wk_shape_mixed(shape) ? room * sizeof(wk_real) : 0) +
             (wk_shape_control(shape) ? (1 + WK_CONTROL_N) * sizeof(wk_real) : 0);
 }
 
 static void dp_expect(const struct wk_strategy_shape *shape, const struct wk_work *work,
                       struct wk_expected *out)
 {
-    double n = (double)wk_model_n(shape->model), passes = (double)work->passes;
+    double n = (double)wk_model_room(shape->model, shape->grain), passes = (double)work->passes;
     double buffers = (double)wk_model_buffers_n(shape->model) * sizeof(wk_real);
     double replications = passes + (double)work->evals;
     struct wk_shards chunks;
 
-    cut(&chunks, shape->model);
+    cut(&chunks, shape->model, shape->grain);
     wk_expect_add(out, shape, WK_COLL_BROADCAST,
                   replications * (chunks.n_groups + (buffers > 0 ? 1 : 0)),
                   replications * (n * wk_shape_value_bytes(shape) + buffers));

@@ -39,6 +39,7 @@ struct wk_strategy_shape {
     const struct wk_optim *optim;
     const struct wk_strategy_options *options;
     enum wk_precision precision;
+    size_t grain; /* the device's, wk_dev_grain; 0: 1 */
     int rank, world;
 };
 
@@ -76,7 +77,10 @@ struct wk_strategy {
     double share;          /* of every pass's loss, in addition to the pass's own; 1 */
     bool training;         /* the passes are those of a step, else of an evaluation */
     struct wk_work work;   /* of this process */
-    void *own;             /* of the kind */
+    size_t grain;          /* the device's */
+    struct wk_span
+        spared; /* with a grain: which elements do not decay, see wk_strategy_spare; absent: all decay alike */
+    void *own; /* of the kind */
 };
 
 /* Values of a parameter, or slot k of its optimizer state as WK_STATE_SLOT + k. */
@@ -139,6 +143,19 @@ void wk_strategy_control(struct wk_strategy *s, struct wk_span square_sum);
 int wk_strategy_send_buffers(struct wk_strategy *s, struct hg_err *err);
 /* Weight decay of a parameter. */
 double wk_strategy_decay(const struct wk_strategy *s, int param);
+/* Where some parameters do not decay and the device has a grain, one update can do all: flags of n flat elements on the host, yours, none set;
+ * NULL elsewhere. Set those of elements first to first + n if the parameter does not decay; take them over for s->spared, which is `bytes`
+ * long. NULL is fine. */
+uint8_t *wk_strategy_spared(const struct wk_strategy *s, size_t n);
+void wk_strategy_spare(const struct wk_strategy *s, uint8_t *spared, int param, size_t first,
+                       size_t n);
+int wk_strategy_take_spared(struct wk_strategy *s, uint8_t *spared, size_t n, struct hg_err *err);
+double wk_shape_spared_bytes(const struct wk_strategy_shape *shape, double n);
+/* Decay of an update that begins with that parameter. */
+double wk_strategy_decay_from(const struct wk_strategy *s, int param);
+/* The optimizer's update of some neighbours: on a device with a grain they begin and end at multiples of it. */
+void wk_strategy_apply(const struct wk_strategy *s, struct wk_span value, struct wk_span gradient,
+                       const struct wk_span *slots, const struct wk_update *u);
 /* Enough of it for its definition. */
 struct wk_strategy_shape wk_strategy_shape(const struct wk_strategy *s);
 

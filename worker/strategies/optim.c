@@ -32,7 +32,8 @@ static void adamw_update(const struct wk_optim *o, struct wk_dev *dev, struct wk
                                   .scale = 1,
                                   .step = u->step,
                                   .copy = u->copy,
-                                  .control = u->control };
+                                  .control = u->control,
+                                  .spared = u->spared };
 
     dev->backend->adamw(dev, value, gradient, slots[0], slots[1], &how);
 }

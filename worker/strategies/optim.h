@@ -21,6 +21,7 @@ struct wk_optim {
 struct wk_update {
     double lr;
     double decay;           /* of these parameters */
+    struct wk_span spared;  /* which of them do not decay: of struct wk_adamw */
     long step;              /* this one, from 1 */
     struct wk_span control; /* of the gradient's scale; absent: it is taken as it is */
     struct wk_span copy;    /* of the values in another type, written with them; absent: none */

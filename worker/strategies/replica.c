@@ -7,38 +7,22 @@ static enum wk_mem masters_class(const struct wk_strategy *s)
     return s->dev->working == WK_REAL ? WK_MEM_PARAMETERS : WK_MEM_OPTIMIZER;
 }
 
-/* The first element of the largest parameter: that one must be aligned. */
-static size_t largest_at(const struct wk_model_kind *m)
-{
-    size_t at = 0, most = 0, found = 0;
-
-    for (int i = m->n_params - 1; i >= 0; i--) {
-        size_t n = wk_param_n(&m->params[i]);
-
-        if (n > most) {
-            most = n;
-            found = at;
-        }
-        at += n;
-    }
-    return found;
-}
-
 int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *err)
 {
-    size_t n = wk_model_n(s->model), whole = largest_at(s->model), at = 0;
+    size_t n = wk_model_room(s->model, s->grain), at = 0;
     bool mixed = s->dev->working != WK_REAL;
     int slots = r->passive ? 0 : s->optim->kind->slots;
+    uint8_t *spared;
 
-    if (wk_dev_alloc_placed(s->dev, masters_class(s), WK_REAL, n, whole, &r->values, err) < 0 ||
-        wk_dev_alloc_placed(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, whole, &r->gradients, err) < 0)
+    if (wk_dev_alloc(s->dev, masters_class(s), WK_REAL, n, &r->values, err) < 0 ||
+        wk_dev_alloc(s->dev, WK_MEM_GRADIENTS, WK_REAL, n, &r->gradients, err) < 0)
         return -1;
-    if (mixed && wk_dev_alloc_placed(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, whole,
-                                     &r->copies, err) < 0)
+    if (mixed && wk_dev_alloc(s->dev, WK_MEM_PARAMETERS, s->dev->working, n, &r->copies, err) < 0)
         return -1;
     for (int k = 0; k < slots; k++)
         if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, n, &r->slots[k], err) < 0)
             return -1;
+    spared = r->passive ? NULL : wk_strategy_spared(s, n);
     for (int ready = 0; ready < s->model->n_params; ready++) {
         int i = wk_model_ready(s->model, ready);
         size_t n_i = wk_param_n(&s->model->params[i]);
@@ -48,8 +32,11 @@ int wk_replica_open(struct wk_replica *r, struct wk_strategy *s, struct hg_err *
         s->params[i].gradient = wk_span_part(r->gradients, at, n_i);
         for (int k = 0; k < slots; k++)
             s->slots[i * WK_OPTIM_SLOTS_MAX + k] = wk_span_part(r->slots[k], at, n_i);
-        at += n_i;
+        wk_strategy_spare(s, spared, i, at, n_i);
+        at += wk_grains(n_i, s->grain);
     }
+    if (wk_strategy_take_spared(s, spared, n, err) < 0)
+        return -1;
     return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 1, &r->norm, err) : 0;
 }
 
@@ -80,43 +67,46 @@ int wk_replica_round(struct wk_strategy *s, struct hg_err *err)
 
 void wk_replica_update(const struct wk_replica *r, struct wk_strategy *s, double lr)
 {
-    struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    struct wk_update u = {
+        .lr = lr, .step = s->updates, .control = s->control, .spared = s->spared
+    };
     size_t at = 0, n;
 
     if (s->control.data) {
         s->dev->backend->square_sum(s->dev, r->norm, r->gradients);
         wk_strategy_control(s, r->norm);
     }
-    /* neighbours that decay alike at a time */
+    /* neighbours that decay alike at a time, or all that s->spared tells apart */
     for (int i = 0; i < s->model->n_params; at += n) {
         struct wk_span slots[WK_OPTIM_SLOTS_MAX] = { WK_NONE };
 
-        u.decay = wk_strategy_decay(s, wk_model_ready(s->model, i));
+        u.decay = wk_strategy_decay_from(s, wk_model_ready(s->model, i));
         for (n = 0; i < s->model->n_params; i++) {
             int param = wk_model_ready(s->model, i);
 
-            if (wk_strategy_decay(s, param) != u.decay)
+            if (wk_strategy_decay_from(s, param) != u.decay)
                 break;
-            n += wk_param_n(&s->model->params[param]);
+            n += wk_grains(wk_param_n(&s->model->params[param]), s->grain);
         }
         for (int k = 0; k < s->optim->kind->slots; k++)
             slots[k] = wk_span_part(r->slots[k], at, n);
         if (r->copies.data)
             u.copy = wk_span_part(r->copies, at, n);
-        s->optim->kind->update(s->optim, s->dev, wk_span_part(r->values, at, n),
-                               wk_span_part(r->gradients, at, n), slots, &u);
+        wk_strategy_apply(s, wk_span_part(r->values, at, n), wk_span_part(r->gradients, at, n),
+                          slots, &u);
     }
 }
 
 void wk_replica_state(const struct wk_strategy_shape *shape, double mem_bytes[WK_MEM_CLASSES])
 {
-    double n = (double)wk_model_n(shape->model), real = sizeof(wk_real);
+    double n = (double)wk_model_room(shape->model, shape->grain), real = sizeof(wk_real);
 
     mem_bytes[WK_MEM_PARAMETERS] =
         n * wk_shape_value_bytes(shape) + (double)wk_model_buffers_n(shape->model) * real;
     mem_bytes[WK_MEM_GRADIENTS] = n * real;
     mem_bytes[WK_MEM_OPTIMIZER] =
-        n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0));
+        n * real * (shape->optim->kind->slots + (wk_shape_mixed(shape) ? 1 : 0)) +
+        wk_shape_spared_bytes(shape, n);
     if (wk_shape_control(shape)) /* the control, and a norm */
         mem_bytes[WK_MEM_OPTIMIZER] += (1 + WK_CONTROL_N) * real;
 }

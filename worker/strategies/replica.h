@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole copy of the model on this rank: what single and ddp share. Values, gradients and
  * optimizer state are flat, in the order in which gradients become ready (the last parameter
- * first), so that a bucket is a range of them. */
+ * first), so that a bucket is a range of them. Parameters begin at multiples of the device's grain. */
 #ifndef WK_STRATEGIES_REPLICA_H
 #define WK_STRATEGIES_REPLICA_H
 

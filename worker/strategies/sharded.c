@@ -46,8 +46,6 @@ struct sharded {
     struct group_state *groups;
     size_t *value_at; /* (pieces) first element in the gathered group, or among the whole pieces */
     size_t *own_at;   /* (groups) first element in kept, or in alone */
-    /* (groups) elements before a group's values in a buffer, before its gradients: wk_dev_grain */
-    size_t *ahead;
     struct {
         struct flight *items;
         size_t n, cap;
@@ -116,29 +114,15 @@ static struct wk_span own_gradients(struct wk_strategy *s, const struct wk_piece
 
 /* ---- Memory ---- */
 
-static size_t rounded(size_t n, size_t grain)
-{
-    return (n + grain - 1) / grain * grain;
-}
-
-/* What buffers of that many things take beyond their elements, so that each thing is aligned. */
-static size_t room_for(const struct wk_strategy *s, enum wk_type type, int things)
-{
-    return 2 * (size_t)things * (wk_dev_grain(s->dev, type) - 1);
-}
-
 static int pool_open(struct pool *p, enum wk_mem mem, enum wk_type type, size_t size, int n,
                      struct wk_strategy *s, struct hg_err *err)
 {
-    size_t grain = wk_dev_grain(s->dev, type);
-
     if (n == 0)
         return 0;
-    p->size = rounded(size + grain - 1, grain);
+    p->size = size;
     p->n = n;
     p->taken = hg_alloc_zeroed((size_t)n, sizeof *p->taken);
-    return wk_dev_alloc_roomy(s->dev, mem, type, size * (size_t)n, room_for(s, type, n), &p->all,
-                              err);
+    return wk_dev_alloc(s->dev, mem, type, size * (size_t)n, &p->all, err);
 }
 
 static void pool_close(struct pool *p, enum wk_mem mem, struct wk_strategy *s)
@@ -164,27 +148,10 @@ static void pool_give(struct pool *p, int i)
         p->taken[i] = false;
 }
 
-/* For so many things, each of them aligned; 0: one span. */
-static int alloc_roomy(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
-                       int things, struct wk_span *out, struct hg_err *err)
+static int alloc_any(struct wk_strategy *s, enum wk_mem mem, enum wk_type type, size_t n,
+                     struct wk_span *out, struct hg_err *err)
 {
-    return n ? wk_dev_alloc_roomy(s->dev, mem, type, n, room_for(s, type, things), out, err) : 0;
-}
-
-/* Where the largest parameter lies among all elements: that one must be aligned. */
-static size_t largest_at(const struct wk_sharded_plan *p, const struct wk_strategy *s)
-{
-    size_t most = 0, found = 0;
-
-    for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_param_place *at = &p->shards.places[i];
-
-        if (wk_param_n(&s->model->params[i]) <= most)
-            continue;
-        most = wk_param_n(&s->model->params[i]);
-        found = p->shards.groups[at->group].at + at->at;
-    }
-    return found;
+    return n ? wk_dev_alloc(s->dev, mem, type, n, out, err) : 0;
 }
 
 /* All elements, or this rank's of them where they are cut. */
@@ -193,9 +160,7 @@ static int alloc_flat(struct sharded *d, struct wk_strategy *s, enum wk_mem mem,
 {
     const struct wk_sharded_plan *p = &d->plan;
 
-    return cut ? alloc_roomy(s, mem, type, p->shards.shard, 0, out, err)
-               : wk_dev_alloc_placed(s->dev, mem, type, p->shards.padded, largest_at(p, s), out,
-                                     err);
+    return wk_dev_alloc(s->dev, mem, type, cut ? p->shards.shard : p->shards.padded, out, err);
 }
 
 static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
@@ -205,14 +170,13 @@ static int open_values(struct sharded *d, struct wk_strategy *s, struct hg_err *
     size_t shard = p->shards.shard;
 
     if (alloc_flat(d, s, WK_MEM_PARAMETERS, type, p->how.values, &d->values, err) < 0 ||
-        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->whole_n, p->shards.n_pieces, &d->whole, err) <
-            0 ||
-        alloc_roomy(s, WK_MEM_PARAMETERS, type, p->kept_n, p->shards.n_groups, &d->kept, err) < 0 ||
+        alloc_any(s, WK_MEM_PARAMETERS, type, p->whole_n, &d->whole, err) < 0 ||
+        alloc_any(s, WK_MEM_PARAMETERS, type, p->kept_n, &d->kept, err) < 0 ||
         pool_open(&d->value_pool, WK_MEM_PARAMETERS, type, p->value_slot, p->value_slots, s, err) <
             0)
         return -1;
     return p->how.masters || is_mixed(s)
-               ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, shard, 0, &d->masters, err)
+               ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, shard, &d->masters, err)
                : 0;
 }
 
@@ -221,23 +185,54 @@ static int open_gradients(struct sharded *d, struct wk_strategy *s, struct hg_er
     const struct wk_sharded_plan *p = &d->plan;
 
     if (alloc_flat(d, s, WK_MEM_GRADIENTS, WK_REAL, p->how.gradients, &d->gradients, err) < 0 ||
-        alloc_roomy(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, p->shards.n_groups, &d->alone, err) <
-            0 ||
+        alloc_any(s, WK_MEM_GRADIENTS, WK_REAL, p->alone_n, &d->alone, err) < 0 ||
         pool_open(&d->gradient_pool, WK_MEM_GRADIENTS, WK_REAL, p->gradient_slot, p->gradient_slots,
                   s, err) < 0)
         return -1;
-    return p->how.staged
-               ? alloc_roomy(s, WK_MEM_COMM, WK_REAL, 2 * (size_t)p->how.cap, 0, &d->stages, err)
-               : 0;
+    return alloc_any(s, WK_MEM_COMM, WK_REAL, 2 * p->stage, &d->stages, err);
+}
+
+/* Elements of a parameter that are this rank's, and the first of them among its elements of the piece. */
+struct own {
+    size_t first, n, at;
+};
+
+static struct own own_elements(struct wk_strategy *s, int param)
+{
+    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
+    const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
+    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
+    size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
+    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
+
+    if (from >= to)
+        return (struct own){ 0 };
+    return (struct own){ .first = from - first, .n = to - from, .at = from - own };
+}
+
+static int open_spared(struct wk_strategy *s, struct hg_err *err)
+{
+    const struct wk_shards *shards = &sharded_of(s)->plan.shards;
+    uint8_t *spared = wk_strategy_spared(s, shards->shard);
+
+    for (int i = 0; i < s->model->n_params; i++) {
+        struct own own = own_elements(s, i);
+
+        wk_strategy_spare(s, spared, i, shards->pieces[shards->places[i].piece].shard_at + own.at,
+                          own.n);
+    }
+    return wk_strategy_take_spared(s, spared, shards->shard, err);
 }
 
 static int open_optimizer(struct sharded *d, struct wk_strategy *s, struct hg_err *err)
 {
     for (int k = 0; k < s->optim->kind->slots; k++)
-        if (alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, 0, &d->slots[k], err) <
-            0)
+        if (wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, d->plan.shards.shard, &d->slots[k],
+                         err) < 0)
             return -1;
-    return s->control.data ? alloc_roomy(s, WK_MEM_OPTIMIZER, WK_REAL, 2, 0, &d->norm, err) : 0;
+    if (open_spared(s, err) < 0)
+        return -1;
+    return s->control.data ? wk_dev_alloc(s->dev, WK_MEM_OPTIMIZER, WK_REAL, 2, &d->norm, err) : 0;
 }
 
 /* Where a parameter lies in its group's gathered values. */
@@ -248,30 +243,11 @@ static size_t value_place(const struct sharded *d, int param)
     return d->value_at[at->piece] + at->at - d->plan.shards.pieces[at->piece].at;
 }
 
-/* Elements before a group, so that its largest parameter, of those that come, is aligned. */
-static void look_ahead(struct sharded *d, const struct wk_strategy *s, int group)
-{
-    size_t most = 0, values = wk_dev_grain(s->dev, s->dev->working);
-    size_t gradients = wk_dev_grain(s->dev, WK_REAL);
-
-    for (int i = 0; i < s->model->n_params; i++) {
-        const struct wk_param_place *at = &d->plan.shards.places[i];
-        size_t n = wk_param_n(&s->model->params[i]);
-
-        if (at->group != group || n <= most)
-            continue;
-        most = n;
-        d->ahead[2 * group] =
-            d->plan.whole[at->piece] ? 0 : (values - value_place(d, i) % values) % values;
-        d->ahead[2 * group + 1] = (gradients - at->at % gradients) % gradients;
-    }
-}
-
 /* Where pieces begin in gathered groups, and groups in the buffers that hold them for good. */
-static void lay_out(struct sharded *d, const struct wk_strategy *s)
+static void lay_out(struct sharded *d)
 {
     const struct wk_sharded_plan *p = &d->plan;
-    size_t whole = 0, kept = 0, alone = 0, grain = wk_dev_grain(s->dev, s->dev->working);
+    size_t whole = 0, kept = 0, alone = 0;
 
     for (int g = 0; g < p->shards.n_groups; g++) {
         const struct wk_group *group = &p->shards.groups[g];
@@ -280,17 +256,13 @@ static void lay_out(struct sharded *d, const struct wk_strategy *s)
         for (int i = group->first_piece; i < group->first_piece + group->n_pieces; i++) {
             size_t *next = p->whole[i] ? &whole : &at;
 
-            whole = rounded(whole, grain);
             d->value_at[i] = *next;
             *next += p->shards.pieces[i].padded;
         }
-        look_ahead(d, s, g);
-        d->own_at[2 * g] = rounded(kept, grain) + d->ahead[2 * g];
-        d->own_at[2 * g + 1] = rounded(alone, wk_dev_grain(s->dev, WK_REAL)) + d->ahead[2 * g + 1];
-        if (p->kept[g])
-            kept = d->own_at[2 * g] + p->coming[g];
-        if (p->alone[g])
-            alone = d->own_at[2 * g + 1] + group->padded;
+        d->own_at[2 * g] = kept;
+        d->own_at[2 * g + 1] = alone;
+        kept += p->kept[g] ? p->coming[g] : 0;
+        alone += p->alone[g] ? group->padded : 0;
         d->groups[g].value_slot = d->groups[g].gradient_slot = -1;
     }
 }
@@ -324,8 +296,7 @@ static int sharded_open(struct wk_strategy *s, struct hg_err *err)
     d->groups = hg_alloc_zeroed((size_t)d->plan.shards.n_groups, sizeof *d->groups);
     d->value_at = hg_alloc_zeroed((size_t)d->plan.shards.n_pieces, sizeof *d->value_at);
     d->own_at = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->own_at);
-    d->ahead = hg_alloc_zeroed(2 * (size_t)d->plan.shards.n_groups, sizeof *d->ahead);
-    lay_out(d, s);
+    lay_out(d);
     if (open_values(d, s, err) < 0 || open_gradients(d, s, err) < 0 ||
         open_optimizer(d, s, err) < 0)
         return -1;
@@ -357,7 +328,6 @@ static void sharded_close(struct wk_strategy *s)
     free(d->groups);
     free(d->value_at);
     free(d->own_at);
-    free(d->ahead);
     free(d->fetched);
     free(d);
 }
@@ -385,6 +355,7 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
     const struct wk_group *g = &d->plan.shards.groups[group];
     struct group_state *state = &d->groups[group];
     size_t n = d->plan.coming[group];
+    int rc = 0;
 
     if (!n || state->value.data)
         return 0;
@@ -395,19 +366,19 @@ static int gather(struct wk_strategy *s, int group, bool must, struct hg_err *er
         if (state->value_slot < 0)
             return must ? hg_err_set(err, HG_E_BUG, "no room for values of group %d", group) : 0;
         state->value =
-            wk_span_part(d->value_pool.all,
-                         (size_t)state->value_slot * d->value_pool.size + d->ahead[2 * group], n);
+            wk_span_part(d->value_pool.all, (size_t)state->value_slot * d->value_pool.size, n);
     }
-    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+    if (wk_comm_group(s->comm, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces && rc == 0; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
 
-        if (!d->plan.whole[i] &&
-            wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER,
-                          wk_span_part(state->value, d->value_at[i], p->padded), own_values(s, p),
-                          &state->coming, err) < 0)
-            return -1;
+        if (!d->plan.whole[i])
+            rc = wk_comm_start(s->comm, WK_PLANE_TRAIN, WK_COLL_ALL_GATHER,
+                               wk_span_part(state->value, d->value_at[i], p->padded),
+                               own_values(s, p), &state->coming, err);
     }
-    return 0;
+    return wk_comm_ungroup(s->comm, rc, err);
 }
 
 static void release(struct wk_strategy *s, int group)
@@ -544,9 +515,8 @@ static int make_gradient(struct wk_strategy *s, int group, struct hg_err *err)
             if (land(s, err) < 0)
                 return -1;
         }
-        state->gradient = wk_span_part(
-            d->gradient_pool.all,
-            (size_t)state->gradient_slot * d->gradient_pool.size + d->ahead[2 * group + 1], n);
+        state->gradient = wk_span_part(d->gradient_pool.all,
+                                       (size_t)state->gradient_slot * d->gradient_pool.size, n);
     }
     s->dev->backend->fill(s->dev, state->gradient, 0);
     for (int i = 0; i < s->model->n_params; i++)
@@ -573,7 +543,7 @@ static int sharded_before_backward(struct wk_strategy *s, int unit, struct hg_er
 static int stage(struct wk_strategy *s, struct flight *f, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
-    size_t cap = (size_t)d->plan.how.cap;
+    size_t cap = d->plan.stage;
 
     if (!d->stages.data || f->buffer.n > cap)
         return 0;
@@ -597,6 +567,7 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
     const struct wk_group *g = &d->plan.shards.groups[group];
     struct group_state *state = &d->groups[group];
     struct flight f = { .group = group, .gradient_slot = state->gradient_slot, .stage = -1 };
+    int rc = 0;
 
     f.buffer =
         d->plan.how.gradients ? state->gradient : wk_span_part(d->gradients, g->at, g->padded);
@@ -606,14 +577,17 @@ static int send(struct wk_strategy *s, int group, struct hg_err *err)
         s->dev->backend->scale(s->dev, f.buffer, 1.0 / s->comm->world);
     if (stage(s, &f, err) < 0)
         return -1;
-    for (int i = g->first_piece; i < g->first_piece + g->n_pieces; i++) {
+    if (wk_comm_group(s->comm, err) < 0)
+        return -1;
+    for (int i = g->first_piece; i < g->first_piece + g->n_pieces && rc == 0; i++) {
         const struct wk_piece *p = &d->plan.shards.pieces[i];
 
-        if (wk_comm_start(s->comm, WK_PLANE_TRAIN,
-                          d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
-                          wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err) < 0)
-            return -1;
+        rc = wk_comm_start(s->comm, WK_PLANE_TRAIN,
+                           d->plan.how.all_reduce ? WK_COLL_ALL_REDUCE : WK_COLL_REDUCE_SCATTER,
+                           wk_span_part(f.buffer, p->at, p->padded), WK_NONE, &f.ticket, err);
     }
+    if (wk_comm_ungroup(s->comm, rc, err) < 0)
+        return -1;
     *HG_VEC_PUSH(&d->flights) = f;
     return 0;
 }
@@ -666,6 +640,17 @@ static int publish(struct wk_strategy *s, int piece, struct hg_err *err)
                          &d->groups[p->group].updated, err);
 }
 
+static int publish_all(struct wk_strategy *s, struct hg_err *err)
+{
+    int rc = wk_comm_group(s->comm, err);
+
+    if (rc < 0)
+        return -1;
+    for (int i = sharded_of(s)->plan.shards.n_pieces - 1; i >= 0 && rc == 0; i--)
+        rc = publish(s, i, err);
+    return wk_comm_ungroup(s->comm, rc, err);
+}
+
 static int sharded_round(struct wk_strategy *s, struct hg_err *err)
 {
     struct sharded *d = sharded_of(s);
@@ -679,10 +664,7 @@ static int sharded_round(struct wk_strategy *s, struct hg_err *err)
         else
             s->dev->backend->convert(s->dev, to, own_masters(s, p));
     }
-    for (int i = 0; i < d->plan.shards.n_pieces; i++)
-        if (publish(s, i, err) < 0)
-            return -1;
-    return wk_comm_wait(s->comm, s->comm->started, err);
+    return publish_all(s, err) < 0 ? -1 : wk_comm_wait(s->comm, s->comm->started, err);
 }
 
 /* The sum of squares of the whole gradient; with it the control is set. */
@@ -725,9 +707,11 @@ static void update_range(struct wk_strategy *s, const struct wk_piece *p, size_t
     n = end - first;
     for (int k = 0; k < s->optim->kind->slots; k++)
         slots[k] = wk_span_part(d->slots[k], p->shard_at + first, n);
+    if (s->spared.data)
+        u->spared = wk_span_part(s->spared, (p->shard_at + first) / s->grain, n / s->grain);
     u->copy = d->masters.data ? wk_span_part(own_values(s, p), first, n) : WK_NONE;
-    s->optim->kind->update(s->optim, s->dev, wk_span_part(own_masters(s, p), first, n),
-                           wk_span_part(own_gradients(s, p), first, n), slots, u);
+    wk_strategy_apply(s, wk_span_part(own_masters(s, p), first, n),
+                      wk_span_part(own_gradients(s, p), first, n), slots, u);
 }
 
 /* Neighbours that decay alike at a time. */
@@ -740,14 +724,26 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
     for (int i = s->model->n_params - 1; i >= 0; i--) {
         if (shards->places[i].piece != piece)
             continue;
-        if (end > first && wk_strategy_decay(s, i) != u->decay) {
+        if (end > first && wk_strategy_decay_from(s, i) != u->decay) {
             update_range(s, p, first, end, u);
             first = end;
         }
-        u->decay = wk_strategy_decay(s, i);
-        end += wk_param_n(&s->model->params[i]);
+        u->decay = wk_strategy_decay_from(s, i);
+        end += wk_grains(wk_param_n(&s->model->params[i]), s->grain);
     }
     update_range(s, p, first, end, u);
+}
+
+/* All of a rank's parts, which lie one after the other everywhere. */
+static int update_shard(struct wk_strategy *s, struct wk_update *u, struct hg_err *err)
+{
+    struct sharded *d = sharded_of(s);
+
+    u->decay = wk_strategy_decay_from(s, 0);
+    u->spared = s->spared;
+    u->copy = d->masters.data ? d->values : WK_NONE;
+    wk_strategy_apply(s, d->masters.data ? d->masters : d->values, d->gradients, d->slots, u);
+    return publish_all(s, err);
 }
 
 /* The last pieces are needed first in the next forward: their new values are on their way while the others are updated, and the
@@ -755,7 +751,11 @@ static void update_piece(struct wk_strategy *s, int piece, struct wk_update *u)
 static int update_all(struct wk_strategy *s, double lr, struct hg_err *err)
 {
     struct wk_update u = { .lr = lr, .step = s->updates, .control = s->control };
+    const struct wk_sharding *h = &sharded_of(s)->plan.how;
 
+    /* on a GPU launches cost more than a gather of small pieces that could begin earlier; all decay alike, or s->spared tells */
+    if (s->grain > 1 && h->values && h->gradients)
+        return update_shard(s, &u, err);
     for (int i = sharded_of(s)->plan.shards.n_pieces - 1; i >= 0; i--) {
         update_piece(s, i, &u);
         if (publish(s, i, err) < 0)
@@ -783,24 +783,6 @@ static struct wk_span own_state(struct wk_strategy *s, const struct wk_piece *p,
 {
     return state == WK_STATE_VALUE ? own_masters(s, p)
                                    : shard_part(s, p, sharded_of(s)->slots[state - WK_STATE_SLOT]);
-}
-
-/* Elements of a parameter that are this rank's, and the first of them among its elements of the piece. */
-struct own {
-    size_t first, n, at;
-};
-
-static struct own own_elements(struct wk_strategy *s, int param)
-{
-    const struct wk_param_place *place = &sharded_of(s)->plan.shards.places[param];
-    const struct wk_piece *p = &sharded_of(s)->plan.shards.pieces[place->piece];
-    size_t part = part_of(s, p), own = part * (size_t)s->comm->rank;
-    size_t first = place->at - p->at, end = first + wk_param_n(&s->model->params[param]);
-    size_t from = first > own ? first : own, to = end < own + part ? end : own + part;
-
-    if (from >= to)
-        return (struct own){ 0 };
-    return (struct own){ .first = from - first, .n = to - from, .at = from - own };
 }
 
 static struct wk_span own_span(struct wk_strategy *s, int state, int param, const struct own *own)

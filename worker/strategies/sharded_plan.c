@@ -98,11 +98,13 @@ void wk_sharded_plan(struct wk_sharded_plan *p, const struct wk_strategy_shape *
     const struct wk_sharding *how = &p->how;
 
     *p = (struct wk_sharded_plan){ .how = shape->kind->sharding(shape->options) };
-    wk_shards_make(&p->shards, shape->model, how->cut, how->cap, shape->world);
+    wk_shards_make(&p->shards, shape->model, how->cut, how->cap, shape->world, shape->grain);
     p->whole = hg_alloc_zeroed((size_t)p->shards.n_pieces, sizeof *p->whole);
     p->kept = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->kept);
     p->alone = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->alone);
     p->coming = hg_alloc_zeroed((size_t)p->shards.n_groups, sizeof *p->coming);
+    if (how->staged)
+        p->stage = wk_grains((size_t)how->cap, shape->grain);
     if (how->values)
         plan_values(p);
     if (how->gradients)
@@ -144,11 +146,12 @@ void wk_sharded_state(const struct wk_strategy_shape *shape, double mem_bytes[WK
         g * (how->gradients
                  ? s + (double)plan.alone_n + (double)plan.gradient_slot * plan.gradient_slots
                  : p);
-    mem_bytes[WK_MEM_OPTIMIZER] = g * s * (shape->optim->kind->slots + (masters ? 1 : 0));
+    mem_bytes[WK_MEM_OPTIMIZER] =
+        g * s * (shape->optim->kind->slots + (masters ? 1 : 0)) + wk_shape_spared_bytes(shape, s);
     if (wk_shape_control(shape)) /* the control, a norm and its summand */
         mem_bytes[WK_MEM_OPTIMIZER] += (2 + WK_CONTROL_N) * g;
     if (how->staged)
-        mem_bytes[WK_MEM_COMM] = 2 * g * (double)(size_t)how->cap;
+        mem_bytes[WK_MEM_COMM] = 2 * g * (double)plan.stage;
     wk_sharded_plan_done(&plan);
 }
 

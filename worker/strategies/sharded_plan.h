@@ -17,6 +17,7 @@ struct wk_sharded_plan {
     size_t kept_n;                    /* elements of values of groups that stay */
     size_t value_slot, gradient_slot; /* elements of a buffer that the other groups take in turn */
     int value_slots, gradient_slots;
+    size_t stage;   /* elements of each buffer that gradients travel in; 0: none */
     size_t alone_n; /* elements of gradients of groups that have buffers of their own */
 };
 

@@ -40,18 +40,18 @@ static void choose_groups(struct wk_shards *s, const struct wk_model_kind *m, en
     }
 }
 
-static void end_piece(struct wk_shards *s, struct wk_group *g, int world)
+static void end_piece(struct wk_shards *s, struct wk_group *g, int world, size_t grain)
 {
     struct wk_piece *p = &s->pieces[s->n_pieces - 1];
     size_t n = (size_t)world;
 
-    p->padded = (p->n + n - 1) / n * n;
+    p->padded = n * wk_grains((p->n + n - 1) / n, grain);
     g->padded = p->at + p->padded;
     s->shard += p->padded / n;
 }
 
 static void fill_group(struct wk_shards *s, const struct wk_model_kind *m, enum wk_cut cut,
-                       int group, int world)
+                       int group, int world, size_t grain)
 {
     struct wk_group *g = &s->groups[group];
 
@@ -63,7 +63,7 @@ static void fill_group(struct wk_shards *s, const struct wk_model_kind *m, enum 
         if (s->places[i].group != group)
             continue;
         if (!first && cut == WK_CUT_PARAMS)
-            end_piece(s, g, world);
+            end_piece(s, g, world, grain);
         if (first || cut == WK_CUT_PARAMS)
             s->pieces[s->n_pieces++] =
                 (struct wk_piece){ .group = group, .at = g->padded, .shard_at = s->shard };
@@ -74,9 +74,9 @@ static void fill_group(struct wk_shards *s, const struct wk_model_kind *m, enum 
         s->touches[group * s->n_units + g->low] = true;
         s->places[i].piece = s->n_pieces - 1;
         s->places[i].at = p->at + p->n;
-        p->n += wk_param_n(&m->params[i]);
+        p->n += wk_grains(wk_param_n(&m->params[i]), grain);
     }
-    end_piece(s, g, world);
+    end_piece(s, g, world, grain);
     g->n_pieces = s->n_pieces - g->first_piece;
     s->padded += g->padded;
     for (int u = g->low; u <= g->high; u++)
@@ -84,7 +84,7 @@ static void fill_group(struct wk_shards *s, const struct wk_model_kind *m, enum 
 }
 
 void wk_shards_make(struct wk_shards *s, const struct wk_model_kind *m, enum wk_cut cut, double cap,
-                    int world)
+                    int world, size_t grain)
 {
     size_t n = (size_t)m->n_params;
 
@@ -95,7 +95,7 @@ void wk_shards_make(struct wk_shards *s, const struct wk_model_kind *m, enum wk_
     s->pieces = hg_alloc_zeroed(n, sizeof *s->pieces);
     s->touches = hg_alloc_zeroed((size_t)s->n_groups * (size_t)m->n_units, sizeof *s->touches);
     for (int g = 0; g < s->n_groups; g++)
-        fill_group(s, m, cut, g, world);
+        fill_group(s, m, cut, g, world, grain);
 }
 
 void wk_shards_done(struct wk_shards *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How parameters are cut into equal parts for N ranks. A piece is what one collective moves: some
  * parameters one after the other, padded with zeros to a multiple of N; rank r has its r-th part.
+ * Parameters and parts begin at multiples of the device's grain.
  * A group is what comes and goes together: one or more pieces. A rank's shard is its parts of all
  * pieces, in order. Within a group parameters are in the order in which their gradients become
  * ready. */
@@ -47,7 +48,7 @@ struct wk_shards {
 
 /* End it with wk_shards_done. */
 void wk_shards_make(struct wk_shards *s, const struct wk_model_kind *model, enum wk_cut cut,
-                    double cap, int world);
+                    double cap, int world, size_t grain);
 void wk_shards_done(struct wk_shards *s);
 
 bool wk_shards_touch(const struct wk_shards *s, int group, int unit);

@@ -131,6 +131,7 @@ struct wk_strategy *wk_strategy_open(const struct wk_strategy_kind *kind, struct
                                .optim = optim,
                                .options = *options,
                                .share = 1,
+                               .grain = wk_dev_grain(dev),
                                .params = hg_alloc_zeroed(n, sizeof *s->params),
                                .masters = hg_alloc_zeroed(n, sizeof *s->masters),
                                .slots = hg_alloc_zeroed(n * WK_OPTIM_SLOTS_MAX, sizeof *s->slots),
@@ -157,6 +158,7 @@ void wk_strategy_close(struct wk_strategy *s)
         return;
     s->ops->close(s);
     wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->control);
+    wk_dev_free(s->dev, WK_MEM_OPTIMIZER, &s->spared);
     wk_dev_free(s->dev, WK_MEM_PARAMETERS, &s->all_buffers);
     free(s->params);
     free(s->masters);

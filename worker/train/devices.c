@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "comm/threads.h"
+#include "comm/transports.h"
 #include "train/train.h"
 
 struct device {
@@ -25,8 +26,10 @@ static void *drive(void *context)
     struct wk_comm *comm = wk_hub_join(d->hub, d->rank);
 
     d->rc = wk_train_all(d->config, comm, d->threads, d->result, &d->err);
-    if (d->rc < 0)
+    if (d->rc < 0) {
         wk_hub_break(d->hub, d->rank);
+        wk_comm_give_up();
+    }
     wk_comm_close(comm);
     return NULL;
 }

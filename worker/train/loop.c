@@ -342,14 +342,30 @@ static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
 
 /* ---- Stopping ---- */
 
-/* Did a rank get a signal to stop? Ranks that keep a checkpoint agree on the step. */
+#define AGREE_S 0.5 /* what a stop may cost; a sum before every step would keep all hosts in step */
+
+/* Did a rank get a signal to stop? Ranks that keep a checkpoint agree on the step, so many steps after the last time that about AGREE_S
+ * has passed: the same number on all ranks, as it is made of sums. */
 static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
 {
-    double signals = stop_signal ? 1 : 0;
+    double now_s = hg_clock_mono_s(), sums[2] = { stop_signal ? 1 : 0, now_s - t->agree.at_s };
+    double ratio;
 
-    if (t->checkpoint && t->comm->world > 1 && wk_comm_sum(t->comm, &signals, 1, err) < 0)
+    *stop = stop_signal;
+    if (!t->checkpoint || t->comm->world == 1)
+        return 0;
+    *stop = false;
+    if (t->steps_done < t->agree.next)
+        return 0;
+    if (wk_comm_sum(t->comm, sums, 2, err) < 0)
         return -1;
-    *stop = signals > 0;
+    ratio = AGREE_S * t->comm->world / (sums[1] + 1e-9);
+    t->agree.steps = (long)((double)t->agree.steps * (ratio < 2 ? ratio : 2));
+    if (t->agree.steps < 1)
+        t->agree.steps = 1;
+    t->agree.next = t->steps_done + t->agree.steps;
+    t->agree.at_s = now_s;
+    *stop = sums[0] > 0;
     return 0;
 }
 

@@ -48,6 +48,7 @@ int wk_predict(const struct wk_config *c, const char *strategy, bool read_data,
     struct wk_strategy_shape shape = { .kind = wk_strategy_get(strategy ? strategy : c->strategy,
                                                                world_of(c), err),
                                        .options = &options,
+                                       .grain = wk_dev_count_grain(c->backend),
                                        .world = comm.world };
     struct wk_train t = { 0 };
     int rc = -1;

@@ -118,7 +118,8 @@ static struct wk_model *open_and_reserve(struct wk_train *t, const struct wk_mod
                                          struct hg_err *err)
 {
     const struct wk_strategy_shape shape = { .optim = &t->optim, .precision = t->dev->precision };
-    struct wk_calls calls = { .squares = wk_shape_control(&shape) ? wk_model_n(t->kind) : 0 };
+    size_t n = wk_model_room(t->kind, wk_dev_grain(t->dev));
+    struct wk_calls calls = { .squares = wk_shape_control(&shape) ? n : 0 };
 
     t->kind->calls(options, &calls);
     if (t->dev->backend->reserve(t->dev, &calls, err) < 0)
@@ -328,6 +329,7 @@ static int check_memory(const struct wk_train *t, const struct wk_strategy_kind 
                                              .optim = &t->optim,
                                              .options = &t->config->options,
                                              .precision = t->dev->precision,
+                                             .grain = wk_dev_grain(t->dev),
                                              .rank = t->comm->rank,
                                              .world = t->comm->world };
     double all = (double)t->dev->backend->available(t->dev), fixed = 0, each;
@@ -369,7 +371,8 @@ int wk_train_open(struct wk_train *t, const struct wk_config *c, struct wk_comm 
         return -1;
     t->dev = open_device(c, backend, threads, device_number(comm), err);
     comm->in_order = c->deterministic_reduce;
-    if (!t->dev || wk_comm_join(comm, t->dev, err) < 0 || meet_others(t, err) < 0 ||
+    /* first who is where: NCCL itself does not say which ranks share a GPU */
+    if (!t->dev || meet_others(t, err) < 0 || wk_comm_join(comm, t->dev, err) < 0 ||
         open_data(t, err) < 0 || check_last_batch(t, err) < 0)
         return -1;
     describe(t);

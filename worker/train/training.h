@@ -40,7 +40,11 @@ struct wk_train {
     struct wk_observer *observer;    /* traces and curves; see train/observe.h */
     char *checkpoint;                /* file of the training state; NULL: none is kept */
     long saves;                      /* number of the checkpoint that is there; 0: none */
-    struct wk_saved *saved;          /* to resume from; NULL: none. See train/checkpoint.h */
+    struct {
+        long next, steps; /* when ranks ask each other whether to stop; steps since the last time */
+        double at_s;
+    } agree;
+    struct wk_saved *saved; /* to resume from; NULL: none. See train/checkpoint.h */
 };
 
 #endif

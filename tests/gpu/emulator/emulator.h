@@ -16,6 +16,7 @@
 #ifndef HG_TESTS_GPU_EMULATOR_H
 #define HG_TESTS_GPU_EMULATOR_H
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -178,6 +179,13 @@ inline emu_machine &emu = *new emu_machine(); /* for as long as the program runs
 extern "C" __attribute__((weak)) void emu_seed(uint64_t seed)
 {
     emu.seed = seed;
+}
+
+/* Launches over flat buffers of 8 elements and more: element by element, and 16 bytes at a time. */
+inline std::atomic<long> emu_flat_launches[2];
+extern "C" __attribute__((weak)) long emu_flat(int wide)
+{
+    return emu_flat_launches[wide];
 }
 
 [[noreturn]] static inline void emu_die(const char *why)

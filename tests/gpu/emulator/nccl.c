@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libnccl on the CPU for the mock runtime: ranks are threads or processes of this machine, which share a file in memory that the
- * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks. */
+ * communicator's id names. A collective is work of its stream; sums are taken in the order of the ranks.
+ *
+ * EMU_NCCL=RANK@N: that rank hears of an error in the background when it asks for the N-th time. EMU_ABORTED=FILE gets a line for every
+ * communicator that is aborted. */
 #include <fcntl.h>
 #include <nccl.h>
 #include <pthread.h>
@@ -19,7 +22,10 @@
 #define SLOT ((size_t)64 << 10)
 
 struct shared {
-    pthread_barrier_t barrier;
+    pthread_mutex_t lock;
+    pthread_cond_t met;
+    int here;      /* ranks that have come */
+    long meetings; /* that were complete */
     _Atomic int ready;
     char slots[RANKS][SLOT];
 };
@@ -27,7 +33,8 @@ struct shared {
 struct ncclComm {
     struct shared *shared;
     char path[128];
-    int rank, world;
+    int rank, world, asks;
+    bool aborted;
 };
 
 enum what { ALL_REDUCE, BROADCAST, ALL_GATHER, REDUCE_SCATTER, REDUCE, SEND, RECEIVE };
@@ -49,7 +56,19 @@ static size_t size_of(ncclDataType_t t)
 
 static void meet(struct ncclComm *c)
 {
-    pthread_barrier_wait(&c->shared->barrier);
+    struct shared *s = c->shared;
+    long meeting;
+
+    pthread_mutex_lock(&s->lock);
+    meeting = s->meetings;
+    if (++s->here == c->world) {
+        s->here = 0;
+        s->meetings++;
+        pthread_cond_broadcast(&s->met);
+    }
+    while (s->meetings == meeting && !c->aborted)
+        pthread_cond_wait(&s->met, &s->lock);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* The sum of all ranks' slots. */
@@ -107,17 +126,37 @@ static int run(void *job)
     const struct job *j = job;
     size_t bytes = j->n * size_of(j->type);
 
-    for (size_t at = 0; at < bytes; at += SLOT)
+    for (size_t at = 0; at < bytes && !j->comm->aborted; at += SLOT)
         run_piece(j, at, bytes - at < SLOT ? bytes - at : SLOT);
     return 0;
 }
 
-static ncclResult_t start(const struct job *wanted, cudaStream_t stream)
-{
-    struct job *j = malloc(sizeof *j);
+/* What is begun between ncclGroupStart and ncclGroupEnd: one piece of work. */
+static _Thread_local struct group {
+    struct job jobs[256];
+    int n;
+    bool open;
+    cudaStream_t stream;
+} group;
 
-    *j = *wanted;
-    return emu_stream_launch(stream, run, j, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+static ncclResult_t launch(int (*what)(void *), const void *job, size_t bytes, cudaStream_t stream)
+{
+    void *own = malloc(bytes);
+
+    memcpy(own, job, bytes);
+    emu_collective();
+    return emu_stream_launch(stream, what, own, free) == 0 ? ncclSuccess : ncclUnhandledCudaError;
+}
+
+static ncclResult_t start(const struct job *j, cudaStream_t stream)
+{
+    if (!group.open)
+        return launch(run, j, sizeof *j, stream);
+    if (group.n == sizeof group.jobs / sizeof *group.jobs)
+        return ncclInternalError;
+    group.stream = stream;
+    group.jobs[group.n++] = *j;
+    return ncclSuccess;
 }
 
 /* ---- Communicators ---- */
@@ -137,11 +176,12 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static struct shared *open_shared(const char *name, int rank, int world)
+static struct shared *open_shared(const char *name, int rank)
 {
     int fd = shm_open(name, O_CREAT | O_RDWR, 0600);
     struct shared *s = MAP_FAILED;
-    pthread_barrierattr_t a;
+    pthread_mutexattr_t m;
+    pthread_condattr_t a;
 
     if (fd >= 0 && ftruncate(fd, sizeof *s) == 0)
         s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -150,9 +190,12 @@ static struct shared *open_shared(const char *name, int rank, int world)
     if (s == MAP_FAILED)
         return NULL;
     if (rank == 0) {
-        pthread_barrierattr_init(&a);
-        pthread_barrierattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
-        pthread_barrier_init(&s->barrier, &a, (unsigned)world);
+        pthread_mutexattr_init(&m);
+        pthread_mutexattr_setpshared(&m, PTHREAD_PROCESS_SHARED);
+        pthread_mutex_init(&s->lock, &m);
+        pthread_condattr_init(&a);
+        pthread_condattr_setpshared(&a, PTHREAD_PROCESS_SHARED);
+        pthread_cond_init(&s->met, &a);
         s->ready = 1;
     }
     while (!s->ready)
@@ -167,7 +210,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t *comm, int world, ncclUniqueId id, int 
     c->rank = rank;
     c->world = world;
     snprintf(c->path, sizeof c->path, "%s", id.internal);
-    c->shared = world <= RANKS ? open_shared(c->path, rank, world) : NULL;
+    c->shared = world <= RANKS ? open_shared(c->path, rank) : NULL;
     if (!c->shared)
         return ncclSystemError;
     meet(c);
@@ -186,14 +229,28 @@ ncclResult_t ncclCommDestroy(ncclComm_t c)
 
 ncclResult_t ncclCommAbort(ncclComm_t c)
 {
-    (void)c;
+    const char *path = getenv("EMU_ABORTED");
+    FILE *f = path ? fopen(path, "a") : NULL;
+
+    if (f) {
+        fprintf(f, "rank %d\n", c->rank);
+        fclose(f);
+    }
+    /* and left: who waits in it must not see it go */
+    pthread_mutex_lock(&c->shared->lock);
+    c->aborted = true;
+    pthread_cond_broadcast(&c->shared->met);
+    pthread_mutex_unlock(&c->shared->lock);
     return ncclSuccess;
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t c, ncclResult_t *code)
 {
-    (void)c;
-    *code = ncclSuccess;
+    const char *text = getenv("EMU_NCCL"), *at = text ? strchr(text, '@') : NULL;
+
+    *code = at && strtol(text, NULL, 10) == c->rank && ++c->asks >= strtol(at + 1, NULL, 10)
+                ? ncclRemoteError
+                : ncclSuccess;
     return ncclSuccess;
 }
 
@@ -253,18 +310,11 @@ ncclResult_t ncclReduce(const void *from, void *to, size_t n, ncclDataType_t typ
     return start(&j, s);
 }
 
-/* ---- Sending: a group of sends and receives between rank 0 and the others, as one piece of work ---- */
-
-static _Thread_local struct group {
-    struct job jobs[2 * RANKS];
-    int n;
-    cudaStream_t stream;
-} group;
+/* ---- Groups: collectives one after the other, or sends and receives between rank 0 and the others ---- */
 
 /* One pair after the other: every rank goes through all of them. */
-static int run_group(void *job)
+static void run_pairs(const struct group *g)
 {
-    const struct group *g = job;
     struct ncclComm *c = g->jobs[0].comm;
     size_t bytes = g->jobs[0].n * size_of(g->jobs[0].type);
 
@@ -282,6 +332,18 @@ static int run_group(void *job)
                         memcpy(g->jobs[i].to + at, c->shared->slots[from], n);
                 meet(c);
             }
+}
+
+static int run_group(void *job)
+{
+    struct group *g = job;
+
+    if (g->jobs[0].what == SEND || g->jobs[0].what == RECEIVE) {
+        run_pairs(g);
+        return 0;
+    }
+    for (int i = 0; i < g->n; i++)
+        run(&g->jobs[i]);
     return 0;
 }
 
@@ -291,23 +353,14 @@ ncclResult_t ncclGroupEnd(void);
 ncclResult_t ncclGroupStart(void)
 {
     group.n = 0;
+    group.open = true;
     return ncclSuccess;
 }
 
 ncclResult_t ncclGroupEnd(void)
 {
-    struct group *g = malloc(sizeof *g);
-
-    *g = group;
-    return emu_stream_launch(group.stream, run_group, g, free) == 0 ? ncclSuccess
-                                                                    : ncclUnhandledCudaError;
-}
-
-static ncclResult_t add(const struct job *j, cudaStream_t s)
-{
-    group.stream = s;
-    group.jobs[group.n++] = *j;
-    return ncclSuccess;
+    group.open = false;
+    return group.n ? launch(run_group, &group, sizeof group, group.stream) : ncclSuccess;
 }
 
 ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
@@ -315,7 +368,7 @@ ncclResult_t ncclSend(const void *from, size_t n, ncclDataType_t type, int peer,
 {
     const struct job j = { c, SEND, from, NULL, n, type, peer };
 
-    return add(&j, s);
+    return start(&j, s);
 }
 
 ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclComm_t c,
@@ -323,5 +376,5 @@ ncclResult_t ncclRecv(void *to, size_t n, ncclDataType_t type, int peer, ncclCom
 {
     const struct job j = { c, RECEIVE, NULL, to, n, type, peer };
 
-    return add(&j, s);
+    return start(&j, s);
 }

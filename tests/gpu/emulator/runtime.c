@@ -13,8 +13,8 @@
  *       EMU_OPEN=CODE        what the first use of the device gives    EMU_FAIL=CODE@N what work gives from number N on
  *       EMU_CAPTURE=CODE@N   what ends a capture before work N of it (0: it does not begin)
  *
- * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, graphs launched. Times of events are those of this
- * machine and mean nothing. */
+ * EMU_TELL=FILE gets a line when the program ends: times that the host waited until nothing was left to do, works, NCCL's launches, launches over flat
+ * buffers that took the wide and the narrow path, graphs launched. Times of events are those of this machine and mean nothing. */
 #include "gpu/emulator/runtime.h"
 
 #include <cuda_runtime_api.h>
@@ -27,6 +27,7 @@
 
 #define STREAMS 8 /* of one capture */
 #define SIDE 256  /* bytes that memory is aligned to */
+#define ASKS 100  /* times that something is said not to be done; who asks on has time */
 
 struct work {
     int (*run)(void *job);
@@ -52,10 +53,12 @@ struct CUstream_st {
     long seen
         [STREAMS]; /* of each stream of the capture, the work that comes before what is next here */
     int at;        /* of the capture's streams, which */
+    int asks;      /* since something was done here */
 };
 
 struct CUevent_st {
     int users;                  /* who created it, and work that has it */
+    int asks;                   /* since the last record */
     struct CUstream_st *stream; /* of the last record */
     long recorded, happened;    /* versions */
     double time_s;
@@ -183,7 +186,12 @@ static void drain_until(struct CUstream_st *s, const struct CUevent_st *event, l
 
 /* ---- What happened ---- */
 
-static _Atomic long waits, graphs;
+static _Atomic long waits, graphs, collectives;
+
+void emu_collective(void)
+{
+    collectives++;
+}
 
 __attribute__((destructor)) static void tell(void)
 {
@@ -191,7 +199,8 @@ __attribute__((destructor)) static void tell(void)
     FILE *f = path ? fopen(path, "w") : NULL;
 
     if (f) {
-        fprintf(f, "waits %ld works %ld graphs %ld\n", waits, works, graphs);
+        fprintf(f, "waits %ld works %ld collectives %ld wide %ld narrow %ld graphs %ld\n", waits,
+                works, collectives, emu_flat(1), emu_flat(0), graphs);
         fclose(f);
     }
 }
@@ -245,6 +254,18 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *most)
+{
+    *least = 0;
+    *most = -5;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
+{
+    return priority < -5 ? say(cudaErrorInvalidValue) : cudaStreamCreateWithFlags(stream, flags);
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t s)
 {
     drain_until(s, NULL, 0);
@@ -263,10 +284,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     return say((cudaError_t)sticky);
 }
 
-/* Whoever asks has time: what is queued is done meanwhile. */
 cudaError_t cudaStreamQuery(cudaStream_t s)
 {
-    return cudaStreamSynchronize(s);
+    if (s->capture || unsafe() || sticky || !s->first || s->asks++ == ASKS) {
+        s->asks = 0;
+        return cudaStreamSynchronize(s);
+    }
+    return say(cudaErrorNotReady);
 }
 
 /* ---- Events ---- */
@@ -375,6 +399,10 @@ cudaError_t cudaEventQuery(cudaEvent_t e)
         return say((cudaError_t)sticky);
     if (e->happened >= e->recorded)
         return cudaSuccess;
+    if (e->asks++ == ASKS) {
+        e->asks = 0;
+        return cudaEventSynchronize(e);
+    }
     last_error = cudaErrorNotReady;
     return cudaErrorNotReady;
 }

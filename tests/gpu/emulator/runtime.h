@@ -7,4 +7,10 @@
  * Returns the device's error, 0 for none. */
 int emu_stream_launch(void *stream, int (*run)(void *job), void *job, void (*end)(void *job));
 
+/* Count a launch of NCCL's. */
+void emu_collective(void);
+
+/* Launches over flat buffers so far, 16 bytes at a time or (0) element by element. */
+long emu_flat(int wide);
+
 #endif

@@ -105,22 +105,41 @@ static struct wk_adamw_job adamw_job(const struct wk_adamw *h, double scale)
     return j;
 }
 
+/* Elements first to first + n, in ranges that decay alike. */
+static void adamw_ranges(const struct wk_token_kernels *k, const struct wk_adamw_job jobs[2],
+                         const uint8_t *spared, wk_real *const t[4], size_t first, size_t n)
+{
+    for (size_t at = first, end; at < first + n; at = end) {
+        int job = spared ? spared[at / WK_GRAIN] : 0;
+
+        end = first + n;
+        if (spared)
+            for (end = at; end < first + n && spared[end / WK_GRAIN] == job;)
+                end = (end / WK_GRAIN + 1) * WK_GRAIN;
+        end = end < first + n ? end : first + n;
+        k->adamw(t[0] + at, t[1] + at, t[2] + at, t[3] + at, end - at, &jobs[job]);
+    }
+}
+
 static void cpu_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,
                       struct wk_span m, struct wk_span v, const struct wk_adamw *how)
 {
     const struct wk_token_kernels *k = cpu_of(dev)->tokens;
-    struct wk_adamw_job j;
+    wk_real *const t[4] = { value.data, gradient.data, m.data, v.data };
+    struct wk_adamw without = *how;
+    struct wk_adamw_job jobs[2];
     double scale = how->scale;
 
     if (skips(how->control, &scale))
         return;
-    j = adamw_job(how, scale);
+    without.decay = 0;
+    jobs[0] = adamw_job(how, scale);
+    jobs[1] = adamw_job(&without, scale);
 #pragma omp parallel num_threads(dev->threads)
     {
         struct wk_cpu_range r = wk_cpu_my_share(value.n, RANGE_TILE);
 
-        k->adamw((wk_real *)value.data + r.first, (const wk_real *)gradient.data + r.first,
-                 (wk_real *)m.data + r.first, (wk_real *)v.data + r.first, (size_t)r.n, &j);
+        adamw_ranges(k, jobs, how->spared.data, t, (size_t)r.first, (size_t)r.n);
     }
     if (how->copy.data)
         cpu_of(dev)->plain->convert(dev, how->copy, value);

@@ -9,6 +9,7 @@
 #include "backends/cuda/errors.h"
 #include "backends/cuda/optimes.h"
 #include "backends/cuda/own.h"
+#include "base/clock.h"
 #include "base/text.h"
 
 /* ---- Failures ---- */
@@ -50,6 +51,51 @@ bool wk_cuda_check(struct wk_cuda *c, int code, const char *what)
     if (c->own->op_times)
         wk_op_times_mark(c->own->op_times, what, (cudaStream_t)c->stream);
     return code == 0;
+}
+
+/* ---- Waiting ---- */
+
+#define SPIN_S 200e-6 /* a step's own waits are short */
+#define NAP_S 50e-6
+#define LOOK_S 1e-3
+
+static cudaError_t ask(cudaEvent_t event, cudaStream_t stream)
+{
+    cudaError_t code = event ? cudaEventQuery(event) : cudaStreamQuery(stream);
+
+    if (code == cudaErrorNotReady)
+        cudaGetLastError(); /* or the next launch would take it for its own */
+    return code;
+}
+
+/* A blocking call of CUDA cannot be left when a rank is gone, and nobody would see where this one waits. */
+static cudaError_t await_watched(struct wk_cuda *c, cudaEvent_t event, cudaStream_t stream)
+{
+    double start_s = hg_clock_mono_s(), next_s = start_s, now_s;
+    struct hg_err err = HG_ERR_INIT;
+    cudaError_t code;
+
+    while ((code = ask(event, stream)) == cudaErrorNotReady) {
+        now_s = hg_clock_mono_s();
+        if (now_s >= next_s && c->watch->look(c->watch->context, &err) < 0) {
+            if (!c->dev.error.code)
+                c->dev.error = err;
+            code = cudaErrorUnknown;
+            break;
+        }
+        next_s = now_s >= next_s ? now_s + LOOK_S : next_s;
+        if (now_s - start_s > SPIN_S)
+            hg_clock_sleep_s(NAP_S);
+    }
+    c->watch->over(c->watch->context);
+    return code;
+}
+
+cudaError_t wk_cuda_await(struct wk_cuda *c, cudaEvent_t event, cudaStream_t stream)
+{
+    if (c->watch)
+        return await_watched(c, event, stream);
+    return event ? cudaEventSynchronize(event) : cudaStreamSynchronize(stream);
 }
 
 /* ---- Memory ---- */
@@ -160,7 +206,7 @@ static struct wk_pinned *next_pinned(struct wk_cuda *c)
 
     own->next_pinned = (own->next_pinned + 1) % WK_PINNED_PARTS;
     if (p->sent)
-        wk_cuda_check(c, (int)cudaEventSynchronize(p->arrived), "upload");
+        wk_cuda_check(c, (int)wk_cuda_await(c, p->arrived, NULL), "upload");
     p->sent = true;
     return p;
 }
@@ -198,11 +244,14 @@ void wk_cuda_download(struct wk_dev *dev, void *host, struct wk_span from)
     c->unfit |= c->recording;
     if (!bytes || c->recording)
         return;
-    if (!wk_cuda_check(c,
+    /* into memory that is not pinned, the copy itself would block behind a collective */
+    if ((c->watch &&
+         !wk_cuda_check(c, (int)wk_cuda_await(c, NULL, (cudaStream_t)c->stream), "download")) ||
+        !wk_cuda_check(c,
                        (int)cudaMemcpyAsync(host, from.data, bytes, cudaMemcpyDeviceToHost,
                                             (cudaStream_t)c->stream),
                        "download") ||
-        !wk_cuda_check(c, (int)cudaStreamSynchronize((cudaStream_t)c->stream), "download"))
+        !wk_cuda_check(c, (int)wk_cuda_await(c, NULL, (cudaStream_t)c->stream), "download"))
         memset(host, 0xff, bytes); /* NaN: old content must not be taken for a result */
 }
 
@@ -227,7 +276,7 @@ int wk_cuda_sync(struct wk_dev *dev, struct hg_err *err)
 {
     struct wk_cuda *c = wk_cuda_of(dev);
 
-    wk_cuda_check(c, (int)cudaStreamSynchronize((cudaStream_t)c->stream), "sync");
+    wk_cuda_check(c, (int)wk_cuda_await(c, NULL, (cudaStream_t)c->stream), "sync");
     if (dev->error.code == HG_E_NONE)
         return 0;
     if (err && err->code == HG_E_NONE)

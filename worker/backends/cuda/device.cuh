@@ -281,6 +281,19 @@ static inline bool wk_wide(int cols, const void *a, const void *b = NULL, const 
            (((uintptr_t)a | (uintptr_t)b | (uintptr_t)c | (uintptr_t)d | (uintptr_t)e) & 15) == 0;
 }
 
+/* The same of flat buffers of n elements. */
+static inline bool wk_wide_flat(size_t n, const void *a, const void *b = NULL, const void *c = NULL,
+                                const void *d = NULL, const void *e = NULL)
+{
+    bool wide = wk_wide(8, a, b, c, d, e);
+
+    (void)n;
+#ifndef __CUDACC__
+    emu_flat_launches[wide] += n >= 8;
+#endif
+    return wide;
+}
+
 #define WK_LOG2_E 1.44269504088896340736f
 
 /* 2^x and 1 / x in one instruction each, within 2 units of the last place; what is below the least normal float becomes 0, which exp2f

@@ -6,6 +6,14 @@
 #include "backends/backend.h"
 #include "backends/cuda/kernels.h"
 
+/* Who follows it when the host waits for the device, which may wait for other ranks. */
+struct wk_cuda_watch {
+    void *context;
+    /* About every millisecond of waiting. -1 with err set: do not wait on, what is waited for does not come. */
+    int (*look)(void *context, struct hg_err *err);
+    void (*over)(void *context); /* the wait is */
+};
+
 struct wk_cuda {
     struct wk_dev dev; /* first */
     wk_stream stream;  /* everything that the device does for a training, in order */
@@ -18,7 +26,8 @@ struct wk_cuda {
     bool recording; /* a graph: nothing may wait, and nothing may be sent */
     bool unfit;     /* for a graph: something had to */
     struct wk_gemm *gemm;
-    struct wk_cuda_own *own; /* of device.c */
+    const struct wk_cuda_watch *watch; /* NULL: the device waits for nobody */
+    struct wk_cuda_own *own;           /* of device.c */
 };
 
 static inline struct wk_cuda *wk_cuda_of(struct wk_dev *dev)

@@ -43,7 +43,7 @@ int wk_cuda_fill(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float valu
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
 
-        return each(s, n, fill_op<T>{ (T *)y, value, wk_wide(8, y) });
+        return each(s, n, fill_op<T>{ (T *)y, value, wk_wide_flat(n, y) });
     });
 }
 
@@ -70,7 +70,7 @@ int wk_cuda_scale(wk_stream s, enum wk_cuda_type t, void *y, size_t n, float a, 
     return wk_with_type(t, [&](auto zero) {
         typedef decltype(zero) T;
 
-        return each(s, n, scale_op<T>{ (T *)y, a, by, wk_wide(8, y) });
+        return each(s, n, scale_op<T>{ (T *)y, a, by, wk_wide_flat(n, y) });
     });
 }
 
@@ -97,7 +97,7 @@ int wk_cuda_add(wk_stream s, enum wk_cuda_type t, void *y, const void *x, size_t
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
 
-        return each(s, n, add_op<T>{ (T *)y, (const T *)x, wk_wide(8, y, x) });
+        return each(s, n, add_op<T>{ (T *)y, (const T *)x, wk_wide_flat(n, y, x) });
     });
 }
 
@@ -123,7 +123,7 @@ int wk_cuda_convert(wk_stream s, enum wk_cuda_type to, void *y, enum wk_cuda_typ
             typedef decltype(a) Y;
             typedef decltype(b) X;
 
-            return each(s, n, convert_op<Y, X>{ (Y *)y, (const X *)x, wk_wide(8, y, x) });
+            return each(s, n, convert_op<Y, X>{ (Y *)y, (const X *)x, wk_wide_flat(n, y, x) });
         });
     });
 }
@@ -152,7 +152,7 @@ int wk_cuda_relu_forward(wk_stream s, enum wk_cuda_type t, void *y, const void *
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
 
-        return each(s, n, relu_op<T>{ (T *)y, (const T *)x, wk_wide(8, y, x) });
+        return each(s, n, relu_op<T>{ (T *)y, (const T *)x, wk_wide_flat(n, y, x) });
     });
 }
 
@@ -192,7 +192,7 @@ static int through(wk_stream s, enum wk_cuda_type t, void *d_x, const void *d_y,
 
         return each(s, n,
                     through_op<T, S>{ (T *)d_x, (const T *)d_y, (const T *)kept,
-                                      wk_wide(8, d_x, d_y, kept), slope });
+                                      wk_wide_flat(n, d_x, d_y, kept), slope });
     });
 }
 
@@ -267,8 +267,8 @@ int wk_cuda_gelu_forward(wk_stream s, enum wk_cuda_type t, void *y, const void *
         typedef decltype(a) T;
 
         if (tanh_form)
-            return each(s, n, gelu_op<T, true>{ (T *)y, (const T *)x, wk_wide(8, y, x) });
-        return each(s, n, gelu_op<T, false>{ (T *)y, (const T *)x, wk_wide(8, y, x) });
+            return each(s, n, gelu_op<T, true>{ (T *)y, (const T *)x, wk_wide_flat(n, y, x) });
+        return each(s, n, gelu_op<T, false>{ (T *)y, (const T *)x, wk_wide_flat(n, y, x) });
     });
 }
 
@@ -359,7 +359,7 @@ int wk_cuda_square_sum(wk_stream s, float *sum, enum wk_cuda_type t, const void 
         typedef decltype(a) T;
 
         return wk_launch(square_kernel<T>, dim3(square_blocks(n)), THREADS, 0, s, (double *)scratch,
-                         (const T *)x, n, wk_wide(8, x));
+                         (const T *)x, n, wk_wide_flat(n, x));
     });
 
     if (rc != cudaSuccess)
@@ -542,8 +542,9 @@ int wk_cuda_gather_u8(wk_stream s, enum wk_cuda_type t, void *y, const uint8_t *
     return wk_with_type(t, [&](auto a) {
         typedef decltype(a) T;
 
-        return each(s, (size_t)n * width,
-                    gather_u8_op<T>{ (T *)y, rows, index, width, scale, shift, wk_wide(8, y) });
+        return each(
+            s, (size_t)n * width,
+            gather_u8_op<T>{ (T *)y, rows, index, width, scale, shift, wk_wide_flat(n, y) });
     });
 }
 

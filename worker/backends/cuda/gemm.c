@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "backends/cuda/library.h"
+#include "backends/cuda/own.h"
 #include "backends/cuda/search.h"
 #include "base/alloc.h"
 #include "base/log.h"
@@ -366,7 +367,7 @@ static double try_one(void *context, int number)
         return -1;
     if (cudaEventRecord(g->start, stream) != 0 ||
         run_plan(t->c, &t->plans[number % N_VARIANTS], &t->q, t->d) != 0 ||
-        cudaEventRecord(g->end, stream) != 0 || cudaEventSynchronize(g->end) != 0 ||
+        cudaEventRecord(g->end, stream) != 0 || wk_cuda_await(t->c, g->end, NULL) != 0 ||
         cudaEventElapsedTime(&ms, g->start, g->end) != 0) {
         cudaGetLastError(); /* the next launch would take it for its own */
         return -1;

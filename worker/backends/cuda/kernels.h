@@ -209,10 +209,10 @@ int wk_cuda_factors(wk_stream s, struct wk_cuda_factors *out, const struct wk_cu
                     const float *control, float scale, enum wk_cuda_adamw_form form, double beta1,
                     double beta2);
 /* Both update `value` from scale * gradient and write it to copy (of type c) too, unless copy is NULL; with skip they change nothing
- * and copy stays. */
+ * and copy stays. spared (may be NULL): for each `grain` elements, a multiple of 8, whether they do not decay. */
 int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
                   float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
-                  double beta2, float eps, float decay);
+                  double beta2, float eps, float decay, const uint8_t *spared, int grain);
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const float *gradient, float *square, float *delta, size_t n,
                      const struct wk_cuda_factors *f, double rho, float eps);

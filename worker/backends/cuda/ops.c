@@ -611,7 +611,8 @@ static void cuda_adamw(struct wk_dev *dev, struct wk_span value, struct wk_span 
 
     if (value.n && make_factors(c, h->lr, h->step, h->control, h->scale, h))
         LAUNCH(c, adamw, value.data, type_of(h->copy), h->copy.data, gradient.data, m.data, v.data,
-               value.n, c->factors, h->beta1, h->beta2, (float)h->eps, (float)h->decay);
+               value.n, c->factors, h->beta1, h->beta2, (float)h->eps, (float)h->decay,
+               h->spared.data, WK_GRAIN);
 }
 
 static void cuda_adadelta(struct wk_dev *dev, struct wk_span value, struct wk_span gradient,

@@ -87,6 +87,8 @@ template <typename C> struct update_tensors {
     C *copy; /* may be NULL */
     const float *gradient;
     float *first, *second;
+    const uint8_t *spared; /* may be NULL */
+    int grain;
 };
 
 /* m = beta1 m + (1 - beta1) g, v = beta2 v + (1 - beta2) g^2,
@@ -101,6 +103,11 @@ struct adamw_rule {
         v = beta2 * v + rest2 * g * g;
         value = (value * (1 - f.before * decay) - f.rate * m / (sqrtf(v) * f.root + eps)) *
                 (1 - f.after * decay);
+    }
+
+    __device__ void spare()
+    {
+        decay = 0;
     }
 };
 
@@ -117,6 +124,10 @@ struct adadelta_rule {
         u = sqrtf(delta + eps) / sqrtf(square + eps) * g;
         delta = rho * delta + rest * u * u;
         value -= f.lr * u;
+    }
+
+    __device__ void spare()
+    {
     }
 };
 
@@ -136,6 +147,8 @@ static __global__ void __launch_bounds__(THREADS)
     wk_load_part(value, p.value + at, here, wide);
     wk_load_part(first, p.first + at, here, wide);
     wk_load_part(second, p.second + at, here, wide);
+    if (p.spared && p.spared[at / (unsigned)p.grain])
+        rule.spare();
 #pragma unroll
     for (int i = 0; i < 8; i++)
         rule(value[i], g[i] * f.scale, first[i], second[i], f);
@@ -148,26 +161,28 @@ static __global__ void __launch_bounds__(THREADS)
 
 template <typename R>
 static int update(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
-                  float *first, float *second, size_t n, const struct wk_cuda_factors *f, R rule)
+                  float *first, float *second, size_t n, const struct wk_cuda_factors *f, R rule,
+                  const uint8_t *spared, int grain)
 {
     return wk_with_type(c, [&](auto a) {
         typedef decltype(a) C;
         struct update_tensors<C> p = {
-            value, (C *)copy, gradient, first, second
+            value, (C *)copy, gradient, first, second, spared, grain
         };
 
         return wk_launch(update_kernel<C, R>, dim3(wk_blocks(n, 8 * THREADS)), THREADS, 0, s, p, n,
-                         f, rule, wk_wide(8, value, copy, gradient, first, second));
+                         f, rule, wk_wide_flat(n, value, copy, gradient, first, second));
     });
 }
 
 int wk_cuda_adamw(wk_stream s, float *value, enum wk_cuda_type c, void *copy, const float *gradient,
                   float *m, float *v, size_t n, const struct wk_cuda_factors *f, double beta1,
-                  double beta2, float eps, float decay)
+                  double beta2, float eps, float decay, const uint8_t *spared, int grain)
 {
     return update(s, value, c, copy, gradient, m, v, n, f,
                   adamw_rule{ (float)beta1, (float)beta2, (float)(1 - beta1), (float)(1 - beta2),
-                              eps, decay });
+                              eps, decay },
+                  spared, grain);
 }
 
 int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
@@ -175,5 +190,5 @@ int wk_cuda_adadelta(wk_stream s, float *value, enum wk_cuda_type c, void *copy,
                      const struct wk_cuda_factors *f, double rho, float eps)
 {
     return update(s, value, c, copy, gradient, square, delta, n, f,
-                  adadelta_rule{ (float)rho, (float)(1 - rho), eps });
+                  adadelta_rule{ (float)rho, (float)(1 - rho), eps }, NULL, 1);
 }

@@ -40,4 +40,8 @@ struct wk_cuda_own {
     struct wk_op_times *op_times; /* NULL unless requested */
 };
 
+/* Wait on the host until the event has happened, or, without one, all work of the stream is done. Returns CUDA's code; when the watch ends
+ * the wait, the device's error is set and the code is cudaErrorUnknown. */
+cudaError_t wk_cuda_await(struct wk_cuda *c, cudaEvent_t event, cudaStream_t stream);
+
 #endif

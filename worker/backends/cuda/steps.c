@@ -173,7 +173,7 @@ int wk_cuda_times(struct wk_dev *dev, struct wk_lap *laps, int most)
         /* the host runs ahead, but not without end */
         if (own->n_marks < WK_MARKS - 2 && cudaEventQuery(mark_at(own, 1)) != cudaSuccess)
             break;
-        if (!wk_cuda_check(c, (int)cudaEventSynchronize(mark_at(own, 1)), "a step's time"))
+        if (!wk_cuda_check(c, (int)wk_cuda_await(c, mark_at(own, 1), NULL), "a step's time"))
             break;
         laps[n++] = take_time(c);
     }
