@@ -208,7 +208,9 @@ oversubscribed() {
     dir=$(dirname "$SLURM_CONF")
     sbatch -D "$dir" -o /dev/null --wrap 'sleep 7655' >/dev/null
     box_wait 90 eval '[ "$(squeue -h -t R | wc -l)" -eq 1 ]'
-    kill -KILL "$("$HPCGRID" box status "$BOX" --json | jq .keeper.pid)"
+    keeper=$("$HPCGRID" box status "$BOX" --json | jq .keeper.pid)
+    kill -KILL "$keeper"
+    box_wait 90 eval '[ ! -e /proc/$keeper/exe ]' # the signal is sent, not yet taken
     run "$HPCGRID" box list
     grep -qE "^$BOX +lost" <<<"$output"
     run "$HPCGRID" box status "$BOX"

@@ -345,7 +345,7 @@ static int finish_losses(struct wk_train *t, int steps, struct hg_err *err)
 #define AGREE_S 0.5 /* what a stop may cost; a sum before every step would keep all hosts in step */
 
 /* Did a rank get a signal to stop? Ranks that keep a checkpoint agree on the step, so many steps after the last time that about AGREE_S
- * has passed: the same number on all ranks, as it is made of sums. */
+ * has passed: the same number on all ranks, as it is made of sums. They always ask after a checkpoint, and in the evaluation. */
 static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
 {
     double now_s = hg_clock_mono_s(), sums[2] = { stop_signal ? 1 : 0, now_s - t->agree.at_s };
@@ -355,7 +355,7 @@ static int must_stop(struct wk_train *t, bool *stop, struct hg_err *err)
     if (!t->checkpoint || t->comm->world == 1)
         return 0;
     *stop = false;
-    if (t->steps_done < t->agree.next)
+    if (t->steps_done < t->agree.next && t->steps_done < t->total_steps)
         return 0;
     if (wk_comm_sum(t->comm, sums, 2, err) < 0)
         return -1;
@@ -389,6 +389,7 @@ static int save_checkpoint(struct wk_train *t, int steps, double start, double e
         return -1;
     if (check_divergence(t, err) < 0) /* the last good one stays */
         return -1;
+    t->agree.next = t->steps_done;
     return wk_checkpoint_save(t, t->before_s + now - start, t->epoch_before_s + now - epoch_start,
                               err);
 }
