@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "contract/keys.h"
+#include "matrix/grid.h"
 #include "matrix/matrix.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
@@ -79,6 +81,12 @@ static int print_skips(const struct hg_matrix *m, struct hg_skips *skips, struct
     return 0;
 }
 
+/* Only trainings, and sbatch options of a cell, have what a look at each cell finds. */
+static bool needs_look(const struct hg_matrix *m)
+{
+    return m->grid->worker || m->grid->columns.items[HG_COLUMN_SBATCH].given;
+}
+
 static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
 {
     struct fits f = { .m = m, .fit = hg_fit_make(m, NULL, errs), .hazards = hg_hazards_create(m) };
@@ -122,7 +130,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
         hg_cells_print_warnings(&count);
         print_verdict(m, &count);
-        rc = look_at_cells(m, errs);
+        rc = needs_look(m) ? look_at_cells(m, errs) : 0;
         if (rc == 0 && m->gpu_hours)
             rc = look_at_cost(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
