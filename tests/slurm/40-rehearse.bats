@@ -62,6 +62,24 @@ END
     grep -q 'not rehearsed: dataset squad-v1.1 (squad-slice instead)' squad-hardware.log
 }
 
+# One GPU, a whole node and two nodes of a site's default hardware.
+@test "jobs of every centre run on a box shaped like it" {
+    for file in "$HPCGRID_SOURCE"/templates/sites/*.json; do
+        name=$(basename "$file" .json)
+        case $name in box | laptop) continue ;; esac
+        jq '.hardware[.default].gpus_per_node as $all | {hpcgrid: 1, name: .name, site: .name, workload: {command: ["true"], launch: [], time: "1h"},
+            include: ([[1, 1], [1, $all], [2, $all]] | map({nodes: .[0], gpus_per_node: .[1]}))}' "$file" >"$name.json"
+        echo "$name"
+    done >names
+    [ "$(wc -l <names)" -ge 8 ]
+    HPCGRID=$HPCGRID xargs -P 8 -n 1 sh -c '"$HPCGRID" run --box "$0.json" >"$0.log" 2>&1 3>&- || echo "$0"' <names >failed
+    while read -r name; do cat "$name.log"; done <failed
+    [ ! -s failed ]
+    while read -r name; do
+        all_results "$name-box" | jq -e 'length == 3 and all(.[]; .status == "ok" and .rehearsal)'
+    done <names
+}
+
 # A made-up cluster: shared and listed partitions, GPUs by type, by constraint and by another name, much that no box has.
 mare() {
     jq -n '{hpcgrid: 1, name: "mare",
