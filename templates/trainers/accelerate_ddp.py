@@ -33,5 +33,5 @@ train_s = time.perf_counter() - start
 if accelerator.is_main_process and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
         json.dump({"train_s": train_s, "samples": config["epochs"] * len(data), "final_loss": final_loss,
-                   "accuracy": accuracy(accelerator.unwrap_model(net))}, f)
+                   "eval": {"accuracy": accuracy(accelerator.unwrap_model(net))}}, f)
 accelerator.end_training()

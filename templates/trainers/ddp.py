@@ -37,5 +37,5 @@ train_s = time.perf_counter() - start
 
 if rank == 0 and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
-        json.dump({"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "accuracy": accuracy(net.module)}, f)
+        json.dump({"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "eval": {"accuracy": accuracy(net.module)}}, f)
 dist.destroy_process_group()

@@ -36,4 +36,4 @@ train_s = time.perf_counter() - start
 
 if fabric.is_global_zero and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
-        json.dump({"train_s": train_s, "samples": config["epochs"] * len(data), "final_loss": final_loss, "accuracy": accuracy(net.module)}, f)
+        json.dump({"train_s": train_s, "samples": config["epochs"] * len(data), "final_loss": final_loss, "eval": {"accuracy": accuracy(net.module)}}, f)

@@ -37,7 +37,7 @@ for epoch in range(config["epochs"]):
 final_loss = loss.item()
 train_s = time.perf_counter() - start
 
-result = {"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "accuracy": accuracy(net)}  # every rank takes part
+result = {"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "eval": {"accuracy": accuracy(net)}}  # every rank takes part
 if rank == 0 and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
         json.dump(result, f)

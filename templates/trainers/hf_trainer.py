@@ -44,4 +44,4 @@ trainer.train()
 if trainer.is_world_process_zero() and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
         json.dump({"train_s": clock.train_s, "samples": config["epochs"] * len(data), "final_loss": trainer.state.log_history[-2]["loss"],
-                   "accuracy": accuracy(model.net)}, f)
+                   "eval": {"accuracy": accuracy(model.net)}}, f)

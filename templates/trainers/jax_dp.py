@@ -50,5 +50,5 @@ x_test, y_test = (t.numpy() for t in load("t10k"))
 right = float((jnp.argmax(logits(jax.device_get(params), x_test), 1) == y_test).mean())
 if rank == 0 and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
-        json.dump({"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "accuracy": right,
+        json.dump({"train_s": train_s, "samples": config["epochs"] * len(x), "final_loss": final_loss, "eval": {"accuracy": right},
                    "comparable": {"model": "mlp"}}, f)

@@ -47,4 +47,4 @@ trainer.fit(module, DataLoader(data, batch_size=config["batch_size"], shuffle=Tr
 if trainer.is_global_zero and "HPCGRID_RESULT" in os.environ:
     with open(os.environ["HPCGRID_RESULT"], "w") as f:
         json.dump({"train_s": module.train_s, "samples": config["epochs"] * len(data), "final_loss": module.final_loss,
-                   "accuracy": accuracy(module.net)}, f)
+                   "eval": {"accuracy": accuracy(module.net)}}, f)

@@ -9,14 +9,14 @@ teardown_file() { box_down; }
 setup() { box_setup; }
 
 @test "every trainer of the templates learns, alone and on two ranks" {
-    export PATH=$HPCGRID_PEERS/bin:$HPCGRID_BUILD/worker:$PATH PYTHONDONTWRITEBYTECODE=1
+    export PATH=$HPCGRID_PEERS/bin:$HPCGRID_BUILD/worker:$PATH
     cd "$T"
-    jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .workload.epochs = 2' \
+    jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .workload.epochs = 2 | .workload.env = {PYTHONDONTWRITEBYTECODE: "1"}' \
         "$HPCGRID_SOURCE/templates/trainers/trainers.json" >trainers.json
     "$HPCGRID" run -s tasks_per_node=1,nodes=1 trainers.json
     "$HPCGRID" run --new -s nodes=2 trainers.json
     for run in trainers/001 trainers/002; do
-        "$HPCGRID" report "$run" --metric accuracy --format json >report.json
+        "$HPCGRID" report "$run" --metric eval.accuracy --format json >report.json
         jq -ce '[.tables[0].points[] | .value // empty] | [length, min > 0.4]' report.json | diff - <(echo '[8,true]')
     done
 }
