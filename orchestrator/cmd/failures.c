@@ -23,10 +23,10 @@
 
 /* ---- The last line ---- */
 
-/* What launchers say when a rank fails is not the reason. */
+/* What launchers say when a rank fails is not the reason. (slurmstepd may have the node behind its name.) */
 static bool is_noise(const char *line, size_t n)
 {
-    static const char *const starts[] = { "srun: ", "slurmstepd: ", "mpirun: ", "prterun: " };
+    static const char *const starts[] = { "srun: ", "slurmstepd", "mpirun: ", "prterun: " };
 
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (n >= strlen(starts[i]) && memcmp(line, starts[i], strlen(starts[i])) == 0)

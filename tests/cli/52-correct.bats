@@ -219,7 +219,8 @@ END
 
 @test "many failures are a few lines, by cause" {
     rm tasks.stay
-    echo '[ $1 -gt 2 ] && echo "rank $1: CUDA out of memory" >&2; exit 7' >step.sh
+    echo '[ $1 -gt 2 ] && echo "rank $1: CUDA out of memory" >&2; echo "slurmstepd-a1: error: *** STEP 1.0 ON a1 CANCELLED ***
+srun: error: a1: task 0: Exited" >&2; exit 7' >step.sh
     correct '.axes.i = {"range": [1, 12]} | .workload.command = ["sh", "step.sh", "{{i}}"]'
     run -1 --separate-stderr "$hpcgrid" run m.json
     echo "$stderr"
