@@ -14,6 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../templates/trainers"))
+from mnist import Net  # noqa: E402
+
 
 def load(folder, prefix):
     def read(stem):
@@ -26,24 +29,10 @@ def load(folder, prefix):
     return x, torch.tensor(labels.astype(np.int64))
 
 
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.rnn = nn.LSTM(28, 64, batch_first=True)
-        self.batchnorm = nn.BatchNorm1d(64)
-        self.dropout1, self.dropout2 = nn.Dropout(0.25), nn.Dropout(0.5)
-        self.fc1, self.fc2 = nn.Linear(64, 32), nn.Linear(32, 10)
-
-    def forward(self, x):
-        h = self.dropout1(self.batchnorm(self.rnn(x)[0][:, -1]))
-        h = self.dropout2(torch.relu(self.fc1(h)))
-        return torch.log_softmax(self.fc2(h), 1)
-
-
 def epoch(net, optimizer, x, y, batch):
     for index in torch.randperm(len(x)).split(batch):
         optimizer.zero_grad()
-        nn.functional.nll_loss(net(x[index]), y[index]).backward()
+        nn.functional.cross_entropy(net(x[index]), y[index]).backward()
         optimizer.step()
 
 
