@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "matrix/matrix.h"
 #include "cmd/cells.h"
+#include "cmd/forecast.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "plan/batch.h"
@@ -21,11 +22,13 @@
 #define DEFAULT_ARRAY 1000
 
 static const char *select_text, *site, *out_dir;
-static bool scripts, as_json;
+static bool scripts, as_json, forecast;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     HG_OPTION_SITE(&site),
+    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL,
+      "device-hours and duration, from earlier runs of this experiment", 0, 0 },
     { HG_OPT_FLAG, 0, "scripts", &scripts, NULL, "also print the batch scripts", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_dir, "DIR",
       "write plan and scripts to DIR, for sbatch by hand", 0, 0 },
@@ -130,6 +133,62 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
     putchar('\n');
 }
 
+/* How cells will follow each other, and how that is known. */
+static struct hg_pace pace_of(const struct hg_matrix *m, const struct hg_measured *measured,
+                              const char **from)
+{
+    struct hg_pace pace = measured->pace;
+
+    *from = m->running   ? "limits.running"
+            : pace.slots ? "as in the last run, whose waiting in the queue is included"
+                         : "not known how many will run at a time";
+    if (m->running)
+        pace.slots = (size_t)m->running;
+    return pace;
+}
+
+static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m)
+{
+    struct hg_buf text = HG_BUF_INIT;
+    struct hg_measured measured;
+    struct hg_outlook o;
+    struct hg_pace pace;
+    const char *from;
+
+    hg_measured_read(&measured, NULL, m->name, 0);
+    pace = pace_of(m, &measured, &from);
+    hg_forecast_plan(&measured, plan, pace, &o);
+    hg_buf_puts(&text, "forecast     ");
+    hg_outlook_append_hours(&o, &text);
+    hg_buf_puts(&text, "\n             ");
+    hg_outlook_append_sources(measured.forecast, &o, &text);
+    if (measured.from.len)
+        hg_buf_printf(&text, " (run %s)", hg_buf_str(&measured.from));
+    hg_buf_puts(&text, "\nduration     ");
+    hg_outlook_append_time(&o, &text);
+    hg_buf_printf(&text, ", %zu at a time (%s)", pace.slots ? pace.slots : 1, from);
+    puts(hg_buf_str(&text));
+    hg_buf_done(&text);
+    hg_measured_done(&measured);
+}
+
+static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix *m)
+{
+    struct hg_measured measured;
+    struct hg_outlook o;
+    struct hg_pace pace;
+    const char *from;
+    json_t *out;
+
+    hg_measured_read(&measured, NULL, m->name, 0);
+    pace = pace_of(m, &measured, &from);
+    hg_forecast_plan(&measured, plan, pace, &o);
+    out = hg_outlook_json(measured.forecast, &o, pace);
+    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&measured.from)));
+    hg_measured_done(&measured);
+    return out;
+}
+
 /* Where a run of this name would lie: what the scripts would say. Yours. */
 static char *script_folder(const struct hg_plan *plan, struct hg_err *err)
 {
@@ -174,13 +233,13 @@ static json_t *batch_json(const struct hg_batch *b)
     return o;
 }
 
-static void print_json(const struct hg_plan *plan, const char *site_name)
+static void print_json(const struct hg_plan *plan, const struct hg_matrix *m)
 {
     size_t unpriced;
     double hours = total_hours(plan, &unpriced);
     json_t *batches = json_array(), *skipped = json_array();
-    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site", site_name,
-                          "cells", (json_int_t)plan->cells, "submissions",
+    json_t *o = json_pack("{s:s, s:s, s:I, s:I, s:f, s:I}", "name", plan->name, "site",
+                          m->site->name, "cells", (json_int_t)plan->cells, "submissions",
                           (json_int_t)submissions(plan, SIZE_MAX / 2), "device_hours", hours,
                           "cells_without_limit", (json_int_t)unpriced);
 
@@ -195,6 +254,8 @@ static void print_json(const struct hg_plan *plan, const char *site_name)
         json_array_append_new(skipped, json_pack("{s:s, s:o}", "id", plan->skips.items[i].id,
                                                  "reason", hg_json_text(plan->skips.items[i].why)));
     json_object_set_new(o, "skipped", skipped);
+    if (forecast)
+        json_object_set_new(o, "forecast", forecast_json(plan, m));
     hg_print_json(o);
 }
 
@@ -222,10 +283,12 @@ static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
     if (out_dir && save(plan, m, err) < 0)
         return -1;
     if (as_json) {
-        print_json(plan, m->site->name);
+        print_json(plan, m);
         return 0;
     }
     print_table(plan, m->site->name);
+    if (forecast)
+        print_forecast(plan, m);
     return scripts ? print_scripts(plan, err) : 0;
 }
 
