@@ -87,6 +87,12 @@ void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double sec
     f->stale = true;
 }
 
+void hg_forecast_set_between(struct hg_forecast *f, double sd)
+{
+    f->stale = f->stale || sd != f->between_sd;
+    f->between_sd = sd;
+}
+
 size_t hg_forecast_measured(const struct hg_forecast *f)
 {
     return f->measured;
@@ -276,9 +282,11 @@ void hg_forecast_fit(struct hg_forecast *f)
             c->run = of_runs(f, &c->log);
     }
     try_laws(f);
-    for (size_t i = 0; i < f->list.n; i++)
+    for (size_t i = 0; i < f->list.n; i++) {
         if (f->list.items[i].run.source == HG_FORECAST_NOTHING)
             of_regression(f, i, &f->list.items[i].run);
+        f->list.items[i].run.between_sd = f->between_sd;
+    }
 }
 
 const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t configuration)
@@ -290,7 +298,7 @@ const struct hg_forecast_run *hg_forecast_of(struct hg_forecast *f, size_t confi
 double hg_forecast_quantile(const struct hg_forecast_run *run, double probability)
 {
     double sd = sqrt(run->shared_sd * run->shared_sd + run->own_sd * run->own_sd +
-                     run->run_sd * run->run_sd);
+                     run->run_sd * run->run_sd + run->between_sd * run->between_sd);
 
     if (run->source == HG_FORECAST_NOTHING || !(run->freedom > 0))
         return NAN;

@@ -28,7 +28,8 @@ struct hg_forecast_run {
     double
         shared_sd; /* common to its runs and those of other configurations; of regressions only */
     double own_sd; /* common to its runs */
-    double run_sd; /* of each run; NaN: not known, no interval */
+    double between_sd; /* common to all cells of a sweep */
+    double run_sd;     /* of each run; NaN: not known, no interval */
     double freedom;
     size_t runs; /* of it that were measured */
 };
@@ -41,6 +42,11 @@ size_t hg_forecast_configuration(struct hg_forecast *f, const json_t *cell, long
 
 /* A good run of it took so many seconds. */
 void hg_forecast_measure(struct hg_forecast *f, size_t configuration, double seconds);
+
+/* How much whole sweeps of the same cells differ, as a standard deviation of the logarithm: the sweep that is forecast from those that were
+ * measured. 0 at first. */
+void hg_forecast_set_between(struct hg_forecast *f, double sd);
+
 size_t hg_forecast_measured(const struct hg_forecast *f); /* runs so far */
 size_t hg_forecast_runs(const struct hg_forecast *f, size_t configuration);
 

@@ -23,6 +23,7 @@ struct hg_forecast {
     } list;
     struct hg_map index, families;
     size_t n_families, measured;
+    double between_sd;
     bool stale; /* something was added since the model was made */
     /* the model */
     double variance, freedom; /* of a run about its configuration's mean, all of them together */

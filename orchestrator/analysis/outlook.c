@@ -19,8 +19,8 @@ struct play {
     double gap_s;
     bool wide; /* a lump runs at once, on as many slots */
     uint64_t random;
-    double shared[HG_REGRESSION_MAX], *own; /* of this round; own by configuration */
-    double *heap;                           /* when each slot is free */
+    double between, shared[HG_REGRESSION_MAX], *own; /* of this round; own by configuration */
+    double *heap;                                    /* when each slot is free */
     size_t n_heap;
     double device_s, end_s; /* of this round */
 };
@@ -63,7 +63,7 @@ static void draw_own(struct play *p, size_t i)
     const struct hg_forecast_run *run = &p->f->list.items[i].run;
     double u[HG_REGRESSION_MAX], value, wide = run->freedom > 0 ? stretch(p, run->freedom) : 1;
 
-    p->own[2 * i] = run->center + wide * known(run->own_sd) * normal(p);
+    p->own[2 * i] = run->center + p->between + wide * known(run->own_sd) * normal(p);
     p->own[2 * i + 1] = wide * known(run->run_sd);
     if (run->source != HG_FORECAST_REGRESSION ||
         !hg_regression_predict(p->f->regression, i, &value, u))
@@ -77,6 +77,7 @@ static void draw_all(struct play *p)
     const struct hg_regression *r = p->f->regression;
     double sd = r ? sqrt(hg_regression_variance(r)) * stretch(p, hg_regression_freedom(r)) : 0;
 
+    p->between = p->f->between_sd * normal(p);
     for (size_t j = 0; r && j < hg_regression_size(r); j++)
         p->shared[j] = sd * normal(p);
     for (size_t i = 0; i < p->n; i++)

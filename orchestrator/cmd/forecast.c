@@ -9,17 +9,22 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/text.h"
+#include "contract/keys.h"
 #include "matrix/cell.h"
 #include "plan/cells.h"
 #include "plan/files.h"
+#include "plan/plan.h"
+#include "results/contrast.h"
 #include "rundir/attempt_find.h"
 #include "rundir/events.h"
 #include "cmd/options.h"
 
 #define RUNS_READ 10     /* earlier ones */
 #define RESULTS_ALL 2000 /* read of all of them */
-#define RESULTS_EACH 20  /* of one configuration */
+#define RESULTS_EACH 10  /* of one configuration; in the run that goes on so many times OWN more */
+#define OWN 3
 #define LOOK_RESULTS 100
 #define DUTY 50 /* computing is followed by so many times its duration without */
 
@@ -32,7 +37,7 @@ struct reading {
     const char *run_key;
     struct hg_attempt_group group;
     int batch;
-    size_t budget, taken;
+    size_t budget, each, taken;
     double sum; /* of their seconds */
 };
 
@@ -41,7 +46,7 @@ static void read_time(struct reading *r, int batch, size_t line, const char *id,
 {
     struct hg_attempt a = { 0 };
 
-    if (!r->budget || hg_forecast_runs(r->f, number) >= RESULTS_EACH)
+    if (!r->budget || hg_forecast_runs(r->f, number) >= r->each)
         return;
     r->budget--;
     if (hg_attempt_find(&r->group, batch, line, id, 0, r->run_key, &a, NULL) < 0 || !a.done ||
@@ -112,7 +117,9 @@ static void read_run(struct hg_measured *m, const struct hg_rundir *rd, size_t *
 {
     json_t *plan = hg_plan_read(rd->path, NULL);
     struct hg_run_state *state = plan ? hg_run_state_load(rd->path, NULL) : NULL;
-    struct reading r = { .f = m->forecast, .rd = rd, .state = state, .budget = *budget };
+    struct reading r = {
+        .f = m->forecast, .rd = rd, .state = state, .budget = *budget, .each = RESULTS_EACH
+    };
 
     r.group.rd = rd;
     r.run_key = json_string_value(json_object_get(plan, "run_key"));
@@ -123,7 +130,7 @@ static void read_run(struct hg_measured *m, const struct hg_rundir *rd, size_t *
         hg_plan_each_cell(rd->path, r.batch, read_cell, &r, NULL);
     }
     if (r.taken)
-        hg_buf_printf(&m->from, "%s%03d", m->from.len ? ", " : "", rd->number);
+        hg_buf_printf(&m->from, "%s%03d", m->runs++ ? ", " : "", rd->number);
     if (r.taken && state && !m->pace.slots)
         m->pace = pace_of(state, r.sum / (double)r.taken, 0, limit_of(rd));
     *budget = r.budget;
@@ -154,6 +161,8 @@ void hg_measured_read(struct hg_measured *m, const char *reports, const char *na
         free(word);
     }
     hg_rundir_done(&newest);
+    if (m->runs)
+        hg_forecast_set_between(m->forecast, HG_BETWEEN_DEFAULT * sqrt(1 + 1 / (double)m->runs));
 }
 
 void hg_measured_done(struct hg_measured *m)
@@ -295,6 +304,136 @@ void hg_forecast_plan(const struct hg_measured *m, const struct hg_plan *plan, s
     free(list);
 }
 
+/* ---- "time": "auto" ---- */
+
+#define AUTO_SHARE 0.999
+#define AUTO_UNKNOWN 3.0 /* times the only run, where nothing tells how much runs differ */
+#define AUTO_MOST 10.0   /* times the forecast, however little is known */
+
+struct auto_limits {
+    const struct hg_matrix *m;
+    struct hg_measured measured;
+    size_t cells[HG_FORECAST_SOURCES]; /* that asked */
+    size_t cut;                        /* whose limit should be above what the hardware allows */
+};
+
+static double forecast_limit_s(struct auto_limits *l, const json_t *members,
+                               const struct hg_forecast_run **run)
+{
+    struct hg_forecast *f = l->measured.forecast;
+    double limit;
+
+    *run = hg_forecast_of(f, hg_forecast_configuration(f, members, hg_cell_devices(members)));
+    if ((*run)->source == HG_FORECAST_NOTHING)
+        return 0;
+    limit = hg_forecast_quantile(*run, AUTO_SHARE);
+    if (isnan(limit))
+        limit = AUTO_UNKNOWN * exp((*run)->center);
+    return fmax(HG_AUTO_FLOOR_S, fmin(limit, AUTO_MOST * exp((*run)->center)));
+}
+
+static double limit_s(void *context, const json_t *members)
+{
+    struct auto_limits *l = context;
+    const struct hg_hardware *hw =
+        hg_site_find_hardware(l->m->site, json_string_value(json_object_get(members, "hardware")));
+    const struct hg_forecast_run *run;
+    double limit = forecast_limit_s(l, members, &run);
+
+    l->cells[run->source]++;
+    l->cut += hw && hw->max_time_s > 0 && limit > hw->max_time_s;
+    return limit;
+}
+
+static void free_limits(void *context)
+{
+    struct auto_limits *l = context;
+
+    hg_measured_done(&l->measured);
+    free(l);
+}
+
+void hg_auto_limits_set(struct hg_matrix *m, const char *reports)
+{
+    struct hg_buf pointer = HG_BUF_INIT;
+    struct auto_limits *l;
+
+    if (m->site->rehearsal || !*hg_matrix_pointer(m, "time", HG_KEY_TIME_AUTO, &pointer)) {
+        hg_buf_done(&pointer);
+        return;
+    }
+    hg_buf_done(&pointer);
+    l = hg_alloc_zeroed(1, sizeof *l);
+    l->m = m;
+    hg_measured_read(&l->measured, reports, m->name, 0);
+    m->auto_times = (struct hg_auto_times){ .limit_s = limit_s, .free = free_limits, .context = l };
+}
+
+static void append_runs(const struct auto_limits *l, struct hg_buf *out)
+{
+    if (l->measured.from.len)
+        hg_buf_printf(out, " (run %s)", hg_buf_str(&l->measured.from));
+}
+
+void hg_auto_limits_forget(const struct hg_matrix *m)
+{
+    struct auto_limits *l = m->auto_times.context;
+
+    if (l)
+        memset(l->cells, 0, sizeof l->cells);
+    if (l)
+        l->cut = 0;
+}
+
+void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out)
+{
+    const struct auto_limits *l = m->auto_times.context;
+    size_t forecast = 0, nothing = l ? l->cells[HG_FORECAST_NOTHING] : 0;
+    long long raises = m->retry.most[HG_RETRY_TIMEOUT];
+    struct hg_outlook o = { 0 };
+
+    for (int s = 0; s < HG_FORECAST_NOTHING && l; s++)
+        forecast += o.cells[s] = l->cells[s];
+    if (!forecast && !nothing)
+        return;
+    hg_buf_puts(out, "\"auto\" limits: ");
+    hg_outlook_append_sources(l->measured.forecast, &o, out);
+    if (forecast) {
+        append_runs(l, out);
+        hg_buf_printf(out, ", so that 999 of 1000 end in time, at least %d min",
+                      HG_AUTO_FLOOR_S / 60);
+    }
+    if (nothing)
+        hg_buf_printf(out,
+                      "%s%zu cell%s without a measured run, with the partition's default limit",
+                      forecast ? "; " : "", nothing, hg_text_s(nothing));
+    if (l->cut)
+        hg_buf_printf(out, "; %zu of them may need longer than max_time of their hardware", l->cut);
+    raises = raises ? raises : HG_AUTO_RAISES;
+    hg_buf_printf(out, "; after TIMEOUT twice as long, at most %lld time%s", raises,
+                  hg_text_s((size_t)raises));
+}
+
+void hg_auto_limits_append_cell(const struct hg_matrix *m, const json_t *members,
+                                struct hg_buf *out)
+{
+    struct auto_limits *l = m->auto_times.context;
+    const struct hg_forecast_run *run;
+    char limit[32];
+
+    if (!l)
+        return;
+    forecast_limit_s(l, members, &run);
+    if (run->source == HG_FORECAST_NOTHING) {
+        hg_buf_puts(out, "the partition's default: no run tells how long it takes");
+        return;
+    }
+    hg_text_duration_slurm(hg_plan_auto_s(m, members), limit);
+    hg_buf_printf(out, "%s, ", limit);
+    hg_forecast_append_source(l->measured.forecast, run->source, out);
+    append_runs(l, out);
+}
+
 /* ---- A run that goes on ---- */
 
 struct eta_batch {
@@ -418,9 +557,11 @@ void hg_eta_free(struct hg_eta *e)
 /* Read the times of cells that have become good. */
 static void read_new(struct hg_eta *e, const struct hg_run_state *state, size_t budget)
 {
-    struct reading r = {
-        .f = e->measured.forecast, .state = state, .run_key = e->run_key, .budget = budget
-    };
+    struct reading r = { .f = e->measured.forecast,
+                         .state = state,
+                         .run_key = e->run_key,
+                         .budget = budget,
+                         .each = (1 + OWN) * RESULTS_EACH };
 
     r.group.rd = &e->rd;
     for (size_t b = 0; b < e->n && b < state->batches.n; b++)
@@ -432,6 +573,11 @@ static void read_new(struct hg_eta *e, const struct hg_run_state *state, size_t 
         }
     e->taken += r.taken;
     e->sum += r.sum;
+    if (e->measured.runs) /* own results tell how this sweep differs */
+        hg_forecast_set_between(
+            e->measured.forecast,
+            HG_BETWEEN_DEFAULT * sqrt(1 + 1 / (double)e->measured.runs) *
+                (1 - (double)e->taken / (double)hg_forecast_measured(e->measured.forecast)));
     hg_attempt_group_forget(&r.group);
 }
 

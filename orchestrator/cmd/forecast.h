@@ -15,10 +15,11 @@
 struct hg_measured {
     struct hg_forecast *forecast;
     struct hg_buf from;  /* "002, 001": the runs that something was measured in, newest first */
+    size_t runs;         /* how many these are */
     struct hg_pace pace; /* of the newest of them */
 };
 
-/* Read the newest runs of an experiment below the folder `reports` (NULL: as hg_options_reports): times of at most 20 good cells of
+/* Read the newest runs of an experiment below the folder `reports` (NULL: as hg_options_reports): times of at most 10 good cells of
  * a configuration, 2000 in all. Rehearsals, and runs that cannot be read, tell nothing. before: only runs with a lower number; 0: all. */
 void hg_measured_read(struct hg_measured *m, const char *reports, const char *name, int before);
 void hg_measured_done(struct hg_measured *m);
@@ -42,6 +43,21 @@ json_t *hg_outlook_json(const struct hg_forecast *f, const struct hg_outlook *o,
 /* What its cells will take; with adaptive repeats those of the first round. */
 void hg_forecast_plan(const struct hg_measured *m, const struct hg_plan *plan, struct hg_pace pace,
                       struct hg_outlook *out);
+
+/* ---- "time": "auto" ---- */
+
+/* Give the cells of a matrix whose "time" is "auto" their limits: the time that 999 of 1000 runs stay below by the forecast from earlier
+ * runs, at least HG_AUTO_FLOOR_S. Does nothing if no cell has it, or in a rehearsal, whose times mean nothing. */
+void hg_auto_limits_set(struct hg_matrix *m, const char *reports);
+
+/* Append what "auto" means for the cells that have asked since: "\"auto\" limits: 24 cells as ... took (run 002, 001); ...". Nothing if
+ * none has. */
+void hg_auto_limits_forget(const struct hg_matrix *m);
+void hg_auto_limits_append(const struct hg_matrix *m, struct hg_buf *out);
+
+/* Append what it means for one cell: "00:10:00, as runs of the same configuration took (run 001)". */
+void hg_auto_limits_append_cell(const struct hg_matrix *m, const json_t *members,
+                                struct hg_buf *out);
 
 /* ---- A run that goes on ---- */
 

@@ -147,6 +147,16 @@ static struct hg_pace pace_of(const struct hg_matrix *m, const struct hg_measure
     return pace;
 }
 
+static void print_auto(const struct hg_matrix *m)
+{
+    struct hg_buf text = HG_BUF_INIT;
+
+    hg_auto_limits_append(m, &text);
+    if (text.len)
+        printf("%s\n", hg_buf_str(&text));
+    hg_buf_done(&text);
+}
+
 static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m)
 {
     struct hg_buf text = HG_BUF_INIT;
@@ -287,6 +297,7 @@ static int show(struct hg_plan *plan, const struct hg_matrix *m, struct hg_err *
         return 0;
     }
     print_table(plan, m->site->name);
+    print_auto(m);
     if (forecast)
         print_forecast(plan, m);
     return scripts ? print_scripts(plan, err) : 0;
@@ -298,10 +309,16 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     struct hg_selector *select = select_text ? hg_selector_parse(select_text, &err) : NULL;
     struct hg_matrix *m = err.code ? NULL : hg_matrix_load(argv[0], site, errs);
     bool known = m && (!select || hg_selector_check(select, m->grid, &err) == 0);
-    struct hg_plan *plan = known ? hg_plan_make(m, select, NULL, errs) : NULL;
-    int rc = plan ? show(plan, m, &err) : -1;
+    struct hg_plan *plan = NULL;
+    int rc = -1;
 
     (void)argc;
+    if (known) {
+        hg_auto_limits_set(m, NULL);
+        plan = hg_plan_make(m, select, NULL, errs);
+    }
+    if (plan)
+        rc = show(plan, m, &err);
     hg_errs_add(errs, &err);
     hg_plan_free(plan);
     hg_matrix_free(m);

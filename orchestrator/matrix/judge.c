@@ -129,6 +129,8 @@ static int judge_duration(const json_t *value, struct hg_err *err)
 {
     double seconds = json_number_value(value);
 
+    if (json_is_string(value) && strcmp(json_string_value(value), HG_KEY_TIME_AUTO) == 0)
+        return 0;
     if (json_is_string(value))
         return hg_text_duration_parse(json_string_value(value), &seconds, err);
     if (!json_is_number(value))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,8 @@ static void fill_batch(const struct make *mk, const struct hg_shape *shape, cons
     b->job = hg_shape_job(shape, mk->m->site, name, mk->m->workload.program != NULL);
     b->places = hg_shape_places(shape);
     b->time_s = shape->time_s;
+    b->auto_time = shape->auto_time;
+    b->time_max_s = shape->auto_time ? shape->hw->max_time_s : 0;
     b->gpu = shape->hw->gpus_per_node > 0;
     b->devices = shape->nodes *
                  (b->gpu ? shape->gpus_per_node : shape->tasks_per_node * shape->cpus_per_task);
@@ -138,11 +141,22 @@ double hg_plan_round_time(double time_s, double most_s)
     return time_s;
 }
 
+double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members)
+{
+    const char *name = json_string_value(json_object_get(members, "hardware"));
+    const struct hg_hardware *hw = hg_site_find_hardware(m->site, name);
+    double most = hw && hw->max_time_s > 0 ? hw->max_time_s : INFINITY;
+    double time_s =
+        m->auto_times.limit_s ? m->auto_times.limit_s(m->auto_times.context, members) : 0;
+
+    return time_s > 0 ? hg_plan_round_time(time_s < most ? time_s : most, most) : 0;
+}
+
 static void round_time(struct make *mk, struct hg_shape *shape)
 {
     double most = json_real_value(json_object_get(mk->longest, shape->hw->name));
 
-    if (shape->time_s > 0)
+    if (shape->time_s > 0 && !shape->auto_time)
         shape->time_s =
             hg_plan_round_time(shape->time_s, most > shape->time_s ? most : shape->time_s);
 }
@@ -212,6 +226,9 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     if (is_in(&mk->past->items[i].done, line))
         return;
     hg_shape_make(mk->m->site, cell->members, &shape);
+    if (shape.auto_time) /* what waits is not sent again for each new forecast */
+        shape.time_s = mk->past->items[i].auto_time ? mk->past->items[i].time_s
+                                                    : hg_plan_auto_s(mk->m, cell->members);
     round_time(mk, &shape);
     note_request(&mk->fresh[i], cell, &shape);
     hg_shape_done(&shape);
@@ -406,6 +423,8 @@ static int plan_cell(const struct hg_cell *cell, void *context)
         return 0;
     }
     hg_shape_make(mk->m->site, cell->members, &shape);
+    if (shape.auto_time)
+        shape.time_s = hg_plan_auto_s(mk->m, cell->members);
     hg_hazards_see(mk->hazards, cell, &shape);
     if (mk->m->site->rehearsal)
         note_missing(mk, cell, &shape);
@@ -492,6 +511,8 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
                                 .job = json_incref(from->job),
                                 .places = json_incref(from->places),
                                 .time_s = from->time_s,
+                                .auto_time = from->auto_time,
+                                .time_max_s = from->time_max_s,
                                 .devices = from->devices,
                                 .gpu = from->gpu };
         mk->has_turns = mk->has_turns || from->turns;

@@ -247,6 +247,7 @@ static int fold_intent(struct fold *f)
         .batch = (int)get_number(f, "batch"),
         .offset = (uint32_t)get_number(f, "offset"),
         .running_max = (uint32_t)get_number(f, "running_max"),
+        .time_s = (double)get_number(f, "time_s"),
         .t = f->t,
         .until_s = json_number_value(json_object_get(f->record, "until")),
     };

@@ -65,6 +65,7 @@ struct hg_submission {
     char *tasks; /* index set */
     uint32_t n_tasks;
     uint32_t running_max;
+    double time_s;   /* its limit, where that is not its batch's; 0 */
     uint32_t job_id; /* 0: not known */
     enum hg_submission_state state;
     double t;       /* of the intent */
