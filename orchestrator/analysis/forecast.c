@@ -136,11 +136,15 @@ static void regress(struct hg_forecast *f)
     free(y);
 }
 
-/* Its own runs, and how far runs of all configurations are from their means. */
+/* Its own runs, and how far runs of all others are from their means. */
 static struct hg_forecast_run of_runs(const struct hg_forecast *f, const struct hg_moments *m)
 {
-    double prior = fmin(f->freedom, PRIOR_FREEDOM), freedom = prior + (double)m->freedom;
-    double variance = freedom > 0 ? (m->squares + prior * f->variance) / freedom : NAN;
+    double others = f->freedom - (double)m->freedom, prior = fmin(others, PRIOR_FREEDOM);
+    double freedom = prior + (double)m->freedom, variance = m->squares;
+
+    if (prior > 0)
+        variance += prior * (f->variance * f->freedom - m->squares) / others;
+    variance /= freedom;
 
     if (!(freedom > 0) &&
         f->regression) { /* what the regression cannot explain is more than that */

@@ -9,6 +9,8 @@
 #include "analysis/forecast_model.h"
 
 #define ROUNDS 200
+#define ROUNDS_MIN 40  /* ... where there are many cells, whose own chance cancels */
+#define DRAWS 400000   /* of times, in all rounds */
 #define UNITS_MAX 2000 /* more cells than that are played as so many lumps of equal ones */
 #define TRIES 16       /* for a time that is longer than a cell has been running */
 
@@ -19,6 +21,7 @@ struct play {
     double gap_s;
     bool wide; /* a lump runs at once, on as many slots */
     uint64_t random;
+    double spare;                                    /* a normal deviate; NAN: none */
     double between, shared[HG_REGRESSION_MAX], *own; /* of this round; own by configuration */
     double *heap;                                    /* when each slot is free */
     size_t n_heap;
@@ -37,9 +40,18 @@ static double uniform(struct play *p)
     return ((double)((z ^ z >> 31) >> 11) + 0.5) / 9007199254740992.0;
 }
 
+/* Two at a time, by Box and Muller. */
 static double normal(struct play *p)
 {
-    return sqrt(-2 * log(uniform(p))) * cos(2 * M_PI * uniform(p));
+    double radius, angle, spare = p->spare;
+
+    p->spare = NAN;
+    if (!isnan(spare))
+        return spare;
+    radius = sqrt(-2 * log(uniform(p)));
+    angle = 2 * M_PI * uniform(p);
+    p->spare = radius * sin(angle);
+    return radius * cos(angle);
 }
 
 /* How many times too large an estimated deviation may make Student's t: sqrt(freedom / chi squared), by Wilson and Hilferty. */
@@ -61,8 +73,13 @@ static double known(double sd)
 static void draw_own(struct play *p, size_t i)
 {
     const struct hg_forecast_run *run = &p->f->list.items[i].run;
-    double u[HG_REGRESSION_MAX], value, wide = run->freedom > 0 ? stretch(p, run->freedom) : 1;
+    double u[HG_REGRESSION_MAX], value, wide;
 
+    if (run->source == HG_FORECAST_NOTHING) { /* its limit is no matter of chance */
+        p->own[2 * i] = 0;
+        return;
+    }
+    wide = run->freedom > 0 ? stretch(p, run->freedom) : 1;
     p->own[2 * i] = run->center + p->between + wide * known(run->own_sd) * normal(p);
     p->own[2 * i + 1] = wide * known(run->run_sd);
     if (run->source != HG_FORECAST_REGRESSION ||
@@ -90,11 +107,11 @@ static void draw_all(struct play *p)
 /* The time of `cells` of them, one after another. */
 static double draw_time(struct play *p, const struct hg_forecast_work *w, size_t cells)
 {
-    double center = p->own[2 * w->configuration], sd = p->own[2 * w->configuration + 1];
-    double t = exp(center + sd * normal(p));
+    double center = p->own[2 * w->configuration], sd = p->own[2 * w->configuration + 1], t;
 
     if (p->f->list.items[w->configuration].run.source == HG_FORECAST_NOTHING)
         return (double)cells * w->limit_s;
+    t = exp(center + sd * normal(p));
     for (int i = 0; i < TRIES && t < w->elapsed_s; i++)
         t = exp(center + sd * normal(p));
     if (t < w->elapsed_s)
@@ -219,9 +236,8 @@ void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list
                       struct hg_pace pace, struct hg_outlook *out)
 {
     struct play p = { .f = f, .list = list, .n = n, .gap_s = pace.gap_s };
-    size_t rounds = n > 2000 ? ROUNDS / 5 : ROUNDS;
     double device_s[ROUNDS], end_s[ROUNDS];
-    size_t cells = 0, running = 0, slots;
+    size_t cells = 0, running = 0, slots, rounds;
     bool spread;
 
     *out = (struct hg_outlook){ .seconds = HG_ESTIMATE_NONE, .device_hours = HG_ESTIMATE_NONE };
@@ -233,6 +249,11 @@ void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list
     slots = pace.slots > running ? pace.slots : running ? running : 1;
     p.wide = p.lump > 1 && slots >= 16 * p.lump;
     p.n_heap = p.wide ? slots / p.lump : slots;
+    rounds = DRAWS / (2 * n + cells / p.lump + 1);
+    rounds = rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS ? ROUNDS : rounds;
+    if (out->cells[HG_FORECAST_NOTHING] == cells)
+        rounds = 1;
+    p.spare = NAN;
     p.heap = hg_alloc(p.n_heap * sizeof *p.heap);
     p.own = hg_alloc_zeroed(2 * f->list.n + 1, sizeof *p.own);
     for (size_t i = 0; i < rounds; i++) {

@@ -86,7 +86,7 @@ static struct hg_pace pace_of(const struct hg_run_state *state, double mean, dou
             const struct hg_run_cell *c = &state->batches.items[b].cells[i];
             bool runs = c->state == HG_CELL_RUNNING, ok = c->state == HG_CELL_OK;
 
-            if ((!runs && !(ok && c->end_s >= from)) || (ok && !(c->end_s > 0)))
+            if (!(runs && c->start_s > 0) && !(ok && c->end_s > 0 && c->end_s >= from))
                 continue;
             starts[n++] = c->start_s > 0 ? c->start_s : c->end_s - mean;
             if (ok)
@@ -138,6 +138,19 @@ out:
     hg_attempt_group_forget(&r.group);
     hg_run_state_free(state);
     json_decref(plan);
+}
+
+char *hg_measured_root(const struct hg_rundir *rd)
+{
+    char *root = hg_strdup(rd->path);
+
+    for (int i = 0; i < 2; i++) {
+        char *slash = strrchr(root, '/');
+
+        if (slash && slash > root)
+            *slash = '\0';
+    }
+    return root;
 }
 
 void hg_measured_read(struct hg_measured *m, const char *reports, const char *name, int before)
@@ -498,20 +511,6 @@ static int add_batches(struct hg_eta *e, const json_t *plan, struct hg_err *err)
     return 0;
 }
 
-/* The folder of all runs, of which this is one. */
-static char *root_of(const struct hg_rundir *rd)
-{
-    char *root = hg_strdup(rd->path);
-
-    for (int i = 0; i < 2; i++) {
-        char *slash = strrchr(root, '/');
-
-        if (slash && slash > root)
-            *slash = '\0';
-    }
-    return root;
-}
-
 struct hg_eta *hg_eta_open(const struct hg_rundir *rd, struct hg_err *err)
 {
     json_t *plan = hg_plan_read(rd->path, err);
@@ -525,7 +524,7 @@ struct hg_eta *hg_eta_open(const struct hg_rundir *rd, struct hg_err *err)
     e->rd = (struct hg_rundir){ hg_strdup(rd->path), hg_strdup(rd->name), rd->number };
     e->run_key = key ? hg_strdup(key) : NULL;
     e->running = limit_of(rd);
-    root = root_of(rd);
+    root = hg_measured_root(rd);
     hg_measured_read(&e->measured, root, rd->name, rd->number);
     free(root);
     if (add_batches(e, plan, err) < 0) {
@@ -638,7 +637,9 @@ static size_t list_work(struct hg_eta *e, const struct hg_run_state *state, doub
                     .n = 1,
                     .devices = e->batches[b].devices,
                     .limit_s = e->batches[b].limit_s,
-                    .elapsed_s = runs ? fmax(0, now_s - cell->start_s) : NAN,
+                    .elapsed_s = !runs               ? NAN
+                                 : cell->start_s > 0 ? fmax(0, now_s - cell->start_s)
+                                                     : 0,
                 };
         }
     return n;

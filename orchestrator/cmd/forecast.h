@@ -19,6 +19,9 @@ struct hg_measured {
     struct hg_pace pace; /* of the newest of them */
 };
 
+/* The folder of all runs, of which this is one. Yours to free. */
+char *hg_measured_root(const struct hg_rundir *rd);
+
 /* Read the newest runs of an experiment below the folder `reports` (NULL: as hg_options_reports): times of at most 10 good cells of
  * a configuration, 2000 in all. Rehearsals, and runs that cannot be read, tell nothing. before: only runs with a lower number; 0: all. */
 void hg_measured_read(struct hg_measured *m, const char *reports, const char *name, int before);

@@ -312,6 +312,7 @@ static int correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_
     struct hg_buf changes = HG_BUF_INIT;
     struct hg_plan *now = NULL;
     struct hg_matrix *m;
+    char *root;
     int rc = 0;
 
     if (!file || !hg_fs_exists(file)) /* the run's folder has a copy */
@@ -322,6 +323,9 @@ static int correct(const struct hg_rundir *rd, struct hg_plan **plan, struct hg_
                     "the run's matrix was changed, and is not valid: correct it, then try again");
         return -1;
     }
+    root = hg_measured_root(rd);
+    hg_auto_limits_set(m, root);
+    free(root);
     if (is_of_run(rd, *plan, m) && hg_changes_list(rd, m, *plan, &changes)) {
         (*plan)->closed = true;
         now = renew(rd, m, NULL, *plan, errs);

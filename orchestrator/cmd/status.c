@@ -27,13 +27,17 @@
 #define REASONS_MAX 32
 
 static const char *reports, *select_text;
-static bool as_json, list_cells, show_ids, poll = true;
+static bool as_json, list_cells, show_ids, poll = true, forecast;
+
+#define FORECAST_MAX 2000 /* with more cells it takes a moment, and is made on request */
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
     { HG_OPT_FLAG, 'c', "cells", &list_cells, NULL, "also list the cells", 0, 0 },
     HG_OPTION_IDS(&show_ids),
     HG_OPTION_JSON(&as_json),
+    { HG_OPT_FLAG, 'f', "forecast", &forecast, NULL,
+      "say what is left also of more than 2000 cells", 0, 0 },
     { HG_OPT_FLAG, 0, "poll", &poll, NULL, "also contact Slurm (--no-poll: journal only)", 0, 0 },
     HG_OPTION_REPORTS(&reports),
     { 0 },
@@ -121,7 +125,7 @@ static int ask_slurm(struct view *v, struct hg_err *err)
 static void look_ahead(struct view *v)
 {
     v->now_s = hg_clock_wall_s();
-    if (hg_state_open(v->state))
+    if (hg_state_open(v->state) && (forecast || v->state->cells <= FORECAST_MAX))
         v->eta = hg_eta_open(&v->rd, NULL);
     if (v->eta)
         v->left = hg_eta_look(v->eta, v->state, v->now_s, true);
@@ -211,6 +215,8 @@ static void print_left(const struct view *v)
 {
     struct hg_buf time = HG_BUF_INIT, hours = HG_BUF_INIT;
 
+    if (!v->eta && hg_state_open(v->state) && v->state->cells > FORECAST_MAX && !forecast)
+        printf("  left: hpcgrid status --forecast %s\n", v->rd.path);
     if (v->left && v->left->cells > v->left->held) {
         hg_eta_append(v->eta, v->now_s, &time);
         hg_outlook_append_hours(&v->left->outlook, &hours);

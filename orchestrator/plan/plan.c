@@ -165,9 +165,11 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
 {
     double time_s = shape->time_s;
     long long mem_mib = shape->mem_mib;
+    bool auto_time = shape->auto_time;
     struct hg_buf rest = HG_BUF_INIT;
 
     shape->time_s = 0;
+    shape->auto_time = false;
     shape->mem_mib = 0;
     hg_shape_key(shape, &rest);
     if (!f->any) {
@@ -178,6 +180,7 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
         f->shape = *shape;
         f->shape.time_s = time_s;
         f->shape.mem_mib = mem_mib;
+        f->shape.auto_time = auto_time;
         *shape = (struct hg_shape){ 0 };
     } else if (strcmp(hg_buf_str(&rest), hg_buf_str(&f->rest)) == 0) {
         /* 0: as the partition has it, which may be more than any number */
@@ -185,6 +188,7 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
 
         f->shape.time_s = endless ? 0 : time_s > f->shape.time_s ? time_s : f->shape.time_s;
         f->shape.mem_mib = mem_mib > f->shape.mem_mib ? mem_mib : f->shape.mem_mib;
+        f->shape.auto_time = f->shape.auto_time || auto_time;
     } else if (!f->other) {
         f->other = hg_strdup(cell->id);
         f->other_rest = hg_buf_detach(&rest);

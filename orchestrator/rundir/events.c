@@ -362,7 +362,8 @@ static void cell_moved(const struct fold *f, struct hg_run_cell *cell)
         return;
     if (next == HG_CELL_RUNNING && get_number(f, "start"))
         cell->start_s = (double)get_number(f, "start");
-    else if (next == HG_CELL_RUNNING && cell->state != next)
+    else if (next == HG_CELL_RUNNING &&
+             (cell->state != next || cell->restarts != get_number(f, "restarts")))
         cell->start_s = f->t;
     set_state(f->state, cell, next);
     cell->restarts = (uint32_t)get_number(f, "restarts");

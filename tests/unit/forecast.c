@@ -148,6 +148,26 @@ static void test_intervals_of_one_run_hold(void **state)
     }
 }
 
+static void test_intervals_of_a_lone_configuration_hold(void **state)
+{
+    double held = 0, draws = 2000;
+    uint64_t seed = 21;
+
+    (void)state;
+    for (int round = 0; round < (int)draws; round++) {
+        struct hg_forecast *f = hg_forecast_create();
+        double t = draw(&seed, 0, 4, 1, 0.05);
+        const struct hg_forecast_run *run;
+
+        for (int i = 0; i < 3; i++)
+            hg_forecast_measure(f, configure(f, 0, 4, 1, i), draw(&seed, 0, 4, 1, 0.05));
+        run = hg_forecast_of(f, 0);
+        held += t >= hg_forecast_quantile(run, 0.025) && t <= hg_forecast_quantile(run, 0.975);
+        hg_forecast_free(f);
+    }
+    assert_true(fabs(held / draws - 0.95) < 0.015);
+}
+
 #define CELLS 24
 
 /* What CELLS cells really take on so many slots. */
@@ -201,6 +221,27 @@ static void test_intervals_of_sums_and_ends_hold(void **state)
     print_message("sums %.3f, ends %.3f\n", hours / draws, ends / draws);
     assert_holds("sums", hours, draws);
     assert_holds("ends", ends, draws);
+}
+
+static void test_what_cells_have_in_common_does_not_cancel(void **state)
+{
+    struct hg_forecast *f = hg_forecast_create();
+    struct hg_forecast_work list[] = { { configure(f, 0, 1, 1, 1), 1000, 1, 0, NAN } };
+    const double logs[] = { -0.1, 0.1, -0.1, 0.1 };
+    struct hg_outlook o;
+    double half;
+
+    (void)state;
+    for (size_t i = 0; i < N_OF(logs); i++)
+        hg_forecast_measure(f, 0, 100 * exp(logs[i]));
+    /* the mean of four runs is not known better for a thousand cells than for one */
+    half = hg_stats_t_quantile(0.975, 3) * sqrt(0.04 / 3) / 2;
+    hg_forecast_look(f, list, 1, (struct hg_pace){ 10, 0 }, &o);
+    assert_near(log(o.device_hours.high / o.device_hours.low), 2 * half, 0.15);
+    hg_forecast_set_between(f, 0.3);
+    hg_forecast_look(f, list, 1, (struct hg_pace){ 10, 0 }, &o);
+    assert_near(log(o.device_hours.high / o.device_hours.low), 2 * 1.96 * 0.32, 0.15);
+    hg_forecast_free(f);
 }
 
 static void test_more_runs_narrow_the_interval(void **state)
@@ -303,7 +344,9 @@ int main(void)
         cmocka_unit_test(test_the_best_source_is_taken),
         cmocka_unit_test(test_a_key_that_follows_another_is_no_second_one),
         cmocka_unit_test(test_intervals_of_one_run_hold),
+        cmocka_unit_test(test_intervals_of_a_lone_configuration_hold),
         cmocka_unit_test(test_intervals_of_sums_and_ends_hold),
+        cmocka_unit_test(test_what_cells_have_in_common_does_not_cancel),
         cmocka_unit_test(test_more_runs_narrow_the_interval),
         cmocka_unit_test(test_limits_bound_what_nothing_is_known_of),
         cmocka_unit_test(test_a_cell_that_runs_has_only_its_rest_left),
