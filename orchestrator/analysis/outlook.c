@@ -10,6 +10,7 @@
 
 #define ROUNDS 200
 #define ROUNDS_MIN 40  /* ... where there are many cells, whose own chance cancels */
+#define GAP_SD 0.3     /* of a gap's logarithm: how busy Slurm is differs from sweep to sweep */
 #define DRAWS 400000   /* of times, in all rounds */
 #define UNITS_MAX 2000 /* more cells than that are played as so many lumps of equal ones */
 #define TRIES 16       /* for a time that is longer than a cell has been running */
@@ -18,8 +19,9 @@ struct play {
     struct hg_forecast *f;
     const struct hg_forecast_work *list;
     size_t n, lump;
-    double gap_s;
-    bool wide; /* a lump runs at once, on as many slots */
+    double gap_s, gap; /* gap: of this round */
+    bool certain;      /* all of it is by limits: nothing is drawn */
+    bool wide;         /* a lump runs at once, on as many slots */
     uint64_t random;
     double spare;                                    /* a normal deviate; NAN: none */
     double between, shared[HG_REGRESSION_MAX], *own; /* of this round; own by configuration */
@@ -95,6 +97,7 @@ static void draw_all(struct play *p)
     double sd = r ? sqrt(hg_regression_variance(r)) * stretch(p, hg_regression_freedom(r)) : 0;
 
     p->between = p->f->between_sd * normal(p);
+    p->gap = p->gap_s * exp(GAP_SD * normal(p));
     for (size_t j = 0; r && j < hg_regression_size(r); j++)
         p->shared[j] = sd * normal(p);
     for (size_t i = 0; i < p->n; i++)
@@ -151,7 +154,7 @@ static void play_work(struct play *p, const struct hg_forecast_work *w)
         if (counts)
             p->device_s += t * w->devices;
         if (isnan(w->elapsed_s))
-            t += p->gap_s * (double)cells;
+            t += p->gap * (double)cells;
         occupy(p, p->wide ? t / (double)p->lump : t);
     }
 }
@@ -160,7 +163,10 @@ static void play_round(struct play *p)
 {
     p->device_s = p->end_s = 0;
     memset(p->heap, 0, p->n_heap * sizeof *p->heap);
-    draw_all(p);
+    if (p->certain)
+        p->gap = p->gap_s;
+    else
+        draw_all(p);
     for (int waiting = 0; waiting < 2; waiting++)
         for (size_t i = 0; i < p->n; i++)
             if (isnan(p->list[i].elapsed_s) == (bool)waiting)
@@ -251,7 +257,8 @@ void hg_forecast_look(struct hg_forecast *f, const struct hg_forecast_work *list
     p.n_heap = p.wide ? slots / p.lump : slots;
     rounds = DRAWS / (2 * n + cells / p.lump + 1);
     rounds = rounds < ROUNDS_MIN ? ROUNDS_MIN : rounds > ROUNDS ? ROUNDS : rounds;
-    if (out->cells[HG_FORECAST_NOTHING] == cells)
+    p.certain = out->cells[HG_FORECAST_NOTHING] == cells;
+    if (p.certain)
         rounds = 1;
     p.spare = NAN;
     p.heap = hg_alloc(p.n_heap * sizeof *p.heap);

@@ -133,18 +133,24 @@ static void print_table(const struct hg_plan *plan, const char *site_name)
     putchar('\n');
 }
 
-/* How cells will follow each other, and how that is known. */
-static struct hg_pace pace_of(const struct hg_matrix *m, const struct hg_measured *measured,
-                              const char **from)
-{
-    struct hg_pace pace = measured->pace;
+/* What earlier runs say of a plan. */
+struct ahead {
+    struct hg_measured measured;
+    struct hg_outlook outlook;
+    struct hg_pace pace;
+    const char *pace_from;
+};
 
-    *from = m->running   ? "limits.running"
-            : pace.slots ? "as in the last run, whose waiting in the queue is included"
-                         : "not known how many will run at a time";
+static void look_ahead(const struct hg_plan *plan, const struct hg_matrix *m, struct ahead *a)
+{
+    hg_measured_read(&a->measured, NULL, m->name, 0);
+    a->pace = a->measured.pace;
+    a->pace_from = m->running      ? "limits.running"
+                   : a->pace.slots ? "as in the last run, whose waiting in the queue is included"
+                                   : "not known how many will run at a time";
     if (m->running)
-        pace.slots = (size_t)m->running;
-    return pace;
+        a->pace.slots = (size_t)m->running;
+    hg_forecast_plan(&a->measured, plan, a->pace, &a->outlook);
 }
 
 static void print_auto(const struct hg_matrix *m)
@@ -160,42 +166,32 @@ static void print_auto(const struct hg_matrix *m)
 static void print_forecast(const struct hg_plan *plan, const struct hg_matrix *m)
 {
     struct hg_buf text = HG_BUF_INIT;
-    struct hg_measured measured;
-    struct hg_outlook o;
-    struct hg_pace pace;
-    const char *from;
+    struct ahead a;
 
-    hg_measured_read(&measured, NULL, m->name, 0);
-    pace = pace_of(m, &measured, &from);
-    hg_forecast_plan(&measured, plan, pace, &o);
+    look_ahead(plan, m, &a);
     hg_buf_puts(&text, "forecast     ");
-    hg_outlook_append_hours(&o, &text);
+    hg_outlook_append_hours(&a.outlook, &text);
     hg_buf_puts(&text, "\n             ");
-    hg_outlook_append_sources(measured.forecast, &o, &text);
-    if (measured.from.len)
-        hg_buf_printf(&text, " (run %s)", hg_buf_str(&measured.from));
+    hg_outlook_append_sources(a.measured.forecast, &a.outlook, &text);
+    if (a.measured.runs)
+        hg_buf_printf(&text, " (run %s)", hg_buf_str(&a.measured.from));
     hg_buf_puts(&text, "\nduration     ");
-    hg_outlook_append_time(&o, &text);
-    hg_buf_printf(&text, ", %zu at a time (%s)", pace.slots ? pace.slots : 1, from);
+    hg_outlook_append_time(&a.outlook, &text);
+    hg_buf_printf(&text, ", %zu at a time (%s)", a.pace.slots ? a.pace.slots : 1, a.pace_from);
     puts(hg_buf_str(&text));
     hg_buf_done(&text);
-    hg_measured_done(&measured);
+    hg_measured_done(&a.measured);
 }
 
 static json_t *forecast_json(const struct hg_plan *plan, const struct hg_matrix *m)
 {
-    struct hg_measured measured;
-    struct hg_outlook o;
-    struct hg_pace pace;
-    const char *from;
+    struct ahead a;
     json_t *out;
 
-    hg_measured_read(&measured, NULL, m->name, 0);
-    pace = pace_of(m, &measured, &from);
-    hg_forecast_plan(&measured, plan, pace, &o);
-    out = hg_outlook_json(measured.forecast, &o, pace);
-    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&measured.from)));
-    hg_measured_done(&measured);
+    look_ahead(plan, m, &a);
+    out = hg_outlook_json(a.measured.forecast, &a.outlook, a.pace);
+    json_object_set_new(out, "runs", hg_json_text(hg_buf_str(&a.measured.from)));
+    hg_measured_done(&a.measured);
     return out;
 }
 
