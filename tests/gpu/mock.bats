@@ -6,6 +6,7 @@ setup() {
     worker="$HPCGRID_BUILD/tests/hpcgrid-worker-emulated"
     cd "$BATS_TEST_TMPDIR"
     export LD_LIBRARY_PATH="$HPCGRID_BUILD/tests/mock" HPCGRID_CACHE="$BATS_FILE_TMPDIR"
+    export HPCGRID_SEARCH_REPEATS=1 # what times say here is nothing
     export HPCGRID_LOG=warn OMP_NUM_THREADS=1 OMPI_MCA_btl=self,vader OMPI_MCA_mpi_yield_when_idle=1
     export ASAN_OPTIONS=detect_leaks=0
     unset HPCGRID_DATA HPCGRID_CELL HPCGRID_RESULT RANK WORLD_SIZE SLURM_STEP_NUM_TASKS CUDA_VISIBLE_DEVICES
@@ -81,6 +82,27 @@ same() {
     done
 }
 
+@test "the mean of gradients is divided once, by NCCL" {
+    export HPCGRID_SHARE_GPU=1
+    train alone "{$gpu, $bert, \"steps\": 1, \"batch_size\": 4, \"checkpoint\": \"alone.safetensors\"}"
+    for strategy in '"ddp", "bf16_gradients": true' '"fsdp"'; do
+        rm -f two.safetensors
+        train two "{$gpu, $bert, \"steps\": 1, \"batch_size\": 2, \"strategy\": $strategy, \"checkpoint\": \"two.safetensors\"}" \
+            mpirun --oversubscribe --allow-run-as-root -n 2
+        python3 -B - "$BATS_TEST_DIRNAME/run" <<'END' # what AdamW keeps of one gradient is that times 1 - beta1
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader("run", sys.argv[1])
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+loader.exec_module(run)
+alone, two = (run.read_tensors(name + ".safetensors") for name in ("alone", "two"))
+assert alone and alone.keys() == two.keys()
+total = sum(run.length(a) ** 2 for a in alone.values()) ** 0.5
+apart = sum(run.length([x - y for x, y in zip(alone[name], two[name])]) ** 2 for name in alone) ** 0.5
+assert apart < 0.005 * total, apart / total
+END
+    done
+}
+
 @test "ranks over NCCL train as one, whatever the strategy" {
     export HPCGRID_SHARE_GPU=1
     bert+=", $ranges"
@@ -133,6 +155,11 @@ same() {
     done
     EMU_NCCL=1@20 run train two "$cell" mpirun --oversubscribe --allow-run-as-root -n 2
     jq -e '.error.rank == 1 and (.error.message | contains("NCCL: a collective: mock error"))' two.json
+    # a rank that fails does not wait for one that is far behind
+    HPCGRID_FAULT=slow:0:3:2:50 EMU_REFUSE=1@20 run train two "${cell/\"comm_timeout\": 4/\"comm_timeout\": 1000, \"bucket_cap_mb\": 0.05, \"first_bucket_mb\": 0.05}" \
+        timeout 30 mpirun --oversubscribe --allow-run-as-root -n 2
+    [ "$status" -ne 124 ]
+    jq -e '.error.rank == 1 and (.error.message | contains("mock error"))' two.json
     unset HPCGRID_SHARE_GPU
     rm aborted # a device of a process that has several: the others wait for it no longer
     EMU_DEVICES=2 EMU_NCCL=1@20 run train dp "{$gpu, $bert, \"epochs\": 100000, \"batch_size\": 2, \"strategy\": \"dp\", \"dp_devices\": 2}"
