@@ -24,6 +24,12 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double wk_search_median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_size);
+    return values[n / 2];
+}
+
 /* Median of the tries; negative when it cannot do it, or when the first try shows that it is slower. */
 static double measure(wk_search_timer *time, void *context, int candidate, double best)
 {
@@ -36,8 +42,7 @@ static double measure(wk_search_timer *time, void *context, int candidate, doubl
         if (tries[i] < 0 || (i == 0 && best >= 0 && tries[0] > HOPELESS * best))
             return -1;
     }
-    qsort(tries, TRIES, sizeof *tries, by_size);
-    return tries[TRIES / 2];
+    return wk_search_median(tries, TRIES);
 }
 
 int wk_search_best(int n, wk_search_timer *time, void *context, double *seconds)

@@ -19,6 +19,9 @@ typedef double wk_search_timer(void *context, int candidate, int repeats);
  * likely ones first. Returns -1 when none can do it. seconds may be NULL. */
 int wk_search_best(int n, wk_search_timer *time, void *context, double *seconds);
 
+/* The one in the middle (of an even number, the higher of the two); n > 0. Sorts them. */
+double wk_search_median(double *values, size_t n);
+
 #define WK_CHOICE_BYTES 64
 /* What was chosen for a GEMM. */
 struct wk_choice {
