@@ -179,7 +179,7 @@ refused() {
 
 @test "what is wrong with a machine is said, with what helps" {
     refused 4 "no NVIDIA driver is loaded" "580 or newer" EMU_DRIVER=0
-    refused 4 "supports CUDA 12.2, this program needs CUDA" "driver 580 or newer is needed" EMU_DRIVER=12020
+    refused 4 "supports CUDA 12.2, this program needs CUDA" "build hpcgrid-worker with CUDA 12.2" EMU_DRIVER=12020
     refused 4 "shows no GPU to this process" "gpus_per_node" CUDA_VISIBLE_DEVICES=
     refused 4 "is busy, or in exclusive mode" "nvidia-smi" EMU_OPEN=46
     refused 4 "is in prohibited mode" "nvidia-smi -c DEFAULT" EMU_MODE=2
@@ -239,4 +239,12 @@ import bounded
 print(bounded.run(['bash', '-c', 'set -m; sleep 1000 & echo \$! >pid; wait'], None, 2)[0])"
     [ "$output" = None ]
     [ ! -s pid ] || ! grep -qs ') [^Z]' "/proc/$(<pid)/stat" # ended, if it has come so far
+}
+
+@test "what ops take is told as medians of steps behind the first epoch" {
+    for epochs in 1 3; do
+        HPCGRID_OP_TIMES=$PWD/times.json train r "{$gpu, ${bert/64/4}, \"epochs\": $epochs, \"batch_size\": 2, \"padding\": \"max_length\"}"
+        jq -e --argjson n "$((epochs == 1 ? 1 : 3))" '.steps == $n and (.ops | (.adamw.calls == 1 and .attention_forward.calls == 1
+            and .norm_forward.calls == 3 and all(.[]; .seconds >= 0)))' times.json
+    done
 }

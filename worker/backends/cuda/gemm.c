@@ -425,6 +425,15 @@ static bool remembered(struct wk_cuda *c, const struct wk_gemm_call *q, const ch
     return false;
 }
 
+/* Was it no algorithm that could not, but the device? */
+static bool device_failed(struct wk_cuda *c)
+{
+    cudaError_t code = cudaStreamQuery((cudaStream_t)c->stream);
+
+    cudaGetLastError();
+    return code != cudaErrorNotReady && !wk_cuda_check(c, (int)code, "a GEMM");
+}
+
 /* The best of all candidates into the plan. While a graph is recorded nothing can be timed, and without memory for a copy of the
  * target nothing can be tried: then cuBLASLt's top heuristic is used, and not remembered. The same holds if a choice may depend on
  * the shape only. */
@@ -445,6 +454,8 @@ static bool search(struct wk_cuda *c, const struct wk_gemm_call *q, const struct
         t.q.bias = (char *)t.d + bytes;
     if (t.d)
         best = wk_search_best(N_VARIANTS * LIKELY, try_some, &t, &choice.seconds);
+    if (t.d && best < 0 && device_failed(c))
+        goto out;
     for (int i = 0; best < 0 && i < N_VARIANTS * LIKELY; i++)
         if (candidate(&t, i))
             best = i;
@@ -458,6 +469,7 @@ static bool search(struct wk_cuda *c, const struct wk_gemm_call *q, const struct
         if (t.d)
             wk_choices_put(c->gemm->choices, key, &choice);
     }
+out:
     for (int v = 0; v < N_VARIANTS; v++)
         plan_done(c->gemm, &t.plans[v]);
     wk_cuda_free(&c->dev, t.d);
