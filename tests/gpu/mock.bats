@@ -231,6 +231,43 @@ END
         ["wrong: every op in bf16 beside its CPU twin", "wrong: norm alone, bf16", "right: lstm alone, bf16"]' gpu.json
 }
 
+@test "the four steps on a card fit ten minutes each, fail alone and fill one file" {
+    printf '#!/bin/sh\necho "backend cuda: mock"\n[ "$1" = doctor ]\n' >worker.sh
+    printf '#!/bin/sh\necho "7 shapes, 0 failures"\n' >ops.sh
+    cat >ncu <<'END'
+#!/bin/sh
+[ "$2" = none ] && echo '==PROF== Profiling'
+echo '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+echo '"0","kernel","gpu__time_duration.sum","us","17.5"'
+END
+    chmod +x worker.sh ops.sh ncu
+    for step in 1 "--more 4"; do
+        # shellcheck disable=SC2086
+        run env PATH="$PWD:$PATH" HPCGRID_WORKER="$PWD/worker.sh" HPCGRID_OPS="$PWD/ops.sh" "$BATS_TEST_DIRNAME/run" --json gpu.json $step
+        [ "$status" -eq 1 ]
+    done
+    jq -e '(.seconds | keys_unsorted == ["doctor", "ops", "speed", "ops-others", "sanitizer", "products", "ncu"])
+        and (.calls | length == 2) and ([.rows[] | select(.stage == "ops-others").verdict] == ["right", "right", "right"])
+        and ([.rows[] | select(.stage == "speed" or .stage == "products").verdict] == ["wrong", "wrong"])
+        and ([.rows[] | select(.stage == "ncu") | .figure] | length == 6 and all(. == "17.5 us"))' gpu.json
+    python3 -B - "$BATS_TEST_DIRNAME/run" <<'END'
+import importlib.machinery, importlib.util, sys
+loader = importlib.machinery.SourceFileLoader("run", sys.argv[1])
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader("run", loader))
+loader.exec_module(run)
+assert [sum(limit for _, limit in step.values()) <= 590 for step in run.STEPS] == [True] * 4
+END
+}
+
+@test "the roofline of a step: bytes and arithmetic of its shapes, and what was measured beside" {
+    echo '{"steps": 1, "ops": {"adamw": {"calls": 1, "seconds": 0.001}}}' >times.json
+    run "$BATS_TEST_DIRNAME/../bench/gpu/roofline" --card h200 --batch 32 --times times.json
+    [ "$status" -eq 0 ]
+    # 3 passes x 2 x 12 layers x 12 x 768 x 768 weights x 12,288 tokens / 989 TFLOP/s; 34 bytes x 108,893,186 / 4.8 TB/s
+    [[ "$output" == *$'\nproducts                         6.332    10.553         -'* ]]
+    [[ "$output" == *$'\nupdate                           0.771     0.907     1.000'* ]]
+}
+
 @test "a program whose time is over on a GPU's machine leaves nothing behind" {
     run python3 -B -c "
 import sys
