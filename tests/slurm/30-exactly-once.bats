@@ -56,6 +56,22 @@ ran_once() {
     [ "$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '*.[0-9]*.[0-9]*' | wc -l)" = "$2" ]
 }
 
+# Every cell of NAME came home: one good result, and no start without an attempt of its own. A controller that was killed has
+# nodes end what it forgot when they register: then, and only then, a cell begins again.
+came_home() {
+    local id ids good started
+    ids=$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '*.[0-9]*.[0-9]*' | sed 's/\.[0-9]*\.[0-9]*$//' | sort -u)
+    [ "$(wc -l <<<"$ids")" = "$2" ] || { echo "$1: $(wc -l <<<"$ids") of $2 cells began"; return 1; }
+    for id in $ids; do
+        good=$(cat "$id".*/result.json | jq -s 'map(select(.status == "ok")) | length')
+        [ "$good" = 1 ] || { echo "$id: $good good results"; ls "$id".*; return 1; }
+    done
+    [ "$(find ran -name "$1.*" | wc -l)" = "$2" ] || { echo "$1: $(find ran -name "$1.*" | wc -l) of $2 ran"; return 1; }
+    started=$(cat ran/"$1".* | wc -l)
+    [ "$started" -le "$(find reports/"$1"/001/cells -mindepth 2 -maxdepth 2 -name '*.[0-9]*.[0-9]*' | wc -l)" ] ||
+        { echo "$1: started $started times"; wc -l ran/"$1".*; return 1; }
+}
+
 # Wait for the end of a process; its exit code
 ends() { wait "$1"; }
 
@@ -212,7 +228,7 @@ END
         sleep 1
         box_heal
         ends $pid || { cat log; false; }
-        ran_once "lost$n" 16
+        came_home "lost$n" 16
         box_down
         BOX=
     done
@@ -232,7 +248,7 @@ END
     sleep 1
     box_heal
     ends $pid || { cat log; false; }
-    ran_once words 24
+    came_home words 24
     run "$HPCGRID" status words
     [[ "$output" == *" by cli"* ]]
     box_down
