@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
+#include "cmd/cockpit.h"
 #include "cmd/progress.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
@@ -23,6 +24,7 @@ static const struct hg_opt opts[] = {
       0 },
     HG_OPTION_REPORTS(&again.reports),
     HG_OPTION_STEAL(&again.steal),
+    HG_OPTION_SCREEN(&hg_cockpit_wanted),
     { 0 },
 };
 
