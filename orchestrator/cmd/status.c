@@ -43,12 +43,6 @@ static const struct hg_opt opts[] = {
     { 0 },
 };
 
-/* Cells that wait for one reason. */
-struct why {
-    const char *text;
-    size_t n;
-};
-
 struct view {
     struct hg_rundir rd;
     struct hg_run_state *state;
@@ -58,7 +52,7 @@ struct view {
     bool home;                                  /* commands may drive it here */
     char unreachable[256];                      /* why Slurm was not contacted; "" */
     size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
-    struct why why[REASONS_MAX];
+    struct hg_run_why why[REASONS_MAX];
     size_t n_why;
     struct hg_eta *eta;         /* NULL: nothing is left */
     const struct hg_left *left; /* its figures */
@@ -131,17 +125,6 @@ static void look_ahead(struct view *v)
         v->left = hg_eta_look(v->eta, v->state, v->now_s, true);
 }
 
-static void count_why(struct view *v, const char *text)
-{
-    for (size_t i = 0; i < v->n_why; i++)
-        if (strcmp(v->why[i].text, text) == 0) {
-            v->why[i].n++;
-            return;
-        }
-    if (v->n_why < REASONS_MAX)
-        v->why[v->n_why++] = (struct why){ text, 1 };
-}
-
 static void count_cells(struct view *v)
 {
     for (size_t b = 0; b < v->state->batches.n; b++)
@@ -153,9 +136,8 @@ static void count_cells(struct view *v)
             v->cells++;
             v->counts[cell->state]++;
             v->kept += hg_cell_is_held(cell);
-            if ((cell->state == HG_CELL_PENDING || cell->state == HG_CELL_REFUSED) && cell->text)
-                count_why(v, hg_run_text(v->state, cell));
         }
+    v->n_why = hg_run_whys(v->state, hg_picks_fits, &v->picks, v->why, REASONS_MAX);
 }
 
 /* ---- As text ---- */

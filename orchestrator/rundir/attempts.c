@@ -438,6 +438,24 @@ int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_fi
     return rc;
 }
 
+void hg_attempt_read_tail(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                          const char *name, size_t max, struct hg_buf *out)
+{
+    struct hg_attempt_file file;
+    off_t end, begin;
+    ssize_t n;
+
+    if (hg_attempt_open(g, f, name, &file, NULL) != 0)
+        return;
+    end = file.end < 0 ? lseek(file.fd, 0, SEEK_END) : file.end;
+    begin = end - file.begin > (off_t)max ? end - (off_t)max : file.begin;
+    hg_buf_reserve(out, (size_t)(end - begin) + 1);
+    n = pread(file.fd, out->data + out->len, (size_t)(end - begin), begin);
+    close(file.fd);
+    out->len += n > 0 ? (size_t)n : 0;
+    out->data[out->len] = '\0';
+}
+
 static bool has_folder(const struct hg_attempt_group *g, const struct hg_attempt_files *f)
 {
     char *dir = hg_attempt_path(g, f, "");

@@ -108,7 +108,11 @@ int hg_attempt_open(const struct hg_attempt_group *g, const struct hg_attempt_fi
 int hg_attempt_read(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
                     const char *name, size_t max, struct hg_buf *out, struct hg_err *err);
 
-/* The same for result.json. Unless g->quick, HG_ATTEMPT_NONE is returned only after the folder was listed. Sets result, and
+/* Append the last bytes of one of its files, at most max; nothing if it cannot be read. */
+void hg_attempt_read_tail(const struct hg_attempt_group *g, const struct hg_attempt_files *f,
+                          const char *name, size_t max, struct hg_buf *out);
+
+/* As hg_attempt_read, for result.json. Unless g->quick, HG_ATTEMPT_NONE is returned only after the folder was listed. Sets result, and
  * claim where there is none. */
 int hg_attempt_read_result(const struct hg_attempt_group *g, struct hg_attempt_files *f, size_t max,
                            struct hg_buf *out, struct hg_err *err);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/events.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/fs.h"
@@ -665,4 +667,33 @@ struct hg_run_state *hg_run_state_load(const char *run_dir, struct hg_err *err)
         return state;
     hg_run_state_free(state);
     return NULL;
+}
+
+int hg_run_state_follow(const char *run_dir, struct hg_run_state **state, size_t *used,
+                        struct hg_err *err)
+{
+    char *path = hg_fs_join(run_dir, "events.jsonl");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct hg_buf text = HG_BUF_INIT;
+    size_t more = 0;
+    int rc;
+
+    if (*state && fd >= 0 && lseek(fd, 0, SEEK_END) < (off_t)*used) { /* it was replaced */
+        hg_run_state_free(*state);
+        *state = NULL;
+    }
+    if (!*state) {
+        *state = hg_run_state_create();
+        *used = 0;
+    }
+    if (fd < 0 || lseek(fd, (off_t)*used, SEEK_SET) < 0)
+        rc = hg_err_sys(err, "cannot read %s", path);
+    else
+        rc = hg_fs_read_open(fd, path, JOURNAL_MAX, &text, err);
+    if (rc == 0)
+        rc = hg_run_state_fold(*state, path, hg_buf_str(&text), text.len, &more, err);
+    *used += more;
+    hg_buf_done(&text);
+    free(path);
+    return rc;
 }

@@ -60,6 +60,11 @@
  * NOTFOUND if nothing was ever journalled, INPUT with the line if one is damaged. */
 struct hg_run_state *hg_run_state_load(const char *run_dir, struct hg_err *err);
 
+/* The same again and again while another process writes: *state, NULL at first, is brought up to the journal's end, and *used is what was
+ * read of it. Returns 0, or -1 with err set. */
+int hg_run_state_follow(const char *run_dir, struct hg_run_state **state, size_t *used,
+                        struct hg_err *err);
+
 /* Fold a journal into a state; *used is the length of its whole lines. */
 int hg_run_state_read(struct hg_run_state *state, const char *path, size_t *used,
                       struct hg_err *err);

@@ -122,4 +122,14 @@ bool hg_run_is_outdated(const struct hg_run_state *state, const struct hg_run_ce
                         const char *request);
 size_t hg_run_count_held(const struct hg_run_state *state);
 
+/* Why cells wait that picks says (NULL: all): the scheduler's reasons and refusals, in the order of the cells, at most max of them. Texts
+ * are lent. Returns how many. */
+struct hg_run_why {
+    const char *text;
+    size_t n; /* cells */
+};
+size_t hg_run_whys(const struct hg_run_state *state,
+                   bool (*picks)(void *context, int batch, uint32_t line), void *context,
+                   struct hg_run_why *out, size_t max);
+
 #endif

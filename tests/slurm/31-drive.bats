@@ -22,6 +22,8 @@ setup() {
 teardown() {
     local id
     box_tell
+    tmux -S socket kill-server 2>/dev/null || true
+    tmux -S follower kill-server 2>/dev/null || true
     if [ -n "${OWN_BOX:-}" ]; then
         "$HPCGRID" box down "$OWN_BOX"
         return
@@ -631,4 +633,46 @@ inventory() { find "$1" -printf '%P %y %s %T@\n' | sort && find "$1" -type f -pr
     [ "$status" = 0 ]
     [ "$(grep -c end ran/keep.* | grep -c ':1$')" = 3 ]
     [ -z "$("$HPCGRID" box list | grep "^$name ")" ]
+}
+
+screen() { tmux -S socket capture-pane -p; }
+shows() { screen | grep -qF -- "$1"; }
+followed() { tmux -S follower capture-pane -p | grep -qF -- "$1"; }
+keys() { tmux -S socket send-keys -- "$@"; }
+again_ran() { [ "$(jq -r 'select(.kind == "again" or .kind == "result") | .kind + "." + (.status // "")' reports/seen/001/events.jsonl | tail -2 | paste -sd' ')" = "again. result.failed" ]; }
+
+@test "run on a terminal shows the matrix, and its keys retry, hold, release and cancel cells" {
+    box_wait 90 table_empty
+    matrix seen 1 held '.axes = {kind: ["good", "bad", "held"], i: [1, 2]} | .report = {rows: ["i"], columns: ["kind"]}
+        | .workload.command[2] = "case $1 in bad) echo boom >&2; exit 3;; held) until [ -e \"$2/go\" ]; do sleep 0.2; done;; esac"
+        | .workload.command[4] = "{{kind}}"'
+    PATH=$(dirname "$HPCGRID"):$PATH tmux -u -S socket -f /dev/null new-session -d -x 100 -y 24 \
+        'LC_ALL=C.UTF-8 hpcgrid run seen.json; echo "rc=$?"; exec cat' 3>&-
+    box_wait 90 shows '1 o    F   r'
+    box_wait 90 shows '2 o    F   r'
+    # another terminal follows the journal
+    PATH=$(dirname "$HPCGRID"):$PATH tmux -u -S follower -f /dev/null new-session -d -x 100 -y 24 'hpcgrid watch seen 2>&1; echo "rc=$?"; exec cat' 3>&-
+    box_wait 90 followed '1 o    F   r'
+    tmux -S follower send-keys q
+    box_wait 90 followed rc=130
+    tmux -S follower kill-server
+    keys Right
+    box_wait 90 shows 'kind=bad i=1: failed: exit code 3'
+    box_wait 90 shows boom
+    keys t
+    box_wait 90 shows 'retry: 1 cell runs again'
+    box_wait 90 again_ran
+    box_wait 90 shows '1 o    F   r'
+    keys Right h
+    box_wait 90 shows 'hold: '
+    keys r
+    box_wait 90 shows 'release: '
+    keys c
+    box_wait 90 shows 'cancel 1 cell? y or n'
+    keys y
+    box_wait 90 shows '1 o    F   C'
+    touch go
+    box_wait 90 shows 'rc=1'
+    tmux -S socket kill-server
+    is seen '{"ok":3,"failed":2,"cancelled":1}'
 }
