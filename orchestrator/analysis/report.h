@@ -178,6 +178,7 @@ struct hg_report_options {
     const json_t *baseline; /* overrides that select a cell's baseline */
     bool traffic;           /* list bytes sent, exposed communication, peak memory */
     bool cost;          /* list the cost of places even if neither prices nor energy are known */
+    bool json_lines;    /* lines of results for programs (render/lines.h) */
     bool strict;        /* no speedup where `comparable` differs from the baseline's */
     bool against_first; /* compare sets: the first is the baseline of the others, the rows are the
                                fewest keys that tell cells apart, the columns are the sets */

@@ -25,6 +25,7 @@
     X(retry) \
     X(collect) \
     X(report) \
+    X(export) \
     X(compare) \
     X(history) \
     X(trace) \

@@ -11,7 +11,7 @@
 #include "analysis/labels.h"
 #include "analysis/tuples.h"
 #include "typeset/escape.h"
-#include "render/lines.h"
+#include "render/many.h"
 
 #define EOL "\r\n"
 
@@ -73,23 +73,32 @@ static int put_text(void *out, const char *text, size_t len, struct hg_err *err)
     return 0;
 }
 
-/* In memory nothing of this can fail. */
-static void render_tidy(const struct hg_report *r, struct hg_buf *out)
+int hg_report_write_lines(const struct hg_report *r, const struct hg_style *style,
+                          hg_lines_put_fn put, void *context, struct hg_err *err)
 {
-    struct hg_lines *lines = hg_lines_create(&r->style, SIZE_MAX);
+    struct hg_lines *lines = hg_lines_create(style, SIZE_MAX);
     const char **keys = hg_alloc((r->frame.keys.n + 1) * sizeof *keys);
     unsigned char *flags = flag_lines(r);
-    struct hg_err err = HG_ERR_INIT;
+    int rc;
 
     for (size_t k = 0; k < r->frame.keys.n; k++)
         keys[k] = r->frame.keys.items[k].name;
     do
-        add_lines(r, lines, &err);
+        add_lines(r, lines, err);
     while (hg_lines_again(lines));
-    hg_lines_write(lines, keys, r->frame.keys.n, flags, put_text, out, &err);
+    rc = hg_lines_write(lines, keys, r->frame.keys.n, flags, put, context, err);
     hg_lines_free(lines);
     free(keys);
     free(flags);
+    return rc;
+}
+
+/* In memory nothing of this can fail. */
+static void render_tidy(const struct hg_report *r, struct hg_buf *out)
+{
+    struct hg_err err = HG_ERR_INIT;
+
+    hg_report_write_lines(r, &r->style, put_text, out, &err);
 }
 
 /* ---- Pivoted ---- */

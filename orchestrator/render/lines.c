@@ -19,9 +19,13 @@
 #define PIECE 65536  /* bytes that are written at a time */
 #define NAME_MAX 256 /* longer names have nothing below them */
 
+/* Kinds of values, as bits. */
+enum { KIND_INT = 1, KIND_REAL = 2, KIND_BOOL = 4, KIND_TEXT = 8 };
+
 /* A place in a result where something was found: a dotted path. */
 struct path {
     char *name;
+    unsigned kinds;
     bool column;     /* some result has a plain value there */
     bool left_out;   /* some result has a list or an object there that its line has not */
     bool wanted;     /* it was a column in an earlier round */
@@ -33,12 +37,13 @@ struct path {
 /* A key of the cells. */
 struct key {
     char *name;
+    unsigned kinds;
     const char *own;
     size_t len;
 };
 
 struct hg_lines {
-    const struct hg_style *style;
+    const struct hg_style *style; /* NULL: JSON */
     struct {
         struct path *items;
         size_t n, cap;
@@ -99,6 +104,78 @@ void hg_lines_free(struct hg_lines *l)
     free(l);
 }
 
+/* ---- Fields: CSV in a style; without one JSON, in which nothing is lost ---- */
+
+static const char *separator(const struct hg_style *style)
+{
+    return style ? hg_csv_separator(style) : ",";
+}
+
+static void append_text(const struct hg_style *style, const char *text, struct hg_buf *out)
+{
+    if (style)
+        hg_csv_append_text(style, text, out);
+    else
+        hg_json_dump_string(text, strlen(text), out);
+}
+
+/* One that need not stay a text for a program that guesses; NULL: nothing. */
+static void append_word(const struct hg_style *style, const char *text, struct hg_buf *out)
+{
+    if (!style)
+        text ? append_text(style, text, out) : hg_buf_puts(out, "null");
+    else if (text)
+        hg_csv_append(style, text, out);
+}
+
+static void append_value(const struct hg_style *style, const char *name, const json_t *value,
+                         struct hg_buf *out)
+{
+    if (style)
+        hg_csv_append_json(style, name, value, out);
+    else if (value && !json_is_null(value))
+        hg_json_dump(value, HG_JSON_COMPACT | HG_JSON_SORT, out);
+}
+
+/* The type that SQL has for values of these kinds; "": any. */
+static const char *type_of(unsigned kinds)
+{
+    switch (kinds) {
+    case KIND_INT:
+    case KIND_INT | KIND_BOOL:
+        return "INTEGER";
+    case KIND_REAL:
+    case KIND_REAL | KIND_INT:
+        return "REAL";
+    case KIND_BOOL:
+        return "BOOLEAN";
+    case KIND_TEXT:
+        return "TEXT";
+    default:
+        return "";
+    }
+}
+
+static unsigned kind_of(const json_t *value)
+{
+    if (!value || json_is_null(value))
+        return 0;
+    return json_is_integer(value)   ? KIND_INT
+           : json_is_real(value)    ? KIND_REAL
+           : json_is_boolean(value) ? KIND_BOOL
+                                    : KIND_TEXT;
+}
+
+/* The name of a column, in JSON with its type: ["nodes","INTEGER"]. */
+static void append_name(const struct hg_style *style, const char *name, unsigned kinds,
+                        struct hg_buf *out)
+{
+    hg_buf_puts(out, style ? "" : "[");
+    append_word(style, name, out);
+    if (!style)
+        hg_buf_printf(out, ",\"%s\"]", type_of(kinds));
+}
+
 void hg_csv_append_json(const struct hg_style *style, const char *name, const json_t *value,
                         struct hg_buf *out)
 {
@@ -122,7 +199,8 @@ void hg_csv_append_json(const struct hg_style *style, const char *name, const js
 void hg_csv_append_origin(const struct hg_style *style, const struct hg_results *const *sets,
                           size_t n, const struct hg_results *set, struct hg_buf *out)
 {
-    static const char *const members[] = { "source", "note" };
+    static const char *const members[] = { "source", "note" }, *const names[] = { "set_source",
+                                                                                  "set_note" };
 
     for (size_t m = 0; m < 2; m++) {
         bool any = false;
@@ -131,13 +209,17 @@ void hg_csv_append_origin(const struct hg_style *style, const struct hg_results 
             any = hg_set_text(sets[i], members[m]);
         if (!any)
             continue;
-        hg_buf_puts(out, hg_csv_separator(style));
+        hg_buf_puts(out, separator(style));
         if (!set)
-            hg_buf_printf(out, "set_%s", members[m]);
-        else if (hg_set_text(set, members[m]))
-            hg_csv_append(style, hg_set_text(set, members[m]), out);
+            append_name(style, names[m], KIND_TEXT, out);
+        else
+            append_word(style, hg_set_text(set, members[m]), out);
     }
-    hg_buf_printf(out, "%s%s", hg_csv_separator(style), set ? HG_MADE_BY : "made_by");
+    hg_buf_puts(out, separator(style));
+    if (set)
+        append_word(style, HG_MADE_BY, out);
+    else
+        append_name(style, "made_by", KIND_TEXT, out);
 }
 
 /* ---- Names ---- */
@@ -209,7 +291,7 @@ static const char *take_text(const char **at, size_t *len)
 static void put_field(struct hg_lines *l, uint64_t place, const char *name, const json_t *value)
 {
     hg_buf_clear(&l->field);
-    hg_csv_append_json(l->style, name, value, &l->field);
+    append_value(l->style, name, value, &l->field);
     if (l->field.len == 0)
         return;
     put_count(&l->record, place);
@@ -219,8 +301,8 @@ static void put_field(struct hg_lines *l, uint64_t place, const char *name, cons
 /* Behind what was put into `field`. */
 static void put_own(struct hg_lines *l, const char *text, bool first)
 {
-    hg_buf_puts(&l->field, first ? "" : hg_csv_separator(l->style));
-    hg_csv_append_text(l->style, text, &l->field);
+    hg_buf_puts(&l->field, first ? "" : separator(l->style));
+    append_text(l->style, text, &l->field);
 }
 
 /* The set of a line; lines of a set stand together. */
@@ -245,7 +327,7 @@ static void put_head(struct hg_lines *l, const struct hg_results *set, const str
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
     hg_buf_clear(&l->field);
     put_own(l, r->status, true);
-    hg_buf_puts(&l->field, hg_csv_separator(l->style));
+    hg_buf_puts(&l->field, separator(l->style));
     hg_buf_puts(&l->field, r->added ? "true" : "false");
     put_own(l, r->baseline_id, false);
     put_text(&l->record, hg_buf_str(&l->field), l->field.len);
@@ -312,9 +394,12 @@ static void put_value(struct hg_lines *l, const json_t *members, const json_t *v
         add_column(l, path);
     if (!path->column && !path->wanted)
         path->left_out = true;
-    else if (path->last != l->n)
-        put_field(l, 2 * (uint64_t)(path - l->paths.items) + 1, path->name,
-                  l->odd ? value_at(members, path->name) : value);
+    else if (path->last != l->n) {
+        const json_t *own = l->odd ? value_at(members, path->name) : value;
+
+        path->kinds |= kind_of(own);
+        put_field(l, 2 * (uint64_t)(path - l->paths.items) + 1, path->name, own);
+    }
     path->last = l->n;
 }
 
@@ -371,8 +456,12 @@ int hg_lines_add(struct hg_lines *l, const struct hg_results *set, const struct 
 
     l->n++;
     put_head(l, set, r);
-    json_object_foreach((json_t *)r->cell, name, value)
-        put_field(l, 2 * (uint64_t)find_key(l, name), "", value);
+    json_object_foreach((json_t *)r->cell, name, value) {
+        size_t key = find_key(l, name);
+
+        l->keys.items[key].kinds |= kind_of(value);
+        put_field(l, 2 * (uint64_t)key, "", value);
+    }
     l->odd = is_odd(members);
     hg_buf_clear(&l->path);
     put_members(l, members, members);
@@ -449,12 +538,27 @@ static int flush(struct writing *w, size_t at_least)
 
 static void separate(struct writing *w, const char *text, size_t len)
 {
-    hg_buf_puts(&w->out, hg_csv_separator(w->l->style));
+    hg_buf_puts(&w->out, separator(w->l->style));
     hg_buf_append(&w->out, text, len);
 }
 
+/* What a line has of a key or a path; text NULL: nothing. */
+static void write_own(struct writing *w, const char *text, size_t len)
+{
+    if (text)
+        separate(w, text, len);
+    else
+        separate(w, "null", w->l->style ? 0 : 4);
+}
+
+static void end_line(struct writing *w)
+{
+    hg_buf_puts(&w->out, w->l->style ? EOL : "]\n");
+}
+
 /* A key of the cells that is also called like a result keeps its name; the result is "result.X". */
-static void write_header(struct writing *w, const char *const *keys, size_t n_keys)
+static void write_header(struct writing *w, const size_t *places, const char *const *keys,
+                         size_t n_keys)
 {
     static const char *const own[] = { "run",    "id",    "attempt",    "counts",
                                        "status", "added", "baseline_id" };
@@ -462,26 +566,27 @@ static void write_header(struct writing *w, const char *const *keys, size_t n_ke
     struct hg_map taken = HG_MAP_INIT;
 
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        hg_buf_puts(&w->out, i ? hg_csv_separator(l->style) : "");
-        hg_buf_puts(&w->out, own[i]);
+        hg_buf_puts(&w->out, i ? separator(l->style) : l->style ? "" : "[");
+        append_name(l->style, own[i], i == 3 || i == 5 ? KIND_BOOL : KIND_TEXT, &w->out);
     }
     for (size_t k = 0; k < n_keys; k++) {
         separate(w, "", 0);
-        hg_csv_append(l->style, keys[k], &w->out);
+        append_name(l->style, keys[k],
+                    places[k] == HG_MAP_NONE ? 0 : l->keys.items[places[k]].kinds, &w->out);
         hg_map_put(&taken, keys[k], strlen(keys[k]), k);
     }
     for (size_t i = 0; i < l->columns.n; i++) {
-        const char *path = l->paths.items[l->columns.items[i]].name;
-        char *name = hg_str_printf(
-            "%s%s", hg_map_find(&taken, path, strlen(path)) == HG_MAP_NONE ? "" : "result.", path);
+        const struct path *path = &l->paths.items[l->columns.items[i]];
+        bool taken_too = hg_map_find(&taken, path->name, strlen(path->name)) != HG_MAP_NONE;
+        char *name = hg_str_printf("%s%s", taken_too ? "result." : "", path->name);
 
         separate(w, "", 0);
-        hg_csv_append(l->style, name, &w->out);
+        append_name(l->style, name, path->kinds, &w->out);
         free(name);
     }
     hg_map_done(&taken);
     hg_csv_append_origin(l->style, l->sets.items, l->sets.n, NULL, &w->out);
-    hg_buf_puts(&w->out, EOL);
+    end_line(w);
 }
 
 /* Where each field of a record goes. */
@@ -521,6 +626,7 @@ static void write_line(struct writing *w, const char *at, const char *end, unsig
         l->marked_id = hg_strndup(text, len);
     }
     text = take_text(&at, &len);
+    hg_buf_puts(&w->out, l->style ? "" : "[");
     hg_buf_append(&w->out, text, len);
     separate(w, counts, strlen(counts));
     text = take_text(&at, &len);
@@ -529,15 +635,15 @@ static void write_line(struct writing *w, const char *at, const char *end, unsig
     for (size_t k = 0; k < n_keys; k++) {
         const struct key *key = keys[k] == HG_MAP_NONE ? NULL : &l->keys.items[keys[k]];
 
-        separate(w, key && key->own ? key->own : "", key && key->own ? key->len : 0);
+        write_own(w, key ? key->own : NULL, key ? key->len : 0);
     }
     for (size_t i = 0; i < l->columns.n; i++) {
         const struct path *path = &l->paths.items[l->columns.items[i]];
 
-        separate(w, path->own ? path->own : "", path->own ? path->len : 0);
+        write_own(w, path->own, path->len);
     }
     hg_csv_append_origin(l->style, l->sets.items, l->sets.n, set, &w->out);
-    hg_buf_puts(&w->out, EOL);
+    end_line(w);
 }
 
 static int write_lines(struct writing *w, const unsigned char *flags, const size_t *keys,
@@ -570,7 +676,7 @@ int hg_lines_write(struct hg_lines *l, const char *const *keys, size_t n_keys,
 
     for (size_t k = 0; k < n_keys; k++)
         places[k] = hg_map_find(&l->key_index, keys[k], strlen(keys[k]));
-    write_header(&w, keys, n_keys);
+    write_header(&w, places, keys, n_keys);
     rc = write_lines(&w, flags, places, n_keys);
     hg_buf_done(&w.out);
     free(places);

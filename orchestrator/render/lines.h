@@ -16,7 +16,8 @@
  * in memory or, where they are many, in a file without a name ($TMPDIR, else /tmp). */
 struct hg_lines;
 
-/* memory_max: bytes of text that stay in memory; the style is lent. */
+/* memory_max: bytes of text that stay in memory; the style is lent. NULL: each line is a JSON array of values instead, and the first one
+ * has pairs: a column's name and the type that SQL has for its values (INTEGER, REAL, BOOLEAN, TEXT; "": some of each). */
 struct hg_lines *hg_lines_create(const struct hg_style *style, size_t memory_max);
 void hg_lines_free(struct hg_lines *l);
 
@@ -35,7 +36,7 @@ enum {
     HG_LINE_MARKED = 4, /* remember its id */
 };
 
-/* Where the text goes, piece by piece. 0, or -1 with err set. */
+/* Where the text goes, some whole lines at a time. 0, or -1 with err set. */
 typedef int (*hg_lines_put_fn)(void *context, const char *text, size_t len, struct hg_err *err);
 
 /* Write the header and the lines. keys: those of the cells that are columns, in this order; flags: HG_LINE_* of each result, in the
@@ -52,7 +53,7 @@ void hg_csv_append_json(const struct hg_style *style, const char *name, const js
                         struct hg_buf *out);
 
 /* Append the last columns of a line, each behind a separator: source and note of its set, as far as any of the sets has them, and what
- * made the table. set NULL: their names. */
+ * made the table. set NULL: their names; style NULL: as in hg_lines_create. */
 void hg_csv_append_origin(const struct hg_style *style, const struct hg_results *const *sets,
                           size_t n, const struct hg_results *set, struct hg_buf *out);
 

@@ -126,7 +126,9 @@ struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
     m->options = options ? options : &none;
     m->r.style = m->options->style;
     m->best = NAN;
-    m->lines = digest ? NULL : hg_lines_create(&m->options->style, LINES_IN_MEMORY);
+    m->lines = digest ? NULL
+                      : hg_lines_create(m->options->json_lines ? NULL : &m->options->style,
+                                        LINES_IN_MEMORY);
     m->digest = digest ? hg_digest_create() : NULL;
     if (hg_results_begin(head, flags, &m->set, &errs) == 0)
         rc = settle_wishes(m);

@@ -17,8 +17,12 @@
 
 struct hg_many;
 
-/* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where and style say something here; lent, may
- * be NULL. digest: for hg_many_report, without lines. NULL: the set has to be read as a whole, which says what is wrong with it. */
+/* The lines of a report's results, which are few enough for memory, in order; style: as in hg_lines_create. Returns 0, or -1 with err set by put. */
+int hg_report_write_lines(const struct hg_report *r, const struct hg_style *style,
+                          hg_lines_put_fn put, void *context, struct hg_err *err);
+
+/* Begin with the set's document without its results, which is taken over, also on failure. options: only metric, where, style and json_lines say something
+ * here; lent, may be NULL. digest: for hg_many_report, without lines. NULL: the set has to be read as a whole, which says what is wrong with it. */
 struct hg_many *hg_many_create(struct hg_json_doc *head, unsigned flags,
                                const struct hg_report_options *options, bool digest);
 void hg_many_free(struct hg_many *m);

@@ -10,11 +10,15 @@ import torch
 from torch import nn
 
 HERE = Path(__file__).resolve().parent
-FOLDERS = [HERE / "../../worker/samples/mnist", HERE / "../../mnist"]  # in the source tree, installed
+FOLDERS = [HERE / "../../worker/samples", HERE / "../.."]  # in the source tree, installed
 
 
-def load(part):
-    folder = next(f for f in FOLDERS if f.exists())
+def shipped(name):
+    return next(folder / name for folder in FOLDERS if (folder / name).exists())
+
+
+def load(part, dataset="mnist-slice"):
+    folder = shipped("mnist") if dataset == "mnist-slice" else Path(os.environ["HPCGRID_DATA"]) / dataset
     with gzip.open(folder / f"{part}-images-idx3-ubyte.gz") as images, gzip.open(folder / f"{part}-labels-idx1-ubyte.gz") as labels:
         x = np.frombuffer(images.read()[16:], np.uint8).reshape(-1, 28, 28)
         y = np.frombuffer(labels.read()[8:], np.uint8)
@@ -40,8 +44,8 @@ def cell():
     return json.load(open(path)) if path else {"epochs": 1, "batch_size": 64, "lr": 1.0, "gamma": 0.7}
 
 
-def accuracy(net):
-    x, y = load("t10k")
+def accuracy(net, dataset="mnist-slice"):
+    x, y = load("t10k", dataset)
     net.eval()
     with torch.no_grad():
         return (net(x.to(next(net.parameters()).device)).argmax(1).cpu() == y).double().mean().item()

@@ -171,3 +171,18 @@ PY
     "$hpcgrid" report set.json --format csv >tidy.csv
     "$python" -c 'import pandas; t = pandas.read_csv("tidy.csv"); assert len(t) == 18 and t.strategy.nunique() == 9; assert not t.strategy.str.match("[=+@-]").any()'
 }
+
+@test "pandas reads an export as it reads the csv, with fewer guesses" {
+    for set in "$data"/*.json "$labs"/*.json; do
+        "$hpcgrid" report "$set" --format csv >tidy.csv || [ $? -eq 1 ]
+        "$hpcgrid" export "$set" --out sweep.db
+        "$HPCGRID_PEERS/bin/python" - <<'PY'
+import pandas, sqlite3
+t, x = pandas.read_csv("tidy.csv"), pandas.read_sql("SELECT * FROM results", sqlite3.connect("sweep.db"))
+assert list(t.columns) == list(x.columns) and len(t) == len(x), (t.columns, x.columns)
+for name in t.columns:
+    if t[name].dtype.kind in "fib" and t[name].notna().any():
+        pandas.testing.assert_series_equal(t[name].astype(float), x[name].astype(float))
+PY
+    done
+}

@@ -20,3 +20,14 @@ setup() { box_setup; }
         jq -ce '[.tables[0].points[] | .value // empty] | [length, min > 0.4]' report.json | diff - <(echo '[8,true]')
     done
 }
+
+@test "PyTorch's loss curves are hpcgrid-worker's, within 1e-5 at every step" {
+    export PATH=$HPCGRID_PEERS/bin:$HPCGRID_BUILD/worker:$PATH
+    cd "$T"
+    jq --arg dir "$HPCGRID_SOURCE/templates/trainers" '.workload.command[1] = $dir + "/{{trainer}}.py" | .workload.env = {PYTHONDONTWRITEBYTECODE: "1"} |
+        .repeats = 1 | .axes.case |= [.[0] + {epochs: 1}, .[1] + {_size: [{model: "bert-tiny", samples: 16, nodes: [1, 2]}]}]' \
+        "$HPCGRID_SOURCE/matrices/native-vs-pytorch.json" >curves.json
+    "$HPCGRID" run curves.json
+    jq -cs 'group_by([.cell.model, .cell.padding, .cell.nodes]) | map(map(.loss.loss) | select(length == 2 and (.[0] | length) == (.[1] | length)) | transpose) |
+        [map(length), (flatten(1) | all((.[0] - .[1] | fabs) <= 1e-5 * .[0]))]' reports/native-vs-pytorch/001/cells/*/*/result.json | diff - <(echo '[[4,4,4,4,63,63],true]')
+}

@@ -50,10 +50,11 @@ END
     [ "$(value '[.status, .rehearsal, .ranks[0].device_kind]')" = '["ok",true,"cpu"]' ]
 }
 
-# contained WORDS: one cell in an image with a blank in its name, at a site with these words
+# contained WORDS [MEMBERS [COMMAND]]: one cell in an image with a blank in its name, at a site with these words
 contained() {
+    local command=${3:-'["sh", "-c", "echo \"$IMAGE\" $RANK"]'}
     echo "{\"hpcgrid\": 1, \"name\": \"x\", \"site\": {\"name\": \"lab\", \"container\": $1, \"hardware\": {\"cpu\": {\"partition\": \"cpu\"}}},
-        \"workload\": {\"command\": [\"sh\", \"-c\", \"echo \\\"\$IMAGE\\\" \$RANK\"]${2:-}},
+        \"workload\": {\"command\": $command${2:-}},
         \"axes\": {\"hardware\": \"cpu\", \"tasks_per_node\": 2, \"container\": \"a b.sif\"}}" >m.json
     rm -rf "$run_dir"
     "$HPCGRID" plan m.json --out "$run_dir"
@@ -67,6 +68,42 @@ contained() {
     [ "$(sort "$(attempt)/out.log" | paste -sd,)" = "a b.sif 0,a b.sif 1" ]
     contained '["--export=ALL,IMAGE={{container}}"]' ', "launch": []'
     [ "$(value '[.status, .error.message]')" = '["failed","the site'"'"'s \"container\" is options of a launcher, and \"launch\" is []"]' ]
+}
+
+# documented NAME: the words of templates/sites/README.md for a container runtime
+documented() { tr '\n' ' ' <"$HPCGRID_SOURCE/templates/sites/README.md" | grep -o "\[\"$1\"[^]]*\]"; }
+
+@test "the documented words of Apptainer and Podman-HPC bind the attempt's folder and pass the ranks' environment" {
+    mkdir bin
+    export PATH=$PWD/bin:$PATH
+    # Both say with which words they were called. Apptainer passes the whole environment, Podman what --env names.
+    cat >bin/apptainer <<'END'
+#!/bin/sh
+echo "$*" >"$HPCGRID_ATTEMPT/words.$RANK"
+while [ "$1" != "a b.sif" ]; do shift; done
+shift
+exec "$@"
+END
+    cat >bin/podman-hpc <<'END'
+#!/bin/bash
+echo "$*" >"$HPCGRID_ATTEMPT/words.$RANK"
+names='PATH'
+for word; do case $word in --env=*) names="$names|${word#--env=}" ;; esac; done
+while [ "$1" != "a b.sif" ]; do shift; done
+mapfile -t pass < <(env | grep -E "^(${names//\*/[A-Z0-9_]*})=")
+exec env -i "${pass[@]}" "${@:2}"
+END
+    chmod +x bin/*
+    local program='["sh", "-c", "echo $RANK $WORLD_SIZE $LOCAL_RANK ${MASTER_ADDR:?} ${MASTER_PORT:+port} $OMP_NUM_THREADS $SLURM_PROCID $HPCGRID_NODES; [ $RANK = 1 ] || echo {\\\"train_s\\\": 2} >\"$HPCGRID_RESULT\""]'
+    for runtime in apptainer podman-hpc; do
+        contained "$(documented $runtime)" ', "launch": ["srun", "--mpi=none"]' "$program"
+        [ "$(value '[.status, .train_s]')" = '["ok",2]' ]
+        diff <(sort "$(attempt)/out.log") <(printf '%s\n' '0 2 0 127.0.0.1 port 1 0 1' '1 2 1 127.0.0.1 port 1 1 1')
+        for rank in 0 1; do
+            words=$(<"$(attempt)/words.$rank")
+            [[ "$words" == *"$(attempt)"*"a b.sif sh -c "* ]]
+        done
+    done
 }
 
 @test "values reach the ranks byte for byte through srun" {

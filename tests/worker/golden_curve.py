@@ -4,7 +4,7 @@
   python3 golden_curve.py WORKER [FOLDER]
 WORKER is a built hpcgrid-worker: it cuts the questions into sequences (tests/worker/squad holds those against Hugging Face's). The
 rest is done here: the weights that hpcgrid-worker starts from and the order of its batches by the formulas in its headers
-(Philox, Box and Muller), the model, the loss, clipping, AdamW and the schedule by PyTorch and transformers."""
+(templates/trainers/as_native.py), the model, the loss, clipping, AdamW and the schedule by PyTorch and transformers."""
 import json
 import pathlib
 import subprocess
@@ -16,32 +16,13 @@ import transformers
 from transformers import BertConfig, BertForQuestionAnswering, get_linear_schedule_with_warmup
 
 HERE = pathlib.Path(__file__).parent
-DATA = HERE.parent / "data"
+sys.path.insert(0, str(HERE / "../../templates/trainers"))
+from as_native import draw, order  # noqa: E402
+
+DATA = HERE.parent.parent / "worker/samples"
 CELL = {"model": "bert-tiny", "dataset": "squad-slice", "samples": 64, "batch_size": 8, "epochs": 5, "lr": 5e-4, "warmup": 0.1,
         "weight_decay": 0.01, "clip_norm": 1, "dropout": False, "eval": False, "seed": 3}
 MAX_LENGTH, HIDDEN, LAYERS = 384, 128, 2
-SITE_INIT, SITE_ORDER = 1 << 16, 2 << 16
-MASK = np.uint64(0xffffffff)
-
-
-def philox(seed, c0, c1, c2, c3):
-    """Philox4x32 with 10 rounds (Salmon and others, "Parallel random numbers: as easy as 1, 2, 3"); counters may be arrays."""
-    c0, c1, c2, c3 = (np.asarray(c, dtype=np.uint64) for c in np.broadcast_arrays(c0, c1, c2, c3))
-    k0, k1 = seed & 0xffffffff, seed >> 32
-    for _ in range(10):
-        a, b = np.uint64(0xd2511f53) * c0, np.uint64(0xcd9e8d57) * c2
-        c0, c1, c2, c3 = (b >> np.uint64(32)) ^ c1 ^ np.uint64(k0), b & MASK, (a >> np.uint64(32)) ^ c3 ^ np.uint64(k1), a & MASK
-        k0, k1 = (k0 + 0x9e3779b9) & 0xffffffff, (k1 + 0xbb67ae85) & 0xffffffff
-    return c0, c1, c2, c3
-
-
-def normal(index, n):
-    words = [(w.astype(np.float64) + 0.5) / 2**32 for w in philox(CELL["seed"], np.arange((n + 3) // 4), SITE_INIT + index, 0, 0)]
-    out = []
-    for k in (0, 2):
-        radius, angle = np.sqrt(-2 * np.log(words[k])), 2 * np.pi * words[k + 1]
-        out += [radius * np.cos(angle), radius * np.sin(angle)]
-    return np.stack(out, axis=1).reshape(-1)[:n]
 
 
 def make(dtype):
@@ -53,20 +34,11 @@ def make(dtype):
             if w.dim() == 1:
                 w.fill_(1.0 if name.endswith("LayerNorm.weight") else 0.0)
                 continue
-            values = (0.02 * normal(index, w.numel())).astype(np.float32).reshape(w.shape)
+            values = (0.02 * draw(CELL["seed"], index, w.numel(), True)).astype(np.float32).reshape(w.shape)
             if "word_embeddings" in name:
                 values[0] = 0
             w.copy_(torch.from_numpy(values))
     return model.train()
-
-
-def order(epoch, n):
-    ids = list(range(n))
-    for i in range(n - 1, 0, -1):
-        words = philox(CELL["seed"], i, SITE_ORDER, epoch, 0)
-        k = (int(words[0]) << 32 | int(words[1])) * (i + 1) >> 64
-        ids[i], ids[k] = ids[k], ids[i]
-    return ids
 
 
 def collate(rows):
@@ -97,7 +69,7 @@ def train(features, dtype, packed):
     schedule = get_linear_schedule_with_warmup(optimizer, int(np.ceil(CELL["warmup"] * steps)), steps)
     losses = []
     for epoch in range(CELL["epochs"]):
-        ids = order(epoch, len(features))
+        ids = order(CELL["seed"], epoch, len(features))
         for at in range(0, len(ids), batch):
             loss = loss_of(model, [features[i] for i in ids[at:at + batch]], packed)
             optimizer.zero_grad()

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DATA = os.path.join(HERE, "..", "data", "mnist")
+DATA = os.path.join(HERE, "..", "..", "worker", "samples", "mnist")
 ROWS, STEPS, SEED = 8, 10, 7
 DROPOUT_SITE = 3 << 16
 
