@@ -81,6 +81,18 @@ number() {
     [ "$status" = 2 ]
     [ "${lines[-1]}" = "selected           0   by -s, shown above" ]
     [[ "$stderr" == *"error: no cell has nodes=99"*"known: 1, 2"* ]]
+    run $hpcgrid expand -s 'nodes>1,strategy=ddp,repeat < 2' --count design-example.json
+    [[ "$output" == *"cells              2"* ]]
+    run --separate-stderr $hpcgrid expand -s 'nodes>2' design-example.json
+    [ "$status" = 2 ]
+    [[ "$stderr" == *"error: no cell has nodes>2"*"known: 1, 2"* ]]
+    run $hpcgrid expand -s 'strategy>1' design-example.json
+    [[ "$output" == *"error: no cell has strategy>1"*"known: single, ddp"* ]]
+    run $hpcgrid expand -s 'nodes>two' design-example.json
+    [ "$status" = 2 ]
+    [[ "$output" == *"error: selector nodes>two: two is not a number"* ]]
+    run $hpcgrid expand -s 'nods>1' design-example.json
+    [[ "$output" == *'did you mean "nodes"?'* ]]
     run $hpcgrid explain design-example.json strategy=dpp
     [ "$status" = 2 ]
     [[ "$output" == *'no cell has strategy=dpp'*'did you mean "ddp"?'* ]]
