@@ -111,6 +111,34 @@ END
     [[ "$output" == *"$PWD/sub/here/other is not a folder"* ]]
 }
 
+@test "placeholders in parameters of hpcgrid-worker are judged, and what they stand for is not looked for" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >m.json <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab",
+  "workload": { "program": "hpcgrid-worker", "model": "rnn", "dataset": "mnist-slice", "_n": "{{x}}" },
+  "axes": { "case": [{ "checkpoint": "{{dir}}/c" }, { "init": "{{dir}}/{{id}}" }] } }
+END
+    [ "$("$hpcgrid" check m.json 2>&1)" = "m: 2 cells" ]
+    sed -i 's/{{id}}/{{idd}}/' m.json
+    run "$hpcgrid" check m.json
+    [ "$status" = 3 ]
+    [[ "$output" == *'m.json:3:'*'/axes/case/1/init: {{idd}}: no cell has "idd"'* ]]
+}
+
+@test "a derived value that does not suit its placeholder skips the cell" {
+    run "$hpcgrid" check - <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab", "workload": { "command": ["x", "{{h...}}", "{{f?-f}}"] },
+  "axes": { "n": [1, 2, 3, 4] }, "derive": { "h": "if .n < 3 then [.n] else .n end", "f": "if .n == 1 then 5 else true end" } }
+END
+    [ "$status" = 0 ]
+    [[ "$output" == *"m: 1 cell; 3 cannot run"* ]]
+    run "$hpcgrid" explain - n=3 <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab", "workload": { "command": ["x", "{{h...}}", "{{f?-f}}"] },
+  "axes": { "n": [3] }, "derive": { "h": ".n", "f": "5" } }
+END
+    [[ "$output" == *"skipped: {{h...}}: 3 is not a list"* ]]
+}
+
 @test "a matrix comes from standard input, too" {
     run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
     [ "$status" = 0 ]
