@@ -104,6 +104,24 @@ number() {
     [[ "$output" == *'did you mean "strategy"?'* ]]
 }
 
+@test "an id begins with the model, else with the script, not with what starts it" {
+    while IFS='|' read -r command start; do
+        echo "{\"hpcgrid\": 1, \"name\": \"x\", \"site\": \"lab\", \"workload\": {\"command\": $command, \"t\": \"eval\"}}" >"$BATS_TEST_TMPDIR/x.json"
+        run $hpcgrid expand --ids "$BATS_TEST_TMPDIR/x.json"
+        [[ "${lines[1]}" == "$start"-a100-* ]]
+    done <<'END'
+["python3", "-u", "src/train.py", "--config", "c.py"]|train
+["torchrun", "--nnodes=1", "my.fine-tune.py"]|my.fine_tune
+["python", "-m", "pkg.train", "x"]|pkg.train
+["python3", "{{t}}.py"]|eval
+["./run.sh", "x.py"]|run
+["bash", "-c", "exit 0"]|bash
+["solver", "in.py"]|solver
+["shuffle", "in.py"]|shuffle
+["mpirun", "-n", "4", "./cfd"]|mpirun
+END
+}
+
 @test "words of a selector are judged like those of the matrix, but hardware may be another site's" {
     while IFS='|' read -r selector reason; do
         run $hpcgrid expand -s "$selector" --count design-example-worker.json
