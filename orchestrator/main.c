@@ -11,6 +11,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/print.h"
 
 static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
 {
@@ -25,12 +26,17 @@ static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
     return -1;
 }
 
-static bool asks_help(int argc, char **argv)
+static bool asks(int argc, char **argv, const char *name, const char *letter)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (strcmp(argv[i], name) == 0 || strcmp(argv[i], letter) == 0)
             return true;
     return false;
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    return asks(argc, argv, "--help", "-h");
 }
 
 /* Slurm's library, a box and programs that are started keep some dozens of files open. With too few, what cannot be opened would
@@ -98,7 +104,6 @@ static int report(struct hg_errs *errs)
     struct hg_buf text = HG_BUF_INIT, out = HG_BUF_INIT;
     int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
 
-    hg_errs_sort(errs);
     hg_errs_format(errs, &text);
     fflush(stdout);
     for (const char *line = hg_buf_str(&text); *line;) {
@@ -165,6 +170,7 @@ static int finish_output(struct hg_errs *errs)
 int main(int argc, char **argv)
 {
     struct hg_errs errs = HG_ERRS_INIT;
+    bool json = asks(argc, argv, "--json", "-j");
     int rc;
 
     hg_fs_hold_streams();
@@ -174,7 +180,11 @@ int main(int argc, char **argv)
         print_help(NULL, stderr);
         return 2;
     }
+    if (json)
+        hg_log_on_warning(hg_print_warning);
     rc = dispatch(argc, argv, &errs);
+    hg_errs_sort(&errs);
+    hg_print_finish(&errs, json);
     if (rc >= 0 && finish_output(&errs) < 0)
         rc = -1;
     if (rc < 0)

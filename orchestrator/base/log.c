@@ -14,6 +14,7 @@
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 static const char *program;
 static int threshold = -1;
+static void (*listener)(const char *text);
 
 void hg_log_set_name(const char *name)
 {
@@ -23,6 +24,11 @@ void hg_log_set_name(const char *name)
 void hg_log_set_level(enum hg_log_level level)
 {
     threshold = (int)level;
+}
+
+void hg_log_on_warning(void (*listen)(const char *text))
+{
+    listener = listen;
 }
 
 static int level_from_environment(void)
@@ -39,6 +45,7 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
 {
     struct hg_buf line = HG_BUF_INIT;
     int sys = errno;
+    size_t start;
     va_list ap;
 
     if (threshold < 0)
@@ -50,9 +57,12 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
         hg_buf_puts(&line, "warning: ");
     else if (level == HG_LOG_ERROR)
         hg_buf_puts(&line, "error: ");
+    start = line.len;
     va_start(ap, fmt);
     hg_buf_vprintf(&line, fmt, ap);
     va_end(ap);
+    if (listener && level == HG_LOG_WARN)
+        listener(line.data + start);
     hg_buf_puts(&line, "\n");
     (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
     hg_buf_done(&line);

@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/failures.h"
@@ -221,7 +222,7 @@ static int print_report(struct hg_session *s, struct hg_errs *errs)
 
     if (rc == 2)
         rc = report_all(s, &text, errs);
-    if (rc >= 0)
+    if (rc >= 0 && !s->json)
         fwrite(hg_buf_str(&text), 1, text.len, stdout);
     hg_errs_add(errs, &err);
     hg_buf_done(&text);
@@ -271,12 +272,48 @@ static void tell_rehearsal(const struct hg_session *s)
         hg_info("not rehearsed: %s", json_string_value(text));
 }
 
+/* The cells that ended without a good result. */
+static json_t *bad_json(struct hg_session *s)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    json_t *list = json_array();
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            struct hg_buf name = HG_BUF_INIT;
+
+            if (!hg_cell_is_bad(cell))
+                continue;
+            hg_session_append_name(s, (int)b + 1, i, &name);
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:o, s:s, s:o}", "id", s->plan->items[b].ids[i],
+                                            "name", hg_json_text(hg_buf_str(&name)), "state",
+                                            hg_cell_state_names[cell->state], "reason",
+                                            hg_json_text(hg_run_text(state, cell))));
+            hg_buf_done(&name);
+        }
+    return list;
+}
+
+static void print_json(struct hg_session *s, bool stopped)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+
+    hg_print_json(json_pack("{s:o, s:I, s:o, s:b, s:b, s:o}", "run", hg_json_text(s->rd.path),
+                            "cells", (json_int_t)state->cells, "counts",
+                            hg_state_counts_json(state->counts), "stopped", stopped, "complete",
+                            !stopped && hg_state_bad(state) == 0, "failed", bad_json(s)));
+}
+
 int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs)
 {
     int rc = hg_progress_drive(s, errs);
 
     if (rc < 0)
         return -1;
+    if (s->json)
+        print_json(s, rc == 1);
     if (rc == 1)
         return hg_signals_code();
     rc = print_report(s, errs);

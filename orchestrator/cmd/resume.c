@@ -5,11 +5,12 @@
 #include "cmd/signals.h"
 
 static const char *reports;
-static bool steal;
+static bool steal, as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_REPORTS(&reports),
     HG_OPTION_STEAL(&steal),
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -24,6 +25,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     (void)argc;
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
+    s.json = as_json;
     rc = hg_progress_conclude(&s, errs);
     hg_session_done(&s);
     return rc;

@@ -54,6 +54,17 @@ void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *
         }
 }
 
+json_t *hg_state_counts_json(const size_t counts[HG_CELL_STATES])
+{
+    json_t *object = json_object();
+
+    for (int s = 0; s < HG_CELL_STATES; s++)
+        if (counts[s])
+            json_object_set_new(object, hg_cell_state_names[s],
+                                json_integer((json_int_t)counts[s]));
+    return object;
+}
+
 void hg_state_format(const struct hg_run_state *state, struct hg_buf *out)
 {
     size_t held = hg_run_count_held(state);

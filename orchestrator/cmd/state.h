@@ -22,6 +22,9 @@ size_t hg_state_bad(const struct hg_run_state *state);
 /* Append "ok 12 · running 3 · waiting 9". */
 void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out);
 
+/* {"ok": 12, "running": 3}: a new reference. */
+json_t *hg_state_counts_json(const size_t counts[HG_CELL_STATES]);
+
 /* Append the same of a run, then " (9 held)". */
 void hg_state_format(const struct hg_run_state *state, struct hg_buf *out);
 

@@ -262,17 +262,6 @@ static void print_text(const struct view *v)
 
 /* ---- As JSON ---- */
 
-static json_t *counts_json(const size_t counts[HG_CELL_STATES])
-{
-    json_t *object = json_object();
-
-    for (int s = 0; s < HG_CELL_STATES; s++)
-        if (counts[s])
-            json_object_set_new(object, hg_cell_state_names[s],
-                                json_integer((json_int_t)counts[s]));
-    return object;
-}
-
 static json_t *cells_json(const struct view *v)
 {
     json_t *list = json_array();
@@ -306,7 +295,7 @@ static void print_json(const struct view *v)
 {
     json_t *answer =
         json_pack("{s:o,s:I,s:o,s:I,s:o,s:b,s:{s:I,s:I,s:I}}", "run", hg_json_text(v->rd.path),
-                  "cells", (json_int_t)v->cells, "counts", counts_json(v->counts), "held",
+                  "cells", (json_int_t)v->cells, "counts", hg_state_counts_json(v->counts), "held",
                   (json_int_t)v->kept, "reasons", reasons_json(v), "polled", v->polled, "receipt",
                   "submit", (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
                   "cancel", (json_int_t)v->state->cancels);

@@ -336,8 +336,9 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
     # once it is told to end, the job is gone
     sed -i 's|^    jq -c|    [ "$op" != cancel ] \|\| printf "{\\"ok\\":{\\"jobs\\":[]}}" >"$ANSWERS/poll"\n&|' agent
-    run --separate-stderr "$hpcgrid" cancel m
+    run --separate-stderr "$hpcgrid" cancel m --json
     [ "$status" = 0 ]
+    jq -e --arg run "$PWD/reports/m/001" '. == {run: $run, waiting: 0, live: 2}' <<<"$output"
     [ "$(jq -r 'select(.op == "cancel") | "\(.job_id) \(.tasks)"' asked | sort -u)" = "17 0-1" ]
     [ "$(counts)" = '{"cancelled":2}' ]
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]

@@ -253,8 +253,11 @@ cancelled() {
     run --separate-stderr "$HPCGRID" run bad.json
     [ "$status" = 1 ]
     [[ "$stderr" == *": failed: "* ]]
-    run --separate-stderr "$HPCGRID" run bad.json
+    run --separate-stderr "$HPCGRID" run bad.json --json
     [ "$status" = 1 ]
+    jq -e '.run == $ENV.PWD + "/reports/bad/001" and .cells == 6 and .counts == {ok: 4, failed: 2} and (.stopped or .complete | not)
+        and [.failed[] | [.name, .state, .reason]] == [["i=3", "failed", "exit code 1"], ["i=5", "failed", "exit code 1"]]' <<<"$output"
+    [ -s reports/bad/001/tables/report.html ]
     [ "$(count bad failed)" = 2 ]
     touch fixed
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=1..2
@@ -266,8 +269,9 @@ cancelled() {
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=3
     [ "$status" = 1 ]
     [[ "$stderr" == *"1 cell runs again"* ]]
-    run --separate-stderr "$HPCGRID" retry bad --status failed
+    run --separate-stderr "$HPCGRID" retry bad --status failed --json
     [ "$status" = 0 ]
+    jq -e '.complete and .failed == []' <<<"$output"
     [ "$(count bad ok)" = 6 ]
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 8 ]
 }
