@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/colour.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "cmd/commands.h"
@@ -111,7 +112,10 @@ static int report(struct hg_errs *errs)
 
         if (line[0] != ' ' && strncmp(line, "error: ", 7) == 0)
             hg_buf_puts(&out, "hpcgrid: ");
-        hg_buf_append(&out, line, n);
+        if (line[0] != ' ')
+            hg_colour_append_message(STDERR_FILENO, line, n, &out);
+        else
+            hg_buf_append(&out, line, n);
         line += n;
     }
     /* one write: the tasks of an array share a file */
@@ -119,6 +123,33 @@ static int report(struct hg_errs *errs)
     hg_buf_done(&text);
     hg_buf_done(&out);
     return code;
+}
+
+/* Every command takes --color=WHEN: it is taken out of the words here. */
+static int take_colour(int *argc, char **argv, struct hg_err *err)
+{
+    int n = 0;
+
+    for (int i = 0; i < *argc; i++) {
+        const char *when;
+
+        if (strcmp(argv[i], "--") == 0) {
+            for (; i < *argc; i++)
+                argv[n++] = argv[i];
+            break;
+        }
+        when = strncmp(argv[i], "--color=", 8) == 0 ? argv[i] + 8
+               : strcmp(argv[i], "--color") == 0    ? "always"
+                                                    : NULL;
+        if (!when)
+            argv[n++] = argv[i];
+        else if (!hg_colour_set(when))
+            return hg_err_set(err, HG_E_USAGE, "--color: \"%s\" is not auto, always or never",
+                              when);
+    }
+    argv[n] = NULL;
+    *argc = n;
+    return 0;
 }
 
 /* `hpcgrid help COMMAND` is `hpcgrid COMMAND --help`. Returns the exit code, or -1 with errs filled. */
@@ -170,19 +201,21 @@ static int finish_output(struct hg_errs *errs)
 int main(int argc, char **argv)
 {
     struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
     bool json = asks(argc, argv, "--json", "-j");
     int rc;
 
     hg_fs_hold_streams();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
-    if (argc < 2) {
+    rc = take_colour(&argc, argv, &err);
+    if (rc == 0 && argc < 2) {
         print_help(NULL, stderr);
         return 2;
     }
     if (json)
         hg_log_on_warning(hg_print_warning);
-    rc = dispatch(argc, argv, &errs);
+    rc = rc < 0 ? hg_errs_add(&errs, &err) : dispatch(argc, argv, &errs);
     hg_errs_sort(&errs);
     hg_print_finish(&errs, json);
     if (rc >= 0 && finish_output(&errs) < 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/colour.h"
 #include "base/fs.h"
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
@@ -43,7 +44,7 @@ static int level_from_environment(void)
 
 void hg_log(enum hg_log_level level, const char *fmt, ...)
 {
-    struct hg_buf line = HG_BUF_INIT;
+    struct hg_buf line = HG_BUF_INIT, shown = HG_BUF_INIT;
     int sys = errno;
     size_t start;
     va_list ap;
@@ -64,7 +65,12 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
     if (listener && level == HG_LOG_WARN)
         listener(line.data + start);
     hg_buf_puts(&line, "\n");
-    (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
+    if (level <= HG_LOG_WARN)
+        hg_colour_append_message(STDERR_FILENO, line.data, line.len, &shown);
+    else
+        hg_buf_append(&shown, line.data, line.len);
+    (void)!hg_fs_write_all(STDERR_FILENO, shown.data, shown.len); /* one write: lines never mix */
+    hg_buf_done(&shown);
     hg_buf_done(&line);
     errno = sys;
 }

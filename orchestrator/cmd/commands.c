@@ -65,7 +65,9 @@ void hg_commands_help(struct hg_buf *out)
     for (const struct hg_cmd *const *c = hg_commands; *c; c++)
         if (!(*c)->hidden)
             hg_buf_printf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    hg_buf_puts(out, "\n`hpcgrid COMMAND --help` describes one command.\n");
+    hg_buf_puts(out,
+                "\n`hpcgrid COMMAND --help` describes one command. --color=auto|always|never goes\n"
+                "with every command; NO_COLOR in the environment is never.\n");
 }
 
 void hg_commands_usage(const struct hg_cmd *cmd, struct hg_buf *out)

@@ -28,7 +28,7 @@
 struct progress {
     bool terminal;
     double started_s, said_s;
-    char last[256];
+    char last[512];
     bool *told;      /* failed cells that were listed, by position in the plan */
     size_t failures; /* their number */
     bool held;       /* it was said that cells are held */
@@ -48,7 +48,8 @@ static void tell_failure(struct hg_session *s, int batch, size_t line,
 
     hg_session_append_name(s, batch, line, &name);
     hg_failures_last_line(&s->rd, batch, line, s->plan->items[batch - 1].ids[line], &said);
-    hg_info("%s: %s%s%s%s%s", hg_buf_str(&name), hg_cell_state_names[cell->state],
+    hg_info("%s: %s%s%s%s%s%s%s", hg_buf_str(&name), hg_state_start(STDERR_FILENO, cell->state),
+            hg_cell_state_names[cell->state], hg_state_stop(STDERR_FILENO, cell->state),
             *text ? ": " : "", text, said.len ? "; it printed last: " : "", hg_buf_str(&said));
     hg_buf_done(&name);
     hg_buf_done(&said);
@@ -98,7 +99,7 @@ static void tell_progress(struct hg_session *s, struct progress *p,
     struct hg_buf line = HG_BUF_INIT;
     char elapsed[32];
 
-    hg_state_format(hg_drive_state(s->drive), &line);
+    hg_state_format(hg_drive_state(s->drive), STDERR_FILENO, &line);
     if (pass->away_s > 5)
         hg_buf_printf(&line, " · Slurm has not answered for %.0f s", pass->away_s);
     hg_text_duration_format(mono - p->started_s, elapsed);

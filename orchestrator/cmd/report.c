@@ -285,6 +285,7 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
                   struct hg_errs *errs)
 {
     const struct hg_render_options o = { .width = table_width(),
+                                         .screen = !out_path,
                                          .pivot = pivot,
                                          .caption = caption,
                                          .label = label,

@@ -150,7 +150,7 @@ static void print_batches(const struct view *v)
                 counts[v->state->batches.items[b].cells[i].state]++;
                 n++;
             }
-        hg_state_format_counts(counts, &text);
+        hg_state_format_counts(counts, STDOUT_FILENO, &text);
         if (n)
             printf("  batch %-3zu %6zu  %s\n", b + 1, n, hg_buf_str(&text));
         hg_buf_done(&text);
@@ -215,8 +215,9 @@ static void print_cell(const struct view *v, int batch, uint32_t line, size_t wi
 
     hg_picks_append_name(&v->picks, batch, line, &name);
     hg_name_cut(hg_buf_str(&name), width, &shown);
-    hg_buf_printf(&shown, "%*s  %-9s%s", (int)(width - hg_text_width(hg_buf_str(&shown))), "",
-                  hg_cell_state_names[cell->state], hg_cell_is_held(cell) ? " held" : "");
+    hg_buf_printf(&shown, "%*s  %s%-9s%s%s", (int)(width - hg_text_width(hg_buf_str(&shown))), "",
+                  hg_state_start(STDOUT_FILENO, cell->state), hg_cell_state_names[cell->state],
+                  hg_state_stop(STDOUT_FILENO, cell->state), hg_cell_is_held(cell) ? " held" : "");
     if (show_ids)
         hg_buf_printf(&shown, " %s", hg_picks_id(&v->picks, batch, line));
     hg_buf_printf(&shown, "%s%s", *text ? " " : "", text);
@@ -239,7 +240,7 @@ static void print_text(const struct view *v)
 {
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_state_format_counts(v->counts, &counts);
+    hg_state_format_counts(v->counts, STDOUT_FILENO, &counts);
     printf("%s\n  %zu cell%s: %s\n", v->rd.path, v->cells, hg_text_s(v->cells),
            hg_buf_str(&counts));
     hg_buf_done(&counts);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -46,7 +47,7 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
             rc = -1;
             break;
         }
-        hg_state_format(state, &line);
+        hg_state_format(state, STDERR_FILENO, &line);
         if (strcmp(hg_buf_str(&line), hg_buf_str(&last)) != 0)
             hg_info("%s", hg_buf_str(&line));
         hg_buf_done(&last);

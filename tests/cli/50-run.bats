@@ -341,6 +341,7 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     jq -e --arg run "$PWD/reports/m/001" '. == {run: $run, waiting: 0, live: 2}' <<<"$output"
     [ "$(jq -r 'select(.op == "cancel") | "\(.job_id) \(.tasks)"' asked | sort -u)" = "17 0-1" ]
     [ "$(counts)" = '{"cancelled":2}' ]
+    "$hpcgrid" status m --no-poll --cells --color=always | grep -c $'\033\\[33mcancelled' | grep -qx 3
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
 }
 

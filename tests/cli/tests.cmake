@@ -2,6 +2,7 @@
 hg_add_bats(cli/00-help.bats cli 60)
 hg_add_bats(cli/05-house.bats cli 60)
 hg_add_bats(cli/10-check.bats cli 120)
+hg_add_bats(cli/13-screen.bats cli 60)
 hg_add_bats(cli/20-expand.bats cli 120)
 hg_add_bats(cli/25-memory.bats cli 120)
 hg_add_bats(cli/40-node.bats cli 120)
