@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/bar.h"
 #include "base/colour.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -208,6 +209,7 @@ int main(int argc, char **argv)
     hg_fs_hold_streams();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
+    hg_bar_allow(true);
     rc = take_colour(&argc, argv, &err);
     if (rc == 0 && argc < 2) {
         print_help(NULL, stderr);

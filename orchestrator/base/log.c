@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bar.h"
 #include "base/buf.h"
 #include "base/colour.h"
 #include "base/fs.h"
@@ -69,6 +70,7 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
         hg_colour_append_message(STDERR_FILENO, line.data, line.len, &shown);
     else
         hg_buf_append(&shown, line.data, line.len);
+    hg_bar_hide();
     (void)!hg_fs_write_all(STDERR_FILENO, shown.data, shown.len); /* one write: lines never mix */
     hg_buf_done(&shown);
     hg_buf_done(&line);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/text.h"
 #include "cmd/cells.h"
 #include "cmd/options.h"
@@ -219,6 +220,7 @@ static int explain_cell(const struct hg_cell *cell, void *context)
         return rc;
     if (x->found++ >= SHOWN_MAX)
         return 0;
+    hg_bar_hide();
     if (!x->names && load_names(x) != 0)
         return -1;
     if (as_json)

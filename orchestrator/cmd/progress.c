@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -162,8 +163,11 @@ int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
                           .told =
                               hg_alloc_zeroed(hg_drive_state(s->drive)->cells + 1, sizeof(bool)) };
     struct hg_err err = HG_ERR_INIT;
-    int rc = drive(s, &p, &err);
+    int rc;
 
+    hg_bar_allow(false); /* the progress of the run is on the terminal */
+    rc = drive(s, &p, &err);
+    hg_bar_allow(true);
     free(p.told);
     if (rc < 0)
         hg_err_hint(&err, "jobs in the queue continue; `hpcgrid resume %s` takes them up again",

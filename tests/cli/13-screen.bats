@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# What only a terminal gets: colours.
+# What only a terminal gets: colours, and progress of what takes long.
 
 bats_require_minimum_version 1.5.0
 
@@ -42,4 +42,18 @@ on_terminal() { script -qec "$1" /dev/null </dev/null; }
     [[ "$output" == *'--color: "sometimes" is not auto, always or never' ]]
     # behind -- the words are a command's own
     "$hpcgrid" init -- python train.py --color=red | jq -e '.workload.command[2] == "--color=red"'
+}
+
+@test "what takes long shows its progress on a terminal, and leaves nothing there" {
+    export HPCGRID_BAR_S=0
+    echo '{"hpcgrid": 1, "name": "m", "site": "lab", "workload": {"command": ["x"]}, "axes": {"a": {"range": [1, 300000]}}, "baseline": {"a": 1}}' >m.json
+    export HPCGRID_SITES="$HPCGRID_SOURCE/tests/data/sites"
+    on_terminal "$hpcgrid check m.json" >screen
+    # at least once with a part that is done; the last thing before the answer is an erased line
+    grep -qaP '\r\e\[K\[#* *\] +\d+ % of 600000 cells, [0-9].* left' screen
+    grep -qaP '\r\e\[Km: 300000 cells\r$' screen
+    [ "$(on_terminal "$hpcgrid check m.json 2>err")" = $'m: 300000 cells\r' ] && [ ! -s err ]
+    [ "$(on_terminal "HPCGRID_BAR_S=3600 $hpcgrid check m.json")" = $'m: 300000 cells\r' ]
+    # the cells themselves on the terminal are progress enough
+    if on_terminal "$hpcgrid expand -s 'a<1000' m.json" | grep -a -A1 gpus_per_node | grep -qa '% of'; then return 1; fi
 }

@@ -345,6 +345,16 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
 }
 
+@test "commands that read all cells of a run show how far they are" {
+    sed -i 's/"command"/"launch": [], &/' m.json
+    "$hpcgrid" submit m.json >/dev/null
+    ran 1 4
+    for command in "fsck m" "collect m" "collect m --compact" "report m --format csv --out x.csv"; do
+        HPCGRID_BAR_S=0 TERM=xterm script -qec "$hpcgrid $command" /dev/null </dev/null >screen || true
+        grep -qa '% of 4 cells, ' screen || { echo "$command"; cat -v screen; return 1; }
+    done
+}
+
 @test "following an attempt that left no result ends when the journal says that it is over" {
     "$hpcgrid" submit m.json >/dev/null
     "$hpcgrid" cancel m 2>/dev/null
