@@ -234,3 +234,23 @@ END
     run report --ranks
     [[ "$output" == *"--csv, --pivot, --ranks and --profile exclude each other"* ]]
 }
+
+@test "tensorboard starts TensorBoard on the run, or prints the command" {
+    one 0 n1
+    mkdir bin
+    printf '#!/bin/sh\nprintf "%%s|" "$@"; exit 7\n' >bin/tensorboard
+    chmod +x bin/tensorboard
+    PATH=$PWD/bin:$PATH run --separate-stderr "$hpcgrid" tensorboard times -- --port 6007
+    [ "$status" = 7 ]
+    [ "$output" = "--logdir|$run_dir/cells|--port|6007|" ]
+    [[ "$stderr" == *"no event files in $run_dir/cells yet"* ]]
+    touch "$(echo "$run_dir"/cells/*/*.0)/events.out.tfevents.1"
+    PATH=$PWD/bin:$PATH run --separate-stderr "$hpcgrid" tensorboard times --print
+    [ "$status" = 0 ]
+    [ "$output" = "tensorboard --logdir $run_dir/cells" ]
+    [ -z "$stderr" ]
+    run --separate-stderr env PATH=/nonexistent "$hpcgrid" tensorboard times
+    [ "$status" = 0 ]
+    [ "$output" = "tensorboard --logdir $run_dir/cells" ]
+    [[ "$stderr" == *"tensorboard is not in PATH"* ]]
+}
