@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "cmd/failures.h"
 #include "cmd/many.h"
+#include "cmd/notify.h"
 #include "cmd/print.h"
 #include "cmd/results.h"
 #include "cmd/session.h"
@@ -33,6 +34,7 @@ struct progress {
     bool *told;      /* failed cells that were listed, by position in the plan */
     size_t failures; /* their number */
     bool held;       /* it was said that cells are held */
+    struct hg_notify *notify;
 };
 
 static void clear_line(const struct progress *p)
@@ -144,15 +146,23 @@ static int drive(struct hg_session *s, struct progress *p, struct hg_err *err)
         rc = 1;
         tell_failures(s, p);
         tell_held(s, p);
+        clear_line(p);
+        hg_notify_look(p->notify, hg_drive_state(s->drive), pass.away_s);
         tell_progress(s, p, &pass, false);
         if (!hg_signals_stop)
             hg_clock_sleep_s(pass.wait_s > 0.02 ? pass.wait_s : 0.02);
     }
     tell_failures(s, p);
+    hg_notify_look(p->notify, hg_drive_state(s->drive), 0);
     tell_progress(s, p, &pass, true);
     if (p->terminal && p->last[0])
         fputc('\n', stderr);
     return rc;
+}
+
+static void append_name(void *context, int batch, size_t line, struct hg_buf *out)
+{
+    hg_session_append_name(context, batch, line, out);
 }
 
 int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
@@ -166,7 +176,9 @@ int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
     int rc;
 
     hg_bar_allow(false); /* the progress of the run is on the terminal */
+    p.notify = hg_notify_create(s->notify, s->rd.path, hg_drive_state(s->drive), append_name, s);
     rc = drive(s, &p, &err);
+    hg_notify_end(p.notify, hg_drive_state(s->drive), rc < 0 ? err.text : rc == 1 ? "" : NULL);
     hg_bar_allow(true);
     free(p.told);
     if (rc < 0)

@@ -7,6 +7,7 @@
 
 static struct hg_begin_options begin = { .data_check = true, .shrink = true };
 static bool again, as_json;
+static const char *notify;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'b', "box", &begin.box, NULL, "rehearse it in a private Slurm on this machine",
@@ -20,6 +21,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_DATA_CHECK(&begin.data_check),
     HG_OPTION_REPORTS(&begin.reports),
     HG_OPTION_STEAL(&begin.steal),
+    HG_OPTION_NOTIFY(&notify),
     HG_OPTION_JSON(&as_json),
     { 0 },
 };
@@ -33,6 +35,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (hg_session_begin(&s, &begin, argc, argv, errs) < 0)
         return -1;
     s.json = as_json;
+    s.notify = notify;
     hg_info("%s", s.rd.path);
     if ((!again || hg_session_again(&s, HG_SESSION_BAD, begin.select, errs) == 0) &&
         hg_drive_check(s.drive, errs) == 0)

@@ -6,18 +6,21 @@
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/failures.h"
+#include "cmd/notify.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/state.h"
+#include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/events.h"
 
-static const char *reports;
+static const char *reports, *notify;
 
 static const struct hg_opt opts[] = {
+    HG_OPTION_NOTIFY(&notify),
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -31,11 +34,23 @@ static void tell_end(const struct hg_rundir *rd, const struct hg_run_state *stat
     hg_plan_free(plan);
 }
 
+/* By its id: names need all cells. */
+static void append_id(void *context, int batch, size_t line, struct hg_buf *out)
+{
+    const struct hg_rundir *rd = context;
+    json_t *cell = hg_plan_read_cell(rd->path, batch, line, NULL);
+    const char *id = json_string_value(json_object_get(cell, "id"));
+
+    hg_buf_puts(out, id ? id : "a cell");
+    json_decref(cell);
+}
+
 /* Another process drives: read its journal as it grows. 0: the run is over, 1: that process is gone, -1: err set. */
 static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
 {
     struct hg_buf last = HG_BUF_INIT;
     struct hg_lock_owner owner;
+    struct hg_notify *tell = NULL;
     int rc = 1;
 
     while (!hg_signals_stop) {
@@ -53,9 +68,16 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
         hg_buf_done(&last);
         last = line;
         over = hg_state_open(state) == 0;
+        tell = tell ? tell
+                    : hg_notify_create(notify, rd->path, state, append_id, (void *)(uintptr_t)rd);
+        hg_notify_look(tell, state, 0);
         *bad = hg_state_bad(state);
         if (over)
             tell_end(rd, state);
+        if (over) {
+            hg_notify_end(tell, state, NULL);
+            tell = NULL;
+        }
         hg_run_state_free(state);
         if (over || hg_lock_find(rd->path, &owner, NULL) != 1) {
             rc = over ? 0 : 1;
@@ -63,6 +85,7 @@ static int follow(const struct hg_rundir *rd, size_t *bad, struct hg_err *err)
         }
         hg_clock_sleep_s(1);
     }
+    hg_notify_end(tell, NULL, "");
     hg_buf_done(&last);
     return rc;
 }
@@ -78,6 +101,7 @@ static int drive(const char *run, struct hg_errs *errs)
 
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
+    s.notify = notify;
     rc = hg_progress_drive(&s, errs);
     if (rc == 0)
         hg_progress_tell_end(&s, false);

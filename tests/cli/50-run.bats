@@ -4,6 +4,7 @@
 # down what it was asked.
 
 bats_require_minimum_version 1.5.0
+load ../await
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
@@ -353,6 +354,29 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         HPCGRID_BAR_S=0 TERM=xterm script -qec "$hpcgrid $command" /dev/null </dev/null >screen || true
         grep -qa '% of 4 cells, ' screen || { echo "$command"; cat -v screen; return 1; }
     done
+}
+
+@test "cells that Slurm holds are told to the person, once" {
+    "$hpcgrid" submit m.json >/dev/null
+    answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
+        reason: "JobHeldAdmin", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+    "$hpcgrid" resume m --notify 'cat >>told; env | grep ^HPCGRID_EVENT >>told' 2>log 3>&- &
+    pid=$!
+    await grep -q EVENT told
+    polls=$(asked poll)
+    more() { [ "$(asked poll)" -ge $((polls + 2)) ]; }
+    await more
+    kill -TERM $pid
+    wait $pid || [ $? = 143 ]
+    diff told - <<END
+m/001: cells wait for a person: JobHeldAdmin
+pending 4
+
+held by an administrator
+
+hpcgrid status $PWD/reports/m/001
+HPCGRID_EVENT=attention
+END
 }
 
 @test "following an attempt that left no result ends when the journal says that it is over" {

@@ -250,9 +250,13 @@ cancelled() {
 
 @test "cells that end badly are told, and run again only when asked" {
     matrix bad 6 0 '.workload.command = ["sh", "-c", "[ $1 != 3 -a $1 != 5 ] || [ -e \"$0/fixed\" ]", $dir, "{{i}}"]'
-    run --separate-stderr "$HPCGRID" run bad.json
+    run --separate-stderr "$HPCGRID" run bad.json --notify 'echo "$HPCGRID_EVENT $HPCGRID_CELL $HPCGRID_OK/$HPCGRID_CELLS $(head -1)" >>told; exit 5'
     [ "$status" = 1 ]
     [[ "$stderr" == *": failed: "* ]]
+    [[ "$stderr" == *"warning: --notify: exit code 5"* ]]
+    [ "$(wc -l <told)" = 2 ]
+    grep -qE "^failure i=[35] [0-4]/6 bad/001: i=[35]: failed: exit code 1$" told
+    grep -qx "end  4/6 bad/001: finished, 4 of 6 cells have a good result" told
     run --separate-stderr "$HPCGRID" run bad.json --json
     [ "$status" = 1 ]
     jq -e '.run == $ENV.PWD + "/reports/bad/001" and .cells == 6 and .counts == {ok: 4, failed: 2} and (.stopped or .complete | not)
