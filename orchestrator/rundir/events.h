@@ -27,8 +27,9 @@
  *                                                             has no more
  *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
- *              running_max, until, request                    before the request; request: hash of what
- *                                                             its job asks for
+ *              running_max, until, request, time_s            before the request; request: hash of what
+ *                                                             its job asks for; time_s: a raised
+ *                                                             limit
  *   submitted  submission, job
  *   ambiguous  submission, until, text                        outcome not known; "absent" counts only
  *                                                             when `until` has passed
