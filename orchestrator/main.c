@@ -8,9 +8,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/bar.h"
+#include "base/colour.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "cmd/print.h"
 
 static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
 {
@@ -25,12 +28,17 @@ static int wrong_arity(const struct hg_cmd *cmd, int argc, struct hg_errs *errs)
     return -1;
 }
 
-static bool asks_help(int argc, char **argv)
+static bool asks(int argc, char **argv, const char *name, const char *letter)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+        if (strcmp(argv[i], name) == 0 || strcmp(argv[i], letter) == 0)
             return true;
     return false;
+}
+
+static bool asks_help(int argc, char **argv)
+{
+    return asks(argc, argv, "--help", "-h");
 }
 
 /* Slurm's library, a box and programs that are started keep some dozens of files open. With too few, what cannot be opened would
@@ -98,7 +106,6 @@ static int report(struct hg_errs *errs)
     struct hg_buf text = HG_BUF_INIT, out = HG_BUF_INIT;
     int code = errs->n ? hg_err_exit_code(errs->items[0].code) : 5;
 
-    hg_errs_sort(errs);
     hg_errs_format(errs, &text);
     fflush(stdout);
     for (const char *line = hg_buf_str(&text); *line;) {
@@ -106,7 +113,10 @@ static int report(struct hg_errs *errs)
 
         if (line[0] != ' ' && strncmp(line, "error: ", 7) == 0)
             hg_buf_puts(&out, "hpcgrid: ");
-        hg_buf_append(&out, line, n);
+        if (line[0] != ' ')
+            hg_colour_append_message(STDERR_FILENO, line, n, &out);
+        else
+            hg_buf_append(&out, line, n);
         line += n;
     }
     /* one write: the tasks of an array share a file */
@@ -114,6 +124,33 @@ static int report(struct hg_errs *errs)
     hg_buf_done(&text);
     hg_buf_done(&out);
     return code;
+}
+
+/* Every command takes --color=WHEN: it is taken out of the words here. */
+static int take_colour(int *argc, char **argv, struct hg_err *err)
+{
+    int n = 0;
+
+    for (int i = 0; i < *argc; i++) {
+        const char *when;
+
+        if (strcmp(argv[i], "--") == 0) {
+            for (; i < *argc; i++)
+                argv[n++] = argv[i];
+            break;
+        }
+        when = strncmp(argv[i], "--color=", 8) == 0 ? argv[i] + 8
+               : strcmp(argv[i], "--color") == 0    ? "always"
+                                                    : NULL;
+        if (!when)
+            argv[n++] = argv[i];
+        else if (!hg_colour_set(when))
+            return hg_err_set(err, HG_E_USAGE, "--color: \"%s\" is not auto, always or never",
+                              when);
+    }
+    argv[n] = NULL;
+    *argc = n;
+    return 0;
 }
 
 /* `hpcgrid help COMMAND` is `hpcgrid COMMAND --help`. Returns the exit code, or -1 with errs filled. */
@@ -165,16 +202,24 @@ static int finish_output(struct hg_errs *errs)
 int main(int argc, char **argv)
 {
     struct hg_errs errs = HG_ERRS_INIT;
+    struct hg_err err = HG_ERR_INIT;
+    bool json = asks(argc, argv, "--json", "-j");
     int rc;
 
     hg_fs_hold_streams();
     signal(SIGPIPE, SIG_IGN);
     hg_log_set_name("hpcgrid");
-    if (argc < 2) {
+    hg_bar_allow(true);
+    rc = take_colour(&argc, argv, &err);
+    if (rc == 0 && argc < 2) {
         print_help(NULL, stderr);
         return 2;
     }
-    rc = dispatch(argc, argv, &errs);
+    if (json)
+        hg_log_on_warning(hg_print_warning);
+    rc = rc < 0 ? hg_errs_add(&errs, &err) : dispatch(argc, argv, &errs);
+    hg_errs_sort(&errs);
+    hg_print_finish(&errs, json);
     if (rc >= 0 && finish_output(&errs) < 0)
         rc = -1;
     if (rc < 0)

@@ -8,13 +8,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bar.h"
 #include "base/buf.h"
+#include "base/colour.h"
 #include "base/fs.h"
 
 static const char *const level_names[] = { "error", "warn", "info", "debug" };
 static const char *program;
 static int threshold = -1;
 static void (*diverted)(const char *line);
+static void (*listener)(const char *text);
 
 void hg_log_set_name(const char *name)
 {
@@ -31,6 +34,11 @@ void hg_log_divert(void (*take)(const char *line))
     diverted = take;
 }
 
+void hg_log_on_warning(void (*listen)(const char *text))
+{
+    listener = listen;
+}
+
 static int level_from_environment(void)
 {
     const char *word = getenv("HPCGRID_LOG");
@@ -41,10 +49,25 @@ static int level_from_environment(void)
     return HG_LOG_INFO;
 }
 
+static void put(enum hg_log_level level, struct hg_buf *line)
+{
+    struct hg_buf shown = HG_BUF_INIT;
+
+    hg_buf_puts(line, "\n");
+    if (level <= HG_LOG_WARN)
+        hg_colour_append_message(STDERR_FILENO, line->data, line->len, &shown);
+    else
+        hg_buf_append(&shown, line->data, line->len);
+    hg_bar_hide();
+    (void)!hg_fs_write_all(STDERR_FILENO, shown.data, shown.len); /* one write: lines never mix */
+    hg_buf_done(&shown);
+}
+
 void hg_log(enum hg_log_level level, const char *fmt, ...)
 {
     struct hg_buf line = HG_BUF_INIT;
     int sys = errno;
+    size_t start;
     va_list ap;
 
     if (threshold < 0)
@@ -56,15 +79,16 @@ void hg_log(enum hg_log_level level, const char *fmt, ...)
         hg_buf_puts(&line, "warning: ");
     else if (level == HG_LOG_ERROR)
         hg_buf_puts(&line, "error: ");
+    start = line.len;
     va_start(ap, fmt);
     hg_buf_vprintf(&line, fmt, ap);
     va_end(ap);
-    if (diverted) {
+    if (listener && level == HG_LOG_WARN)
+        listener(line.data + start);
+    if (diverted)
         diverted(hg_buf_str(&line));
-    } else {
-        hg_buf_puts(&line, "\n");
-        (void)!hg_fs_write_all(STDERR_FILENO, line.data, line.len); /* one write: lines never mix */
-    }
+    else
+        put(level, &line);
     hg_buf_done(&line);
     errno = sys;
 }

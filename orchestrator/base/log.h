@@ -19,6 +19,8 @@ void hg_log_set_name(const char *name);
 
 /* Hand each line, without its end, to take instead of stderr; NULL: back to stderr. */
 void hg_log_divert(void (*take)(const char *line));
+/* Also give each warning to this function; NULL: to none. */
+void hg_log_on_warning(void (*listen)(const char *text));
 
 /* Print only what is at least this urgent; overrides HPCGRID_LOG. */
 void hg_log_set_level(enum hg_log_level level);

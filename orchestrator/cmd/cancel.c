@@ -2,20 +2,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/ranges.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/picks.h"
+#include "cmd/print.h"
 #include "cmd/session.h"
 #include "drive/requests.h"
 
 #define SETTLE_S 20.0 /* how long to wait for Slurm to end what runs */
 
 static const char *reports, *select_text;
+static bool as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
+    HG_OPTION_JSON(&as_json),
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -93,6 +97,9 @@ static int cancel(const struct hg_rundir *rd, const struct hg_scheduler *s,
 {
     size_t waiting, live = count_picked(state, picks, &waiting);
 
+    if (as_json)
+        hg_print_json(json_pack("{s:o, s:I, s:I}", "run", hg_json_text(rd->path), "waiting",
+                                (json_int_t)waiting, "live", (json_int_t)live));
     if (!live && !waiting) {
         hg_info("nothing to cancel");
         return 0;

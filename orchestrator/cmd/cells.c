@@ -3,26 +3,43 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/colour.h"
 #include "base/text.h"
 #include "matrix/grid.h"
 #include "plan/batch.h"
 
 #define SKIPS_SHOWN 20
 
+static void print_warning(const char *line)
+{
+    struct hg_buf out = HG_BUF_INIT;
+
+    hg_colour_append_message(STDERR_FILENO, line, strlen(line), &out);
+    fprintf(stderr, "%s\n", hg_buf_str(&out));
+    hg_buf_done(&out);
+}
+
 void hg_cells_print_warnings(const struct hg_cells_count *count)
 {
     for (size_t i = 0; i < count->n_warnings; i++)
-        fprintf(stderr, "%s\n", count->warnings[i]);
+        print_warning(count->warnings[i]);
 }
 
 void hg_cells_print_skips(const struct hg_skips *skips, bool planned)
 {
     size_t more = skips->n > SKIPS_SHOWN ? skips->n - SKIPS_SHOWN : 0;
 
-    for (size_t i = 0; i < skips->n - more; i++)
-        fprintf(stderr, "warning: cell %s %s skipped: %s\n", skips->items[i].name,
-                planned ? "is" : "would be", skips->items[i].why);
+    for (size_t i = 0; i < skips->n - more; i++) {
+        struct hg_buf line = HG_BUF_INIT;
+
+        hg_buf_printf(&line, "warning: cell %s %s skipped: %s", skips->items[i].name,
+                      planned ? "is" : "would be", skips->items[i].why);
+        print_warning(hg_buf_str(&line));
+        hg_buf_done(&line);
+    }
     if (more)
         fprintf(stderr, "warning: %zu more cell%s %s skipped\n", more, hg_text_s(more),
                 !planned    ? "would be"

@@ -10,6 +10,7 @@
 #include "cmd/cells.h"
 #include "cmd/forecast.h"
 #include "cmd/options.h"
+#include "cmd/print.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
 #include "plan/hazards.h"
@@ -17,11 +18,12 @@
 #include "plan/preflight.h"
 
 static const char *site;
-static bool data_check = true;
+static bool data_check = true, as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SITE(&site),
     HG_OPTION_DATA_CHECK(&data_check),
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -38,6 +40,15 @@ static void print_verdict(const struct hg_matrix *m, const struct hg_cells_count
     if (count->skipped)
         printf("; %llu cannot run", (unsigned long long)count->skipped);
     putchar('\n');
+}
+
+static void say_warnings(const struct hg_cells_count *count, json_t *answer)
+{
+    for (size_t i = 0; as_json && i < count->n_warnings; i++)
+        json_array_append_new(json_object_get(answer, "warnings"),
+                              hg_json_text(count->warnings[i]));
+    if (!as_json)
+        hg_cells_print_warnings(count);
 }
 
 /* ---- Cell by cell ---- */
@@ -70,14 +81,29 @@ static int look_at_cell(const struct hg_cell *cell, void *context)
     return 0;
 }
 
-static int print_skips(const struct hg_matrix *m, struct hg_skips *skips, struct hg_errs *errs)
+static json_t *skips_json(const struct hg_skips *skips)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < skips->n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "id", skips->items[i].id, "name",
+                                              hg_json_text(skips->items[i].name), "reason",
+                                              hg_json_text(skips->items[i].why)));
+    return list;
+}
+
+static int print_skips(const struct hg_matrix *m, struct hg_skips *skips, json_t *answer,
+                       struct hg_errs *errs)
 {
     struct hg_names *names = skips->n ? hg_names_of_matrix(m, HG_CELLS_SKIPPED, errs) : NULL;
 
     if (skips->n && !names)
         return -1;
     hg_skips_name(skips, names);
-    hg_cells_print_skips(skips, false);
+    if (as_json)
+        json_object_set_new(answer, "skips", skips_json(skips));
+    else
+        hg_cells_print_skips(skips, false);
     hg_names_free(names);
     return 0;
 }
@@ -88,7 +114,7 @@ static bool needs_look(const struct hg_matrix *m)
     return m->grid->worker || m->grid->columns.items[HG_COLUMN_SBATCH].given;
 }
 
-static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
+static int look_at_cells(const struct hg_matrix *m, json_t *answer, struct hg_errs *errs)
 {
     struct fits f = { .m = m, .fit = hg_fit_make(m, NULL, errs), .hazards = hg_hazards_create(m) };
     struct hg_cells_count hazards = { 0 };
@@ -97,12 +123,12 @@ static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
               : -1;
 
     if (rc == 0)
-        rc = print_skips(m, &f.skips, errs);
+        rc = print_skips(m, &f.skips, answer, errs);
     if (rc == 0 && f.skips.n && !f.fitting)
         rc = hg_err_set(hg_errs_next(errs), HG_E_INPUT,
                         "nothing is left to run: every cell is skipped");
     hg_hazards_list(f.hazards, &hazards);
-    hg_cells_print_warnings(&hazards);
+    say_warnings(&hazards, answer);
     hg_cells_count_done(&hazards);
     hg_hazards_free(f.hazards);
     hg_skips_done(&f.skips);
@@ -128,21 +154,31 @@ static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
     struct hg_cells_count count;
+    json_t *answer = NULL;
     int rc = -1;
 
     (void)argc;
     if (!m)
         return -1;
     if (hg_cells_walk(m, HG_CELLS_SKIPPED, NULL, NULL, &count, errs) == 0) {
-        hg_cells_print_warnings(&count);
-        print_verdict(m, &count);
-        rc = needs_look(m) ? look_at_cells(m, errs) : 0;
+        answer = hg_cells_count_json(m, &count);
+        json_object_set_new(answer, "skips", json_array());
+        json_object_set_new(answer, "name", json_string(m->name));
+        json_object_set_new(answer, "site", json_string(m->site->name));
+        if (!as_json) {
+            hg_cells_print_warnings(&count);
+            print_verdict(m, &count);
+        }
+        rc = needs_look(m) ? look_at_cells(m, answer, errs) : 0;
         hg_auto_limits_set(m, NULL);
         if (rc == 0 && (m->gpu_hours || m->auto_times.limit_s))
             rc = look_at_cost(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;
     }
+    if (as_json)
+        hg_print_json(json_incref(answer));
+    json_decref(answer);
     hg_cells_count_done(&count);
     hg_matrix_free(m);
     return rc;

@@ -29,6 +29,7 @@
     X(compare) \
     X(history) \
     X(trace) \
+    X(tensorboard) \
     X(fsck) \
     X(box) \
     X(exec) \
@@ -65,8 +66,10 @@ void hg_commands_help(struct hg_buf *out)
                      "Run a matrix of experiments on Slurm, tabulate speedup and efficiency.\n\n");
     for (const struct hg_cmd *const *c = hg_commands; *c; c++)
         if (!(*c)->hidden)
-            hg_buf_printf(out, "  %-10s %s\n", (*c)->name, (*c)->summary);
-    hg_buf_puts(out, "\n`hpcgrid COMMAND --help` describes one command.\n");
+            hg_buf_printf(out, "  %-11s %s\n", (*c)->name, (*c)->summary);
+    hg_buf_puts(out,
+                "\n`hpcgrid COMMAND --help` describes one command. --color=auto|always|never goes\n"
+                "with every command; NO_COLOR in the environment is never.\n");
 }
 
 void hg_commands_usage(const struct hg_cmd *cmd, struct hg_buf *out)

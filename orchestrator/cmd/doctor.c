@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/colour.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/proc.h"
@@ -586,7 +587,12 @@ static void print_text(const struct findings *f)
     for (size_t i = 0; i < f->n; i++) {
         const struct finding *item = &f->items[i];
 
-        printf("%-8s %-11s %s\n", item->state, item->what, item->found);
+        printf("%s%-8s%s %-11s %s\n",
+               hg_colour_start(STDOUT_FILENO, strcmp(item->state, "ok") == 0 ? HG_COLOUR_GOOD
+                                              : strcmp(item->state, "warning") == 0
+                                                  ? HG_COLOUR_WARNING
+                                                  : HG_COLOUR_BAD),
+               item->state, hg_colour_stop(STDOUT_FILENO), item->what, item->found);
         if (item->effect[0])
             printf("%20s affects: %s\n", "", item->effect);
         if (item->next[0])

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/bar.h"
 #include "base/text.h"
 #include "base/vec.h"
 #include "cmd/cells.h"
@@ -230,6 +232,7 @@ static int list_json(const struct hg_matrix *m, struct expand *x, struct hg_cell
 {
     int rc;
 
+    hg_bar_allow(!isatty(STDOUT_FILENO)); /* the cells are on the terminal */
     printf("{\"name\":\"%s\",\"site\":\"%s\",\"cells\":[", m->name, m->site->name);
     rc = hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, print_json_cell, x, count, x->errs);
     printf("],\n\"count\":");
@@ -247,6 +250,7 @@ static int list_table(const struct hg_matrix *m, struct expand *x, struct hg_cel
         return -1;
     show_something(x);
     hg_cells_count_done(count);
+    hg_bar_allow(!isatty(STDOUT_FILENO));
     if (x->shown)
         print_head(x);
     rc = hg_cells_walk(m, flags, print_row, x, count, x->errs);

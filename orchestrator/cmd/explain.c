@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/text.h"
 #include "cmd/cells.h"
 #include "cmd/forecast.h"
 #include "cmd/options.h"
+#include "cmd/print.h"
 #include "matrix/grid.h"
 #include "matrix/matrix.h"
 #include "matrix/names.h"
@@ -16,9 +18,11 @@
 #define SHOWN_MAX 20
 
 static const char *site;
+static bool as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SITE(&site),
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -31,6 +35,7 @@ struct explain {
     struct hg_map ids; /* to their numbers */
     struct hg_errs *errs;
     size_t found, visited;
+    json_t *cells; /* as_json: those found */
 };
 
 static int is_meant(struct explain *x, const struct hg_cell *cell)
@@ -119,6 +124,66 @@ static void print_members(const struct explain *x, const struct hg_cell *cell)
     hg_buf_done(&text);
 }
 
+/* ---- As JSON ---- */
+
+static json_t *place_json(const struct explain *x, const char *pointer)
+{
+    struct hg_errs errs = HG_ERRS_INIT;
+    const struct hg_err *at = hg_json_error(&x->m->doc, pointer, &errs, "x");
+    json_t *place = json_pack("{s:o, s:s, s:i, s:i}", "file", hg_json_text(x->m->doc.file),
+                              "pointer", pointer, "line", at->line, "column", at->column);
+
+    hg_errs_done(&errs);
+    return place;
+}
+
+static json_t *name_json(const struct explain *x, size_t number)
+{
+    struct hg_buf name = HG_BUF_INIT;
+    json_t *text;
+
+    hg_names_append(x->names, number, &name);
+    text = hg_json_text(hg_buf_str(&name));
+    hg_buf_done(&name);
+    return text;
+}
+
+static json_t *members_json(const struct hg_cell *cell)
+{
+    json_t *members = json_object(), *value;
+    const char *name;
+
+    json_object_foreach(cell->members, name, value)
+        json_object_set_new(members, name,
+                            json_pack("{s:O, s:O*}", "value", value, "origin",
+                                      json_object_get(cell->origins, name)));
+    return members;
+}
+
+static json_t *cell_json(const struct explain *x, const struct hg_cell *cell, size_t number)
+{
+    json_t *o =
+        json_pack("{s:s, s:o, s:o, s:b, s:s, s:o}", "id", cell->id, "name", name_json(x, number),
+                  "made_by", place_json(x, cell->source), "added", cell->added, "fate",
+                  hg_cells_fate_name(cell->fate), "members", members_json(cell));
+
+    if (cell->fate == HG_CELL_SKIPPED)
+        json_object_set_new(o, "reason", hg_json_text(cell->skip));
+    if (cell->fate == HG_CELL_EXCLUDED)
+        json_object_set_new(o, "excluded_by",
+                            place_json(x, x->m->grid->rules.items[cell->rule].pointer));
+    if (cell->fate == HG_CELL_RUNS)
+        json_object_set_new(
+            o, "first_round",
+            json_boolean(json_number_value(json_object_get(cell->members, "repeat")) <=
+                         (double)x->m->repeats.min));
+    if (cell->baseline[0])
+        json_object_set_new(o, "baseline", json_string(cell->baseline));
+    return o;
+}
+
+/* ---- The cells ---- */
+
 static int add_name(const struct hg_cell *cell, void *context)
 {
     struct explain *x = context;
@@ -161,8 +226,11 @@ static int explain_cell(const struct hg_cell *cell, void *context)
         return rc;
     if (x->found++ >= SHOWN_MAX)
         return 0;
+    hg_bar_hide();
     if (!x->names && load_names(x) != 0)
         return -1;
+    if (as_json)
+        return json_array_append_new(x->cells, cell_json(x, cell, number));
     printf("%s", x->found > 1 ? "\n" : "");
     print_name(x, number);
     printf("  %-14s %s\n", "id", cell->id);
@@ -214,7 +282,7 @@ static bool is_selector(const struct hg_matrix *m, const char *word)
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_matrix *m = hg_matrix_load(argv[0], site, errs);
-    struct explain x = { .m = m, .id = argv[1], .errs = errs };
+    struct explain x = { .m = m, .id = argv[1], .errs = errs, .cells = json_array() };
     int rc = -1;
 
     (void)argc;
@@ -232,9 +300,13 @@ static int run(int argc, char **argv, struct hg_errs *errs)
             hg_err_hint(err, "`hpcgrid expand MATRIX --ids` lists the ids; the beginning of one is "
                              "enough, and so is a selector such as nodes=2,strategy=ddp");
     }
-    if (rc == 0 && x.found > SHOWN_MAX)
+    if (rc == 0 && as_json)
+        hg_print_json(json_pack("{s:O, s:I}", "cells", x.cells, "more",
+                                (json_int_t)(x.found > SHOWN_MAX ? x.found - SHOWN_MAX : 0)));
+    else if (rc == 0 && x.found > SHOWN_MAX)
         fprintf(stderr, "and %zu more cell%s\n", x.found - SHOWN_MAX,
                 hg_text_s(x.found - SHOWN_MAX));
+    json_decref(x.cells);
     hg_names_free(x.names);
     hg_map_done(&x.ids);
     hg_matrix_free(m);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/colour.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cmd/cmd.h"
@@ -59,12 +61,21 @@ static void print_escaped(const char *text)
     hg_buf_done(&out);
 }
 
+static const char *start_of(const struct hg_finding *x)
+{
+    if (x->repaired || x->severity == HG_FSCK_NOTE)
+        return "";
+    return hg_colour_start(STDOUT_FILENO,
+                           x->severity == HG_FSCK_ERROR ? HG_COLOUR_BAD : HG_COLOUR_WARNING);
+}
+
 static void print_finding(const struct hg_rundir *rd, const struct hg_finding *x)
 {
     print_escaped(*x->file ? x->file : rd->path);
     if (x->line)
         printf(":%zu", x->line);
-    printf(": %s: ", x->repaired ? "repaired" : hg_severity_names[x->severity]);
+    printf(": %s%s%s: ", start_of(x), x->repaired ? "repaired" : hg_severity_names[x->severity],
+           *start_of(x) ? hg_colour_stop(STDOUT_FILENO) : "");
     print_escaped(x->text);
     putchar('\n');
     if (*x->next && !x->repaired)

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/fs.h"
 #include "base/jsonlist.h"
 #include "cmd/options.h"
@@ -83,11 +85,9 @@ struct hg_many *hg_cmd_many_run(const struct hg_rundir *rd, const struct hg_run_
 
 static size_t count_cells(const struct hg_rundir *rd)
 {
-    json_t *plan = hg_plan_read(rd->path, NULL), *batch;
-    size_t n = 0, i;
+    json_t *plan = hg_plan_read(rd->path, NULL);
+    size_t n = hg_plan_count_cells(plan);
 
-    json_array_foreach(json_object_get(plan, "batches"), i, batch)
-        n += (size_t)json_integer_value(json_object_get(batch, "cells"));
     json_decref(plan);
     return n;
 }
@@ -138,11 +138,22 @@ static int add_item(void *context, json_t *item)
 {
     struct file *f = context;
 
+    hg_bar_step();
     if (!f->many && !json_object_get(f->head, "schema"))
         return 0; /* it comes after them */
     if (!f->many)
         begin_file(f);
     return f->many ? hg_many_add(f->many, item, f->err) : -1;
+}
+
+static int read_each(struct file *f)
+{
+    int rc;
+
+    hg_bar_begin("results", 0);
+    rc = hg_json_each_item(f->file, "results", f->head, add_item, f);
+    hg_bar_end();
+    return rc;
 }
 
 static int add_file(struct hg_many *m, void *context)
@@ -154,7 +165,7 @@ static int add_file(struct hg_many *m, void *context)
     json_decref(f->head);
     f->head = json_object();
     if (fseek(f->file, 0, SEEK_SET) == 0)
-        rc = hg_json_each_item(f->file, "results", f->head, add_item, f);
+        rc = read_each(f);
     return rc;
 }
 
@@ -247,6 +258,8 @@ int hg_cmd_many_write(struct hg_many *m, const char *path, struct hg_err *err)
     struct hg_fs_part part = HG_FS_PART_INIT;
     int rc;
 
+    if (!path)
+        hg_bar_allow(!isatty(STDOUT_FILENO)); /* the lines are on the terminal */
     if (!path)
         return hg_many_write(m, put_stdout, NULL, err);
     rc = hg_fs_part_begin(path, 0644, &part, err);

@@ -27,6 +27,7 @@
 #define HG_OPTION_SELECT(target) HG_OPTION_TEXT('s', "select", target, "SELECTOR", "only these cells: nodes=2..8,strategy!=dp or jq")
 #define HG_OPTION_WHERE(target) HG_OPTION_TEXT('w', "where", target, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4")
 #define HG_OPTION_SITE(target) HG_OPTION_TEXT(0, "site", target, "SITE", "a name or file instead of the matrix's site")
+#define HG_OPTION_NOTIFY(target) HG_OPTION_TEXT(0, "notify", target, "CMD", "run CMD at the end, and when a person is needed")
 #define HG_OPTION_NUMBERS(target) HG_OPTION_TEXT(0, "numbers", target, "WORDS", NULL)
 
 /* double, in percent */

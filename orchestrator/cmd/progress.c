@@ -7,13 +7,16 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "cmd/cockpit.h"
 #include "cmd/failures.h"
 #include "cmd/many.h"
+#include "cmd/notify.h"
 #include "cmd/print.h"
 #include "cmd/results.h"
 #include "cmd/session.h"
@@ -29,11 +32,12 @@ struct progress {
     struct hg_cockpit *cockpit; /* NULL: lines */
     bool terminal;
     double started_s, said_s;
-    char last[256];
+    char last[512];
     bool *told;      /* failed cells that were listed, by position in the plan */
     size_t failures; /* their number */
     bool held;       /* it was said that cells are held */
     bool asked;      /* for the full screen */
+    struct hg_notify *notify;
 };
 
 static void clear_line(const struct progress *p)
@@ -50,7 +54,8 @@ static void tell_failure(struct hg_session *s, int batch, size_t line,
 
     hg_session_append_name(s, batch, line, &name);
     hg_failures_last_line(&s->rd, batch, line, s->plan->items[batch - 1].ids[line], &said);
-    hg_info("%s: %s%s%s%s%s", hg_buf_str(&name), hg_cell_state_names[cell->state],
+    hg_info("%s: %s%s%s%s%s%s%s", hg_buf_str(&name), hg_state_start(STDERR_FILENO, cell->state),
+            hg_cell_state_names[cell->state], hg_state_stop(STDERR_FILENO, cell->state),
             *text ? ": " : "", text, said.len ? "; it printed last: " : "", hg_buf_str(&said));
     hg_buf_done(&name);
     hg_buf_done(&said);
@@ -100,7 +105,7 @@ static void tell_progress(struct hg_session *s, struct progress *p,
     struct hg_buf line = HG_BUF_INIT;
     char elapsed[32];
 
-    hg_state_format(hg_drive_state(s->drive), &line);
+    hg_state_format(hg_drive_state(s->drive), STDERR_FILENO, &line);
     if (pass->away_s > 5)
         hg_buf_printf(&line, " · Slurm has not answered for %.0f s", pass->away_s);
     hg_text_duration_format(mono - p->started_s, elapsed);
@@ -134,7 +139,7 @@ static void show(struct hg_session *s, struct progress *p, const struct hg_drive
 {
     double wait_s = pass->wait_s > 0.02 ? pass->wait_s : 0.02;
 
-    if (!p->cockpit && !p->asked) {
+    if (!p->cockpit && !p->asked && !s->json) {
         p->asked = true;
         p->cockpit = hg_cockpit_open(&s->rd, hg_drive_state(s->drive));
         p->terminal = p->terminal && !p->cockpit;
@@ -169,16 +174,24 @@ static int drive(struct hg_session *s, struct progress *p, struct hg_err *err)
         if (rc < 0 || pass.over)
             break;
         rc = 1;
+        clear_line(p); /* a warning of it has a line of its own */
+        hg_notify_look(p->notify, hg_drive_state(s->drive), pass.away_s);
         show(s, p, &pass);
     }
     if (p->cockpit)
         hg_cockpit_close(p->cockpit);
     else
         tell_failures(s, p);
+    hg_notify_look(p->notify, hg_drive_state(s->drive), 0);
     tell_progress(s, p, &pass, true);
     if (p->terminal && p->last[0])
         fputc('\n', stderr);
     return rc;
+}
+
+static void append_name(void *context, int batch, size_t line, struct hg_buf *out)
+{
+    hg_session_append_name(context, batch, line, out);
 }
 
 int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
@@ -189,8 +202,13 @@ int hg_progress_drive(struct hg_session *s, struct hg_errs *errs)
                           .told =
                               hg_alloc_zeroed(hg_drive_state(s->drive)->cells + 1, sizeof(bool)) };
     struct hg_err err = HG_ERR_INIT;
-    int rc = drive(s, &p, &err);
+    int rc;
 
+    hg_bar_allow(false); /* the progress of the run is on the terminal */
+    p.notify = hg_notify_create(s->notify, s->rd.path, hg_drive_state(s->drive), append_name, s);
+    rc = drive(s, &p, &err);
+    hg_notify_end(p.notify, hg_drive_state(s->drive), rc < 0 ? err.text : rc == 1 ? "" : NULL);
+    hg_bar_allow(true);
     free(p.told);
     if (rc < 0)
         hg_err_hint(&err, "jobs in the queue continue; `hpcgrid resume %s` takes them up again",
@@ -250,7 +268,7 @@ static int print_report(struct hg_session *s, struct hg_errs *errs)
 
     if (rc == 2)
         rc = report_all(s, &text, errs);
-    if (rc >= 0)
+    if (rc >= 0 && !s->json)
         fwrite(hg_buf_str(&text), 1, text.len, stdout);
     hg_errs_add(errs, &err);
     hg_buf_done(&text);
@@ -300,12 +318,48 @@ static void tell_rehearsal(const struct hg_session *s)
         hg_info("not rehearsed: %s", json_string_value(text));
 }
 
+/* The cells that ended without a good result. */
+static json_t *bad_json(struct hg_session *s)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+    json_t *list = json_array();
+
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+            struct hg_buf name = HG_BUF_INIT;
+
+            if (!hg_cell_is_bad(cell))
+                continue;
+            hg_session_append_name(s, (int)b + 1, i, &name);
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:o, s:s, s:o}", "id", s->plan->items[b].ids[i],
+                                            "name", hg_json_text(hg_buf_str(&name)), "state",
+                                            hg_cell_state_names[cell->state], "reason",
+                                            hg_json_text(hg_run_text(state, cell))));
+            hg_buf_done(&name);
+        }
+    return list;
+}
+
+static void print_json(struct hg_session *s, bool stopped)
+{
+    const struct hg_run_state *state = hg_drive_state(s->drive);
+
+    hg_print_json(json_pack("{s:o, s:I, s:o, s:b, s:b, s:o}", "run", hg_json_text(s->rd.path),
+                            "cells", (json_int_t)state->cells, "counts",
+                            hg_state_counts_json(state->counts), "stopped", stopped, "complete",
+                            !stopped && hg_state_bad(state) == 0, "failed", bad_json(s)));
+}
+
 int hg_progress_conclude(struct hg_session *s, struct hg_errs *errs)
 {
     int rc = hg_progress_drive(s, errs);
 
     if (rc < 0)
         return -1;
+    if (s->json)
+        print_json(s, rc == 1);
     if (rc == 1)
         return hg_signals_code();
     rc = print_report(s, errs);

@@ -18,6 +18,7 @@
 #include "cmd/results.h"
 #include "analysis/build.h"
 #include "render/kinds.h"
+#include "render/profile.h"
 #include "render/ranks.h"
 #include "render/renderers.h"
 #include "render/save.h"
@@ -26,7 +27,7 @@
 
 static const char *format, *rows, *columns, *group, *work, *metric, *better, *where, *baseline,
     *out_path, *reports, *numbers, *plot, *template_path, *caption, *label, *csv_kind;
-static bool pivot, ranks, strict, cost, traffic;
+static bool pivot, ranks, profile, strict, cost, traffic;
 static long width;
 
 static const struct hg_opt opts[] = {
@@ -50,6 +51,7 @@ static const struct hg_opt opts[] = {
       "fill in a template: templates/reports/README.md", 0, 0 },
     { HG_OPT_STRING, 'o', "out", &out_path, "FILE",
       "write to it; pictures: FOLDER, FILE.svg, .png, .pdf", 0, 0 },
+    { HG_OPT_FLAG, 0, "profile", &profile, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "cost", &cost, NULL, NULL, 0, 0 },
     { HG_OPT_FLAG, 0, "traffic", &traffic, NULL, NULL, 0, 0 },
     { HG_OPT_STRING, 0, "group", &group, "KEYS", NULL, 0, 0 },
@@ -127,9 +129,9 @@ static int check_pictures(struct hg_errs *errs)
 {
     const char *what = plot ? "--plot" : "--template";
 
-    if (ranks || pivot || (plot && template_path))
+    if (ranks || profile || pivot || (plot && template_path))
         hg_err_set(hg_errs_next(errs), HG_E_USAGE, "%s cannot be combined with %s", what,
-                   plot && template_path ? "--template" : "--ranks or --pivot");
+                   plot && template_path ? "--template" : "--ranks, --profile or --pivot");
     return errs->n ? -1 : 0;
 }
 
@@ -141,6 +143,11 @@ static bool has_pivot(const struct hg_renderer *form)
 static bool has_ranks(const struct hg_renderer *form)
 {
     return form->sheet != NULL;
+}
+
+static bool has_profile(const struct hg_renderer *form)
+{
+    return form->sheet || form == &hg_renderer_json;
 }
 
 static bool is_typeset(const struct hg_renderer *form)
@@ -180,10 +187,11 @@ static int check_words(struct hg_errs *errs)
         return hg_renderer_unknown(format, hg_errs_next(errs));
     check_form("--pivot", pivot, has_pivot, errs);
     check_form("--ranks", ranks, has_ranks, errs);
+    check_form("--profile", profile, has_profile, errs);
     check_form("--csv", csv_kind, has_pivot, errs);
-    if (csv_kind && (pivot || ranks))
+    if ((csv_kind != NULL) + pivot + ranks + profile > 1)
         hg_err_set(hg_errs_next(errs), HG_E_USAGE,
-                   "--csv cannot be combined with --pivot or --ranks");
+                   "--csv, --pivot, --ranks and --profile exclude each other");
     check_form("--caption", caption, is_typeset, errs);
     check_form("--label", label, is_typeset, errs);
     check_form("--numbers", numbers, has_numbers, errs);
@@ -285,6 +293,7 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
                   struct hg_errs *errs)
 {
     const struct hg_render_options o = { .width = table_width(),
+                                         .screen = !out_path,
                                          .pivot = pivot,
                                          .caption = caption,
                                          .label = label,
@@ -296,6 +305,8 @@ static int render(const struct hg_report *r, const struct input *in, struct hg_b
         return hg_view_render(r, &in->page, template_path, format, out, errs);
     if (csv_kind)
         hg_csv_kind_render(r, csv_kind, out, &err);
+    else if (profile)
+        hg_profile_render(r, hg_renderer_find(format), out, &err);
     else if (ranks)
         hg_ranks_render(r, hg_renderer_find(format), out, &err);
     else
@@ -369,8 +380,9 @@ static void request_done(struct request *q)
 /* One set, and nothing asked for but a form of it: very many results are written line by line, or as a digest. */
 static bool is_plain(int argc)
 {
-    return argc == 1 && !plot && !template_path && !ranks && !pivot && !csv_kind && !strict &&
-           !rows && !columns && !group && !work && !better && !baseline && !cost && !traffic;
+    return argc == 1 && !plot && !template_path && !ranks && !profile && !pivot && !csv_kind &&
+           !strict && !rows && !columns && !group && !work && !better && !baseline && !cost &&
+           !traffic;
 }
 
 static int write_digest(struct hg_many *m, int argc, char **argv, struct hg_err *err)

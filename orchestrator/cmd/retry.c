@@ -17,6 +17,7 @@
 
 static struct hg_resume_options again = { .command = "retry", .wait = true };
 static const char *select_text, *status_text;
+static bool as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
@@ -25,6 +26,7 @@ static const struct hg_opt opts[] = {
     HG_OPTION_REPORTS(&again.reports),
     HG_OPTION_STEAL(&again.steal),
     HG_OPTION_SCREEN(&hg_cockpit_wanted),
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -141,6 +143,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     rc = hg_session_resume(&s, &again, errs);
     if (rc != 0)
         return rc < 0 ? -1 : hg_signals_code();
+    s.json = as_json;
     if (hg_drive_pass(s.drive, &pass, &err) < 0) /* what failed since a process drove the run */
         rc = hg_errs_add(errs, &err);
     else

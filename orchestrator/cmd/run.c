@@ -7,7 +7,8 @@
 #include "drive/check.h"
 
 static struct hg_begin_options begin = { .data_check = true, .shrink = true };
-static bool again;
+static bool again, as_json;
+static const char *notify;
 
 static const struct hg_opt opts[] = {
     { HG_OPT_FLAG, 'b', "box", &begin.box, NULL, "rehearse it in a private Slurm on this machine",
@@ -22,6 +23,8 @@ static const struct hg_opt opts[] = {
     HG_OPTION_REPORTS(&begin.reports),
     HG_OPTION_STEAL(&begin.steal),
     HG_OPTION_SCREEN(&hg_cockpit_wanted),
+    HG_OPTION_NOTIFY(&notify),
+    HG_OPTION_JSON(&as_json),
     { 0 },
 };
 
@@ -33,6 +36,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     begin.matrix = argv[0];
     if (hg_session_begin(&s, &begin, argc, argv, errs) < 0)
         return -1;
+    s.json = as_json;
+    s.notify = notify;
     hg_info("%s", s.rd.path);
     if ((!again || hg_session_again(&s, HG_SESSION_BAD, begin.select, errs) == 0) &&
         hg_drive_check(s.drive, errs) == 0)

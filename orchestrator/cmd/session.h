@@ -21,8 +21,10 @@ struct hg_session {
     char *metric;           /* of the report; NULL: not said */
     struct hg_names *names; /* of the cells, once one is shown */
     bool steal, send_nothing;
-    bool box_is_new;  /* its box was started by this process, and nothing was submitted to it */
-    bool box_is_over; /* the run in the box is over: the box may go */
+    const char *notify; /* --notify: run at events (cmd/notify.h); NULL: none */
+    bool json;          /* --json: the end of the run is told as JSON, not as tables */
+    bool box_is_new;    /* its box was started by this process, and nothing was submitted to it */
+    bool box_is_over;   /* the run in the box is over: the box may go */
 };
 
 /* From a matrix. */

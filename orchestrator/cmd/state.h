@@ -19,10 +19,17 @@ size_t hg_state_open(const struct hg_run_state *state);
 /* Cells without a good result that need one. */
 size_t hg_state_bad(const struct hg_run_state *state);
 
-/* Append "ok 12 · running 3 · waiting 9". */
-void hg_state_format_counts(const size_t counts[HG_CELL_STATES], struct hg_buf *out);
+/* What colours a state's name on a descriptor (base/colour.h): before and behind it. */
+const char *hg_state_start(int fd, enum hg_cell_state state);
+const char *hg_state_stop(int fd, enum hg_cell_state state);
+
+/* Append "ok 12 · running 3 · waiting 9", as it is written to a descriptor; -1: without colours. */
+void hg_state_format_counts(const size_t counts[HG_CELL_STATES], int fd, struct hg_buf *out);
+
+/* {"ok": 12, "running": 3}: a new reference. */
+json_t *hg_state_counts_json(const size_t counts[HG_CELL_STATES]);
 
 /* Append the same of a run, then " (9 held)". */
-void hg_state_format(const struct hg_run_state *state, struct hg_buf *out);
+void hg_state_format(const struct hg_run_state *state, int fd, struct hg_buf *out);
 
 #endif

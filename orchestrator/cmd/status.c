@@ -155,7 +155,7 @@ static void print_batches(const struct view *v)
                 counts[v->state->batches.items[b].cells[i].state]++;
                 n++;
             }
-        hg_state_format_counts(counts, &text);
+        hg_state_format_counts(counts, STDOUT_FILENO, &text);
         if (n)
             printf("  batch %-3zu %6zu  %s\n", b + 1, n, hg_buf_str(&text));
         hg_buf_done(&text);
@@ -246,8 +246,9 @@ static void print_cell(const struct view *v, int batch, uint32_t line, size_t wi
 
     hg_picks_append_name(&v->picks, batch, line, &name);
     hg_name_cut(hg_buf_str(&name), width, &shown);
-    hg_buf_printf(&shown, "%*s  %-9s%s", (int)(width - hg_text_width(hg_buf_str(&shown))), "",
-                  hg_cell_state_names[cell->state], hg_cell_is_held(cell) ? " held" : "");
+    hg_buf_printf(&shown, "%*s  %s%-9s%s%s", (int)(width - hg_text_width(hg_buf_str(&shown))), "",
+                  hg_state_start(STDOUT_FILENO, cell->state), hg_cell_state_names[cell->state],
+                  hg_state_stop(STDOUT_FILENO, cell->state), hg_cell_is_held(cell) ? " held" : "");
     if (show_ids)
         hg_buf_printf(&shown, " %s", hg_picks_id(&v->picks, batch, line));
     hg_buf_printf(&shown, "%s%s", *text ? " " : "", text);
@@ -270,7 +271,7 @@ static void print_text(const struct view *v)
 {
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_state_format_counts(v->counts, &counts);
+    hg_state_format_counts(v->counts, STDOUT_FILENO, &counts);
     printf("%s\n  %zu cell%s: %s\n", v->rd.path, v->cells, hg_text_s(v->cells),
            hg_buf_str(&counts));
     hg_buf_done(&counts);
@@ -294,17 +295,6 @@ static void print_text(const struct view *v)
 }
 
 /* ---- As JSON ---- */
-
-static json_t *counts_json(const size_t counts[HG_CELL_STATES])
-{
-    json_t *object = json_object();
-
-    for (int s = 0; s < HG_CELL_STATES; s++)
-        if (counts[s])
-            json_object_set_new(object, hg_cell_state_names[s],
-                                json_integer((json_int_t)counts[s]));
-    return object;
-}
 
 static json_t *cells_json(const struct view *v)
 {
@@ -339,7 +329,7 @@ static void print_json(const struct view *v)
 {
     json_t *answer =
         json_pack("{s:o,s:I,s:o,s:I,s:o,s:b,s:{s:I,s:I,s:I}}", "run", hg_json_text(v->rd.path),
-                  "cells", (json_int_t)v->cells, "counts", counts_json(v->counts), "held",
+                  "cells", (json_int_t)v->cells, "counts", hg_state_counts_json(v->counts), "held",
                   (json_int_t)v->kept, "reasons", reasons_json(v), "polled", v->polled, "receipt",
                   "submit", (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
                   "cancel", (json_int_t)v->state->cancels);

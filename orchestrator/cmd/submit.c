@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -83,7 +84,7 @@ static void print_text(const struct hg_session *s)
     size_t waiting = state->counts[HG_CELL_WAITING], held = count_held(state);
     struct hg_buf counts = HG_BUF_INIT;
 
-    hg_state_format(state, &counts);
+    hg_state_format(state, STDERR_FILENO, &counts);
     hg_info("%s", hg_buf_str(&counts));
     hg_buf_done(&counts);
     if (waiting > held)

@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/cockpit.h"
 #include "cmd/failures.h"
+#include "cmd/notify.h"
 #include "cmd/options.h"
 #include "cmd/progress.h"
 #include "cmd/signals.h"
 #include "cmd/state.h"
+#include "plan/cells.h"
 #include "plan/files.h"
 #include "rundir/identity.h"
 #include "rundir/lock.h"
 #include "rundir/events.h"
 
-static const char *reports;
+static const char *reports, *notify;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SCREEN(&hg_cockpit_wanted),
+    HG_OPTION_NOTIFY(&notify),
     HG_OPTION_REPORTS(&reports),
     { 0 },
 };
@@ -32,12 +37,24 @@ static void tell_end(const struct hg_rundir *rd, const struct hg_run_state *stat
     hg_plan_free(plan);
 }
 
+/* By its id: names need all cells. */
+static void append_id(void *context, int batch, size_t line, struct hg_buf *out)
+{
+    const struct hg_rundir *rd = context;
+    json_t *cell = hg_plan_read_cell(rd->path, batch, line, NULL);
+    const char *id = json_string_value(json_object_get(cell, "id"));
+
+    hg_buf_puts(out, id ? id : "a cell");
+    json_decref(cell);
+}
+
 /* A run that another process drives, or that is over and on the screen. */
 struct follow {
     const struct hg_rundir *rd;
     struct hg_run_state *state;
     size_t used; /* of its journal */
     struct hg_cockpit *cockpit;
+    struct hg_notify *notify;
     struct hg_buf last; /* line */
     char *retry;        /* cells to run again; NULL: none */
 };
@@ -52,7 +69,7 @@ static void tell_line(struct follow *f)
 {
     struct hg_buf line = HG_BUF_INIT;
 
-    hg_state_format(f->state, &line);
+    hg_state_format(f->state, STDERR_FILENO, &line);
     if (strcmp(hg_buf_str(&line), hg_buf_str(&f->last)) != 0)
         hg_info("%s", hg_buf_str(&line));
     hg_buf_done(&f->last);
@@ -76,6 +93,14 @@ static int follow_journal(struct follow *f, bool screen, struct hg_err *err)
         bool over = hg_state_open(f->state) == 0;
         bool driven = hg_lock_find(f->rd->path, &owner, NULL) == 1;
 
+        if (!f->notify && !over)
+            f->notify = hg_notify_create(notify, f->rd->path, f->state, append_id,
+                                         (void *)(uintptr_t)f->rd);
+        hg_notify_look(f->notify, f->state, 0);
+        if (over) {
+            hg_notify_end(f->notify, f->state, NULL);
+            f->notify = NULL;
+        }
         if (screen && !f->cockpit)
             f->cockpit = hg_cockpit_open(f->rd, f->state);
         if (!f->cockpit)
@@ -103,6 +128,7 @@ static int follow(const struct hg_rundir *rd, bool tell, size_t *bad, char **ret
     int rc = follow_journal(&f, true, err);
 
     hg_cockpit_close(f.cockpit);
+    hg_notify_end(f.notify, f.state, "");
     if (f.state)
         *bad = hg_state_bad(f.state);
     if (rc == FOLLOW_OVER && tell)
@@ -124,6 +150,7 @@ static int drive(const char *run, const char *retry, size_t *bad, struct hg_errs
 
     if (rc != 0)
         return rc;
+    s.notify = notify;
     if (retry)
         rc = hg_session_again(&s, HG_SESSION_BAD, *retry ? retry : NULL, errs);
     if (rc == 0)

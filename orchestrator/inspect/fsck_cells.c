@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/ranges.h"
 #include "base/text.h"
 #include "plan/batch.h"
 #include "plan/cells.h"
+#include "plan/files.h"
 #include "rundir/attempt.h"
 #include "rundir/events.h"
 #include "rundir/resultfile.h"
@@ -425,6 +427,7 @@ void hg_fsck_cells(struct hg_fsck_pass *c)
     const json_t *list = json_object_get(c->plan, "batches"), *batch;
     size_t i;
 
+    hg_bar_begin("cells", hg_plan_count_cells(c->plan));
     json_array_foreach(list, i, batch) {
         char file[40];
 
@@ -433,6 +436,9 @@ void hg_fsck_cells(struct hg_fsck_pass *c)
         if (hg_fsck_is_plain(c, file) == 1)
             hg_plan_each_cell(c->rd->path, c->batch, check_cell, c, NULL);
     }
+    hg_bar_end();
+    hg_bar_begin("files", 0);
     hg_fsck_each(c, "cells", check_group_name);
+    hg_bar_end();
     check_gone(c);
 }

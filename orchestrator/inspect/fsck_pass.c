@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/vec.h"
@@ -164,6 +165,7 @@ void hg_fsck_each(struct hg_fsck_pass *c, const char *dir,
         hg_fsck_found(c, HG_FSCK_ERROR, "folder", dir, 0, "see who made it, and its mode",
                       "cannot be read: %s", strerror(errno));
     for (int i = 0; i < n; i++) {
+        hg_bar_step();
         if (strcmp(list[i]->d_name, ".") != 0 && strcmp(list[i]->d_name, "..") != 0)
             visit(c, dir, list[i]->d_name, each);
         free(list[i]);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/hash.h"
@@ -166,6 +167,7 @@ static void read_cells(struct hg_fsck_pass *c, struct batch *b)
     if (!f)
         hg_fsck_found(c, HG_FSCK_ERROR, "missing", b->file, 0, RESTORE, "cannot be opened");
     while (f && (n = getline(&text, &cap, f)) > 0) {
+        hg_bar_step();
         b->lines++;
         b->size += (uint64_t)n;
         hg_plan_index_add(&b->index, b->size);
@@ -369,7 +371,9 @@ void hg_fsck_plan(struct hg_fsck_pass *c)
     read_plan(c);
     if (!c->run_key)
         return;
+    hg_bar_begin("cells", hg_plan_count_cells(c->plan));
     check_batches(c);
+    hg_bar_end();
     check_home(c);
     check_siblings(c);
 }

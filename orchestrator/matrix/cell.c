@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/alloc.h"
 #include "base/text.h"
 #include "matrix/finish.h"
@@ -602,6 +603,7 @@ static int walk_round(struct walk *w, unsigned long long round)
 
         source = find_source(w->g, rank, source);
         w->rank = rank - w->g->sources.items[source].first;
+        hg_bar_step();
         hg_grid_place(w->g, &w->cursor, source, w->rank, w->placed);
         rc = treat_cell(w, source, round);
         if (rc != 0)
@@ -774,7 +776,10 @@ int hg_cells_walk(const struct hg_matrix *m, unsigned flags,
 
     *w.count = (struct hg_cells_count){ 0 };
     prepare(&w);
+    hg_bar_begin("cells",
+                 (uint64_t)(m->grid->size * (double)m->repeats.max) * (1 + m->grid->has_baseline));
     rc = run(&w);
+    hg_bar_end();
     finish_walk(&w);
     hg_cells_count_done(&own);
     return rc;

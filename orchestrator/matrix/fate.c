@@ -124,6 +124,27 @@ static bool above(struct hg_fates *f, const char *strategy, double n, int limit,
                    limit == 1 ? one : many, n);
 }
 
+/* A value that "derive" made for {{key...}} or {{key?text}}. */
+static bool wrong_for_command(struct hg_fates *f, const hg_value *values)
+{
+    for (size_t i = 0; i < f->g->derives.n; i++) {
+        const struct hg_column *c = &f->g->columns.items[f->g->derives.items[i].column];
+        hg_value value = values[f->g->derives.items[i].column];
+        char scratch[32];
+        const char *text;
+        size_t len;
+
+        if ((!c->list && !c->flag) || hg_value_is_absent(value))
+            continue;
+        text = hg_pool_text(f->g->pool, value, scratch, &len);
+        if (c->list && text[0] != '[')
+            return because(f, "{{%s...}}: %.*s is not a list", c->name, (int)len, text);
+        if (c->flag && text[0] != 't' && text[0] != 'f')
+            return because(f, "{{%s?...}}: %.*s is not true or false", c->name, (int)len, text);
+    }
+    return false;
+}
+
 /* An option that only other strategies have would be refused by the worker. */
 static bool wrong_option(struct hg_fates *f, const hg_value *values)
 {
@@ -183,7 +204,7 @@ const char *hg_fate_why_not(struct hg_fates *f, const struct hg_hardware *hw,
     if (f->worker)
         look_up_strategy(f, values[HG_COLUMN_STRATEGY]);
     if (too_big_for_node(f, hw, values) || too_much_for_job(f, hw, values) ||
-        (f->worker && f->strategy && wrong_for_strategy(f, values)))
+        wrong_for_command(f, values) || (f->worker && f->strategy && wrong_for_strategy(f, values)))
         return hg_buf_str(&f->why);
     return NULL;
 }

@@ -26,6 +26,8 @@ struct hg_column {
     bool note;
     bool identity; /* part of the id */
     bool given;    /* some cell can have it */
+    bool list;     /* {{key...}} wants a list */
+    bool flag;     /* {{key?text}} wants true or false */
     int derive;    /* index of the derive rule that makes it, -1: none */
 };
 

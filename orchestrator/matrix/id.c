@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "base/fs.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "matrix/grid.h"
+#include "matrix/placeholder.h"
 
 #define SLUG_PART_MAX 24
 
@@ -26,23 +28,81 @@ struct hg_ids {
     const struct hg_grid *g;
     struct hg_buf canonical;
     struct text *texts; /* per identity column, in canonical order */
+    char *program;      /* what a command runs, without folder and ending */
+    int program_column; /* where the command names it as {{key}}, else -1 */
 };
+
+/* ---- The program ---- */
+
+/* What starts a script: the script says more about the cell. Beginnings of names: python3.11, torchrun-3. */
+static const char *const starters[] = {
+    "python", "pypy", "ipython", "torchrun", "accelerate", "deepspeed",   "horovodrun", "uv",
+    "poetry", "pixi", "conda",   "mamba",    "apptainer",  "singularity", "env",        "nice",
+    "srun",   "mpi",  "bash",    "sh",       "zsh",        "ksh",         "dash",       "Rscript",
+    "julia",  "perl", "ruby",    "node",     "lua",        "time",        "stdbuf",     "numactl",
+};
+
+/* Where the ending of a script begins; NULL: it is none. */
+static const char *script_ending(const char *word)
+{
+    static const char *const endings[] = { "py", "sh", "bash", "R",   "r",     "jl",
+                                           "pl", "rb", "js",   "lua", "slurm", NULL };
+    const char *dot = strrchr(hg_fs_basename(word), '.');
+
+    return dot && dot > hg_fs_basename(word) && hg_text_is_one_of(dot + 1, strlen(dot + 1), endings)
+               ? dot
+               : NULL;
+}
+
+static bool is_starter(const char *name)
+{
+    for (size_t i = 0; i < sizeof starters / sizeof *starters; i++) {
+        size_t n = strlen(starters[i]);
+
+        if (strncmp(name, starters[i], n) == 0 &&
+            (!isalpha((unsigned char)name[n]) || strcmp(starters[i], "mpi") == 0))
+            return true;
+    }
+    return false;
+}
+
+/* Of `python3 -u train.py ...` it is train, of `python -m pkg.train` pkg.train, of other commands the first word. */
+static char *program_of(char *const *command)
+{
+    const char *name = hg_fs_basename(command[0]), *ending = script_ending(name);
+
+    for (size_t i = 1; !ending && is_starter(hg_fs_basename(command[0])) && command[i]; i++) {
+        if (command[i][0] != '-' && (ending = script_ending(command[i])))
+            name = hg_fs_basename(command[i]);
+        else if (strcmp(command[i], "-m") == 0 && command[i + 1] && name[0] != '-')
+            name = command[i + 1];
+    }
+    return hg_strndup(name, ending ? (size_t)(ending - name) : strlen(name));
+}
 
 struct hg_ids *hg_ids_create(const struct hg_matrix *m)
 {
     struct hg_ids *w = hg_alloc_zeroed(1, sizeof *w);
+    struct hg_placeholder p;
 
     w->m = m;
     w->g = m->grid;
     w->texts = hg_alloc_zeroed(w->g->n_sorted, sizeof *w->texts);
     for (size_t i = 0; i < w->g->n_sorted; i++)
         w->texts[i].value = HG_VALUE_ABSENT;
+    w->program =
+        m->workload.program ? hg_strdup(m->workload.program) : program_of(m->workload.command);
+    w->program_column =
+        hg_placeholder_next(w->program, &p) && hg_placeholder_is_whole(&p, w->program)
+            ? hg_grid_column(w->g, p.key)
+            : -1;
     return w;
 }
 
 void hg_ids_free(struct hg_ids *w)
 {
     free(w->texts);
+    free(w->program);
     hg_buf_done(&w->canonical);
     free(w);
 }
@@ -123,10 +183,9 @@ static const char *subject(const struct hg_ids *w, const hg_value *values)
     int column = hg_grid_column(w->g, "model");
     const char *model = column >= 0 ? hg_pool_string(w->g->pool, values[column]) : NULL;
 
-    if (model)
-        return hg_fs_basename(model);
-    return w->m->workload.program ? w->m->workload.program
-                                  : hg_fs_basename(w->m->workload.command[0]);
+    if (!model && w->program_column >= 0)
+        model = hg_pool_string(w->g->pool, values[w->program_column]);
+    return model ? hg_fs_basename(model) : w->program;
 }
 
 void hg_ids_write(const struct hg_ids *w, const hg_value *values, uint64_t fingerprint,

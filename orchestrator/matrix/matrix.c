@@ -12,45 +12,107 @@
 #include "contract/keys.h"
 #include "matrix/compile.h"
 #include "matrix/grid.h"
+#include "matrix/placeholder.h"
 #include "matrix/pointer.h"
 #include "matrix/report.h"
 
-static void check_placeholder(const struct hg_matrix *m, const char *name, size_t n,
-                              const char *pointer, struct hg_errs *errs)
-{
-    char *key = hg_strndup(name, n);
+/* Where a text with placeholders stands: {{args}} and {{key...}} become words of a command only. */
+enum place { IN_WORDS, IN_TEXT, IN_MEMBER };
 
-    if (key[0] == '_')
-        hg_json_error(&m->doc, pointer, errs, "{{%s}}: a note does not reach the workload", key);
-    else if (!hg_key_is_reserved(key) && !hg_grid_has_key(m->grid, key))
-        hg_grid_suggest(
-            m->grid, key,
-            hg_json_error(&m->doc, pointer, errs, "{{%s}}: no cell has \"%s\"", key, key));
-    free(key);
+/* Can this value stand for the placeholder? {{key...}} wants a list, {{key?text}} true or false. */
+static bool suits(const struct hg_matrix *m, const struct hg_placeholder *p, hg_value value)
+{
+    json_t *json = hg_pool_json(m->grid->pool, value);
+    bool fits = !json || (p->several ? json_is_array(json) : json_is_boolean(json));
+
+    json_decref(json);
+    return fits;
 }
 
-/* words: the text is one of a command, where {{args}} becomes several. */
-static void check_template(const struct hg_matrix *m, const json_t *text, bool words,
+/* The first value of a column in a product that does not suit the placeholder; ABSENT: all do. */
+static hg_value find_unfit(const struct hg_matrix *m, const struct hg_placeholder *p,
+                           const struct hg_product *product, int column)
+{
+    hg_value found = HG_VALUE_ABSENT;
+
+    for (size_t i = 0; i < product->n; i++)
+        for (size_t k = 0; k < product->items[i].n && hg_value_is_absent(found); k++) {
+            const struct hg_alt *alt = &product->items[i].items[k];
+
+            if (alt->kind == HG_ALT_PRODUCT)
+                found = find_unfit(m, p, alt->product, column);
+            else if (product->items[i].column == column &&
+                     (alt->kind != HG_ALT_VALUE || !suits(m, p, alt->value)))
+                found = alt->kind == HG_ALT_VALUE ? alt->value : hg_value_of_number(alt->first);
+        }
+    return found;
+}
+
+/* Values that the matrix gives are judged here; what "derive" makes, cell by cell (fate.c). */
+static void check_values(const struct hg_matrix *m, const struct hg_placeholder *p,
+                         const char *pointer, struct hg_errs *errs)
+{
+    int column = hg_grid_column(m->grid, p->key);
+    struct hg_column *c = &m->grid->columns.items[column];
+    hg_value wrong = suits(m, p, c->start) ? HG_VALUE_ABSENT : c->start;
+    json_t *json;
+
+    c->list |= p->several;
+    c->flag |= p->text != NULL;
+    for (size_t i = 0; i < m->grid->sources.n && hg_value_is_absent(wrong); i++)
+        wrong = find_unfit(m, p, &m->grid->sources.items[i].product, column);
+    json = hg_pool_json(m->grid->pool, wrong);
+    if (json)
+        hg_json_error(&m->doc, pointer, errs, "{{%s%s}}: \"%s\" is %s in some cells, not %s",
+                      p->key, p->several ? "..." : "?...", p->key, hg_json_type_name(json),
+                      p->several ? "a list" : "true or false");
+    json_decref(json);
+}
+
+static void check_placeholder(const struct hg_matrix *m, const struct hg_placeholder *p,
+                              const char *pointer, struct hg_errs *errs)
+{
+    if (p->key[0] == '_')
+        hg_json_error(&m->doc, pointer, errs, "{{%s}}: a note does not reach the workload", p->key);
+    else if (hg_key_is_reserved(p->key) && (p->several || p->text))
+        hg_json_error(&m->doc, pointer, errs,
+                      "{{%s%s}}: \"%s\" is neither a list nor true or false", p->key,
+                      p->several ? "..." : "?...", p->key);
+    else if (!hg_key_is_reserved(p->key) && !hg_grid_has_key(m->grid, p->key))
+        hg_grid_suggest(
+            m->grid, p->key,
+            hg_json_error(&m->doc, pointer, errs, "{{%s}}: no cell has \"%s\"", p->key, p->key));
+    else if (p->several || p->text)
+        check_values(m, p, pointer, errs);
+}
+
+static void check_template(const struct hg_matrix *m, const char *text, enum place place,
                            const char *pointer, struct hg_errs *errs)
 {
-    const char *whole = json_string_value(text), *p = whole, *end;
+    struct hg_placeholder p;
 
-    while (p && (p = strstr(p, "{{"))) {
-        end = strstr(p, "}}");
-        if (!end) {
+    for (const char *at = text; (at = strstr(at, "{{")); at = strstr(at, "}}") + 2) {
+        if (!strstr(at, "}}")) {
             hg_json_error(&m->doc, pointer, errs, "{{ without }}");
             return;
         }
-        if (words && strncmp(p, "{{args}}", 8) == 0 && strlen(whole) != 8)
-            hg_err_hint(hg_json_error(&m->doc, pointer, errs, "{{args}} stands for several words"),
-                        "give it a word of its own");
-        check_placeholder(m, p + 2, (size_t)(end - p - 2), pointer, errs);
-        p = end + 2;
+        if (!hg_placeholder_parse(at, &p)) {
+            hg_json_error(&m->doc, pointer, errs, "\"%.*s\" is not a placeholder",
+                          (int)(strstr(at, "}}") + 2 - at), at);
+            continue;
+        }
+        if (place == IN_WORDS
+                ? (p.several || strcmp(p.key, "args") == 0) && !hg_placeholder_is_whole(&p, text)
+                : p.several)
+            hg_err_hint(hg_json_error(&m->doc, pointer, errs, "{{%s%s}} stands for several words",
+                                      p.key, p.several ? "..." : ""),
+                        "give it a word of its own%s", place == IN_WORDS ? "" : " in the command");
+        check_placeholder(m, &p, pointer, errs);
     }
 }
 
 /* Every string in a value, however deep. */
-static void check_templates(const struct hg_matrix *m, const json_t *value, bool words,
+static void check_templates(const struct hg_matrix *m, const json_t *value, enum place place,
                             const char *pointer, struct hg_errs *errs)
 {
     struct hg_buf path = HG_BUF_INIT;
@@ -59,25 +121,31 @@ static void check_templates(const struct hg_matrix *m, const json_t *value, bool
     size_t i;
 
     if (json_is_string(value))
-        check_template(m, value, words, pointer, errs);
+        check_template(m, json_string_value(value), place, pointer, errs);
     json_array_foreach((json_t *)value, i, inner) {
-        check_templates(m, inner, words, hg_item_pointer(&path, pointer, i), errs);
+        check_templates(m, inner, place, hg_item_pointer(&path, pointer, i), errs);
     }
     json_object_foreach((json_t *)value, key, inner) {
-        check_templates(m, inner, words, hg_member_pointer(&path, pointer, key), errs);
+        if (place != IN_MEMBER || key[0] != '_')
+            check_templates(m, inner, place, hg_member_pointer(&path, pointer, key), errs);
     }
     hg_buf_done(&path);
 }
 
-/* Does each {{key}} of the workload name a key that some cell has? */
+/* Does each {{key}} of the workload name a key that some cell has? hpcgrid-worker gets them in its parameters. */
 static void check_placeholders(const struct hg_matrix *m, struct hg_errs *errs)
 {
     const struct hg_workload *w = &m->workload;
 
-    check_templates(m, w->words, true, "/workload/command", errs);
-    check_templates(m, w->launch, true, "/workload/launch", errs);
-    check_templates(m, w->env, false, "/workload/env", errs);
-    check_templates(m, w->files, false, "/workload/files", errs);
+    check_templates(m, w->words, IN_WORDS, "/workload/command", errs);
+    check_templates(m, w->launch, IN_WORDS, "/workload/launch", errs);
+    check_templates(m, w->env, IN_TEXT, "/workload/env", errs);
+    check_templates(m, w->files, IN_TEXT, "/workload/files", errs);
+    if (!m->grid->worker)
+        return;
+    check_templates(m, w->start, IN_MEMBER, "/workload", errs);
+    check_templates(m, m->axes, IN_MEMBER, "/axes", errs);
+    check_templates(m, m->include, IN_MEMBER, "/include", errs);
 }
 
 static void check_name(const struct hg_json_doc *doc, const json_t *value, const char *pointer,

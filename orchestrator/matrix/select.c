@@ -2,6 +2,7 @@
 #include "matrix/select.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct choice {
 
 struct part {
     char *key;
+    const char *compare; /* "<", "<=", ">" or ">=": one item, a number; NULL: equals an item */
     bool negated;
     bool width; /* the second number of a shape: GPUs per node, or tasks where there are none */
     struct choice *items; /* none: the key's presence counts */
@@ -96,6 +98,33 @@ static bool parse_choices(struct part *part, const char *text, size_t n)
     }
 }
 
+/* ">0.01": a range that is open on one side. With something else than a number it has no low and is refused later, by name. */
+static bool parse_comparison(struct part *part, const char *text, size_t n)
+{
+    static const char *const operators[] = { "<=", ">=", "<", ">" };
+    struct choice *c;
+    size_t op = 0;
+
+    while (strncmp(text, operators[op], strlen(operators[op])) != 0)
+        op++;
+    part->compare = operators[op];
+    text += strlen(part->compare);
+    n -= strlen(part->compare);
+    if (n == 0)
+        return false;
+    c = HG_VEC_PUSH(part);
+    *c = (struct choice){ .text = hg_strndup(text, n) };
+    c->numeric = parse_number(text, n, &c->low);
+    c->high = part->compare[0] == '>' ? INFINITY
+              : part->compare[1]      ? c->low
+                                      : nextafter(c->low, -INFINITY);
+    if (part->compare[0] == '<')
+        c->low = -INFINITY;
+    else if (!part->compare[1])
+        c->low = nextafter(c->low, INFINITY);
+    return true;
+}
+
 static bool parse_part(struct hg_selector *s, const char *text, size_t n)
 {
     struct part *part = HG_VEC_PUSH(s);
@@ -121,6 +150,8 @@ static bool parse_part(struct hg_selector *s, const char *text, size_t n)
         part->negated = true;
         return parse_choices(part, text + 2, n - 2);
     }
+    if (text[0] == '<' || text[0] == '>')
+        return parse_comparison(part, text, n);
     return text[0] == '=' && parse_choices(part, text + 1, n - 1);
 }
 
@@ -265,22 +296,62 @@ static int parse_jq(struct hg_selector *s, const char *text, struct hg_err *err)
         return 0;
     hg_err_set(err, HG_E_USAGE, "\"%.100s\" is neither a selector nor a jq expression: %s", text,
                why.text);
-    return hg_err_hint(err, "a selector looks like hardware=a100,nodes=2..8,strategy!=dp and an "
+    return hg_err_hint(err, "a selector looks like nodes=2..8,lr>0.01,strategy!=dp and an "
                             "expression like '.nodes > 2'");
+}
+
+/* A copy without the blanks around < and >, which people write: "lr > 0.01". */
+static char *close_up(const char *text)
+{
+    char *copy = hg_strdup(text), *to = copy;
+
+    for (const char *p = text; *p && !strchr(text, '"'); p++) {
+        const char *last = to - (to > copy + 1 && to[-1] == '='), *next = p + strspn(p, " ");
+        bool beside = (last > copy && strchr("<>", last[-1])) || *next == '<' || *next == '>';
+
+        if (*p != ' ' || !beside)
+            *to++ = *p;
+        *to = '\0';
+    }
+    return copy;
+}
+
+/* False: it is jq. */
+static bool parse_words(struct hg_selector *s, const char *text)
+{
+    if (!is_name(text) && parse_parts(s, text))
+        return true;
+    drop_parts(s);
+    if (parse_name(s, text))
+        return true;
+    drop_parts(s);
+    return false;
+}
+
+static int check_comparisons(const struct hg_selector *s, struct hg_err *err)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        const struct part *part = &s->items[i];
+
+        if (!part->compare || (part->items[0].numeric && strcmp(part->key, "id") != 0))
+            continue;
+        hg_err_set(err, HG_E_USAGE, "selector %s%s%s: %s is not a number", part->key, part->compare,
+                   part->items[0].text, part->items[0].numeric ? part->key : part->items[0].text);
+        return hg_err_hint(err, "<, <=, > and >= compare numbers; words: key=a|b or key!=a");
+    }
+    return 0;
 }
 
 struct hg_selector *hg_selector_parse(const char *text, struct hg_err *err)
 {
     struct hg_selector *s = hg_alloc_zeroed(1, sizeof *s);
+    char *closed = close_up(text);
+    int rc;
 
     s->seen = json_object();
-    if (!is_name(text) && parse_parts(s, text))
-        return s;
-    drop_parts(s);
-    if (parse_name(s, text))
-        return s;
-    drop_parts(s);
-    if (parse_jq(s, text, err) == 0)
+    rc = parse_words(s, closed) ? check_comparisons(s, err) : parse_jq(s, text, err);
+    free(closed);
+    if (rc == 0)
         return s;
     hg_selector_free(s);
     return NULL;
@@ -516,7 +587,8 @@ int hg_selector_check_seen(const struct hg_selector *s, struct hg_err *err)
         }
         if (!wants_value(part) || any_fits(part, values))
             continue;
-        hg_err_set(err, HG_E_USAGE, "no cell has %s=%s%s", part->key, part->items[0].text,
+        hg_err_set(err, HG_E_USAGE, "no cell has %s%s%s%s", part->key,
+                   part->compare ? part->compare : "=", part->items[0].text,
                    part->n > 1 ? ", or another value of these" : "");
         return suggest(values, part->items[0].text, err);
     }

@@ -6,8 +6,8 @@
 
 #include "base/err.h"
 
-/* A selector picks cells: "hardware=a100,nodes=2..8,strategy!=dp" (all parts must hold; a value
- * list "a|b" is any of them; "key" alone: the cell has it; "!key": it has not; "id=..." may be a
+/* A selector picks cells: "hardware=a100,nodes=2..8,lr>0.01,strategy!=dp" (all parts must hold; a value
+ * list "a|b" is any of them; <, <=, > and >= compare numbers; "key" alone: the cell has it; "!key": it has not; "id=..." may be a
  * prefix), a name of a cell as hpcgrid
  * writes it ("ddp 2x2 lr=0.1, run 3"), or else a jq expression. */
 struct hg_selector;

@@ -168,10 +168,11 @@ static void check_results(const struct hg_json_doc *doc, const json_t *value, co
 
 static const char *const programs[] = { "hpcgrid-worker", NULL };
 
-/* {{ without }}, or around a note; {{args}} with other text in a word */
+/* {{ without }}, or around a note; {{args}} or {{key...}} with other text in a word */
 #define WORD_SCHEMA                                                                     \
     "\"type\": [\"string\", \"number\"], \"not\": {\"type\": \"string\", \"pattern\": " \
-    "\"[{][{](?!(.|\\n)*[}][}])|[{][{]_|(.|\\n)[{][{]args[}]|[{]args[}][}](.|\\n)\"}"
+    "\"[{][{](?!(.|\\n)*[}][}])|[{][{]_|(.|\\n)[{][{] *(args|[^}?]*[.]{3}) *[}]|"       \
+    "[{][{] *(args|[^}?]*[.]{3}) *[}][}](.|\\n)\"}"
 #define WORDS_SCHEMA                                             \
     "\"type\": \"array\", \"items\": {\"anyOf\": [{" WORD_SCHEMA \
     "}, {\"type\": \"array\", \"items\": {" WORD_SCHEMA "}}]}"

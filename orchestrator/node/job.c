@@ -137,12 +137,35 @@ static struct making begin(const struct hg_job *job, const char *dir)
 
 /* ---- The attempt's files ---- */
 
+/* Texts of parameters may name the attempt's folder and what else placeholders are. */
+static void fill_placeholders(const struct making *m, json_t *cell)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+
+    json_object_foreach_safe(cell, next, key, value) {
+        struct hg_buf text = HG_BUF_INIT;
+        bool absent = false;
+
+        if (json_is_string(value) && strstr(json_string_value(value), "{{")) {
+            hg_template_text(json_string_value(value), &m->vars, &text, &absent);
+            if (absent)
+                json_object_del(cell, key);
+            else
+                json_object_set_new(cell, key, json_string(hg_buf_str(&text)));
+        }
+        hg_buf_done(&text);
+    }
+}
+
 /* What hpcgrid-worker reads: it uses the backend of the site's hardware unless the cell sets one; in a rehearsal the CPU. */
 static json_t *cell_of_worker(const struct making *m, json_t *cell)
 {
     const json_t *backend = json_object_get(m->job->batch, "backend");
     json_t *rehearsed;
 
+    fill_placeholders(m, cell);
     if (json_is_string(backend) && !json_object_get(cell, "backend"))
         json_object_set(cell, "backend", (json_t *)backend);
     if (!m->job->rehearsal)

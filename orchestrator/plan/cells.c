@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/cells.h"
+#include "base/bar.h"
 #include "base/alloc.h"
 
 #include <errno.h>
@@ -308,6 +309,7 @@ int hg_plan_each_cell(const char *dir, int batch,
         struct hg_json_doc doc = HG_JSON_DOC_INIT;
 
         rc = hg_json_parse(path, text, (size_t)n - (text[n - 1] == '\n'), &doc, err);
+        hg_bar_step();
         if (rc == 0)
             rc = visit(line, doc.root, context);
         hg_json_doc_done(&doc);

@@ -231,6 +231,16 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
     return root;
 }
 
+size_t hg_plan_count_cells(const json_t *plan)
+{
+    const json_t *batch;
+    size_t n = 0, i;
+
+    json_array_foreach(json_object_get(plan, "batches"), i, batch)
+        n += (size_t)json_integer_value(json_object_get(batch, "cells"));
+    return n;
+}
+
 static char *copy_text(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));

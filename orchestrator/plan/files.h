@@ -19,4 +19,7 @@ struct hg_plan *hg_plan_load(const char *dir, struct hg_err *err);
 /* Read plan.json and check its schema: another version of the format is INPUT, with the next step. A new reference; NULL with err set. */
 json_t *hg_plan_read(const char *dir, struct hg_err *err);
 
+/* Cells of all batches of such a plan; 0 of NULL. */
+size_t hg_plan_count_cells(const json_t *plan);
+
 #endif

@@ -208,12 +208,25 @@ static int ask_worker(struct preflight *p, const struct hg_cell *cell, const cha
     return rc < 0 ? -1 : 0;
 }
 
+/* The cell without what is known in a job only: texts with placeholders. A new reference. */
+static json_t *known_members(const struct hg_cell *cell)
+{
+    json_t *members = json_copy(cell->members), *value;
+    const char *key;
+    void *next;
+
+    json_object_foreach_safe(members, next, key, value) {
+        if (json_is_string(value) && strstr(json_string_value(value), "{{"))
+            json_object_del(members, key);
+    }
+    return members;
+}
+
 static int check_cell(struct preflight *p, const struct hg_cell *cell)
 {
     struct hg_err err = HG_ERR_INIT;
-    json_t *rehearsal = p->m->site->rehearsal;
-    json_t *members =
-        rehearsal ? hg_rehearse_cell(rehearsal, cell->members, NULL) : json_incref(cell->members);
+    json_t *rehearsal = p->m->site->rehearsal, *known = known_members(cell);
+    json_t *members = rehearsal ? hg_rehearse_cell(rehearsal, known, NULL) : json_incref(known);
     char *path = hg_worker_input(members, &err);
     int rc = path ? ask_worker(p, cell, path, &err) : -1;
 
@@ -221,6 +234,7 @@ static int check_cell(struct preflight *p, const struct hg_cell *cell)
         unlink(path);
     free(path);
     json_decref(members);
+    json_decref(known);
     hg_errs_add(p->errs, &err);
     return rc;
 }
@@ -237,7 +251,7 @@ static void check_path(struct preflight *p, const struct hg_cell *cell, const ch
     const char *name;
     char *path, *known;
 
-    if (!text || !*text)
+    if (!text || !*text || strstr(text, "{{"))
         return;
     path = hg_fs_join(p->folder, text);
     known = hg_str_printf("%s%s", path, file);

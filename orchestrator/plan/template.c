@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "plan/template.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/json.h"
-#include "base/vec.h"
 #include "contract/keys.h"
-
-#define KEY_MAX 64
+#include "matrix/placeholder.h"
 
 /* ---- Values ---- */
 
@@ -32,32 +29,6 @@ void hg_template_value(const json_t *value, struct hg_buf *out)
 }
 
 /* ---- Placeholders ---- */
-
-/* The next "{{name}}" (blanks inside the braces are fine) in a text: where it starts and ends, its
- * name. False if there is none. */
-static bool next_placeholder(const char *text, const char **start, const char **end,
-                             char key[static KEY_MAX + 1])
-{
-    for (const char *p = text; (p = strstr(p, "{{")); p++) {
-        const char *name = p + 2 + strspn(p + 2, " ");
-        size_t n = 0;
-
-        while (isalnum((unsigned char)name[n]) || name[n] == '_' || name[n] == '-' ||
-               name[n] == '.')
-            n++;
-        if (n == 0 || n > KEY_MAX || isdigit((unsigned char)name[0]))
-            continue;
-        *end = name + n + strspn(name + n, " ");
-        if (strncmp(*end, "}}", 2) != 0)
-            continue;
-        *end += 2;
-        *start = p;
-        memcpy(key, name, n);
-        key[n] = '\0';
-        return true;
-    }
-    return false;
-}
 
 static void push_args(const json_t *cell, struct hg_words *words)
 {
@@ -106,30 +77,37 @@ static bool append_special(const char *key, const struct hg_template_vars *vars,
     return true;
 }
 
+static const json_t *member_of(const struct hg_template_vars *vars, const char *key)
+{
+    return key[0] == '_' ? NULL : json_object_get(vars->cell, key);
+}
+
 /* One placeholder's text. */
-static void append_value(const char *key, const struct hg_template_vars *vars, struct hg_buf *out,
-                         bool *absent)
+static void append_value(const struct hg_placeholder *p, const struct hg_template_vars *vars,
+                         struct hg_buf *out, bool *absent)
 {
     const json_t *value;
 
-    if (append_special(key, vars, out))
+    if (append_special(p->key, vars, out))
         return;
-    value = key[0] == '_' ? NULL : json_object_get(vars->cell, key);
-    if (!value || json_is_null(value))
+    value = member_of(vars, p->key);
+    if (!value || json_is_null(value) || (p->text && !json_is_true(value)))
         *absent = true;
-    hg_template_value(value, out);
+    else if (p->text)
+        hg_buf_append(out, p->text, p->text_len);
+    else
+        hg_template_value(value, out);
 }
 
 void hg_template_text(const char *text, const struct hg_template_vars *vars, struct hg_buf *out,
                       bool *absent)
 {
-    char key[KEY_MAX + 1];
-    const char *start, *end;
+    struct hg_placeholder p;
 
-    while (next_placeholder(text, &start, &end, key)) {
-        hg_buf_append(out, text, (size_t)(start - text));
-        append_value(key, vars, out, absent);
-        text = end;
+    while (hg_placeholder_next(text, &p)) {
+        hg_buf_append(out, text, (size_t)(p.start - text));
+        append_value(&p, vars, out, absent);
+        text = p.end;
     }
     hg_buf_puts(out, text);
 }
@@ -155,20 +133,37 @@ void hg_template_lines(const char *text, const struct hg_template_vars *vars, st
     hg_buf_done(&shown);
 }
 
-/* 1: the word is {{args}} and nothing else; 0: it has none; -1: it has one among other text. */
-static int has_args(const char *word, struct hg_err *err)
+/* Each element of a list is a word; what is absent is none. */
+static void push_elements(const json_t *list, struct hg_words *words)
 {
-    char key[KEY_MAX + 1];
-    const char *start, *end, *rest = word;
+    struct hg_buf word = HG_BUF_INIT;
+    json_t *item;
+    size_t i;
 
-    for (; next_placeholder(rest, &start, &end, key); rest = end) {
-        if (strcmp(key, "args") != 0)
-            continue;
-        if (start == word && *end == '\0')
-            return 1;
-        hg_err_set(err, HG_E_INPUT, "\"%s\": {{args}} stands for several words", word);
-        return hg_err_hint(err, "give it a word of its own");
+    json_array_foreach((json_t *)list, i, item) {
+        hg_buf_clear(&word);
+        hg_template_value(item, &word);
+        if (!json_is_null(item))
+            hg_words_push(words, hg_buf_str(&word));
     }
+    hg_buf_done(&word);
+}
+
+/* A word that is one placeholder and may become several words. */
+static int push_several(const struct hg_placeholder *p, const struct hg_template_vars *vars,
+                        struct hg_words *words, bool *absent, struct hg_err *err)
+{
+    const json_t *list = p->several ? member_of(vars, p->key) : NULL;
+
+    if (!p->several)
+        push_args(vars->cell, words);
+    else if (!list || json_is_null(list))
+        *absent = true;
+    else if (!json_is_array(list))
+        return hg_err_set(err, HG_E_INPUT, "{{%s...}}: \"%s\" of this cell is %s, not a list",
+                          p->key, p->key, hg_json_type_name(list));
+    else
+        push_elements(list, words);
     return 0;
 }
 
@@ -176,14 +171,17 @@ static int push_word(const char *word, const struct hg_template_vars *vars, stru
                      bool *absent, struct hg_err *err)
 {
     struct hg_buf text = HG_BUF_INIT;
+    struct hg_placeholder p;
     bool missing = false;
-    int rc = has_args(word, err);
 
-    if (rc < 0)
-        return -1;
-    if (rc > 0) {
-        push_args(vars->cell, words);
-        return 0;
+    for (const char *rest = word; hg_placeholder_next(rest, &p); rest = p.end) {
+        if (!p.several && strcmp(p.key, "args") != 0)
+            continue;
+        if (hg_placeholder_is_whole(&p, word))
+            return push_several(&p, vars, words, absent, err);
+        hg_err_set(err, HG_E_INPUT, "\"%s\": {{%s%s}} stands for several words", word, p.key,
+                   p.several ? "..." : "");
+        return hg_err_hint(err, "give it a word of its own");
     }
     hg_template_text(word, vars, &text, &missing);
     if (!missing)

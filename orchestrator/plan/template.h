@@ -9,10 +9,12 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* {{key}} in a workload's command, launch, env and files:
+/* {{key}} in a workload's command, launch, env and files, and in texts that hpcgrid-worker gets as parameters:
  *
  *   {{key}}    the cell's member: strings as they are, numbers and true/false as in JSON, lists and
  *              objects as JSON text
+ *   {{key...}} each element of a list as a word; must be a word of its own
+ *   {{key?text}}  the text if the member is true; false is like an absent member
  *   {{args}}   every parameter as --key=value, one word each; must be a word of its own
  *   {{dir}}    the attempt's folder        {{head}}     the first host of the job
  *   {{cell}}   file with the cell's JSON   {{result}}   file for the workload's own result

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/bar.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -656,6 +657,7 @@ static int write_lines(struct writing *w, const unsigned char *flags, const size
     for (size_t i = 0; i < l->n; i++) {
         const char *end, *record = next_record(w, &end);
 
+        hg_bar_step();
         if (!record)
             return -1;
         if (flags[i] & HG_LINE_SHOWN)
@@ -677,7 +679,9 @@ int hg_lines_write(struct hg_lines *l, const char *const *keys, size_t n_keys,
     for (size_t k = 0; k < n_keys; k++)
         places[k] = hg_map_find(&l->key_index, keys[k], strlen(keys[k]));
     write_header(&w, places, keys, n_keys);
+    hg_bar_begin("lines", l->n);
     rc = write_lines(&w, flags, places, n_keys);
+    hg_bar_end();
     hg_buf_done(&w.out);
     free(places);
     return rc;

@@ -9,6 +9,7 @@
 
 struct hg_render_options {
     size_t width; /* columns of the terminal; 0: 80 */
+    bool screen;  /* text: it is written to stdout, in colours if that takes them */
     bool
         pivot; /* a tidy form: rows and columns as in the table instead of one line for each result */
     const char *caption, *label; /* latex: as they are; NULL: its own caption, no label */

@@ -65,7 +65,7 @@ static size_t count_lines(const struct hg_buf *text)
 int hg_report_run(const struct hg_results *set, const char *run, size_t width, struct hg_buf *out,
                   bool *complete, struct hg_errs *errs)
 {
-    const struct hg_render_options options = { .width = width };
+    const struct hg_render_options options = { .width = width, .screen = true };
     struct hg_report *r = hg_report_build(set, 1, NULL, errs);
     char *tables = hg_fs_join(run, "tables");
     struct hg_err err = HG_ERR_INIT;

@@ -6,8 +6,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/colour.h"
 #include "base/text.h"
 #include "analysis/figures.h"
 #include "analysis/labels.h"
@@ -37,6 +39,7 @@ struct grid {
     bool *named;                  /* by column key: it stands left of its values */
     int decimals[HG_SECTIONS];
     size_t width;
+    int fd; /* whose colours it has */
     struct hg_buf *out;
 };
 
@@ -405,16 +408,50 @@ static void append_row_keys(const struct grid *g, size_t row)
     pad(g->out, keys_width(g) - row_keys_width(g));
 }
 
-static void append_figure(const struct grid *g, const struct column *c, const struct hg_point *p,
+/* Is no figure of the row better, and is there another? Of speedup and efficiency more is better. */
+static bool is_best(const struct grid *g, size_t row, double value, enum hg_section section)
+{
+    bool higher = section != HG_SECTION_VALUE || g->r->higher_is_better;
+    size_t others = 0;
+
+    if (isnan(value) || (section == HG_SECTION_VALUE && !g->r->has_direction))
+        return false;
+    for (size_t i = 0; i < g->t->n_columns; i++) {
+        double other = hg_section_value(hg_table_point(g->t, row, i), section);
+
+        if (higher ? other > value : other < value)
+            return false;
+        others += !isnan(other);
+    }
+    return others > 1;
+}
+
+static void append_number(const struct grid *g, size_t row, const struct hg_point *p,
+                          enum hg_section section, const char *number)
+{
+    double value = hg_section_value(p, section);
+    static const char *const open[] = { "waiting", "pending", "running", "ended", NULL };
+    bool best = is_best(g, row, value, section),
+         bad = isnan(value) && p->state && !hg_text_is_one_of(p->state, strlen(p->state), open);
+
+    hg_buf_printf(g->out, "%s%s%s",
+                  best  ? hg_colour_start(g->fd, HG_COLOUR_BEST)
+                  : bad ? hg_colour_start(g->fd, HG_COLOUR_BAD)
+                        : "",
+                  number, best || bad ? hg_colour_stop(g->fd) : "");
+}
+
+static void append_figure(const struct grid *g, const struct column *c, size_t row, size_t column,
                           enum hg_section section)
 {
+    const struct hg_point *p = hg_table_point(g->t, row, column);
     size_t room = larger(c->number, c->label_width);
     struct hg_figure figure;
     struct hg_buf tail = HG_BUF_INIT;
 
     hg_figure_format(g->r, p, section, g->decimals[section], &figure);
     pad(g->out, room - hg_text_width(figure.number));
-    hg_buf_puts(g->out, figure.number);
+    append_number(g, row, p, section, figure.number);
     if (*figure.spread)
         hg_buf_printf(&tail, " %s", figure.spread);
     if (*figure.number)
@@ -435,7 +472,7 @@ static void append_section(const struct grid *g, enum hg_section section, size_t
         append_row_keys(g, row);
         for (size_t i = from; i < to; i++) {
             pad(g->out, grid_width(g, from, i) ? GAP : 0);
-            append_figure(g, &g->values[i], hg_table_point(g->t, row, i), section);
+            append_figure(g, &g->values[i], row, i, section);
         }
         hg_line_end(g->out);
     }
@@ -488,10 +525,10 @@ static void append_notes(const struct grid *g)
     }
 }
 
-static void append_table(const struct hg_report *r, const struct hg_table *t, size_t width,
+static void append_table(const struct hg_report *r, const struct hg_table *t, size_t width, int fd,
                          struct hg_buf *out)
 {
-    struct grid g = { .r = r, .t = t, .width = width, .out = out };
+    struct grid g = { .r = r, .t = t, .width = width, .fd = fd, .out = out };
     struct hg_buf title = HG_BUF_INIT;
 
     g.keys = hg_alloc_zeroed(r->n_row_keys + 1, sizeof *g.keys);
@@ -557,7 +594,7 @@ static void render(const struct hg_report *r, const struct hg_render_options *o,
     if (line.len)
         hg_wrapped_append(hg_buf_str(&line), width, 2, 0, out);
     for (size_t i = 0; i < r->tables.n; i++)
-        append_table(r, &r->tables.items[i], width, out);
+        append_table(r, &r->tables.items[i], width, o->screen ? STDOUT_FILENO : -1, out);
     for (size_t i = 0; i < r->listings.n; i++) {
         hg_buf_puts(out, "\n");
         hg_listing_write_text(&r->listings.items[i], &r->style, width, out);

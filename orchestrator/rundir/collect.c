@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bar.h"
 #include "base/json.h"
 #include "plan/cells.h"
 #include "plan/files.h"
@@ -336,7 +337,9 @@ int hg_collect_each(const struct hg_rundir *rd, hg_verdict_fn verdict, void *ver
         return -1;
     *c.count = (struct hg_collect_count){ 0 };
     c.run_key = json_string_value(json_object_get(plan, "run_key"));
+    hg_bar_begin("cells", hg_plan_count_cells(plan));
     rc = collect_all(&c, plan);
+    hg_bar_end();
     hg_attempt_group_forget(&c.group);
     hg_ranges_done(&c.removed);
     json_decref(plan);

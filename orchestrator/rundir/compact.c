@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bar.h"
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -256,6 +257,7 @@ int hg_compact_run(const struct hg_rundir *rd, const struct hg_run_state *state,
     size_t i;
 
     *count = (struct hg_compact_count){ 0 };
+    hg_bar_begin("cells", hg_plan_count_cells(plan));
     p.run_key = json_string_value(json_object_get(plan, "run_key"));
     json_array_foreach(json_object_get(plan, "batches"), i, batch) {
         p.batch = (int)i + 1;
@@ -264,6 +266,7 @@ int hg_compact_run(const struct hg_rundir *rd, const struct hg_run_state *state,
         if (rc == 0)
             rc = flush(&p);
     }
+    hg_bar_end();
     free(p.wanted);
     hg_attempt_group_forget(&p.group);
     json_decref(plan);

@@ -111,6 +111,54 @@ END
     [[ "$output" == *"$PWD/sub/here/other is not a folder"* ]]
 }
 
+@test "placeholders in parameters of hpcgrid-worker are judged, and what they stand for is not looked for" {
+    cd "$BATS_TEST_TMPDIR"
+    cat >m.json <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab",
+  "workload": { "program": "hpcgrid-worker", "model": "rnn", "dataset": "mnist-slice", "_n": "{{x}}" },
+  "axes": { "case": [{ "checkpoint": "{{dir}}/c" }, { "init": "{{dir}}/{{id}}" }] } }
+END
+    [ "$("$hpcgrid" check m.json 2>&1)" = "m: 2 cells" ]
+    sed -i 's/{{id}}/{{idd}}/' m.json
+    run "$hpcgrid" check m.json
+    [ "$status" = 3 ]
+    [[ "$output" == *'m.json:3:'*'/axes/case/1/init: {{idd}}: no cell has "idd"'* ]]
+}
+
+@test "a derived value that does not suit its placeholder skips the cell" {
+    run "$hpcgrid" check - <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab", "workload": { "command": ["x", "{{h...}}", "{{f?-f}}"] },
+  "axes": { "n": [1, 2, 3, 4] }, "derive": { "h": "if .n < 3 then [.n] else .n end", "f": "if .n == 1 then 5 else true end" } }
+END
+    [ "$status" = 0 ]
+    [[ "$output" == *"m: 1 cell; 3 cannot run"* ]]
+    run "$hpcgrid" explain - n=3 <<'END'
+{ "hpcgrid": 1, "name": "m", "site": "lab", "workload": { "command": ["x", "{{h...}}", "{{f?-f}}"] },
+  "axes": { "n": [3] }, "derive": { "h": ".n", "f": "5" } }
+END
+    [[ "$output" == *"skipped: {{h...}}: 3 is not a list"* ]]
+}
+
+@test "check --json is one object: counts, warnings, what would be skipped, errors with place and suggestion" {
+    cd "$BATS_TEST_TMPDIR"
+    jq -n '{hpcgrid: 1, name: "m", site: "lab", exclude: [{lr: 7}], workload: {program: "hpcgrid-worker", model: "rnn", dataset: "mnist-slice", samples: 64, trace: true},
+        axes: {lr: [1, 2]}}' >m.json
+    "$hpcgrid" check m.json --json >out 2>err
+    jq -e '.name == "m" and .site == "lab" and .cells == 2 and .excluded_by == {"/exclude/0": 0} and .skips == [] and has("errors") == false
+        and (.warnings | length == 2 and (.[0] | endswith("this rule removes no cell")) and (.[1] | contains("the trace will be empty")))' out
+    jq '.axes.lr = ["x"] | .workload.modle = 1' m.json >bad.json
+    code=0
+    "$hpcgrid" check -j bad.json >out 2>err || code=$?
+    [ "$code" = 3 ]
+    grep -q '^bad.json:.*error: ' err
+    jq -e 'keys == ["errors"] and (.errors | map(.kind) == ["input", "input"]) and (.errors[0] | .file == "bad.json" and .pointer == "/workload/modle"
+        and .line > 1 and .column > 1 and .message == "hpcgrid-worker has no parameter \"modle\"" and (.suggestion | contains("\"model\"")))' out
+    "$hpcgrid" check --json no.json >out 2>err || true
+    jq -e '.errors[0].file == "no.json" or (.errors[0].message | contains("no.json"))' out
+    "$hpcgrid" check --json --frob >out 2>err || true
+    jq -e '.errors[0].kind == "usage"' out
+}
+
 @test "a matrix comes from standard input, too" {
     run "$hpcgrid" check - <"$HPCGRID_SOURCE/matrices/quickstart.json"
     [ "$status" = 0 ]

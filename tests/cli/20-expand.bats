@@ -53,6 +53,16 @@ number() {
     [[ "$output" == *"tasks_per_node 1                    default"* ]]
 }
 
+@test "explain --json has places, fates and the origin of each member" {
+    $hpcgrid explain design-example.json strategy=fsdp,nodes=2,fsdp_wrap=layer,gpus_per_node=1,repeat=2 --json 2>/dev/null | jq -e '.more == 0 and (.cells | length == 1)
+        and (.cells[0] | .fate == "excluded" and .excluded_by.pointer == "/exclude/0" and .excluded_by.line == 11 and .made_by.pointer == "/axes"
+        and .members.time == {value: 4800, origin: "/derive/time"} and .name == "fsdp 2x1 fsdp_wrap=layer, run 2")'
+    $hpcgrid explain design-example.json strategy=ddp --json 2>/dev/null | jq -e '[.cells[] | .fate == "runs" and .first_round and (.baseline | startswith("bert_base-single"))] | all'
+    run $hpcgrid explain design-example.json stratgy=ddp --json
+    [ "$status" = 2 ]
+    jq -e '.errors[0].suggestion | contains("strategy")' <<<"$($hpcgrid explain design-example.json stratgy=ddp --json 2>/dev/null)"
+}
+
 @test "explain finds a cell by the beginning of its id, also an added baseline" {
     id=$($hpcgrid expand --ids design-example.json 2>/dev/null | awk '/added baseline/ { print $1; exit }')
     run $hpcgrid explain design-example.json "${id%????}"
@@ -81,6 +91,18 @@ number() {
     [ "$status" = 2 ]
     [ "${lines[-1]}" = "selected           0   by -s, shown above" ]
     [[ "$stderr" == *"error: no cell has nodes=99"*"known: 1, 2"* ]]
+    run $hpcgrid expand -s 'nodes>1,strategy=ddp,repeat < 2' --count design-example.json
+    [[ "$output" == *"cells              2"* ]]
+    run --separate-stderr $hpcgrid expand -s 'nodes>2' design-example.json
+    [ "$status" = 2 ]
+    [[ "$stderr" == *"error: no cell has nodes>2"*"known: 1, 2"* ]]
+    run $hpcgrid expand -s 'strategy>1' design-example.json
+    [[ "$output" == *"error: no cell has strategy>1"*"known: single, ddp"* ]]
+    run $hpcgrid expand -s 'nodes>two' design-example.json
+    [ "$status" = 2 ]
+    [[ "$output" == *"error: selector nodes>two: two is not a number"* ]]
+    run $hpcgrid expand -s 'nods>1' design-example.json
+    [[ "$output" == *'did you mean "nodes"?'* ]]
     run $hpcgrid explain design-example.json strategy=dpp
     [ "$status" = 2 ]
     [[ "$output" == *'no cell has strategy=dpp'*'did you mean "ddp"?'* ]]
@@ -90,6 +112,24 @@ number() {
     run $hpcgrid expand -s stratgy=ddp design-example.json
     [ "$status" = 2 ]
     [[ "$output" == *'did you mean "strategy"?'* ]]
+}
+
+@test "an id begins with the model, else with the script, not with what starts it" {
+    while IFS='|' read -r command start; do
+        echo "{\"hpcgrid\": 1, \"name\": \"x\", \"site\": \"lab\", \"workload\": {\"command\": $command, \"t\": \"eval\"}}" >"$BATS_TEST_TMPDIR/x.json"
+        run $hpcgrid expand --ids "$BATS_TEST_TMPDIR/x.json"
+        [[ "${lines[1]}" == "$start"-a100-* ]]
+    done <<'END'
+["python3", "-u", "src/train.py", "--config", "c.py"]|train
+["torchrun", "--nnodes=1", "my.fine-tune.py"]|my.fine_tune
+["python", "-m", "pkg.train", "x"]|pkg.train
+["python3", "{{t}}.py"]|eval
+["./run.sh", "x.py"]|run
+["bash", "-c", "exit 0"]|bash
+["solver", "in.py"]|solver
+["shuffle", "in.py"]|shuffle
+["mpirun", "-n", "4", "./cfd"]|mpirun
+END
 }
 
 @test "words of a selector are judged like those of the matrix, but hardware may be another site's" {

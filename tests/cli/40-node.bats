@@ -666,6 +666,33 @@ END
     [[ "$out" == *"3 . $run_dir 0/1 127.0.0.1"* ]]
 }
 
+@test "lists and flags reach argparse as it reads them" {
+    cat >"$BATS_TEST_TMPDIR/train.py" <<'END'
+import argparse
+p = argparse.ArgumentParser()
+p.add_argument("--hidden", nargs="+", type=int)
+p.add_argument("--amp", action="store_true")
+p.add_argument("--fast", action="store_true")
+print(vars(p.parse_args()))
+END
+    plan '{"command": ["python3", "'"$BATS_TEST_TMPDIR"'/train.py", ["--hidden", "{{hidden...}}"], "{{amp?--amp}}", "{{fast?--fast}}"], "launch": [], "cwd": "/"}' \
+        '{"hardware":"cpu","nodes":1,"tasks_per_node":1,"hidden":[64,32],"amp":true,"fast":false}'
+    node
+    [ "$(cat "$run_dir/cells/1-000/c-0.0.0/out.log")" = "{'hidden': [64, 32], 'amp': True, 'fast': False}" ]
+    rm -r "$run_dir/cells"
+    plan '{"command": ["true", "{{hidden...}}"], "launch": [], "cwd": "/"}' '{"hardware":"cpu","nodes":1,"tasks_per_node":1,"hidden":64}'
+    node || true
+    grep -q '{{hidden...}}: .*hidden.* of this cell is an integer, not a list' "$run_dir/cells/1-000/c-0.0.0/result.json"
+}
+
+@test "hpcgrid-worker gets placeholders in its parameters filled in" {
+    plan '{"program": "hpcgrid-worker", "launch": [], "cwd": "/"}' \
+        '{"hardware":"cpu","nodes":1,"tasks_per_node":1,"model":"rnn","dataset":"mnist-slice","steps":1,"eval":false,"checkpoint":"{{dir}}/kept-{{id}}.safetensors","init":"{{seed}}"}'
+    node
+    [ -s "$run_dir/cells/1-000/c-0.0.0/kept-c-0.safetensors" ]
+    if grep -q init "$run_dir/cells/1-000/c-0.0.0/cell.json"; then return 1; fi
+}
+
 @test "a box's node has no address, and none is asked for" {
     plan "$(sh_workload 'echo $MASTER_ADDR $OMPI_MCA_btl')"
     for cluster in box x; do # a name that has one, if it is asked for

@@ -200,3 +200,57 @@ ranks() {
     trace times --cell "$id" -s i=1
     [ "$status" = 2 ]
 }
+
+@test "report --profile prints the operators of a traced cell, and how two cells differ" {
+    rm -r "$run_dir"
+    cat >m.json <<'END'
+{"hpcgrid": 1, "name": "times", "site": {"name": "here", "launcher": "", "default": "cpu", "hardware": {"cpu": {"gpus_per_node": 0}}},
+ "workload": {"program": "hpcgrid-worker", "model": "rnn", "dataset": "mnist-slice", "steps": 5, "eval": false, "trace": true, "launch": []},
+ "axes": {"batch_size": [16, 32]}, "repeats": 2}
+END
+    "$hpcgrid" plan m.json --out "$run_dir" >/dev/null
+    chmod 700 "$run_dir"
+    for i in 0 1 2; do one $i n1; done
+    report() { "$hpcgrid" report times --profile "$@" || [ $? -eq 1 ]; }
+    run report
+    [[ "$output" == *"error: 3 results have a profile"*"choose one, or two to compare, with --where: batch_size=16, run 1; "* ]]
+    # one cell: what its result says
+    report -w 'batch_size=16, run 1' --format json >one.json
+    jq -se '.[0].ops as $o | [.[1:][] | select(.cell.batch_size == 16 and .cell.repeat == 1) | .profile.steps == 3 and .profile.ops == ($o | map(del(.self_share)))] == [true]' \
+        one.json "$run_dir"/cells/*/*/result.json
+    jq -e '([.ops[].self_share] | add - 1 | fabs < 1e-9) and (.ops | map(.self_s) | . == (sort | reverse))' one.json
+    report -w 'batch_size=16, run 1' >text
+    head -1 text | grep -qx 'batch_size=16, run 1, 3 steps recorded on rank 0, [0-9.]* ms in operators'
+    grep -qE '^op +self +self time +total +total time +per call +calls$' text
+    grep -qE "^$(jq -r '.ops[0].name' one.json) +[0-9.]+ % +[0-9.]+ (us|ms|s) +[0-9.]+ % +[0-9.]+ (us|ms|s) +[0-9.]+ (us|ms|s) +$(jq -r '.ops[0].calls' one.json)\$" text
+    report -w 'batch_size=16, run 1' --format csv >one.csv
+    [ "$(wc -l <one.csv)" = $(($(jq '.ops | length' one.json) + 1)) ]
+    head -1 one.csv | tr -d "\r" | grep -qx op,self_share,self_s,total_share,total_s,per_call_s,calls
+    # two: per step, the largest difference first
+    report -w 'run 1' --format json >two.json
+    jq -e '.per_step and (.cells | map(.name)) == ["batch_size=16, run 1", "batch_size=32, run 1"] and (.ops[0] | .difference_s == .b.self_s - .a.self_s)
+        and (.ops | map(.difference_s | fabs) | . == (sort | reverse))' two.json
+    report -w 'run 1' | grep -qE '^op +A self +self time .* B self .* B - A self time$'
+    run report --ranks
+    [[ "$output" == *"--csv, --pivot, --ranks and --profile exclude each other"* ]]
+}
+
+@test "tensorboard starts TensorBoard on the run, or prints the command" {
+    one 0 n1
+    mkdir bin
+    printf '#!/bin/sh\nprintf "%%s|" "$@"; exit 7\n' >bin/tensorboard
+    chmod +x bin/tensorboard
+    PATH=$PWD/bin:$PATH run --separate-stderr "$hpcgrid" tensorboard times -- --port 6007
+    [ "$status" = 7 ]
+    [ "$output" = "--logdir|$run_dir/cells|--port|6007|" ]
+    [[ "$stderr" == *"no event files in $run_dir/cells yet"* ]]
+    touch "$(echo "$run_dir"/cells/*/*.0)/events.out.tfevents.1"
+    PATH=$PWD/bin:$PATH run --separate-stderr "$hpcgrid" tensorboard times --print
+    [ "$status" = 0 ]
+    [ "$output" = "tensorboard --logdir $run_dir/cells" ]
+    [ -z "$stderr" ]
+    run --separate-stderr env PATH=/nonexistent "$hpcgrid" tensorboard times
+    [ "$status" = 0 ]
+    [ "$output" = "tensorboard --logdir $run_dir/cells" ]
+    [[ "$stderr" == *"tensorboard is not in PATH"* ]]
+}

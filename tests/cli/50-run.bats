@@ -4,6 +4,7 @@
 # down what it was asked.
 
 bats_require_minimum_version 1.5.0
+load ../await
 
 setup() {
     hpcgrid="$HPCGRID_BUILD/orchestrator/hpcgrid"
@@ -337,11 +338,46 @@ told() { jq -c 'select(.op == "hold") | [.job_id, .tasks, .held]' asked | sort -
         reason: "Priority", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
     # once it is told to end, the job is gone
     sed -i 's|^    jq -c|    [ "$op" != cancel ] \|\| printf "{\\"ok\\":{\\"jobs\\":[]}}" >"$ANSWERS/poll"\n&|' agent
-    run --separate-stderr "$hpcgrid" cancel m
+    run --separate-stderr "$hpcgrid" cancel m --json
     [ "$status" = 0 ]
+    jq -e --arg run "$PWD/reports/m/001" '. == {run: $run, waiting: 0, live: 2}' <<<"$output"
     [ "$(jq -r 'select(.op == "cancel") | "\(.job_id) \(.tasks)"' asked | sort -u)" = "17 0-1" ]
     [ "$(counts)" = '{"cancelled":2}' ]
+    "$hpcgrid" status m --no-poll --cells --color=always | grep -c $'\033\\[33mcancelled' | grep -qx 3
     [ -z "$(ls reports/m/001/cancel.* 2>/dev/null)" ]
+}
+
+@test "commands that read all cells of a run show how far they are" {
+    sed -i 's/"command"/"launch": [], &/' m.json
+    "$hpcgrid" submit m.json >/dev/null
+    ran 1 4
+    for command in "fsck m" "collect m" "collect m --compact" "report m --format csv --out x.csv"; do
+        HPCGRID_BAR_S=0 TERM=xterm script -qec "$hpcgrid $command" /dev/null </dev/null >screen || true
+        grep -qa '% of 4 cells, ' screen || { echo "$command"; cat -v screen; return 1; }
+    done
+}
+
+@test "cells that Slurm holds are told to the person, once" {
+    "$hpcgrid" submit m.json >/dev/null
+    answer poll "$(jq -c 'select(.op == "submit") | {jobs: [{key: .job.key, job_id: 17, tasks: "0-3", state: "PENDING",
+        reason: "JobHeldAdmin", nodes: "", restarts: 0, exit_status: 0, submit_s: 1, start_s: 0, end_s: 0}]}' asked)"
+    "$hpcgrid" resume m --notify 'cat >>told; env | grep ^HPCGRID_EVENT >>told' 2>log 3>&- &
+    pid=$!
+    await grep -q EVENT told
+    polls=$(asked poll)
+    more() { [ "$(asked poll)" -ge $((polls + 2)) ]; }
+    await more
+    kill -TERM $pid
+    wait $pid || [ $? = 143 ]
+    diff told - <<END
+m/001: cells wait for a person: JobHeldAdmin
+pending 4
+
+held by an administrator
+
+hpcgrid status $PWD/reports/m/001
+HPCGRID_EVENT=attention
+END
 }
 
 @test "following an attempt that left no result ends when the journal says that it is over" {

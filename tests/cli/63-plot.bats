@@ -72,7 +72,7 @@ setup() {
 2|--plot speedup,loss --out x.svg|2 pictures do not fit into one file
 2|--plot loss --format svg,gif --out x|known: svg, png, pdf, gp
 2|--plot loss --format png --out x.svg|--out x.svg is not a png file
-2|--plot loss --pivot|--plot cannot be combined with --ranks or --pivot
+2|--plot loss --pivot|--plot cannot be combined with --ranks, --profile or --pivot
 EOT
     run --separate-stderr "$hpcgrid" report "$labs/lab-strategies.json" --plot loss
     [ "$status" -eq 3 ]

@@ -252,11 +252,18 @@ cancelled() {
 
 @test "cells that end badly are told, and run again only when asked" {
     matrix bad 6 0 '.workload.command = ["sh", "-c", "[ $1 != 3 -a $1 != 5 ] || [ -e \"$0/fixed\" ]", $dir, "{{i}}"]'
-    run --separate-stderr "$HPCGRID" run bad.json
+    run --separate-stderr "$HPCGRID" run bad.json --notify 'echo "$HPCGRID_EVENT $HPCGRID_CELL $HPCGRID_OK/$HPCGRID_CELLS $(head -1)" >>told; exit 5'
     [ "$status" = 1 ]
     [[ "$stderr" == *": failed: "* ]]
-    run --separate-stderr "$HPCGRID" run bad.json
+    [[ "$stderr" == *"warning: --notify: exit code 5"* ]]
+    [ "$(wc -l <told)" = 2 ]
+    grep -qE "^failure i=[35] [0-4]/6 bad/001: i=[35]: failed: exit code 1$" told
+    grep -qx "end  4/6 bad/001: finished, 4 of 6 cells have a good result" told
+    run --separate-stderr "$HPCGRID" run bad.json --json
     [ "$status" = 1 ]
+    jq -e '.run == $ENV.PWD + "/reports/bad/001" and .cells == 6 and .counts == {ok: 4, failed: 2} and (.stopped or .complete | not)
+        and [.failed[] | [.name, .state, .reason]] == [["i=3", "failed", "exit code 1"], ["i=5", "failed", "exit code 1"]]' <<<"$output"
+    [ -s reports/bad/001/tables/report.html ]
     [ "$(count bad failed)" = 2 ]
     touch fixed
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=1..2
@@ -268,8 +275,9 @@ cancelled() {
     run --separate-stderr "$HPCGRID" run bad.json --rerun-failed -s i=3
     [ "$status" = 1 ]
     [[ "$stderr" == *"1 cell runs again"* ]]
-    run --separate-stderr "$HPCGRID" retry bad --status failed
+    run --separate-stderr "$HPCGRID" retry bad --status failed --json
     [ "$status" = 0 ]
+    jq -e '.complete and .failed == []' <<<"$output"
     [ "$(count bad ok)" = 6 ]
     [ "$(find reports/bad/001/cells -name 'claim.json' | wc -l)" = 8 ]
 }

@@ -39,7 +39,7 @@ static void test_words(void **state)
 {
     static const char cell[] =
         "{\"nodes\":2,\"lr\":0.00003,\"name\":\"a b\",\"wrap\":[\"layer\",1],"
-        "\"on\":true,\"none\":null,\"_note\":5,\"time\":60,\"repeat\":1}";
+        "\"on\":true,\"off\":false,\"none\":null,\"_note\":5,\"time\":60,\"repeat\":1}";
     static const struct {
         const char *list, *want;
     } cases[] = {
@@ -53,7 +53,12 @@ static void test_words(void **state)
         { "[\"a\",[\"--name\",\"{{name}}\"],\"b\"]", "a|--name|a b|b" },
         { "[\"{{dir}}/x\",\"{{head}}:1\"]", "/run/a/x|n1:1" },
         { "[\"p\",\"{{args}}\",\"q\"]",
-          "p|--lr=0.00003|--name=a b|--wrap=[\"layer\",1]|--on=true|q" },
+          "p|--lr=0.00003|--name=a b|--wrap=[\"layer\",1]|--on=true|--off=false|q" },
+        { "[\"a\",\"{{wrap...}}\",\"{{on?--on}}\",\"{{ off? --off }}\",\"b\"]",
+          "a|layer|1|--on|b" },
+        { "[[\"--wrap\",\"{{ wrap... }}\"],[\"--x\",\"{{none...}}\"],[\"-y\",\"{{off?-z}}\"]]",
+          "--wrap|layer|1" },
+        { "[\"+{{on?trainer.amp=}}{{on}}\",\"{{on?}}\",\"{{wrap..}}\"]", "+trainer.amp=true|" },
         { "[\"{{\",\"}}\",\"{{}}\",\"{{a b}}\",\"{{1}}\",\"{a}\",\"{{{nodes}}}\"]",
           "{{|}}|{{}}|{{a b}}|{{1}}|{a}|{2}" },
         { "[\"{{cell}}\",\"{{result}}\",\"{{id}}\"]", "/run/a/cell.json|/run/a/workload.json|c-1" },

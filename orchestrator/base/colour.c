@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/colour.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum { AUTO, ALWAYS, NEVER } mode;
+
+bool hg_colour_set(const char *when)
+{
+    static const char *const words[] = { "auto", "always", "never" };
+
+    for (int i = 0; i < 3; i++)
+        if (strcmp(when, words[i]) == 0) {
+            mode = i;
+            return true;
+        }
+    return false;
+}
+
+static bool is_wanted(int fd)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+    return !(no && *no) && !(term && strcmp(term, "dumb") == 0) && isatty(fd);
+}
+
+static bool is_on(int fd)
+{
+    static int known[3]; /* of a descriptor: 1 + whether it is wanted; 0: not asked yet */
+
+    if (fd < 0 || fd >= 3 || mode != AUTO)
+        return fd >= 0 && mode == ALWAYS;
+    if (!known[fd])
+        known[fd] = 1 + is_wanted(fd);
+    return known[fd] == 2;
+}
+
+const char *hg_colour_start(int fd, enum hg_colour colour)
+{
+    static const char *const codes[] = {
+        [HG_COLOUR_GOOD] = "\033[32m",    [HG_COLOUR_BAD] = "\033[31m",
+        [HG_COLOUR_WARNING] = "\033[33m", [HG_COLOUR_ACTIVE] = "\033[36m",
+        [HG_COLOUR_BEST] = "\033[1;32m",
+    };
+
+    return is_on(fd) ? codes[colour] : "";
+}
+
+const char *hg_colour_stop(int fd)
+{
+    return is_on(fd) ? "\033[m" : "";
+}
+
+void hg_colour_append_message(int fd, const char *line, size_t n, struct hg_buf *out)
+{
+    static const char *const labels[] = { "error:", "warning:" };
+
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = memmem(line, n, labels[i], strlen(labels[i]));
+
+        if (!at)
+            continue;
+        hg_buf_append(out, line, (size_t)(at - line));
+        hg_buf_printf(out, "%s%s%s", hg_colour_start(fd, i ? HG_COLOUR_WARNING : HG_COLOUR_BAD),
+                      labels[i], hg_colour_stop(fd));
+        n -= (size_t)(at - line) + strlen(labels[i]);
+        line = at + strlen(labels[i]);
+        break;
+    }
+    hg_buf_append(out, line, n);
+}
