@@ -109,8 +109,8 @@ static int look_at_cells(const struct hg_matrix *m, struct hg_errs *errs)
     return rc;
 }
 
-/* What limits.gpu_hours bounds is known when there are batches. */
-static int look_at_cost(const struct hg_matrix *m, struct hg_errs *errs)
+/* What limits.gpu_hours bounds, and what cells that share a job request, is known when there are batches. */
+static int look_at_plan(const struct hg_matrix *m, struct hg_errs *errs)
 {
     struct hg_plan *plan = hg_plan_make(m, NULL, NULL, errs);
 
@@ -131,8 +131,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         hg_cells_print_warnings(&count);
         print_verdict(m, &count);
         rc = needs_look(m) ? look_at_cells(m, errs) : 0;
-        if (rc == 0 && m->gpu_hours)
-            rc = look_at_cost(m, errs);
+        if (rc == 0 && (m->gpu_hours || m->together))
+            rc = look_at_plan(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;
     }
