@@ -109,3 +109,28 @@ END
         false
     }
 }
+
+# runs N: 300 cases that each ran N times as a and as b, 5 % faster, on nodes that differ by 20 %; noise 2 %
+runs() {
+    awk -v n="$1" 'function gauss() { return sqrt(-2 * log(1 - rand())) * cos(6.283185307 * rand()) }
+        BEGIN { srand(5); for (c = 1; c <= 300; c++) for (r = 1; r <= n; r++) { node = 10 * exp(0.2 * gauss())
+            for (b = 0; b < 2; b++) printf "{\"status\": \"ok\", \"cell\": {\"impl\": %d, \"case\": %d, \"repeat\": %d}, \"slurm\": {\"job_id\": %d},"\
+                " \"train_s\": %.9g}\n", b, c, r, 100 * c + r, node * exp(0.02 * gauss()) / (b ? 1.05 : 1) } }' |
+        jq -s '{schema: "hpcgrid-results/1", baseline: {impl: 0}, report: {rows: ["case"], columns: ["impl"], metric: "train_s"}, results: .}'
+}
+
+# Of the intervals of b: how many hold 1.05, and their mean width.
+intervals() {
+    "$hpcgrid" report "$1" --format json | jq -c '[.tables[].points[] | select(.column.impl == 1) | .speedup_interval]
+        | [(map(select(.[0] <= 1.05 and 1.05 <= .[1])) | length), (map(.[1] / .[0] - 1) | add / length)]'
+}
+
+@test "the interval of pairs holds what it says, and is narrower than without the pairs" {
+    runs 4 >paired.json
+    jq 'del(.results[].slurm)' paired.json >alone.json
+    run jq -n --argjson p "$(intervals paired.json)" --argjson a "$(intervals alone.json)" \
+        '{$p, $a, ok: ($p[0] >= 273 and $p[0] <= 296 and $p[1] < $a[1] / 3)}'
+    echo "$output"
+    [ "$(jq .ok <<<"$output")" = true ]
+    "$hpcgrid" report paired.json | grep 'speedups are of pairs of runs that shared a job'
+}

@@ -116,3 +116,20 @@ results() { find "reports/$1/001/cells" -name result.json -exec cat {} + | jq -r
     ran one 3 0
     ran one 4 1
 }
+
+@test "pairs on nodes of different speed have a narrower interval than the same runs taken alone" {
+    matrix speed '.workload.command = ["sh", "-c",
+            "n=${SLURMD_NODENAME#cpu-}; echo took $((1000 * n * n * (10 + $0) + 9 * $1 * $0))", "{{impl}}", "{{repeat}}"]
+        | .workload.results = {train_s: "took (\\d+)"}
+        | .workload.sbatch = "--exclusive" | .axes = {impl: [1, 2]} | .repeats = 4 | .together = ["impl"] | .baseline = {impl: 1}
+        | .report = {rows: ["impl"], metric: "train_s"}'
+    "$HPCGRID" run speed.json
+    [ "$(results speed 'map(.slurm.nodes) | unique | length')" = 2 ]
+    width='[.tables[].points[] | select(.row.impl == 2)][0].speedup_interval | .[1] / .[0]'
+    "$HPCGRID" collect speed
+    paired=$("$HPCGRID" report speed --format json | jq "$width")
+    alone=$(jq 'del(.results[].slurm)' reports/speed/001/tables/results.json >alone.json && "$HPCGRID" report alone.json --format json | jq "$width")
+    "$HPCGRID" report speed --format json | jq -e '[.tables[].points[] | select(.row.impl == 2)][0].pairs == 4'
+    "$HPCGRID" report speed | grep 'pairs of runs that shared a job'
+    jq -en "$paired < $alone and $paired < 1.2"
+}
