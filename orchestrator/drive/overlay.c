@@ -29,9 +29,10 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
              ? 0
              : hg_run_state_apply(
                    state, "state",
-                   json_pack("{s:I,s:s,s:s,s:I,s:s}", "submission", (json_int_t)sub->number,
+                   json_pack("{s:I,s:s,s:s,s:I,s:I,s:s}", "submission", (json_int_t)sub->number,
                              "tasks", hg_buf_str(&text), "state", running ? "RUNNING" : job->state,
-                             "restarts", (json_int_t)job->restarts, "text",
+                             "restarts", (json_int_t)job->restarts, "start",
+                             (json_int_t)job->start_s, "text",
                              hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
                    err);
     hg_buf_done(&text);

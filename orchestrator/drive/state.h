@@ -129,6 +129,9 @@ const struct hg_submission *hg_drive_submission(const struct hg_drive *d, uint32
 /* Its batch asks for something else than it did: the site or the matrix was corrected. */
 bool hg_drive_is_outdated(const struct hg_drive *d, const struct hg_submission *sub);
 
+/* How often the time limit of a cell was raised: after TIMEOUT, where its "time" is "auto". */
+uint8_t hg_drive_raises(const struct hg_drive *d, int batch, const struct hg_run_cell *cell);
+
 /* The attempt of a cell that counts, under a claim number (0: any). */
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                           struct hg_attempt *a, struct hg_err *err);

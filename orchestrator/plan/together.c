@@ -85,6 +85,11 @@ int hg_parties_add(struct hg_parties *p, const struct hg_cell *cell, char *line,
     hg_shape_make(p->m->site, cell->members, &shape);
     key_of(&shape, &rest);
     time_s = shape.time_s;
+    if (shape.auto_time)
+        rc = hg_err_hint(
+            hg_json_error(&p->m->doc, "/together", errs,
+                          "\"time\" is \"auto\": cells that share a job need limits of their own"),
+            "write \"time\" as a number or a duration");
     party = find_party(p, cell, &rest, &first);
     if (!party) {
         party = HG_VEC_PUSH(p);

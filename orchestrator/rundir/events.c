@@ -249,6 +249,7 @@ static int fold_intent(struct fold *f)
         .together =
             json_object_get(f->record, "together") ? (uint32_t)get_number(f, "together") : 1,
         .running_max = (uint32_t)get_number(f, "running_max"),
+        .time_s = (double)get_number(f, "time_s"),
         .t = f->t,
         .until_s = json_number_value(json_object_get(f->record, "until")),
     };
@@ -361,6 +362,11 @@ static void cell_moved(const struct fold *f, struct hg_run_cell *cell)
 
     if (cell->submission != f->sub->number || hg_cell_is_over(cell))
         return;
+    if (next == HG_CELL_RUNNING && get_number(f, "start"))
+        cell->start_s = (double)get_number(f, "start");
+    else if (next == HG_CELL_RUNNING &&
+             (cell->state != next || cell->restarts != get_number(f, "restarts")))
+        cell->start_s = f->t;
     set_state(f->state, cell, next);
     cell->restarts = (uint32_t)get_number(f, "restarts");
     cell->text = f->text;
@@ -383,6 +389,7 @@ static void cell_result(const struct fold *f, struct hg_run_cell *cell)
     if (cell->state == HG_CELL_OK || cell->claim != f->sub->claim)
         return;
     set_state(f->state, cell, cell_state_of_status(get_text(f, "status")));
+    cell->end_s = f->t;
     cell->guessed = strcmp(f->kind, "verdict") == 0;
     if (get_number(f, "restarts"))
         cell->restarts = (uint32_t)get_number(f, "restarts");

@@ -27,9 +27,10 @@
  *                                                             has no more
  *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
- *              running_max, until, request, together          before the request; request: hash of what
+ *              running_max, until, request, together, time_s  before the request; request: hash of what
  *                                                             its job asks for; together: so many indices
- *                                                             share a task of its array (index / together)
+ *                                                             share a task of its array (index / together);
+ *                                                             time_s: a raised limit
  *   submitted  submission, job
  *   ambiguous  submission, until, text                        outcome not known; "absent" counts only
  *                                                             when `until` has passed

@@ -45,7 +45,8 @@ struct hg_run_cell {
     uint32_t submission;              /* the last one that carried it; 0: none */
     uint32_t claim;                   /* names its attempt; 0: none yet */
     uint8_t retries[HG_RETRY_CAUSES]; /* how often it was run again by the matrix, by cause */
-    uint32_t text;                    /* pending reason or error: index for hg_run_text; 0: none */
+    double start_s, end_s; /* wall times when it was seen to run, and to have a result; 0: not */
+    uint32_t text;         /* pending reason or error: index for hg_run_text; 0: none */
 };
 
 enum hg_submission_state {
@@ -67,6 +68,7 @@ struct hg_submission {
     uint32_t
         together; /* so many indices share a task of the job array: index / together; at least 1 */
     uint32_t running_max;
+    double time_s;   /* its limit, where that is not its batch's; 0 */
     uint32_t job_id; /* 0: not known */
     enum hg_submission_state state;
     double t;       /* of the intent */

@@ -349,6 +349,26 @@ cancelled() {
     [ "$(cat ran/often.* | wc -l)" = 9 ]
 }
 
+@test "an automatic time limit follows from an earlier run, and is doubled after a timeout" {
+    # the second run hangs at first; its end is brought forward, as Slurm counts limits in minutes
+    matrix auto 1 0 '.workload.time = "auto" | .workload.command[2] = "echo begin >>\"$0\"; [ ! -e \"$2/hang\" ] || { rm \"$2/hang\"; exec sleep 300; }"'
+    run --separate-stderr "$HPCGRID" run auto.json
+    [ "$status" = 0 ]
+    [[ "$stderr" == *'"auto" limits: 1 cell without a measured run, with the partition'"'"'s default limit; after TIMEOUT twice as long, at most 2 times'* ]]
+    touch hang
+    "$HPCGRID" run auto.json --new >out 2>log 3>&- &
+    box_wait 60 some_run
+    [ "$(squeue -h -o %l)" = 5:00 ]
+    until [ ! -e hang ]; do box_wait 60 some_run; done
+    scontrol update "jobid=$(squeue -h -o %A)" endtime=now
+    wait $! || { cat log && return 1; }
+    grep -qF '"auto" limits: 1 cell as runs of the same configuration took (run 001), so that 999 of 1000 end in time, at least 5 min;' log
+    grep -qF '1 cell run again after TIMEOUT, "auto" limits doubled' log
+    [ "$(jq -c 'select(.kind == "intent").time_s' reports/auto/002/events.jsonl | xargs)" = "null 600" ]
+    [ "$(count auto ok)" = 1 ]
+    "$HPCGRID" fsck auto
+}
+
 @test "adaptive repeats go on in rounds until they are narrow, also when their driver is killed" {
     local pid
     matrix rounds 2 0 '.workload.command = ["sh", "-c", "echo x >>\"$0.$1\"; echo t=$((100 + ($1 - 1) * ($2 * 37 % 80)))", ($dir + "/ran/rounds"), "{{i}}", "{{repeat}}"] |
