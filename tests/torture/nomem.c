@@ -30,8 +30,7 @@ __attribute__((destructor)) static void end(void)
     int fd = on && path ? open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600) : -1;
 
     if (fd >= 0) {
-        ssize_t ignored =
-            write(fd, text, (size_t)snprintf(text, sizeof text, "%ld", (long)calls));
+        ssize_t ignored = write(fd, text, (size_t)snprintf(text, sizeof text, "%ld", (long)calls));
 
         (void)ignored;
         close(fd);
@@ -55,6 +54,15 @@ void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *old, size_t n);
 
-void *malloc(size_t n) { return fails() ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t size) { return fails() ? NULL : __libc_calloc(n, size); }
-void *realloc(void *old, size_t n) { return fails() ? NULL : __libc_realloc(old, n); }
+void *malloc(size_t n)
+{
+    return fails() ? NULL : __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __libc_calloc(n, size);
+}
+void *realloc(void *old, size_t n)
+{
+    return fails() ? NULL : __libc_realloc(old, n);
+}
