@@ -2,11 +2,14 @@
 #include "analysis/points.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/adaptive.h"
 #include "analysis/entries.h"
 #include "analysis/work.h"
+#include "base/alloc.h"
+#include "base/vec.h"
 
 static void scale(struct hg_estimate *e, double factor)
 {
@@ -51,6 +54,51 @@ static struct hg_estimate published_speedup(struct hg_builder *b, const struct h
                                         : hg_moments_ratio(1 / value, &other, &own);
 }
 
+/* The baseline's run in the same job, of the same repeat; NULL: there is none. */
+static const struct hg_report_entry *find_mate(const struct hg_builder *b,
+                                               const struct hg_configuration *base,
+                                               const struct hg_report_entry *own)
+{
+    const json_t *repeat = json_object_get(own->result->cell, "repeat");
+
+    for (size_t i = 0; i < base->n_entries && own->result->job; i++) {
+        const struct hg_report_entry *e = hg_builder_entry(b, base, i);
+
+        if (!e->state && e->set == own->set && e->result->job == own->result->job &&
+            json_number_value(json_object_get(e->result->cell, "repeat")) ==
+                json_number_value(repeat))
+            return e;
+    }
+    return NULL;
+}
+
+/* Runs that shared a job ran on the same nodes, one right after the other: what these have in common drops out of their ratio. The ratios
+ * are then in b->room. Returns how many; 0: too few for an interval, or fewer than half of the runs of a side. Under adaptive
+ * repeats, whose intervals count the looks, there are none. */
+static size_t find_pairs(struct hg_builder *b, const struct hg_configuration *c,
+                         const struct hg_configuration *base, const struct hg_point *p)
+{
+    size_t n = 0,
+           least = b->r->statistic == HG_MEDIAN ? HG_STATS_MEDIAN_MIN : HG_STATS_INTERVAL_MIN;
+    double *ratios = hg_alloc(c->n_entries * sizeof *ratios);
+
+    for (size_t i = 0; i < c->n_entries && !hg_adaptive_find(b); i++) {
+        const struct hg_report_entry *own = hg_builder_entry(b, c, i);
+        const struct hg_report_entry *other =
+            own->shown && !own->state ? find_mate(b, base, own) : NULL;
+
+        if (other)
+            ratios[n++] = b->r->kind == HG_METRIC_RATE ? own->value / other->value
+                                                       : other->value / own->value;
+    }
+    if (n < least || 2 * n < p->n || 2 * n < p->base_n)
+        n = 0;
+    if (n)
+        memcpy(b->room, ratios, n * sizeof *ratios);
+    free(ratios);
+    return n;
+}
+
 static void compare_with_baseline(struct hg_builder *b, const struct hg_configuration *c,
                                   struct hg_point *p)
 {
@@ -71,6 +119,8 @@ static void compare_with_baseline(struct hg_builder *b, const struct hg_configur
         p->speedup.value = 1;
     else if (hg_builder_published(b, c) || hg_builder_published(b, base))
         p->speedup = published_speedup(b, c, base, p);
+    else if ((p->pairs = find_pairs(b, c, base, p)))
+        p->speedup = hg_stats_center(b->room, p->pairs, r->statistic);
     else if (r->kind == HG_METRIC_RATE)
         p->speedup = hg_stats_ratio(b->room, p->n, b->room_base, p->base_n, r->statistic);
     else
@@ -168,12 +218,19 @@ void hg_points_choose_statistic(struct hg_builder *b)
 
 void hg_points_fill(struct hg_builder *b, struct hg_table *t)
 {
+    bool paired = false;
+
     for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
         struct hg_point *p = &t->points[i];
 
         fill_point(b, p);
         t->has_speedup = t->has_speedup || !isnan(p->speedup.value);
+        paired = paired || p->pairs;
         /* On as many devices as the baseline, efficiency says what speedup says. */
         t->has_efficiency = t->has_efficiency || (!isnan(p->efficiency) && p->p != 1);
     }
+    if (paired)
+        *HG_VEC_PUSH(&t->remarks) =
+            hg_strdup("speedups are of pairs of runs that shared a job: what "
+                      "differs between jobs and nodes drops out");
 }

@@ -45,12 +45,14 @@ struct hg_point {
     size_t of, n;      /* cells here (0: no such cell), and how many of them count */
     const char *state; /* why n is 0; NULL */
     struct hg_estimate value, speedup;
-    double efficiency;   /* NaN: none */
-    double devices;      /* NaN: unknown */
-    double p;            /* devices / devices of the baseline; NaN: none */
-    double karp_flatt;   /* NaN: none, as under weak scaling */
-    double work;         /* in units of the baseline's; NaN: unknown */
-    size_t base_n;       /* runs behind the baseline's value */
+    double efficiency; /* NaN: none */
+    double devices;    /* NaN: unknown */
+    double p;          /* devices / devices of the baseline; NaN: none */
+    double karp_flatt; /* NaN: none, as under weak scaling */
+    double work;       /* in units of the baseline's; NaN: unknown */
+    size_t base_n;     /* runs behind the baseline's value */
+    size_t
+        pairs; /* the speedup is that of so many pairs of runs that shared a job; 0: of both sides' runs */
     size_t config;       /* report_entry.config of its entries; SIZE_MAX: none */
     size_t published;    /* its value is a published mean of so many runs; 0: it is not */
     size_t base;         /* report_entry.config of its baseline; SIZE_MAX: none */

@@ -82,6 +82,21 @@ int hg_ranges_parse(const char *text, uint32_t max, struct hg_ranges *set, struc
     return 0;
 }
 
+bool hg_ranges_has(const struct hg_ranges *set, uint32_t value)
+{
+    size_t low = 0, high = set->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (set->items[middle].last < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < set->n && set->items[low].first <= value;
+}
+
 uint64_t hg_ranges_count(const struct hg_ranges *set)
 {
     uint64_t count = 0;

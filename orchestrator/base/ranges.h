@@ -2,6 +2,7 @@
 #ifndef HG_BASE_RANGES_H
 #define HG_BASE_RANGES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ int hg_ranges_parse(const char *text, uint32_t max, struct hg_ranges *set, struc
 
 /* Add a number above all others (an equal one is fine). */
 void hg_ranges_add(struct hg_ranges *set, uint32_t value);
+
+bool hg_ranges_has(const struct hg_ranges *set, uint32_t value);
 
 uint64_t hg_ranges_count(const struct hg_ranges *set);
 

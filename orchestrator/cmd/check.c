@@ -136,8 +136,8 @@ static int look_at_cells(const struct hg_matrix *m, json_t *answer, struct hg_er
     return rc;
 }
 
-/* What limits.gpu_hours bounds, and what "auto" means, is known when there are batches. */
-static int look_at_cost(const struct hg_matrix *m, struct hg_errs *errs)
+/* What limits.gpu_hours bounds, what "auto" means, and what cells that share a job request, is known when there are batches. */
+static int look_at_plan(const struct hg_matrix *m, struct hg_errs *errs)
 {
     struct hg_plan *plan = hg_plan_make(m, NULL, NULL, errs);
     struct hg_buf text = HG_BUF_INIT;
@@ -171,8 +171,8 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         }
         rc = needs_look(m) ? look_at_cells(m, answer, errs) : 0;
         hg_auto_limits_set(m, NULL);
-        if (rc == 0 && (m->gpu_hours || m->auto_times.limit_s))
-            rc = look_at_cost(m, errs);
+        if (rc == 0 && (m->gpu_hours || m->together || m->auto_times.limit_s))
+            rc = look_at_plan(m, errs);
         if (data_check && hg_preflight_data(m, NULL, errs) < 0)
             rc = -1;
     }

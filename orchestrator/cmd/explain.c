@@ -14,6 +14,8 @@
 #include "matrix/matrix.h"
 #include "matrix/names.h"
 #include "matrix/select.h"
+#include "plan/plan.h"
+#include "plan/together.h"
 
 #define SHOWN_MAX 20
 
@@ -33,6 +35,7 @@ struct explain {
     struct hg_names
         *names;        /* of all cells, also of those that do not run; NULL: none was shown yet */
     struct hg_map ids; /* to their numbers */
+    struct hg_plan *plan; /* which cells share a job; NULL: not made yet */
     struct hg_errs *errs;
     size_t found, visited;
     json_t *cells; /* as_json: those found */
@@ -216,6 +219,33 @@ static void print_baseline(const struct explain *x, const struct hg_cell *cell)
         print_name(x, hg_map_find(&x->ids, cell->baseline, strlen(cell->baseline)));
 }
 
+/* The cells that share its job, in the order in which they run. */
+static void print_job(const struct explain *x, const struct hg_batch *b, size_t line)
+{
+    size_t begin = line - line % b->together, end = begin + b->together, shown = begin;
+
+    if (end - begin > SHOWN_MAX)
+        shown = line - begin > SHOWN_MAX / 2 ? line - SHOWN_MAX / 2 : begin;
+    printf("  %-14s number %zu of %u, one after another:\n", "job", line - begin + 1, b->together);
+    for (size_t i = shown; i < end && i < shown + SHOWN_MAX; i++) {
+        printf("  %-14s %zu. ", "", i - begin + 1);
+        print_name(x, hg_map_find(&x->ids, b->ids[i], strlen(b->ids[i])));
+    }
+}
+
+static int print_mates(struct explain *x, const struct hg_cell *cell)
+{
+    if (!hg_matrix_has_together(x->m) || cell->fate != HG_CELL_RUNS)
+        return 0;
+    if (!x->plan)
+        x->plan = hg_plan_make(x->m, NULL, NULL, x->errs);
+    for (size_t b = 0; x->plan && b < x->plan->n; b++)
+        for (size_t i = 0; x->plan->items[b].together > 1 && i < x->plan->items[b].n; i++)
+            if (strcmp(x->plan->items[b].ids[i], cell->id) == 0)
+                print_job(x, &x->plan->items[b], i);
+    return x->plan ? 0 : -1;
+}
+
 static int explain_cell(const struct hg_cell *cell, void *context)
 {
     struct explain *x = context;
@@ -240,6 +270,8 @@ static int explain_cell(const struct hg_cell *cell, void *context)
     print_fate(x, cell);
     if (cell->baseline[0])
         print_baseline(x, cell);
+    if (print_mates(x, cell) < 0)
+        return -1;
     print_members(x, cell);
     return 0;
 }
@@ -307,6 +339,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
         fprintf(stderr, "and %zu more cell%s\n", x.found - SHOWN_MAX,
                 hg_text_s(x.found - SHOWN_MAX));
     json_decref(x.cells);
+    hg_plan_free(x.plan);
     hg_names_free(x.names);
     hg_map_done(&x.ids);
     hg_matrix_free(m);

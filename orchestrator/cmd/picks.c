@@ -121,14 +121,18 @@ int hg_picks_tasks(const struct hg_picks *picks, const struct hg_run_state *stat
                    const struct hg_submission *sub, const struct hg_executor_job *job,
                    struct hg_ranges *hit, struct hg_err *err)
 {
-    struct hg_ranges set = HG_RANGES_INIT;
-    int rc = hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, err);
+    struct hg_ranges set;
+    int rc = hg_run_cells_of(sub, job->tasks, &set, err);
 
     for (size_t i = 0; rc == 0 && i < set.n; i++)
-        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)
-            if (hg_run_cell_find(state, sub->batch, sub->offset + k) &&
-                hg_picks_has(picks, sub->batch, sub->offset + k))
-                hg_ranges_add(hit, k);
+        for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++) {
+            const struct hg_run_cell *cell = hg_run_cell_find(state, sub->batch, sub->offset + k);
+
+            /* one that has ended says nothing of the others that share its job */
+            if (cell && hg_picks_has(picks, sub->batch, sub->offset + k) &&
+                (sub->together == 1 || !hg_cell_is_over(cell)))
+                hg_ranges_add(hit, k / sub->together);
+        }
     hg_ranges_done(&set);
     return rc;
 }

@@ -43,8 +43,21 @@ static size_t submissions(const struct hg_plan *plan, size_t array_max)
     size_t n = 0;
 
     for (size_t i = 0; i < plan->n; i++)
-        n += (plan->items[i].n + array_max - 1) / array_max;
+        n += (hg_batch_jobs(&plan->items[i], plan->items[i].n) + array_max - 1) / array_max;
     return n;
+}
+
+/* Do cells share jobs? *jobs: of all batches. */
+static bool shares_jobs(const struct hg_plan *plan, size_t *jobs)
+{
+    bool shares = false;
+
+    *jobs = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        shares = shares || plan->items[i].together > 1;
+        *jobs += hg_batch_jobs(&plan->items[i], plan->items[i].n);
+    }
+    return shares;
 }
 
 /* Total of the batches with a time limit; *unpriced: cells without. */
@@ -92,7 +105,8 @@ static const char *text(const struct hg_batch *b, const char *key)
     return value ? value : "-";
 }
 
-static void print_batch(const struct hg_batch *b)
+/* jobs: with their number. */
+static void print_batch(const struct hg_batch *b, bool jobs)
 {
     char time[32] = "-", memory[32] = "-";
 
@@ -100,9 +114,11 @@ static void print_batch(const struct hg_batch *b)
         hg_text_duration_slurm(b->time_s, time);
     if (number(b, "mem_mib"))
         snprintf(memory, sizeof memory, "%lldM", number(b, "mem_mib"));
-    printf("%5d %6zu  %-10s %5lld %5lld %5lld  %-14s %9s %12s", b->number, b->n, b->hardware,
-           number(b, "nodes"), number(b, "tasks_per_node"), number(b, "cpus_per_task"),
-           text(b, "gres"), memory, time);
+    printf("%5d %6zu", b->number, b->n);
+    if (jobs)
+        printf(" %5zu", hg_batch_jobs(b, b->n));
+    printf("  %-10s %5lld %5lld %5lld  %-14s %9s %12s", b->hardware, number(b, "nodes"),
+           number(b, "tasks_per_node"), number(b, "cpus_per_task"), text(b, "gres"), memory, time);
     if (b->time_s > 0)
         printf(" %9.4g\n", hg_batch_device_hours(b));
     else
@@ -111,16 +127,21 @@ static void print_batch(const struct hg_batch *b)
 
 static void print_table(const struct hg_plan *plan, const char *site_name)
 {
-    size_t unpriced, least = submissions(plan, SIZE_MAX / 2),
-                     usual = submissions(plan, DEFAULT_ARRAY);
+    size_t unpriced, jobs, least = submissions(plan, SIZE_MAX / 2),
+                           usual = submissions(plan, DEFAULT_ARRAY);
     double hours = total_hours(plan, &unpriced);
+    bool shares = shares_jobs(plan, &jobs);
 
-    printf("%s on %s: %zu cell%s in %zu batch%s\n\n", plan->name, site_name, plan->cells,
+    printf("%s on %s: %zu cell%s in %zu batch%s", plan->name, site_name, plan->cells,
            hg_text_s(plan->cells), plan->n, plan->n == 1 ? "" : "es");
-    printf("batch  cells  hardware   nodes tasks  cpus  gres             mem/node         time  "
-           "device-h\n");
+    if (shares)
+        printf(", one after another in %zu job%s", jobs, hg_text_s(jobs));
+    printf(
+        "\n\nbatch  cells %s hardware   nodes tasks  cpus  gres             mem/node         time  "
+        "device-h\n",
+        shares ? " jobs " : "");
     for (size_t i = 0; i < plan->n; i++)
-        print_batch(&plan->items[i]);
+        print_batch(&plan->items[i], shares);
     printf("\nsubmissions  %zu", least);
     if (usual > least)
         printf("  (%zu where an array holds %d)", usual, DEFAULT_ARRAY);
@@ -231,6 +252,8 @@ static json_t *batch_json(const struct hg_batch *b)
                   "hardware", b->hardware, "devices", (json_int_t)b->devices, "job", b->job);
     json_t *ids = json_array();
 
+    json_object_set_new(o, "jobs", json_integer((json_int_t)hg_batch_jobs(b, b->n)));
+    json_object_set_new(o, "together", json_integer(hg_batch_together(b)));
     if (b->time_s > 0)
         json_object_set_new(o, "device_hours", hg_json_number(hg_batch_device_hours(b)));
     for (size_t i = 0; i < b->n; i++)

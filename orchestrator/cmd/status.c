@@ -52,6 +52,7 @@ struct view {
     bool home;                                  /* commands may drive it here */
     char unreachable[256];                      /* why Slurm was not contacted; "" */
     size_t counts[HG_CELL_STATES], cells, kept; /* kept: held by a person */
+    size_t behind; /* of the running ones: others that share their job are before them */
     struct hg_run_why why[REASONS_MAX];
     size_t n_why;
     struct hg_eta *eta;         /* NULL: nothing is left */
@@ -136,6 +137,8 @@ static void count_cells(struct view *v)
             v->cells++;
             v->counts[cell->state]++;
             v->kept += hg_cell_is_held(cell);
+            v->behind += cell->state == HG_CELL_RUNNING &&
+                         !hg_run_is_first(v->state, (int)b + 1, (uint32_t)i);
         }
     v->n_why = hg_run_whys(v->state, hg_picks_fits, &v->picks, v->why, REASONS_MAX);
 }
@@ -170,6 +173,12 @@ static void print_why(const struct view *v)
         printf("  %zu wait: %s%s%s%s\n", v->why[i].n, v->why[i].text, *reason->name ? " (" : "",
                *reason->name ? reason->text : "", *reason->name ? ")" : "");
     }
+}
+
+static void print_behind(const struct view *v)
+{
+    if (v->behind)
+        printf("  %zu of the running share a job with others and come after them\n", v->behind);
 }
 
 /* Cells that start only when a person releases them. */
@@ -277,6 +286,7 @@ static void print_text(const struct view *v)
     hg_buf_done(&counts);
     print_batches(v);
     print_why(v);
+    print_behind(v);
     print_start(v);
     print_held(v);
     print_left(v);
@@ -334,6 +344,8 @@ static void print_json(const struct view *v)
                   "submit", (json_int_t)v->state->submits, "poll", (json_int_t)v->state->polls,
                   "cancel", (json_int_t)v->state->cancels);
 
+    if (v->behind)
+        json_object_set_new(answer, "behind", json_integer((json_int_t)v->behind));
     if (*v->state->transport)
         json_object_set_new(answer, "transport", json_string(v->state->transport));
     if (v->held)

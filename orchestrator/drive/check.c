@@ -63,7 +63,11 @@ static bool has_work(const struct hg_run_batch *batch)
 static json_t *probe_job(const struct hg_drive *d, int batch)
 {
     char tasks[] = "0";
-    struct hg_submission sub = { .number = 1, .claim = 1, .batch = batch, .tasks = tasks };
+    struct hg_submission sub = { .number = 1,
+                                 .claim = 1,
+                                 .batch = batch,
+                                 .tasks = tasks,
+                                 .together = hg_batch_together(&d->plan->items[batch - 1]) };
 
     hg_text_random_hex(16, sub.key);
     return hg_drive_make_job(d, &sub);

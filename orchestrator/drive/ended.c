@@ -54,6 +54,23 @@ static bool was_recalled(const struct gone *g)
     return !g->cell->cancel && !g->cell->removed && hg_drive_is_outdated(g->d, g->sub);
 }
 
+/* Was the job ended because a person cancelled, or the matrix lost, another of the cells that shared it? */
+static bool was_shared_cancel(const struct gone *g)
+{
+    uint32_t line, end;
+
+    if (g->cell->cancel || g->cell->removed)
+        return false;
+    hg_drive_mates(g->d, g->sub, g->index, &line, &end);
+    for (; line < end; line++) {
+        const struct hg_run_cell *mate = hg_run_cell_find(g->d->state, g->sub->batch, line);
+
+        if (mate->submission == g->sub->number && (mate->cancel || mate->removed))
+            return true;
+    }
+    return false;
+}
+
 static void recall(const struct gone *g)
 {
     hg_drive_tell(g->d, "recalled", g->sub, g->index, "", 0, NULL);
@@ -64,7 +81,7 @@ static void give_verdict(const struct gone *g, const char *ended)
 {
     char text[256];
 
-    if (is_word(ended, "CANCELLED") && was_recalled(g)) {
+    if (is_word(ended, "CANCELLED") && (was_recalled(g) || was_shared_cancel(g))) {
         recall(g);
         return;
     }
@@ -140,6 +157,67 @@ static const char *why_again(const struct gone *g)
     if (was_completed(g))
         return "Slurm took the end of another job for its own";
     return NULL;
+}
+
+/* May a process of the cell still be running, whatever Slurm shows for its job? If a person has cancelled the cell, its
+ * process was signalled. */
+static bool may_live(const struct gone *g)
+{
+    bool signalled =
+        g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
+
+    return g->a.open && !signalled &&
+           hg_claim_life(&g->a.claim, &g->task->watch, hg_drive_mono(g->d),
+                         hg_plan_heartbeat_s(g->d->plan->site)) != HG_OWNER_DEAD;
+}
+
+/* Has another cell of its task begun, so that the job ended before the turn of this one? *alive: its process may be at work. They
+ * begin in the order of their lines: nothing behind one that waits has begun. */
+static int look_at_mates(const struct gone *g, bool *began, bool *alive, struct hg_err *err)
+{
+    uint32_t line, end;
+
+    *began = *alive = false;
+    hg_drive_mates(g->d, g->sub, g->index, &line, &end);
+    for (end = g->sub->offset + g->index; line < end; line++) {
+        struct gone mate = { .d = g->d,
+                             .sub = g->sub,
+                             .cell = hg_run_cell_find(g->d->state, g->sub->batch, line),
+                             .task = &g->d->tasks[g->sub->batch - 1][line],
+                             .gone_s = g->gone_s };
+
+        if (mate.cell->submission != g->sub->number)
+            continue;
+        if (!hg_cell_is_over(mate.cell) || mate.cell->guessed) {
+            if (hg_drive_find_attempt(g->d, g->sub->batch, line, g->sub->claim, &mate.a, err) < 0)
+                return -1;
+            if (!mate.a.claimed)
+                return 0;
+            *alive = *alive || may_live(&mate);
+        }
+        *began = true;
+    }
+    return 0;
+}
+
+/* A cell that did not begin although its job did runs again, whatever became of the job: only what was at work has failed. Returns
+ * whether that is so. */
+static int judge_turn(const struct gone *g, struct hg_err *err)
+{
+    bool cancelled = strncmp(g->ended, "CANCELLED", 9) == 0, began, alive;
+
+    if (g->sub->together == 1 || g->a.claimed || g->cell->cancel || g->cell->removed || cancelled)
+        return 0;
+    if (look_at_mates(g, &began, &alive, err) < 0)
+        return -1;
+    if (!began)
+        return 0;
+    if (alive || g->gone_s < g->d->o.visible_s ||
+        (g->cell->state != HG_CELL_ENDED && (g->task->missed < 2 || !g->d->fresh)))
+        g->d->awaited++;
+    else
+        recall(g);
+    return 1;
 }
 
 /* The job has ended, no process of its cell is alive, and there is no result. */
@@ -218,6 +296,10 @@ static void take_result(const struct gone *g)
     bool cancelled = strcmp(a->status, "cancelled") == 0;
     bool open = (cancelled || strcmp(a->status, "timeout") == 0) && !g->cell->cancel;
 
+    if (cancelled && was_shared_cancel(g)) {
+        recall(g);
+        return;
+    }
     for (size_t i = 0; open && i < sizeof causes / sizeof *causes; i++)
         if (is_word(g->ended, causes[i].word)) {
             hg_drive_tell(g->d, "result", g->sub, g->index, causes[i].status, a->restarts,
@@ -234,24 +316,13 @@ static void take_result(const struct gone *g)
         hg_drive_tell(g->d, "result", g->sub, g->index, a->status, a->restarts, a->error);
 }
 
-/* May a process of the cell still be running, whatever Slurm shows for its job? If a person has cancelled the cell, its
- * process was signalled. */
-static bool may_live(const struct gone *g)
-{
-    bool signalled =
-        g->cell->cancel && (g->cell->state == HG_CELL_ENDED || g->gone_s >= CANCELLED_S);
-
-    return g->a.open && !signalled &&
-           hg_claim_life(&g->a.claim, &g->task->watch, hg_drive_mono(g->d),
-                         hg_plan_heartbeat_s(g->d->plan->site)) != HG_OWNER_DEAD;
-}
-
 int hg_drive_settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_err *err)
 {
     struct gone g = { .d = d,
                       .cell = hg_run_cell_find(d->state, batch, line),
                       .task = &d->tasks[batch - 1][line] };
     bool has_ended = g.cell->state == HG_CELL_ENDED, second_left, own;
+    int rc;
 
     g.sub = hg_drive_submission(d, g.cell->submission);
     g.index = line - g.sub->offset;
@@ -267,6 +338,8 @@ int hg_drive_settle_cell(struct hg_drive *d, int batch, uint32_t line, struct hg
         d->awaited++;
     else if (hg_drive_is_good(&g.a) || (g.a.done && (own || second_left)))
         take_result(&g);
+    else if ((rc = judge_turn(&g, err)))
+        return rc < 0 ? -1 : 0;
     else if (has_ended)
         judge_ended(&g);
     else

@@ -64,7 +64,7 @@ static int read_records(struct hg_drive *d, const struct hg_executor_jobs *jobs,
         struct hg_ranges set = HG_RANGES_INIT;
 
         if (sub && hg_drive_state_of(job) == HG_CELL_ENDED &&
-            hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, NULL) == 0)
+            hg_run_cells_of(sub, job->tasks, &set, NULL) == 0)
             read_record(d, job, sub, &set);
         hg_ranges_done(&set);
     }

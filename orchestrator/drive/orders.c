@@ -22,6 +22,21 @@ static void add_order(struct hg_drive *d, const struct hg_executor_job *job,
     };
 }
 
+/* Is any of the cells that share its task held? Their job is held then. */
+static bool is_task_held(const struct hg_drive *d, const struct hg_submission *sub, uint32_t index)
+{
+    uint32_t line, end;
+
+    hg_drive_mates(d, sub, index, &line, &end);
+    for (; line < end; line++) {
+        const struct hg_run_cell *mate = hg_run_cell_find(d->state, sub->batch, line);
+
+        if (mate->submission == sub->number && mate->held && !hg_cell_is_over(mate))
+            return true;
+    }
+    return false;
+}
+
 /* A user's request that it does not start, or the end of that. What the user holds in Slurm stays held. */
 static void judge_hold(struct hg_drive *d, const struct hg_executor_job *job,
                        const struct hg_submission *sub, uint32_t index,
@@ -29,7 +44,8 @@ static void judge_hold(struct hg_drive *d, const struct hg_executor_job *job,
 {
     bool held = hg_reason_is_hold(job->reason);
     bool hold = cell->held && !held;
-    bool release = cell->let_go && held && !hg_reason_is_admin_hold(job->reason);
+    bool release = cell->let_go && held && !hg_reason_is_admin_hold(job->reason) &&
+                   !is_task_held(d, sub, index);
     double mono = hg_drive_mono(d);
 
     if (strcmp(job->state, "PENDING") != 0 || (!hold && !release) ||
@@ -122,7 +138,8 @@ static void give_to_job(struct hg_drive *d, const struct hg_drive_order *orders,
     struct hg_err why = HG_ERR_INIT;
 
     for (size_t i = 0; i < n; i++)
-        hg_ranges_add(&set, orders[i].index);
+        hg_ranges_add(&set,
+                      orders[i].index / hg_drive_submission(d, orders[i].submission)->together);
     hg_ranges_format(&set, &text);
     if (make_request(d, orders, hg_buf_str(&text), &why) == 0) {
         for (size_t i = 0; i < n; i++)

@@ -10,7 +10,10 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
                        const struct hg_executor_job *job, struct hg_err *err)
 {
     bool running = hg_drive_state_of(job) == HG_CELL_RUNNING;
+    struct hg_ranges cells;
+    struct hg_buf text = HG_BUF_INIT;
     char ended[128];
+    int rc;
 
     hg_drive_end_text(job, ended);
     if (sub->state != HG_SUB_SUBMITTED &&
@@ -18,15 +21,22 @@ static int overlay_job(struct hg_run_state *state, const struct hg_submission *s
             state, "settled",
             json_pack("{s:I,s:b}", "submission", (json_int_t)sub->number, "found", 1), err) < 0)
         return -1;
-    if (!*job->tasks)
-        return 0;
-    return hg_run_state_apply(
-        state, "state",
-        json_pack("{s:I,s:s,s:s,s:I,s:I,s:s}", "submission", (json_int_t)sub->number, "tasks",
-                  job->tasks, "state", running ? "RUNNING" : job->state, "restarts",
-                  (json_int_t)job->restarts, "start", (json_int_t)job->start_s, "text",
-                  hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
-        err);
+    if (hg_run_cells_of(sub, job->tasks, &cells, err) < 0)
+        return -1;
+    hg_ranges_format(&cells, &text);
+    hg_ranges_done(&cells);
+    rc = !text.len
+             ? 0
+             : hg_run_state_apply(
+                   state, "state",
+                   json_pack("{s:I,s:s,s:s,s:I,s:I,s:s}", "submission", (json_int_t)sub->number,
+                             "tasks", hg_buf_str(&text), "state", running ? "RUNNING" : job->state,
+                             "restarts", (json_int_t)job->restarts, "start",
+                             (json_int_t)job->start_s, "text",
+                             hg_drive_state_of(job) == HG_CELL_ENDED ? ended : job->reason),
+                   err);
+    hg_buf_done(&text);
+    return rc;
 }
 
 int hg_drive_overlay(struct hg_run_state *state, const struct hg_executor_jobs *jobs,

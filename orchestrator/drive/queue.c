@@ -158,6 +158,9 @@ static int read_job(struct hg_drive *d, const struct hg_executor_job *job,
     if (hg_ranges_parse(job->tasks, UINT32_MAX - 1, &set, err) < 0)
         return hg_err_wrap(err, "job %u", job->job_id);
     d->table_tasks += hg_ranges_count(&set);
+    hg_ranges_done(&set);
+    if (hg_run_cells_of(sub, job->tasks, &set, err) < 0)
+        return -1;
     count_why(d, job, hg_ranges_count(&set));
     for (size_t i = 0; i < set.n; i++)
         for (uint32_t k = set.items[i].first; k <= set.items[i].last; k++)

@@ -54,6 +54,12 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     d->group.quick = false;
     if (found < 0)
         return -1;
+    if (sub->together > 1) { /* its job goes on, and Slurm says nothing of its end */
+        task->done = a.done && !a.open && !a.superseded;
+        if (task->done && hg_drive_is_good(&a))
+            hg_drive_tell(d, "result", sub, line - sub->offset, a.status, a.restarts, a.error);
+        return 0;
+    }
     if (!hg_drive_is_good(&a) || a.superseded || a.restarts < cell->restarts) {
         task->proven_s = 0;
         return 0;
@@ -68,17 +74,36 @@ static int trust_cell(struct hg_drive *d, int batch, uint32_t line, struct hg_er
     return 1;
 }
 
-/* Is it time to look for its result? The time between two looks doubles. */
-static bool is_due(const struct hg_drive *d, struct hg_drive_task *task)
+/* Is it the turn of a cell that shares its job: have those before it ended? */
+static bool is_its_turn(const struct hg_drive *d, int batch, uint32_t line)
 {
-    double mono = hg_drive_mono(d);
-    bool first = !task->look_s;
+    const struct hg_run_cell *cells = d->state->batches.items[batch - 1].cells;
+    const struct hg_submission *sub = hg_drive_submission(d, cells[line].submission);
+    uint32_t before, end;
 
+    hg_drive_mates(d, sub, line - sub->offset, &before, &end);
+    for (; before < line; before++)
+        if (cells[before].submission == sub->number && !hg_cell_is_over(&cells[before]) &&
+            !d->tasks[batch - 1][before].done)
+            return false;
+    return true;
+}
+
+/* Is it time to look for its result? The time between two looks doubles; but of cells that share a job one after another ends. */
+static bool is_due(const struct hg_drive *d, int batch, uint32_t line)
+{
+    const struct hg_run_cell *cell = hg_run_cell_find(d->state, batch, line);
+    struct hg_drive_task *task = &d->tasks[batch - 1][line];
+    bool shares = hg_drive_submission(d, cell->submission)->together > 1, first = !task->look_s;
+    double mono = hg_drive_mono(d);
+
+    if (shares && (task->done || !is_its_turn(d, batch, line)))
+        return false;
     if (task->look_s && mono < task->look_s)
         return false;
-    task->look_step_s = first ? late_s(d) : fmin(2 * task->look_step_s, LOOK_MAX_S);
+    task->look_step_s = first || shares ? late_s(d) : fmin(2 * task->look_step_s, LOOK_MAX_S);
     task->look_s = mono + task->look_step_s;
-    return !first;
+    return shares || !first;
 }
 
 /* Slurm may take minutes to notice that a job has ended, when its controller or the node's daemon was killed at
@@ -93,7 +118,7 @@ static int trust_results(struct hg_drive *d, struct hg_err *err)
             int rc;
 
             if (!may_have_ended(d, &state->batches.items[b].cells[i], &d->tasks[b][i]) ||
-                !is_due(d, &d->tasks[b][i]))
+                !is_due(d, (int)b + 1, (uint32_t)i))
                 continue;
             looks++;
             rc = trust_cell(d, (int)b + 1, (uint32_t)i, err);

@@ -53,6 +53,15 @@ int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t
                            d->plan->run_key, a, err);
 }
 
+void hg_drive_mates(const struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                    uint32_t *begin, uint32_t *end)
+{
+    size_t n = d->state->batches.items[sub->batch - 1].n;
+
+    *begin = sub->offset + index - index % sub->together;
+    *end = *begin + sub->together < n ? *begin + sub->together : (uint32_t)n;
+}
+
 bool hg_drive_is_good(const struct hg_attempt *a)
 {
     return a->done && strcmp(a->status, "ok") == 0;

@@ -20,9 +20,10 @@ struct hg_drive_task {
     double asked_s;  /* monotonic; when its cancel was last requested; 0: never */
     double proven_s; /* monotonic; since when its newest attempt has a good result; 0: none yet */
     double look_s; /* monotonic; next look for a result of a job that Slurm still shows; 0: none */
-    double look_step_s;          /* between the last two of them */
-    double held_s;               /* monotonic; when it was last held or released; 0: never */
-    bool told_hold;              /* it was held */
+    double look_step_s; /* between the last two of them */
+    double held_s;      /* monotonic; when it was last held or released; 0: never */
+    bool told_hold;     /* it was held */
+    bool done;          /* it shares its job, which goes on, and its newest attempt has ended */
     struct hg_claim_watch watch; /* of the process that works on it */
 };
 
@@ -143,6 +144,10 @@ uint8_t hg_drive_raises(const struct hg_drive *d, int batch, const struct hg_run
 /* The attempt of a cell that counts, under a claim number (0: any). */
 int hg_drive_find_attempt(struct hg_drive *d, int batch, uint32_t line, uint32_t claim,
                           struct hg_attempt *a, struct hg_err *err);
+
+/* The cells that share a task with one of a submission, by line: from *begin to before *end. */
+void hg_drive_mates(const struct hg_drive *d, const struct hg_submission *sub, uint32_t index,
+                    uint32_t *begin, uint32_t *end);
 
 /* It has ended with status "ok". */
 bool hg_drive_is_good(const struct hg_attempt *a);

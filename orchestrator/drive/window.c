@@ -13,19 +13,21 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "drive/news.h"
+#include "plan/batch.h"
 
 #define BURST 20.0      /* requests at once ... */
 #define RATE_PER_S 2.0  /* ... and then so many a second: the usual limit of sites */
 #define TABLE_SHARE 0.9 /* of the controller's job table, at most */
+#define PARTS_MAX 4000  /* of a set that is an argument of the job script, 128 KiB at most */
 
 /* Waiting cells that are submitted as one array. */
 struct chunk {
     int batch;
     uint32_t claim; /* that they share; 0: new */
     uint32_t offset;
-    struct hg_ranges tasks;
-    uint32_t n;
-    uint8_t raises; /* of their time limit */
+    struct hg_ranges tasks; /* of cells */
+    uint32_t n;             /* tasks of the array */
+    uint8_t raises;         /* of their time limit */
 };
 
 struct chunks {
@@ -42,18 +44,27 @@ static void free_chunks(struct chunks *list)
 
 /* ---- How much may be submitted ---- */
 
-static size_t count_queued(const struct hg_run_state *state)
+/* By submission - 1: its tasks that have not ended. Yours. *sum: of all. */
+static uint32_t *count_open(const struct hg_run_state *state, size_t *sum)
 {
-    size_t n = 0;
+    uint32_t *open = hg_alloc_zeroed(state->submissions.n + 1, sizeof *open);
 
-    for (int s = HG_CELL_INTENDED; s <= HG_CELL_RUNNING; s++)
-        n += state->counts[s];
-    return n;
+    *sum = 0;
+    for (size_t b = 0; b < state->batches.n; b++)
+        for (size_t i = 0; i < state->batches.items[b].n; i++) {
+            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+
+            if (cell->state < HG_CELL_INTENDED || cell->state > HG_CELL_RUNNING ||
+                !hg_run_is_first(state, (int)b + 1, (uint32_t)i))
+                continue;
+            open[cell->submission - 1]++;
+            ++*sum;
+        }
+    return open;
 }
 
-static size_t room_left(const struct hg_drive *d)
+static size_t room_left(const struct hg_drive *d, size_t queued)
 {
-    size_t queued = count_queued(d->state);
     size_t table = (size_t)((double)d->limits.max_jobs * TABLE_SHARE);
     size_t held = d->table_tasks > queued ? d->table_tasks : queued;
     size_t room = held < table ? table - held : 0;
@@ -68,25 +79,15 @@ static size_t room_left(const struct hg_drive *d)
 }
 
 /* limits.running holds over all arrays together, Slurm's %N over one: what the live arrays may still use is taken. */
-static long long running_left(const struct hg_drive *d)
+static long long running_left(const struct hg_drive *d, const uint32_t *open)
 {
-    const struct hg_run_state *state = d->state;
-    uint32_t *open = hg_alloc_zeroed(state->submissions.n + 1, sizeof *open);
     long long left = d->o.running;
 
-    for (size_t b = 0; b < state->batches.n; b++)
-        for (size_t i = 0; i < state->batches.items[b].n; i++) {
-            const struct hg_run_cell *cell = &state->batches.items[b].cells[i];
+    for (size_t s = 0; s < d->state->submissions.n; s++) {
+        uint32_t most = d->state->submissions.items[s].running_max;
 
-            if (cell->state >= HG_CELL_INTENDED && cell->state <= HG_CELL_RUNNING)
-                open[cell->submission]++;
-        }
-    for (size_t s = 0; s < state->submissions.n; s++) {
-        uint32_t most = state->submissions.items[s].running_max;
-
-        left -= most && most < open[s + 1] ? most : open[s + 1];
+        left -= most && most < open[s] ? most : open[s];
     }
-    free(open);
     return left;
 }
 
@@ -97,23 +98,29 @@ static void next_chunk(const struct hg_drive *d, int batch, size_t *line, size_t
                        struct chunk *c)
 {
     const struct hg_run_batch *cells = &d->state->batches.items[batch - 1];
+    uint32_t together = hg_batch_together(&d->plan->items[batch - 1]), last = 0;
 
     *c = (struct chunk){ .batch = batch };
-    for (; *line < cells->n && c->n < max; ++*line) {
+    for (; *line < cells->n; ++*line) {
         const struct hg_run_cell *cell = &cells->cells[*line];
+        uint32_t task;
 
         if (cell->state != HG_CELL_WAITING || cell->held)
             continue;
         if (!c->n) {
-            c->offset = (uint32_t)*line;
+            c->offset = (uint32_t)(*line - *line % together);
             c->claim = cell->claim;
             c->raises = hg_drive_raises(d, batch, cell);
-        } else if (cell->claim != c->claim || hg_drive_raises(d, batch, cell) != c->raises ||
-                   *line - c->offset >= d->limits.max_array_size) {
-            break;
         }
+        task = ((uint32_t)*line - c->offset) / together;
+        if (c->n && (cell->claim != c->claim || task >= d->limits.max_array_size ||
+                     hg_drive_raises(d, batch, cell) != c->raises))
+            break;
+        if ((!c->n || task != last) && (c->n == max || (together > 1 && c->tasks.n > PARTS_MAX)))
+            break;
+        c->n += !c->n || task != last;
+        last = task;
         hg_ranges_add(&c->tasks, (uint32_t)*line - c->offset);
-        c->n++;
     }
 }
 
@@ -136,9 +143,29 @@ static void list_chunks(const struct hg_drive *d, size_t room, struct chunks *li
 
 /* ---- Sending ---- */
 
+/* Tasks of the array: one for so many cells. A new reference. */
+static json_t *array_of(const struct hg_submission *sub)
+{
+    struct hg_ranges cells = HG_RANGES_INIT, set = HG_RANGES_INIT;
+    struct hg_buf text = HG_BUF_INIT;
+    json_t *array;
+
+    hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &cells, NULL); /* folding has done it before */
+    for (size_t i = 0; i < cells.n; i++)
+        for (uint32_t k = cells.items[i].first / sub->together;
+             k <= cells.items[i].last / sub->together; k++)
+            hg_ranges_add(&set, k);
+    hg_ranges_format(&set, &text);
+    array = json_string(hg_buf_str(&text));
+    hg_ranges_done(&cells);
+    hg_ranges_done(&set);
+    hg_buf_done(&text);
+    return array;
+}
+
 json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *sub)
 {
-    json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job);
+    json_t *job = json_deep_copy(d->plan->items[sub->batch - 1].job), *args;
     char *output = hg_rundir_path(&d->rd, "logs/hg-%s.out", sub->key);
     char claim[16], offset[16];
 
@@ -146,10 +173,14 @@ json_t *hg_drive_make_job(const struct hg_drive *d, const struct hg_submission *
     snprintf(offset, sizeof offset, "%u", sub->offset);
     json_object_set_new(job, "key", json_string(sub->key));
     json_object_set_new(job, "output", json_string(output));
-    json_object_set_new(job, "array", json_string(sub->tasks));
-    json_object_set_new(job, "args",
-                        json_pack("[s,s,s,s,s,s]", "--submission", claim, "--offset", offset,
-                                  "--request", d->plan->items[sub->batch - 1].request));
+    json_object_set_new(job, "array", array_of(sub));
+    args = json_pack("[s,s,s,s,s,s]", "--submission", claim, "--offset", offset, "--request",
+                     d->plan->items[sub->batch - 1].request);
+    if (sub->together > 1) { /* its jobs may have other cells that are not to run now */
+        json_array_append_new(args, json_string("--cells"));
+        json_array_append_new(args, json_string(sub->tasks));
+    }
+    json_object_set_new(job, "args", args);
     if (sub->time_s > 0)
         json_object_set_new(job, "time_s", json_integer((json_int_t)sub->time_s));
     if (sub->running_max)
@@ -200,6 +231,9 @@ static int intend(struct hg_drive *d, const struct chunk *c, uint32_t running_ma
                   "request", d->plan->items[c->batch - 1].request);
     if (running_max)
         json_object_set_new(members, "running_max", json_integer(running_max));
+    if (hg_batch_together(&d->plan->items[c->batch - 1]) > 1)
+        json_object_set_new(members, "together",
+                            json_integer(d->plan->items[c->batch - 1].together));
     if (time_s > 0)
         json_object_set_new(members, "time_s", json_integer((json_int_t)time_s));
     hg_buf_done(&tasks);
@@ -236,7 +270,7 @@ static int on_again(struct hg_drive *d, const struct hg_submission *sub, const s
             step *= 2;
         d->send_failures++;
         d->send_due_s = hg_drive_mono(d) + step;
-        d->chunk_max = sub->n_tasks > 1 ? sub->n_tasks / 2 : 1;
+        d->chunk_max = sub->n_tasks / sub->together > 1 ? sub->n_tasks / sub->together / 2 : 1;
     }
     return journal_rejected(d, sub, true, why->text, err);
 }
@@ -313,11 +347,10 @@ static bool take_token(struct hg_drive *d)
     return true;
 }
 
-/* Submit them one after another, and divide limits.running among them. */
-static int send_chunks(struct hg_drive *d, const struct chunks *list, struct hg_err *err)
+/* Submit them one after another, and divide among them what is left of limits.running. */
+static int send_chunks(struct hg_drive *d, const struct chunks *list, long long left,
+                       struct hg_err *err)
 {
-    long long left = d->o.running > 0 ? running_left(d) : 0;
-
     for (size_t i = 0; i < list->n; i++) {
         const struct chunk *c = &list->items[i];
         long long share = 0;
@@ -361,16 +394,21 @@ static bool is_any_waiting(const struct hg_run_state *state)
 int hg_drive_send(struct hg_drive *d, struct hg_err *err)
 {
     struct chunks list = { 0 };
-    bool waiting = is_any_waiting(d->state);
-    size_t room = room_left(d);
-    int rc;
+    size_t queued, room;
+    uint32_t *open;
+    int rc = 0;
 
-    d->sending = false;
-    d->crowded = waiting && !room;
-    if (!waiting || !room || d->away_since_s || d->send_due_s > hg_drive_mono(d))
+    d->sending = d->crowded = false;
+    if (!is_any_waiting(d->state))
         return 0;
-    list_chunks(d, room, &list);
-    rc = send_chunks(d, &list, err);
-    free_chunks(&list);
+    open = count_open(d->state, &queued);
+    room = room_left(d, queued);
+    d->crowded = !room;
+    if (room && !d->away_since_s && d->send_due_s <= hg_drive_mono(d)) {
+        list_chunks(d, room, &list);
+        rc = send_chunks(d, &list, running_left(d, open), err);
+        free_chunks(&list);
+    }
+    free(open);
     return rc;
 }

@@ -167,7 +167,7 @@ static bool is_known(const struct look *l, unsigned submission)
     const struct hg_run_state *state = l->c->state;
     struct hg_ranges tasks = HG_RANGES_INIT;
     const struct hg_submission *sub;
-    bool known = false;
+    bool known;
 
     if (!l->c->complete || !state || !submission) /* 0: by hand */
         return true;
@@ -177,9 +177,7 @@ static bool is_known(const struct look *l, unsigned submission)
     if (sub->batch != l->batch || l->line < sub->offset)
         return false;
     hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &tasks, NULL); /* folding has done it before */
-    for (size_t i = 0; i < tasks.n && !known; i++)
-        known = l->line - sub->offset >= tasks.items[i].first &&
-                l->line - sub->offset <= tasks.items[i].last;
+    known = hg_ranges_has(&tasks, (uint32_t)(l->line - sub->offset));
     hg_ranges_done(&tasks);
     return known;
 }

@@ -15,6 +15,7 @@
 #include "matrix/placeholder.h"
 #include "matrix/pointer.h"
 #include "matrix/report.h"
+#include "matrix/together.h"
 
 /* Where a text with placeholders stands: {{args}} and {{key...}} become words of a command only. */
 enum place { IN_WORDS, IN_TEXT, IN_MEMBER };
@@ -217,7 +218,13 @@ const struct hg_field hg_matrix_fields[] = {
       .doc = "how many times every cell is run, 1 to 100000, or until when; absent: 1" },
     { "shuffle", HG_J_INT, offsetof(struct hg_matrix, shuffle), .min = 0, .max = 999999999999999,
       .doc = "a seed: the cells of each round are mixed" },
-    { "together", HG_J_STRINGS, 0, HG_J_REFUSED, .doc = "hpcgrid does not run cells together" },
+    { "together", HG_J_JSON, offsetof(struct hg_matrix, together), .check = hg_together_check,
+      .schema =
+          "{\"anyOf\": [{\"type\": \"integer\", \"minimum\": 1, \"maximum\": 1000}, {\"type\": "
+          "\"array\", \"minItems\": 1, \"items\": {\"type\": \"string\"}}]}",
+      .doc =
+          "cells that run one after another in one job, on the same nodes: those that differ in these "
+          "keys only, or so many of equal request" },
     { "baseline", HG_J_JSON, offsetof(struct hg_matrix, baseline), .check = hg_check_object,
       .schema = ANY_OBJECT,
       .doc = "overrides that select a cell's baseline, the cell it is compared with" },
@@ -252,6 +259,7 @@ static void decode(struct hg_matrix *m, const char *site, struct hg_errs *errs)
     if (m->workload.start) {
         m->grid = hg_grid_compile(m, errs);
         hg_report_check(m, errs);
+        hg_together_check_keys(m, errs);
         check_placeholders(m, errs);
     }
 }

@@ -30,7 +30,7 @@ struct hg_matrix {
     char *site_given; /* instead of the matrix's own: a name, or an absolute path; NULL: none */
     struct hg_workload workload;
     json_t *site_json, *workload_json, *axes, *include, *exclude, *derive, *baseline, *report,
-        *repeats_json; /* as written; NULL: absent */
+        *repeats_json, *together; /* as written; NULL: absent */
     struct hg_repeats repeats;
     bool has_shuffle;
     long long shuffle;

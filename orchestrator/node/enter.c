@@ -176,7 +176,7 @@ static void describe_rival(const struct look *l, char why[static 256])
              l->claim.who.host);
 }
 
-/* Wait until it is certain whether the rival lives. 0: it is gone, 1: it lives, or we received TERM. */
+/* Wait until it is certain whether the rival lives. 0: it is gone, HG_ENTER_BUSY: it lives, or we received TERM. */
 static int await_rival(const struct hg_comer *c, struct look *l, char why[static 256])
 {
     struct hg_claim_watch watch = { 0 };
@@ -187,7 +187,7 @@ static int await_rival(const struct hg_comer *c, struct look *l, char why[static
            HG_OWNER_UNKNOWN) {
         if (c->got_term(c->context, LOOK_S < c->heartbeat_s ? LOOK_S : c->heartbeat_s)) {
             snprintf(why, 256, NOT_BEGUN);
-            return 1;
+            return HG_ENTER_BUSY;
         }
         if (!hg_claim_read(l->rival, &l->claim))
             return 0;
@@ -196,10 +196,10 @@ static int await_rival(const struct hg_comer *c, struct look *l, char why[static
         say_left(l->rival, c->who);
     else
         take_over(l->rival);
-    return life == HG_OWNER_ALIVE;
+    return life == HG_OWNER_ALIVE ? HG_ENTER_BUSY : 0;
 }
 
-/* 0: nobody else runs the cell, *next is the number of a free attempt; 1: leave; -1: err set. */
+/* 0: nobody else runs the cell, *next is the number of a free attempt; else as hg_enter. */
 static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 256],
                       struct hg_err *err)
 {
@@ -212,7 +212,7 @@ static int await_turn(const struct hg_comer *c, unsigned *next, char why[static 
             snprintf(why, 256, "%s", l.why);
         if (rc < 0 || l.leave || !l.rival) {
             look_done(&l);
-            return rc < 0 ? -1 : l.leave;
+            return rc < 0 ? -1 : l.leave ? HG_ENTER_DONE : 0;
         }
         rc = await_rival(c, &l, why);
         look_done(&l);
@@ -231,13 +231,13 @@ static int check_alone(const struct hg_comer *c, const char *own, char why[stati
 
     if (rc == 0 && l.leave) {
         snprintf(why, 256, "%s", l.why);
-        rc = 1;
+        rc = HG_ENTER_DONE;
     } else if (rc == 0 && l.rival && hg_owner_life(&l.claim.who) != HG_OWNER_DEAD) {
         describe_rival(&l, why);
         say_left(l.rival, c->who);
-        rc = 1;
+        rc = HG_ENTER_BUSY;
     }
-    if (rc == 1)
+    if (rc > 0)
         take_over(own);
     look_done(&l);
     return rc;
@@ -263,6 +263,7 @@ int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], ch
             if (!c->got_term(c->context, 0.1))
                 continue;
             snprintf(why, 256, NOT_BEGUN);
+            rc = HG_ENTER_BUSY;
         }
         if (rc) {
             c->claimed(c->context, NULL);

@@ -28,8 +28,11 @@ struct hg_comer {
     void *context;
 };
 
+/* The copy has to leave: the cell needs no run; or another copy is running it, or we received TERM. */
+enum { HG_ENTER_DONE = 1, HG_ENTER_BUSY };
+
 /* Claim an attempt of the cell as soon as no other copy can be running it. Its number is Slurm's restart count, or the next free one.
- * Returns 0: *dir is the attempt's folder (yours), name its name. 1: the copy has to leave, why is the reason. -1: err set. */
+ * Returns 0: *dir is the attempt's folder (yours), name its name. HG_ENTER_...: why is the reason. -1: err set. */
 int hg_enter(const struct hg_comer *c, char name[static HG_ATTEMPT_NAME_MAX], char **dir,
              char why[static 256], struct hg_err *err);
 

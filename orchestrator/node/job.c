@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/proc.h"
 #include "base/ranges.h"
+#include "matrix/cell.h"
 #include "matrix/workload.h"
 #include "node/where.h"
 #include "plan/cells.h"
@@ -58,10 +59,10 @@ static int find_cell(struct hg_job *job, struct hg_err *err)
     return 0;
 }
 
-int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, struct hg_err *err)
+int hg_job_load(const char *run, int batch, size_t line, struct hg_job *job, struct hg_err *err)
 {
     *job = (struct hg_job){ .batch_number = batch,
-                            .line_number = (size_t)offset + variable("SLURM_ARRAY_TASK_ID"),
+                            .line_number = line,
                             .restarts = variable("SLURM_RESTART_COUNT") };
     if (hg_rundir_find("", run, &job->rd, err) < 0 || find_cell(job, err) < 0)
         return -1;
@@ -75,6 +76,10 @@ int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, str
     job->tasks = job->nodes * job->tasks_per_node;
     job->cpus_per_task = job_count(job, "cpus_per_task");
     job->time_s = json_number_value(json_object_get(json_object_get(job->batch, "job"), "time_s"));
+    if (json_integer_value(json_object_get(job->batch, "together")) > 1)
+        job->own_s = hg_cell_time_s(job->cell);
+    job->lead_s =
+        json_integer_value(json_object_get(json_object_get(job->batch, "job"), "signal_lead_s"));
     job->gpu = json_is_true(json_object_get(job->batch, "gpu"));
     job->heartbeat_s = hg_plan_heartbeat_s(job->site);
     job->virtual_nodes =
@@ -89,8 +94,7 @@ static bool is_removed(const struct hg_job *job)
     bool is = false;
 
     if (text && hg_ranges_parse(text, UINT32_MAX - 1, &set, NULL) == 0)
-        for (size_t i = 0; i < set.n && !is; i++)
-            is = set.items[i].first <= job->line_number && job->line_number <= set.items[i].last;
+        is = hg_ranges_has(&set, (uint32_t)job->line_number);
     hg_ranges_done(&set);
     return is;
 }

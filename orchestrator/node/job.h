@@ -28,11 +28,13 @@ struct hg_job {
     bool gpu;           /* the cell's hardware has GPUs */
     long long tasks, tasks_per_node, nodes, cpus_per_task;
     double time_s; /* limit; 0: unknown */
+    double own_s;  /* limit of the cell where it shares its job; 0: none */
+    double lead_s; /* so much before it the ranks get USR1; 0: they do not */
     double heartbeat_s;
 };
 
-/* Read it; offset: line of the array's index 0. Returns 0, or -1 with err set; hg_job_done either way. */
-int hg_job_load(const char *run, int batch, long offset, struct hg_job *job, struct hg_err *err);
+/* Read it. Returns 0, or -1 with err set; hg_job_done either way. */
+int hg_job_load(const char *run, int batch, size_t line, struct hg_job *job, struct hg_err *err);
 void hg_job_done(struct hg_job *job);
 
 /* Is this still what the plan wants: does the matrix have the cell, and does its batch ask for what the job was submitted for (request;

@@ -45,7 +45,10 @@ struct node {
     double start_mono_s;      /* before it was started */
     double forward_s, kill_s; /* when to send TERM and KILL (monotonic); 0: not */
     double beat_s;            /* when the next heartbeat is due (monotonic) */
-    double paused_s;          /* since when the job is suspended (monotonic); 0: it is not */
+    double warn_s,
+        own_s;       /* when to send USR1, and TERM at the cell's own limit (monotonic); 0: not */
+    bool overtime;   /* it was ended at its own limit: the job goes on */
+    double paused_s; /* since when the job is suspended (monotonic); 0: it is not */
 };
 
 /* ---- Signals ---- */
@@ -127,7 +130,7 @@ static void on_claim(void *context, const char *dir)
     n->outcome.dir = dir;
 }
 
-/* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
+/* As hg_enter. */
 static int claim(struct node *n, unsigned submission, char why[static 256], struct hg_err *err)
 {
     struct hg_comer comer = { .rd = &n->job.rd,
@@ -258,11 +261,45 @@ static void beat(struct node *n, double now_s)
     kill(n->launch.direct ? -n->pid : n->pid, SIGTERM);
 }
 
+/* A cell that shares its job must leave the others their time. What Slurm does at the limit of a job is done here. */
+static void on_own_limit(struct node *n, double now_s)
+{
+    double paused_s = n->outcome.suspended_s;
+
+    if (n->paused_s > 0)
+        return;
+    if (n->warn_s > 0 && now_s >= n->warn_s + paused_s) {
+        n->warn_s = 0;
+        on_signal(n, SIGUSR1);
+    }
+    if (n->own_s <= 0 || now_s < n->own_s + paused_s)
+        return;
+    n->own_s = 0;
+    if (n->outcome.stop != HG_STOP_NONE)
+        return;
+    n->outcome.stop = HG_STOP_TIMEOUT;
+    n->overtime = true;
+    n->kill_s = now_s + KILL_AFTER_S;
+    kill(n->launch.direct ? -n->pid : n->pid, SIGTERM);
+}
+
+static void start_clock(struct node *n)
+{
+    double limit_s = n->job.own_s, lead_s = n->job.lead_s;
+
+    if (limit_s <= 0)
+        return;
+    n->own_s = n->start_mono_s + limit_s;
+    if (lead_s > 0 && limit_s > lead_s)
+        n->warn_s = n->own_s - lead_s;
+}
+
 static void on_time(struct node *n)
 {
     double now_s = hg_clock_mono_s();
 
     beat(n, now_s);
+    on_own_limit(n, now_s);
     if (n->forward_s > 0 && now_s >= n->forward_s) {
         n->forward_s = 0;
         kill(n->pid, SIGTERM);
@@ -278,6 +315,7 @@ static void wait_for_end(struct node *n)
     const struct timespec tick = { .tv_sec = 1 };
     pid_t got;
 
+    start_clock(n);
     while ((got = waitpid(n->pid, &n->outcome.status, WNOHANG)) != n->pid) {
         if (got < 0 && errno == ECHILD)
             break;
@@ -368,24 +406,27 @@ static void begin(struct node *n)
     hg_save_at_end(&n->outcome);
 }
 
-int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256],
-                struct hg_err *err)
+int hg_node_run(const struct hg_node_args *args, struct hg_node_end *end, struct hg_err *err)
 {
     struct node n = { .outcome = { .start_s = hg_clock_wall_s() } };
     int rc;
 
-    *code = 0;
-    left[0] = '\0';
+    *end = (struct hg_node_end){ 0 };
     block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
-    rc = hg_job_load(args->run, args->batch, args->offset, &n.job, err);
-    if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, left))
-        rc = 1;
+    rc = hg_job_load(args->run, args->batch, args->line, &n.job, err);
+    if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, end->left))
+        rc = HG_ENTER_DONE;
+    if (rc == 0 && args->follows && got_term(&n, 0)) {
+        snprintf(end->left, sizeof end->left, "its job is ending");
+        rc = HG_ENTER_BUSY;
+    }
     if (rc == 0) {
         begin(&n);
-        rc = claim(&n, (unsigned)args->submission, left, err);
+        rc = claim(&n, (unsigned)args->submission, end->left, err);
     }
     if (rc == 0)
-        rc = run_claimed(&n, code, err);
+        rc = run_claimed(&n, &end->code, err);
+    end->stop = rc < 0 || rc == HG_ENTER_BUSY || (n.outcome.stop != HG_STOP_NONE && !n.overtime);
     node_done(&n);
     return rc < 0 ? -1 : 0;
 }

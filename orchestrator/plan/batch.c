@@ -47,9 +47,19 @@ size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats
     return n;
 }
 
+unsigned hg_batch_together(const struct hg_batch *b)
+{
+    return b->together > 1 ? b->together : 1;
+}
+
+size_t hg_batch_jobs(const struct hg_batch *b, size_t n)
+{
+    return (n + hg_batch_together(b) - 1) / hg_batch_together(b);
+}
+
 static double hours(const struct hg_batch *b, size_t n)
 {
-    return (double)n * (double)b->devices * b->time_s / 3600;
+    return (double)n / hg_batch_together(b) * (double)b->devices * b->time_s / 3600;
 }
 
 double hg_batch_device_hours(const struct hg_batch *b)

@@ -24,9 +24,10 @@ struct hg_batch {
                     work_dir are there once the plan has a folder */
     char **ids; /* cell ids, by line of the cells file */
     size_t n, cap;
+    unsigned together;     /* so many lines at a time share a job; 0 or 1: each has its own */
     struct hg_turn *turns; /* adaptive repeats: by line; NULL: every cell is run */
     json_t *places;        /* where that is set: hg_shape_places; NULL: not known */
-    double time_s;         /* the limit requested, 0: none */
+    double time_s;         /* the limit of a job, 0: none */
     bool auto_time;        /* "time" is "auto": it is raised after TIMEOUT */
     double time_max_s;     /* ... to at most this; 0: not known */
     long long devices;     /* GPUs of one cell, or its cores where the hardware has no GPUs */
@@ -92,6 +93,10 @@ void hg_batch_set_request(struct hg_batch *b);
 
 /* Append a cell's id, which the batch then owns. */
 void hg_batch_push(struct hg_batch *b, char *id);
+
+/* Lines that share a job, at least 1, and jobs for n of the lines. */
+unsigned hg_batch_together(const struct hg_batch *b);
+size_t hg_batch_jobs(const struct hg_batch *b, size_t n);
 
 /* How many of its cells that the matrix has are submitted at first: all, or with adaptive repeats those of the first round. */
 size_t hg_batch_first(const struct hg_batch *b, const struct hg_repeats *repeats);

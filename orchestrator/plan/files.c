@@ -14,7 +14,8 @@
 #include "plan/script.h"
 #include "plan/template.h"
 
-#define SCHEMA "hpcgrid-plan/3" /* 3: results end with their checksum (hpcgrid-result/2) */
+#define SCHEMA "hpcgrid-plan/3"          /* 3: results end with their checksum (hpcgrid-result/2) */
+#define SCHEMA_TOGETHER "hpcgrid-plan/4" /* 4: cells share jobs */
 
 /* ---- Saving ---- */
 
@@ -42,6 +43,8 @@ static json_t *encode_batch(const struct hg_batch *b)
         json_array_append_new(modules, json_string(*m));
     json_object_set_new(out, "number", json_integer(b->number));
     json_object_set_new(out, "cells", json_integer((json_int_t)b->n));
+    if (b->together > 1)
+        json_object_set_new(out, "together", json_integer(b->together));
     json_object_set_new(out, "hardware", json_string(b->hardware));
     json_object_set_new(out, "backend", b->backend ? json_string(b->backend) : json_null());
     json_object_set_new(out, "gpu", json_boolean(b->gpu));
@@ -71,14 +74,17 @@ static json_t *encode_batch(const struct hg_batch *b)
 static json_t *encode(const struct hg_plan *plan, const char *dir, struct hg_err *err)
 {
     json_t *folder = hg_json_path(dir, err), *out, *batches;
+    const char *schema = SCHEMA;
 
     if (!folder)
         return NULL;
     out = json_object();
     batches = json_array();
-    for (size_t i = 0; i < plan->n; i++)
+    for (size_t i = 0; i < plan->n; i++) {
         json_array_append_new(batches, encode_batch(&plan->items[i]));
-    json_object_set_new(out, "schema", json_string(SCHEMA));
+        schema = plan->items[i].together > 1 ? SCHEMA_TOGETHER : schema;
+    }
+    json_object_set_new(out, "schema", json_string(schema));
     json_object_set_new(out, "hpcgrid", json_string(HPCGRID_VERSION));
     json_object_set_new(out, "name", json_string(plan->name));
     json_object_set_new(out, "run_key", json_string(plan->run_key));
@@ -217,7 +223,7 @@ json_t *hg_plan_read(const char *dir, struct hg_err *err)
         set_missing(dir, err);
     } else if (hg_json_load(path, &doc, err) == 0) {
         schema = json_string_value(json_object_get(doc.root, "schema"));
-        if (!schema || strcmp(schema, SCHEMA) != 0)
+        if (!schema || (strcmp(schema, SCHEMA) != 0 && strcmp(schema, SCHEMA_TOGETHER) != 0))
             hg_err_set(err, HG_E_INPUT,
                        "%s has schema \"%s\", this hpcgrid reads \"" SCHEMA
                        "\": what is saved in the run's tables/ stays readable (hpcgrid report "
@@ -273,6 +279,7 @@ static int decode_batch(const json_t *from, size_t index, const char *dir, struc
     b->backend = copy_text(from, "backend");
     b->shape = copy_text(from, "shape");
     b->gpu = json_is_true(json_object_get(from, "gpu"));
+    b->together = (unsigned)json_integer_value(json_object_get(from, "together"));
     b->devices = json_integer_value(json_object_get(from, "devices"));
     b->time_s = (double)json_integer_value(json_object_get(b->job, "time_s"));
     b->auto_time = json_object_get(from, "auto_time");

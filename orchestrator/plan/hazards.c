@@ -10,6 +10,7 @@
 #include "matrix/grid.h"
 #include "matrix/pointer.h"
 #include "plan/plan.h"
+#include "plan/together.h"
 
 /* The files that a cell of hpcgrid-worker writes outside its own folder. */
 static const struct {
@@ -79,7 +80,8 @@ static void see_limit(struct hg_hazards *h, const struct hg_shape *s, long long 
 
     if (s->time_s > json_real_value(json_object_get(h->longest, s->hw->name)))
         json_object_set_new(h->longest, s->hw->name, json_real(s->time_s));
-    if (!lead_s || s->time_s <= 0 || hg_shape_has_time(s->time_s, lead_s))
+    if (!lead_s || s->time_s <= 0 || hg_shape_has_time(s->time_s, lead_s) ||
+        (hg_matrix_has_together(h->m) && s->time_s > (double)lead_s)) /* exec is not early */
         return;
     for (size_t i = 0; i < h->late.n; i++) {
         l = &h->late.items[i];

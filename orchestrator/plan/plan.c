@@ -14,6 +14,7 @@
 #include "base/vec.h"
 #include "matrix/cell.h"
 #include "matrix/names.h"
+#include "matrix/pointer.h"
 #include "matrix/rehearse.h"
 #include "plan/batch.h"
 #include "plan/fit.h"
@@ -21,6 +22,7 @@
 #include "plan/rehearse.h"
 #include "plan/shape.h"
 #include "plan/template.h"
+#include "plan/together.h"
 
 #define SKIPPED_KEPT 20 /* cells that the plan names */
 
@@ -31,7 +33,10 @@ struct fresh {
     struct hg_shape shape; /* of the first, with those two */
     struct hg_buf rest;    /* its key without them */
     char *id, *other,
-        *other_rest;     /* the first cell, and one that requests something else; NULL: none */
+        *other_rest; /* the first cell, and one that requests something else; NULL: none */
+    double
+        *job_s; /* cells that share jobs: the sum of their limits, by job, finished ones included */
+    bool endless;        /* one of them has none */
     struct hg_batch old; /* what the batch requested before */
 };
 
@@ -46,9 +51,11 @@ struct make {
     json_t *unseen;      /* the ids of known that the walk has not come to */
     struct fresh *fresh; /* for each known batch */
     size_t n_fresh;
-    json_t *by_shape; /* shape: index of its new batch */
-    json_t *longest;  /* hardware: longest time requested, in seconds */
-    bool has_turns;   /* the matrix has adaptive repeats, or had them when the run began */
+    json_t *by_shape;          /* shape: index of its new batch */
+    json_t *longest;           /* hardware: longest time requested, in seconds */
+    json_t *longest_job;       /* the same of jobs that cells share */
+    struct hg_parties parties; /* new cells, if the matrix wants them to share jobs */
+    bool has_turns;            /* the matrix has adaptive repeats, or had them when the run began */
     struct hg_map turn_of, configurations; /* by cell id, by fingerprint */
     struct {
         struct hg_turn *items;
@@ -61,18 +68,24 @@ struct make {
     size_t selected;
     size_t visited;               /* cells of the walk so far */
     size_t skipped[SKIPPED_KEPT]; /* their numbers in it */
+    struct hg_errs *errs;
     struct hg_err err;
 };
+
+static void note_longest(json_t *longest, const char *hardware, double time_s)
+{
+    if (time_s > json_real_value(json_object_get(longest, hardware)))
+        json_object_set_new(longest, hardware, json_real(time_s));
+}
 
 /* First walk: the longest time on each hardware. */
 static int survey_cell(const struct hg_cell *cell, void *context)
 {
     struct make *mk = context;
     const char *hardware = json_string_value(json_object_get(cell->members, "hardware"));
-    double time_s = hg_cell_time_s(cell->members);
 
-    if (hardware && time_s > json_real_value(json_object_get(mk->longest, hardware)))
-        json_object_set_new(mk->longest, hardware, json_real(time_s));
+    if (hardware)
+        note_longest(mk->longest, hardware, hg_cell_time_s(cell->members));
     return 0;
 }
 
@@ -87,11 +100,11 @@ static char **copy_strings(const struct hg_words *words)
 
 /* Everything of a batch that follows from its cells' shape. */
 static void fill_batch(const struct make *mk, const struct hg_shape *shape, const char *key,
-                       int number, struct hg_batch *b)
+                       int number, unsigned together, struct hg_batch *b)
 {
     char name[128];
 
-    *b = (struct hg_batch){ .number = number };
+    *b = (struct hg_batch){ .number = number, .together = together };
     snprintf(name, sizeof name, "%s-%d", mk->plan->name, number);
     b->job = hg_shape_job(shape, mk->m->site, name, mk->m->workload.program != NULL);
     b->places = hg_shape_places(shape);
@@ -108,23 +121,41 @@ static void fill_batch(const struct make *mk, const struct hg_shape *shape, cons
     hg_batch_set_request(b);
 }
 
-static struct hg_batch *add_batch(struct make *mk, const struct hg_shape *shape, const char *key)
+/* Batches are for jobs of one shape and number of cells. */
+static void batch_key(const struct hg_shape *shape, unsigned together, struct hg_buf *out)
 {
-    struct hg_batch *b = HG_VEC_PUSH(mk->plan);
+    hg_shape_key(shape, out);
+    if (together > 1)
+        hg_buf_printf(out, " together=%u", together);
+}
 
-    fill_batch(mk, shape, key, (int)mk->plan->n, b);
-    json_object_set_new(mk->by_shape, key, json_integer((json_int_t)mk->plan->n - 1));
+/* The new batch for such jobs, which may be there already. */
+static struct hg_batch *need_batch(struct make *mk, const struct hg_shape *shape, unsigned together)
+{
+    struct hg_buf key = HG_BUF_INIT;
+    const json_t *at;
+    struct hg_batch *b;
+
+    batch_key(shape, together, &key);
+    at = json_object_get(mk->by_shape, hg_buf_str(&key));
+    b = at ? &mk->plan->items[json_integer_value(at)] : HG_VEC_PUSH(mk->plan);
+    if (!at) {
+        fill_batch(mk, shape, hg_buf_str(&key), (int)mk->plan->n, together, b);
+        json_object_set_new(mk->by_shape, hg_buf_str(&key),
+                            json_integer((json_int_t)mk->plan->n - 1));
+    }
+    hg_buf_done(&key);
     return b;
 }
 
 /* A line of a cells file. */
-static void write_cell(struct hg_batch *b, const struct hg_cell *cell)
+static void write_cell(const struct hg_cell *cell, struct hg_buf *out)
 {
-    hg_buf_printf(&b->cells, "{\"id\":\"%s\",\"baseline\":", cell->id);
-    hg_buf_printf(&b->cells, cell->baseline[0] ? "\"%s\"" : "null", cell->baseline);
-    hg_buf_printf(&b->cells, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
-    hg_json_dump(cell->members, HG_JSON_COMPACT, &b->cells);
-    hg_buf_puts(&b->cells, "}\n");
+    hg_buf_printf(out, "{\"id\":\"%s\",\"baseline\":", cell->id);
+    hg_buf_printf(out, cell->baseline[0] ? "\"%s\"" : "null", cell->baseline);
+    hg_buf_printf(out, ",\"added\":%s,\"cell\":", cell->added ? "true" : "false");
+    hg_json_dump(cell->members, HG_JSON_COMPACT, out);
+    hg_buf_puts(out, "}\n");
 }
 
 double hg_plan_round_time(double time_s, double most_s)
@@ -152,9 +183,10 @@ double hg_plan_auto_s(const struct hg_matrix *m, const json_t *members)
     return time_s > 0 ? hg_plan_round_time(time_s < most ? time_s : most, most) : 0;
 }
 
-static void round_time(struct make *mk, struct hg_shape *shape)
+/* longest: by hardware. */
+static void round_time(const json_t *longest, struct hg_shape *shape)
 {
-    double most = json_real_value(json_object_get(mk->longest, shape->hw->name));
+    double most = json_real_value(json_object_get(longest, shape->hw->name));
 
     if (shape->time_s > 0 && !shape->auto_time)
         shape->time_s =
@@ -196,19 +228,13 @@ static void note_request(struct fresh *f, const struct hg_cell *cell, struct hg_
     hg_buf_done(&rest);
 }
 
-static bool is_in(const struct hg_ranges *set, size_t line)
+/* A finished cell counts, too: else jobs that wait would be recalled whenever one ends. */
+static void note_job_time(struct fresh *f, const struct hg_batch *b, size_t line, double time_s)
 {
-    size_t low = 0, high = set->n;
-
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-
-        if (set->items[middle].last < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < set->n && set->items[low].first <= line;
+    if (!f->job_s)
+        f->job_s = hg_alloc_zeroed(hg_batch_jobs(b, b->n) + 1, sizeof *f->job_s);
+    f->job_s[line / b->together] += time_s;
+    f->endless = f->endless || time_s <= 0;
 }
 
 /* A cell that the run knows keeps its place; what it is, and would request, today is noted. */
@@ -222,18 +248,20 @@ static void note_known(struct make *mk, const json_t *at, const struct hg_cell *
     const uint64_t *saved = mk->past->items[i].saved;
     size_t from = b->cells.len;
 
-    write_cell(b, cell);
+    write_cell(cell, &b->cells);
     if (saved && hg_hash64(b->cells.data + from, b->cells.len - from) == saved[line])
         b->cells.data[b->cells.len = from] = '\0'; /* as it is saved */
     else
         b->at[line] = from + 1;
-    if (is_in(&mk->past->items[i].done, line))
+    if (b->together > 1)
+        note_job_time(&mk->fresh[i], b, line, hg_cell_time_s(cell->members));
+    if (hg_ranges_has(&mk->past->items[i].done, (uint32_t)line))
         return;
     hg_shape_make(mk->m->site, cell->members, &shape);
     if (shape.auto_time) /* what waits is not sent again for each new forecast */
         shape.time_s = mk->past->items[i].auto_time ? mk->past->items[i].time_s
                                                     : hg_plan_auto_s(mk->m, cell->members);
-    round_time(mk, &shape);
+    round_time(mk->longest, &shape);
     note_request(&mk->fresh[i], cell, &shape);
     hg_shape_done(&shape);
 }
@@ -243,14 +271,29 @@ static bool same_text(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* Of a known batch whose cells share jobs. */
+static double longest_job(const struct make *mk, size_t i)
+{
+    const struct hg_batch *b = &mk->plan->items[i];
+    double longest = 0;
+
+    for (size_t k = 0; k < hg_batch_jobs(b, b->n); k++)
+        longest = mk->fresh[i].job_s[k] > longest ? mk->fresh[i].job_s[k] : longest;
+    return longest;
+}
+
 /* The old request is freed with the others. */
 static void renew_batch(struct make *mk, size_t i)
 {
     struct hg_batch *b = &mk->plan->items[i], *old = &mk->fresh[i].old, now;
     struct hg_buf key = HG_BUF_INIT;
 
-    hg_shape_key(&mk->fresh[i].shape, &key);
-    fill_batch(mk, &mk->fresh[i].shape, hg_buf_str(&key), (int)i + 1, &now);
+    if (b->together > 1) {
+        mk->fresh[i].shape.time_s = mk->fresh[i].endless ? 0 : longest_job(mk, i);
+        round_time(mk->longest_job, &mk->fresh[i].shape);
+    }
+    batch_key(&mk->fresh[i].shape, b->together, &key);
+    fill_batch(mk, &mk->fresh[i].shape, hg_buf_str(&key), (int)i + 1, b->together, &now);
     hg_buf_done(&key);
     now.renewed = strcmp(now.request, b->request) != 0 || !same_text(now.backend, b->backend) ||
                   now.gpu != b->gpu || now.devices != b->devices;
@@ -321,11 +364,10 @@ static void note_skipped(struct make *mk, const struct hg_cell *cell, const char
     json_array_append_new(cells, json_pack("{s:s, s:o}", "id", cell->id, "why", hg_json_text(why)));
 }
 
-static void place_cell(struct make *mk, const struct hg_cell *cell, const char *key,
-                       const struct hg_shape *shape)
+static int place_cell(struct make *mk, const struct hg_cell *cell, const struct hg_shape *shape)
 {
-    const json_t *at = json_object_get(mk->by_shape, key);
     char no_room[160] = "";
+    struct hg_buf line = HG_BUF_INIT;
     struct hg_batch *b;
     const char *why;
 
@@ -335,15 +377,70 @@ static void place_cell(struct make *mk, const struct hg_cell *cell, const char *
     if (why[0]) {
         hg_skips_add(&mk->plan->skips, cell->id, why, mk->visited - 1);
         note_skipped(mk, cell, why);
-        return;
+        return 0;
     }
     mk->plan->added++;
     if (mk->past && mk->past->closed)
-        return;
-    b = at ? &mk->plan->items[json_integer_value(at)] : add_batch(mk, shape, key);
-    hg_batch_push(b, hg_strdup(cell->id));
-    write_cell(b, cell);
+        return 0;
     mk->plan->cells++;
+    if (hg_matrix_has_together(mk->m)) {
+        write_cell(cell, &line);
+        return hg_parties_add(&mk->parties, cell, hg_buf_detach(&line), mk->errs);
+    }
+    b = need_batch(mk, shape, 1);
+    hg_batch_push(b, hg_strdup(cell->id));
+    write_cell(cell, &b->cells);
+    return 0;
+}
+
+/* ---- Cells that share jobs ---- */
+
+static void find_longest_jobs(struct make *mk)
+{
+    for (size_t i = 0; i < mk->n_fresh; i++)
+        if (mk->fresh[i].job_s && !mk->fresh[i].endless)
+            note_longest(mk->longest_job, mk->plan->items[i].hardware, longest_job(mk, i));
+    for (size_t i = 0; i < mk->parties.n; i++)
+        if (mk->parties.items[i].n > 1)
+            note_longest(mk->longest_job, mk->parties.items[i].shape.hw->name,
+                         mk->parties.items[i].shape.time_s);
+}
+
+static void place_party(struct make *mk, struct hg_party *party)
+{
+    struct hg_batch *b;
+
+    round_time(party->n > 1 ? mk->longest_job : mk->longest, &party->shape);
+    b = need_batch(mk, &party->shape, (unsigned)party->n);
+    for (size_t i = 0; i < party->n; i++) {
+        hg_batch_push(b, party->items[i].id);
+        hg_buf_puts(&b->cells, party->items[i].line);
+        party->items[i].id = NULL;
+    }
+}
+
+/* The walk is over. */
+static int place_parties(struct make *mk)
+{
+    bool any = false;
+
+    if (hg_parties_order(&mk->parties, mk->errs) < 0)
+        return -1;
+    for (size_t i = 0; i < mk->parties.n; i++) {
+        any = any || mk->parties.items[i].n > 1;
+        place_party(mk, &mk->parties.items[i]);
+    }
+    if (mk->parties.n && !any && json_is_array(mk->m->together)) {
+        char *place = hg_pointer_place(&mk->m->doc, "/together", "warning");
+
+        hg_cells_count_warn(
+            &mk->plan->count,
+            hg_str_printf("%s: no two cells differ in these keys only, so each has its own job; a "
+                          "key that goes with them has to be listed, too",
+                          place));
+        free(place);
+    }
+    return 0;
 }
 
 /* ---- Adaptive repeats ---- */
@@ -408,7 +505,6 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     struct make *mk = context;
     const json_t *known = cell->skip ? NULL : json_object_get(mk->known, cell->id);
     struct hg_shape shape;
-    struct hg_buf key = HG_BUF_INIT;
     int rc = hg_selector_match(mk->select, cell->id, cell->members, &mk->err);
 
     mk->visited++;
@@ -432,12 +528,10 @@ static int plan_cell(const struct hg_cell *cell, void *context)
     hg_hazards_see(mk->hazards, cell, &shape);
     if (mk->m->site->rehearsal)
         note_missing(mk, cell, &shape);
-    round_time(mk, &shape);
-    hg_shape_key(&shape, &key);
-    place_cell(mk, cell, hg_buf_str(&key), &shape);
+    round_time(mk->longest, &shape);
+    rc = place_cell(mk, cell, &shape);
     hg_shape_done(&shape);
-    hg_buf_done(&key);
-    return 0;
+    return rc;
 }
 
 /* ---- What the node side needs ---- */
@@ -518,7 +612,8 @@ static void copy_known(struct make *mk, const struct hg_plan *known)
                                 .auto_time = from->auto_time,
                                 .time_max_s = from->time_max_s,
                                 .devices = from->devices,
-                                .gpu = from->gpu };
+                                .gpu = from->gpu,
+                                .together = from->together };
         mk->has_turns = mk->has_turns || from->turns;
         b->hardware = hg_strdup(from->hardware);
         b->backend = from->backend ? hg_strdup(from->backend) : NULL;
@@ -583,6 +678,7 @@ static int nothing_fits(const struct hg_plan *plan, struct hg_errs *errs)
 static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_errs *errs)
 {
     const struct hg_matrix *m = mk->m;
+    unsigned origins = json_is_array(m->together) ? HG_CELLS_ORIGINS : 0;
 
     mk->plan->name = hg_strdup(m->name);
     mk->plan->repeats = m->repeats;
@@ -600,13 +696,14 @@ static int fill_plan(struct make *mk, const struct hg_plan *known, struct hg_err
         return -1;
     if (hg_cells_walk(m, HG_CELLS_MEMBERS, survey_cell, mk, NULL, errs) < 0)
         return -1;
-    if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED, plan_cell, mk, &mk->plan->count,
-                      errs) < 0)
+    if (hg_cells_walk(m, HG_CELLS_MEMBERS | HG_CELLS_SKIPPED | origins, plan_cell, mk,
+                      &mk->plan->count, errs) < 0)
         return -1;
     if (mk->select && !mk->selected)
         return hg_selector_refuse(mk->select, m, HG_CELLS_SKIPPED, errs);
     hg_hazards_list(mk->hazards, &mk->plan->count);
-    if (renew_batches(mk, errs) < 0)
+    find_longest_jobs(mk);
+    if (renew_batches(mk, errs) < 0 || place_parties(mk) < 0)
         return -1;
     note_removed(mk);
     place_turns(mk);
@@ -648,6 +745,7 @@ static void fresh_done(struct fresh *f)
     free(f->id);
     free(f->other);
     free(f->other_rest);
+    free(f->job_s);
     hg_batch_done(&f->old);
 }
 
@@ -657,11 +755,14 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     struct make mk = { .m = m,
                        .select = select,
                        .past = known,
+                       .parties = { .m = m },
                        .plan = hg_alloc_zeroed(1, sizeof *mk.plan),
                        .known = json_object(),
                        .unseen = json_object(),
                        .by_shape = json_object(),
                        .longest = json_object(),
+                       .longest_job = json_object(),
+                       .errs = errs,
                        .err = HG_ERR_INIT };
     bool failed = fill_plan(&mk, known, errs) < 0 || check_gpu_hours(m, mk.plan, errs) < 0;
 
@@ -675,6 +776,8 @@ struct hg_plan *hg_plan_make(const struct hg_matrix *m, const struct hg_selector
     json_decref(mk.unseen);
     json_decref(mk.by_shape);
     json_decref(mk.longest);
+    json_decref(mk.longest_job);
+    hg_parties_done(&mk.parties);
     hg_map_done(&mk.turn_of);
     hg_map_done(&mk.configurations);
     HG_VEC_DONE(&mk.turns);

@@ -149,17 +149,24 @@ int hg_plan_script(const struct hg_plan *plan, const struct hg_batch *b, const c
     hg_buf_puts(out, "#!/bin/bash\n");
     if (header_options(b->job, out, err) < 0 || header_rest(b->job, out, err) < 0)
         goto out;
-    hg_buf_printf(out, "#SBATCH --array=0-%zu\n", b->n - 1);
+    hg_buf_printf(out, "#SBATCH --array=0-%zu\n", hg_batch_jobs(b, b->n) - 1);
     if (header(out, "--chdir", "=", dir, err) < 0 || header(out, "--output", "=", log, err) < 0)
         goto out;
-    hg_buf_printf(out, "# %s, batch %d: %zu cell%s, one per array index\n", plan->name, b->number,
-                  b->n, hg_text_s(b->n));
+    hg_buf_printf(out, "# %s, batch %d: %zu cell%s, ", plan->name, b->number, b->n,
+                  hg_text_s(b->n));
+    if (b->together > 1)
+        hg_buf_printf(out, "%u per array index, one after another\n", b->together);
+    else
+        hg_buf_puts(out, "one per array index\n");
     load_modules(b->modules, out);
     hg_buf_puts(out, "exec ");
     hg_text_quote(self, out);
     hg_buf_puts(out, " exec --run ");
     hg_text_quote(dir, out);
-    hg_buf_printf(out, " --batch %d \"$@\"\n", b->number);
+    hg_buf_printf(out, " --batch %d", b->number);
+    if (b->together > 1)
+        hg_buf_printf(out, " --together %u", b->together);
+    hg_buf_puts(out, " \"$@\"\n");
     rc = 0;
 out:
     free(log);

@@ -73,6 +73,8 @@ static json_t *point(const struct hg_report *r, const struct hg_table *t, size_t
         json_object_set_new(object, "runs", json_integer((json_int_t)p->published));
     set_estimate(object, "value", &p->value);
     set_estimate(object, "speedup", &p->speedup);
+    if (p->pairs)
+        json_object_set_new(object, "pairs", json_integer((json_int_t)p->pairs));
     set_number(object, "efficiency", p->efficiency);
     set_number(object, "serial_fraction", p->karp_flatt);
     set_number(object, "devices", p->devices);

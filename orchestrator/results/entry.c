@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/text.h"
 #include "results/doubts.h"
 #include "results/metric.h"
@@ -262,6 +263,22 @@ static void read_published(struct hg_check *c, const json_t *entry, struct hg_re
         check_deviation(c, "sd", value);
 }
 
+static uint64_t job_of(const json_t *entry)
+{
+    const json_t *slurm = json_object_get(entry, "slurm"), *id = json_object_get(slurm, "job_id");
+    struct hg_buf text = HG_BUF_INIT;
+    uint64_t job;
+
+    if (!id)
+        return 0;
+    hg_json_dump(id, HG_JSON_COMPACT, &text);
+    hg_buf_printf(&text, " %lld",
+                  (long long)json_integer_value(json_object_get(slurm, "restarts")));
+    job = hg_hash64(text.data, text.len);
+    hg_buf_done(&text);
+    return job;
+}
+
 static void read_members(struct hg_check *c, const json_t *entry, struct hg_result *r)
 {
     const char *name;
@@ -277,6 +294,7 @@ static void read_members(struct hg_check *c, const json_t *entry, struct hg_resu
     r->comparable = value;
     r->env = json_object_get(entry, "env");
     r->code = json_object_get(entry, "code");
+    r->job = job_of(entry);
     r->device = json_string_value(
         json_object_get(json_array_get(json_object_get(entry, "ranks"), 0), "device"));
     if (!r->device)

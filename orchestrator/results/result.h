@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/buf.h"
 #include "results/pack.h"
@@ -40,6 +41,7 @@ struct hg_result {
     bool on_cores;  /* devices are cores */
     const json_t
         *doubts;        /* what it says against its own figures (results/doubts.h); NULL: nothing */
+    uint64_t job;       /* hash of the job that ran it, and of the job's restarts; 0: not known */
     double steps;       /* of the optimizer; NaN: it does not say */
     double noise_times; /* train_s / noise_s; NaN: it does not say */
     double trained;     /* samples: samples_per_s x train_s, else the result's own "samples"; NaN */

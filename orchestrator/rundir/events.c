@@ -248,13 +248,15 @@ static int fold_intent(struct fold *f)
         .claim = (uint32_t)get_number(f, "claim"),
         .batch = (int)get_number(f, "batch"),
         .offset = (uint32_t)get_number(f, "offset"),
+        .together =
+            json_object_get(f->record, "together") ? (uint32_t)get_number(f, "together") : 1,
         .running_max = (uint32_t)get_number(f, "running_max"),
         .time_s = (double)get_number(f, "time_s"),
         .t = f->t,
         .until_s = json_number_value(json_object_get(f->record, "until")),
     };
 
-    if (made.number != f->state->submissions.n + 1 || !made.claim)
+    if (made.number != f->state->submissions.n + 1 || !made.claim || !made.together)
         return contradiction(f, "submission numbers");
     if (hg_ranges_parse(get_text(f, "tasks"), UINT32_MAX - 1, &set, f->err) < 0)
         return -1;

@@ -17,8 +17,8 @@
  * seq counts lines from 1. fence is the number of the writer's lock (rundir/lock.h). t: seconds since
  * 1970. crc is the CRC-32C of the line's bytes before `,"crc"`, eight hex digits. Any member may be
  * missing if it has no value; `rpc` [submit, poll, cancel] on any line counts requests made
- * since the previous line that had one. Sets are written "0-9,12". `tasks` are array indices of the
- * submission; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
+ * since the previous line that had one. Sets are written "0-9,12". `tasks` are indices of the
+ * submission's cells, in most runs those of its array; line = offset + index; lines count from 0 in batches/<n>.cells.jsonl.
  *
  *   open       schema, command, host, pid, transport, cluster a writer begins
  *   plan       batches [cells of batch 1, of 2, ...],         spare: which of the new lines of each batch
@@ -27,9 +27,10 @@
  *                                                             has no more
  *   need       batch, lines                                   a round of adaptive repeats asks for them
  *   intent     submission, claim, key, batch, offset, tasks,
- *              running_max, until, request, time_s            before the request; request: hash of what
- *                                                             its job asks for; time_s: a raised
- *                                                             limit
+ *              running_max, until, request, together, time_s  before the request; request: hash of what
+ *                                                             its job asks for; together: so many indices
+ *                                                             share a task of its array (index / together);
+ *                                                             time_s: a raised limit
  *   submitted  submission, job
  *   ambiguous  submission, until, text                        outcome not known; "absent" counts only
  *                                                             when `until` has passed
@@ -41,7 +42,8 @@
  *   lost       submission, tasks                              accepted, never started, forgotten: will be
  *                                                             submitted again
  *   recalled   submission, tasks                              taken back before they started, because
- *                                                             their batch asks for something else now
+ *                                                             their batch asks for something else now, or
+ *                                                             the job that they shared has ended
  *   cancel     batch, lines                                   requested by a person
  *   hold       batch, lines                                   requested by a person: they must not start;
  *                                                             without lines the whole run, with cells

@@ -71,6 +71,41 @@ size_t hg_run_whys(const struct hg_run_state *state,
     return n;
 }
 
+int hg_run_cells_of(const struct hg_submission *sub, const char *tasks, struct hg_ranges *cells,
+                    struct hg_err *err)
+{
+    struct hg_ranges set = HG_RANGES_INIT, all = HG_RANGES_INIT;
+    int rc = hg_ranges_parse(tasks, UINT32_MAX - 1, &set, err);
+
+    *cells = (struct hg_ranges)HG_RANGES_INIT;
+    if (sub->together == 1) {
+        *cells = set;
+        return rc;
+    }
+    if (rc == 0)
+        rc = hg_ranges_parse(sub->tasks, UINT32_MAX - 1, &all, err);
+    for (size_t i = 0; rc == 0 && i < all.n; i++)
+        for (uint32_t k = all.items[i].first; k <= all.items[i].last; k++)
+            if (hg_ranges_has(&set, k / sub->together))
+                hg_ranges_add(cells, k);
+    hg_ranges_done(&set);
+    hg_ranges_done(&all);
+    return rc;
+}
+
+bool hg_run_is_first(const struct hg_run_state *state, int batch, uint32_t line)
+{
+    const struct hg_run_cell *cells = state->batches.items[batch - 1].cells;
+    const struct hg_submission *sub = &state->submissions.items[cells[line].submission - 1];
+    uint32_t begin = line - (line - sub->offset) % sub->together;
+
+    while (line-- > begin)
+        if (cells[line].submission == sub->number && !hg_cell_is_over(&cells[line]) &&
+            cells[line].state != HG_CELL_WAITING)
+            return false;
+    return true;
+}
+
 struct hg_run_state *hg_run_state_create(void)
 {
     struct hg_run_state *state = hg_alloc_zeroed(1, sizeof *state);

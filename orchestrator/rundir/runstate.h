@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/ranges.h"
 #include "matrix/retry.h"
 
 /* The state of a run and its cells: the fold over its journal (rundir/events.h). */
@@ -62,8 +63,10 @@ struct hg_submission {
     char request[17]; /* hash of what it asked for; "": not known */
     int batch;
     uint32_t offset;
-    char *tasks; /* index set */
+    char *tasks; /* index set of its cells; line = offset + index */
     uint32_t n_tasks;
+    uint32_t
+        together; /* so many indices share a task of the job array: index / together; at least 1 */
     uint32_t running_max;
     double time_s;   /* its limit, where that is not its batch's; 0 */
     uint32_t job_id; /* 0: not known */
@@ -131,5 +134,12 @@ struct hg_run_why {
 size_t hg_run_whys(const struct hg_run_state *state,
                    bool (*picks)(void *context, int batch, uint32_t line), void *context,
                    struct hg_run_why *out, size_t max);
+
+/* The cells that tasks of a submission's job array run, as its indices. Returns 0, or -1 with err set (INPUT) and *cells empty. */
+int hg_run_cells_of(const struct hg_submission *sub, const char *tasks, struct hg_ranges *cells,
+                    struct hg_err *err);
+
+/* Is it the first cell of its task that is not over? Those behind it begin when it has ended. */
+bool hg_run_is_first(const struct hg_run_state *state, int batch, uint32_t line);
 
 #endif

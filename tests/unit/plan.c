@@ -355,6 +355,41 @@ static void test_a_matrix_that_grew_keeps_known_cells_where_they_are(void **stat
     hg_matrix_free(m);
 }
 
+static void test_cells_that_share_a_job_ask_for_the_time_of_all(void **state)
+{
+    static const char rest[] = COMMAND "\"together\":[\"impl\"],\"axes\":{\"impl\":[\"a\",\"b\"],";
+    char *first = hg_str_printf("%s\"size\":[1,2],\"time\":50}", rest),
+         *second =
+             hg_str_printf("%s\"size\":[2,3,1]},\"derive\":{\"time\":\"if .size == 1 then 150 "
+                           "else 50 end\"}",
+                           rest);
+    struct hg_matrix *m = load(first);
+    struct hg_plan *plan = make(m, NULL), *loaded, *same, *grown;
+    char dir[128];
+
+    (void)state;
+    snprintf(dir, sizeof dir, "%s/together", root);
+    loaded = save_and_load(plan, m, dir);
+    assert_true(loaded->n == 1 && loaded->items[0].together == 2 && loaded->items[0].time_s == 100);
+    hg_ranges_add(&loaded->items[0].done, 1); /* what has ended is still part of its job */
+    same = make(m, loaded);
+    assert_false(same->items[0].renewed);
+    hg_matrix_free(m);
+    m = load(second);
+    grown = make(m, loaded); /* a job of size 3 more, and that of size 1 takes longer */
+    assert_true(grown->n == 2 && grown->items[0].renewed && grown->items[0].time_s == 300);
+    assert_true(grown->items[1].n == 2 && grown->items[1].together == 2 &&
+                grown->items[1].time_s == 120);
+    assert_string_equal(grown->items[0].ids[3], loaded->items[0].ids[3]);
+    hg_plan_free(grown);
+    hg_plan_free(same);
+    hg_plan_free(loaded);
+    hg_plan_free(plan);
+    hg_matrix_free(m);
+    free(first);
+    free(second);
+}
+
 static void test_a_line_of_the_cells_file_is_read_without_the_others(void **state)
 {
     struct hg_matrix *m = load(COMMAND "\"axes\":{\"epochs\":{\"range\":[1,500]}}");
@@ -594,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_a_run_becomes_adaptive),
         cmocka_unit_test(test_a_raised_limit_holds_for_submissions_to_come),
         cmocka_unit_test(test_a_matrix_that_grew_keeps_known_cells_where_they_are),
+        cmocka_unit_test(test_cells_that_share_a_job_ask_for_the_time_of_all),
         cmocka_unit_test(test_a_line_of_the_cells_file_is_read_without_the_others),
         cmocka_unit_test(test_an_index_that_does_not_fit_names_file_and_line),
         cmocka_unit_test(test_a_plan_of_another_format_names_both_numbers_and_the_way_on),

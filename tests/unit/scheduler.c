@@ -22,12 +22,15 @@ struct task {
     double start_s, end_s;
     const json_t *action;
     const char *state, *reason;
-    bool twin;   /* found its attempt claimed */
-    bool late;   /* it has ended, the table does not know yet */
-    bool hidden; /* gone from the table, known to history */
-    bool held;   /* by its user */
-    bool ghost;  /* at work, and forgotten by the controller */
-    bool twice;  /* that has happened to it */
+    bool twin;                         /* found its attempt claimed */
+    bool late;                         /* it has ended, the table does not know yet */
+    bool hidden;                       /* gone from the table, known to history */
+    bool held;                         /* by its user */
+    bool ghost;                        /* at work, and forgotten by the controller */
+    bool twice;                        /* that has happened to it */
+    uint32_t lines[MOCK_TOGETHER_MAX]; /* that share it, one after another; `line` is lines[at] */
+    size_t n, at;
+    bool failed; /* one of them */
 };
 
 struct job {
@@ -95,6 +98,14 @@ unsigned mock_runs(const struct hg_executor_session *x, int batch, uint32_t line
     return n;
 }
 
+static uint32_t together_of(const struct hg_executor_session *x, int batch)
+{
+    json_int_t n = json_integer_value(
+        json_array_get(json_object_get(x->config, "together"), (size_t)batch - 1));
+
+    return n > 1 ? (uint32_t)n : 1;
+}
+
 static const json_t *action_of(const struct hg_executor_session *x, int batch, uint32_t line)
 {
     char name[32];
@@ -146,7 +157,9 @@ static void queue_task(const struct hg_executor_session *x, const struct job *jo
                        double at_s)
 {
     t->phase = TASK_PENDING;
-    t->late = false;
+    t->late = t->failed = false;
+    t->at = 0;
+    t->line = t->lines[0];
     t->action = action_of(x, job->batch, t->line);
     t->state = "PENDING";
     t->reason = json_string_value(json_object_get(t->action, "reason"));
@@ -168,20 +181,37 @@ static bool is_alive(const struct hg_executor_session *x, const struct attempt *
     return false;
 }
 
-/* Is there a reason to leave? Else it has the number of a free attempt. */
-static bool find_twin(struct hg_executor_session *x, const struct job *job, struct task *t)
+/* Is there a reason not to begin its line? Else it has the number of a free attempt. *busy: another copy is running it. */
+static bool find_twin(struct hg_executor_session *x, const struct job *job, struct task *t,
+                      bool *busy)
 {
     struct attempt *a;
 
+    *busy = false;
     for (t->number = 0; (a = find_attempt(x, job, t)) || t->number < t->restarts; t->number++) {
         if (!a)
             continue;
-        a->left = is_alive(x, a);
-        if (a->left || (t->number >= t->restarts && a->visible_s < INFINITY &&
-                        strcmp(a->status, "cancelled") != 0))
+        a->left = *busy = is_alive(x, a);
+        if (*busy || (t->number >= t->restarts && a->visible_s < INFINITY &&
+                      strcmp(a->status, "cancelled") != 0))
             return true;
     }
     return false;
+}
+
+/* Does its line need no run? Asked only where lines share a task: else the scripts mean the table, not the node. */
+static bool is_good(const struct hg_executor_session *x, const struct job *job,
+                    const struct task *t)
+{
+    bool good = false;
+
+    for (size_t i = 0; i < x->attempts.n && together_of(x, job->batch) > 1; i++) {
+        const struct attempt *a = &x->attempts.items[i];
+
+        good = good || (a->batch == job->batch && a->line == t->line && a->visible_s < INFINITY &&
+                        strcmp(a->status, "ok") == 0);
+    }
+    return good;
 }
 
 /* What Slurm says of a copy that never begins; NULL: it begins. */
@@ -190,16 +220,21 @@ static const char *refusal(const struct task *t)
     return t->twice && !t->ghost ? json_string_value(json_object_get(t->action, "refused")) : NULL;
 }
 
-static void start_task(struct hg_executor_session *x, struct job *job, struct task *t)
+/* Begin its line, or the next one that has a reason to run; none: the copy leaves. */
+static void begin_line(struct hg_executor_session *x, struct job *job, struct task *t)
 {
-    double twice_s = action_number(t->action, "twice_s", 0);
-    unsigned running = 0;
+    double twice_s;
+    bool busy = false, leave = refusal(t);
 
-    t->twin = refusal(t) || find_twin(x, job, t);
-    t->phase = TASK_RUNNING;
-    t->state = "RUNNING";
-    t->reason = NULL;
-    t->start_s = t->next_s;
+    t->twin = true; /* while it looks it is not at work */
+    while (!leave && (is_good(x, job, t) || find_twin(x, job, t, &busy))) {
+        leave = busy || t->at + 1 == t->n;
+        if (!leave)
+            t->line = t->lines[++t->at];
+    }
+    t->twin = leave;
+    t->action = action_of(x, job->batch, t->line);
+    twice_s = action_number(t->action, "twice_s", 0);
     t->next_s += t->twin                ? 0.1
                  : twice_s && !t->twice ? twice_s
                                         : action_number(t->action, "run_s", 2);
@@ -209,6 +244,17 @@ static void start_task(struct hg_executor_session *x, struct job *job, struct ta
                                                        .claim = job->claim,
                                                        .restarts = t->number,
                                                        .visible_s = INFINITY };
+}
+
+static void start_task(struct hg_executor_session *x, struct job *job, struct task *t)
+{
+    unsigned running = 0;
+
+    t->phase = TASK_RUNNING;
+    t->state = "RUNNING";
+    t->reason = NULL;
+    t->start_s = t->next_s;
+    begin_line(x, job, t);
     for (size_t i = 0; i < x->jobs.n; i++)
         running += count_running(&x->jobs.items[i]);
     if (running > x->most_running)
@@ -233,7 +279,8 @@ static void forget_task(const struct hg_executor_session *x, struct job *job, st
 
     *ghost = *t;
     ghost->ghost = ghost->twice = true;
-    ghost->next_s = t->start_s + action_number(t->action, "run_s", 2);
+    ghost->next_s =
+        x->now_s - action_number(t->action, "twice_s", 0) + action_number(t->action, "run_s", 2);
     if (json_object_get(t->action, "dies_s"))
         ghost->next_s = x->now_s + action_number(t->action, "dies_s", 0);
     t->twice = true;
@@ -255,7 +302,7 @@ static void end_task(struct hg_executor_session *x, struct job *job, struct task
         t->next_s = INFINITY;
         return;
     }
-    if (!t->twin && !t->late && late_s > 0) {
+    if (!t->twin && !t->late && late_s > 0 && t->at + 1 == t->n) {
         write_result(x, job, t);
         t->late = true;
         t->next_s += late_s;
@@ -268,8 +315,18 @@ static void end_task(struct hg_executor_session *x, struct job *job, struct task
     }
     if (!t->twin && !t->late)
         write_result(x, job, t);
+    t->failed = t->failed || (!t->twin && state);
+    if (!t->twin && t->at + 1 < t->n && !action_flag(t->action, "vanish") &&
+        (!state || strcmp(state, "FAILED") == 0)) {
+        t->line = t->lines[++t->at];
+        begin_line(x, job, t);
+        return;
+    }
     t->phase = TASK_ENDED;
-    t->state = refusal(t) ? refusal(t) : state && !t->twin ? state : "COMPLETED";
+    t->state = refusal(t)          ? refusal(t)
+               : state && !t->twin ? state
+               : t->failed         ? "FAILED"
+                                   : "COMPLETED";
     t->end_s = t->next_s;
     t->hidden = !t->twin && action_flag(t->action, "vanish");
     t->next_s = INFINITY;
@@ -444,6 +501,16 @@ static size_t count_table(const struct hg_executor_session *x)
     return n;
 }
 
+/* Of those that have not ended. */
+static bool have_common_line(const struct task *a, const struct task *b)
+{
+    for (size_t i = a->at; i < a->n; i++)
+        for (size_t k = 0; k < b->n; k++)
+            if (a->lines[i] == b->lines[k])
+                return true;
+    return false;
+}
+
 static void count_doubles(struct hg_executor_session *x, const struct job *made)
 {
     for (size_t i = 0; i < x->jobs.n; i++) {
@@ -453,21 +520,28 @@ static void count_doubles(struct hg_executor_session *x, const struct job *made)
             continue;
         for (size_t a = 0; a < job->n; a++)
             for (size_t b = 0; b < made->n; b++)
-                x->doubles += job->tasks[a].line == made->tasks[b].line &&
-                              job->tasks[a].phase != TASK_ENDED && !job->tasks[a].ghost;
+                x->doubles += job->tasks[a].phase != TASK_ENDED && !job->tasks[a].ghost &&
+                              have_common_line(&job->tasks[a], &made->tasks[b]);
     }
 }
 
-/* The number behind an option in the job's args. */
-static uint32_t arg_number(const json_t *job, const char *option)
+/* What stands behind an option in the job's args; NULL: it is not there. */
+static const char *arg_text(const json_t *job, const char *option)
 {
     const json_t *args = json_object_get(job, "args"), *word;
     size_t i;
 
     json_array_foreach(args, i, word)
         if (strcmp(json_string_value(word), option) == 0)
-            return (uint32_t)strtoul(json_string_value(json_array_get(args, i + 1)), NULL, 10);
-    return 0;
+            return json_string_value(json_array_get(args, i + 1));
+    return NULL;
+}
+
+static uint32_t arg_number(const json_t *job, const char *option)
+{
+    const char *text = arg_text(job, option);
+
+    return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
 }
 
 static int batch_of(const char *script)
@@ -477,20 +551,28 @@ static int batch_of(const char *script)
     return atoi(slash ? slash + 1 : "0");
 }
 
+/* cells: "--cells" of the job; NULL: all. */
 static void add_tasks(const struct hg_executor_session *x, struct job *made,
-                      const struct hg_ranges *set, uint32_t offset)
+                      const struct hg_ranges *set, uint32_t offset, const char *cells)
 {
+    uint32_t together = together_of(x, made->batch);
+    struct hg_ranges some = HG_RANGES_INIT;
     size_t room = 2 * hg_ranges_count(set) + 1; /* for ghosts, too */
 
+    if (cells)
+        hg_ranges_parse(cells, UINT32_MAX - 1, &some, NULL);
     made->tasks = hg_alloc_zeroed(room, sizeof *made->tasks);
     for (size_t i = 0; i < set->n; i++)
         for (uint32_t k = set->items[i].first; k <= set->items[i].last; k++) {
             struct task *t = &made->tasks[made->n++];
 
             t->index = k;
-            t->line = offset + k;
+            for (uint32_t c = k * together; c < (k + 1) * together; c++)
+                if (!cells || hg_ranges_has(&some, c))
+                    t->lines[t->n++] = offset + c;
             queue_task(x, made, t, made->appears_s);
         }
+    hg_ranges_done(&some);
 }
 
 static int create_job(struct hg_executor_session *x, const json_t *job, double delay_s,
@@ -514,7 +596,7 @@ static int create_job(struct hg_executor_session *x, const json_t *job, double d
         hg_ranges_done(&set);
         return hg_err_set(err, HG_E_AGAIN, "the job table is full");
     }
-    add_tasks(x, &made, &set, arg_number(job, "--offset"));
+    add_tasks(x, &made, &set, arg_number(job, "--offset"), arg_text(job, "--cells"));
     hg_ranges_done(&set);
     slot = HG_VEC_PUSH(&x->jobs);
     *slot = made;

@@ -17,6 +17,7 @@
  *               "lost:S"    accepted, and forgotten S seconds later; its id is used again
  *   polls     list of "ok", "again", "env" for the first polls
  *   down      list of [from_s, to_s]: the controller does not answer
+ *   together  list, by batch: so many lines share a task (1, at most MOCK_TOGETHER_MAX); those in "--cells" run one after another
  *   default   action of every task
  *   tasks     {"BATCH:LINE": [action of the 1st run, of the 2nd, ...]}
  *
@@ -39,9 +40,11 @@
  *   signal          the signal that ended the job, where its state is "FAILED"
  *
  * A task that starts does what a node does first: it claims its attempt. It leaves if another copy is running, or if its
- * attempt has ended for good.
+ * attempt has ended for good. Where lines share a task, an action that ends the job (another state than "FAILED", vanish, requeue) ends
+ * it there, any other only its own line; late_s counts at the last one.
  */
 /* clang-format on */
+#define MOCK_TOGETHER_MAX 8
 extern const struct hg_executor mock_executor;
 
 /* A result as the run's folder would show it. */
