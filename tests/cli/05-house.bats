@@ -13,6 +13,7 @@ base
 contract base
 results base contract
 typeset base
+manual base typeset
 matrix base contract results typeset
 plan base contract matrix typeset
 rundir base results matrix plan
@@ -28,7 +29,7 @@ analysis base results matrix typeset
 plot base results typeset analysis
 render base results matrix typeset analysis plot
 box base
-cmd base contract results matrix plan rundir slurm/client node drive inspect typeset analysis plot render box
+cmd base contract results matrix plan rundir slurm/client node drive inspect typeset manual analysis plot render box
 END
 }
 
