@@ -153,29 +153,24 @@ static int take_colour(int *argc, char **argv, struct hg_err *err)
     return 0;
 }
 
-/* `hpcgrid help COMMAND` is `hpcgrid COMMAND --help`. Returns the exit code, or -1 with errs filled. */
+/* Returns the exit code, or -1 with errs filled. */
 static int dispatch(int argc, char **argv, struct hg_errs *errs)
 {
     struct hg_err err = HG_ERR_INIT;
     const struct hg_cmd *cmd;
-    bool help;
 
     if (strcmp(argv[1], "--version") == 0) {
         puts("hpcgrid " HPCGRID_VERSION);
         return 0;
     }
-    help = strcmp(argv[1], "help") == 0 || asks_help(1, argv + 1);
-    if (help && argc <= 2) {
+    if (asks_help(1, argv + 1)) {
         print_help(NULL, stdout);
         return 0;
     }
-    cmd = hg_commands_find(argv[1 + help], &err);
+    cmd = hg_commands_find(argv[1], &err);
     if (!cmd)
         return hg_errs_add(errs, &err);
-    if (!help)
-        return run_command(cmd, argc - 2, argv + 2, errs);
-    print_help(cmd, stdout);
-    return 0;
+    return run_command(cmd, argc - 2, argv + 2, errs);
 }
 
 /* `hpcgrid report | head`: the reader has read enough. */

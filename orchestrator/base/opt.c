@@ -21,7 +21,7 @@ static const struct hg_opt *find_long(const struct hg_opt *opts, const char *nam
 static const struct hg_opt *find_short(const struct hg_opt *opts, char letter)
 {
     for (; opts->kind != HG_OPT_END; opts++)
-        if (opts->letter && opts->letter == letter)
+        if (opts->letter == letter && letter != HG_OPT_RARE)
             return opts;
     return NULL;
 }
@@ -155,6 +155,11 @@ int hg_opt_parse(const struct hg_opt *opts, int *argc, char **argv, struct hg_er
     return 0;
 }
 
+static bool is_rare(const struct hg_opt *o)
+{
+    return o->letter == HG_OPT_RARE || !o->help;
+}
+
 /* The rare ones share lines: names only. */
 static void append_rare(const struct hg_opt *opts, struct hg_buf *out)
 {
@@ -163,7 +168,7 @@ static void append_rare(const struct hg_opt *opts, struct hg_buf *out)
     for (; opts->kind != HG_OPT_END; opts++) {
         size_t n = strlen(opts->name) + (opts->arg ? strlen(opts->arg) + 1 : 0) + 2;
 
-        if (opts->help)
+        if (!is_rare(opts))
             continue;
         if (at == 0)
             hg_buf_puts(out, "  also: ");
@@ -185,7 +190,7 @@ void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out)
     for (; opts->kind != HG_OPT_END; opts++) {
         struct hg_buf left = HG_BUF_INIT;
 
-        if (!opts->help)
+        if (is_rare(opts))
             continue;
         if (opts->letter)
             hg_buf_printf(&left, "-%c, ", opts->letter);
@@ -197,4 +202,22 @@ void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out)
         hg_buf_done(&left);
     }
     append_rare(all, out);
+}
+
+void hg_opt_words(const struct hg_opt *o, struct hg_buf *out)
+{
+    static const char *const before[] = { "one of ", "some of ", "all or " };
+    const char *p = NULL;
+
+    for (size_t i = 0; o->help && i < sizeof before / sizeof *before; i++)
+        if (strncmp(o->help, before[i], strlen(before[i])) == 0)
+            p = o->help + (*o->help == 'a' ? 0 : strlen(before[i]));
+    for (size_t n; p && *p && *p != ':' && *p != ';'; p += n) {
+        n = strcspn(p, " ,:;");
+        if (n && (n != 2 || memcmp(p, "or", 2) != 0)) {
+            hg_buf_puts(out, " ");
+            hg_buf_append(out, p, n);
+        }
+        n += strspn(p + n, " ,");
+    }
 }

@@ -17,6 +17,7 @@ enum hg_opt_kind {
 };
 
 #define HG_OPT_LIST_MAX 64
+#define HG_OPT_RARE '\1'
 
 struct hg_opt_list {
     const char *items[HG_OPT_LIST_MAX + 1]; /* lent, point into argv; ends with NULL */
@@ -26,11 +27,11 @@ struct hg_opt_list {
 /* One option. A table of them gives parsing, help and suggestions; end it with { 0 }. */
 struct hg_opt {
     enum hg_opt_kind kind;
-    char letter;      /* 0 = no short form */
+    char letter; /* 0: no short form; HG_OPT_RARE: none, and the help screen lists only its name */
     const char *name; /* without the dashes */
     void *target;     /* of the type the kind says; its value beforehand is the default */
     const char *arg;  /* name of the value in help; NULL for flags */
-    const char *help; /* one line; NULL: rare, the help only lists its name */
+    const char *help; /* one line; NULL: none */
     double min, max;  /* INT and REAL; both 0 = any */
 };
 
@@ -38,6 +39,10 @@ struct hg_opt {
  * argv[0..*argc) holds the operands. Fails with USAGE: unknown option (with the nearest known one),
  * missing or wrong value. */
 int hg_opt_parse(const struct hg_opt *opts, int *argc, char **argv, struct hg_err *err);
+
+/* Append the words that the help of an option lists, with a blank before each: the help begins with "one of ", "some of " or
+ * "all or ", and a colon or semicolon ends the list. Nothing if there is no list. */
+void hg_opt_words(const struct hg_opt *o, struct hg_buf *out);
 
 /* Append one line an option: "  -j, --json          print JSON". */
 void hg_opt_help(const struct hg_opt *opts, struct hg_buf *out);

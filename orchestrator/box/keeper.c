@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -143,7 +144,9 @@ static void detach(struct keeper *kp, int *report)
     dup2(*report, 3);
     *report = 3;
     fcntl(3, F_SETFD, FD_CLOEXEC);
-    close_range(4, ~0U, 0);
+    if (syscall(SYS_close_range, 4, ~0U, 0) < 0) /* glibc knows it since 2.34, Linux since 5.9 */
+        for (int fd = 4; fd < sysconf(_SC_OPEN_MAX); fd++)
+            close(fd);
     sigemptyset(&kp->signals);
     sigaddset(&kp->signals, SIGTERM);
     sigaddset(&kp->signals, SIGINT);

@@ -3,12 +3,13 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/pidfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -68,12 +69,17 @@ bool hg_box_process_alive(struct hg_box_process p)
 /* A pidfd stays with its process, so that nothing can happen between the check and the signal. */
 void hg_box_process_signal(struct hg_box_process p, int sig)
 {
-    int fd = p.pid > 1 ? pidfd_open(p.pid, 0) : -1;
+    int fd;
 
+    if (p.pid <= 1)
+        return;
+    fd = (int)syscall(SYS_pidfd_open, p.pid, 0);
+    if (fd < 0 && errno == ENOSYS && hg_box_process_alive(p)) /* Linux before 5.3 */
+        kill(p.pid, sig);
     if (fd < 0)
         return;
     if (hg_box_process_alive(p))
-        pidfd_send_signal(fd, sig, NULL, 0);
+        syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
     close(fd);
 }
 

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "manual/topics.h"
+#include "typeset/plain.h"
 
 /* clang-format off */
 /* In the order of `hpcgrid help`. To add one: its line here, and a file in this folder with the const struct hg_cmd hg_cmd_NAME. */
@@ -34,7 +36,9 @@
     X(box) \
     X(exec) \
     X(doctor) \
-    X(schema)
+    X(schema) \
+    X(help) \
+    X(complete)
 
 #define DECLARE(name) extern const struct hg_cmd hg_cmd_##name;
 #define POINT(name) &hg_cmd_##name,
@@ -62,14 +66,20 @@ const struct hg_cmd *hg_commands_find(const char *name, struct hg_err *err)
 
 void hg_commands_help(struct hg_buf *out)
 {
-    hg_buf_puts(out, "usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-                     "Run a matrix of experiments on Slurm, tabulate speedup and efficiency.\n\n");
+    struct hg_buf topics = HG_BUF_INIT;
+
+    hg_buf_puts(out, "usage: hpcgrid COMMAND [OPTIONS] [ARGUMENTS]\n\n" HG_COMMANDS_SUMMARY "\n\n");
     for (const struct hg_cmd *const *c = hg_commands; *c; c++)
         if (!(*c)->hidden)
             hg_buf_printf(out, "  %-11s %s\n", (*c)->name, (*c)->summary);
-    hg_buf_puts(out,
-                "\n`hpcgrid COMMAND --help` describes one command. --color=auto|always|never goes\n"
-                "with every command; NO_COLOR in the environment is never.\n");
+    for (const struct hg_topic *t = hg_topics; t->name; t++)
+        hg_buf_printf(&topics, "%s%s", t == hg_topics ? "" : ", ", t->name);
+    hg_buf_puts(
+        out, "\n`hpcgrid COMMAND --help` describes one command, `hpcgrid help TOPIC` a topic:\n");
+    hg_wrapped_append(hg_buf_str(&topics), 80, 0, 0, out);
+    hg_buf_puts(out, "\n--color=auto|always|never goes with every command; NO_COLOR in the environment is\n"
+                     "never.\n");
+    hg_buf_done(&topics);
 }
 
 void hg_commands_usage(const struct hg_cmd *cmd, struct hg_buf *out)
@@ -78,15 +88,20 @@ void hg_commands_usage(const struct hg_cmd *cmd, struct hg_buf *out)
                   cmd->args[0] ? " " : "", cmd->args);
 }
 
-void hg_commands_help_one(const struct hg_cmd *cmd, struct hg_buf *out)
+void hg_commands_details(const struct hg_cmd *cmd, struct hg_buf *out)
 {
-    hg_commands_usage(cmd, out);
-    hg_buf_printf(out, "\n\n%s\n", cmd->summary);
     if (cmd->details)
         hg_buf_printf(out, "\n%s\n", cmd->details);
     if (strstr(cmd->args, "RUN"))
         hg_buf_puts(
             out, "\nRUN: a run's folder, NAME/002, or NAME or a matrix file (its newest run).\n");
+}
+
+void hg_commands_help_one(const struct hg_cmd *cmd, struct hg_buf *out)
+{
+    hg_commands_usage(cmd, out);
+    hg_buf_printf(out, "\n\n%s\n", cmd->summary);
+    hg_commands_details(cmd, out);
     if (cmd->opts) {
         hg_buf_puts(out, "\n");
         hg_opt_help(cmd->opts, out);

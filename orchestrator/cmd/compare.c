@@ -18,11 +18,11 @@ static double tolerance = 5, between = HG_BETWEEN_DEFAULT * 100;
 static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
-    HG_OPTION_TEXT('f', "format", &format, "FORMAT", "one of" HG_VERDICT_FORMS),
+    HG_OPTION_FORM(&format, HG_VERDICT_FORMS),
     HG_OPTION_JSON(&as_json),
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to compare: train_s, samples_per_s", 0,
       0 },
-    { HG_OPT_STRING, 0, "better", &better, "WAY", "higher: the metric is a rate; lower: a time", 0,
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "one of higher lower: which way is better", 0,
       0 },
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),

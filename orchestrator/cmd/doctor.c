@@ -17,11 +17,13 @@
 #include "base/proc.h"
 #include "base/text.h"
 #include "base/vec.h"
+#include "base/words.h"
 #include "box/boxes.h"
 #include "box/tools.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "cmd/sitedraft.h"
 #include "plan/worker.h"
 #include "slurm/client/transport.h"
 #include "matrix/site.h"
@@ -48,9 +50,13 @@ struct findings {
 static bool as_json;
 static const char *site_word;
 
+/* --site names none that is known: a file for it is drafted from the cluster. */
+static bool drafts;
+static struct hg_cluster_facts facts;
+
 static const struct hg_opt opts[] = {
     { HG_OPT_STRING, 0, "site", &site_word, "SITE",
-      "check the way to Slurm of this site (name or file)", 0, 0 },
+      "check the way to this site; a new name: draft it", 0, 0 },
     HG_OPTION_JSON(&as_json),
     { 0 },
 };
@@ -178,12 +184,14 @@ static int begin(struct conversation *c, const struct agent *agent, struct hg_er
     return hg_proc_start(&spec, &c->proc, err);
 }
 
-/* Send one request and read its answer; NULL with err set when none came in time. */
-static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
+/* Send one request about a cluster ("": the only one) and read its answer; NULL with err set when none came in time. */
+static json_t *ask_about(struct conversation *c, const char *op, const char *cluster,
+                         struct hg_err *err)
 {
     struct pollfd p = { .fd = c->proc.out, .events = POLLIN };
     char bytes[65536];
-    int n = snprintf(bytes, sizeof bytes, "{\"id\":0,\"op\":\"%s\"}\n", op);
+    int n = snprintf(bytes, sizeof bytes, "{\"id\":0,\"op\":\"%s\"%s%.100s%s}\n", op,
+                     *cluster ? ",\"cluster\":\"" : "", cluster, *cluster ? "\"" : "");
     json_t *answer;
 
     hg_buf_clear(&c->text);
@@ -210,6 +218,11 @@ static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
     if (!answer)
         hg_err_set(err, HG_E_BUG, "the answer of %s is not JSON", c->transport->program);
     return answer;
+}
+
+static json_t *ask(struct conversation *c, const char *op, struct hg_err *err)
+{
+    return ask_about(c, op, "", err);
 }
 
 static void finish(struct conversation *c)
@@ -325,6 +338,7 @@ static void look_at_srun(struct findings *f)
         hg_buf_append(&out, hg_buf_str(&errors), errors.len); /* 22.05 prints on stderr */
         for (char *p = out.data; p && *p; p++)
             *p = *p == '\n' || *p == '\t' ? ' ' : *p;
+        facts.launcher = strstr(hg_buf_str(&out), "pmix") ? "srun --mpi=pmix" : "srun";
         if (strstr(hg_buf_str(&out), "pmix")) {
             SAY(item->found, "can start MPI programs through PMIx");
         } else {
@@ -338,11 +352,42 @@ static void look_at_srun(struct findings *f)
     hg_buf_done(&errors);
 }
 
+/* For the account that jobs are charged to unless they say another. */
+static void look_at_account(struct findings *f, const json_t *answer)
+{
+    struct finding *item = add(f, "account", "ok");
+    const char *qos = word(facts.account, "qos");
+
+    if (!facts.account) {
+        item->state = "warning";
+        SAY(item->found, "%.390s", word(json_object_get(answer, "error"), "message"));
+    } else {
+        SAY(item->found, "%.100s%s%.100s",
+            *word(facts.account, "account") ? word(facts.account, "account") : "no default account",
+            *qos ? ", qos " : "", qos);
+    }
+}
+
+/* What a site is drafted from. */
+static void keep_facts(struct findings *f, struct conversation *c, const json_t *limits,
+                       const json_t *partitions, const json_t *nodes)
+{
+    struct hg_err err = HG_ERR_INIT;
+    json_t *answer = ask_about(c, "account", word(limits, "cluster"), &err);
+
+    facts.limits = json_incref((json_t *)limits);
+    facts.partitions = json_incref(json_object_get(partitions, "ok"));
+    facts.nodes = json_incref(json_object_get(nodes, "ok"));
+    facts.account = json_incref(json_object_get(answer, "ok"));
+    look_at_account(f, answer);
+    json_decref(answer);
+}
+
 /* slurm.conf was found: ask the controller. */
 static bool look_at_slurmctld(struct findings *f, struct conversation *c, const char *library)
 {
     struct hg_err err = HG_ERR_INIT;
-    json_t *answer = ask(c, "limits", &err), *more;
+    json_t *answer = ask(c, "limits", &err), *partitions, *nodes;
     const json_t *limits = json_object_get(answer, "ok");
     const char *said = word(json_object_get(answer, "error"), "message");
     struct finding *item = add(f, strstr(said, "munge") ? "munge" : "slurmctld", "ok");
@@ -356,12 +401,14 @@ static bool look_at_slurmctld(struct findings *f, struct conversation *c, const 
             json_is_true(json_object_get(limits, "accounting")) ? "yes" : "no");
         if (*library)
             compare_versions(c->transport, library, word(limits, "version"), item);
-        more = ask(c, "partitions", &err);
-        look_at_partitions(f, more);
-        json_decref(more);
-        more = ask(c, "nodes", &err);
-        look_at_nodes(f, more);
-        json_decref(more);
+        partitions = ask(c, "partitions", &err);
+        look_at_partitions(f, partitions);
+        nodes = ask(c, "nodes", &err);
+        look_at_nodes(f, nodes);
+        if (drafts)
+            keep_facts(f, c, limits, partitions, nodes);
+        json_decref(partitions);
+        json_decref(nodes);
         if (*library) /* jobs start here, or on machines like this one */
             look_at_srun(f);
     } else {
@@ -582,21 +629,21 @@ static void look_at_gpu(struct findings *f)
 
 /* ---- the answer ---- */
 
-static void print_text(const struct findings *f)
+static void print_text(const struct findings *f, FILE *to)
 {
     for (size_t i = 0; i < f->n; i++) {
         const struct finding *item = &f->items[i];
 
-        printf("%s%-8s%s %-11s %s\n",
-               hg_colour_start(STDOUT_FILENO, strcmp(item->state, "ok") == 0 ? HG_COLOUR_GOOD
-                                              : strcmp(item->state, "warning") == 0
-                                                  ? HG_COLOUR_WARNING
-                                                  : HG_COLOUR_BAD),
-               item->state, hg_colour_stop(STDOUT_FILENO), item->what, item->found);
+        fprintf(to, "%s%-8s%s %-11s %s\n",
+                hg_colour_start(fileno(to), strcmp(item->state, "ok") == 0 ? HG_COLOUR_GOOD
+                                            : strcmp(item->state, "warning") == 0
+                                                ? HG_COLOUR_WARNING
+                                                : HG_COLOUR_BAD),
+                item->state, hg_colour_stop(fileno(to)), item->what, item->found);
         if (item->effect[0])
-            printf("%20s affects: %s\n", "", item->effect);
+            fprintf(to, "%20s affects: %s\n", "", item->effect);
         if (item->next[0])
-            printf("%20s next: %s\n", "", item->next);
+            fprintf(to, "%20s next: %s\n", "", item->next);
     }
 }
 
@@ -615,16 +662,57 @@ static void print_json(const struct findings *f)
     hg_print_json(o);
 }
 
+/* Is it the name of a site that is not known here? */
+static bool is_new_site(const char *name)
+{
+    struct hg_words known = HG_WORDS_INIT;
+    bool is;
+
+    hg_site_names(&known);
+    is = hg_text_is_name(name) && !hg_text_ends_with(name, ".json") &&
+         !(known.n && hg_text_is_one_of(name, strlen(name), (const char *const *)known.items));
+    hg_words_done(&known);
+    return is;
+}
+
+/* The findings go to stderr, the draft to stdout. */
+static int print_draft(const struct findings *f, struct hg_errs *errs)
+{
+    struct hg_err err = HG_ERR_INIT;
+    json_t *site = NULL;
+
+    if (!as_json)
+        print_text(f, stderr);
+    if (facts.partitions && facts.nodes)
+        site = hg_site_draft(site_word, &facts, &err);
+    else
+        hg_err_set(&err, HG_E_ENV,
+                   "site %s is not known, and none can be drafted: no cluster answers here",
+                   site_word);
+    hg_cluster_facts_done(&facts);
+    if (!site) {
+        hg_site_suggest(site_word, &err);
+        return hg_errs_add(errs, &err);
+    }
+    hg_print_json(site);
+    fprintf(stderr,
+            "hpcgrid: %s is drafted from this cluster: save it as FILE.json, and use it with "
+            "\"site\": \"./FILE.json\"\n",
+            site_word);
+    return 0;
+}
+
 static int run(int argc, char **argv, struct hg_errs *errs)
 {
-    struct hg_site *site = site_word ? hg_site_find(site_word, errs) : NULL;
+    struct hg_site *site = NULL;
     struct findings f = { 0 };
     struct hg_err err = HG_ERR_INIT;
     bool cluster, box;
 
     (void)argc;
     (void)argv;
-    if (site_word && !site)
+    drafts = site_word && is_new_site(site_word);
+    if (site_word && !drafts && !(site = hg_site_find(site_word, errs)))
         return -1;
     look_at_machine(&f);
     look_at_files(&f);
@@ -632,6 +720,12 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     hg_site_free(site);
     if (err.code)
         return hg_errs_add(errs, &err);
+    if (drafts) {
+        int rc = print_draft(&f, errs);
+
+        HG_VEC_DONE(&f);
+        return rc;
+    }
     box = look_at_box(&f);
     look_at_worker(&f);
     look_at_mpi(&f);
@@ -640,7 +734,7 @@ static int run(int argc, char **argv, struct hg_errs *errs)
     if (as_json)
         print_json(&f);
     else
-        print_text(&f);
+        print_text(&f, stdout);
     HG_VEC_DONE(&f);
     return cluster || box ? 0 : 1;
 }
@@ -650,7 +744,9 @@ const struct hg_cmd hg_cmd_doctor = {
     .args = "",
     .summary = "Check this machine: what works, what is missing, what to do.",
     .details = "Nothing is submitted or changed; every probe has a time limit. Exit code 1: jobs\n"
-               "can run neither on a cluster nor in a box.",
+               "can run neither on a cluster nor in a box. With --site and a new name, a site\n"
+               "file for the cluster here is drafted and printed: partitions, GPUs, limits,\n"
+               "default account and qos.",
     .opts = opts,
     .any_files = true,
     .run = run,

@@ -21,11 +21,12 @@ static long last;
 static bool as_json, strict;
 
 static const struct hg_opt opts[] = {
-    HG_OPTION_TEXT('f', "format", &format, "FORMAT", "one of" HG_VERDICT_FORMS),
+    HG_OPTION_FORM(&format, HG_VERDICT_FORMS),
     HG_OPTION_JSON(&as_json),
     { HG_OPT_INT, 'n', "last", &last, "N", "only the newest N sets", 2, 1000000 },
     { HG_OPT_STRING, 'm', "metric", &metric, "KEY", "result to follow: train_s, eval.f1", 0, 0 },
-    { HG_OPT_STRING, 0, "better", &better, "WAY", "which way is better: higher or lower", 0, 0 },
+    { HG_OPT_STRING, 0, "better", &better, "WAY", "one of higher lower: which way is better", 0,
+      0 },
     HG_OPTION_WHERE(&where),
     HG_OPTION_TOLERANCE(&tolerance),
     HG_OPTION_BETWEEN(&between),
@@ -33,7 +34,7 @@ static const struct hg_opt opts[] = {
       0 },
     HG_OPTION_TEXT(0, "plot", &plot, "FILE", "draw it over time: FILE.svg, .png, .pdf, .gp"),
     HG_OPTION_TEXT(0, "baseline-run", &baseline_run, "RUN", "judge the newest by this run"),
-    HG_OPTION_TEXT(0, "reports", &reports, "DIR", NULL),
+    { HG_OPT_STRING, HG_OPT_RARE, "reports", &reports, "DIR", HG_OPTION_REPORTS_HELP, 0, 0 },
     HG_OPTION_NUMBERS(&numbers),
     { 0 },
 };

@@ -23,12 +23,15 @@
 #define HG_OPTION_DATA_CHECK(target) HG_OPTION_FLAG(0, "data-check", target, "check the data first (--no-data-check skips it)")
 
 /* const char * */
-#define HG_OPTION_REPORTS(target) HG_OPTION_TEXT(0, "reports", target, "DIR", "folder of all runs (HPCGRID_REPORTS, ./reports)")
+#define HG_OPTION_REPORTS_HELP "folder of all runs (HPCGRID_REPORTS, ./reports)"
+#define HG_OPTION_REPORTS(target) HG_OPTION_TEXT(0, "reports", target, "DIR", HG_OPTION_REPORTS_HELP)
 #define HG_OPTION_SELECT(target) HG_OPTION_TEXT('s', "select", target, "SELECTOR", "only these cells: nodes=2..8,strategy!=dp or jq")
 #define HG_OPTION_WHERE(target) HG_OPTION_TEXT('w', "where", target, "SELECTOR", "only these cells: strategy=ddp,nodes=1..4")
 #define HG_OPTION_SITE(target) HG_OPTION_TEXT(0, "site", target, "SITE", "a name or file instead of the matrix's site")
 #define HG_OPTION_NOTIFY(target) HG_OPTION_TEXT(0, "notify", target, "CMD", "run CMD at the end, and when a person is needed")
-#define HG_OPTION_NUMBERS(target) HG_OPTION_TEXT(0, "numbers", target, "WORDS", NULL)
+#define HG_OPTION_NUMBERS(target) HG_OPTION_TEXT(HG_OPT_RARE, "numbers", target, "WORDS", "some of comma,locale,durations,decimals=N,speedup=N")
+/* forms: their names, with blanks between them */
+#define HG_OPTION_FORM(target, forms) HG_OPTION_TEXT('f', "format", target, "FORMAT", "one of" forms)
 
 /* double, in percent */
 #define HG_OPTION_TOLERANCE(target) { HG_OPT_REAL, 't', "tolerance", target, "PERCENT", "smaller changes count as none (5)", 0.001, 1000 }

@@ -21,8 +21,8 @@ static bool as_json;
 
 static const struct hg_opt opts[] = {
     HG_OPTION_SELECT(&select_text),
-    { HG_OPT_STRING, 0, "status", &status_text, "WORDS", "only cells that ended so: timeout,oom", 0,
-      0 },
+    { HG_OPT_STRING, 0, "status", &status_text, "WORDS",
+      "some of failed,timeout,oom,node_fail,cancelled,lost", 0, 0 },
     HG_OPTION_REPORTS(&again.reports),
     HG_OPTION_STEAL(&again.steal),
     HG_OPTION_SCREEN(&hg_cockpit_wanted),

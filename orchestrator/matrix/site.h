@@ -85,6 +85,8 @@ void hg_site_free(struct hg_site *site);
 
 /* Append the names that hg_site_find knows here, sorted, to an empty list. */
 void hg_site_names(struct hg_words *names);
+/* Hint for a name that none of them has. */
+void hg_site_suggest(const char *word, struct hg_err *err);
 /* The site of such a name, as one that others extend: it needs no account. */
 struct hg_site *hg_site_base(const char *name, struct hg_errs *errs);
 

@@ -89,7 +89,7 @@ void hg_site_names(struct hg_words *names)
         qsort(names->items, names->n, sizeof *names->items, compare_names);
 }
 
-static void suggest_sites(const char *word, struct hg_err *err)
+void hg_site_suggest(const char *word, struct hg_err *err)
 {
     struct hg_words names = HG_WORDS_INIT;
 
@@ -115,7 +115,7 @@ static char *resolve(const char *word, const char *dir, struct hg_err *err)
     path = hg_text_is_name(word) ? find_named(word) : NULL;
     if (!path) {
         hg_err_set(err, HG_E_INPUT, "unknown site \"%.70s\"", word);
-        suggest_sites(word, err);
+        hg_site_suggest(word, err);
     }
     return path;
 }

@@ -19,13 +19,26 @@ static const char *const type_names[] = {
 static const struct {
     const char *key;
     enum type type;
+    const char *doc;
 } typed[] = {
-    { "train_s", NUMBER },    { "init_s", NUMBER },        { "epoch_s", NUMBERS },
-    { "step_s", OBJECT },     { "samples_per_s", NUMBER }, { "steps_per_s", NUMBER },
-    { "final_loss", NUMBER }, { "eval", OBJECT },          { "comm", OBJECT },
-    { "memory", OBJECT },     { "energy_j", NUMBER },      { "ranks", LIST },
-    { "comparable", OBJECT }, { "diverged", TRUTH },       { "env", OBJECT },
+    { "train_s", NUMBER,
+      "seconds of training, what reports tabulate if nothing else is asked for" },
+    { "init_s", NUMBER, "seconds before the training" },
+    { "epoch_s", NUMBERS, "seconds of each epoch" },
+    { "step_s", OBJECT, "times of steps: `mean`, `p50`, `p99` and the like" },
+    { "samples_per_s", NUMBER, "rate of training" },
+    { "steps_per_s", NUMBER, "rate of training" },
+    { "final_loss", NUMBER, "loss at the end" },
+    { "eval", OBJECT, "figures of the evaluation: `eval.accuracy`, `eval.f1`" },
+    { "comm", OBJECT, "communication: bytes, seconds, exposed seconds" },
+    { "memory", OBJECT, "bytes by class" },
+    { "energy_j", NUMBER, "energy in joules" },
+    { "ranks", LIST, "an object for each rank" },
+    { "comparable", OBJECT, "what must be equal before two results may stand in one table" },
+    { "diverged", TRUTH, "the loss became NaN or infinite" },
+    { "env", OBJECT, "the machine and its software" },
 };
+#define N_TYPED (sizeof typed / sizeof *typed)
 
 const char *const hg_result_keys_own[] = {
     "schema",         "crc",       "hpcgrid", "run_key", "id",        "cell",        "attempt",
@@ -48,7 +61,7 @@ const char *hg_result_key_nearest(const char *metric, const json_t *more)
 
     for (; hg_result_keys_own[n]; n++)
         names[n] = hg_result_keys_own[n];
-    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+    for (size_t i = 0; i < N_TYPED; i++)
         names[n++] = typed[i].key;
     json_object_foreach((json_t *)more, key, value) {
         if (n < sizeof names / sizeof *names)
@@ -63,10 +76,19 @@ const char *hg_result_key_nearest(const char *metric, const json_t *more)
 
 static enum type type_of(const char *key)
 {
-    for (size_t i = 0; i < sizeof typed / sizeof *typed; i++)
+    for (size_t i = 0; i < N_TYPED; i++)
         if (strcmp(typed[i].key, key) == 0)
             return typed[i].type;
     return ANY;
+}
+
+const char *hg_result_key_known(size_t i, const char **type, const char **doc)
+{
+    if (i >= N_TYPED)
+        return NULL;
+    *type = type_names[typed[i].type];
+    *doc = typed[i].doc;
+    return typed[i].key;
 }
 
 const char *hg_result_key_type(const char *key)

@@ -15,6 +15,9 @@ bool hg_result_key_is_own(const char *key);
  * NULL); lent. NULL: it, or what stands before its first dot, is one of them, or none is near. */
 const char *hg_result_key_nearest(const char *metric, const json_t *more);
 
+/* The i-th key that tables calculate with, its type in words and what it is; NULL after the last. */
+const char *hg_result_key_known(size_t i, const char **type, const char **doc);
+
 /* What the value of a key must be, in words ("a number", "an object"), because tables calculate with
  * it; NULL: anything. */
 const char *hg_result_key_type(const char *key);

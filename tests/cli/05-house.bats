@@ -13,6 +13,7 @@ base
 contract base
 results base contract
 typeset base
+manual base typeset
 matrix base contract results typeset
 plan base contract matrix typeset
 rundir base results matrix plan
@@ -29,7 +30,7 @@ plot base results typeset analysis
 render base results matrix typeset analysis plot
 screen base results matrix plan rundir analysis
 box base
-cmd base contract results matrix plan rundir slurm/client node drive inspect typeset analysis plot render screen box
+cmd base contract results matrix plan rundir slurm/client node drive inspect typeset manual analysis plot render screen box
 END
 }
 

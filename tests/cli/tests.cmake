@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 hg_add_bats(cli/00-help.bats cli 60)
+hg_add_bats(cli/02-complete.bats cli 120)
+hg_add_bats(cli/03-install.bats cli 120)
 hg_add_bats(cli/05-house.bats cli 60)
 hg_add_bats(cli/10-check.bats cli 120)
 hg_add_bats(cli/13-screen.bats cli 60)

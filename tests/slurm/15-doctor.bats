@@ -39,6 +39,28 @@ line() {
     done
 }
 
+# A site that is drafted from the cluster is one that works.
+@test "a site is drafted from the cluster, through both agents, and its cells run" {
+    "$HPCGRID" doctor --site lab >lab.json 2>talk
+    grep -q "^ok  *partitions" talk
+    jq -c 'del(._note, ._limits)' lab.json >got
+    jq -c '.hardware |= map_values(del(.cores_per_node, .cpus_per_gpu, .mem_per_gpu, .device_mem))' got | diff - <(
+        echo '{"name":"lab","launcher":"srun --mpi=pmix","default":"cpu","hardware":{"cpu":{"partition":"cpu","max_nodes":2,"gpus_per_node":0},"a100":{"partition":"a100","gres":"gpu:a100","max_nodes":1,"gpus_per_node":2}}}')
+    HPCGRID_TRANSPORT=cli "$HPCGRID" doctor --site lab 2>/dev/null | diff lab.json -
+    echo '{ "hpcgrid": 1, "name": "one", "site": "./lab.json", "axes": { "hardware": ["a100"] },
+        "workload": { "command": ["printenv", "SLURM_JOB_PARTITION"], "gpus_per_node": 2, "time": "5m" } }' >m.json
+    "$HPCGRID" check m.json
+    "$HPCGRID" run m.json >log 2>&1
+    [ "$("$HPCGRID" report one --format csv | grep -c ',ok,')" -eq 1 ]
+}
+
+@test "a site can be drafted only where a cluster answers" {
+    run env SLURM_CONF=/nonexistent "$HPCGRID" doctor --site lumy
+    [ "$status" -eq 4 ]
+    grep -F 'error: site lumy is not known, and none can be drafted: no cluster answers here' <<<"$output"
+    grep -F 'did you mean "lumi"?' <<<"$output"
+}
+
 @test "munge down: one line, soon" {
     kill -KILL "$(box_pid munged)"
     SECONDS=0

@@ -47,6 +47,17 @@ history() { agent "{\"id\":2,\"op\":\"history\",\"keys\":[\"$KEY\"],\"since_s\":
     [ "$(agent '{"id":1,"op":"limits"}' | jq .ok.accounting)" = true ]
 }
 
+account() { agent "{\"id\":3,\"op\":\"account\",\"cluster\":\"${1:-box}\"}" | jq -c .ok; }
+
+# bats test_tags=commands
+@test "the user's default account and qos are known, on this cluster only" {
+    sacctmgr -i add account physics >log
+    sacctmgr -i add user "$(id -un)" account=physics defaultaccount=physics >log
+    sacctmgr -i modify user "$(id -un)" where account=physics set qos=normal defaultqos=normal >log
+    [ "$(account)" = '{"account":"physics","qos":"normal"}' ]
+    [ "$(account elsewhere)" = '{"account":"","qos":""}' ]
+}
+
 # bats test_tags=commands
 @test "every task of an array is found by its key, with its end" {
     printf '#!/bin/bash\nexit $SLURM_ARRAY_TASK_ID\n' >run.sh
@@ -72,6 +83,7 @@ END
     cat answer
     diff <(jq -c '.ok.jobs | sort_by(.tasks)[] | del(.exit_status)' answer) <(history | jq -c 'sort_by(.tasks)[] | del(.exit_status)')
     rest '{"id":1,"op":"limits"}' | jq -e '.ok.accounting and .ok.cluster == "box"'
+    rest '{"id":3,"op":"account","cluster":"box"}' | jq -e '.ok | has("account") and has("qos")' # v0.0.38 names no default
 }
 
 @test "a job that was requeued is told once, with the count of its restarts" {

@@ -12,6 +12,7 @@
 #include "matrix/report.h"
 #include "matrix/schema.h"
 #include "matrix/site.h"
+#include "results/result_keys.h"
 
 /* ---- The tables as Markdown ---- */
 
@@ -133,6 +134,15 @@ static void params_reference(struct hg_buf *out)
     }
 }
 
+static void metrics_reference(struct hg_buf *out)
+{
+    const char *key, *type, *doc;
+
+    hg_buf_puts(out, "| key | type | meaning |\n| --- | --- | --- |\n");
+    for (size_t i = 0; (key = hg_result_key_known(i, &type, &doc)); i++)
+        hg_buf_printf(out, "| `%s` | %s | %s |\n", key, type, doc);
+}
+
 /* ---- The pages ---- */
 
 static const struct {
@@ -152,6 +162,7 @@ static const struct {
     { "keys", NULL, keys_reference },
     { "strategies", NULL, strategies_reference },
     { "params", NULL, params_reference },
+    { "metrics", NULL, metrics_reference },
 };
 
 /* Copy a page; whatever stands between "<!-- table NAME -->" and "<!-- end -->" is made anew. */
@@ -217,6 +228,12 @@ static void test_reference_of_sites_is_current(void **state)
     assert_page_is_current("templates/sites/README.md");
 }
 
+static void test_reference_of_metrics_is_current(void **state)
+{
+    (void)state;
+    assert_page_is_current("orchestrator/reference.md");
+}
+
 static void test_schema_file_is_current(void **state)
 {
     struct hg_errs errs = HG_ERRS_INIT;
@@ -239,6 +256,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reference_of_the_matrix_format_is_current),
         cmocka_unit_test(test_reference_of_sites_is_current),
+        cmocka_unit_test(test_reference_of_metrics_is_current),
         cmocka_unit_test(test_schema_file_is_current),
     };
 

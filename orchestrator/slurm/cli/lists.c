@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Partitions and nodes, as scontrol prints them. */
+/* Partitions and nodes as scontrol prints them, accounts as sacctmgr does. */
 #include "slurm/cli/lists.h"
 
 #include <ctype.h>
@@ -138,4 +138,33 @@ int hg_agent_partitions(struct hg_agent_call *call, json_t *all)
 int hg_agent_nodes(struct hg_agent_call *call, json_t *all)
 {
     return list(call, "node", all, encode_node);
+}
+
+/* "DEFAULT ACCOUNT|CLUSTER|ACCOUNT|DEFAULT QOS" */
+static json_t *encode_account(char *line)
+{
+    const char *words[4] = { "", "", "", "" };
+
+    for (size_t i = 0; line && i < 4; i++)
+        words[i] = strsep(&line, "|");
+    return json_pack("{s:o, s:o, s:o, s:b}", "cluster", hg_agent_text(words[1]), "account",
+                     hg_agent_text(words[2]), "qos", hg_agent_text(words[3]), "default",
+                     strcmp(words[0], words[2]) == 0);
+}
+
+int hg_agent_accounts(struct hg_agent_call *call, const char *user, json_t *all)
+{
+    struct hg_agent_said said;
+    char *save = NULL;
+    int rc = hg_agent_run_well(
+        call,
+        (const char *const[]){ "sacctmgr", "-n", "-P", "show", "user", user, "withassoc",
+                               "format=defaultaccount,cluster,account,defaultqos", NULL },
+        &said, "cannot read the user's accounts");
+
+    for (char *line = rc == 0 && said.out.len ? strtok_r(said.out.data, "\n", &save) : NULL; line;
+         line = strtok_r(NULL, "\n", &save))
+        json_array_append_new(all, encode_account(line));
+    hg_agent_said_done(&said);
+    return rc;
 }

@@ -269,6 +269,7 @@ int main(int argc, char **argv)
         .hold = op_hold,
         .partitions = hg_agent_partitions,
         .nodes = hg_agent_nodes,
+        .accounts = hg_agent_accounts,
     };
 
     return hg_agent_main(&agent, argc, argv);

@@ -3,9 +3,11 @@
 #include "slurm/common/serve.h"
 
 #include <signal.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/resource.h>
 
 #include "base/fs.h"
@@ -255,6 +257,28 @@ static int do_hold(struct hg_agent_call *call)
     return agent->hold(call, job_id, tasks, json_is_true(held));
 }
 
+/* The default account and its default QOS on the request's cluster; "" where there is none, or no accounting. */
+static int do_account(struct hg_agent_call *call)
+{
+    const json_t *cluster = json_object_get(call->request->root, "cluster");
+    const struct passwd *user = getpwuid(getuid());
+    json_t *rows = json_array(), *row, *chosen = NULL;
+    int kept = keeps_accounting(call);
+    int rc = kept > 0 && user ? agent->accounts(call, user->pw_name, rows) : kept < 0 ? -1 : 0;
+    size_t i;
+
+    json_array_foreach(rows, i, row)
+        if (!chosen && json_is_true(json_object_get(row, "default")) &&
+            (!cluster || json_equal(cluster, json_object_get(row, "cluster"))))
+            chosen = row;
+    hg_agent_add(call, "account",
+                 chosen ? json_incref(json_object_get(chosen, "account")) : json_string(""));
+    hg_agent_add(call, "qos",
+                 chosen ? json_incref(json_object_get(chosen, "qos")) : json_string(""));
+    json_decref(rows);
+    return rc;
+}
+
 static int do_operation(struct hg_agent_call *call, const char *op)
 {
     if (strcmp(op, "limits") == 0)
@@ -269,6 +293,8 @@ static int do_operation(struct hg_agent_call *call, const char *op)
         return do_cancel(call);
     if (strcmp(op, "hold") == 0)
         return do_hold(call);
+    if (strcmp(op, "account") == 0)
+        return do_account(call);
     if (strcmp(op, "partitions") == 0)
         return agent->partitions(call, add_list(call, op));
     return agent->nodes(call, add_list(call, "nodes"));
@@ -276,8 +302,9 @@ static int do_operation(struct hg_agent_call *call, const char *op)
 
 static int dispatch(struct hg_agent_call *call)
 {
-    static const char *const known[] = { "limits", "submit", "probe", "poll",       "history",
-                                         "cancel", "hold",   "nodes", "partitions", NULL };
+    static const char *const known[] = { "limits",     "submit",  "probe", "poll",
+                                         "history",    "cancel",  "hold",  "nodes",
+                                         "partitions", "account", NULL };
     const char *op = json_string_value(json_object_get(call->request->root, "op"));
 
     if (!op)

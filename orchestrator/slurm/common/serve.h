@@ -43,6 +43,10 @@ struct hg_agent {
 
     int (*partitions)(struct hg_agent_call *call, json_t *list);
     int (*nodes)(struct hg_agent_call *call, json_t *list);
+
+    /* Append what the accounting database knows of a user: {"cluster", "account", "qos" (the default one), "default": is it
+     * the user's default account there?}. */
+    int (*accounts)(struct hg_agent_call *call, const char *user, json_t *list);
 };
 
 /* Answer requests from stdin until it ends or "quit" comes. Should something inside a call exit(), the request is still

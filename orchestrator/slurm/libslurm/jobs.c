@@ -169,20 +169,27 @@ static int add_past(json_t *latest, const json_t *wanted, const slurmdb_job_rec_
     return rc;
 }
 
+static void *connect_database(struct hg_agent_call *call)
+{
+    uint16_t flags = 0;
+    void *connection = slurmdb_connection_get(&flags);
+
+    if (!connection)
+        hg_agent_fail(call, SLURM_ERROR, "cannot reach the accounting daemon");
+    return connection;
+}
+
 static job_list ask(struct hg_agent_call *call, time_t since)
 {
     slurmdb_job_cond_t cond = { .flags = JOBCOND_FLAG_DUP | JOBCOND_FLAG_NO_STEP,
                                 .db_flags = SLURMDB_JOB_FLAG_NOTSET,
                                 .usage_start = since };
-    uint16_t flags = 0;
-    void *connection = slurmdb_connection_get(&flags);
+    void *connection = connect_database(call);
     job_list users, found;
     char uid[16];
 
-    if (!connection) {
-        hg_agent_fail(call, SLURM_ERROR, "cannot reach the accounting daemon");
+    if (!connection)
         return NULL;
-    }
     users = slurm_list_create(NULL);
     snprintf(uid, sizeof uid, "%u", getuid());
     slurm_list_append(users, uid);
@@ -211,4 +218,58 @@ int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double sinc
     slurm_list_iterator_destroy(walk);
     slurm_list_destroy(found);
     return rc;
+}
+
+/* ---- accounts ---- */
+
+static const char *qos_name(job_list all, uint32_t id)
+{
+    const slurmdb_qos_rec_t *q;
+    job_walk walk = slurm_list_iterator_create(all);
+    const char *name = "";
+
+    while ((q = slurm_list_next(walk)))
+        if (q->id == id)
+            name = q->name;
+    slurm_list_iterator_destroy(walk);
+    return name;
+}
+
+static json_t *encode_account(const slurmdb_assoc_rec_t *a, job_list all_qos)
+{
+    return json_pack("{s:o, s:o, s:o, s:b}", "cluster", hg_agent_text(a->cluster), "account",
+                     hg_agent_text(a->acct), "qos",
+                     hg_agent_text(all_qos ? qos_name(all_qos, a->def_qos_id) : ""), "default",
+                     a->is_def != 0);
+}
+
+int hg_agent_accounts(struct hg_agent_call *call, const char *user, json_t *list)
+{
+    void *connection = connect_database(call);
+    job_list users, found, all_qos;
+    slurmdb_assoc_cond_t cond = { 0 };
+    slurmdb_qos_cond_t every = { 0 };
+    const slurmdb_assoc_rec_t *a;
+    job_walk walk;
+
+    if (!connection)
+        return -1;
+    users = slurm_list_create(NULL);
+    slurm_list_append(users, (char *)user);
+    cond.user_list = users;
+    call->rpcs += 2;
+    found = slurmdb_associations_get(connection, &cond);
+    all_qos = slurmdb_qos_get(connection, &every);
+    slurm_list_destroy(users);
+    slurmdb_connection_close(&connection);
+    if (found) {
+        walk = slurm_list_iterator_create(found);
+        while ((a = slurm_list_next(walk)))
+            json_array_append_new(list, encode_account(a, all_qos));
+        slurm_list_iterator_destroy(walk);
+        slurm_list_destroy(found);
+    }
+    if (all_qos)
+        slurm_list_destroy(all_qos);
+    return found ? 0 : hg_agent_fail(call, SLURM_ERROR, "cannot read the user's accounts");
 }

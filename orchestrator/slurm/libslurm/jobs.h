@@ -11,4 +11,7 @@ int hg_agent_poll(struct hg_agent_call *call, json_t *jobs);
 int hg_agent_history(struct hg_agent_call *call, const json_t *keys, double since_s,
                      json_t *latest);
 
+/* A user's accounts in the accounting database, as `accounts` of struct hg_agent. */
+int hg_agent_accounts(struct hg_agent_call *call, const char *user, json_t *list);
+
 #endif

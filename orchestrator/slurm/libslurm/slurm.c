@@ -368,6 +368,7 @@ int main(int argc, char **argv)
         .hold = op_hold,
         .partitions = op_partitions,
         .nodes = op_nodes,
+        .accounts = hg_agent_accounts,
     };
 
     return hg_agent_main(&agent, argc, argv);

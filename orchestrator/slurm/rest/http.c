@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/fs.h"
 
 #define ANSWER_MAX ((size_t)256 << 20)
 #define CONNECT_S 10.0
@@ -78,6 +79,22 @@ static void allow_protocols(CURL *curl)
 #endif
 }
 
+/* The file of the authorities to trust; NULL: as libcurl was built. One that was built for every distribution knows no place. */
+static const char *authorities(const struct hg_http_target *t)
+{
+    static const char *const places[] = { "/etc/ssl/certs/ca-certificates.crt",
+                                          "/etc/pki/tls/certs/ca-bundle.crt",
+                                          "/etc/ssl/ca-bundle.pem" };
+#if LIBCURL_VERSION_NUM >= 0x074600
+    const curl_version_info_data *built = curl_version_info(CURLVERSION_NOW);
+
+    for (size_t i = 0; i < sizeof places / sizeof *places && !t->ca_file; i++)
+        if (!built->cainfo && !built->capath && !getenv("SSL_CERT_FILE") && hg_fs_exists(places[i]))
+            return places[i];
+#endif
+    return t->ca_file;
+}
+
 static void set_fixed(struct http *http)
 {
     const struct hg_http_target *t = http->target;
@@ -101,8 +118,8 @@ static void set_fixed(struct http *http)
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, http->headers);
     if (t->socket)
         curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, t->socket);
-    if (t->ca_file)
-        curl_easy_setopt(curl, CURLOPT_CAINFO, t->ca_file);
+    if (authorities(t))
+        curl_easy_setopt(curl, CURLOPT_CAINFO, authorities(t));
 }
 
 /* ---- what went wrong ---- */

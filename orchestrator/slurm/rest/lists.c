@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "slurm/rest/ask.h"
 #include "slurm/rest/server.h"
 #include "slurm/rest/values.h"
@@ -126,16 +127,25 @@ static json_t *encode_node(const json_t *n)
     return o;
 }
 
-static int list(struct hg_agent_call *call, const char *path, const char *what, json_t *all,
-                json_t *(*encode)(const json_t *item))
+static json_t *encode_account(const json_t *a)
 {
+    return json_pack("{s:o, s:o, s:o, s:b}", "cluster", text(a, "cluster", "cluster"), "account",
+                     text(a, "account", "account"), "qos", text(a, "default.qos", "default.qos"),
+                     "default", json_is_true(json_object_get(a, "is_default")));
+}
+
+static int list(struct hg_agent_call *call, enum hg_rest_area area, const char *path,
+                const char *what, json_t *all, json_t *(*encode)(const json_t *item))
+{
+    char name[32];
     json_t *answer;
     const json_t *item;
     size_t i;
 
-    if (hg_rest_get(call, HG_REST_SLURM, path, what, &answer) < 0)
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(path + 1, "?"), path + 1);
+    if (hg_rest_get(call, area, path, what, &answer) < 0)
         return -1;
-    json_array_foreach(json_object_get(answer, path + 1), i, item)
+    json_array_foreach(json_object_get(answer, name), i, item)
         json_array_append_new(all, encode(item));
     json_decref(answer);
     return 0;
@@ -143,10 +153,22 @@ static int list(struct hg_agent_call *call, const char *path, const char *what, 
 
 int hg_rest_partitions(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/partitions", "cannot list partitions", all, encode_partition);
+    return list(call, HG_REST_SLURM, "/partitions", "cannot list partitions", all,
+                encode_partition);
 }
 
 int hg_rest_nodes(struct hg_agent_call *call, json_t *all)
 {
-    return list(call, "/nodes", "cannot list nodes", all, encode_node);
+    return list(call, HG_REST_SLURM, "/nodes", "cannot list nodes", all, encode_node);
+}
+
+int hg_rest_accounts(struct hg_agent_call *call, const char *user, json_t *all)
+{
+    char path[192];
+
+    if (!hg_text_is_name(user))
+        return 0;
+    snprintf(path, sizeof path, "/associations?user=%s", user);
+    return list(call, HG_REST_DATABASE, path, "cannot read the user's accounts", all,
+                encode_account);
 }

@@ -6,5 +6,6 @@
 
 int hg_rest_partitions(struct hg_agent_call *call, json_t *list);
 int hg_rest_nodes(struct hg_agent_call *call, json_t *list);
+int hg_rest_accounts(struct hg_agent_call *call, const char *user, json_t *list);
 
 #endif

@@ -327,6 +327,7 @@ int main(int argc, char **argv)
         .hold = op_hold,
         .partitions = hg_rest_partitions,
         .nodes = hg_rest_nodes,
+        .accounts = hg_rest_accounts,
     };
 
     return hg_agent_main(&agent, argc, argv);
