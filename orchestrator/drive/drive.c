@@ -242,9 +242,9 @@ const struct hg_run_state *hg_drive_state(const struct hg_drive *d)
     return d->state;
 }
 
-const char *hg_drive_refusal(const struct hg_drive *d, int batch)
+const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch)
 {
-    return d->refusals[batch - 1] ? d->refusals[batch - 1] : "";
+    return d->refusals[batch - 1];
 }
 
 /* ---- A pass ---- */

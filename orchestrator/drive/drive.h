@@ -37,8 +37,8 @@ int hg_drive_pass(struct hg_drive *d, struct hg_drive_pass *pass, struct hg_err 
 
 const struct hg_run_state *hg_drive_state(const struct hg_drive *d);
 
-/* Why a batch is not submitted any more ("" if it is): the scheduler's refusal. */
-const char *hg_drive_refusal(const struct hg_drive *d, int batch);
+/* Why a batch is not submitted any more (NULL if it is): the scheduler's refusal, with the place of what it concerns. */
+const struct hg_err *hg_drive_refusal(const struct hg_drive *d, int batch);
 
 /* Journal the requests that no line has counted yet. */
 int hg_drive_finish(struct hg_drive *d, struct hg_err *err);
