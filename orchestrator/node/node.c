@@ -123,8 +123,11 @@ static json_t *describe_ranks(void *context, const char *dir)
 static void on_claim(void *context, const char *dir)
 {
     struct node *n = context;
+    char *made = dir ? hg_fs_join(dir, HG_CLAIM_FILE) : NULL;
 
-    n->outcome.dir = dir;
+    n->outcome.dir = dir; /* NULL: it was given up */
+    n->outcome.clock_ahead_s = dir ? hg_clock_ahead_s(hg_clock_wall_s(), made) : 0;
+    free(made);
 }
 
 /* 0: the attempt is ours, 1: this copy of the job has to leave, -1: err set. */
