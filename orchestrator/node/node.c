@@ -371,6 +371,22 @@ static void begin(struct node *n)
     hg_save_at_end(&n->outcome);
 }
 
+/* What the driver wrote just before it submitted this job may not be seen here yet. */
+static int load(const struct hg_node_args *args, struct hg_job *job, struct hg_err *err)
+{
+    double late_s = getenv("SLURM_JOB_ID") ? hg_fs_late_s(args->run) : 0;
+    double end_s = hg_clock_mono_s() + late_s;
+    int rc;
+
+    while ((rc = hg_job_load(args->run, args->batch, args->offset, job, err)) < 0 &&
+           hg_clock_mono_s() < end_s) {
+        hg_job_done(job);
+        *err = (struct hg_err)HG_ERR_INIT;
+        hg_clock_sleep_s(1);
+    }
+    return rc;
+}
+
 int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256],
                 struct hg_err *err)
 {
@@ -380,7 +396,7 @@ int hg_node_run(const struct hg_node_args *args, int *code, char left[static 256
     *code = 0;
     left[0] = '\0';
     block_signals(&n); /* from here on TERM leaves a result: a claim without one tells nothing */
-    rc = hg_job_load(args->run, args->batch, args->offset, &n.job, err);
+    rc = load(args, &n.job, err);
     if (rc == 0 && !hg_job_is_wanted(&n.job, args->request, left))
         rc = 1;
     if (rc == 0) {

@@ -229,8 +229,6 @@ wide_waits() { as hpcgrid status wide | grep -q "QOSMaxCpuPerJobLimit (requests 
     value mpi .error | jq -e '(.message | test("without PMIx")) and (.hint | test("srun --mpi=pmix") and test("HPCGRID_COMM=tcp"))'
     jq '.site.launcher = "srun --mpi=pmix"' mpi.json >new.json && mv new.json mpi.json
     as hpcgrid retry mpi
-    jq '.name = "tcp" | .site.launcher = "srun" | .site.env.HPCGRID_COMM = "tcp"' mpi.json >tcp.json
-    as hpcgrid run tcp.json
 }
 
 @test "a node whose clock is ten minutes ahead: times are the file server's, and the rank that failed first is found" {
