@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "box/boxes.h"
 #include "cmd/signals.h"
+#include "plan/files.h"
 #include "rundir/identity.h"
 
 #define TRIES 3
@@ -34,6 +35,15 @@ int hg_scheduler_reach(struct hg_scheduler *s, const json_t *site, bool box, str
     return -1;
 }
 
+static bool was_rehearsed(const struct hg_rundir *rd)
+{
+    json_t *plan = hg_plan_read(rd->path, &(struct hg_err)HG_ERR_INIT);
+    bool was = json_object_get(json_object_get(plan, "site"), "rehearsal");
+
+    json_decref(plan);
+    return was;
+}
+
 int hg_scheduler_open(struct hg_scheduler *s, const struct hg_rundir *rd, struct hg_err *err)
 {
     char *path = hg_rundir_path(rd, "site.json");
@@ -43,6 +53,7 @@ int hg_scheduler_open(struct hg_scheduler *s, const struct hg_rundir *rd, struct
     *s = (struct hg_scheduler){ 0 };
     hg_json_load(path, &doc, NULL);
     rc = hg_runbox_use(rd, s->box, err);
+    s->box_is_gone = !*s->box && was_rehearsed(rd);
     if (rc == 0)
         rc = open_executor(s, doc.root, err);
     hg_json_doc_done(&doc);
@@ -64,6 +75,8 @@ int hg_scheduler_ask(struct hg_scheduler *s, struct hg_err *err)
         if (err->code != HG_E_AGAIN || hg_clock_mono_s() - start > HG_SCHEDULER_DEADLINE_S / 4)
             break;
     }
+    if (s->box_is_gone && !getenv("SLURM_CONF"))
+        hg_err_hint(err, "its box is gone; `hpcgrid run --box MATRIX` continues a rehearsal");
     return -1;
 }
 

@@ -13,6 +13,7 @@ struct hg_scheduler {
     struct hg_executor_session *session;
     char cluster[64];             /* name of the cluster; "": not known */
     char box[HG_RUNBOX_NAME_MAX]; /* name of the run's own box; "": none */
+    bool box_is_gone;             /* a rehearsal's, which ended with it */
 };
 
 #define HG_SCHEDULER_DEADLINE_S 60.0 /* of one request: far above what libslurm itself waits */

@@ -148,6 +148,10 @@ END
     [ "$(cat reports/kinds/001/cells/*/*/out.log)" = 1 ]
     [ "$(cat reports/kinds/002/cells/*/*/out.log)" = whole ]
     [ ! -e reports/kinds/003 ]
+    # the box of the first is gone
+    run env -u SLURM_CONF "$HPCGRID" resume reports/kinds/001
+    [ "$status" = 4 ]
+    [[ "$output" == *"no slurm.conf"*'`hpcgrid run --box MATRIX` continues a rehearsal' ]]
     jq -es '[.[].rehearsal] == [true, false]' reports/kinds/*/cells/*/*/result.json
     # together in one report they have tables of their own
     run "$HPCGRID" compare reports/kinds/001 reports/kinds/002
